@@ -1,0 +1,53 @@
+import type { Scope } from '../gen/marina/options/v1/options_pb.ts';
+import type { ErrorCode } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+
+/** What a partner may use, as agreed with it. */
+export interface PartnerLimits {
+  readonly requestsPerSecond: number;
+  readonly requestsBurst: number;
+  readonly requestsUnderWay: number;
+  readonly ordersKoboPerDay: bigint;
+  readonly allocationsKoboPerDay: bigint;
+}
+
+/** Who calls: one of a partner's keys. */
+export interface Caller {
+  readonly partnerId: string;
+  readonly keyId: string;
+  readonly scopes: ReadonlySet<Scope>;
+  readonly limits: PartnerLimits;
+}
+
+/** One call of one operation, as its handler sees it, whichever door it came through. */
+export interface Call {
+  readonly requestId: string;
+  readonly caller: Caller;
+  /** The Idempotency-Key, on the operations that take one. */
+  readonly idempotencyKey: string | undefined;
+  readonly log: Logger;
+  /** What the handler tells the door beside the message. */
+  readonly reply: { replayed: boolean };
+}
+
+/** An operation's code: message in, message out. It throws an ApiError for everything it refuses. */
+export type Handler<Request, Response> = (request: Request, call: Call) => Promise<Response>;
+
+/** What the doors know of the caller before anything is decided about the call. */
+export interface Identification {
+  /** Whose request it is, as soon as the key itself is proven: it counts against that partner even when refused. */
+  readonly caller: Caller | undefined;
+  /** Why the call must be refused (401), after the rate and the route were looked at. */
+  readonly refusal: ErrorCode | undefined;
+}
+
+/** Tells whose key a request carries. `authorization` is undefined when the header is absent or repeated. */
+export type Identify = (authorization: string | undefined, clientAddress: string) => Promise<Identification>;
+
+/** Holds callers to their limits. Each throws `rate_limited`. */
+export interface CallLimits {
+  /** Takes one request from the partner's bucket. */
+  takeRequest(caller: Caller): void;
+  /** Takes one of the partner's "requests in progress" places; call what it returns to give it back. */
+  takePlace(caller: Caller): () => void;
+}

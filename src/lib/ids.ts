@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+
+/** a-z and 2-7 in the order of their bytes, so that ids made later sort later. */
+const alphabet = '234567abcdefghijklmnopqrstuvwxyz';
+
+export type IdPrefix = 'ord' | 'app' | 'alc' | 'wtr' | 'key' | 'par';
+
+/** Makes ids. One maker serves a process, so that ids it makes in one millisecond still sort in the order made. */
+export class IdMaker {
+  #lastMs = 0;
+  #lastTail = 0n;
+
+  constructor(private readonly now: () => number) {}
+
+  /** An object's id: the prefix and 20 characters of a-z and 2-7, of which 9 are the clock and 11 are chance. */
+  object(prefix: IdPrefix): string {
+    const ms = Math.max(this.now(), this.#lastMs);
+    const tail =
+      ms === this.#lastMs ? this.#lastTail + 1n + BigInt(randomBytes(2).readUInt16BE()) : randomBits(55) >> 1n;
+    this.#lastMs = ms;
+    this.#lastTail = tail;
+    return `${prefix}_${base32(BigInt(ms), 9)}${base32(tail, 11)}`;
+  }
+
+  /** An event's id: `msg_` and 24 lower-case hex characters. */
+  event(): string {
+    return `msg_${Math.floor(this.now()).toString(16).padStart(12, '0').slice(-12)}${randomBytes(6).toString('hex')}`;
+  }
+}
+
+/** `count` characters of chance from a-z and 2-7, five bits each. */
+export function randomBase32(count: number): string {
+  let text = '';
+  for (const byte of randomBytes(count)) text += alphabet[byte & 31];
+  return text;
+}
+
+function randomBits(bits: number): bigint {
+  return BigInt(`0x${randomBytes(Math.ceil(bits / 8)).toString('hex')}`) & ((1n << BigInt(bits)) - 1n);
+}
+
+function base32(value: bigint, length: number): string {
+  let text = '';
+  for (let shift = BigInt((length - 1) * 5); shift >= 0n; shift -= 5n) {
+    text += alphabet[Number((value >> shift) & 31n)];
+  }
+  return text;
+}

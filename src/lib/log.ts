@@ -1,0 +1,55 @@
+import { type DestinationStream, type Logger, pino } from 'pino';
+
+export type { Logger } from 'pino';
+
+/**
+ * Members that are never written, wherever they stand in what is logged. Logs name objects by id; a secret, a personal
+ * field or a body has no business in them, and this is the net below that rule.
+ */
+const redacted = [
+  'authorization',
+  'key',
+  'secret',
+  'token',
+  'password',
+  'body',
+  'headers',
+  'sql',
+  'values',
+  'parameters',
+  'query',
+  'first_name',
+  'last_name',
+  'email',
+  'phone',
+  'bvn',
+  'nin',
+];
+
+/** A logger of JSON lines. Errors are written without the statement or values a database error carries. */
+export function createLogger(options: { name: string; level: string; destination?: DestinationStream }): Logger {
+  const settings = {
+    name: options.name,
+    level: options.level,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    redact: { paths: redacted.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]), censor: '[redacted]' },
+    serializers: { err: describeError },
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
+  return options.destination === undefined ? pino(settings) : pino(settings, options.destination);
+}
+
+/** What a log may say of an error: its kind, its message unless a database wrote it, its stack, its causes. */
+function describeError(error: unknown, depth = 0): unknown {
+  if (!(error instanceof Error)) return { type: typeof error };
+  const { code, errno } = error as NodeJS.ErrnoException;
+  const fromDatabase = 'sqlState' in error || 'sql' in error;
+  return {
+    type: error.name,
+    code,
+    errno,
+    message: fromDatabase ? undefined : error.message,
+    stack: error.stack?.split('\n').filter((line) => line.startsWith('    at ')),
+    cause: error.cause !== undefined && depth < 3 ? describeError(error.cause, depth + 1) : undefined,
+  };
+}
