@@ -1,0 +1,99 @@
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  getOption,
+  type Message,
+  type MessageShape,
+} from '@bufbuild/protobuf';
+import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2';
+import type { Handler } from '../auth/call.ts';
+import { operation as operationOption, Scope } from '../gen/marina/options/v1/options_pb.ts';
+import { compileFieldRules, type FieldCheck } from './field-rules.ts';
+import { type HttpBinding, httpBinding } from './http-binding.ts';
+
+/** One operation as every door serves it: what its proto says of it, and its handler. */
+export interface Operation {
+  /** Service and method, as in `Orders.CreateOrder`: the operation's name in logs and metrics. */
+  readonly name: string;
+  readonly method: DescMethod;
+  readonly input: DescMessage;
+  readonly output: DescMessage;
+  readonly scope: Scope;
+  readonly takesPlace: boolean;
+  readonly takesIdempotencyKey: boolean;
+  /** The path of the object it creates; undefined on operations that create none. */
+  readonly location: ((created: Message) => string) | undefined;
+  /** Undefined: not served over REST. */
+  readonly http: HttpBinding | undefined;
+  /**
+   * The field rules in the parts in which they are checked: REST knows path and query before it reads a body, and the
+   * other doors keep its order.
+   */
+  readonly checkPath: FieldCheck;
+  readonly checkQuery: FieldCheck;
+  readonly checkBody: FieldCheck;
+  readonly handler: Handler<Message, Message>;
+}
+
+/** A handler for each of a service's methods. */
+export type ServiceHandlers<Shape extends GenServiceMethods> = {
+  readonly [Name in keyof Shape]: Shape[Name]['methodKind'] extends 'unary'
+    ? Handler<MessageShape<Shape[Name]['input']>, MessageShape<Shape[Name]['output']>>
+    : never;
+};
+
+/** The handlers of a generated service, as in `HandlersOf<typeof Orders>`. */
+export type HandlersOf<Service> =
+  Service extends GenService<infer Shape extends GenServiceMethods> ? ServiceHandlers<Shape> : never;
+
+/** Joins a service's descriptors with its handlers. Fails at the start on anything the doors could not serve. */
+export function defineOperations<Shape extends GenServiceMethods>(
+  service: GenService<Shape>,
+  handlers: ServiceHandlers<Shape>,
+): Operation[] {
+  const byName = handlers as unknown as Record<string, Handler<Message, Message> | undefined>;
+  return service.methods.map((method) => {
+    const handler = byName[method.localName];
+    if (handler === undefined) throw new Error(`${service.typeName}.${method.name} has no handler`);
+    return defineOperation(method, handler);
+  });
+}
+
+function defineOperation(method: DescMethod, handler: Handler<Message, Message>): Operation {
+  const name = `${method.parent.name}.${method.name}`;
+  const rules = getOption(method, operationOption);
+  if (method.methodKind !== 'unary') throw new Error(`${name}: only unary operations are served`);
+  if (rules.scope === Scope.UNSPECIFIED) throw new Error(`${name} needs no scope`);
+  const binding = httpBinding(method);
+  const check = (fields: readonly DescField[]) => compileFieldRules(method.input, fields);
+  return {
+    name,
+    method,
+    input: method.input,
+    output: method.output,
+    scope: rules.scope,
+    takesPlace: rules.takesPlace,
+    takesIdempotencyKey: rules.idempotencyKey,
+    location: rules.location === '' ? undefined : compileLocation(method.output, rules.location),
+    http: binding,
+    checkPath: check(binding?.pathFields ?? []),
+    checkQuery: check(binding?.queryFields ?? []),
+    checkBody: check(binding?.bodyFields ?? method.input.fields),
+    handler,
+  };
+}
+
+/** Fills in a template such as `/v1/orders/{id}` from the fields of the object created. */
+function compileLocation(output: DescMessage, template: string): (created: Message) => string {
+  const parts = template.split(/\{([^}]*)\}/).map((part, index) => {
+    if (index % 2 === 0) return part;
+    const field = output.fields.find(({ name }) => name === part);
+    if (field === undefined) throw new Error(`${template}: ${output.typeName} has no field ${part}`);
+    return { key: field.localName };
+  });
+  return (created) => {
+    const values = created as unknown as Record<string, unknown>;
+    return parts.map((part) => (typeof part === 'string' ? part : String(values[part.key]))).join('');
+  };
+}
