@@ -1,0 +1,4 @@
+import { Orders1763650000000 } from './1763650000000-orders.ts';
+
+/** Every migration, oldest first. A migration that was released never changes. */
+export const migrations = [Orders1763650000000];

@@ -1,0 +1,99 @@
+import type { Environment } from '../db/database.ts';
+import { type SqlRow, type Statement, statement } from '../db/statement.ts';
+import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
+import { enumWords } from '../lib/enums.ts';
+import type { PartnerLimits } from './call.ts';
+
+const scopeWords = enumWords(ScopeSchema);
+
+/** What a partner has until other values are agreed. Amounts in kobo. */
+export const defaultLimits: PartnerLimits = {
+  requestsPerSecond: 20,
+  requestsBurst: 40,
+  requestsUnderWay: 5,
+  ordersKoboPerDay: 1_000_000_000n,
+  allocationsKoboPerDay: 5_000_000_000n,
+};
+
+/** A key as stored, with what its partner may use. */
+export interface StoredKey {
+  readonly id: string;
+  readonly partnerId: string;
+  readonly partnerActive: boolean;
+  readonly secretHash: Buffer;
+  readonly scopes: ReadonlySet<Scope>;
+  readonly addresses: readonly string[];
+  readonly revoked: boolean;
+  readonly limits: PartnerLimits;
+}
+
+/** Finds a key and its partner by the key's id. */
+export function findKey(id: string): Statement {
+  return statement(
+    `SELECT k.id, k.partner_id, k.secret_hash, k.scopes, k.addresses, k.revoked_at, p.state,
+      p.requests_per_second, p.requests_burst, p.requests_under_way, p.orders_kobo_per_day, p.allocations_kobo_per_day
+     FROM api_keys k JOIN partners p ON p.id = k.partner_id WHERE k.id = ?`,
+    id,
+  );
+}
+
+export function toStoredKey(row: SqlRow): StoredKey {
+  return {
+    id: String(row.id),
+    partnerId: String(row.partner_id),
+    partnerActive: row.state === 'active',
+    secretHash: row.secret_hash as Buffer,
+    scopes: new Set(
+      String(row.scopes)
+        .split(',')
+        .map((word) => scopeWords.value(word) as Scope),
+    ),
+    addresses: JSON.parse(String(row.addresses)) as string[],
+    revoked: row.revoked_at !== null,
+    limits: toLimits(row),
+  };
+}
+
+/** What a partner may use: what was agreed, and the default for the rest. */
+export function toLimits(row: SqlRow): PartnerLimits {
+  return {
+    requestsPerSecond: Number(row.requests_per_second ?? defaultLimits.requestsPerSecond),
+    requestsBurst: Number(row.requests_burst ?? defaultLimits.requestsBurst),
+    requestsUnderWay: Number(row.requests_under_way ?? defaultLimits.requestsUnderWay),
+    ordersKoboPerDay: BigInt(String(row.orders_kobo_per_day ?? defaultLimits.ordersKoboPerDay)),
+    allocationsKoboPerDay: BigInt(String(row.allocations_kobo_per_day ?? defaultLimits.allocationsKoboPerDay)),
+  };
+}
+
+export interface NewKey {
+  readonly id: string;
+  readonly partnerId: string;
+  readonly secretHash: Buffer;
+  readonly scopes: readonly Scope[];
+  readonly addresses: readonly string[];
+  readonly createdAt: number;
+}
+
+export function insertKey(key: NewKey): Statement {
+  return statement(
+    'INSERT INTO api_keys (partner_id, id, secret_hash, scopes, addresses, created_at) VALUES (?, ?, ?, ?, ?, ?)',
+    key.partnerId,
+    key.id,
+    key.secretHash,
+    key.scopes.map((scope) => scopeWords.word(scope)).join(','),
+    JSON.stringify(key.addresses),
+    new Date(key.createdAt),
+  );
+}
+
+/** Ends a key that has not ended. */
+export function revokeKey(id: string, at: number): Statement {
+  return statement('UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', new Date(at), id);
+}
+
+/** Refuses a live key without a registered address: a live key works only from the addresses registered for it. */
+export function checkAddresses(environment: Environment, addresses: readonly string[]): void {
+  if (environment === 'live' && addresses.length === 0) {
+    throw new Error('a live key needs at least one registered address or range');
+  }
+}

@@ -1,0 +1,54 @@
+import type { EstimateOrderResponse, GetTradingContextResponse, Report } from '../gen/marina/broker/v1/orders_pb.ts';
+
+/** An order as the broker must know it. Words are the ones the database and partners use. */
+export interface OrderToSend {
+  readonly id: string;
+  readonly account: string;
+  readonly symbol: string;
+  readonly side: 'buy' | 'sell';
+  readonly quantity: bigint;
+  readonly type: 'limit' | 'market';
+  readonly timeInForce: 'day' | 'gtc' | 'ioc' | 'fok';
+  readonly priceKobo: bigint | null;
+}
+
+/**
+ * What a send came to. `never-left` needs proof that the other side did not and will not take it; everything that is
+ * neither an answer nor such a proof is `unclear`.
+ */
+export type Sent =
+  | { readonly outcome: 'answered'; readonly report: Report }
+  | { readonly outcome: 'never-left'; readonly evidence: string }
+  | { readonly outcome: 'unclear'; readonly evidence: string };
+
+export type Cancelled =
+  | { readonly outcome: 'cancelled'; readonly report: Report }
+  | { readonly outcome: 'too-late' }
+  | { readonly outcome: 'unclear'; readonly evidence: string };
+
+/** What the broker's record says of an order: all reports above the number asked for. */
+export type LookedUp = { readonly found: false } | { readonly found: true; readonly reports: readonly Report[] };
+
+/**
+ * What the gateway needs from a broker. An adapter for another broker implements this. Every call has a deadline, and
+ * none is ever tried again by the adapter or anything below it.
+ */
+export interface Broker {
+  /** Whether a submission that comes after its `not_after` is refused. Throws when the broker does not say. */
+  honoursNotAfter(): Promise<boolean>;
+  /** Throws `exchange_unavailable` or `exchange_error`. */
+  tradingContext(account: string, symbol: string): Promise<GetTradingContextResponse>;
+  /** Throws `exchange_unavailable`, `exchange_error` or `unknown_symbol`. */
+  estimateOrder(order: Omit<OrderToSend, 'id' | 'timeInForce'>): Promise<EstimateOrderResponse>;
+  /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
+  submitOrder(order: OrderToSend, notAfterMs: number): Promise<Sent>;
+  /** Sends a cancel once. Does not throw. */
+  cancelOrder(orderId: string): Promise<Cancelled>;
+  /** Throws when the broker gives no answer that makes sense. */
+  lookUpOrder(orderId: string, afterNumber: bigint): Promise<LookedUp>;
+  /** Batches of reports above a number, in order; an empty batch only shows that the link lives. Throws when it breaks. */
+  streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]>;
+  /** Whether the broker can be reached, as far as is known. */
+  readonly connected: boolean;
+  close(): void;
+}

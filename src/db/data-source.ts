@@ -1,0 +1,50 @@
+import 'reflect-metadata';
+import { DataSource } from 'typeorm';
+import { migrations } from '../../migrations/index.ts';
+
+/** What every session of ours says of itself, whatever the server's defaults are. */
+const sessionSettings = [
+  "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
+  "time_zone = '+00:00'",
+  'innodb_lock_wait_timeout = 5',
+  'transaction_isolation = "READ-COMMITTED"',
+];
+
+interface PoolOfConnections {
+  on(event: 'connection', listener: (connection: { query(sql: string): void }) => void): void;
+}
+
+/** The data source of a database: its pool of connections, its migrations. Not connected yet. */
+export function createDataSource(url: string, poolSize: number): DataSource {
+  return new DataSource({
+    type: 'mysql',
+    url,
+    timezone: 'Z',
+    charset: 'utf8mb4',
+    connectTimeout: 5_000,
+    supportBigNumbers: true,
+    bigNumberStrings: false,
+    multipleStatements: true,
+    dateStrings: ['DATE'],
+    poolSize,
+    migrations,
+    migrationsTableName: 'migrations',
+    extra: {
+      maxIdle: poolSize,
+      idleTimeout: 60_000,
+      queueLimit: 2_000,
+      enableKeepAlive: true,
+      // A prepared statement is kept per connection; ours are few, and the server's number of them is bounded.
+      maxPreparedStatements: 100,
+    },
+  });
+}
+
+/** Connects a data source; every connection it makes gets our session settings before its first statement. */
+export async function connect(source: DataSource): Promise<DataSource> {
+  await source.initialize();
+  const { pool } = source.driver as unknown as { pool: PoolOfConnections };
+  const sql = `SET ${sessionSettings.map((setting) => `SESSION ${setting}`).join(', ')}`;
+  pool.on('connection', (connection) => connection.query(sql));
+  return source;
+}

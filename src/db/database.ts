@@ -1,0 +1,200 @@
+import type { Pool, PoolConnection } from 'mysql2';
+import { format } from 'mysql2';
+import type { DataSource } from 'typeorm';
+import { ApiError } from '../lib/errors.ts';
+import { connect, createDataSource } from './data-source.ts';
+import { CommitUnknownError, isOutcomeUnknown, isRetryable, toApiError } from './errors.ts';
+import { KeyedQueue } from './keyed-queue.ts';
+import { type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
+
+export type Environment = 'sandbox' | 'live';
+
+/** What a transaction writes, and what it comes to. No writes: nothing changed. */
+export interface Decision<T> {
+  readonly writes: readonly Statement[];
+  readonly result: T;
+}
+
+/** How long a connection may be waited for, and how long one round trip may take, before the caller is told no. */
+const acquireTimeoutMs = 5_000;
+const statementTimeoutMs = 10_000;
+/** How often a transaction that a deadlock or a lock wait undid is tried, in all. */
+const mostTries = 4;
+
+/** Opens a gateway's database, stamps a new one with the environment, and refuses one of another environment. */
+export async function openDatabase(options: {
+  url: string;
+  environment: Environment;
+  poolSize?: number;
+}): Promise<Database> {
+  const source = await connect(createDataSource(options.url, options.poolSize ?? 16));
+  const database = new Database(source);
+  try {
+    await database.write(statement('INSERT IGNORE INTO environment (id, name) VALUES (1, ?)', options.environment));
+    const [row] = await database.read(statement('SELECT name FROM environment WHERE id = 1'));
+    if (row?.name !== options.environment) {
+      throw new Error(
+        `this database belongs to the ${String(row?.name)} environment, and this gateway is of the ${options.environment} environment`,
+      );
+    }
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return database;
+}
+
+/**
+ * The gateway's database. Everything goes through four doors: a read; a write of one statement; a short transaction
+ * of bookkeeping; and a partner's transaction, which alone may change a partner's objects.
+ */
+export class Database {
+  readonly #pool: Pool;
+  readonly #partners = new KeyedQueue();
+
+  constructor(readonly source: DataSource) {
+    this.#pool = (source.driver as unknown as { pool: Pool }).pool;
+  }
+
+  /** Reads with one prepared statement. */
+  async read(query: Statement): Promise<SqlRow[]> {
+    return this.#withConnection(
+      (connection) =>
+        new Promise((resolve, reject) => {
+          const values = query.values as (string | number | Date | Buffer | null)[];
+          connection.execute({ sql: query.sql, timeout: statementTimeoutMs }, values, (error, rows) =>
+            error ? reject(error) : resolve(rows as SqlRow[]),
+          );
+        }),
+    );
+  }
+
+  /** Runs one statement that commits by itself, and answers how many rows it changed or found. */
+  async write(change: Statement): Promise<number> {
+    return this.#withConnection(async (connection) => {
+      const result = (await runBatch(connection, [change]))[0] as unknown as { affectedRows?: number };
+      return result.affectedRows ?? 0;
+    });
+  }
+
+  /**
+   * A transaction on one partner's objects: locks the partner's row and reads, in one round trip; decides; writes and
+   * commits, in another. The first rows handed to `decide` are the partner's own. What a deadlock undid is tried
+   * again; once COMMIT was sent and no answer came, it ends with a CommitUnknownError and is never tried again.
+   */
+  async inPartner<T>(
+    partnerId: string,
+    reads: readonly Statement[],
+    decide: (partner: SqlRow, rows: SqlRow[][]) => Decision<T>,
+  ): Promise<T> {
+    const lock = statement('SELECT * FROM partners WHERE id = ? FOR UPDATE', partnerId);
+    return this.#partners.run(partnerId, () =>
+      this.transaction([lock, ...reads], ([partners, ...rows]) => {
+        const partner = partners?.[0];
+        if (partner === undefined) throw new Error(`there is no partner ${partnerId}`);
+        return decide(partner, rows);
+      }),
+    );
+  }
+
+  /** A short transaction: reads in one round trip, decides, writes and commits in another. It locks no partner. */
+  async transaction<T>(reads: readonly Statement[], decide: (rows: SqlRow[][]) => Decision<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#withConnection((connection) => runTransaction(connection, reads, decide));
+      } catch (error) {
+        if (tries >= mostTries || !isRetryable((error as ApiError).cause ?? error)) throw error;
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.source.isInitialized) await this.source.destroy();
+  }
+
+  async #withConnection<T>(work: (connection: PoolConnection) => Promise<T>): Promise<T> {
+    let connection: PoolConnection | undefined;
+    try {
+      connection = await this.#acquire();
+      const result = await work(connection);
+      connection.release();
+      return result;
+    } catch (error) {
+      if (connection !== undefined) giveBack(connection, error);
+      throw toApiError(error);
+    }
+  }
+
+  #acquire(): Promise<PoolConnection> {
+    return new Promise((resolve, reject) => {
+      let late = false;
+      const timer = setTimeout(() => {
+        late = true;
+        reject(new ApiError('service_unavailable', { cause: new Error('no database connection became free') }));
+      }, acquireTimeoutMs);
+      this.#pool.getConnection((error, connection) => {
+        clearTimeout(timer);
+        if (late) connection?.release();
+        else if (error) reject(error);
+        else resolve(connection);
+      });
+    });
+  }
+}
+
+/** A connection whose last word was no clean answer of the server may be in any state, and is not used again. */
+function giveBack(connection: PoolConnection, error: unknown): void {
+  if (isUsable(error)) connection.release();
+  else connection.destroy();
+}
+
+/** Whether a connection can be used after an error: the server's own answer, or a refusal of ours. */
+function isUsable(error: unknown): boolean {
+  return error instanceof ApiError || (error as { sqlState?: string }).sqlState !== undefined;
+}
+
+async function runTransaction<T>(
+  connection: PoolConnection,
+  reads: readonly Statement[],
+  decide: (rows: SqlRow[][]) => Decision<T>,
+): Promise<T> {
+  let decision: Decision<T>;
+  try {
+    const [, ...rows] = await runBatch(connection, [statement('START TRANSACTION'), ...reads]);
+    decision = decide(rows);
+  } catch (error) {
+    await rollBack(connection, error);
+    throw error;
+  }
+  try {
+    await runBatch(connection, [...decision.writes, statement('COMMIT')]);
+    return decision.result;
+  } catch (error) {
+    if (isOutcomeUnknown(error) && decision.writes.length > 0) {
+      throw new CommitUnknownError('the connection was lost during COMMIT', { cause: error });
+    }
+    await rollBack(connection, error);
+    throw error;
+  }
+}
+
+/** Rolls back where the connection still answers. One that does not is destroyed, and the server rolls back for it. */
+async function rollBack(connection: PoolConnection, error: unknown): Promise<void> {
+  if (!isUsable(error)) return;
+  await runBatch(connection, [statement('ROLLBACK')]).catch(() => connection.destroy());
+}
+
+/** Several statements in one round trip; answers the rows of each. The first that fails ends the batch. */
+function runBatch(connection: PoolConnection, statements: readonly Statement[]): Promise<SqlRow[][]> {
+  const sql = statements.map(({ sql, values }) => (values.length === 0 ? sql : write(sql, values))).join(';\n');
+  return new Promise((resolve, reject) => {
+    connection.query({ sql, timeout: statementTimeoutMs }, (error, results) => {
+      if (error) reject(error);
+      else resolve((statements.length === 1 ? [results] : results) as SqlRow[][]);
+    });
+  });
+}
+
+function write(sql: string, values: readonly SqlValue[]): string {
+  return format(sql, values as (string | number | Buffer)[], false, 'Z');
+}

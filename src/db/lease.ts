@@ -1,0 +1,121 @@
+import { pause, type Worker } from '../lib/worker.ts';
+import type { Database } from './database.ts';
+import { type Statement, statement } from './statement.ts';
+
+/** How long a lease lasts without being renewed, and how often it is. Both in real time. */
+const lengthMs = 4_000;
+const renewEveryMs = 1_000;
+
+/** Proof of holding a lease. Work done under it carries the fence, so that a holder that woke too late changes nothing. */
+export interface Lease {
+  readonly name: string;
+  readonly fence: bigint;
+  /** Aborted when the lease was lost, could not be renewed in time, or the process stops. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A worker that only one process runs at a time: it waits for the lease, runs while it holds it, and gives it back.
+ * Time is the database's own, so that the clocks of replicas do not matter; a frozen holder finds its signal aborted
+ * when it wakes, and what it still writes is refused by `fenced`.
+ */
+export function underLease(
+  database: Database,
+  name: string,
+  holder: string,
+  work: (lease: Lease) => Promise<void>,
+): Worker {
+  return {
+    name,
+    async run(signal) {
+      while (!signal.aborted) {
+        const fence = await acquire(database, name, holder);
+        if (fence === undefined) await pause(renewEveryMs, signal);
+        else await runHolding(database, { name, holder, fence }, signal, work);
+      }
+    },
+  };
+}
+
+/** A statement that finds a row only while the lease is still ours, for the reads of a transaction. It locks the lease. */
+export function fenced(lease: Lease): Statement {
+  return statement('SELECT fence FROM leases WHERE name = ? AND fence = ? FOR UPDATE', lease.name, lease.fence);
+}
+
+interface Held {
+  readonly name: string;
+  readonly holder: string;
+  readonly fence: bigint;
+}
+
+async function runHolding(
+  database: Database,
+  held: Held,
+  stopping: AbortSignal,
+  work: (lease: Lease) => Promise<void>,
+): Promise<void> {
+  const lost = new AbortController();
+  const done = new AbortController();
+  const signal = AbortSignal.any([stopping, lost.signal]);
+  const renewing = keepRenewing(database, held, done.signal, () => lost.abort());
+  try {
+    await work({ name: held.name, fence: held.fence, signal });
+  } finally {
+    done.abort();
+    await renewing;
+    await release(database, held).catch(() => undefined); // It runs out by itself when it cannot be given back.
+  }
+}
+
+/** Renews until told to stop; says so when the lease was taken by another or not renewed within its length. */
+async function keepRenewing(database: Database, held: Held, done: AbortSignal, lose: () => void): Promise<void> {
+  let goodUntil = performance.now() + lengthMs;
+  while (!done.aborted) {
+    await pause(renewEveryMs, done);
+    if (done.aborted) return;
+    const askedAt = performance.now();
+    if (askedAt >= goodUntil) return lose();
+    try {
+      if (!(await renew(database, held))) return lose();
+      goodUntil = askedAt + lengthMs;
+    } catch {
+      // The database may come back before the lease runs out; then another holder is impossible too.
+    }
+  }
+}
+
+async function acquire(database: Database, name: string, holder: string): Promise<bigint | undefined> {
+  return database.transaction<bigint | undefined>(
+    [
+      statement(`INSERT IGNORE INTO leases (name, holder, fence, expires_at) VALUES (?, '', 0, NOW(3))`, name),
+      statement('SELECT fence, expires_at <= NOW(3) AS free FROM leases WHERE name = ? FOR UPDATE', name),
+    ],
+    ([, rows]) => {
+      const row = rows?.[0];
+      if (row === undefined || Number(row.free) === 0) return { writes: [], result: undefined };
+      const fence = BigInt(String(row.fence)) + 1n;
+      const take = statement(
+        `UPDATE leases SET holder = ?, fence = ?, expires_at = NOW(3) + INTERVAL ${lengthMs * 1_000} MICROSECOND WHERE name = ?`,
+        holder,
+        fence,
+        name,
+      );
+      return { writes: [take], result: fence };
+    },
+  );
+}
+
+async function renew(database: Database, { name, fence }: Held): Promise<boolean> {
+  const changed = await database.write(
+    statement(
+      `UPDATE leases SET expires_at = NOW(3) + INTERVAL ${lengthMs * 1_000} MICROSECOND WHERE name = ? AND fence = ?`,
+      name,
+      fence,
+    ),
+  );
+  return changed === 1;
+}
+
+async function release(database: Database, { name, fence }: Held): Promise<void> {
+  await database.write(statement('UPDATE leases SET expires_at = NOW(3) WHERE name = ? AND fence = ?', name, fence));
+}

@@ -1,0 +1,34 @@
+/** One SQL statement with its values. */
+export interface Statement {
+  readonly sql: string;
+  readonly values: readonly SqlValue[];
+}
+
+export type SqlValue = string | number | bigint | boolean | Date | Buffer | null | readonly (string | number)[];
+
+/** A row as the driver returns it. */
+export type SqlRow = Record<string, unknown>;
+
+/** Writes a statement: `sql` holds a `?` for each value. */
+export function statement(sql: string, ...values: SqlValue[]): Statement {
+  return { sql, values };
+}
+
+/** An INSERT of some rows, each a list of values in the order of the columns. */
+export function insertRows(
+  table: string,
+  columns: readonly string[],
+  rows: readonly (readonly SqlValue[])[],
+): Statement {
+  const row = `(${columns.map(() => '?').join(', ')})`;
+  return {
+    sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rows.map(() => row).join(', ')}`,
+    values: rows.flat(),
+  };
+}
+
+/** A whole number from a column that can be beyond 2^53. */
+export function toBigInt(value: unknown): bigint {
+  if (typeof value === 'number' || typeof value === 'string' || typeof value === 'bigint') return BigInt(value);
+  throw new Error('a column that must be a whole number is not');
+}

@@ -1,0 +1,70 @@
+import type { Caller, CallLimits } from '../auth/call.ts';
+import { ApiError } from '../lib/errors.ts';
+
+/** Partners whose counts are remembered at most; one that was idle longest is forgotten first, and loses nothing by it. */
+const mostPartners = 10_000;
+
+interface Counts {
+  tokens: number;
+  filledAtMs: number;
+  underWay: number;
+}
+
+/** Counts requests per partner within this process, on a clock that never goes back. */
+export class LocalLimits implements CallLimits {
+  readonly #counts = new Map<string, Counts>();
+
+  constructor(private readonly monotonicNow: () => number = () => performance.now()) {}
+
+  takeRequest(caller: Caller): void {
+    const counts = this.#of(caller);
+    const { requestsPerSecond, requestsBurst } = caller.limits;
+    const nowMs = this.monotonicNow();
+    counts.tokens = Math.min(requestsBurst, counts.tokens + ((nowMs - counts.filledAtMs) * requestsPerSecond) / 1_000);
+    counts.filledAtMs = nowMs;
+    if (counts.tokens < 1) {
+      throw new ApiError('rate_limited', {
+        message: `More than ${requestsPerSecond} requests per second (bursts up to ${requestsBurst}). Nothing was done; send the same request again in a second.`,
+      });
+    }
+    counts.tokens -= 1;
+  }
+
+  takePlace(caller: Caller): () => void {
+    const counts = this.#of(caller);
+    const { requestsUnderWay } = caller.limits;
+    if (counts.underWay >= requestsUnderWay) {
+      throw new ApiError('rate_limited', {
+        message: `${counts.underWay} of ${requestsUnderWay} requests are in progress. Nothing was done; send the same request again in a second.`,
+      });
+    }
+    counts.underWay += 1;
+    let given = false;
+    return () => {
+      if (!given) counts.underWay -= 1;
+      given = true;
+    };
+  }
+
+  #of(caller: Caller): Counts {
+    const found = this.#counts.get(caller.partnerId);
+    const counts = found ?? {
+      tokens: caller.limits.requestsBurst,
+      filledAtMs: this.monotonicNow(),
+      underWay: 0,
+    };
+    // The map keeps the order of last use.
+    if (found !== undefined) this.#counts.delete(caller.partnerId);
+    this.#counts.set(caller.partnerId, counts);
+    if (this.#counts.size > mostPartners) this.#forgetIdle();
+    return counts;
+  }
+
+  #forgetIdle(): void {
+    for (const [partnerId, counts] of this.#counts) {
+      if (counts.underWay > 0) continue;
+      this.#counts.delete(partnerId);
+      return;
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { SqlRow } from '../db/statement.ts';
+import { toBigInt } from '../db/statement.ts';
+import {
+  type Order,
+  OrderRejectReasonSchema,
+  OrderSchema,
+  OrderSideSchema,
+  OrderStateSchema,
+  type OrderStep,
+  OrderStepKindSchema,
+  OrderStepSchema,
+  OrderTypeSchema,
+  TimeInForceSchema,
+} from '../gen/marina/gateway/v1/orders_pb.ts';
+import { enumWords } from '../lib/enums.ts';
+import { divideToKoboDecimal } from '../lib/money.ts';
+import type { StoredOrder } from './store.ts';
+
+export const stateWords = enumWords(OrderStateSchema);
+export const sideWords = enumWords(OrderSideSchema);
+export const typeWords = enumWords(OrderTypeSchema);
+export const timeInForceWords = enumWords(TimeInForceSchema);
+const rejectReasonWords = enumWords(OrderRejectReasonSchema);
+const stepWords = enumWords(OrderStepKindSchema);
+
+/** The order as partners see it, in answers and in events alike. */
+export function toOrderMessage(order: StoredOrder): Order {
+  return create(OrderSchema, {
+    id: order.id,
+    state: stateWords.value(order.state),
+    account: order.account,
+    symbol: order.symbol,
+    side: sideWords.value(order.side),
+    quantity: order.quantity,
+    type: typeWords.value(order.type),
+    timeInForce: timeInForceWords.value(order.timeInForce),
+    priceKobo: order.priceKobo ?? undefined,
+    filledQuantity: order.filledQuantity,
+    exchangeOrderId: order.exchangeOrderId ?? undefined,
+    reason: order.reason ?? undefined,
+    rejectReason: order.rejectReason === null ? undefined : rejectReasonWords.value(order.rejectReason),
+    createdAt: toSecond(order.createdAt),
+    updatedAt: toSecond(order.updatedAt),
+    filledAt: order.filledAt === null ? undefined : toSecond(order.filledAt),
+    averageFillPriceKoboDecimal:
+      order.filledQuantity === 0n ? undefined : divideToKoboDecimal(order.filledValueKobo, order.filledQuantity),
+    clientReference: order.clientReference ?? undefined,
+  });
+}
+
+/** One step of an order's history as partners see it. */
+export function toStepMessage(row: SqlRow): OrderStep {
+  return create(OrderStepSchema, {
+    sequence: toBigInt(row.sequence),
+    kind: stepWords.value(String(row.kind)),
+    at: toSecond((row.at as Date).getTime()),
+    state: stateWords.value(String(row.state)),
+    detail: String(row.detail),
+    reportNumber: row.report_number === null ? undefined : toBigInt(row.report_number),
+    quantity: row.quantity === null ? undefined : toBigInt(row.quantity),
+    priceKobo: row.price_kobo === null ? undefined : toBigInt(row.price_kobo),
+  });
+}
+
+/** Partners see instants to the second, over every door. */
+function toSecond(ms: number) {
+  return timestampFromMs(Math.floor(ms / 1_000) * 1_000);
+}

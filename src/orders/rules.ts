@@ -1,0 +1,188 @@
+import { RejectReason, type Report, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
+
+export type OrderStateWord =
+  | 'sending'
+  | 'pending'
+  | 'partially_filled'
+  | 'filled'
+  | 'uncertain'
+  | 'rejected'
+  | 'refused'
+  | 'cancelled'
+  | 'expired';
+
+/** What an order's fate turns on. The stored order has more. */
+export interface OrderFacts {
+  readonly state: OrderStateWord;
+  readonly quantity: bigint;
+  readonly filledQuantity: bigint;
+  /** The sum of quantity times price over the trades, in kobo. */
+  readonly filledValueKobo: bigint;
+  readonly filledAt: number | null;
+  readonly exchangeOrderId: string | null;
+  readonly reason: string | null;
+  readonly rejectReason: string | null;
+  /** The price of one share the order counts with against its day's limit; frozen when it was placed. */
+  readonly countedPriceKobo: bigint;
+  /** The number of the last report applied. */
+  readonly lastReport: bigint;
+  readonly updatedAt: number;
+}
+
+/** Which states an order can go to from where it is. `partially_filled` goes to itself with more filled. */
+export const transitions: Readonly<Record<OrderStateWord, readonly OrderStateWord[]>> = {
+  sending: ['pending', 'partially_filled', 'filled', 'rejected', 'refused', 'uncertain', 'cancelled', 'expired'],
+  uncertain: ['pending', 'partially_filled', 'filled', 'rejected', 'refused', 'cancelled', 'expired'],
+  pending: ['partially_filled', 'filled', 'cancelled', 'expired', 'rejected'],
+  partially_filled: ['partially_filled', 'filled', 'cancelled', 'expired'],
+  filled: [],
+  rejected: [],
+  refused: [],
+  cancelled: [],
+  expired: [],
+};
+
+/** Whether nothing more is expected of an order. */
+export function isFinal(state: OrderStateWord): boolean {
+  return transitions[state].length === 0;
+}
+
+/** Whether it is unknown if the exchange has the order. */
+export function isUnsettled(state: OrderStateWord): boolean {
+  return state === 'sending' || state === 'uncertain';
+}
+
+/** What one report does to an order. */
+export interface Applied<T> {
+  readonly order: T;
+  /** Whether the partner must hear of it: the state changed, or more filled. */
+  readonly changed: boolean;
+  /** The report says what cannot be; the state was kept, and a person should look. */
+  readonly contradiction: boolean;
+  readonly detail: string;
+}
+
+/** Applies one report of the exchange. Undefined when the order has seen it already. */
+export function applyReport<T extends OrderFacts>(order: T, report: Report, now: number): Applied<T> | undefined {
+  if (report.number <= order.lastReport) return undefined;
+  const seen = {
+    ...order,
+    lastReport: report.number,
+    exchangeOrderId: order.exchangeOrderId ?? (report.exchangeOrderId === '' ? null : report.exchangeOrderId),
+  };
+  return report.kind === ReportKind.TRADE ? applyTrade(seen, report, now) : applyEnd(seen, report, now);
+}
+
+/** Moves an order to a state its transitions allow, with the sentence that explains it. */
+export function moveTo<T extends OrderFacts>(order: T, state: OrderStateWord, reason: string | null, now: number): T {
+  if (!transitions[order.state].includes(state)) {
+    throw new Error(`an order cannot go from ${order.state} to ${state}`);
+  }
+  return { ...order, state, reason, updatedAt: Math.max(now, order.updatedAt) };
+}
+
+/** What an order counts against its day's limit, in kobo. */
+export function countedKobo(order: OrderFacts): bigint {
+  return countedQuantity(order) * order.countedPriceKobo;
+}
+
+function countedQuantity({ state, quantity, filledQuantity }: OrderFacts): bigint {
+  if (state === 'refused') return 0n;
+  if (state === 'rejected' || state === 'cancelled' || state === 'expired') return filledQuantity;
+  return quantity;
+}
+
+function applyTrade<T extends OrderFacts>(order: T, report: Report, now: number): Applied<T> {
+  const filledQuantity = order.filledQuantity + report.quantity;
+  if (filledQuantity > order.quantity) {
+    return contradiction(order, `a trade of ${report.quantity} shares is more than was left of the order`);
+  }
+  const filled = {
+    ...order,
+    filledQuantity,
+    filledValueKobo: order.filledValueKobo + report.quantity * report.priceKobo,
+  };
+  const detail = `${report.quantity} shares traded`;
+  if (isFinal(order.state)) {
+    // A late fill: the final state stays, what filled still counts, and the partner hears of it.
+    const late = { ...filled, updatedAt: Math.max(now, order.updatedAt) };
+    const impossible = order.state === 'refused' || order.state === 'rejected';
+    return {
+      order: late,
+      changed: true,
+      contradiction: impossible,
+      detail: `${detail} after the order was ${order.state}`,
+    };
+  }
+  const complete = filledQuantity === order.quantity;
+  const moved = moveTo(filled, complete ? 'filled' : 'partially_filled', null, now);
+  const order_ = complete ? { ...moved, filledAt: atMs(report) ?? now } : moved;
+  return { order: order_, changed: true, contradiction: false, detail };
+}
+
+const ends = {
+  [ReportKind.ACCEPTED]: { state: 'pending', detail: 'the exchange accepted the order' },
+  [ReportKind.REJECTED]: { state: 'rejected', detail: 'the exchange rejected the order' },
+  [ReportKind.CANCELLED]: { state: 'cancelled', detail: 'the exchange cancelled what had not traded' },
+  [ReportKind.EXPIRED]: { state: 'expired', detail: 'what had not traded expired' },
+} as const;
+
+const reasons: Partial<Record<OrderStateWord, string>> = {
+  cancelled: 'The order was cancelled.',
+  expired: 'Its time in force ran out.',
+};
+
+function applyEnd<T extends OrderFacts>(order: T, report: Report, now: number): Applied<T> {
+  const end = ends[report.kind as keyof typeof ends];
+  if (end === undefined) return contradiction(order, 'a report of a kind that is not known');
+  const { state, detail } = end;
+  const isOld =
+    state === 'pending' && !isUnsettled(order.state) && order.state !== 'refused' && order.state !== 'rejected';
+  if (state === order.state || isOld) return { order, changed: false, contradiction: false, detail };
+  if (!transitions[order.state].includes(state)) return contradiction(order, detail);
+  if (state !== 'rejected') {
+    return { order: moveTo(order, state, reasons[state] ?? null, now), changed: true, contradiction: false, detail };
+  }
+  const { word, sentence } = rejectReasonOf(report.rejectReason);
+  const rejected = { ...moveTo(order, 'rejected', sentence, now), rejectReason: word };
+  return { order: rejected, changed: true, contradiction: false, detail: `${detail}: ${word}` };
+}
+
+function contradiction<T extends OrderFacts>(order: T, what: string): Applied<T> {
+  const detail = `the exchange reported what contradicts the state ${order.state}: ${what}`;
+  return { order, changed: false, contradiction: true, detail };
+}
+
+function atMs(report: Report): number | undefined {
+  return report.at === undefined ? undefined : Number(report.at.seconds) * 1_000 + Math.floor(report.at.nanos / 1e6);
+}
+
+const rejectReasons: Partial<Record<RejectReason, { word: string; sentence: string }>> = {
+  [RejectReason.INSUFFICIENT_FUNDS]: {
+    word: 'insufficient_funds',
+    sentence: 'The account has too little money, or too few shares.',
+  },
+  [RejectReason.MARKET_CLOSED]: { word: 'market_closed', sentence: 'The market is closed.' },
+  [RejectReason.SETTLEMENT_LOCKOUT]: {
+    word: 'settlement_lockout',
+    sentence: 'The account is locked until an earlier trade settles.',
+  },
+  [RejectReason.LIMIT_ORDERS_ETF_ONLY]: {
+    word: 'limit_orders_etf_only',
+    sentence: 'The exchange takes limit orders for exchange-traded funds only.',
+  },
+  [RejectReason.UNKNOWN_SYMBOL]: { word: 'unknown_symbol', sentence: 'The exchange does not know the symbol.' },
+  [RejectReason.SYMBOL_NOT_TRADABLE]: {
+    word: 'symbol_not_tradable',
+    sentence: 'The symbol cannot be traded now.',
+  },
+  [RejectReason.ACCOUNT_NOT_AT_BROKER]: {
+    word: 'account_not_at_broker',
+    sentence: 'The broker does not have the account.',
+  },
+};
+
+/** Our word and sentence for a rejection; a reason we do not know is the general one. */
+export function rejectReasonOf(reason: RejectReason): { word: string; sentence: string } {
+  return rejectReasons[reason] ?? { word: 'rejected_by_exchange', sentence: 'The exchange rejected the order.' };
+}

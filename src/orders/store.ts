@@ -1,0 +1,309 @@
+import { insertRows, type SqlRow, type SqlValue, type Statement, statement, toBigInt } from '../db/statement.ts';
+import type { OrderFacts, OrderStateWord } from './rules.ts';
+
+/** What the creating request was first answered with: the object, or one of the two errors that a replay repeats. */
+export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
+
+/** An order as stored. Instants are milliseconds since the epoch; those marked real are not business time. */
+export interface StoredOrder extends OrderFacts {
+  readonly partnerId: string;
+  readonly id: string;
+  readonly account: string;
+  readonly symbol: string;
+  readonly side: 'buy' | 'sell';
+  readonly type: 'limit' | 'market';
+  readonly timeInForce: 'day' | 'gtc' | 'ioc' | 'fok';
+  readonly priceKobo: bigint | null;
+  readonly clientReference: string | null;
+  readonly createdAt: number;
+  /** The Lagos day the order counts for, as YYYY-MM-DD. */
+  readonly countedDay: string;
+  readonly idempotencyKey: string | null;
+  readonly requestDigest: Buffer;
+  readonly firstAnswer: FirstAnswer | null;
+  /** How many steps its history has. */
+  readonly steps: number;
+  /** Real: past this the exchange must not take the order. */
+  readonly notAfter: number;
+  /** Real: when the reconciler must look at it; null once nothing is unclear. */
+  readonly checkAt: number | null;
+  /** How often the reconciler has asked about it. */
+  readonly checks: number;
+  /** Real: since when the exchange's record is known not to have it. */
+  readonly missingSince: number | null;
+  /** Real: until when a cancel is under way. */
+  readonly cancelUntil: number | null;
+}
+
+/** One step of an order's history, as stored. */
+export interface StoredStep {
+  readonly kind: 'stored' | 'sent' | 'report' | 'reconciliation' | 'cancel' | 'contradiction';
+  readonly at: number;
+  readonly state: OrderStateWord;
+  readonly detail: string;
+  readonly reportNumber?: bigint;
+  readonly quantity?: bigint;
+  readonly priceKobo?: bigint;
+}
+
+const columns = [
+  'partner_id',
+  'id',
+  'state',
+  'account',
+  'symbol',
+  'side',
+  'type',
+  'time_in_force',
+  'quantity',
+  'price_kobo',
+  'filled_quantity',
+  'filled_value_kobo',
+  'exchange_order_id',
+  'reason',
+  'reject_reason',
+  'client_reference',
+  'created_at',
+  'updated_at',
+  'filled_at',
+  'counted_day',
+  'counted_price_kobo',
+  'idempotency_key',
+  'request_digest',
+  'first_answer',
+  'last_report',
+  'steps',
+  'not_after',
+  'check_at',
+  'checks',
+  'missing_since',
+  'cancel_until',
+] as const;
+
+const all = columns.join(', ');
+
+export function insertOrder(order: StoredOrder): Statement {
+  return insertRows('orders', columns, [
+    [
+      order.partnerId,
+      order.id,
+      order.state,
+      order.account,
+      order.symbol,
+      order.side,
+      order.type,
+      order.timeInForce,
+      order.quantity,
+      order.priceKobo,
+      order.filledQuantity,
+      order.filledValueKobo,
+      order.exchangeOrderId,
+      order.reason,
+      order.rejectReason,
+      binary(order.clientReference),
+      new Date(order.createdAt),
+      new Date(order.updatedAt),
+      instant(order.filledAt),
+      order.countedDay,
+      order.countedPriceKobo,
+      binary(order.idempotencyKey),
+      order.requestDigest,
+      order.firstAnswer,
+      order.lastReport,
+      order.steps,
+      new Date(order.notAfter),
+      instant(order.checkAt),
+      order.checks,
+      instant(order.missingSince),
+      instant(order.cancelUntil),
+    ],
+  ]);
+}
+
+/** Saves what can change of an order. The partner's lock must be held. */
+export function updateOrder(order: StoredOrder): Statement {
+  return statement(
+    `UPDATE orders SET state = ?, filled_quantity = ?, filled_value_kobo = ?, exchange_order_id = ?, reason = ?,
+      reject_reason = ?, updated_at = ?, filled_at = ?, first_answer = ?, last_report = ?, steps = ?, check_at = ?,
+      checks = ?, missing_since = ?, cancel_until = ? WHERE partner_id = ? AND id = ?`,
+    order.state,
+    order.filledQuantity,
+    order.filledValueKobo,
+    order.exchangeOrderId,
+    order.reason,
+    order.rejectReason,
+    new Date(order.updatedAt),
+    instant(order.filledAt),
+    order.firstAnswer,
+    order.lastReport,
+    order.steps,
+    instant(order.checkAt),
+    order.checks,
+    instant(order.missingSince),
+    instant(order.cancelUntil),
+    order.partnerId,
+    order.id,
+  );
+}
+
+/** Appends steps to an order's history, after the `before` it has. */
+export function insertSteps(order: StoredOrder, before: number, steps: readonly StoredStep[]): Statement {
+  return insertRows(
+    'order_steps',
+    ['partner_id', 'order_id', 'sequence', 'kind', 'at', 'state', 'detail', 'report_number', 'quantity', 'price_kobo'],
+    steps.map((step, index) => [
+      order.partnerId,
+      order.id,
+      before + index + 1,
+      step.kind,
+      new Date(step.at),
+      step.state,
+      step.detail.slice(0, 300),
+      step.reportNumber ?? null,
+      step.quantity ?? null,
+      step.priceKobo ?? null,
+    ]),
+  );
+}
+
+export function findOrder(partnerId: string, id: string): Statement {
+  return statement(`SELECT ${all} FROM orders WHERE partner_id = ? AND id = ?`, partnerId, id);
+}
+
+export function findOrders(partnerId: string, ids: readonly string[]): Statement {
+  return statement(`SELECT ${all} FROM orders WHERE partner_id = ? AND id IN (?)`, partnerId, ids);
+}
+
+export function findOrderByKey(partnerId: string, idempotencyKey: string): Statement {
+  return statement(
+    `SELECT ${all} FROM orders WHERE partner_id = ? AND idempotency_key = ?`,
+    partnerId,
+    Buffer.from(idempotencyKey),
+  );
+}
+
+/** The partners of some orders, for reports that name orders only. */
+export function findPartnersOfOrders(ids: readonly string[]): Statement {
+  return statement(`SELECT id, partner_id FROM orders WHERE id IN (${ids.map(() => '?').join(', ')})`, ...ids);
+}
+
+/** Orders alike that may or may not be at the exchange. `now` is real time. */
+export function findSimilarUnsettled(order: StoredOrder, now: number): Statement {
+  return statement(
+    `SELECT id FROM orders WHERE partner_id = ? AND state IN ('uncertain', 'sending') AND account = ? AND symbol = ?
+      AND side = ? AND type = ? AND quantity = ? AND price_kobo <=> ? AND (state = 'uncertain' OR check_at <= ?) LIMIT 1`,
+    order.partnerId,
+    order.account,
+    order.symbol,
+    order.side,
+    order.type,
+    order.quantity,
+    order.priceKobo,
+    new Date(now),
+  );
+}
+
+/** Orders the reconciler must look at, longest due first. `now` is real time. */
+export function findDueOrders(now: number, most: number): Statement {
+  return statement(`SELECT ${all} FROM orders WHERE check_at <= ? ORDER BY check_at LIMIT ${most}`, new Date(now));
+}
+
+/** Which orders a list shows. */
+export interface OrderFilters {
+  readonly state?: string;
+  readonly account?: string;
+  readonly symbol?: string;
+  readonly clientReference?: string;
+  readonly updatedSince?: number;
+}
+
+/** A page of a partner's orders, newest first, after the one with the given id. */
+export function listOrders(
+  partnerId: string,
+  filters: OrderFilters,
+  beforeId: string | undefined,
+  most: number,
+): Statement {
+  const conditions: [string, SqlValue | undefined][] = [
+    ['state = ?', filters.state],
+    ['account = ?', filters.account],
+    ['symbol = ?', filters.symbol],
+    ['client_reference = ?', binary(filters.clientReference ?? null) ?? undefined],
+    ['updated_at >= ?', filters.updatedSince === undefined ? undefined : new Date(filters.updatedSince)],
+    ['id < ?', beforeId],
+  ];
+  const used = conditions.filter((condition): condition is [string, SqlValue] => condition[1] !== undefined);
+  return statement(
+    `SELECT ${all} FROM orders WHERE ${['partner_id = ?', ...used.map(([sql]) => sql)].join(' AND ')}
+      ORDER BY id DESC LIMIT ${most}`,
+    partnerId,
+    ...used.map(([, value]) => value),
+  );
+}
+
+/** A page of an order's history, oldest first. */
+export function listSteps(partnerId: string, orderId: string, after: number, most: number): Statement {
+  return statement(
+    `SELECT * FROM order_steps WHERE partner_id = ? AND order_id = ? AND sequence > ? ORDER BY sequence LIMIT ${most}`,
+    partnerId,
+    orderId,
+    after,
+  );
+}
+
+/** Sets keys free that are old enough, of orders that are final: a bounded batch. */
+export function freeOldKeys(createdBefore: number, most: number): Statement {
+  return statement(
+    `UPDATE orders SET idempotency_key = NULL WHERE idempotency_key IS NOT NULL AND created_at < ?
+      AND state IN ('filled', 'rejected', 'refused', 'cancelled', 'expired') LIMIT ${most}`,
+    new Date(createdBefore),
+  );
+}
+
+export function toStoredOrder(row: SqlRow): StoredOrder {
+  return {
+    partnerId: row.partner_id as string,
+    id: row.id as string,
+    state: row.state as OrderStateWord,
+    account: row.account as string,
+    symbol: row.symbol as string,
+    side: row.side as StoredOrder['side'],
+    type: row.type as StoredOrder['type'],
+    timeInForce: row.time_in_force as StoredOrder['timeInForce'],
+    quantity: toBigInt(row.quantity),
+    priceKobo: row.price_kobo === null ? null : toBigInt(row.price_kobo),
+    filledQuantity: toBigInt(row.filled_quantity),
+    filledValueKobo: toBigInt(row.filled_value_kobo),
+    exchangeOrderId: row.exchange_order_id as string | null,
+    reason: row.reason as string | null,
+    rejectReason: row.reject_reason as string | null,
+    clientReference: row.client_reference === null ? null : String(row.client_reference),
+    createdAt: (row.created_at as Date).getTime(),
+    updatedAt: (row.updated_at as Date).getTime(),
+    filledAt: milliseconds(row.filled_at),
+    countedDay: String(row.counted_day),
+    countedPriceKobo: toBigInt(row.counted_price_kobo),
+    idempotencyKey: row.idempotency_key === null ? null : String(row.idempotency_key),
+    requestDigest: row.request_digest as Buffer,
+    firstAnswer: row.first_answer as FirstAnswer | null,
+    lastReport: toBigInt(row.last_report),
+    steps: Number(row.steps),
+    notAfter: (row.not_after as Date).getTime(),
+    checkAt: milliseconds(row.check_at),
+    checks: Number(row.checks),
+    missingSince: milliseconds(row.missing_since),
+    cancelUntil: milliseconds(row.cancel_until),
+  };
+}
+
+function milliseconds(value: unknown): number | null {
+  return value === null ? null : (value as Date).getTime();
+}
+
+function instant(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms);
+}
+
+function binary(text: string | null): Buffer | null {
+  return text === null ? null : Buffer.from(text);
+}
