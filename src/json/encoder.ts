@@ -1,0 +1,161 @@
+import {
+  type DescField,
+  type DescMessage,
+  type DescOneof,
+  getOption,
+  type Message,
+  ScalarType,
+} from '@bufbuild/protobuf';
+import { FeatureSet_FieldPresence, TimestampSchema } from '@bufbuild/protobuf/wkt';
+import { message as messageOption } from '../gen/marina/options/v1/options_pb.ts';
+import { enumNames } from './enum-names.ts';
+import { storedBytes } from './stored-bytes.ts';
+import { formatTimestamp } from './timestamps.ts';
+import type { ValueType } from './values.ts';
+
+/** Writes a message as partners see it. */
+export type Encoder = (message: Message) => string;
+
+const encoders = new WeakMap<DescMessage, Encoder>();
+
+/**
+ * Compiles the writing of a message type to JSON: its `object` member first, then every field in the order of the
+ * proto, null where there is no value. The function is generated as text, which makes it as fast as one written by
+ * hand; nothing but our own descriptors goes into that text.
+ */
+export function compileEncoder(schema: DescMessage): Encoder {
+  const known = encoders.get(schema);
+  if (known !== undefined) return known;
+  // Stands in for the real one while the types inside, which may hold this one again, are compiled.
+  let encode: Encoder | undefined;
+  encoders.set(schema, (message) => encode?.(message) ?? 'null');
+  encode = new Program().generate(schema);
+  encoders.set(schema, encode);
+  return encode;
+}
+
+/** Writes a text as JSON: at once when it is short and plain, as most are, else by the runtime's own complete rules. */
+export function quote(text: string): string {
+  const { length } = text;
+  if (length > 64) return JSON.stringify(text);
+  for (let at = 0; at < length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code < 0x20 || code > 0x7e || code === 0x22 || code === 0x5c) return JSON.stringify(text);
+  }
+  return `"${text}"`;
+}
+
+/** A function under construction: an expression of texts to join, and the values it refers to by name. */
+class Program {
+  readonly #values = new Map<unknown, string>();
+  readonly #parts: string[] = [];
+  #literal = '';
+
+  generate(schema: DescMessage): Encoder {
+    this.#literal += '{';
+    const { object } = getOption(schema, messageOption);
+    if (object !== '') this.#literal += `"object":${JSON.stringify(object)}`;
+    for (const member of schema.members) {
+      if (!this.#literal.endsWith('{') || this.#parts.length > 0) this.#literal += ',';
+      this.#literal += `${JSON.stringify(member.name)}:`;
+      this.#add(member.kind === 'oneof' ? this.#oneof(member) : this.#field(member));
+    }
+    this.#literal += '}';
+    this.#flush();
+    const stored = this.#refer(storedBytes);
+    const body = `const s = ${stored}.get(m); return s === undefined ? ${this.#parts.join(' + ')} : s.toString('utf8');`;
+    const make = new Function(...this.#values.values(), `return (m) => { ${body} };`);
+    return make(...this.#values.keys()) as Encoder;
+  }
+
+  #add(expression: string): void {
+    this.#flush();
+    this.#parts.push(expression);
+  }
+
+  #flush(): void {
+    if (this.#literal !== '') this.#parts.push(JSON.stringify(this.#literal));
+    this.#literal = '';
+  }
+
+  #refer(value: unknown): string {
+    const name = this.#values.get(value) ?? `k${this.#values.size}`;
+    this.#values.set(value, name);
+    return name;
+  }
+
+  #field(field: DescField): string {
+    const value = `m[${JSON.stringify(field.localName)}]`;
+    if (field.fieldKind === 'map') throw new Error(`${field}: no form in JSON`);
+    if (field.fieldKind === 'list') return `${this.#refer(joined)}(${value}, ${this.#refer(this.#writer(field))})`;
+    const written = this.#written(field, value);
+    // An enumeration's table and a value that is always there need no look first.
+    const alwaysThere = field.fieldKind === 'enum' || (field.fieldKind === 'scalar' && !hasPresence(field));
+    return alwaysThere ? written : `(${value} === undefined ? 'null' : ${written})`;
+  }
+
+  /** The expression that writes a value which is there. */
+  #written(type: ValueType, value: string): string {
+    if (type.enum !== undefined) return `(${this.#refer(enumTable(type))}[${value}] ?? 'null')`;
+    if (type.scalar === ScalarType.STRING) return `${this.#refer(quote)}(${value})`;
+    if (type.scalar !== undefined && plainScalars.has(type.scalar)) return value;
+    return `${this.#refer(this.#writer(type))}(${value})`;
+  }
+
+  #writer(type: ValueType): (value: never) => string {
+    if (type.enum !== undefined) {
+      const table = enumTable(type);
+      return (value: number) => table[value] ?? 'null';
+    }
+    if (type.message?.typeName === TimestampSchema.typeName) return quotedTimestamp;
+    if (type.message !== undefined) return compileEncoder(type.message);
+    if (type.scalar === ScalarType.STRING) return quote;
+    if (type.scalar !== undefined && plainScalars.has(type.scalar)) return String;
+    throw new Error(`a field of scalar type ${type.scalar} has no form in JSON`);
+  }
+
+  #oneof(oneof: DescOneof): string {
+    const writers: Record<string, Encoder> = Object.create(null);
+    for (const field of oneof.fields) {
+      if (field.message === undefined) throw new Error(`${oneof}: only messages may stand in a oneof`);
+      writers[field.localName] = compileEncoder(field.message);
+    }
+    return `${this.#refer(chosen)}(m[${JSON.stringify(oneof.localName)}], ${this.#refer(writers)})`;
+  }
+}
+
+/** What JSON writes as JavaScript does: whole numbers of any length, and true or false. */
+const plainScalars: ReadonlySet<ScalarType> = new Set([
+  ScalarType.BOOL,
+  ScalarType.INT32,
+  ScalarType.UINT32,
+  ScalarType.INT64,
+  ScalarType.UINT64,
+]);
+
+function hasPresence(field: DescField): boolean {
+  return field.presence !== FeatureSet_FieldPresence.IMPLICIT;
+}
+
+function enumTable(type: ValueType): string[] {
+  const table: string[] = [];
+  if (type.enum !== undefined) for (const [number, name] of enumNames(type.enum)) table[number] = JSON.stringify(name);
+  return table;
+}
+
+function quotedTimestamp(timestamp: Parameters<typeof formatTimestamp>[0]): string {
+  return `"${formatTimestamp(timestamp)}"`;
+}
+
+function joined<Item>(items: readonly Item[], write: (item: Item) => string): string {
+  let text = '[';
+  for (let at = 0; at < items.length; at += 1) {
+    text += at === 0 ? write(items[at] as Item) : `,${write(items[at] as Item)}`;
+  }
+  return `${text}]`;
+}
+
+function chosen(choice: { case?: string; value?: Message }, writers: Readonly<Record<string, Encoder>>): string {
+  const write = choice.case === undefined ? undefined : writers[choice.case];
+  return write === undefined || choice.value === undefined ? 'null' : write(choice.value);
+}

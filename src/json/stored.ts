@@ -1,0 +1,103 @@
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type DescOneof,
+  getOption,
+  type Message,
+  type MessageShape,
+  ScalarType,
+} from '@bufbuild/protobuf';
+import { message as messageOption } from '../gen/marina/options/v1/options_pb.ts';
+import { storedBytes } from './stored-bytes.ts';
+import { JsonNumber, JsonObject, type JsonTree, readJson } from './strict-reader.ts';
+import { type ValueType, valueReader } from './values.ts';
+
+/**
+ * A message that carries the JSON it was stored as, byte for byte, and is not decoded: the JSON doors write the bytes
+ * as they are. Its fields are empty until `materialize`.
+ */
+export function storedMessage<Desc extends DescMessage>(schema: Desc, bytes: Buffer): MessageShape<Desc> {
+  const message = create(schema);
+  storedBytes.set(message, bytes);
+  return message;
+}
+
+/** Fills in every stored message in and below `message`, for a door that writes fields instead of JSON. */
+export function materialize(schema: DescMessage, message: Message): void {
+  const bytes = storedBytes.get(message);
+  if (bytes !== undefined) {
+    Object.assign(message, decodeStored(schema, bytes));
+    storedBytes.delete(message);
+    return;
+  }
+  const values = message as unknown as Record<string, unknown>;
+  for (const member of schema.members) {
+    const value = values[member.localName];
+    if (member.kind === 'oneof') {
+      const choice = value as { case?: string; value?: Message };
+      const field = member.fields.find(({ localName }) => localName === choice.case);
+      if (field?.message !== undefined && choice.value !== undefined) materialize(field.message, choice.value);
+    } else if (member.message !== undefined && value !== undefined) {
+      const nested = member.message;
+      if (member.fieldKind === 'message') materialize(nested, value as Message);
+      if (member.fieldKind === 'list') for (const item of value as Message[]) materialize(nested, item);
+    }
+  }
+}
+
+/**
+ * Reads JSON that this or another release of ours wrote. What this release does not know is passed over, as partners
+ * are asked to do; what has the wrong type is a broken record, and throws.
+ */
+export function decodeStored<Desc extends DescMessage>(schema: Desc, bytes: Buffer): MessageShape<Desc> {
+  return fromTree(schema, readJson(bytes)) as MessageShape<Desc>;
+}
+
+function fromTree(schema: DescMessage, tree: JsonTree): Message {
+  if (!(tree instanceof JsonObject)) throw new Error(`a stored ${schema.typeName} is not an object`);
+  const message = create(schema);
+  const values = message as unknown as Record<string, unknown>;
+  for (const member of schema.members) {
+    const value = memberOf(tree, member.name);
+    if (value === undefined || value === null) continue;
+    values[member.localName] = member.kind === 'oneof' ? toChoice(member, value) : toField(member, value);
+  }
+  return message;
+}
+
+/** The set message of a oneof, told by its `object` member; none when this release does not know it. */
+function toChoice(oneof: DescOneof, tree: JsonTree): { case: string | undefined; value?: Message } {
+  const object = tree instanceof JsonObject ? memberOf(tree, 'object') : undefined;
+  for (const field of oneof.fields) {
+    if (field.message === undefined || getOption(field.message, messageOption).object !== object) continue;
+    return { case: field.localName, value: fromTree(field.message, tree) };
+  }
+  return { case: undefined };
+}
+
+function toField(field: DescField, tree: JsonTree): unknown {
+  if (field.fieldKind !== 'list') return toValue(field, tree, field);
+  if (!Array.isArray(tree)) throw new Error(`a stored ${field} is not a list`);
+  return tree.map((item) => toValue(field, item, field));
+}
+
+function toValue(type: ValueType, tree: JsonTree, field: DescField): unknown {
+  const reader = valueReader(type);
+  if (reader === undefined && type.message !== undefined) return fromTree(type.message, tree);
+  const value = isLong(type) && tree instanceof JsonNumber ? BigInt(tree.text) : reader?.read(tree);
+  // A name that a later release gave an enumeration is one this release has no number for.
+  if (value === undefined && type.enum !== undefined && typeof tree === 'string') return 0;
+  if (value === undefined) throw new Error(`a stored ${field} has the wrong type`);
+  return value;
+}
+
+/** Our own answers print every digit, past what a request may carry. */
+function isLong({ scalar }: ValueType): boolean {
+  return scalar === ScalarType.INT64 || scalar === ScalarType.UINT64;
+}
+
+function memberOf(object: JsonObject, name: string): JsonTree | undefined {
+  const at = object.names.indexOf(name);
+  return at === -1 ? undefined : object.values[at];
+}
