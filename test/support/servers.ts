@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { createConnection } from 'mysql2/promise';
+import { sharedKeeper } from '../../src/dev/keeper.ts';
+import { type Server, startMariaDb, startNats } from '../../src/dev/servers.ts';
+import { temporaryFolder } from './folders.ts';
+
+export interface TestServers {
+  /** An administrator's mysql:// URL without a database. */
+  databaseUrl: string;
+  natsUrl: string;
+}
+
+export interface TestDatabase {
+  name: string;
+  /** An administrator's mysql:// URL of this database. */
+  url: string;
+  /** Drops it; what a test does not drop is dropped when its file ends. */
+  drop(): Promise<void>;
+}
+
+/**
+ * The servers of this test run. `test/run.ts` starts them once and names them in the environment; a file run alone
+ * starts its own, which end with it.
+ */
+export function testServers(): Promise<TestServers> {
+  servers ??= findServers();
+  return servers;
+}
+
+/** A fresh database of its own for a test. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const { databaseUrl } = await testServers();
+  const name = `t_${randomBytes(6).toString('hex')}`;
+  await execute(databaseUrl, `CREATE DATABASE ${name} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`);
+  const drop = async () => {
+    if (undropped.delete(drop)) await execute(databaseUrl, `DROP DATABASE IF EXISTS ${name}`);
+  };
+  if (undropped.size === 0) process.once('beforeExit', dropAll);
+  undropped.add(drop);
+  return { name, url: `${databaseUrl}/${name}`, drop };
+}
+
+/** A NATS of a test's own, for tests that must not meet another's streams, or that crash it. */
+export async function startTestNats(): Promise<Server> {
+  const folder = temporaryFolder();
+  sharedKeeper().removeAtEnd(folder);
+  return startNats({ dataDir: folder, disposable: true });
+}
+
+let servers: Promise<TestServers> | undefined;
+const undropped = new Set<() => Promise<void>>();
+
+async function findServers(): Promise<TestServers> {
+  const { MARINA_TEST_DATABASE_URL: databaseUrl, MARINA_TEST_NATS_URL: natsUrl } = process.env;
+  if (databaseUrl && natsUrl) return { databaseUrl: databaseUrl.replace(/\/+$/, ''), natsUrl };
+  const folder = temporaryFolder();
+  sharedKeeper().removeAtEnd(folder);
+  const [mariadb, nats] = await Promise.all([
+    startMariaDb({ dataDir: join(folder, 'mariadb'), disposable: true }),
+    startNats({ dataDir: join(folder, 'nats'), disposable: true }),
+  ]);
+  return { databaseUrl: mariadb.url, natsUrl: nats.url };
+}
+
+async function dropAll(): Promise<void> {
+  for (const drop of undropped) await drop().catch(() => undefined);
+}
+
+async function execute(url: string, statement: string): Promise<void> {
+  const connection = await createConnection(url);
+  try {
+    await connection.query(statement);
+  } finally {
+    await connection.end();
+  }
+}
