@@ -1,0 +1,140 @@
+import { create, type DescMethod, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
+import {
+  type CallOptions,
+  type ChannelCredentials,
+  type ChannelOptions,
+  Client,
+  type ClientReadableStream,
+  credentials,
+  Metadata,
+} from '@grpc/grpc-js';
+import { type GrpcMethod, grpcMethod, type TypedService } from './grpc-service.ts';
+
+/** How one unary call is made. */
+export interface UnaryCallOptions {
+  /** Gives the call up; it then fails with CANCELLED. Aborted before the call, nothing is sent and its reason is thrown. */
+  signal?: AbortSignal;
+  /** After how long the call fails with DEADLINE_EXCEEDED. Required, so that no call waits for ever. */
+  timeoutMs: number;
+  metadata?: Metadata;
+}
+
+/** How one stream is opened. */
+export interface StreamCallOptions {
+  /** Ends the stream; reading it then fails with CANCELLED. Leaving the loop ends it too. */
+  signal?: AbortSignal;
+  /** After how long the stream fails with DEADLINE_EXCEEDED; absent: never. */
+  timeoutMs?: number;
+  metadata?: Metadata;
+}
+
+/**
+ * A service's calls as promises and async iterables. A stream is opened when its first message is asked for. Errors are
+ * grpc-js's `ServiceError`, unchanged, because what a status proves depends on who looks at it.
+ */
+export type GrpcClient<S extends TypedService> = {
+  readonly [K in keyof S['method']]: S['method'][K]['methodKind'] extends 'unary'
+    ? UnaryCall<S['method'][K]>
+    : S['method'][K]['methodKind'] extends 'server_streaming'
+      ? StreamCall<S['method'][K]>
+      : never;
+} & {
+  /** Ends the connection; calls under way go on to their end. */
+  close(): void;
+  /** The client below, to watch its channel's state. */
+  readonly grpcClient: Client;
+};
+
+type UnaryCall<M extends DescMethod> = (
+  request: MessageInitShape<M['input']>,
+  options: UnaryCallOptions,
+) => Promise<MessageShape<M['output']>>;
+
+type StreamCall<M extends DescMethod> = (
+  request: MessageInitShape<M['input']>,
+  options?: StreamCallOptions,
+) => AsyncIterable<MessageShape<M['output']>>;
+
+/**
+ * Defaults of every channel. grpc-js sends some failed calls again by itself unless retries are off, which can double an
+ * order; and it shares connections between clients of one address unless the pool is local, so that one client's broken
+ * connection would break another's calls.
+ */
+const channelDefaults: ChannelOptions = { 'grpc.enable_retries': 0, 'grpc.use_local_subchannel_pool': 1 };
+
+/** A client of one service at `address` (`host:port`), without TLS unless credentials say so. */
+export function createGrpcClient<S extends TypedService>(
+  service: S,
+  address: string,
+  channelOptions: ChannelOptions = {},
+  channelCredentials: ChannelCredentials = credentials.createInsecure(),
+): GrpcClient<S> {
+  const client = new Client(address, channelCredentials, { ...channelDefaults, ...channelOptions });
+  const calls: Record<string, unknown> = { grpcClient: client, close: () => client.close() };
+  for (const method of service.methods) {
+    if (method.methodKind === 'unary') calls[method.localName] = unaryCall(client, method);
+    if (method.methodKind === 'server_streaming') calls[method.localName] = streamCall(client, method);
+  }
+  return calls as GrpcClient<S>;
+}
+
+function unaryCall(client: Client, method: DescMethod): UnaryCall<DescMethod> {
+  const definition = grpcMethod(method);
+  return (request, options) =>
+    new Promise((resolve, reject) => {
+      const { signal } = options;
+      if (signal?.aborted) return reject(signal.reason);
+      const cancel = () => call.cancel();
+      const call = client.makeUnaryRequest(
+        definition.path,
+        definition.requestSerialize,
+        definition.responseDeserialize,
+        create(method.input, request),
+        options.metadata ?? new Metadata(),
+        { deadline: Date.now() + options.timeoutMs },
+        (error, response) => {
+          signal?.removeEventListener('abort', cancel);
+          if (error) reject(error);
+          else if (response === undefined) reject(new Error(`${definition.path} answered without a message`));
+          else resolve(response);
+        },
+      );
+      signal?.addEventListener('abort', cancel, { once: true });
+    });
+}
+
+function streamCall(client: Client, method: DescMethod): StreamCall<DescMethod> {
+  const definition = grpcMethod(method);
+  return (request, options = {}) => ({
+    [Symbol.asyncIterator]: () => readStream(client, definition, create(method.input, request), options),
+  });
+}
+
+async function* readStream(
+  client: Client,
+  definition: GrpcMethod<DescMethod>,
+  request: MessageShape<DescMethod['input']>,
+  options: StreamCallOptions,
+): AsyncGenerator<MessageShape<DescMethod['output']>, void, undefined> {
+  const { signal, timeoutMs } = options;
+  signal?.throwIfAborted();
+  const callOptions: CallOptions = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
+  const call: ClientReadableStream<MessageShape<DescMethod['output']>> = client.makeServerStreamRequest(
+    definition.path,
+    definition.requestSerialize,
+    definition.responseDeserialize,
+    request,
+    options.metadata ?? new Metadata(),
+    callOptions,
+  );
+  const cancel = () => call.cancel();
+  // Cancelling makes an error event even when nobody reads any more; without a listener it would end the process.
+  call.on('error', () => {});
+  signal?.addEventListener('abort', cancel, { once: true });
+  try {
+    yield* call;
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+    cancel();
+  }
+}
