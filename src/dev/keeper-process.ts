@@ -27,6 +27,8 @@ process.on('message', (message: ToKeeper) => {
       return void children.get(message.id)?.process.send(message.message as never, ignore);
     case 'removeAtEnd':
       return void foldersToRemove.add(message.path);
+    case 'end':
+      return void end();
   }
 });
 process.on('disconnect', () => void end());

@@ -29,7 +29,8 @@ export type ToKeeper =
   | { type: 'start'; id: number; spec: ProcessSpec }
   | { type: 'stop'; id: number; signal?: 'SIGKILL' }
   | { type: 'send'; id: number; message: unknown }
-  | { type: 'removeAtEnd'; path: string };
+  | { type: 'removeAtEnd'; path: string }
+  | { type: 'end' };
 
 export type FromKeeper =
   | { type: 'ready' }

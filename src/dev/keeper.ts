@@ -85,7 +85,7 @@ export class Keeper {
 
   /** Stops all that runs, newest first, and settles when it is gone. */
   async close(): Promise<void> {
-    if (this.#process.connected) this.#process.disconnect();
+    if (this.#process.connected) this.#process.send({ type: 'end' } satisfies ToKeeper, ignore);
     this.#process.ref();
     await this.#gone;
   }

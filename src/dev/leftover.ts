@@ -6,21 +6,20 @@ import { isRunning } from './lock.ts';
  * Ends a server that an earlier start left behind on this folder. Usually it is stopping already and only needs a
  * moment; the caller holds the folder's lock, so it is nobody's.
  */
-export async function endLeftover(pidFile: string, dataDir: string): Promise<void> {
-  const pid = Number(readQuietly(pidFile));
-  if (isRunning(pid) && serves(pid, dataDir)) {
+export async function endLeftoverServer(pidFile: string, dataDir: string): Promise<void> {
+  await endLeftover(Number(readQuietly(pidFile)), dataDir);
+  rmSync(pidFile, { force: true });
+}
+
+/** Ends a process of an earlier start, if it still runs and is the one meant: its command line names the path. */
+export async function endLeftover(pid: number, path: string): Promise<void> {
+  if (isRunning(pid) && readQuietly(`/proc/${pid}/cmdline`).includes(path)) {
     process.kill(pid, 'SIGTERM');
     if (!(await ends(pid, 5_000))) {
       process.kill(pid, 'SIGKILL');
       await ends(pid, 5_000);
     }
   }
-  rmSync(pidFile, { force: true });
-}
-
-/** The number may be another process's by now: ours names the folder in its arguments. */
-function serves(pid: number, dataDir: string): boolean {
-  return readQuietly(`/proc/${pid}/cmdline`).includes(dataDir);
 }
 
 async function ends(pid: number, withinMs: number): Promise<boolean> {

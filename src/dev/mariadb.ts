@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
 import { Advice } from './advice.ts';
 import { type KeptProcess, lastLines, sharedKeeper } from './keeper.ts';
-import { endLeftover } from './leftover.ts';
+import { endLeftoverServer } from './leftover.ts';
 import { lockFolder } from './lock.ts';
 import { createDataFolder, isOracle, serverArguments } from './mariadb-data.ts';
 import { freePort } from './ports.ts';
@@ -53,7 +53,7 @@ export async function startMariaDb(asked: MariaDbOptions): Promise<Server> {
   const options = { ...asked, dataDir: resolve(asked.dataDir) };
   const lock = lockFolder(options.dataDir, 'MariaDB');
   try {
-    await endLeftover(join(options.dataDir, 'mariadb.pid'), options.dataDir);
+    await endLeftoverServer(join(options.dataDir, 'mariadb.pid'), options.dataDir);
     const program = await prepare(options);
     for (let attempt = 1; ; attempt++) {
       const port = options.port ?? (await freePort());

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Advice } from './advice.ts';
 import { lastLines, sharedKeeper } from './keeper.ts';
-import { endLeftover } from './leftover.ts';
+import { endLeftoverServer } from './leftover.ts';
 import { lockFolder } from './lock.ts';
 import type { Server } from './mariadb.ts';
 import { freePort, readGreeting } from './ports.ts';
@@ -23,7 +23,7 @@ export async function startNats(asked: NatsOptions): Promise<Server> {
   const options = { ...asked, dataDir: resolve(asked.dataDir) };
   const lock = lockFolder(options.dataDir, 'NATS');
   try {
-    await endLeftover(join(options.dataDir, 'nats.pid'), options.dataDir);
+    await endLeftoverServer(join(options.dataDir, 'nats.pid'), options.dataDir);
     const program = await findProgram(['nats-server'], options);
     for (let attempt = 1; ; attempt++) {
       const port = options.port ?? (await freePort());

@@ -1,0 +1,63 @@
+# Everything a newcomer and CI start. `make` alone lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+NODE := node --import tsx
+PACKAGES := node_modules/.package-lock.json
+# Any file buf makes tells when it last ran.
+GENERATED := src/gen/marina/options/v1/options_pb.ts
+PROTOS := $(shell find proto -name '*.proto') buf.yaml buf.gen.yaml
+
+.PHONY: help run demo test test-fault check bench generate config clean node
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+run: $(PACKAGES) $(GENERATED) ## Start a sandbox with everything it needs; Ctrl-C stops it
+	@exec $(NODE) src/dev/run.ts
+
+demo: $(PACKAGES) $(GENERATED) ## Show an order's life against the running sandbox
+	@exec $(NODE) src/dev/demo.ts
+
+test: $(PACKAGES) $(GENERATED) ## Run the unit, integration and end-to-end tests on servers of their own
+	@exec $(NODE) test/run.ts unit integration e2e
+
+test-fault: $(PACKAGES) $(GENERATED) ## Run the long tests: crashes, lost answers, stopped servers
+	@exec $(NODE) test/run.ts fault
+
+check: $(PACKAGES) $(GENERATED) ## Check format, lint, types, protos, and the protos against the last release
+	@npx biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
+	@npx tsc
+	@npx buf lint
+	@release=$$(git describe --tags --match 'v*' --abbrev=0 2>/dev/null || true); \
+	if [ -n "$$release" ]; then npx buf breaking --against ".git#tag=$$release"; \
+	else echo 'buf breaking: there is no release yet to compare with'; fi
+
+bench: $(PACKAGES) $(GENERATED) ## Measure, and print ratios
+	@exec $(NODE) test/bench/run.ts
+
+generate: $(PACKAGES) ## Make src/gen from proto/
+	@npx buf generate
+
+config: $(PACKAGES) $(GENERATED) ## List every setting with its default
+	@exec $(NODE) src/main.ts config
+
+clean: ## Remove the sandbox's data and the generated code
+	@pid=$$(cut -d ' ' -f 1 .local/lock 2>/dev/null || true); \
+	if [ -n "$$pid" ] && kill -0 "$$pid" 2>/dev/null; then \
+	echo "A sandbox is running (process $$pid). Stop it first."; exit 1; fi
+	rm -rf .local src/gen
+
+$(PACKAGES): package-lock.json | node
+	@echo 'Installing the npm packages'
+	@npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(GENERATED): $(PROTOS) | $(PACKAGES)
+	@npx buf generate
+
+node:
+	@command -v node >/dev/null || { echo 'Node.js 20.19 or newer is needed: https://nodejs.org'; exit 1; }
+	@node -e 'const [major, minor] = process.versions.node.split(".").map(Number); if (major > 20 || (major === 20 && minor >= 19)) process.exit(0); console.error("Node.js 20.19 or newer is needed; this is " + process.version + ": https://nodejs.org"); process.exit(1)'

@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+import { Advice } from './advice.ts';
+import { writePrivately } from './files.ts';
+import { isRunning } from './lock.ts';
+import { sandboxFile } from './settings.ts';
+
+/** One seeded partner. */
+export interface SandboxPartner {
+  id: string;
+  name: string;
+  key: string;
+  accounts: string[];
+  /** The first of its accounts. */
+  account: string;
+}
+
+/** What a sandbox says about itself to demos, tools and people. */
+export interface Sandbox {
+  rest_url: string;
+  grpc_address: string;
+  admin_address: string;
+  ops_url: string;
+  simulator_address: string;
+  operator_token: string;
+  partners: SandboxPartner[];
+  /** The processes that run now; without a gateway the sandbox is not ready, without any it is stopped. */
+  pids: { run?: number; gateway?: number; simulator?: number; mariadb?: number; nats?: number };
+}
+
+/** Writes the file: whole, and for its owner alone, since it holds keys. */
+export function writeSandbox(dataDir: string, sandbox: Sandbox): void {
+  writePrivately(sandboxFile(dataDir), `${JSON.stringify(sandbox, null, 2)}\n`);
+}
+
+/** What an earlier start wrote, as far as it can be used. */
+export function readSandbox(dataDir: string): Sandbox | undefined {
+  try {
+    const sandbox = JSON.parse(readFileSync(sandboxFile(dataDir), 'utf8')) as Partial<Sandbox>;
+    return Array.isArray(sandbox.partners) && typeof sandbox.pids === 'object' ? (sandbox as Sandbox) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The sandbox that runs now. */
+export function runningSandbox(dataDir: string): Sandbox {
+  const sandbox = readSandbox(dataDir);
+  if (sandbox?.pids.gateway === undefined || !isRunning(sandbox.pids.gateway)) {
+    throw new Advice(`No sandbox is running in ${dataDir}.`, 'Start one in another terminal: make run');
+  }
+  return sandbox;
+}

@@ -1,0 +1,82 @@
+import { join, resolve } from 'node:path';
+import { Advice } from './advice.ts';
+
+/** The doors of a sandbox, and the variable that moves each. */
+export const portVariables = {
+  rest: 'MARINA_REST_PORT',
+  grpc: 'MARINA_GRPC_PORT',
+  admin: 'MARINA_ADMIN_PORT',
+  ops: 'MARINA_OPS_PORT',
+  simulator: 'MARINA_SIMULATOR_PORT',
+} as const;
+
+export type Door = keyof typeof portVariables;
+
+const defaultPorts: Readonly<Record<Door, number>> = {
+  rest: 8080,
+  grpc: 50051,
+  admin: 50052,
+  ops: 9464,
+  simulator: 50060,
+};
+
+/** What `make run` takes from the environment. */
+export interface RunSettings {
+  /** Where everything of this sandbox is kept. */
+  dataDir: string;
+  /** The address its doors listen on. */
+  host: string;
+  ports: Readonly<Record<Door, number>>;
+  /** A database to use instead of a private one, and who may make its tables. */
+  databaseUrl: string | undefined;
+  ownerDatabaseUrl: string | undefined;
+  simulatorDatabaseUrl: string | undefined;
+  /** A NATS to use instead of a private one. */
+  natsUrl: string | undefined;
+  operatorTokens: string | undefined;
+  secretKey: string | undefined;
+  /** All MARINA_ variables that were set, for the processes they are meant for. */
+  given: Readonly<Record<string, string>>;
+}
+
+/** Reads the settings. An empty variable counts as not set. */
+export function readSettings(environment: NodeJS.ProcessEnv): RunSettings {
+  const given: Record<string, string> = {};
+  for (const [name, value] of Object.entries(environment)) {
+    if (name.startsWith('MARINA_') && value) given[name] = value;
+  }
+  const ports = { ...defaultPorts };
+  for (const door of Object.keys(portVariables) as Door[]) {
+    ports[door] = readPort(portVariables[door], given) ?? defaultPorts[door];
+  }
+  return {
+    dataDir: dataFolder(environment),
+    host: given.MARINA_HOST ?? '127.0.0.1',
+    ports,
+    databaseUrl: given.MARINA_DATABASE_URL,
+    ownerDatabaseUrl: given.MARINA_OWNER_DATABASE_URL,
+    simulatorDatabaseUrl: given.MARINA_SIMULATOR_DATABASE_URL,
+    natsUrl: given.MARINA_NATS_URL,
+    operatorTokens: given.MARINA_OPERATOR_TOKENS,
+    secretKey: given.MARINA_SECRET_KEY,
+    given,
+  };
+}
+
+/** The folder a sandbox keeps everything in. */
+export function dataFolder(environment: NodeJS.ProcessEnv): string {
+  return resolve(environment.MARINA_DATA_DIR || '.local');
+}
+
+/** The file that tells where a running sandbox is and how to talk to it. */
+export function sandboxFile(dataDir: string): string {
+  return join(dataDir, 'sandbox.json');
+}
+
+function readPort(variable: string, given: Readonly<Record<string, string>>): number | undefined {
+  const text = given[variable];
+  if (text === undefined) return undefined;
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new Advice(`${variable} is ${text}, which is no port.`, 'Use a number from 0 to 65535; 0 takes a free port.');
+}
