@@ -137,7 +137,6 @@ const statements = [
     body MEDIUMBLOB NOT NULL,
     occurred_at DATETIME(3) NOT NULL,
     publish_at DATETIME(3) NOT NULL,
-    feed_signed_at DATETIME(3) NULL,
     PRIMARY KEY (partner_id, version),
     KEY outbox_publish_at (publish_at)
   ) ${table}`,
@@ -166,10 +165,10 @@ const statements = [
     expires_at DATETIME(3) NOT NULL
   ) ${table}`,
 
-  // How far the upstream's numbered stream of reports was applied.
-  `CREATE TABLE report_positions (
-    stream VARCHAR(40) NOT NULL PRIMARY KEY,
-    number BIGINT NOT NULL
+  // How far work that goes on for ever has come: the last report applied, the last key looked at for removal.
+  `CREATE TABLE positions (
+    name VARCHAR(40) NOT NULL PRIMARY KEY,
+    position VARCHAR(64) NOT NULL
   ) ${table}`,
 
   `CREATE TABLE audit_entries (

@@ -28,7 +28,7 @@ export async function openDatabase(options: {
   poolSize?: number;
 }): Promise<Database> {
   const source = await connect(createDataSource(options.url, options.poolSize ?? 16));
-  const database = new Database(source);
+  const database = new Database(source, options.environment);
   try {
     await database.write(statement('INSERT IGNORE INTO environment (id, name) VALUES (1, ?)', options.environment));
     const [row] = await database.read(statement('SELECT name FROM environment WHERE id = 1'));
@@ -52,7 +52,10 @@ export class Database {
   readonly #pool: Pool;
   readonly #partners = new KeyedQueue();
 
-  constructor(readonly source: DataSource) {
+  constructor(
+    readonly source: DataSource,
+    readonly environment: Environment,
+  ) {
     this.#pool = (source.driver as unknown as { pool: Pool }).pool;
   }
 
@@ -67,6 +70,11 @@ export class Database {
           );
         }),
     );
+  }
+
+  /** Reads with several statements in one round trip. Each sees what was committed when it ran. */
+  async readAll(queries: readonly Statement[]): Promise<SqlRow[][]> {
+    return this.#withConnection((connection) => runBatch(connection, queries));
   }
 
   /** Runs one statement that commits by itself, and answers how many rows it changed or found. */

@@ -65,10 +65,12 @@ export interface Applied<T> {
 /** Applies one report of the exchange. Undefined when the order has seen it already. */
 export function applyReport<T extends OrderFacts>(order: T, report: Report, now: number): Applied<T> | undefined {
   if (report.number <= order.lastReport) return undefined;
+  const { exchangeOrderId } = report;
+  const usable = exchangeOrderId !== '' && exchangeOrderId.length <= 64;
   const seen = {
     ...order,
     lastReport: report.number,
-    exchangeOrderId: order.exchangeOrderId ?? (report.exchangeOrderId === '' ? null : report.exchangeOrderId),
+    exchangeOrderId: order.exchangeOrderId ?? (usable ? exchangeOrderId : null),
   };
   return report.kind === ReportKind.TRADE ? applyTrade(seen, report, now) : applyEnd(seen, report, now);
 }
@@ -93,6 +95,7 @@ function countedQuantity({ state, quantity, filledQuantity }: OrderFacts): bigin
 }
 
 function applyTrade<T extends OrderFacts>(order: T, report: Report, now: number): Applied<T> {
+  if (report.quantity <= 0n || report.priceKobo <= 0n) return contradiction(order, 'a trade of nothing');
   const filledQuantity = order.filledQuantity + report.quantity;
   if (filledQuantity > order.quantity) {
     return contradiction(order, `a trade of ${report.quantity} shares is more than was left of the order`);

@@ -124,7 +124,7 @@ export function insertOrder(order: StoredOrder): Statement {
 export function updateOrder(order: StoredOrder): Statement {
   return statement(
     `UPDATE orders SET state = ?, filled_quantity = ?, filled_value_kobo = ?, exchange_order_id = ?, reason = ?,
-      reject_reason = ?, updated_at = ?, filled_at = ?, first_answer = ?, last_report = ?, steps = ?, check_at = ?,
+      reject_reason = ?, updated_at = ?, filled_at = ?, idempotency_key = ?, first_answer = ?, last_report = ?, steps = ?, check_at = ?,
       checks = ?, missing_since = ?, cancel_until = ? WHERE partner_id = ? AND id = ?`,
     order.state,
     order.filledQuantity,
@@ -134,6 +134,7 @@ export function updateOrder(order: StoredOrder): Statement {
     order.rejectReason,
     new Date(order.updatedAt),
     instant(order.filledAt),
+    binary(order.idempotencyKey),
     order.firstAnswer,
     order.lastReport,
     order.steps,
@@ -248,15 +249,6 @@ export function listSteps(partnerId: string, orderId: string, after: number, mos
     partnerId,
     orderId,
     after,
-  );
-}
-
-/** Sets keys free that are old enough, of orders that are final: a bounded batch. */
-export function freeOldKeys(createdBefore: number, most: number): Statement {
-  return statement(
-    `UPDATE orders SET idempotency_key = NULL WHERE idempotency_key IS NOT NULL AND created_at < ?
-      AND state IN ('filled', 'rejected', 'refused', 'cancelled', 'expired') LIMIT ${most}`,
-    new Date(createdBefore),
   );
 }
 

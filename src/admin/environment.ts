@@ -1,0 +1,55 @@
+import type { Database } from '../db/database.ts';
+import { type SqlRow, type Statement, statement } from '../db/statement.ts';
+import type { SystemClock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import { Wakeup, type Worker } from '../lib/worker.ts';
+
+/** How long a change made by another process can stay unknown when the message about it is lost. */
+const pollMs = 500;
+
+/** What holds for the whole environment, read again and again: whether trading is paused, how far the clock is ahead. */
+export class EnvironmentState {
+  readonly wakeup = new Wakeup();
+  readonly worker: Worker;
+  #paused = false;
+
+  constructor(
+    private readonly database: Database,
+    private readonly clock: SystemClock,
+    log: Logger,
+  ) {
+    this.worker = {
+      name: 'environment',
+      run: async (signal) => {
+        while (!signal.aborted) {
+          await this.refresh().catch((error: unknown) => log.warn({ err: error }, 'the environment could not be read'));
+          await this.wakeup.wait(pollMs, signal);
+        }
+      },
+    };
+  }
+
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  async refresh(): Promise<void> {
+    const [row] = await this.database.read(readEnvironment());
+    if (row === undefined) return;
+    this.#paused = row.trading_paused_at !== null;
+    this.clock.moveTo(Number(row.clock_offset_ms));
+  }
+}
+
+export function readEnvironment(): Statement {
+  return statement('SELECT name, clock_offset_ms, trading_paused_at FROM environment WHERE id = 1');
+}
+
+/** The same, for a transaction that changes it. */
+export function lockEnvironment(): Statement {
+  return statement('SELECT name, clock_offset_ms, trading_paused_at FROM environment WHERE id = 1 FOR UPDATE');
+}
+
+export function toOffsetMs(rows: readonly SqlRow[] | undefined): number {
+  return Number(rows?.[0]?.clock_offset_ms ?? 0);
+}

@@ -1,0 +1,66 @@
+import { insertAccount } from '../accounts/store.ts';
+import { isAddressOrRange } from '../auth/addresses.ts';
+import type { PartnerLimits } from '../auth/call.ts';
+import { makeKey } from '../auth/keys.ts';
+import { checkAddresses, insertKey } from '../auth/store.ts';
+import type { Database } from '../db/database.ts';
+import { statement } from '../db/statement.ts';
+import type { Scope } from '../gen/marina/options/v1/options_pb.ts';
+import { IdMaker } from '../lib/ids.ts';
+
+const ids = new IdMaker(Date.now);
+
+/** Creates a partner and returns its id. Limits not given are the defaults. */
+export async function createPartner(
+  database: Database,
+  partner: { name: string; limits?: Partial<PartnerLimits> },
+): Promise<string> {
+  const id = ids.object('par');
+  const { requestsPerSecond, requestsBurst, requestsUnderWay, ordersKoboPerDay, allocationsKoboPerDay } =
+    partner.limits ?? {};
+  await database.write(
+    statement(
+      `INSERT INTO partners (id, name, state, requests_per_second, requests_burst, requests_under_way,
+        orders_kobo_per_day, allocations_kobo_per_day, created_at) VALUES (?, ?, 'active', ?, ?, ?, ?, ?, ?)`,
+      id,
+      partner.name,
+      requestsPerSecond ?? null,
+      requestsBurst ?? null,
+      requestsUnderWay ?? null,
+      ordersKoboPerDay ?? null,
+      allocationsKoboPerDay ?? null,
+      new Date(),
+    ),
+  );
+  return id;
+}
+
+/** Creates a key and returns its id and its text, which cannot be had again. */
+export async function createKey(
+  database: Database,
+  key: { partnerId: string; scopes: readonly Scope[]; addresses?: readonly string[] },
+): Promise<{ id: string; key: string }> {
+  const addresses = key.addresses ?? [];
+  for (const address of addresses) {
+    if (!isAddressOrRange(address)) throw new Error(`${address} is neither an address nor a range`);
+  }
+  checkAddresses(database.environment, addresses);
+  const id = ids.object('key');
+  const made = makeKey(database.environment, id);
+  await database.write(
+    insertKey({
+      id,
+      partnerId: key.partnerId,
+      secretHash: made.secretHash,
+      scopes: key.scopes,
+      addresses,
+      createdAt: Date.now(),
+    }),
+  );
+  return { id, key: made.key };
+}
+
+/** Makes an account one the partner can trade for. */
+export async function linkAccount(database: Database, link: { partnerId: string; account: string }): Promise<void> {
+  await database.write(insertAccount(link.partnerId, link.account.toUpperCase(), Date.now()));
+}

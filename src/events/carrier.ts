@@ -1,0 +1,290 @@
+import {
+  AckPolicy,
+  type Consumer,
+  connect,
+  headers,
+  type JetStreamClient,
+  type JetStreamManager,
+  type JsMsg,
+  type NatsConnection,
+  NatsError,
+  nanos,
+  RetentionPolicy,
+  StorageType,
+} from 'nats';
+import type { Logger } from '../lib/log.ts';
+
+/** An event on its way: where its row is, and what makes a second publication of it recognisable. */
+export interface Carried {
+  readonly partnerId: string;
+  readonly version: bigint;
+  readonly id: string;
+  readonly type: string;
+}
+
+export interface CarrierOptions {
+  /** One or more NATS servers, separated by commas. */
+  readonly url: string;
+  /** Stands before the names of the stream and its subjects, so that gateways can share a NATS. */
+  readonly prefix: string;
+  readonly log: Logger;
+}
+
+interface Listener {
+  readonly word: string;
+  readonly listener: (text: string) => void;
+}
+
+const publishTimeoutMs = 1_000;
+const connectTimeoutMs = 2_000;
+const keptMs = 10 * 60_000;
+const mostBytes = 256 * 1024 * 1024;
+const partnerHeader = 'Marina-Partner';
+const versionHeader = 'Marina-Version';
+
+/**
+ * NATS as the carrier of events. It holds nothing the database does not: when it is away, or lost all it had, callers get
+ * an error within a second and go on without it.
+ */
+export class Carrier {
+  readonly #options: CarrierOptions;
+  readonly #stream: string;
+  readonly #subjects: string;
+  #connection: NatsConnection | undefined;
+  #jetStream: JetStreamClient | undefined;
+  #manager: JetStreamManager | undefined;
+  #connecting: Promise<void> | undefined;
+  #streamKnown = false;
+  #closed = false;
+  #reachable = false;
+  readonly #listeners: Listener[] = [];
+
+  constructor(options: CarrierOptions) {
+    this.#options = options;
+    this.#stream = `${options.prefix}EVENTS`;
+    this.#subjects = `${options.prefix}events`;
+  }
+
+  /** Whether NATS can be reached, as far as is known. */
+  get connected(): boolean {
+    return this.#connection !== undefined && !this.#connection.isClosed() && this.#reachable;
+  }
+
+  /** Publishes some events and returns those that NATS has. Throws when it has none of them. */
+  async publish(events: readonly Carried[]): Promise<Carried[]> {
+    const jetStream = await this.#ready();
+    const results = await Promise.allSettled(
+      events.map(async (event) => {
+        const head = headers();
+        head.set(partnerHeader, event.partnerId);
+        head.set(versionHeader, event.version.toString());
+        const subject = `${this.#subjects}.${event.partnerId}.${event.type}`;
+        await jetStream.publish(subject, undefined, { msgID: event.id, headers: head, timeout: publishTimeoutMs });
+        return event;
+      }),
+    );
+    const carried = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    const failure = results.find((result) => result.status === 'rejected');
+    if (failure !== undefined) {
+      // No answer may mean that the stream is gone: make sure of it before the next try.
+      this.#streamKnown = false;
+      if (carried.length === 0) throw failure.reason;
+    }
+    return carried;
+  }
+
+  /**
+   * Takes events from the durable consumer of the given name, in batches of what has come, until the signal is aborted.
+   * A batch is acknowledged when `take` has ended well; otherwise NATS brings it again.
+   */
+  async consume(
+    name: string,
+    take: (events: readonly { partnerId: string; version: bigint }[]) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const jetStream = await this.#ready();
+    const consumer = await this.#consumer(jetStream, name);
+    const messages = await consumer.consume({ max_messages: 500, expires: 5_000, idle_heartbeat: 1_000 });
+    const stop = () => messages.stop();
+    signal.addEventListener('abort', stop, { once: true });
+    // Two missed heartbeats, a removed consumer or a removed stream: start over rather than wait for ever.
+    const watch = watchStatus(messages, stop);
+    try {
+      let batch: JsMsg[] = [];
+      let working: Promise<void> | undefined;
+      const work = async () => {
+        while (batch.length > 0) {
+          const taken = batch;
+          batch = [];
+          await takeBatch(taken, take);
+        }
+        working = undefined;
+      };
+      for await (const message of messages) {
+        batch.push(message);
+        working ??= new Promise<void>((resolve) => setImmediate(resolve)).then(work);
+        if (batch.length >= 500) await working;
+      }
+      await working;
+      if (!signal.aborted) throw new Error(`the consumer ${name} ended`);
+    } finally {
+      signal.removeEventListener('abort', stop);
+      stop();
+      await watch;
+    }
+  }
+
+  /** Calls the listener whenever another process says the given word. Messages can be lost. */
+  listen(word: string, listener: (text: string) => void): void {
+    this.#listeners.push({ word, listener });
+    if (this.#connection !== undefined) this.#subscribe(this.#connection, { word, listener });
+  }
+
+  /** Says a word to the other processes, if NATS is there. */
+  say(word: string, text = ''): void {
+    if (this.connected) this.#connection?.publish(`${this.#options.prefix}say.${word}`, text);
+  }
+
+  /** Connects, if NATS is there. Otherwise the next use tries again. */
+  async start(): Promise<void> {
+    await this.#startConnecting().catch((error: unknown) => {
+      this.#options.log.warn({ err: error }, 'NATS cannot be reached; events go on without it');
+    });
+  }
+
+  #startConnecting(): Promise<void> {
+    this.#connecting ??= this.#connect().finally(() => {
+      this.#connecting = undefined;
+    });
+    return this.#connecting;
+  }
+
+  /**
+   * Makes sure of the connection and the stream. Without a connection it throws at once, and a new one is tried in the
+   * background: nobody waits for NATS.
+   */
+  async #ready(): Promise<JetStreamClient> {
+    if (this.#closed) throw new Error('the carrier is closed');
+    if (this.#connection === undefined || this.#connection.isClosed()) {
+      this.#startConnecting().catch(() => undefined); // The next use says that it failed.
+      throw new Error('not connected to NATS');
+    }
+    if (this.#jetStream === undefined || this.#manager === undefined) throw new Error('not connected to NATS');
+    if (!this.#reachable) throw new Error('NATS cannot be reached');
+    if (!this.#streamKnown) await this.#ensureStream(this.#manager);
+    return this.#jetStream;
+  }
+
+  async #connect(): Promise<void> {
+    const connection = await connect({
+      servers: this.#options.url.split(','),
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 250,
+      timeout: connectTimeoutMs,
+      pingInterval: 5_000,
+      maxPingOut: 2,
+      name: 'marina',
+    });
+    this.#connection = connection;
+    this.#jetStream = connection.jetstream({ timeout: publishTimeoutMs });
+    this.#manager = await connection.jetstreamManager({ timeout: connectTimeoutMs, checkAPI: false });
+    this.#reachable = true;
+    this.#streamKnown = false;
+    for (const listener of this.#listeners) this.#subscribe(connection, listener);
+    void this.#watch(connection);
+  }
+
+  #subscribe(connection: NatsConnection, { word, listener }: Listener): void {
+    connection.subscribe(`${this.#options.prefix}say.${word}`, {
+      callback: (error, message) => {
+        if (error === null) listener(message.string());
+      },
+    });
+  }
+
+  async #watch(connection: NatsConnection): Promise<void> {
+    for await (const { type } of connection.status()) {
+      if (type === 'disconnect') this.#reachable = false;
+      if (type === 'reconnect') {
+        this.#reachable = true;
+        this.#streamKnown = false;
+      }
+      if (type === 'disconnect' || type === 'reconnect') this.#options.log.warn({ status: type }, 'NATS');
+    }
+    this.#reachable = false;
+  }
+
+  async #ensureStream(manager: JetStreamManager): Promise<void> {
+    const config = {
+      name: this.#stream,
+      subjects: [`${this.#subjects}.>`],
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      max_age: nanos(keptMs),
+      max_bytes: mostBytes,
+      duplicate_window: nanos(2 * 60_000),
+    };
+    try {
+      await manager.streams.info(this.#stream);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      await manager.streams.add(config);
+    }
+    this.#streamKnown = true;
+  }
+
+  async #consumer(jetStream: JetStreamClient, name: string): Promise<Consumer> {
+    const durable = `${this.#options.prefix}${name}`;
+    const config = {
+      durable_name: durable,
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: nanos(10_000),
+      max_ack_pending: 2_000,
+      max_deliver: -1,
+    };
+    try {
+      return await jetStream.consumers.get(this.#stream, durable);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      await this.#manager?.consumers.add(this.#stream, config);
+      return jetStream.consumers.get(this.#stream, durable);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#connecting?.catch(() => undefined);
+    await this.#connection?.close();
+  }
+}
+
+async function takeBatch(
+  messages: readonly JsMsg[],
+  take: (events: readonly { partnerId: string; version: bigint }[]) => Promise<void>,
+): Promise<void> {
+  const events = messages.flatMap((message) => {
+    const version = message.headers?.get(versionHeader) ?? '';
+    const partnerId = message.headers?.get(partnerHeader) ?? '';
+    return /^\d{1,18}$/.test(version) && partnerId !== '' ? [{ partnerId, version: BigInt(version) }] : [];
+  });
+  try {
+    if (events.length > 0) await take(events);
+  } catch (error) {
+    // The relay publishes an unsigned row again by itself; this only brings it sooner.
+    for (const message of messages) message.nak(1_000);
+    throw error;
+  }
+  for (const message of messages) message.ack();
+}
+
+async function watchStatus(messages: Awaited<ReturnType<Consumer['consume']>>, stop: () => void): Promise<void> {
+  const fatal = new Set(['heartbeats_missed', 'consumer_deleted', 'consumer_not_found', 'stream_not_found']);
+  for await (const { type } of await messages.status()) {
+    if (fatal.has(type)) stop();
+  }
+}
+
+/** Whether JetStream says that a stream or consumer does not exist. */
+function isMissing(error: unknown): boolean {
+  return error instanceof NatsError && error.api_error?.code === 404;
+}

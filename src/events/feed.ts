@@ -1,0 +1,106 @@
+import type { Database } from '../db/database.ts';
+import { type Statement, statement, toBigInt } from '../db/statement.ts';
+import { crash } from '../lib/crash.ts';
+import type { Worker } from '../lib/worker.ts';
+import type { Carrier } from './carrier.ts';
+
+/** Which event: its partner and its number among the partner's events. */
+export interface EventKey {
+  readonly partnerId: string;
+  readonly version: bigint;
+}
+
+/** A page of the feed as stored. */
+export interface FeedPage {
+  /** Event bodies in version order, without a gap. */
+  readonly events: readonly { readonly version: bigint; readonly body: Buffer }[];
+  readonly hasMore: boolean;
+  /** Up to which version events were removed. */
+  readonly purgedVersion: bigint;
+}
+
+/** Takes events into the table partners read. */
+export class FeedTaker {
+  readonly worker: Worker;
+
+  constructor(
+    private readonly database: Database,
+    carrier: Carrier,
+  ) {
+    this.worker = {
+      name: 'feed',
+      run: (signal) => carrier.consume('feed', (events) => this.take(events), signal),
+    };
+  }
+
+  /**
+   * Moves events from the outbox to the feed. The outbox row is locked and signed off in the same transaction as the
+   * insert, so an event that comes twice, or whose row is gone, changes nothing. The feed is the only taker so far, and
+   * its signature is the row's removal.
+   */
+  async take(events: readonly EventKey[]): Promise<void> {
+    if (events.length === 0) return;
+    crash('feed.before-sign');
+    await this.database.transaction([lockRows(events)], ([rows = []]) => {
+      const found = rows.map((row) => ({ partnerId: String(row.partner_id), version: toBigInt(row.version) }));
+      if (found.length === 0) return { writes: [], result: undefined };
+      return { writes: [copyRows(found), removeRows(found)], result: undefined };
+    });
+    crash('feed.signed');
+  }
+}
+
+/**
+ * Reads a partner's events after a version, or from the oldest held. It stops at the first gap, because what is missing
+ * there is still on its way: nobody ever sees n+1 before n.
+ */
+export async function readFeed(
+  database: Database,
+  partnerId: string,
+  afterVersion: bigint | undefined,
+  most: number,
+): Promise<FeedPage> {
+  const [purge] = await database.read(
+    statement('SELECT purged_version FROM feed_purges WHERE partner_id = ?', partnerId),
+  );
+  const purgedVersion = purge === undefined ? 0n : toBigInt(purge.purged_version);
+  const after = afterVersion ?? purgedVersion;
+  if (after < purgedVersion) return { events: [], hasMore: false, purgedVersion };
+  const rows = await database.read(
+    statement(
+      `SELECT version, body FROM feed_events WHERE partner_id = ? AND version > ? ORDER BY version LIMIT ${most + 1}`,
+      partnerId,
+      after.toString(),
+    ),
+  );
+  const events: { version: bigint; body: Buffer }[] = [];
+  for (const row of rows) {
+    const version = toBigInt(row.version);
+    if (version !== after + BigInt(events.length + 1)) break;
+    events.push({ version, body: row.body as Buffer });
+  }
+  return { events: events.slice(0, most), hasMore: events.length > most, purgedVersion };
+}
+
+function lockRows(events: readonly EventKey[]): Statement {
+  return onRows('SELECT partner_id, version FROM outbox WHERE (partner_id, version) IN', events, ' FOR UPDATE');
+}
+
+function copyRows(events: readonly EventKey[]): Statement {
+  const columns = 'partner_id, version, id, body, occurred_at';
+  return onRows(
+    `INSERT INTO feed_events (${columns}) SELECT ${columns} FROM outbox WHERE (partner_id, version) IN`,
+    events,
+  );
+}
+
+function removeRows(events: readonly EventKey[]): Statement {
+  return onRows('DELETE FROM outbox WHERE (partner_id, version) IN', events);
+}
+
+function onRows(sql: string, events: readonly EventKey[], end = ''): Statement {
+  return statement(
+    `${sql} (${events.map(() => '(?, ?)').join(', ')})${end}`,
+    ...events.flatMap(({ partnerId, version }) => [partnerId, version]),
+  );
+}

@@ -1,0 +1,59 @@
+import type { Database } from '../db/database.ts';
+import { type Lease, underLease } from '../db/lease.ts';
+import { type Statement, statement, toBigInt } from '../db/statement.ts';
+import type { Clock } from '../lib/clock.ts';
+import { pause, type Worker } from '../lib/worker.ts';
+
+/** How long events stay in the feed. */
+export const feedKeptMs = 30 * 86_400_000;
+
+const mostAtOnce = 500;
+const betweenRoundsMs = 1_000;
+
+/**
+ * Removes what is older than 30 days from the feed, in small batches. What is removed of a partner is always the first
+ * versions it still has, and up to which one is written down in the same transaction.
+ */
+export function feedRetention(database: Database, clock: Clock, holder: string): Worker {
+  return underLease(database, 'feed-retention', holder, async ({ signal }: Lease) => {
+    while (!signal.aborted) {
+      const removed = await removeOldEvents(database, clock.now() - feedKeptMs);
+      if (removed < mostAtOnce) await pause(betweenRoundsMs, signal);
+    }
+  });
+}
+
+async function removeOldEvents(database: Database, before: number): Promise<number> {
+  const old = await database.read(
+    statement(
+      `SELECT partner_id, version FROM feed_events WHERE occurred_at < ? ORDER BY occurred_at LIMIT ${mostAtOnce}`,
+      new Date(before),
+    ),
+  );
+  const lastOf = new Map<string, bigint>();
+  for (const row of old) {
+    const partnerId = String(row.partner_id);
+    const version = toBigInt(row.version);
+    if (version > (lastOf.get(partnerId) ?? 0n)) lastOf.set(partnerId, version);
+  }
+  for (const [partnerId, version] of lastOf) {
+    await database.transaction([], () => ({
+      writes: [notePurge(partnerId, version), removePrefix(partnerId, version)],
+      result: undefined,
+    }));
+  }
+  return old.length;
+}
+
+function notePurge(partnerId: string, version: bigint): Statement {
+  return statement(
+    `INSERT INTO feed_purges (partner_id, purged_version) VALUES (?, ?)
+      ON DUPLICATE KEY UPDATE purged_version = GREATEST(purged_version, VALUES(purged_version))`,
+    partnerId,
+    version,
+  );
+}
+
+function removePrefix(partnerId: string, version: bigint): Statement {
+  return statement('DELETE FROM feed_events WHERE partner_id = ? AND version <= ?', partnerId, version);
+}

@@ -1,0 +1,93 @@
+import type { Broker, Cancelled } from '../broker/port.ts';
+import type { Clock } from '../lib/clock.ts';
+import { crash } from '../lib/crash.ts';
+import { ApiError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Recorder } from '../submission/record.ts';
+import type { OrderChange } from './changes.ts';
+import type { OrderKind } from './kind.ts';
+import { isFinal, isUnsettled } from './rules.ts';
+import type { StoredOrder } from './store.ts';
+
+export interface CancellerParts {
+  readonly kind: OrderKind;
+  readonly broker: Broker;
+  readonly recorder: Recorder;
+  readonly clock: Clock;
+  readonly submitTimeoutMs: number;
+}
+
+/**
+ * Cancels orders the way they are placed: the attempt is stored, the cancel is sent once, the outcome is recorded. While
+ * one cancel of an order is under way, no second one is sent.
+ */
+export class Canceller {
+  readonly #underWay = new Map<string, Promise<StoredOrder>>();
+
+  constructor(private readonly parts: CancellerParts) {}
+
+  /** Throws `order_not_cancelable` or `cancel_unconfirmed`. */
+  cancel(order: StoredOrder, log: Logger): Promise<StoredOrder> {
+    const underWay = this.#underWay.get(order.id);
+    if (underWay !== undefined) return underWay;
+    const cancelling = this.#cancel(order, log).finally(() => this.#underWay.delete(order.id));
+    this.#underWay.set(order.id, cancelling);
+    return cancelling;
+  }
+
+  async #cancel({ partnerId, id }: StoredOrder, log: Logger): Promise<StoredOrder> {
+    const { kind, broker, recorder } = this.parts;
+    crash('cancel.before-store');
+    const stored = await recorder.change(kind, partnerId, id, (order) => this.#begin(order));
+    if (stored.state === 'cancelled') return stored;
+    crash('cancel.stored');
+    const outcome = await broker.cancelOrder(id);
+    crash('cancel.sent');
+    let order: StoredOrder;
+    try {
+      order = await recorder.change(kind, partnerId, id, (current) => this.#end(current, outcome));
+    } catch (error) {
+      log.error({ err: error, objectId: id }, 'the outcome of a cancel could not be recorded');
+      throw new ApiError('cancel_unconfirmed', { cause: error });
+    }
+    crash('cancel.recorded');
+    if (order.state === 'cancelled') return order;
+    // Nothing clear came back, but what the exchange reported meanwhile may have settled it.
+    if (outcome.outcome === 'too-late' || isFinal(order.state)) throw tooLate();
+    throw new ApiError('cancel_unconfirmed');
+  }
+
+  #begin(order: StoredOrder): OrderChange | undefined {
+    const { kind, clock, submitTimeoutMs } = this.parts;
+    if (order.state === 'cancelled') return undefined;
+    if (isUnsettled(order.state)) {
+      throw new ApiError('order_not_cancelable', {
+        message: 'It is not yet known whether the exchange has the order, so it cannot be cancelled now.',
+      });
+    }
+    if (isFinal(order.state)) throw tooLate();
+    const realNow = clock.realNow();
+    if (order.cancelUntil !== null && order.cancelUntil > realNow) {
+      throw new ApiError('cancel_unconfirmed', {
+        message: 'A cancel of this order is under way. Read the order, or send the cancel again later.',
+      });
+    }
+    return kind
+      .begin(order)
+      .note({ cancelUntil: realNow + submitTimeoutMs })
+      .step('cancel', 'a cancel is sent');
+  }
+
+  #end(order: StoredOrder, outcome: Cancelled): OrderChange {
+    const change = this.parts.kind.begin(order).note({ cancelUntil: null });
+    if (outcome.outcome === 'cancelled') {
+      return change.step('cancel', 'the exchange confirmed the cancel').reports([outcome.report]);
+    }
+    if (outcome.outcome === 'too-late') return change.step('cancel', 'the exchange said it was too late to cancel');
+    return change.step('cancel', `the cancel is unconfirmed: ${outcome.evidence}`);
+  }
+}
+
+function tooLate(): ApiError {
+  return new ApiError('order_not_cancelable');
+}

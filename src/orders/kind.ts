@@ -1,0 +1,219 @@
+import { findAccount } from '../accounts/store.ts';
+import { toLimits } from '../auth/store.ts';
+import type { Broker, Sent } from '../broker/port.ts';
+import type { SqlRow, Statement } from '../db/statement.ts';
+import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
+import type { CreateOrderRequest } from '../gen/marina/gateway/v1/orders_pb.ts';
+import { type Clock, lagosDay } from '../lib/clock.ts';
+import { ApiError } from '../lib/errors.ts';
+import type { IdMaker } from '../lib/ids.ts';
+import { checkDayLimit } from '../limits/rules.ts';
+import { addUsage, readUsage, toUsedKobo } from '../limits/usage.ts';
+import type { Change, Kind, NewSubmission, Stored } from '../submission/kind.ts';
+import type { ReconciledKind } from '../submission/reconcile.ts';
+import type { ReportedKind } from '../submission/reports.ts';
+import { applySent, keyKeptMs, OrderChange } from './changes.ts';
+import { sideWords, timeInForceWords, toOrderMessage, typeWords } from './messages.ts';
+import { countedKobo, isFinal, isUnsettled } from './rules.ts';
+import {
+  findDueOrders,
+  findOrder,
+  findOrderByKey,
+  findOrders,
+  findPartnersOfOrders,
+  findSimilarUnsettled,
+  insertOrder,
+  insertSteps,
+  type StoredOrder,
+  toStoredOrder,
+  updateOrder,
+} from './store.ts';
+import type { TradingContexts } from './trading-context.ts';
+
+/** What orders need from the rest of the gateway. */
+export interface OrderParts {
+  readonly broker: Broker;
+  readonly contexts: TradingContexts;
+  readonly clock: Clock;
+  readonly ids: IdMaker;
+  /** How long a send may take: the exchange must not take the order later than this after it was stored. */
+  readonly submitTimeoutMs: number;
+  /** How far the exchange's clock may be from ours. */
+  readonly clockSkewMs: number;
+}
+
+/** An order that was checked against the outside and is ready to be stored. */
+interface OrderDraft {
+  readonly order: StoredOrder;
+}
+
+/** How orders use the mechanism that stores, sends once, records and reconciles. */
+export class OrderKind
+  implements Kind<StoredOrder, CreateOrderRequest, OrderDraft>, ReconciledKind<StoredOrder>, ReportedKind<StoredOrder>
+{
+  readonly name = 'order';
+  readonly codes = { duplicate: 'duplicate_order', rejected: 'order_rejected', notSent: 'order_not_sent' } as const;
+  readonly find = findOrder;
+  readonly findMany = findOrders;
+  readonly findByKey = findOrderByKey;
+  readonly findPartners = findPartnersOfOrders;
+  readonly due = findDueOrders;
+  readonly toRow = toStoredOrder;
+
+  constructor(private readonly parts: OrderParts) {}
+
+  path(id: string): string {
+    return `/v1/orders/${id}`;
+  }
+
+  preparationReads(partnerId: string, { account }: CreateOrderRequest): Statement[] {
+    return [findAccount(partnerId, account ?? '')];
+  }
+
+  async prepare(request: CreateOrderRequest, [accounts]: readonly SqlRow[][]): Promise<OrderDraft> {
+    if (accounts?.[0] === undefined) throw new ApiError('unknown_account', { param: 'account' });
+    const { account = '', symbol = '', side = 0, quantity = 0n, type = 0, timeInForce = 0, priceKobo } = request;
+    const instrument = await this.parts.contexts.instrument(account, symbol);
+    const now = this.parts.clock.now();
+    const sideWord = sideWords.word(side) as StoredOrder['side'];
+    const isLimitBuy = sideWord === 'buy' && priceKobo !== undefined;
+    const order: StoredOrder = {
+      partnerId: '',
+      id: this.parts.ids.object('ord'),
+      state: 'sending',
+      account,
+      symbol,
+      side: sideWord,
+      type: typeWords.word(type) as StoredOrder['type'],
+      timeInForce: timeInForceWords.word(timeInForce) as StoredOrder['timeInForce'],
+      quantity,
+      priceKobo: priceKobo ?? null,
+      filledQuantity: 0n,
+      filledValueKobo: 0n,
+      exchangeOrderId: null,
+      reason: null,
+      rejectReason: null,
+      clientReference: request.clientReference ?? null,
+      createdAt: now,
+      updatedAt: now,
+      filledAt: null,
+      countedDay: lagosDay(now),
+      countedPriceKobo: isLimitBuy ? priceKobo : instrument.upperPriceKobo,
+      idempotencyKey: null,
+      requestDigest: Buffer.alloc(0),
+      firstAnswer: null,
+      lastReport: 0n,
+      steps: 1,
+      notAfter: 0,
+      checkAt: null,
+      checks: 0,
+      missingSince: null,
+      cancelUntil: null,
+    };
+    return { order };
+  }
+
+  storeReads(partnerId: string, { order }: OrderDraft): Statement[] {
+    return [
+      findSimilarUnsettled({ ...order, partnerId }, this.parts.clock.realNow()),
+      readUsage(partnerId, order.countedDay, 'orders'),
+    ];
+  }
+
+  store(
+    draft: OrderDraft,
+    submission: NewSubmission,
+    partner: SqlRow,
+    [similar, usage]: readonly SqlRow[][],
+  ): Stored<StoredOrder> {
+    if (similar?.[0] !== undefined) throw new ApiError('similar_order_unresolved');
+    const value = countedKobo(draft.order);
+    const { ordersKoboPerDay } = toLimits(partner);
+    checkDayLimit('order value per day', ordersKoboPerDay, toUsedKobo(usage), value, this.parts.clock.now());
+
+    const notAfter = this.parts.clock.realNow() + this.parts.submitTimeoutMs;
+    const row = { ...draft.order, ...submission, notAfter, checkAt: notAfter + this.parts.clockSkewMs };
+    const stored = {
+      kind: 'stored',
+      at: row.createdAt,
+      state: row.state,
+      detail: 'stored, before it is sent',
+    } as const;
+    const writes = [
+      insertOrder(row),
+      insertSteps(row, 0, [stored]),
+      ...addUsage(row.partnerId, row.countedDay, 'orders', value),
+    ];
+    return { row, writes };
+  }
+
+  send(row: StoredOrder): Promise<Sent> {
+    return this.parts.broker.submitOrder(row, row.notAfter);
+  }
+
+  applySent(row: StoredOrder, sent: Sent): OrderChange {
+    return applySent(row, sent, this.parts.clock.now(), this.parts.clock.realNow());
+  }
+
+  applyReports(row: StoredOrder, reports: readonly Report[]): OrderChange | undefined {
+    const change = this.begin(row).reports(reports);
+    return change.after === row ? undefined : change;
+  }
+
+  isUnsettled(row: StoredOrder): boolean {
+    return isUnsettled(row.state);
+  }
+
+  /** A change to build up. */
+  begin(row: StoredOrder): OrderChange {
+    return new OrderChange(row, this.parts.clock.now());
+  }
+
+  /** The sender has had its time: whatever became of it, nobody knows it now. */
+  leaseRanOut(row: StoredOrder): OrderChange | undefined {
+    if (row.state !== 'sending') return undefined;
+    return this.begin(row)
+      .move('uncertain', 'It is not known whether the exchange received it; the gateway is finding out.')
+      .step('reconciliation', 'the time to send it ran out without a recorded outcome');
+  }
+
+  lookUp(row: StoredOrder) {
+    return this.parts.broker.lookUpOrder(row.id, row.lastReport);
+  }
+
+  found(row: StoredOrder, reports: readonly Report[]): OrderChange {
+    return this.begin(row).step('reconciliation', "the exchange's record has it").reports(reports);
+  }
+
+  missing(row: StoredOrder, askedAt: number, provesAbsence: boolean, nextCheckAt: number): OrderChange {
+    const change = this.begin(row).note({ checks: row.checks + 1, checkAt: nextCheckAt });
+    if (provesAbsence) {
+      return change
+        .move('refused', 'It never reached the exchange.')
+        .step('reconciliation', "the exchange's record does not have it, and it can no longer be taken");
+    }
+    if (row.missingSince !== null) return change;
+    return change.note({ missingSince: askedAt }).step('reconciliation', "the exchange's record does not have it yet");
+  }
+
+  unanswered(row: StoredOrder, nextCheckAt: number): OrderChange {
+    return this.begin(row).note({ checks: row.checks + 1, checkAt: nextCheckAt });
+  }
+
+  save({ before, after }: Change<StoredOrder>): Statement[] {
+    const given = countedKobo(after) - countedKobo(before);
+    const isOld = after.createdAt < this.parts.clock.now() - keyKeptMs;
+    return [
+      updateOrder(isOld && isFinal(after.state) ? { ...after, idempotencyKey: null } : after),
+      ...addUsage(after.partnerId, after.countedDay, 'orders', given),
+    ];
+  }
+
+  toEvent(row: StoredOrder) {
+    return {
+      type: `order.${row.state}`,
+      occurredAt: row.updatedAt,
+      data: { case: 'order' as const, value: toOrderMessage(row) },
+    };
+  }
+}

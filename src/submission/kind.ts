@@ -1,0 +1,70 @@
+import type { Sent } from '../broker/port.ts';
+import type { SqlRow, Statement } from '../db/statement.ts';
+import type { NewEvent } from '../events/outbox.ts';
+import type { ErrorCode } from '../lib/errors.ts';
+
+/** What the first request was answered with: the object, or one of the two errors that a replay repeats. */
+export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
+
+/** What everything that is stored, sent once and recorded has. */
+export interface Submittable {
+  readonly partnerId: string;
+  readonly id: string;
+  readonly state: string;
+  readonly rejectReason: string | null;
+  readonly requestDigest: Buffer;
+  readonly firstAnswer: FirstAnswer | null;
+}
+
+/** What became of a row: as it was read under the lock, as it is now, and what must be told of it. */
+export interface Change<Row> {
+  readonly before: Row;
+  readonly after: Row;
+  /** The row at each moment that makes an event, oldest first. */
+  readonly told: readonly Row[];
+  /** What is written beside the row and its events, such as steps of its history. */
+  readonly writes: readonly Statement[];
+}
+
+/** How one kind of object is read, saved and told of. */
+export interface ObjectKind<Row extends Submittable> {
+  /** Names the kind in crash points and logs. */
+  readonly name: 'order';
+  /** The path of an object, for `Location`. */
+  path(id: string): string;
+  find(partnerId: string, id: string): Statement;
+  toRow(row: SqlRow): Row;
+  /** Saves a changed row and what hangs on it. */
+  save(change: Change<Row>): readonly Statement[];
+  toEvent(row: Row): NewEvent;
+}
+
+/** What one kind of submission (order, application, allocation) brings to the mechanism they share. */
+export interface Kind<Row extends Submittable, Request, Draft> extends ObjectKind<Row> {
+  readonly codes: { readonly duplicate: ErrorCode; readonly rejected: ErrorCode; readonly notSent: ErrorCode };
+  findByKey(partnerId: string, idempotencyKey: string): Statement;
+  /** What must be known before anything is stored, read together with the key. */
+  preparationReads(partnerId: string, request: Request): readonly Statement[];
+  /** Checks what concerns the outside, before the lock. Throws an ApiError to refuse: nothing is stored then. */
+  prepare(request: Request, rows: readonly SqlRow[][]): Promise<Draft>;
+  /** What must be known under the lock. */
+  storeReads(partnerId: string, draft: Draft): readonly Statement[];
+  /** Decides under the lock. Throws an ApiError to refuse: nothing is stored then. */
+  store(draft: Draft, submission: NewSubmission, partner: SqlRow, rows: readonly SqlRow[][]): Stored<Row>;
+  /** Sends once. Does not throw. */
+  send(row: Row): Promise<Sent>;
+  /** What the send came to, applied to the row as it is by now. */
+  applySent(row: Row, sent: Sent): Change<Row>;
+}
+
+export interface Stored<Row> {
+  readonly row: Row;
+  readonly writes: readonly Statement[];
+}
+
+/** What the mechanism itself stores with a new row. */
+export interface NewSubmission {
+  readonly partnerId: string;
+  readonly idempotencyKey: string;
+  readonly requestDigest: Buffer;
+}

@@ -1,0 +1,119 @@
+import type { LookedUp } from '../broker/port.ts';
+import type { Database } from '../db/database.ts';
+import { type Lease, underLease } from '../db/lease.ts';
+import type { SqlRow, Statement } from '../db/statement.ts';
+import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
+import type { Clock } from '../lib/clock.ts';
+import { crash } from '../lib/crash.ts';
+import type { Logger } from '../lib/log.ts';
+import { Wakeup, type Worker } from '../lib/worker.ts';
+import type { Change, ObjectKind, Submittable } from './kind.ts';
+import type { Recorder } from './record.ts';
+
+/** A row whose outcome may be unclear. Instants are real time. */
+export interface Unsettled extends Submittable {
+  readonly notAfter: number;
+  readonly checks: number;
+  readonly missingSince: number | null;
+}
+
+/** How one kind of submission is settled when its outcome is unclear. */
+export interface ReconciledKind<Row extends Unsettled> extends ObjectKind<Row> {
+  /** Rows that must be looked at, longest due first. */
+  due(realNow: number, most: number): Statement;
+  toRow(row: SqlRow): Row;
+  isUnsettled(row: Row): boolean;
+  /** The sender's time is over. Undefined when it is already known that the outcome is unclear. */
+  leaseRanOut(row: Row): Change<Row> | undefined;
+  /** Asks the broker's record. Throws when there is no answer that makes sense. */
+  lookUp(row: Row): Promise<LookedUp>;
+  found(row: Row, reports: readonly Report[]): Change<Row>;
+  /** The record does not have it. When that is proof that it never will, the row is refused. */
+  missing(row: Row, askedAt: number, provesAbsence: boolean, nextCheckAt: number): Change<Row>;
+  unanswered(row: Row, nextCheckAt: number): Change<Row>;
+}
+
+export interface ReconcilerOptions<Row extends Unsettled> {
+  readonly kind: ReconciledKind<Row>;
+  readonly database: Database;
+  readonly recorder: Recorder;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly holder: string;
+  readonly clockSkewMs: number;
+  /** Whether the broker refuses what comes after its `not_after`. */
+  readonly honoursNotAfter: () => Promise<boolean>;
+}
+
+const mostAtOnce = 50;
+const lookUpsAtOnce = 8;
+const pollMs = 500;
+const firstWaitMs = 500;
+const longestWaitMs = 30_000;
+
+/**
+ * Finds out what became of everything whose outcome is unclear, by asking the broker's record. It never sends. A row is
+ * called refused only behind proof: the record did not have it, its `not_after` passed by more than clocks can differ,
+ * and the record, asked again after that, still did not have it.
+ */
+export class Reconciler<Row extends Unsettled> {
+  readonly wakeup = new Wakeup();
+  readonly worker: Worker;
+
+  constructor(private readonly options: ReconcilerOptions<Row>) {
+    const { database, kind, holder } = options;
+    this.worker = underLease(database, `reconcile-${kind.name}s`, holder, (lease) => this.#run(lease));
+  }
+
+  async #run(lease: Lease): Promise<void> {
+    const { database, kind, clock } = this.options;
+    while (!lease.signal.aborted) {
+      const rows = (await database.read(kind.due(clock.realNow(), mostAtOnce))).map((row) => kind.toRow(row));
+      const queue = rows.values();
+      const settlers = Array.from({ length: Math.min(lookUpsAtOnce, rows.length) }, async () => {
+        for (const row of queue) {
+          if (lease.signal.aborted) return;
+          await this.#settle(row);
+        }
+      });
+      await Promise.all(settlers);
+      if (rows.length < mostAtOnce) await this.wakeup.wait(pollMs, lease.signal);
+    }
+  }
+
+  async #settle(due: Row): Promise<void> {
+    const { kind, log, clock } = this.options;
+    const row = await this.#change(due, (current) => kind.leaseRanOut(current));
+    if (!kind.isUnsettled(row)) return;
+    try {
+      const honoursNotAfter = await this.options.honoursNotAfter();
+      const askedAt = clock.realNow();
+      const answer = await kind.lookUp(row);
+      crash('reconcile.looked-up');
+      await this.#change(row, (current) => this.#apply(current, answer, askedAt, honoursNotAfter));
+      crash('reconcile.recorded');
+    } catch (error) {
+      const next = clock.realNow() + waitAfter(row.checks);
+      log.warn({ err: error, objectId: row.id, nextCheckAt: next }, 'an unclear outcome could not be looked up');
+      await this.#change(row, (current) => (kind.isUnsettled(current) ? kind.unanswered(current, next) : undefined));
+    }
+  }
+
+  #apply(row: Row, answer: LookedUp, askedAt: number, honoursNotAfter: boolean): Change<Row> | undefined {
+    const { kind, clock, clockSkewMs } = this.options;
+    if (!kind.isUnsettled(row)) return undefined; // A report came while the record was asked.
+    if (answer.found && answer.reports.length > 0) return kind.found(row, answer.reports);
+    const provableFrom = row.notAfter + clockSkewMs;
+    const proof = !answer.found && honoursNotAfter && askedAt > provableFrom && row.missingSince !== null;
+    const next = Math.max(clock.realNow() + waitAfter(row.checks), row.missingSince === null ? 0 : provableFrom + 1);
+    return kind.missing(row, askedAt, proof, next);
+  }
+
+  #change(row: Row, decide: (row: Row) => Change<Row> | undefined): Promise<Row> {
+    return this.options.recorder.change(this.options.kind, row.partnerId, row.id, decide);
+  }
+}
+
+function waitAfter(checks: number): number {
+  return Math.min(firstWaitMs * 2 ** Math.min(checks, 10), longestWaitMs);
+}

@@ -1,0 +1,69 @@
+import type { Database } from '../db/database.ts';
+import type { SqlRow, Statement } from '../db/statement.ts';
+import { appendEvents } from '../events/outbox.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { IdMaker } from '../lib/ids.ts';
+import type { Change, ObjectKind, Submittable } from './kind.ts';
+
+/** Saves what became of objects, with their events, in one partner transaction: the only way an object ever changes. */
+export class Recorder {
+  constructor(
+    private readonly database: Database,
+    private readonly clock: Clock,
+    private readonly ids: IdMaker,
+    /** Tells the relay that there is something to carry. */
+    private readonly wakeRelay: () => void,
+  ) {}
+
+  /**
+   * Reads an object under its partner's lock, lets `decide` say what becomes of it, and saves that with its events.
+   * `decide` gets undefined where there is no such object, and answers undefined where nothing changes. Returns the
+   * object as it is afterwards.
+   */
+  async change<Row extends Submittable>(
+    kind: ObjectKind<Row>,
+    partnerId: string,
+    id: string,
+    decide: (row: Row) => Change<Row> | undefined,
+  ): Promise<Row> {
+    const [row] = await this.changeMany(kind, partnerId, kind.find(partnerId, id), decide);
+    if (row === undefined) throw new Error(`${id} is not stored`);
+    return row;
+  }
+
+  /** The same for all objects of a partner that a statement finds. */
+  async changeMany<Row extends Submittable>(
+    kind: ObjectKind<Row>,
+    partnerId: string,
+    find: Statement,
+    decide: (row: Row) => Change<Row> | undefined,
+  ): Promise<Row[]> {
+    const { rows, told } = await this.database.inPartner(partnerId, [find], (partner, [found = []]) => {
+      const decided = found.map((sqlRow) => {
+        const row = kind.toRow(sqlRow);
+        return { row, change: decide(row) };
+      });
+      const changes = decided.flatMap(({ change }) => (change === undefined ? [] : [change]));
+      const writes = this.#writesOf(kind, partner, changes);
+      const result = {
+        rows: decided.map(({ row, change }) => change?.after ?? row),
+        told: changes.some((change) => change.told.length > 0),
+      };
+      return { writes, result };
+    });
+    if (told) this.wakeRelay();
+    return rows;
+  }
+
+  #writesOf<Row extends Submittable>(
+    kind: ObjectKind<Row>,
+    partner: SqlRow,
+    changes: readonly Change<Row>[],
+  ): Statement[] {
+    const events = changes.flatMap((change) => change.told.map((row) => kind.toEvent(row)));
+    return [
+      ...changes.flatMap((change) => [...kind.save(change), ...change.writes]),
+      ...appendEvents(partner, events, this.ids, this.clock.realNow()),
+    ];
+  }
+}

@@ -1,0 +1,163 @@
+import type { Broker } from '../broker/port.ts';
+import type { Database } from '../db/database.ts';
+import { fenced, type Lease, underLease } from '../db/lease.ts';
+import { type Statement, statement } from '../db/statement.ts';
+import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
+import { crash } from '../lib/crash.ts';
+import { groupBy } from '../lib/group.ts';
+import type { Logger } from '../lib/log.ts';
+import { pause, type Worker } from '../lib/worker.ts';
+import type { Change, ObjectKind, Submittable } from './kind.ts';
+import type { Recorder } from './record.ts';
+
+/** How one kind of object takes the upstream's reports. */
+export interface ReportedKind<Row extends Submittable> extends ObjectKind<Row> {
+  /** Finds the partners of some objects, as rows of `id` and `partner_id`. */
+  findPartners(ids: readonly string[]): Statement;
+  findMany(partnerId: string, ids: readonly string[]): Statement;
+  /** Applies an object's reports in number order, each once. Undefined when it had seen them all. */
+  applyReports(row: Row, reports: readonly Report[]): (Change<Row> & { contradictions: number }) | undefined;
+}
+
+export interface ReportTakerOptions<Row extends Submittable> {
+  readonly kind: ReportedKind<Row>;
+  readonly broker: Broker;
+  readonly database: Database;
+  readonly recorder: Recorder;
+  readonly log: Logger;
+  readonly holder: string;
+}
+
+const positionName = 'order-reports';
+const partnersAtOnce = 4;
+const firstRefetchMs = 50;
+const longestRefetchMs = 5_000;
+
+/**
+ * Applies the upstream's numbered stream of reports: each once, each object's in number order. The position moves on only
+ * when a whole batch is applied, so a crash at any point repeats reports, and an object ignores those it has seen. A gap
+ * in the numbers ends the stream, and what is missing is fetched again.
+ */
+export class ReportTaker<Row extends Submittable> {
+  readonly worker: Worker;
+  /** The number of the last report this process applied, for diagnostics. */
+  position = 0n;
+
+  constructor(private readonly options: ReportTakerOptions<Row>) {
+    const { database, holder } = options;
+    this.worker = underLease(database, positionName, holder, (lease) => this.#run(lease));
+  }
+
+  async #run(lease: Lease): Promise<void> {
+    let waitMs = firstRefetchMs;
+    this.position = await this.#readPosition();
+    while (!lease.signal.aborted) {
+      const before = this.position;
+      try {
+        await this.#follow(lease);
+      } catch (error) {
+        if (lease.signal.aborted) return;
+        if (error instanceof LeaseLostError) return;
+        this.options.log.warn({ err: error, position: Number(this.position) }, 'the stream of reports broke');
+      }
+      waitMs = this.position > before ? firstRefetchMs : Math.min(waitMs * 2, longestRefetchMs);
+      await pause(waitMs, lease.signal);
+    }
+  }
+
+  /** Follows one stream until it breaks or has a gap. */
+  async #follow(lease: Lease): Promise<void> {
+    const { broker, log } = this.options;
+    for await (const reports of broker.streamReports(this.position, lease.signal)) {
+      const { fresh, gapBefore } = inSequence(reports, this.position);
+      if (fresh.length > 0) await this.#applyBatch(fresh, lease);
+      if (gapBefore !== undefined) {
+        log.warn(
+          { expected: Number(this.position + 1n), got: Number(gapBefore) },
+          'reports are missing; fetching again',
+        );
+        return;
+      }
+    }
+  }
+
+  async #applyBatch(reports: readonly Report[], lease: Lease): Promise<void> {
+    const { kind, database, log } = this.options;
+    crash('report.before-apply');
+    const byObject = groupBy(reports, (report) => report.clientOrderId);
+    const owners = await database.read(kind.findPartners([...byObject.keys()]));
+    const known = new Set(owners.map((owner) => String(owner.id)));
+    for (const id of byObject.keys()) {
+      if (!known.has(id)) log.error({ objectId: id }, 'the exchange reports about an order that is not stored here');
+    }
+    const byPartner = groupBy(owners, (owner) => String(owner.partner_id));
+    const partners = byPartner.entries();
+    const appliers = Array.from({ length: Math.min(partnersAtOnce, byPartner.size) }, async () => {
+      for (const [partnerId, objects] of partners) {
+        await this.#applyToPartner(
+          partnerId,
+          objects.map((object) => String(object.id)),
+          byObject,
+        );
+      }
+    });
+    await Promise.all(appliers);
+    crash('report.applied');
+    const last = reports.at(-1)?.number ?? this.position;
+    await this.#movePosition(last, lease);
+    crash('report.position-moved');
+  }
+
+  async #applyToPartner(partnerId: string, ids: string[], byObject: Map<string, Report[]>): Promise<void> {
+    const { kind, recorder, log } = this.options;
+    await recorder.changeMany(kind, partnerId, kind.findMany(partnerId, ids), (row) => {
+      const change = kind.applyReports(row, byObject.get(row.id) ?? []);
+      if (change !== undefined && change.contradictions > 0) {
+        log.error(
+          { objectId: row.id, state: row.state },
+          'the exchange reports what contradicts the state of an order',
+        );
+      }
+      return change;
+    });
+  }
+
+  async #readPosition(): Promise<bigint> {
+    const [row] = await this.options.database.read(
+      statement('SELECT position FROM positions WHERE name = ?', positionName),
+    );
+    return row === undefined ? 0n : BigInt(String(row.position));
+  }
+
+  /** Moves the stored position on, unless another holder has the lease by now. */
+  async #movePosition(to: bigint, lease: Lease): Promise<void> {
+    const isOurs = await this.options.database.transaction([fenced(lease)], ([leases]) => {
+      if (leases?.[0] === undefined) return { writes: [], result: false };
+      const move = statement(
+        'INSERT INTO positions (name, position) VALUES (?, ?) ON DUPLICATE KEY UPDATE position = VALUES(position)',
+        positionName,
+        to.toString(),
+      );
+      return { writes: [move], result: true };
+    });
+    if (!isOurs) throw new LeaseLostError();
+    this.position = to;
+  }
+}
+
+class LeaseLostError extends Error {
+  override readonly name = 'LeaseLostError';
+}
+
+/** The reports that follow on from a position without a gap, and the number before which the first gap is. */
+function inSequence(reports: readonly Report[], position: bigint): { fresh: Report[]; gapBefore: bigint | undefined } {
+  const fresh: Report[] = [];
+  let last = position;
+  for (const report of reports) {
+    if (report.number <= last) continue; // Seen before.
+    if (report.number !== last + 1n) return { fresh, gapBefore: report.number };
+    fresh.push(report);
+    last = report.number;
+  }
+  return { fresh, gapBefore: undefined };
+}

@@ -1,0 +1,106 @@
+import type { Database } from '../db/database.ts';
+import { crash } from '../lib/crash.ts';
+import { ApiError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Kind, Submittable } from './kind.ts';
+import type { Recorder } from './record.ts';
+
+/** A request to submit something, with what makes two requests the same. */
+export interface SubmitRequest<Request> {
+  readonly partnerId: string;
+  readonly idempotencyKey: string;
+  /** A keyed digest of the request after defaults and upper-casing. */
+  readonly digest: Buffer;
+  readonly request: Request;
+  readonly log: Logger;
+}
+
+/** The object a request led to, now or earlier. */
+export interface Submitted<Row> {
+  readonly row: Row;
+  readonly replayed: boolean;
+}
+
+/**
+ * Stores, sends once, records. Orders, applications and allocations all go out here, and nothing else in the code may
+ * send one: a request with a key seen before never does, and what is not provably stored is not sent.
+ */
+export class Submitter {
+  constructor(
+    private readonly database: Database,
+    private readonly recorder: Recorder,
+    private readonly isPaused: () => boolean,
+  ) {}
+
+  async submit<Row extends Submittable, Request, Draft>(
+    kind: Kind<Row, Request, Draft>,
+    { partnerId, idempotencyKey, digest, request, log }: SubmitRequest<Request>,
+  ): Promise<Submitted<Row>> {
+    const byKey = kind.findByKey(partnerId, idempotencyKey);
+    const [priors = [], ...known] = await this.database.readAll([byKey, ...kind.preparationReads(partnerId, request)]);
+    const prior = priors[0];
+    if (prior !== undefined) return replay(kind, kind.toRow(prior), digest);
+    if (this.isPaused()) throw new ApiError('trading_paused');
+    const draft = await kind.prepare(request, known);
+
+    crash(`${kind.name}.before-store`);
+    const stored = await this.database.inPartner<{ row: Row; isNew: boolean }>(
+      partnerId,
+      [byKey, ...kind.storeReads(partnerId, draft)],
+      (partner, [raced = [], ...rows]) => {
+        // The same key may have been stored since it was looked for; only under the lock is the answer certain.
+        if (raced[0] !== undefined) return { writes: [], result: { row: kind.toRow(raced[0]), isNew: false } };
+        const { row, writes } = kind.store(draft, { partnerId, idempotencyKey, requestDigest: digest }, partner, rows);
+        return { writes, result: { row, isNew: true } };
+      },
+    );
+    if (!stored.isNew) return replay(kind, stored.row, digest);
+
+    crash(`${kind.name}.stored`);
+    const sent = await kind.send(stored.row);
+    crash(`${kind.name}.sent`);
+    const row = await this.#recordSent(kind, stored.row, log, (current) => kind.applySent(current, sent));
+    crash(`${kind.name}.recorded`);
+    return answer(kind, row);
+  }
+
+  /** What came back is recorded, or said not to be: the reconciler then finds out by itself. */
+  async #recordSent<Row extends Submittable, Request, Draft>(
+    kind: Kind<Row, Request, Draft>,
+    { partnerId, id }: Row,
+    log: Logger,
+    decide: (row: Row) => ReturnType<typeof kind.applySent>,
+  ): Promise<Row> {
+    try {
+      return await this.recorder.change(kind, partnerId, id, decide);
+    } catch (error) {
+      log.error({ err: error, objectId: id }, 'the outcome of a send could not be recorded');
+      throw new ApiError('outcome_not_recorded', { location: kind.path(id), cause: error });
+    }
+  }
+}
+
+/** The first answer to a submission: its object, or the error that says what became of it. */
+function answer<Row extends Submittable, Request, Draft>(kind: Kind<Row, Request, Draft>, row: Row): Submitted<Row> {
+  throwFirstError(kind, row);
+  return { row, replayed: false };
+}
+
+/** The first answer again. Works whatever the state of trading, limits and upstream, and never sends. */
+function replay<Row extends Submittable, Request, Draft>(
+  kind: Kind<Row, Request, Draft>,
+  row: Row,
+  digest: Buffer,
+): Submitted<Row> {
+  if (!row.requestDigest.equals(digest)) throw new ApiError(kind.codes.duplicate, { param: 'Idempotency-Key' });
+  throwFirstError(kind, row);
+  return { row, replayed: true };
+}
+
+function throwFirstError<Row extends Submittable, Request, Draft>(kind: Kind<Row, Request, Draft>, row: Row): void {
+  const location = kind.path(row.id);
+  if (row.firstAnswer === 'rejected') {
+    throw new ApiError(kind.codes.rejected, { location, rejectReason: row.rejectReason ?? undefined });
+  }
+  if (row.firstAnswer === 'not_sent') throw new ApiError(kind.codes.notSent, { location });
+}
