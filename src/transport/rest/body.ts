@@ -1,0 +1,72 @@
+import type { IncomingMessage } from 'node:http';
+import { ApiError } from '../../lib/errors.ts';
+import { maxBodyBytes } from '../body-limit.ts';
+import type { RequestHead } from './head.ts';
+
+/** The client left before its request had arrived: there is nobody to answer, and nothing was done. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone';
+}
+
+const json = /^application\/json(?:[ \t]*;[ \t]*charset=(?:utf-8|"utf-8"))?$/i;
+
+/** Refuses a body that is not JSON in UTF-8 as it stands. */
+export function checkMediaType({ contentType, isEncoded }: RequestHead): void {
+  if (isEncoded || contentType === undefined) throw new ApiError('unsupported_media_type');
+  if (contentType !== 'application/json' && !json.test(contentType)) throw new ApiError('unsupported_media_type');
+}
+
+/** Refuses a body that says it is too large, before any of it is read or asked for. */
+export function checkSize({ contentLength }: RequestHead): void {
+  if (contentLength !== undefined && contentLength > maxBodyBytes) throw tooLarge();
+}
+
+/** Event of a request whose bytes stopped being HTTP while its body was read; the server raises it. */
+export const malformedEvent = 'malformed';
+
+/** Reads a body whole. Throws `request_too_large`, `invalid_request` or ClientGone, and leaves the rest unread. */
+export function readBody(request: IncomingMessage, timeoutMs: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const late = () =>
+      settle(() => reject(invalid(`The body did not arrive whole within ${Math.ceil(timeoutMs / 1_000)} seconds.`)));
+    const timer = setTimeout(late, timeoutMs);
+    const onData = (chunk: Buffer) => {
+      bytes += chunk.length;
+      chunks.push(chunk);
+      if (bytes > maxBodyBytes) settle(() => reject(tooLarge()));
+    };
+    const onEnd = () =>
+      settle(() => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
+    const onGone = () => settle(() => reject(new ClientGone()));
+    const onMalformed = () => settle(() => reject(invalid('The body is not properly framed.')));
+    const settle = (then: () => void) => {
+      clearTimeout(timer);
+      request.off('data', onData).off('end', onEnd).off('close', onGone).off(malformedEvent, onMalformed);
+      then();
+    };
+    request.on('data', onData).on('end', onEnd).on('close', onGone).on('error', ignore).on(malformedEvent, onMalformed);
+    if (request.destroyed && !request.readableEnded) onGone();
+  });
+}
+
+/** Takes a body nobody asked for off the connection, so that the next request on it can be read. */
+export function discardBody(request: IncomingMessage): void {
+  let bytes = 0;
+  request.on('error', ignore).on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > maxBodyBytes) request.socket.destroy();
+  });
+}
+
+/** An aborted request raises an error beside `close`, which tells all there is to know. */
+function ignore(): void {}
+
+function tooLarge(): ApiError {
+  return new ApiError('request_too_large', { message: 'The body must have at most 16,384 bytes.' });
+}
+
+function invalid(message: string): ApiError {
+  return new ApiError('invalid_request', { message });
+}

@@ -1,0 +1,103 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** One request on a connection. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The client waits for leave to send the body. */
+  readonly awaitsContinue: boolean;
+}
+
+/** How many requests a client may send ahead on one connection. */
+const maxWaiting = 32;
+
+/**
+ * One client's connection. Requests sent ahead are served one after the other: a client that pipelines sees the effects
+ * in its order, and one whose connection is closed knows that the unanswered ones after the first were never begun.
+ */
+export class Connection {
+  /** The request under way. */
+  current: Exchange | undefined;
+  /** The next answer is this connection's last. */
+  isEnding = false;
+  /** How many bytes had come when the last answer was given: more since then are an unfinished request. */
+  #answeredBytes = 0;
+  #last: IncomingMessage | undefined;
+  #waiting: Exchange[] = [];
+  /** The last answer was given, or the client is gone. */
+  isOver = false;
+
+  constructor(
+    readonly socket: Socket,
+    readonly serve: (connection: Connection, exchange: Exchange) => void,
+    lingerMs: number,
+  ) {
+    // Node ends a connection with this when an answer was its last.
+    socket.destroySoon = () => this.#linger(lingerMs);
+    socket.once('close', () => this.#end());
+  }
+
+  take(exchange: Exchange): void {
+    if (this.isOver || this.isEnding) {
+      exchange.request.resume();
+    } else if (this.current === undefined) {
+      this.#begin(exchange);
+    } else if (this.#waiting.length < maxWaiting) {
+      this.#waiting.push(exchange);
+    } else {
+      this.isEnding = true;
+    }
+  }
+
+  /** The current request's answer was handed over, with `Connection: close` if it is the last. */
+  answered(isLast: boolean): void {
+    this.current = undefined;
+    this.#answeredBytes = this.socket.bytesRead;
+    if (isLast) this.#end();
+    const next = this.isEnding ? undefined : this.#waiting.shift();
+    if (next !== undefined) this.#begin(next);
+  }
+
+  /** Whether the client is in the middle of sending something nobody has answered yet. */
+  get owesAnswer(): boolean {
+    const isMidBody = this.#last !== undefined && !this.#last.complete;
+    return !this.isOver && !isMidBody && this.socket.bytesRead > this.#answeredBytes;
+  }
+
+  /** Gives the connection's last answer, where Node has no request to answer. */
+  endWith(text: string): void {
+    this.#end();
+    this.socket.write(text);
+    this.socket.destroySoon();
+  }
+
+  /** Closes a connection on which nothing was asked. */
+  closeIfIdle(): void {
+    if (this.current === undefined && !this.isOver && !this.owesAnswer) this.socket.destroy();
+  }
+
+  #begin(exchange: Exchange): void {
+    this.current = exchange;
+    this.#last = exchange.request;
+    this.serve(this, exchange);
+  }
+
+  #end(): void {
+    this.isOver = true;
+    this.#waiting = [];
+  }
+
+  /**
+   * Ends our side, and takes what the client still sends off the wire for a moment: closing at once would reset the
+   * connection, and the client could lose the answer with it.
+   */
+  #linger(lingerMs: number): void {
+    const { socket } = this;
+    if (socket.destroyed) return;
+    socket.end();
+    socket.resume();
+    const timer = setTimeout(() => socket.destroy(), lingerMs);
+    socket.once('close', () => clearTimeout(timer));
+  }
+}

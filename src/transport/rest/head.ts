@@ -1,0 +1,109 @@
+import type { IncomingMessage } from 'node:http';
+import { ApiError } from '../../lib/errors.ts';
+
+/** What REST needs of a request's first line and headers. */
+export interface RequestHead {
+  readonly path: string;
+  /** What follows the question mark; empty when there is nothing. */
+  readonly query: string;
+  /** The one Authorization header; undefined when it is absent or repeated. */
+  readonly authorization: string | undefined;
+  readonly idempotencyKeys: readonly string[];
+  /** The one Content-Type; undefined when it is absent or repeated. */
+  readonly contentType: string | undefined;
+  /** The body is compressed, or in another form than it says. */
+  readonly isEncoded: boolean;
+  readonly contentLength: number | undefined;
+  readonly hasBody: boolean;
+  /** All X-Forwarded-For headers in the order sent, joined as one list. */
+  readonly forwardedFor: string | undefined;
+}
+
+/** More headers than any client sends. Their bytes are bounded by the server itself. */
+const maxHeaders = 100;
+
+/** Reads the head of a request. Throws what makes it no proper HTTP request, whatever it asks for. */
+export function readHead(request: IncomingMessage): RequestHead {
+  const { rawHeaders } = request;
+  if (rawHeaders.length > 2 * maxHeaders) throw new ApiError('request_too_large');
+  const found = collect(rawHeaders);
+  if (found.hosts > 1 || (found.hosts === 0 && request.httpVersion === '1.1')) {
+    throw new ApiError('invalid_request', { param: 'Host', message: 'The request must have one `Host` header.' });
+  }
+  if (found.transferEncoding !== undefined && found.transferEncoding.toLowerCase() !== 'chunked') {
+    throw new ApiError('invalid_request', { param: 'Transfer-Encoding' });
+  }
+  const contentLength = found.contentLength === undefined ? undefined : Number(found.contentLength);
+  const target = originForm(request.url ?? '');
+  const mark = target.indexOf('?');
+  return {
+    path: mark === -1 ? target : target.slice(0, mark),
+    query: mark === -1 ? '' : target.slice(mark + 1),
+    authorization: found.authorizations === 1 ? found.authorization : undefined,
+    idempotencyKeys: found.idempotencyKeys,
+    contentType: found.contentTypes === 1 ? found.contentType : undefined,
+    isEncoded: found.isEncoded,
+    contentLength,
+    hasBody: found.transferEncoding !== undefined || (contentLength ?? 0) > 0,
+    forwardedFor: found.forwardedFor,
+  };
+}
+
+class Headers {
+  hosts = 0;
+  authorization: string | undefined;
+  authorizations = 0;
+  idempotencyKeys: string[] = [];
+  contentType: string | undefined;
+  contentTypes = 0;
+  isEncoded = false;
+  contentLength: string | undefined;
+  transferEncoding: string | undefined;
+  forwardedFor: string | undefined;
+}
+
+/** One pass over the headers as they came: Node's own views of them join or drop repeated ones. */
+function collect(rawHeaders: readonly string[]): Headers {
+  const found = new Headers();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const value = rawHeaders[at + 1] as string;
+    switch ((rawHeaders[at] as string).toLowerCase()) {
+      case 'host':
+        found.hosts += 1;
+        break;
+      case 'authorization':
+        found.authorization = value;
+        found.authorizations += 1;
+        break;
+      case 'idempotency-key':
+        found.idempotencyKeys.push(value);
+        break;
+      case 'content-type':
+        found.contentType = value;
+        found.contentTypes += 1;
+        break;
+      case 'content-encoding':
+        found.isEncoded ||= value.toLowerCase() !== 'identity';
+        break;
+      case 'content-length':
+        found.contentLength = value;
+        break;
+      case 'transfer-encoding':
+        found.transferEncoding = found.transferEncoding === undefined ? value : `${found.transferEncoding}, ${value}`;
+        break;
+      case 'x-forwarded-for':
+        found.forwardedFor = found.forwardedFor === undefined ? value : `${found.forwardedFor}, ${value}`;
+        break;
+    }
+  }
+  return found;
+}
+
+/** A target as a path and query. Clients of a proxy write whole addresses, which HTTP asks every server to take. */
+function originForm(target: string): string {
+  if (target.startsWith('/')) return target;
+  const authority = /^https?:\/\/[^/?]*/i.exec(target);
+  if (authority === null) return target;
+  const rest = target.slice(authority[0].length);
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}

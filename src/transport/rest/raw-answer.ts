@@ -1,0 +1,25 @@
+import { STATUS_CODES } from 'node:http';
+import type { Answer } from './errors.ts';
+
+/** The headers of every answer: none may be kept by a cache, each can be named to our support. */
+export function commonHeaders({ body, headers }: Answer, requestId: string): string[] {
+  return [
+    'Content-Type',
+    'application/json',
+    'Content-Length',
+    String(Buffer.byteLength(body)),
+    'Cache-Control',
+    'no-store',
+    'x-request-id',
+    requestId,
+    ...headers,
+  ];
+}
+
+/** A whole answer as bytes, for a connection on which Node has no request to answer. It is the connection's last. */
+export function rawAnswer(answer: Answer, requestId: string): string {
+  const headers = [...commonHeaders(answer, requestId), 'Connection', 'close', 'Date', new Date().toUTCString()];
+  let text = `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n`;
+  for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`;
+  return `${text}\r\n${answer.body}`;
+}
