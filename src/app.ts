@@ -1,0 +1,208 @@
+import { hkdfSync, randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { EnvironmentState } from './admin/environment.ts';
+import { adminHandlers, words } from './admin/handlers.ts';
+import { type AdminService, createAdminServer } from './admin/server.ts';
+import { Authenticator } from './auth/authenticate.ts';
+import { GrpcBroker } from './broker/grpc-broker.ts';
+import type { Config } from './config.ts';
+import { type Database, openDatabase } from './db/database.ts';
+import { statement } from './db/statement.ts';
+import { Carrier } from './events/carrier.ts';
+import { FeedTaker } from './events/feed.ts';
+import { eventHandlers } from './events/handlers.ts';
+import { Relay } from './events/relay.ts';
+import { feedRetention } from './events/retention.ts';
+import { Clock as ClockService } from './gen/marina/admin/v1/clock_pb.ts';
+import { Keys as KeysService } from './gen/marina/admin/v1/keys_pb.ts';
+import { Trading as TradingService } from './gen/marina/admin/v1/trading_pb.ts';
+import { Events } from './gen/marina/gateway/v1/events_pb.ts';
+import { Orders } from './gen/marina/gateway/v1/orders_pb.ts';
+import { Controls } from './gen/marina/simulator/v1/controls_pb.ts';
+import { SystemClock } from './lib/clock.ts';
+import { armCrash, type CrashPoint } from './lib/crash.ts';
+import { createGrpcClient } from './lib/grpc-client.ts';
+import { IdMaker } from './lib/ids.ts';
+import { createLogger, type Logger } from './lib/log.ts';
+import { Metrics } from './lib/metrics.ts';
+import { Cursors } from './lib/paging.ts';
+import { Supervisor } from './lib/worker.ts';
+import { LocalLimits } from './limits/local.ts';
+import { Canceller } from './orders/cancel.ts';
+import { orderHandlers } from './orders/handlers.ts';
+import { OrderKind } from './orders/kind.ts';
+import { keyRetention } from './orders/retention.ts';
+import { TradingContexts } from './orders/trading-context.ts';
+import { Reconciler } from './submission/reconcile.ts';
+import { Recorder } from './submission/record.ts';
+import { ReportTaker } from './submission/reports.ts';
+import { Submitter } from './submission/submit.ts';
+import { createGrpcServer } from './transport/grpc.ts';
+import { defineOperations } from './transport/operations.ts';
+import { createOpsServer } from './transport/ops.ts';
+import { Pipeline } from './transport/pipeline.ts';
+import { createRestServer } from './transport/rest/server.ts';
+
+/** A running gateway. */
+export interface App {
+  readonly restPort: number;
+  readonly grpcPort: number;
+  readonly adminPort: number;
+  readonly opsPort: number;
+  /** Stops taking requests, lets what is under way end, and closes everything, in bounded time. */
+  stop(): Promise<void>;
+}
+
+/** Puts the gateway together and starts it. The one place that knows every part. */
+export async function startApp(config: Config, log: Logger = createLogger({ name: 'marina', level: config.logLevel })) {
+  const database = await openDatabase({
+    url: config.databaseUrl,
+    environment: config.environment,
+    poolSize: config.databasePool,
+  });
+  try {
+    return await startOn(database, config, log);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+async function startOn(database: Database, config: Config, log: Logger): Promise<App> {
+  if (config.crashPoint !== undefined) armCrash(config.crashPoint as CrashPoint, config.crashSignal);
+  const isSandbox = config.environment === 'sandbox';
+  const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`.slice(-64);
+  const metrics = new Metrics();
+  const clock = new SystemClock();
+  const ids = new IdMaker(() => clock.now());
+  const environment = new EnvironmentState(database, clock, log);
+  await environment.refresh();
+  if (!isSandbox && clock.offsetMs > 0) throw new Error('the clock of a live gateway cannot be ahead');
+  const cursors = new Cursors(subkey(config.secretKey, 'cursors'));
+  const digestKey = subkey(config.secretKey, 'request digests');
+
+  const carrier = new Carrier({ url: config.natsUrl, prefix: config.natsPrefix, log });
+  const feed = new FeedTaker(database, carrier);
+  const relay = new Relay({ database, carrier, clock, log, holder, takers: [feed] });
+  const wakeRelay = () => {
+    relay.wakeup.wake();
+    carrier.say('relay');
+  };
+
+  const broker = new GrpcBroker({
+    address: config.brokerAddress,
+    submitTimeoutMs: config.submitTimeoutMs,
+    readTimeoutMs: config.readTimeoutMs,
+  });
+  const recorder = new Recorder(database, clock, ids, wakeRelay);
+  const submitter = new Submitter(database, recorder, () => environment.paused);
+  const contexts = new TradingContexts(broker);
+  const { submitTimeoutMs, clockSkewMs } = config;
+  const kind = new OrderKind({ broker, contexts, clock, ids, submitTimeoutMs, clockSkewMs });
+  const canceller = new Canceller({ kind, broker, recorder, clock, submitTimeoutMs });
+  const honoursNotAfter = () => broker.honoursNotAfter();
+  const reconciler = new Reconciler({ kind, database, recorder, clock, log, holder, clockSkewMs, honoursNotAfter });
+  const reports = new ReportTaker({ kind, broker, database, recorder, log, holder });
+
+  const authenticator = new Authenticator(database, config.environment);
+  const pipeline = new Pipeline({
+    identify: authenticator.identify,
+    limits: new LocalLimits(),
+    log,
+    onFinished: ({ door, operation, status, code, durationMs }) => {
+      metrics.requests.observe({ door, operation: operation ?? 'none', status }, durationMs / 1_000);
+      if (code !== undefined) metrics.refusals.inc({ code });
+    },
+  });
+  const operations = [
+    ...defineOperations(
+      Orders,
+      orderHandlers({ database, broker, submitter, canceller, kind, contexts, cursors, digestKey }),
+    ),
+    ...defineOperations(Events, eventHandlers({ database, cursors })),
+  ];
+
+  const address = { restPort: config.restPort };
+  const doorOptions = {
+    pipeline,
+    operations,
+    log,
+    get baseUrl() {
+      return config.baseUrl ?? `http://${config.host}:${address.restPort}`;
+    },
+  };
+  const rest = createRestServer(doorOptions);
+  const grpc = createGrpcServer(doorOptions);
+
+  const simulator =
+    isSandbox && config.simulatorAddress !== undefined
+      ? createGrpcClient(Controls, config.simulatorAddress)
+      : undefined;
+  const moveSimulator = async (offsetMs: number) => {
+    await simulator?.setClock({ offsetMs: BigInt(offsetMs) }, { timeoutMs: config.readTimeoutMs });
+  };
+  const handlers = adminHandlers({ database, clock, environment, authenticator, carrier, moveSimulator });
+  const services: AdminService[] = [
+    { service: TradingService, handlers: handlers.trading },
+    { service: KeysService, handlers: handlers.keys },
+    ...(isSandbox ? [{ service: ClockService, handlers: handlers.clock }] : []),
+  ];
+  const admin = createAdminServer({ services, operators: config.operators, log });
+
+  const supervisor = new Supervisor(log);
+  let stopping = false;
+  const ops = createOpsServer({
+    notReady: async () => [
+      ...(stopping ? ['stopping'] : []),
+      ...(await database.read(statement('SELECT 1')).then(
+        () => [],
+        () => ['the database cannot be reached'],
+      )),
+    ],
+    degraded: () => [
+      ...(broker.connected ? [] : ['the broker cannot be reached']),
+      ...(carrier.connected ? [] : ['NATS cannot be reached; events go on without it']),
+      ...supervisor.failing.map((name) => `${name} fails`),
+    ],
+    metrics: async () => {
+      metrics.reportPosition.set(Number(reports.position));
+      return { body: await metrics.registry.metrics(), contentType: metrics.registry.contentType };
+    },
+  });
+
+  carrier.listen('relay', () => relay.wakeup.wake());
+  carrier.listen(words.environmentChanged, () => environment.wakeup.wake());
+  carrier.listen(words.keyRevoked, (keyId) => authenticator.forget(keyId));
+  await carrier.start();
+  for (const { worker } of [environment, relay, feed, reports, reconciler]) supervisor.start(worker);
+  supervisor.start(feedRetention(database, clock, holder));
+  supervisor.start(keyRetention(database, clock, holder));
+
+  async function stop(): Promise<void> {
+    stopping = true;
+    const graceMs = config.shutdownTimeoutMs;
+    await Promise.all([rest.close(graceMs), grpc.close(graceMs), admin.close(graceMs)]);
+    if (!(await supervisor.stop(graceMs))) log.warn('background work did not end in time');
+    await carrier.close();
+    broker.close();
+    simulator?.close();
+    await ops.close();
+    await database.close();
+  }
+
+  try {
+    address.restPort = await rest.listen(config.restPort, config.host);
+    const grpcPort = await grpc.listen(config.grpcPort, config.host);
+    const adminPort = await admin.listen(config.adminPort, config.adminHost);
+    const opsPort = await ops.listen(config.opsPort, config.opsHost);
+    return { restPort: address.restPort, grpcPort, adminPort, opsPort, stop };
+  } catch (error) {
+    await stop().catch(() => undefined); // What could not be started is the error to tell.
+    throw error;
+  }
+}
+
+/** A key of its own for each use of the one secret. */
+function subkey(secret: Buffer, use: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', `marina ${use}`, 32));
+}

@@ -1,0 +1,68 @@
+import { type App, startApp } from './app.ts';
+import { ConfigError, describeConfig, readConfig } from './config.ts';
+import { migrate } from './db/migrate.ts';
+import { createLogger } from './lib/log.ts';
+
+/** How long a stop may take in all before the process ends itself. */
+const lastResortMs = 60_000;
+
+const [command = 'serve'] = process.argv.slice(2);
+
+if (command === 'config') {
+  console.log(describeConfig());
+} else if (command === 'migrate') {
+  await migrate(readConfig(process.env).databaseUrl);
+} else if (command === 'serve') {
+  await serve();
+} else {
+  console.error(`unknown command ${command}: use serve, migrate or config`);
+  process.exitCode = 2;
+}
+
+async function serve(): Promise<void> {
+  const config = readOrExit();
+  const log = createLogger({ name: 'marina', level: config.logLevel });
+  let app: App;
+  try {
+    app = await startApp(config, log);
+  } catch (error) {
+    log.fatal({ err: error }, 'the gateway could not start');
+    console.error(`marina could not start: ${(error as Error).message}`);
+    process.exit(1);
+  }
+  const { restPort, grpcPort, adminPort, opsPort } = app;
+  log.info({ environment: config.environment, restPort, grpcPort, adminPort, opsPort }, 'ready');
+
+  let stopping = false;
+  const stop = (reason: string) => {
+    if (stopping) return;
+    stopping = true;
+    log.info({ reason }, 'stopping');
+    setTimeout(() => process.exit(1), lastResortMs).unref();
+    app.stop().then(
+      () => {
+        log.info('stopped');
+        process.exit(0);
+      },
+      (error: unknown) => {
+        log.error({ err: error }, 'the stop failed');
+        process.exit(1);
+      },
+    );
+  };
+  process.once('SIGTERM', () => stop('SIGTERM'));
+  process.once('SIGINT', () => stop('SIGINT'));
+  // A parent that started us with a channel wants us gone with it.
+  if (process.channel !== undefined) process.once('disconnect', () => stop('the parent is gone'));
+  process.send?.({ type: 'ready', restPort, grpcPort, adminPort, opsPort });
+}
+
+function readOrExit() {
+  try {
+    return readConfig(process.env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    console.error(`marina could not start:\n${error.message}`);
+    process.exit(2);
+  }
+}

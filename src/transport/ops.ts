@@ -1,0 +1,46 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What the operations port answers with. */
+export interface OpsParts {
+  /** Reasons why this process should get no requests; none: it is ready. */
+  readonly notReady: () => Promise<readonly string[]>;
+  /** What works less well than it should, for people; it does not make the process unready. */
+  readonly degraded: () => readonly string[];
+  readonly metrics: () => Promise<{ body: string; contentType: string }>;
+}
+
+/** The operations port: `/livez`, `/readyz` and `/metrics`. */
+export function createOpsServer({ notReady, degraded, metrics }: OpsParts) {
+  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (request, response) => {
+    const send = (status: number, body: string, contentType = 'application/json') => {
+      response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' }).end(body);
+    };
+    const answer = async () => {
+      if (request.method !== 'GET') return send(405, '{"status":"method not allowed"}');
+      if (request.url === '/livez') return send(200, '{"status":"live"}');
+      if (request.url === '/metrics') {
+        const { body, contentType } = await metrics();
+        return send(200, body, contentType);
+      }
+      if (request.url !== '/readyz') return send(404, '{"status":"not found"}');
+      const reasons = await notReady();
+      const status = reasons.length === 0 ? 'ready' : 'not ready';
+      send(reasons.length === 0 ? 200 : 503, JSON.stringify({ status, reasons, degraded: degraded() }));
+    };
+    answer().catch(() => send(500, '{"status":"error"}'));
+  });
+  server.maxConnections = 100;
+  return {
+    listen: (port: number, host: string) =>
+      new Promise<number>((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(port, host, () => resolve((server.address() as AddressInfo).port));
+      }),
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
