@@ -150,6 +150,11 @@ export function sharedKeeper(options?: { output?: 'inherit' }): Keeper {
   return shared;
 }
 
+/** Stops all that this process started, if it started anything. */
+export async function closeSharedKeeper(): Promise<void> {
+  await shared?.close();
+}
+
 /** How a process ended, in words. */
 export function describeExit({ code, signal }: ProcessExit): string {
   return signal === null ? `ended with code ${code}` : `was ended by ${signal}`;

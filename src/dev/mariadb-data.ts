@@ -79,7 +79,7 @@ function systemTables(program: Program): string {
 }
 
 /** Accounts without a password; the server's start makes the one that is used. */
-const dropAccounts = "DELETE FROM mysql.global_priv WHERE User IN ('root', '');\n";
+const dropAccounts = "DELETE FROM mysql.global_priv WHERE User IN ('root', '');\nDELETE FROM mysql.proxies_priv;\n";
 
 function shareFolder(program: Program): string | undefined {
   const folders = ['share/mysql', 'share/mariadb', 'share'].map((folder) => join(program.base, folder));

@@ -1,0 +1,140 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Advice } from './advice.ts';
+import { describeExit, type KeptProcess, lastLines, sharedKeeper } from './keeper.ts';
+import type { RunSettings } from './settings.ts';
+
+/** A process of ours that said it is ready, with the ports it said. */
+export interface ReadyProcess<Port extends string> {
+  process: KeptProcess;
+  ports: Readonly<Record<Port, number>>;
+}
+
+const readyWithinMs = 60_000;
+/** Where the processes begin; an absolute path, by which a left-behind one is known. */
+export const gatewayEntry = fileURLToPath(new URL('../main.ts', import.meta.url));
+export const simulatorEntry = fileURLToPath(new URL('../simulator/main.ts', import.meta.url));
+
+/** Starts the simulator. Of the variables that were set it gets its own only. */
+export async function startSimulator(settings: RunSettings, databaseUrl: string, watch: Watch) {
+  return startEntry(
+    'simulator',
+    simulatorEntry,
+    {
+      ...withoutOurs(process.env),
+      MARINA_LOG_LEVEL: 'info',
+      MARINA_SIMULATOR_SEED: '1',
+      ...ofSimulator(settings.given),
+      MARINA_SIMULATOR_HOST: settings.host,
+      MARINA_SIMULATOR_PORT: String(settings.ports.simulator),
+      MARINA_SIMULATOR_DATABASE_URL: databaseUrl,
+    },
+    ['port'],
+    settings.dataDir,
+    watch,
+  );
+}
+
+export interface GatewayNeeds {
+  databaseUrl: string;
+  natsUrl: string;
+  simulatorAddress: string;
+  secretKey: string;
+  operatorTokens: string;
+}
+
+/** Starts the gateway. Variables that were set go through to it. */
+export async function startGateway(settings: RunSettings, needs: GatewayNeeds, watch: Watch) {
+  return startEntry(
+    'gateway',
+    gatewayEntry,
+    {
+      ...withoutOurs(process.env),
+      MARINA_LOG_LEVEL: 'info',
+      MARINA_BROKER_ADDRESS: needs.simulatorAddress,
+      MARINA_SIMULATOR_ADDRESS: needs.simulatorAddress,
+      ...ofGateway(settings.given),
+      MARINA_ENVIRONMENT: 'sandbox',
+      MARINA_DATABASE_URL: needs.databaseUrl,
+      MARINA_NATS_URL: needs.natsUrl,
+      MARINA_SECRET_KEY: needs.secretKey,
+      MARINA_OPERATOR_TOKENS: needs.operatorTokens,
+      MARINA_HOST: settings.host,
+      MARINA_REST_PORT: String(settings.ports.rest),
+      MARINA_GRPC_PORT: String(settings.ports.grpc),
+      MARINA_ADMIN_PORT: String(settings.ports.admin),
+      MARINA_OPS_PORT: String(settings.ports.ops),
+    },
+    ['restPort', 'grpcPort', 'adminPort', 'opsPort'],
+    settings.dataDir,
+    watch,
+  );
+}
+
+/** Told of a process as soon as it runs. */
+export type Watch = (process: KeptProcess) => void;
+
+/** What became of a process that nobody asked to end. */
+export function describeDeath(kept: KeptProcess, exit: { code: number | null; signal: NodeJS.Signals | null }): Advice {
+  return new Advice(
+    `The ${kept.name} ${describeExit(exit)}. The end of its log:\n${lastLines(kept.logPath)}`,
+    `The whole log: ${kept.logPath}`,
+  );
+}
+
+async function startEntry<Port extends string>(
+  name: string,
+  entry: string,
+  env: NodeJS.ProcessEnv,
+  ports: readonly Port[],
+  dataDir: string,
+  watch: Watch,
+): Promise<ReadyProcess<Port>> {
+  const kept = await sharedKeeper().start({
+    name,
+    command: process.execPath,
+    args: ['--import', import.meta.resolve('tsx'), '--enable-source-maps', entry],
+    env,
+    logPath: join(dataDir, `${name}.log`),
+    ipc: true,
+  });
+  watch(kept);
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Advice(`The ${name} is not ready after a minute.`, `Its log: ${kept.logPath}`)),
+      readyWithinMs,
+    );
+    kept.onMessage((message) => {
+      const said = readPorts(message, ports);
+      if (said === undefined) return;
+      clearTimeout(timer);
+      resolve({ process: kept, ports: said });
+    });
+    void kept.exited.then((exit) => {
+      clearTimeout(timer);
+      reject(describeDeath(kept, exit));
+    });
+  });
+}
+
+function readPorts<Port extends string>(message: unknown, names: readonly Port[]): Record<Port, number> | undefined {
+  if (typeof message !== 'object' || message === null) return undefined;
+  const said = message as Record<string, unknown>;
+  if (said.type !== 'ready' || !names.every((name) => Number.isInteger(said[name]))) return undefined;
+  return said as Record<Port, number>;
+}
+
+function withoutOurs(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('MARINA_')));
+}
+
+/** Variables that are about starting things, or for the simulator, are not the gateway's business. */
+function ofGateway(given: Readonly<Record<string, string>>): Record<string, string> {
+  const others = /^MARINA_(DATA_DIR|SERVERS|OWNER_DATABASE_URL|SIMULATOR_(?!ADDRESS$).*)$/;
+  return Object.fromEntries(Object.entries(given).filter(([name]) => !others.test(name)));
+}
+
+function ofSimulator(given: Readonly<Record<string, string>>): Record<string, string> {
+  const own = /^MARINA_(SIMULATOR_.*|LOG_LEVEL)$/;
+  return Object.fromEntries(Object.entries(given).filter(([name]) => own.test(name)));
+}

@@ -1,0 +1,126 @@
+import { join } from 'node:path';
+import { migrate } from '../db/migrate.ts';
+import { Advice } from './advice.ts';
+import { createDatabases, type Databases, useDatabases } from './databases.ts';
+import { endLeftover } from './leftover.ts';
+import { isPortTaken } from './ports.ts';
+import { gatewayEntry, simulatorEntry, startGateway, startSimulator, type Watch } from './processes.ts';
+import type { Progress } from './progress.ts';
+import { readSandbox, type Sandbox, writeSandbox } from './sandbox-file.ts';
+import { keptSecret } from './secrets.ts';
+import { seedPartners } from './seed.ts';
+import { startMariaDb, startNats } from './servers.ts';
+import { type Door, portVariables, type RunSettings } from './settings.ts';
+
+/** Starts everything a sandbox is made of, and tells about it in its file once it can be used. */
+export async function startSandbox(settings: RunSettings, progress: Progress, watch: Watch): Promise<Sandbox> {
+  const { dataDir } = settings;
+  const earlier = readSandbox(dataDir);
+  await endLeftover(earlier?.pids.gateway ?? 0, gatewayEntry);
+  await endLeftover(earlier?.pids.simulator ?? 0, simulatorEntry);
+  await requirePorts(settings);
+  if (earlier !== undefined) writeSandbox(dataDir, { ...earlier, pids: { run: process.pid } });
+
+  const [database, nats] = await Promise.all([
+    openDatabases(settings, progress, watch),
+    openNats(settings, progress, watch),
+  ]);
+  const { databases } = database;
+  const [simulator] = await Promise.all([
+    progress.step('simulator', startSimulator(settings, databases.simulatorUrl, watch)),
+    progress.step('migrations', migrate(databases.ownerUrl)).then(databases.grant),
+  ]);
+  const simulatorAddress = `${reachable(settings.host)}:${simulator.ports.port}`;
+  const token = keptSecret(join(dataDir, 'operator-token'), 24);
+  const operatorTokens = settings.operatorTokens ?? `operator:${token}`;
+  const gateway = await progress.step(
+    'gateway',
+    startGateway(
+      settings,
+      {
+        databaseUrl: databases.gatewayUrl,
+        natsUrl: nats.url,
+        simulatorAddress,
+        secretKey: settings.secretKey ?? keptSecret(join(dataDir, 'secret-key'), 32),
+        operatorTokens,
+      },
+      watch,
+    ),
+  );
+  const { restPort, grpcPort, adminPort, opsPort } = gateway.ports;
+  const host = reachable(settings.host);
+  const restUrl = `http://${host}:${restPort}`;
+  const seeding = seedPartners({
+    ownerUrl: databases.ownerUrl,
+    restUrl,
+    simulatorAddress,
+    kept: earlier?.partners ?? [],
+  });
+  const sandbox: Sandbox = {
+    rest_url: restUrl,
+    grpc_address: `${host}:${grpcPort}`,
+    admin_address: `${host}:${adminPort}`,
+    ops_url: `http://${host}:${opsPort}`,
+    simulator_address: simulatorAddress,
+    operator_token: operatorTokens.split(',')[0]?.split(':')[1] ?? '',
+    partners: await progress.step('two partners', seeding),
+    pids: {
+      run: process.pid,
+      gateway: gateway.process.pid,
+      simulator: simulator.process.pid,
+      ...(database.pid === undefined ? {} : { mariadb: database.pid }),
+      ...(nats.pid === undefined ? {} : { nats: nats.pid }),
+    },
+  };
+  writeSandbox(dataDir, sandbox);
+  return sandbox;
+}
+
+async function openDatabases(
+  settings: RunSettings,
+  progress: Progress,
+  watch: Watch,
+): Promise<{ databases: Databases; pid?: number }> {
+  if (settings.databaseUrl !== undefined) {
+    return { databases: await progress.step('databases (yours)', useDatabases(settings.databaseUrl, settings)) };
+  }
+  const dataDir = join(settings.dataDir, 'mariadb');
+  const server = await progress.step(
+    'MariaDB',
+    startMariaDb({ dataDir, packagesFolder: join(settings.dataDir, 'packages'), progress }),
+  );
+  watch(server.process);
+  return { databases: await createDatabases(server.url, dataDir), pid: server.pid };
+}
+
+async function openNats(
+  settings: RunSettings,
+  progress: Progress,
+  watch: Watch,
+): Promise<{ url: string; pid?: number }> {
+  if (settings.natsUrl !== undefined) return { url: settings.natsUrl };
+  const dataDir = join(settings.dataDir, 'nats');
+  const server = await progress.step(
+    'NATS',
+    startNats({ dataDir, packagesFolder: join(settings.dataDir, 'packages'), progress }),
+  );
+  watch(server.process);
+  return server;
+}
+
+/** Looks before anything is started, so that the reason is said first and alone. */
+async function requirePorts(settings: RunSettings): Promise<void> {
+  for (const door of Object.keys(portVariables) as Door[]) {
+    const port = settings.ports[door];
+    if (port === 0 || !(await isPortTaken(port, settings.host))) continue;
+    throw new Advice(
+      `Port ${port} of ${settings.host} is taken.`,
+      `Stop what uses it, or choose another: ${portVariables[door]}=${port + 1} make run (0 takes a free one).`,
+    );
+  }
+}
+
+/** The address by which this machine reaches what listens on all addresses. */
+function reachable(host: string): string {
+  return host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+}

@@ -1,0 +1,93 @@
+import { randomInt } from 'node:crypto';
+import { createKey, createPartner, linkAccount } from '../admin/provision.ts';
+import { type Database, openDatabase } from '../db/database.ts';
+import { statement } from '../db/statement.ts';
+import { AccountStatus } from '../gen/marina/broker/v1/orders_pb.ts';
+import { Scope } from '../gen/marina/options/v1/options_pb.ts';
+import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
+import { createGrpcClient } from '../lib/grpc-client.ts';
+import type { SandboxPartner } from './sandbox-file.ts';
+
+const names = ['Lagoon Invest', 'Harmattan Capital'];
+const accountsEach = 2;
+const allScopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
+
+export interface SeedOptions {
+  ownerUrl: string;
+  restUrl: string;
+  simulatorAddress: string;
+  /** The partners of an earlier start: what still works of them stays. */
+  kept: readonly SandboxPartner[];
+}
+
+/** Two partners, each with a key that works and two accounts that can trade. */
+export async function seedPartners(options: SeedOptions): Promise<SandboxPartner[]> {
+  const database = await openDatabase({ url: options.ownerUrl, environment: 'sandbox', poolSize: 2 });
+  try {
+    const partners: SandboxPartner[] = [];
+    for (const [index, name] of names.entries()) {
+      partners.push(await seedPartner(database, options, name, options.kept[index]));
+    }
+    await openAccounts(
+      options.simulatorAddress,
+      partners.flatMap(({ accounts }) => accounts),
+    );
+    return partners;
+  } finally {
+    await database.close();
+  }
+}
+
+async function seedPartner(
+  database: Database,
+  options: SeedOptions,
+  name: string,
+  kept: SandboxPartner | undefined,
+): Promise<SandboxPartner> {
+  if (kept !== undefined && (await isStored(database, kept))) {
+    if (await isKeyGood(options.restUrl, kept.key)) return kept;
+    const { key } = await createKey(database, { partnerId: kept.id, scopes: allScopes });
+    if (await isKeyGood(options.restUrl, key)) return { ...kept, key };
+  }
+  const id = await createPartner(database, { name });
+  const { key } = await createKey(database, { partnerId: id, scopes: allScopes });
+  const accounts: string[] = [];
+  while (accounts.length < accountsEach) {
+    // Ten digits of chance: an account belongs to one partner, also where several sandboxes share a database.
+    const account = `C${randomInt(10 ** 10)
+      .toString()
+      .padStart(10, '0')}`;
+    await linkAccount(database, { partnerId: id, account });
+    accounts.push(account);
+  }
+  const [account = ''] = accounts;
+  return { id, name, key, accounts, account };
+}
+
+async function isStored(database: Database, partner: SandboxPartner): Promise<boolean> {
+  const rows = await database.read(statement('SELECT account FROM accounts WHERE partner_id = ?', partner.id));
+  const stored = new Set(rows.map((row) => row.account));
+  return partner.accounts.length > 0 && partner.accounts.every((account) => stored.has(account));
+}
+
+async function isKeyGood(restUrl: string, key: string): Promise<boolean> {
+  const response = await fetch(`${restUrl}/v1/orders?limit=1`, {
+    headers: { authorization: `Bearer ${key}` },
+    signal: AbortSignal.timeout(10_000),
+  });
+  await response.body?.cancel();
+  if ([200, 401, 403].includes(response.status)) return response.status === 200;
+  throw new Error(`the gateway answered ${response.status} to a read`);
+}
+
+/** The simulator has its own database, so it is told at every start. */
+async function openAccounts(simulatorAddress: string, accounts: readonly string[]): Promise<void> {
+  const controls = createGrpcClient(Controls, simulatorAddress);
+  try {
+    for (const account of accounts) {
+      await controls.setAccount({ account, status: AccountStatus.ACTIVE }, { timeoutMs: 10_000 });
+    }
+  } finally {
+    controls.close();
+  }
+}
