@@ -1,0 +1,49 @@
+import { constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { Server } from '@grpc/grpc-js';
+
+export interface StreamRules {
+  /** The paths of unary calls, whose message has to arrive in time. */
+  readonly paths: ReadonlySet<string>;
+  readonly messageTimeoutMs: number;
+  readonly connections: number;
+}
+
+/** Metadata of which a second value must be seen: Node keeps only the first of one, and joins those of the other. */
+const single = ['authorization', 'idempotency-key'];
+
+/**
+ * What grpc-js leaves open on its HTTP/2 servers: repeated metadata becomes visible, a message that does not arrive is
+ * not waited for without end, and connections are bounded.
+ */
+export function watchStreams(server: Server, rules: StreamRules): void {
+  for (const http2Server of http2Servers(server)) {
+    http2Server.maxConnections = rules.connections;
+    // In front of grpc-js's own listener, which reads the same headers.
+    http2Server.prependListener('stream', (...args: unknown[]) => {
+      const [stream, headers, , rawHeaders] = args as [ServerHttp2Stream, IncomingHttpHeaders, number, string[]];
+      showRepeated(headers, rawHeaders);
+      if (rules.paths.has(String(headers[':path']))) limitTime(stream, rules.messageTimeoutMs);
+    });
+  }
+}
+
+/** grpc-js keeps them to itself; without them none of this can be done, so their absence stops the start. */
+function http2Servers(server: Server): Http2Server[] {
+  const { http2Servers: known } = server as unknown as { http2Servers?: ReadonlyMap<Http2Server, unknown> };
+  if (!(known instanceof Map) || known.size === 0) throw new Error('this grpc-js does not show its HTTP/2 servers');
+  return [...known.keys()];
+}
+
+function showRepeated(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
+  for (const name of single) {
+    if (headers[name] === undefined) continue;
+    const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1] === name);
+    if (values.length > 1) headers[name] = values;
+  }
+}
+
+function limitTime(stream: ServerHttp2Stream, timeoutMs: number): void {
+  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeoutMs);
+  const stop = () => clearTimeout(timer);
+  stream.once('end', stop).once('close', stop);
+}

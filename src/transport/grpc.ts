@@ -1,0 +1,125 @@
+import type { DescService } from '@bufbuild/protobuf';
+import { type MethodDefinition, Server, ServerCredentials } from '@grpc/grpc-js';
+import { HealthImplementation } from 'grpc-health-check';
+import { addReflection } from '../lib/grpc-reflection.ts';
+import { maxBodyBytes } from './body-limit.ts';
+import { GrpcDoor, type GrpcDoorOptions, type RawCall, type Respond } from './grpc-door.ts';
+import { watchStreams } from './grpc-streams.ts';
+import type { Operation } from './operations.ts';
+
+export interface GrpcServerOptions extends GrpcDoorOptions {
+  readonly operations: readonly Operation[];
+  /** Without them the door speaks plain text, behind a proxy that ends TLS. */
+  readonly credentials?: ServerCredentials;
+  /** How long a call's message may take to arrive. */
+  readonly messageTimeoutMs?: number;
+  readonly connections?: number;
+}
+
+/** The gRPC door, with reflection and health. */
+export interface GrpcServer {
+  /** Starts to serve, and returns the port. */
+  listen(port: number, host: string): Promise<number>;
+  /** What health answers, for every service and over all. */
+  setServing(isServing: boolean): void;
+  /** Says NOT_SERVING, takes no more calls, answers what is under way for at most `graceMs`, and closes. */
+  close(graceMs: number): Promise<void>;
+}
+
+const serverSettings = {
+  // Above our own bound, so that our own error answers; what is above this one never reaches us.
+  'grpc.max_receive_message_length': 4 * maxBodyBytes,
+  'grpc.max_concurrent_streams': 200,
+  'grpc.keepalive_time_ms': 60_000,
+  'grpc.keepalive_timeout_ms': 20_000,
+  'grpc.max_connection_idle_ms': 300_000,
+};
+
+/** How long answers that were given may take to be written out when the server closes. */
+const flushMs = 500;
+
+/** Makes the gRPC door over grpc-js. */
+export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
+  const server = new Server(serverSettings);
+  const door = new GrpcDoor(options);
+  const services = byService(options.operations);
+  for (const [, operations] of services) addService(server, door, operations);
+  addReflection(server, [...services.keys()]);
+  const names = ['', ...[...services.keys()].map(({ typeName }) => typeName)];
+  const health = new HealthImplementation(Object.fromEntries(names.map((name) => [name, 'SERVING' as const])));
+  health.addToServer(server);
+  const setServing = (isServing: boolean) => {
+    for (const name of names) health.setStatus(name, isServing ? 'SERVING' : 'NOT_SERVING');
+  };
+  return {
+    listen: async (port, host) => {
+      const bound = await bind(server, host, port, options.credentials ?? ServerCredentials.createInsecure());
+      watchStreams(server, {
+        paths: new Set(options.operations.map(methodPath)),
+        messageTimeoutMs: options.messageTimeoutMs ?? 30_000,
+        connections: options.connections ?? 10_000,
+      });
+      return bound;
+    },
+    setServing,
+    close: async (graceMs) => {
+      setServing(false);
+      const drained = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+      await atMost(graceMs, Promise.race([drained, door.idle()]));
+      await atMost(flushMs, drained);
+      server.forceShutdown();
+    },
+  };
+}
+
+function byService(operations: readonly Operation[]): Map<DescService, Operation[]> {
+  const services = new Map<DescService, Operation[]>();
+  for (const operation of operations) {
+    const service = operation.method.parent;
+    services.set(service, [...(services.get(service) ?? []), operation]);
+  }
+  return services;
+}
+
+function addService(server: Server, door: GrpcDoor, operations: readonly Operation[]): void {
+  const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
+  const handlers: Record<string, (call: RawCall, respond: Respond) => void> = {};
+  for (const operation of operations) {
+    const name = operation.method.localName;
+    definition[name] = {
+      path: methodPath(operation),
+      requestStream: false,
+      responseStream: false,
+      requestSerialize: asIs,
+      requestDeserialize: asIs,
+      responseSerialize: asIs,
+      responseDeserialize: asIs,
+    };
+    handlers[name] = (call, respond) => void door.serve(operation, call, respond);
+  }
+  server.addService(definition, handlers);
+}
+
+function methodPath({ method }: Operation): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+function asIs(bytes: Buffer): Buffer {
+  return bytes;
+}
+
+function bind(server: Server, host: string, port: number, credentials: ServerCredentials): Promise<number> {
+  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return new Promise((resolve, reject) => {
+    server.bindAsync(address, credentials, (error, bound) => (error === null ? resolve(bound) : reject(error)));
+  });
+}
+
+async function atMost(timeoutMs: number, wait: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs);
+  });
+  await Promise.race([wait, over]);
+  clearTimeout(timer);
+}
