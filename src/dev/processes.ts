@@ -25,7 +25,7 @@ export async function startSimulator(settings: RunSettings, databaseUrl: string,
       MARINA_LOG_LEVEL: 'info',
       MARINA_SIMULATOR_SEED: '1',
       ...ofSimulator(settings.given),
-      MARINA_SIMULATOR_HOST: settings.host,
+      MARINA_SIMULATOR_HOST: settings.hosts.simulator,
       MARINA_SIMULATOR_PORT: String(settings.ports.simulator),
       MARINA_SIMULATOR_DATABASE_URL: databaseUrl,
     },
@@ -53,13 +53,14 @@ export async function startGateway(settings: RunSettings, needs: GatewayNeeds, w
       MARINA_LOG_LEVEL: 'info',
       MARINA_BROKER_ADDRESS: needs.simulatorAddress,
       MARINA_SIMULATOR_ADDRESS: needs.simulatorAddress,
+      // Nobody waits long for a sandbox to stop.
+      MARINA_SHUTDOWN_TIMEOUT_MS: '5000',
       ...ofGateway(settings.given),
       MARINA_ENVIRONMENT: 'sandbox',
       MARINA_DATABASE_URL: needs.databaseUrl,
       MARINA_NATS_URL: needs.natsUrl,
       MARINA_SECRET_KEY: needs.secretKey,
       MARINA_OPERATOR_TOKENS: needs.operatorTokens,
-      MARINA_HOST: settings.host,
       MARINA_REST_PORT: String(settings.ports.rest),
       MARINA_GRPC_PORT: String(settings.ports.grpc),
       MARINA_ADMIN_PORT: String(settings.ports.admin),
@@ -68,6 +69,7 @@ export async function startGateway(settings: RunSettings, needs: GatewayNeeds, w
     ['restPort', 'grpcPort', 'adminPort', 'opsPort'],
     settings.dataDir,
     watch,
+    Number(settings.given.MARINA_SHUTDOWN_TIMEOUT_MS ?? 5_000) + 5_000,
   );
 }
 
@@ -89,6 +91,7 @@ async function startEntry<Port extends string>(
   ports: readonly Port[],
   dataDir: string,
   watch: Watch,
+  stopTimeoutMs = 10_000,
 ): Promise<ReadyProcess<Port>> {
   const kept = await sharedKeeper().start({
     name,
@@ -97,6 +100,7 @@ async function startEntry<Port extends string>(
     env,
     logPath: join(dataDir, `${name}.log`),
     ipc: true,
+    stopTimeoutMs,
   });
   watch(kept);
   return new Promise((resolve, reject) => {

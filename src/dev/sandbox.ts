@@ -30,7 +30,7 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
     progress.step('simulator', startSimulator(settings, databases.simulatorUrl, watch)),
     progress.step('migrations', migrate(databases.ownerUrl)).then(databases.grant),
   ]);
-  const simulatorAddress = `${reachable(settings.host)}:${simulator.ports.port}`;
+  const simulatorAddress = address(settings, 'simulator', simulator.ports.port);
   const token = keptSecret(join(dataDir, 'operator-token'), 24);
   const operatorTokens = settings.operatorTokens ?? `operator:${token}`;
   const gateway = await progress.step(
@@ -48,8 +48,7 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
     ),
   );
   const { restPort, grpcPort, adminPort, opsPort } = gateway.ports;
-  const host = reachable(settings.host);
-  const restUrl = `http://${host}:${restPort}`;
+  const restUrl = `http://${address(settings, 'rest', restPort)}`;
   const seeding = seedPartners({
     ownerUrl: databases.ownerUrl,
     restUrl,
@@ -58,9 +57,9 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
   });
   const sandbox: Sandbox = {
     rest_url: restUrl,
-    grpc_address: `${host}:${grpcPort}`,
-    admin_address: `${host}:${adminPort}`,
-    ops_url: `http://${host}:${opsPort}`,
+    grpc_address: address(settings, 'grpc', grpcPort),
+    admin_address: address(settings, 'admin', adminPort),
+    ops_url: `http://${address(settings, 'ops', opsPort)}`,
     simulator_address: simulatorAddress,
     operator_token: operatorTokens.split(',')[0]?.split(':')[1] ?? '',
     partners: await progress.step('two partners', seeding),
@@ -112,15 +111,17 @@ async function openNats(
 async function requirePorts(settings: RunSettings): Promise<void> {
   for (const door of Object.keys(portVariables) as Door[]) {
     const port = settings.ports[door];
-    if (port === 0 || !(await isPortTaken(port, settings.host))) continue;
+    const host = settings.hosts[door];
+    if (port === 0 || !(await isPortTaken(port, host))) continue;
     throw new Advice(
-      `Port ${port} of ${settings.host} is taken.`,
+      `Port ${port} of ${host} is taken.`,
       `Stop what uses it, or choose another: ${portVariables[door]}=${port + 1} make run (0 takes a free one).`,
     );
   }
 }
 
-/** The address by which this machine reaches what listens on all addresses. */
-function reachable(host: string): string {
-  return host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+/** How this machine reaches a door, also one that listens on all addresses. */
+function address(settings: RunSettings, door: Door, port: number): string {
+  const host = settings.hosts[door];
+  return `${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host}:${port}`;
 }

@@ -24,8 +24,8 @@ const defaultPorts: Readonly<Record<Door, number>> = {
 export interface RunSettings {
   /** Where everything of this sandbox is kept. */
   dataDir: string;
-  /** The address its doors listen on. */
-  host: string;
+  /** The address each door listens on. */
+  hosts: Readonly<Record<Door, string>>;
   ports: Readonly<Record<Door, number>>;
   /** A database to use instead of a private one, and who may make its tables. */
   databaseUrl: string | undefined;
@@ -51,7 +51,7 @@ export function readSettings(environment: NodeJS.ProcessEnv): RunSettings {
   }
   return {
     dataDir: dataFolder(environment),
-    host: given.MARINA_HOST ?? '127.0.0.1',
+    hosts: readHosts(given),
     ports,
     databaseUrl: given.MARINA_DATABASE_URL,
     ownerDatabaseUrl: given.MARINA_OWNER_DATABASE_URL,
@@ -71,6 +71,14 @@ export function dataFolder(environment: NodeJS.ProcessEnv): string {
 /** The file that tells where a running sandbox is and how to talk to it. */
 export function sandboxFile(dataDir: string): string {
   return join(dataDir, 'sandbox.json');
+}
+
+/** As the gateway reads them: partners' doors by one variable, the others by one each. The simulator is local. */
+function readHosts(given: Readonly<Record<string, string>>): Record<Door, string> {
+  const local = '127.0.0.1';
+  const partners = given.MARINA_HOST ?? local;
+  const admin = given.MARINA_ADMIN_HOST ?? local;
+  return { rest: partners, grpc: partners, admin, ops: given.MARINA_OPS_HOST ?? local, simulator: local };
 }
 
 function readPort(variable: string, given: Readonly<Record<string, string>>): number | undefined {
