@@ -7,7 +7,6 @@ const sessionSettings = [
   "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
   "time_zone = '+00:00'",
   'innodb_lock_wait_timeout = 5',
-  'transaction_isolation = "READ-COMMITTED"',
 ];
 
 interface PoolOfConnections {
@@ -44,7 +43,9 @@ export function createDataSource(url: string, poolSize: number): DataSource {
 export async function connect(source: DataSource): Promise<DataSource> {
   await source.initialize();
   const { pool } = source.driver as unknown as { pool: PoolOfConnections };
-  const sql = `SET ${sessionSettings.map((setting) => `SESSION ${setting}`).join(', ')}`;
+  const settings = sessionSettings.map((setting) => `SESSION ${setting}`).join(', ');
+  // The variable of the isolation level has two names; the statement has one.
+  const sql = `SET ${settings}; SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`;
   pool.on('connection', (connection) => connection.query(sql));
   return source;
 }
