@@ -1,4 +1,4 @@
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type DestinationStream, type LogFn, type Logger, pino } from 'pino';
 
 export type { Logger } from 'pino';
 
@@ -34,6 +34,15 @@ export function createLogger(options: { name: string; level: string; destination
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: { paths: redacted.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]), censor: '[redacted]' },
     serializers: { err: describeError },
+    // pino would take an error's message for the line's where the line has none, past the serializer.
+    errorKey: 'thrown',
+    hooks: {
+      logMethod(this: Logger, args: Parameters<LogFn>, method: LogFn) {
+        const [first, ...rest] = args;
+        if ((first as unknown) instanceof Error) method.apply(this, [{ err: first }, 'an error'] as never);
+        else method.apply(this, [first, ...rest] as never);
+      },
+    },
     formatters: { level: (label: string) => ({ level: label }) },
   };
   return options.destination === undefined ? pino(settings) : pino(settings, options.destination);

@@ -1,0 +1,166 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { createKey, createPartner, linkAccount } from '../../src/admin/provision.ts';
+import { type App, startApp } from '../../src/app.ts';
+import type { PartnerLimits } from '../../src/auth/call.ts';
+import { readConfig } from '../../src/config.ts';
+import { type Database, openDatabase } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { startSimulator } from '../../src/simulator/simulator.ts';
+import { createTestDatabase, testServers } from './servers.ts';
+
+export const operatorToken = 'test-operator-token-0123456789';
+
+/** A partner of a test, with a key that may do everything and accounts that can trade. */
+export interface TestPartner {
+  readonly id: string;
+  readonly key: string;
+  readonly keyId: string;
+  readonly accounts: readonly string[];
+  readonly account: string;
+}
+
+/** An answer of the REST door. */
+export interface RestAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers freely, and fails on what is not there.
+  readonly body: any;
+}
+
+export interface RestRequest {
+  readonly key?: string;
+  readonly idempotencyKey?: string;
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+}
+
+/** A whole gateway of a test's own: database, streams, simulator; the real thing throughout. */
+export interface TestGateway {
+  readonly app: App;
+  readonly database: Database;
+  readonly databaseUrl: string;
+  readonly controls: GrpcClient<typeof Controls>;
+  readonly simulatorPort: number;
+  readonly natsPrefix: string;
+  readonly variables: Record<string, string>;
+  /** Everything the gateway has logged. */
+  readonly logged: readonly string[];
+  newPartner(options?: {
+    limits?: Partial<PartnerLimits>;
+    accounts?: number;
+    scopes?: readonly Scope[];
+    addresses?: readonly string[];
+  }): Promise<TestPartner>;
+  rest(method: string, path: string, request?: RestRequest): Promise<RestAnswer>;
+  /** Places an order with a fresh key unless one is given. */
+  place(partner: TestPartner, order: Record<string, unknown>, idempotencyKey?: string): Promise<RestAnswer>;
+  stop(): Promise<void>;
+}
+
+const allScopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
+export const callTimeout = { timeoutMs: 10_000 };
+
+/** Starts a gateway. Times are short, so that what waits for them is tested in seconds. */
+export async function startGateway(variables: Record<string, string> = {}): Promise<TestGateway> {
+  const { natsUrl } = await testServers();
+  const [gatewayDatabase, simulatorDatabase] = await Promise.all([createTestDatabase(), createTestDatabase()]);
+  await migrate(gatewayDatabase.url);
+  const simulator = await startSimulator({
+    databaseUrl: simulatorDatabase.url,
+    host: '127.0.0.1',
+    port: 0,
+    seed: 1,
+    logLevel: 'silent',
+    defaultFillDelayMs: { min: 1, max: 5 },
+  });
+  const natsPrefix = `T${randomBytes(6).toString('hex')}-`;
+  const all = {
+    MARINA_ENVIRONMENT: 'sandbox',
+    MARINA_DATABASE_URL: gatewayDatabase.url,
+    MARINA_NATS_URL: natsUrl,
+    MARINA_NATS_PREFIX: natsPrefix,
+    MARINA_BROKER_ADDRESS: `127.0.0.1:${simulator.port}`,
+    MARINA_SIMULATOR_ADDRESS: `127.0.0.1:${simulator.port}`,
+    MARINA_REST_PORT: '0',
+    MARINA_GRPC_PORT: '0',
+    MARINA_ADMIN_PORT: '0',
+    MARINA_OPS_PORT: '0',
+    MARINA_SECRET_KEY: '42'.repeat(32),
+    MARINA_OPERATOR_TOKENS: `tester:${operatorToken}`,
+    MARINA_LOG_LEVEL: 'info',
+    MARINA_SUBMIT_TIMEOUT_MS: '1000',
+    MARINA_READ_TIMEOUT_MS: '1000',
+    MARINA_CLOCK_SKEW_MS: '200',
+    MARINA_SHUTDOWN_TIMEOUT_MS: '5000',
+    ...variables,
+  };
+  const config = readConfig(all);
+  const logged: string[] = [];
+  const log = createLogger({
+    name: 'marina',
+    level: config.logLevel,
+    destination: { write: (line) => void logged.push(line) },
+  });
+  const app = await startApp(config, log);
+  const database = await openDatabase({ url: gatewayDatabase.url, environment: config.environment, poolSize: 4 });
+  const controls = createGrpcClient(Controls, `127.0.0.1:${simulator.port}`);
+  const baseUrl = `http://127.0.0.1:${app.restPort}`;
+
+  const rest: TestGateway['rest'] = async (method, path, request = {}) => {
+    const headers: Record<string, string> = { ...request.headers };
+    if (request.key !== undefined) headers.authorization = `Bearer ${request.key}`;
+    if (request.idempotencyKey !== undefined) headers['idempotency-key'] = request.idempotencyKey;
+    if (request.body !== undefined) headers['content-type'] ??= 'application/json';
+    const body = typeof request.body === 'string' ? request.body : JSON.stringify(request.body);
+    const response = await fetch(`${baseUrl}${path}`, { method, headers, body });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: text === '' ? undefined : JSON.parse(text),
+    };
+  };
+
+  return {
+    app,
+    database,
+    databaseUrl: gatewayDatabase.url,
+    controls,
+    simulatorPort: simulator.port,
+    natsPrefix,
+    variables: all,
+    logged,
+    rest,
+    async newPartner({ limits, accounts = 1, scopes = allScopes, addresses } = {}) {
+      const roomy = { requestsPerSecond: 100_000, requestsBurst: 100_000, requestsUnderWay: 1_000 };
+      const id = await createPartner(database, { name: 'Test Partner', limits: { ...roomy, ...limits } });
+      const { id: keyId, key } = await createKey(database, { partnerId: id, scopes, addresses });
+      const codes = Array.from({ length: accounts }, () => `T${randomBytes(5).toString('hex').toUpperCase()}`);
+      for (const account of codes) {
+        await linkAccount(database, { partnerId: id, account });
+        await controls.setAccount({ account, status: AccountStatus.ACTIVE }, callTimeout);
+      }
+      return { id, key, keyId, accounts: codes, account: codes[0] ?? '' };
+    },
+    place: (partner, order, idempotencyKey = randomUUID()) =>
+      rest('POST', '/v1/orders', {
+        key: partner.key,
+        idempotencyKey,
+        body: { account: partner.account, side: 'buy', quantity: 100, type: 'limit', price_kobo: 1000, ...order },
+      }),
+    async stop() {
+      await app.stop();
+      controls.close();
+      await simulator.close();
+      await database.close();
+      await Promise.all([gatewayDatabase.drop(), simulatorDatabase.drop()]);
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, it } from 'node:test';
+
+const root = join(import.meta.dirname, '../../src');
+
+/** What every part above the foundations may use. */
+const foundations = ['lib', 'gen', 'json', 'db', 'broker'];
+/** Mechanisms capabilities share; they know each other and no capability. */
+const mechanisms = ['auth', 'limits', 'events', 'submission'];
+const transport = ['lib', 'gen', 'json', 'auth', 'limits', 'transport'];
+
+const allowedFolders: Record<string, readonly string[]> = {
+  lib: ['lib'],
+  json: ['lib', 'gen', 'json'],
+  db: ['lib', 'db'],
+  broker: ['lib', 'gen', 'broker'],
+  transport,
+  simulator: ['lib', 'gen', 'simulator'],
+};
+
+/** Files that only tell the truth about data: any part may read another's. */
+const isShared = (file: string) => /\/(rules|store)\.ts$/.test(file);
+
+/** Files that put everything together. */
+const isRoot = (file: string) => /^(app|main|config)\.ts$/.test(file) || file.startsWith('dev/');
+
+function mayImport(from: string, to: string): boolean {
+  if (to.startsWith('simulator/')) return from.startsWith('simulator/') || from.startsWith('dev/');
+  if (isRoot(from)) return true;
+  if (isRoot(to) || to.startsWith('dev/')) return false;
+  const [fromFolder = ''] = from.split('/');
+  const [toFolder = ''] = to.split('/');
+  if (/\/rules\.ts$/.test(from)) return ['lib', 'gen'].includes(toFolder) || /\/rules\.ts$/.test(to);
+  if (/\/store\.ts$/.test(from)) {
+    return ['lib', 'gen', 'json', fromFolder].includes(toFolder) || to === 'db/statement.ts' || to === 'db/database.ts';
+  }
+  const folders = allowedFolders[fromFolder];
+  if (folders !== undefined) return folders.includes(toFolder);
+  if (mechanisms.includes(fromFolder)) {
+    return [...foundations, ...mechanisms].includes(toFolder) || isShared(to);
+  }
+  return [...foundations, ...mechanisms, fromFolder].includes(toFolder) || isShared(to);
+}
+
+function sourceFiles(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return entry.name === 'gen' ? [] : sourceFiles(path);
+    return entry.name.endsWith('.ts') ? [path] : [];
+  });
+}
+
+function importsOf(path: string): string[] {
+  const text = readFileSync(path, 'utf8');
+  return [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g)].map((match) =>
+    relative(root, join(dirname(path), match[1] ?? '')),
+  );
+}
+
+describe('the layout', () => {
+  const files = sourceFiles(root);
+
+  it('every import is one the architecture allows', () => {
+    assert.ok(files.length > 50, 'the source files were found');
+    const wrong = files.flatMap((path) => {
+      const from = relative(root, path);
+      return importsOf(path)
+        .filter((to) => !to.startsWith('..'))
+        .filter((to) => !mayImport(from, to))
+        .map((to) => `${from} must not import ${to}`);
+    });
+    assert.deepEqual(wrong, []);
+  });
+
+  it('the rule itself catches what it should', () => {
+    assert.equal(mayImport('lib/money.ts', 'db/database.ts'), false);
+    assert.equal(mayImport('orders/rules.ts', 'orders/store.ts'), false);
+    assert.equal(mayImport('orders/handlers.ts', 'accounts/handlers.ts'), false);
+    assert.equal(mayImport('submission/submit.ts', 'orders/handlers.ts'), false);
+    assert.equal(mayImport('transport/pipeline.ts', 'orders/rules.ts'), false);
+    assert.equal(mayImport('app.ts', 'simulator/simulator.ts'), false);
+    assert.equal(mayImport('orders/handlers.ts', 'accounts/store.ts'), true);
+  });
+
+  it('only the configuration reads the environment of the process', () => {
+    const readers = files
+      .filter((path) => /process\.env/.test(readFileSync(path, 'utf8')))
+      .map((path) => relative(root, path))
+      .filter((path) => !['main.ts', 'simulator/main.ts'].includes(path) && !path.startsWith('dev/'));
+    assert.deepEqual(readers, []);
+  });
+});

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { isRegistered } from '../../src/auth/addresses.ts';
+import { makeKey, parseKey, sameHash } from '../../src/auth/keys.ts';
+import { KeyedQueue } from '../../src/db/keyed-queue.ts';
+import { lagosDay, nextLagosMidnight, SystemClock } from '../../src/lib/clock.ts';
+import { ApiError, catalogue } from '../../src/lib/errors.ts';
+import { IdMaker } from '../../src/lib/ids.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { divideToKoboDecimal, isKoboDecimal, roundKoboDecimal } from '../../src/lib/money.ts';
+import { Cursors } from '../../src/lib/paging.ts';
+import { LocalLimits } from '../../src/limits/local.ts';
+import { checkDayLimit } from '../../src/limits/rules.ts';
+
+describe('ids', () => {
+  it('have the form partners are promised, and sort in the order they were made', () => {
+    let now = 1_700_000_000_000;
+    const ids = new IdMaker(() => now);
+    const made: string[] = [];
+    for (let count = 0; count < 2_000; count += 1) {
+      if (count % 100 === 0) now += count % 200 === 0 ? 1 : -1; // A clock that goes back does no harm.
+      made.push(ids.object('ord'));
+    }
+    for (const id of made) assert.match(id, /^ord_[a-z2-7]{20}$/);
+    assert.equal(new Set(made).size, made.length);
+    assert.deepEqual([...made].sort(), made);
+    assert.match(ids.event(), /^msg_[0-9a-f]{24}$/);
+  });
+});
+
+describe('the Lagos day', () => {
+  it('changes at 23:00 UTC', () => {
+    assert.equal(lagosDay(Date.UTC(2026, 0, 31, 22, 59, 59)), '2026-01-31');
+    assert.equal(lagosDay(Date.UTC(2026, 0, 31, 23)), '2026-02-01');
+    assert.equal(nextLagosMidnight(Date.UTC(2026, 0, 31, 22)), Date.UTC(2026, 0, 31, 23));
+    assert.equal(nextLagosMidnight(Date.UTC(2026, 0, 31, 23)), Date.UTC(2026, 1, 1, 23));
+  });
+
+  it('the clock never goes back', () => {
+    const clock = new SystemClock();
+    clock.moveTo(5_000);
+    clock.moveTo(1_000);
+    assert.equal(clock.offsetMs, 5_000);
+  });
+});
+
+describe('money', () => {
+  it('quotients are exact to 12 places and rounded half up', () => {
+    assert.equal(divideToKoboDecimal(100_000n, 100n), '1000.0');
+    assert.equal(divideToKoboDecimal(1n, 3n), '0.333333333333');
+    assert.equal(divideToKoboDecimal(2n, 3n), '0.666666666667');
+    assert.equal(divideToKoboDecimal(10n ** 17n, 10n ** 8n), '1000000000.0');
+    assert.equal(divideToKoboDecimal(1n, 2n), '0.5');
+  });
+
+  it('what is owed is rounded up and what is received down, exactly', () => {
+    fc.assert(
+      fc.property(fc.bigInt(-(10n ** 17n), 10n ** 17n), fc.bigInt(0n, 999_999_999_999n), (whole, part) => {
+        const digits = part.toString().padStart(12, '0').replace(/0+$/, '') || '0';
+        const text = `${whole}.${digits}`;
+        assert.ok(isKoboDecimal(text), text);
+        const isExact = part === 0n;
+        const negative = whole < 0n;
+        const up = isExact || negative ? whole : whole + 1n;
+        const down = isExact || !negative ? whole : whole - 1n;
+        assert.equal(roundKoboDecimal(text, 'up'), up, text);
+        assert.equal(roundKoboDecimal(text, 'down'), down, text);
+      }),
+    );
+  });
+
+  it('exponents, missing points and thirteen places are no kobo decimals', () => {
+    for (const text of ['1e3', '1', '.5', '1.', '01.0', '1.1234567890123', '+1.0', '', 'NaN', '1.0 ']) {
+      assert.equal(isKoboDecimal(text), false, text);
+    }
+  });
+});
+
+describe('API keys', () => {
+  const id = 'key_abcdefghijklmnopqrst';
+  const { key, secretHash } = makeKey('sandbox', id);
+
+  it('are read back whole', () => {
+    const parts = parseKey('sandbox', key);
+    assert.equal(parts?.id, id);
+    assert.ok(parts !== undefined && sameHash(parts.secretHash, secretHash));
+  });
+
+  it('of the other environment, cut, or with any character changed are no keys', () => {
+    assert.equal(parseKey('live', key), undefined);
+    for (let place = 0; place < key.length; place += 1) {
+      const changed = `${key.slice(0, place)}${key[place] === 'a' ? 'b' : 'a'}${key.slice(place + 1)}`;
+      assert.equal(parseKey('sandbox', changed), undefined, `character ${place}`);
+      assert.equal(parseKey('sandbox', key.slice(0, place)), undefined);
+    }
+    assert.equal(parseKey('sandbox', `${key}a`), undefined);
+  });
+
+  it('work from registered addresses and ranges of both families only', () => {
+    const registered = ['192.0.2.7', '198.51.100.0/24', '2001:db8::/32'];
+    for (const address of ['192.0.2.7', '::ffff:192.0.2.7', '198.51.100.255', '2001:db8:1::9']) {
+      assert.equal(isRegistered(address, registered), true, address);
+    }
+    for (const address of ['192.0.2.8', '198.51.101.0', '2001:db9::', '', 'localhost', '::1']) {
+      assert.equal(isRegistered(address, registered), false, address);
+    }
+  });
+});
+
+describe('cursors', () => {
+  const cursors = new Cursors(Buffer.alloc(32, 1));
+
+  it('return the position they were issued with', () => {
+    const cursor = cursors.issue(['orders', 'p', '{}'], 'ord_x');
+    assert.equal(cursors.read(['orders', 'p', '{}'], cursor), 'ord_x');
+    assert.equal(cursors.issue(['orders', 'p', '{}'], 'ord_x'), cursor);
+  });
+
+  it('are refused elsewhere, changed, or made up', () => {
+    const cursor = cursors.issue(['orders', 'p', '{}'], 'ord_x');
+    const isRefused = (issuedFor: string[], text: string) =>
+      assert.throws(
+        () => cursors.read(issuedFor, text),
+        (error) => error instanceof ApiError && error.code === 'invalid_request' && error.param === 'cursor',
+      );
+    isRefused(['orders', 'q', '{}'], cursor);
+    isRefused(['events', 'p', '{}'], cursor);
+    isRefused(['orders', 'p', '{"a":1}'], cursor);
+    for (const text of [`${cursor}A`, `${cursor}=`, cursor.slice(1), 'x', '!!!!', `${cursor} `]) {
+      isRefused(['orders', 'p', '{}'], text);
+    }
+    isRefused(['orders', 'p', '{}'], new Cursors(Buffer.alloc(32, 2)).issue(['orders', 'p', '{}'], 'ord_x'));
+  });
+});
+
+describe('local limits', () => {
+  const limits = {
+    requestsPerSecond: 20,
+    requestsBurst: 40,
+    requestsUnderWay: 5,
+    ordersKoboPerDay: 0n,
+    allocationsKoboPerDay: 0n,
+  };
+  const caller = { partnerId: 'p', keyId: 'k', scopes: new Set<never>(), limits };
+  const isLimited = (error: unknown) => error instanceof ApiError && error.code === 'rate_limited';
+
+  it('a burst of 40 passes, the 41st is refused, and 20 pass in each second after', () => {
+    let nowMs = 0;
+    const local = new LocalLimits(() => nowMs);
+    for (let count = 0; count < 40; count += 1) local.takeRequest(caller);
+    assert.throws(() => local.takeRequest(caller), isLimited);
+    nowMs = 1_000;
+    for (let count = 0; count < 20; count += 1) local.takeRequest(caller);
+    assert.throws(() => local.takeRequest(caller), isLimited);
+    local.takeRequest({ ...caller, partnerId: 'q' });
+  });
+
+  it('a sixth request under way is refused until one ends, and giving a place back twice counts once', () => {
+    const local = new LocalLimits();
+    const places = Array.from({ length: 5 }, () => local.takePlace(caller));
+    assert.throws(() => local.takePlace(caller), isLimited);
+    places[0]?.();
+    places[0]?.();
+    local.takePlace(caller);
+    assert.throws(() => local.takePlace(caller), isLimited);
+  });
+
+  it('exactly at the day limit passes, one kobo above does not and says what remains', () => {
+    checkDayLimit('order value per day', 1_000n, 400n, 600n, 0);
+    assert.throws(
+      () => checkDayLimit('order value per day', 1_000n, 400n, 601n, 0),
+      (error) =>
+        error instanceof ApiError &&
+        error.code === 'limit_exceeded' &&
+        /400 kobo are used, 600 remain/.test(error.message),
+    );
+  });
+});
+
+describe('the queue of partners', () => {
+  it('runs one at a time per partner, in order, and partners side by side', async () => {
+    const queue = new KeyedQueue();
+    const seen: string[] = [];
+    const gates = new Map<string, () => void>();
+    const work = (key: string, name: string) =>
+      queue.run(key, async () => {
+        seen.push(`${name} begins`);
+        await new Promise<void>((resolve) => gates.set(name, resolve));
+        seen.push(`${name} ends`);
+      });
+    const all = [work('p', 'p1'), work('p', 'p2'), work('q', 'q1')];
+    assert.deepEqual(seen, ['p1 begins', 'q1 begins']);
+    gates.get('p1')?.();
+    await all[0];
+    gates.get('p2')?.();
+    gates.get('q1')?.();
+    await Promise.all(all);
+    assert.deepEqual(seen.indexOf('p2 begins') > seen.indexOf('p1 ends'), true);
+  });
+
+  it('goes on after work that fails', async () => {
+    const queue = new KeyedQueue();
+    const failed = queue.run('p', () => Promise.reject(new Error('x')));
+    const next = queue.run('p', () => Promise.resolve(1));
+    await assert.rejects(failed);
+    assert.equal(await next, 1);
+  });
+});
+
+describe('logs', () => {
+  it('carry no secret, personal field or statement of a database error', () => {
+    const lines: string[] = [];
+    const log = createLogger({ name: 't', level: 'info', destination: { write: (line) => void lines.push(line) } });
+    const error = Object.assign(new Error("Duplicate entry 'canary-1' for key"), {
+      sqlState: '23000',
+      errno: 1062,
+      sql: "INSERT 'canary-2'",
+      parameters: ['canary-3'],
+    });
+    log.error({
+      err: error,
+      authorization: 'Bearer canary-4',
+      request: { headers: { x: 'canary-5' }, body: 'canary-6' },
+    });
+    log.error({ err: new Error('outer', { cause: error }), customer: { bvn: 'canary-7', email: 'canary-8' } });
+    log.error(error);
+    assert.equal(lines.length, 3);
+    assert.doesNotMatch(lines.join(''), /canary/);
+  });
+});
+
+describe('the error catalogue', () => {
+  it('tells of every code its status and type, and a wait for every answer that should be sent again', () => {
+    for (const [code, entry] of Object.entries(catalogue)) {
+      const error = new ApiError(code as keyof typeof catalogue);
+      assert.ok(error.status >= 400 && error.status < 600, code);
+      const notSent = code.endsWith('_not_sent');
+      if (entry.status === 429 || (entry.status === 503 && !notSent)) assert.ok(error.retryAfterSeconds, code);
+      if (notSent) assert.equal(error.retryAfterSeconds, undefined, code);
+    }
+  });
+});

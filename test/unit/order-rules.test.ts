@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import fc from 'fast-check';
+import { RejectReason, type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import {
+  applyReport,
+  countedKobo,
+  isFinal,
+  moveTo,
+  type OrderFacts,
+  type OrderStateWord,
+  transitions,
+} from '../../src/orders/rules.ts';
+
+const now = Date.UTC(2026, 2, 2, 9, 30);
+
+function facts(state: OrderStateWord, fields: Partial<OrderFacts> = {}): OrderFacts {
+  return {
+    state,
+    quantity: 100n,
+    filledQuantity: 0n,
+    filledValueKobo: 0n,
+    filledAt: null,
+    exchangeOrderId: null,
+    reason: null,
+    rejectReason: null,
+    countedPriceKobo: 10n,
+    lastReport: 0n,
+    updatedAt: now,
+    ...fields,
+  };
+}
+
+function report(number: number, kind: ReportKind, fields: { quantity?: bigint; reason?: RejectReason } = {}): Report {
+  return create(ReportSchema, {
+    number: BigInt(number),
+    clientOrderId: 'ord_x',
+    exchangeOrderId: 'X1',
+    kind,
+    at: timestampFromMs(now),
+    quantity: fields.quantity ?? 0n,
+    priceKobo: kind === ReportKind.TRADE ? 10n : 0n,
+    rejectReason: fields.reason ?? RejectReason.UNSPECIFIED,
+  });
+}
+
+const states = Object.keys(transitions) as OrderStateWord[];
+
+describe('order rules', () => {
+  it('an order goes only where the table lets it', () => {
+    for (const from of states) {
+      for (const to of states) {
+        const go = () => moveTo(facts(from), to, null, now);
+        if (transitions[from].includes(to)) assert.equal(go().state, to);
+        else assert.throws(go);
+      }
+    }
+  });
+
+  it('filled in three parts passes partially_filled twice and then filled', () => {
+    let order = facts('sending');
+    const seen: string[] = [];
+    for (const next of [
+      report(1, ReportKind.ACCEPTED),
+      report(2, ReportKind.TRADE, { quantity: 30n }),
+      report(5, ReportKind.TRADE, { quantity: 30n }),
+      report(9, ReportKind.TRADE, { quantity: 40n }),
+    ]) {
+      const applied = applyReport(order, next, now);
+      assert.ok(applied?.changed);
+      order = applied.order;
+      seen.push(order.state);
+    }
+    assert.deepEqual(seen, ['pending', 'partially_filled', 'partially_filled', 'filled']);
+    assert.equal(order.filledQuantity, 100n);
+    assert.equal(order.filledAt, now);
+  });
+
+  it('a report seen before changes nothing', () => {
+    const order = facts('pending', { lastReport: 7n });
+    assert.equal(applyReport(order, report(7, ReportKind.TRADE, { quantity: 1n }), now), undefined);
+    assert.equal(applyReport(order, report(3, ReportKind.CANCELLED), now), undefined);
+  });
+
+  it('a late fill of a cancelled order is counted and told, and the order stays cancelled', () => {
+    const order = facts('cancelled', { lastReport: 2n });
+    const applied = applyReport(order, report(3, ReportKind.TRADE, { quantity: 40n }), now);
+    assert.equal(applied?.order.state, 'cancelled');
+    assert.equal(applied.order.filledQuantity, 40n);
+    assert.equal(applied.changed, true);
+    assert.equal(countedKobo(applied.order), 400n);
+  });
+
+  it('more filled than ordered is a contradiction and changes nothing but the number seen', () => {
+    const order = facts('partially_filled', { filledQuantity: 90n, lastReport: 2n });
+    const applied = applyReport(order, report(3, ReportKind.TRADE, { quantity: 11n }), now);
+    assert.equal(applied?.contradiction, true);
+    assert.equal(applied.changed, false);
+    assert.deepEqual({ ...applied.order, lastReport: 2n, exchangeOrderId: null }, order);
+  });
+
+  it('an order refused here that the exchange accepts is a contradiction a person must see', () => {
+    const applied = applyReport(facts('refused'), report(1, ReportKind.ACCEPTED), now);
+    assert.equal(applied?.contradiction, true);
+    assert.equal(applied.order.state, 'refused');
+  });
+
+  it('an acceptance that comes after a fill tells nothing new', () => {
+    const order = facts('partially_filled', { filledQuantity: 1n });
+    const applied = applyReport(order, report(1, ReportKind.ACCEPTED), now);
+    assert.equal(applied?.changed, false);
+    assert.equal(applied.contradiction, false);
+  });
+
+  it('a rejection carries a reason from our own list, whatever the exchange says', () => {
+    const known = applyReport(
+      facts('sending'),
+      report(1, ReportKind.REJECTED, { reason: RejectReason.MARKET_CLOSED }),
+      now,
+    );
+    assert.equal(known?.order.rejectReason, 'market_closed');
+    const unknown = applyReport(facts('sending'), report(1, ReportKind.REJECTED, { reason: 99 as RejectReason }), now);
+    assert.equal(unknown?.order.rejectReason, 'rejected_by_exchange');
+  });
+
+  it('the value counted follows the table of states', () => {
+    const filled = { filledQuantity: 30n };
+    for (const state of states) {
+      const expected = state === 'refused' ? 0n : ['rejected', 'cancelled', 'expired'].includes(state) ? 300n : 1_000n;
+      assert.equal(countedKobo(facts(state, filled)), expected, state);
+    }
+  });
+
+  it('whatever the exchange reports, an order never overfills, never leaves a final state, never goes back in time', () => {
+    const reports = fc.array(
+      fc.record({
+        kind: fc.constantFrom(
+          ReportKind.UNSPECIFIED,
+          ReportKind.ACCEPTED,
+          ReportKind.REJECTED,
+          ReportKind.TRADE,
+          ReportKind.CANCELLED,
+          ReportKind.EXPIRED,
+        ),
+        quantity: fc.bigInt(-5n, 150n),
+        number: fc.integer({ min: 1, max: 12 }),
+        at: fc.integer({ min: -5_000, max: 5_000 }),
+      }),
+      { maxLength: 15 },
+    );
+    fc.assert(
+      fc.property(fc.constantFrom(...states), reports, (start, list) => {
+        let order = facts(start, { filledQuantity: start === 'filled' ? 100n : 0n });
+        for (const { kind, quantity, number, at } of list) {
+          const before = order;
+          const applied = applyReport(order, report(number, kind, { quantity }), now + at);
+          if (applied === undefined) {
+            assert.ok(BigInt(number) <= before.lastReport);
+            continue;
+          }
+          order = applied.order;
+          assert.ok(order.filledQuantity <= order.quantity);
+          assert.ok(order.filledQuantity >= before.filledQuantity);
+          assert.ok(order.updatedAt >= before.updatedAt);
+          assert.ok(order.lastReport > before.lastReport);
+          if (isFinal(before.state)) assert.equal(order.state, before.state);
+          else assert.ok(order.state === before.state || transitions[before.state].includes(order.state));
+          if (order.state !== before.state) assert.ok(applied.changed);
+          if (order.state === 'filled') assert.equal(order.filledQuantity, order.quantity);
+        }
+      }),
+    );
+  });
+});
