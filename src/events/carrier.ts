@@ -37,6 +37,7 @@ interface Listener {
 
 const publishTimeoutMs = 1_000;
 const connectTimeoutMs = 2_000;
+const mostAtOnce = 500;
 const keptMs = 10 * 60_000;
 const mostBytes = 256 * 1024 * 1024;
 const partnerHeader = 'Marina-Partner';
@@ -104,16 +105,19 @@ export class Carrier {
   ): Promise<void> {
     const jetStream = await this.#ready();
     const consumer = await this.#consumer(jetStream, name);
-    const messages = await consumer.consume({ max_messages: 500, expires: 5_000, idle_heartbeat: 1_000 });
+    const messages = await consumer.consume({ max_messages: mostAtOnce, expires: 5_000, idle_heartbeat: 1_000 });
     const stop = () => messages.stop();
     signal.addEventListener('abort', stop, { once: true });
     // Two missed heartbeats, a removed consumer or a removed stream: start over rather than wait for ever.
     const watch = watchStatus(messages, stop);
+    let failure: { error: unknown } | undefined;
     try {
       let batch: JsMsg[] = [];
       let working: Promise<void> | undefined;
       const work = async () => {
-        while (batch.length > 0) {
+        // What comes in the same turn of the event loop is taken together.
+        await new Promise<void>((resolve) => setImmediate(resolve));
+        while (batch.length > 0 && failure === undefined) {
           const taken = batch;
           batch = [];
           await takeBatch(taken, take);
@@ -122,16 +126,20 @@ export class Carrier {
       };
       for await (const message of messages) {
         batch.push(message);
-        working ??= new Promise<void>((resolve) => setImmediate(resolve)).then(work);
-        if (batch.length >= 500) await working;
+        working ??= work().catch((error: unknown) => {
+          failure = { error };
+          stop();
+        });
+        if (batch.length >= mostAtOnce) await working;
       }
       await working;
-      if (!signal.aborted) throw new Error(`the consumer ${name} ended`);
     } finally {
       signal.removeEventListener('abort', stop);
       stop();
       await watch;
     }
+    if (failure !== undefined) throw failure.error;
+    if (!signal.aborted) throw new Error(`the consumer ${name} ended`);
   }
 
   /** Calls the listener whenever another process says the given word. Messages can be lost. */

@@ -3,6 +3,7 @@ import type { Database } from '../db/database.ts';
 import { fenced, type Lease, underLease } from '../db/lease.ts';
 import { type Statement, statement } from '../db/statement.ts';
 import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
+import { coalesce } from '../lib/coalesce.ts';
 import { crash } from '../lib/crash.ts';
 import { groupBy } from '../lib/group.ts';
 import type { Logger } from '../lib/log.ts';
@@ -29,6 +30,7 @@ export interface ReportTakerOptions<Row extends Submittable> {
 }
 
 const positionName = 'order-reports';
+const mostAtOnce = 1_000;
 const partnersAtOnce = 4;
 const firstRefetchMs = 50;
 const longestRefetchMs = 5_000;
@@ -68,16 +70,18 @@ export class ReportTaker<Row extends Submittable> {
   /** Follows one stream until it breaks or has a gap. */
   async #follow(lease: Lease): Promise<void> {
     const { broker, log } = this.options;
-    for await (const reports of broker.streamReports(this.position, lease.signal)) {
-      const { fresh, gapBefore } = inSequence(reports, this.position);
-      if (fresh.length > 0) await this.#applyBatch(fresh, lease);
-      if (gapBefore !== undefined) {
-        log.warn(
-          { expected: Number(this.position + 1n), got: Number(gapBefore) },
-          'reports are missing; fetching again',
-        );
+    const leaving = new AbortController();
+    const stream = broker.streamReports(this.position, AbortSignal.any([lease.signal, leaving.signal]));
+    try {
+      for await (const reports of coalesce(stream, mostAtOnce)) {
+        const { fresh, gapBefore } = inSequence(reports, this.position);
+        if (fresh.length > 0) await this.#applyBatch(fresh, lease);
+        if (gapBefore === undefined) continue;
+        log.warn({ after: Number(this.position), got: Number(gapBefore) }, 'reports are missing; fetching again');
         return;
       }
+    } finally {
+      leaving.abort();
     }
   }
 

@@ -1,0 +1,50 @@
+/**
+ * Merges the batches of a source that arrive while the taker is busy with earlier ones, so that a busy taker works in
+ * larger batches. At most about `most` items wait; then the source does.
+ */
+export async function* coalesce<T>(source: AsyncIterable<readonly T[]>, most: number): AsyncGenerator<readonly T[]> {
+  let waiting: T[] = [];
+  let ended = false;
+  let failure: { error: unknown } | undefined;
+  let wake = () => {};
+  let makeRoom = () => {};
+  let left = false;
+
+  const pump = async () => {
+    try {
+      for await (const batch of source) {
+        if (left) return;
+        waiting.push(...batch);
+        wake();
+        if (waiting.length >= most) await new Promise<void>((resolve) => (makeRoom = resolve));
+      }
+    } catch (error) {
+      failure = { error };
+    } finally {
+      ended = true;
+      wake();
+    }
+  };
+
+  const pumping = pump();
+  try {
+    for (;;) {
+      if (waiting.length > 0) {
+        const batch = waiting;
+        waiting = [];
+        makeRoom();
+        yield batch;
+      } else if (ended) {
+        if (failure !== undefined) throw failure.error;
+        return;
+      } else {
+        await new Promise<void>((resolve) => (wake = resolve));
+      }
+    }
+  } finally {
+    // The source ends by itself or by its own signal; what it still brings is not wanted.
+    left = true;
+    makeRoom();
+    void pumping;
+  }
+}
