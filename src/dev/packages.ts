@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Advice } from './advice.ts';
-import { sharedKeeper } from './keeper.ts';
+import { lastLines, sharedKeeper } from './keeper.ts';
 
 /**
  * Downloads the distribution's MariaDB and NATS packages and unpacks them into a folder: no root, no installed package,
@@ -18,7 +18,7 @@ export async function unpackPackages(folder: string): Promise<void> {
     const root = join(work, 'root');
     mkdirSync(root);
     const apt = await openApt(work);
-    let wanted = [chooseServer(apt), 'nats-server'];
+    let wanted = chooseServers(apt);
     const taken = new Set<string>();
     // What the packages depend on, one step further each time, and only while a library is missing.
     for (let depth = 0; depth < 5 && wanted.length > 0; depth++) {
@@ -43,7 +43,7 @@ export async function unpackPackages(folder: string): Promise<void> {
 
 /** What to do where no server is found and none can be unpacked. */
 export const installAdvice = [
-  'Either install them (Debian, Ubuntu: sudo apt install mariadb-server-core nats-server),',
+  'Either install them (Debian 12, Ubuntu 24.04 and newer: sudo apt install mariadb-server-core nats-server),',
   'or use servers you have: set MARINA_DATABASE_URL=mysql://user:password@host:3306/marina and MARINA_NATS_URL=nats://host:4222.',
 ].join('\n');
 
@@ -84,10 +84,8 @@ async function openApt(work: string): Promise<Apt> {
     ].join('\n'),
   );
   const apt = { work, config };
-  // One unreachable source among several is no reason to stop: what is really missing shows when it is downloaded.
-  await aptGet(apt, ['update']).catch((error: unknown) => {
-    if (candidates(apt, 'nats-server').length === 0) throw error;
-  });
+  // One unreachable source among several is no reason to stop: what is really missing shows when it is asked for.
+  await aptGet(apt, ['update']).catch(() => undefined);
   return apt;
 }
 
@@ -116,13 +114,19 @@ async function unpack(apt: Apt, names: string[], root: string): Promise<void> {
   );
 }
 
-/** The plain name where the release has it, else the highest version (`mariadb-server-core-10.6`). */
-function chooseServer(apt: Apt): string {
+/**
+ * What the release has of MariaDB (under the plain name, else the highest version, as `mariadb-server-core-10.6`) and
+ * of NATS, which older releases lack.
+ */
+function chooseServers(apt: Apt): string[] {
   const names = candidates(apt, 'mariadb-server-core').filter((name) => /^mariadb-server-core(-[\d.]+)?$/.test(name));
   names.sort((left, right) => left.localeCompare(right, 'en', { numeric: true }));
-  const name = names.includes('mariadb-server-core') ? 'mariadb-server-core' : names.at(-1);
-  if (name === undefined) throw new Error('the package sources know no mariadb-server-core');
-  return name;
+  const mariadb = names.includes('mariadb-server-core') ? 'mariadb-server-core' : names.at(-1);
+  const nats = candidates(apt, 'nats-server').find((name) => name === 'nats-server');
+  if (mariadb === undefined && nats === undefined) {
+    throw new Error(`the package sources cannot be read, or know neither.\n${lastLines(join(apt.work, 'apt.log'), 4)}`);
+  }
+  return [mariadb, nats].filter((name) => name !== undefined);
 }
 
 function candidates(apt: Apt, prefix: string): string[] {

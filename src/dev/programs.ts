@@ -46,10 +46,7 @@ export async function findUnpacked(names: readonly string[], options: ProgramOpt
       if (program !== undefined) return program;
     }
   }
-  throw new Advice(
-    `The unpacked packages in ${folder} are not usable.`,
-    `Remove that folder and try again. ${installAdvice}`,
-  );
+  throw new Advice(`The packages in ${folder} hold no ${names[0]} that runs here.`, installAdvice);
 }
 
 /** Installed, or else unpacked. */
