@@ -56,7 +56,8 @@ export function serverArguments(program: Program, data: string): string[] {
     '--default-time-zone=+00:00',
     '--transaction-isolation=READ-COMMITTED',
     '--max-connections=500',
-    '--loose-mysqlx=OFF',
+    // MySQL's second protocol wants a port of its own, and its packages name a folder that only installing them makes.
+    ...(isOracle(program) ? ['--mysqlx=OFF', '--secure-file-priv=NULL'] : []),
   ];
 }
 
