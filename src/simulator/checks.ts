@@ -1,0 +1,33 @@
+import { AccountStatus, InstrumentKind, OrderType, RejectReason } from '../gen/marina/broker/v1/orders_pb.ts';
+import type { InstrumentState, Submission } from './model.ts';
+import { isOnTick } from './prices.ts';
+
+/** What a check looks at. */
+interface Checked {
+  readonly submission: Submission;
+  readonly account: AccountStatus;
+  readonly instrument: InstrumentState | undefined;
+}
+
+/** Why the exchange rejects an order, in the order of the checks. */
+const checks: readonly (readonly [RejectReason, (checked: Checked) => boolean])[] = [
+  [RejectReason.ACCOUNT_NOT_AT_BROKER, ({ account }) => account === AccountStatus.NOT_AT_BROKER],
+  [RejectReason.SETTLEMENT_LOCKOUT, ({ account }) => account === AccountStatus.SETTLEMENT_LOCKOUT],
+  [RejectReason.UNKNOWN_SYMBOL, ({ instrument }) => instrument === undefined],
+  [RejectReason.SYMBOL_NOT_TRADABLE, ({ instrument }) => instrument?.halted === true],
+  [
+    RejectReason.LIMIT_ORDERS_ETF_ONLY,
+    ({ instrument, submission }) => instrument?.kind === InstrumentKind.ETF && submission.type === OrderType.MARKET,
+  ],
+  [RejectReason.REJECTED_BY_EXCHANGE, ({ instrument, submission }) => !isPriceAllowed(submission, instrument)],
+];
+
+/** The first check an order fails, if any. */
+export function reasonToReject(checked: Checked): RejectReason | undefined {
+  return checks.find(([, fails]) => fails(checked))?.[0];
+}
+
+function isPriceAllowed({ priceKobo }: Submission, instrument: InstrumentState | undefined): boolean {
+  if (priceKobo === null || instrument === undefined) return true;
+  return priceKobo >= instrument.lowerKobo && priceKobo <= instrument.upperKobo && isOnTick(priceKobo);
+}

@@ -1,0 +1,39 @@
+import type { SimulatorConfig } from './simulator.ts';
+
+/** A setting that is missing or wrong. */
+export class ConfigError extends Error {
+  override name = 'ConfigError';
+}
+
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
+/** The simulator's settings from its environment, each checked. */
+export function readConfig(environment: NodeJS.ProcessEnv): SimulatorConfig & { readonly logLevel: string } {
+  const databaseUrl = environment.MARINA_SIMULATOR_DATABASE_URL ?? '';
+  if (databaseUrl === '') throw new ConfigError('MARINA_SIMULATOR_DATABASE_URL is not set');
+  const logLevel = environment.MARINA_LOG_LEVEL ?? 'info';
+  if (!levels.includes(logLevel)) throw new ConfigError(`MARINA_LOG_LEVEL must be one of ${levels.join(', ')}`);
+  const delayMs = wholeNumber(environment, 'MARINA_SIMULATOR_FILL_DELAY_MS', 300, 0, 3_600_000);
+  return {
+    databaseUrl,
+    host: environment.MARINA_SIMULATOR_HOST ?? '127.0.0.1',
+    port: wholeNumber(environment, 'MARINA_SIMULATOR_PORT', 50_060, 0, 65_535),
+    seed: wholeNumber(environment, 'MARINA_SIMULATOR_SEED', 1, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+    defaultFillDelayMs: { min: Math.floor(delayMs / 2), max: Math.ceil((delayMs * 3) / 2) },
+    logLevel,
+  };
+}
+
+function wholeNumber(
+  environment: NodeJS.ProcessEnv,
+  name: string,
+  otherwise: number,
+  min: number,
+  max: number,
+): number {
+  const given = environment[name];
+  if (given === undefined || given === '') return otherwise;
+  const value = Number(given);
+  if (/^-?\d+$/.test(given) && value >= min && value <= max) return value;
+  throw new ConfigError(`${name} must be a whole number from ${min} to ${max}`);
+}

@@ -1,0 +1,165 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { status } from '@grpc/grpc-js';
+import { AccountStatus, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
+import {
+  Call,
+  type Controls,
+  type DisturbReportsRequest,
+  type ForceOutcomeRequest,
+  type InjectFaultRequest,
+  Outcome,
+  WireFault,
+} from '../gen/marina/simulator/v1/controls_pb.ts';
+import type { Directives } from './directives.ts';
+import { type Changed, end, fill } from './exchange.ts';
+import { changedInstrument } from './instrument-change.ts';
+import type { Records } from './records.ts';
+import type { ReportStreams } from './report-streams.ts';
+import { instrumentMessage, reportMessage } from './rows.ts';
+import { RpcError, type UnaryHandlers } from './rpc.ts';
+import { check, text, whole } from './validation.ts';
+import { maxAccounts, maxInstruments, type World } from './world.ts';
+import type { Writer } from './writer.ts';
+
+const maxTimes = 1_000_000;
+const maxParts = 100;
+const maxDelayMs = 3_600_000;
+const maxDisturbed = 100_000;
+/** A hundred years: a clock further ahead is a slip. */
+const maxOffsetMs = 100 * 366 * 86_400_000;
+
+/** What the controls are made of. */
+export interface ControlsContext {
+  readonly world: World;
+  readonly writer: Writer;
+  readonly records: Records;
+  readonly directives: Directives;
+  readonly streams: ReportStreams;
+  /** Called when the clock was moved. */
+  readonly clockMoved: () => void;
+}
+
+/** The controls: each is one change through the writer, or one of what is kept in memory on purpose. */
+export function controlsService(context: ControlsContext): UnaryHandlers<typeof Controls> {
+  const { world, writer, records, directives, streams } = context;
+  return {
+    setClock: async ({ offsetMs }) => {
+      const offset = whole(offsetMs, 'offset_ms');
+      check(offset <= maxOffsetMs, 'offset_ms');
+      await writer.run([], (unit) => unit.setClockOffset(offset));
+      context.clockMoved();
+      return { now: timestampFromMs(world.clock.now()) };
+    },
+    forceOutcome: async (request) => {
+      checkDirective(request);
+      check(request.outcome in Outcome, 'outcome');
+      checkCount(request.parts, maxParts, 'parts');
+      const { outcome, rejectReason, delayMs } = request;
+      const behaviour = { outcome, rejectReason, parts: Math.max(1, request.parts), delayMs };
+      directives.addOutcome({ account: request.account, symbol: request.symbol, behaviour }, request.times);
+      return {};
+    },
+    injectFault: async (request) => {
+      checkDirective(request);
+      check(request.call !== Call.UNSPECIFIED && request.call in Call, 'call');
+      check(request.fault in WireFault, 'fault');
+      const { call, account, fault: wire, delayMs } = request;
+      directives.addFault({ call, account, wire, delayMs }, request.times);
+      return {};
+    },
+    clearDirectives: async () => {
+      directives.clear();
+      return {};
+    },
+    fillOrder: async (request) => {
+      const id = request.clientOrderId;
+      const quantity = whole(request.quantity, 'quantity');
+      const priceKobo = whole(request.priceKobo, 'price_kobo');
+      return reported(await writer.run([id], (unit) => fill(unit, id, quantity, priceKobo)));
+    },
+    expireOrder: async ({ clientOrderId: id }) =>
+      reported(await writer.run([id], (unit) => end(unit, id, ReportKind.EXPIRED))),
+    rejectOrder: async ({ clientOrderId: id, rejectReason }) =>
+      reported(await writer.run([id], (unit) => end(unit, id, ReportKind.REJECTED, rejectReason))),
+    disturbReports: async (request) => {
+      checkDisturbance(request);
+      const { repeat, swap, omit } = request;
+      if (repeat + swap + omit > 0) streams.disturb({ repeat, swap, omit });
+      if (request.breakStreams) streams.breakAll();
+      return {};
+    },
+    setAccount: async ({ account, status: accountStatus }) => {
+      text(account, 'account', 64);
+      check(accountStatus !== AccountStatus.UNSPECIFIED && accountStatus in AccountStatus, 'status');
+      checkRoom(world.accounts, account, maxAccounts);
+      await writer.run([], (unit) => unit.setAccount(account, accountStatus));
+      return {};
+    },
+    setInstrument: async (request) => {
+      const symbol = text(request.instrument?.symbol ?? '', 'instrument.symbol', 32);
+      checkRoom(world.instruments, symbol, maxInstruments);
+      await writer.run([], (unit) => unit.setInstrument(changedInstrument(unit.world.instruments, request)));
+      return {};
+    },
+    setCapabilities: async ({ honoursNotAfter }) => {
+      await writer.run([], (unit) => unit.setHonoursNotAfter(honoursNotAfter));
+      return {};
+    },
+    listMessages: async (request) => {
+      const { messages, hasMore } = await records.messages(
+        whole(request.afterNumber, 'after_number'),
+        request.clientOrderId,
+      );
+      return { messages, hasMore };
+    },
+    listExchangeOrders: async (request) => {
+      const { orders, hasMore } = await records.orders(
+        whole(request.afterSequence, 'after_sequence'),
+        request.clientOrderId,
+      );
+      return { orders, hasMore };
+    },
+    listInstruments: async () => {
+      const instruments = [...world.instruments.values()].sort((one, other) => one.position - other.position);
+      return { instruments: instruments.map(instrumentMessage) };
+    },
+  };
+}
+
+/** The report of a change, or why there is none. */
+function reported(changed: Changed) {
+  switch (changed.outcome) {
+    case 'reported':
+      return { report: reportMessage(changed.report) };
+    case 'unknown':
+      throw new RpcError(status.NOT_FOUND, 'The exchange has no such order.');
+    case 'final':
+      throw new RpcError(status.FAILED_PRECONDITION, 'The order is final.');
+    case 'too_many':
+      throw new RpcError(status.INVALID_ARGUMENT, 'More than is left of the order.');
+    case 'through_limit':
+      throw new RpcError(status.INVALID_ARGUMENT, 'The price is through the limit of the order.');
+    case 'no_price':
+      throw new RpcError(status.INVALID_ARGUMENT, 'The order has no price of its own; one must be given.');
+  }
+}
+
+function checkDirective(request: ForceOutcomeRequest | InjectFaultRequest): void {
+  checkCount(request.times, maxTimes, 'times');
+  checkCount(request.delayMs, maxDelayMs, 'delay_ms');
+}
+
+function checkDisturbance({ repeat, swap, omit }: DisturbReportsRequest): void {
+  checkCount(repeat, maxDisturbed, 'repeat');
+  checkCount(swap, maxDisturbed, 'swap');
+  checkCount(omit, maxDisturbed, 'omit');
+}
+
+function checkCount(value: number, max: number, field: string): void {
+  check(value >= 0 && value <= max, field);
+}
+
+function checkRoom(held: ReadonlyMap<string, unknown>, key: string, max: number): void {
+  if (held.size >= max && !held.has(key))
+    throw new RpcError(status.RESOURCE_EXHAUSTED, `No more than ${max} are kept.`);
+}

@@ -1,0 +1,41 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { status } from '@grpc/grpc-js';
+import {
+  type EstimateOrderRequest,
+  type EstimateOrderResponseSchema,
+  OrderType,
+} from '../gen/marina/broker/v1/orders_pb.ts';
+import { lagosDay } from '../lib/clock.ts';
+import { chargesOn } from './charges.ts';
+import { RpcError } from './rpc.ts';
+import { check, isSide, positive } from './validation.ts';
+import type { World } from './world.ts';
+
+const maxAmountKobo = 2n ** 63n - 1n;
+
+/** What an order would cost or bring today: at its limit, or at the quoted price when it has none. */
+export function estimate(
+  world: World,
+  request: EstimateOrderRequest,
+): MessageInitShape<typeof EstimateOrderResponseSchema> {
+  const instrument = world.instruments.get(request.symbol);
+  if (instrument === undefined) throw new RpcError(status.NOT_FOUND, 'The exchange does not know the symbol.');
+  const isMarket = request.type === OrderType.MARKET;
+  check(isSide(request.side), 'side');
+  check(isMarket || request.type === OrderType.LIMIT, 'type');
+  check(isMarket === (request.priceKobo === undefined), 'price_kobo');
+  const quantity = positive(request.quantity, 'quantity');
+  const price = request.priceKobo === undefined ? instrument.quoteKobo : positive(request.priceKobo, 'price_kobo');
+  const amountKobo = BigInt(quantity) * BigInt(price);
+  check(amountKobo <= maxAmountKobo, 'quantity');
+  const charges = chargesOn(amountKobo, request.side, lagosDay(world.clock.now()));
+  return {
+    priceKobo: BigInt(price),
+    amountKobo,
+    commissionKoboDecimal: charges.commission,
+    statutoryFeesKoboDecimal: charges.statutory,
+    otherFeesKoboDecimal: charges.other,
+    fees: [...charges.fees],
+    totalKoboDecimal: charges.total,
+  };
+}

@@ -1,0 +1,173 @@
+import { AccountStatus, RejectReason, ReportKind, Side, TimeInForce } from '../gen/marina/broker/v1/orders_pb.ts';
+import { Outcome } from '../gen/marina/simulator/v1/controls_pb.ts';
+import { nextLagosMidnight } from '../lib/clock.ts';
+import { reasonToReject } from './checks.ts';
+import type { Directives } from './directives.ts';
+import { type Behaviour, magicOf } from './magic.ts';
+import type { Order, OrderReport, PlannedStep, Submission } from './model.ts';
+import { type FillDelay, plannedByBehaviour, plannedByMarket, rejectReasonOf } from './planning.ts';
+import { seededRandom } from './random.ts';
+import type { UnitOfWork } from './unit-of-work.ts';
+
+/** What the exchange needs beside its orders. */
+export interface ExchangeSettings {
+  readonly fillDelay: FillDelay;
+  readonly directives: Directives;
+}
+
+/** What became of a submission. */
+export type Submitted =
+  | { readonly outcome: 'reported'; readonly report: OrderReport }
+  | { readonly outcome: 'seen_before' | 'too_late' };
+
+/** What became of a wish to change an order. */
+export type Changed =
+  | { readonly outcome: 'reported'; readonly report: OrderReport }
+  | { readonly outcome: 'unknown' | 'final' | 'too_many' | 'through_limit' | 'no_price' };
+
+/** Takes an order or rejects it: once, and not after its time. */
+export function submit(
+  unit: UnitOfWork,
+  submission: Submission,
+  notAfterMs: number | undefined,
+  settings: ExchangeSettings,
+): Submitted {
+  const { world } = unit;
+  if (unit.order(submission.clientOrderId) !== undefined) return { outcome: 'seen_before' };
+  if (world.honoursNotAfter && notAfterMs !== undefined && world.clock.realNow() > notAfterMs) {
+    return { outcome: 'too_late' };
+  }
+  const forced = settings.directives.takeOutcome(submission.account, submission.symbol);
+  const behaviour = forced !== undefined && forced.outcome !== Outcome.UNSPECIFIED ? forced : undefined;
+  const reason = rejection(unit, submission, behaviour);
+  if (reason !== undefined) {
+    const rejected = unit.addOrder(submission, false);
+    rejected.endedBy = ReportKind.REJECTED;
+    return { outcome: 'reported', report: unit.report(rejected, ReportKind.REJECTED, { rejectReason: reason }) };
+  }
+  const order = unit.addOrder(submission, true);
+  const accepted = unit.report(order, ReportKind.ACCEPTED);
+  if (order.timeInForce === TimeInForce.DAY) order.expiresAtMs = nextLagosMidnight(world.clock.now());
+  order.plan = plan(unit, order, behaviour ?? magicOf(order.symbol), settings.fillDelay);
+  order.planAtMs = planTime(unit, order);
+  advance(unit, order);
+  return { outcome: 'reported', report: accepted };
+}
+
+/** Does what is due of an order's plan. */
+export function advance(unit: UnitOfWork, order: Order): void {
+  for (let step = order.plan[0]; step !== undefined && isOpen(order); step = order.plan[0]) {
+    if (order.planAtMs === null || order.planAtMs > unit.world.clock.realNow()) return;
+    order.plan = order.plan.slice(1);
+    order.planAtMs = planTime(unit, order);
+    doStep(unit, order, step);
+  }
+}
+
+/** Trades shares of an order, even of a final one. Quantity 0: all that is left; price 0: its own, or the last. */
+export function fill(unit: UnitOfWork, clientOrderId: string, quantity: number, priceKobo: number): Changed {
+  const order = unit.order(clientOrderId);
+  if (order === undefined) return { outcome: 'unknown' };
+  const left = order.quantity - order.filled;
+  if (left === 0 || quantity > left) return { outcome: 'too_many' };
+  const price = priceKobo || order.priceKobo || unit.world.instruments.get(order.symbol)?.lastKobo;
+  if (price === undefined) return { outcome: 'no_price' };
+  if (isThroughLimit(order, price)) return { outcome: 'through_limit' };
+  return { outcome: 'reported', report: trade(unit, order, quantity || left, price) };
+}
+
+/** Ends an open order. */
+export function end(
+  unit: UnitOfWork,
+  clientOrderId: string,
+  kind: ReportKind.CANCELLED | ReportKind.EXPIRED | ReportKind.REJECTED,
+  rejectReason?: RejectReason,
+): Changed {
+  const order = unit.order(clientOrderId);
+  if (order === undefined) return { outcome: 'unknown' };
+  if (!isOpen(order)) return { outcome: 'final' };
+  close(order, kind);
+  return { outcome: 'reported', report: unit.report(order, kind, { rejectReason }) };
+}
+
+/** Whether an order can still trade by itself. */
+export function isOpen(order: Order): boolean {
+  return order.endedBy === ReportKind.UNSPECIFIED;
+}
+
+/** A directive is stronger than the exchange's rules, but nothing trades without a price. */
+function rejection(unit: UnitOfWork, submission: Submission, forced: Behaviour | undefined): RejectReason | undefined {
+  const instrument = unit.world.instruments.get(submission.symbol);
+  if (forced?.outcome === Outcome.REJECT) return rejectReasonOf(forced);
+  if (forced !== undefined) {
+    return instrument === undefined && submission.priceKobo === null ? RejectReason.UNKNOWN_SYMBOL : undefined;
+  }
+  const account = unit.world.accounts.get(submission.account) ?? AccountStatus.NOT_AT_BROKER;
+  const magic = magicOf(submission.symbol);
+  return (
+    reasonToReject({ submission, account, instrument }) ??
+    (magic?.outcome === Outcome.REJECT ? rejectReasonOf(magic) : undefined)
+  );
+}
+
+function plan(
+  unit: UnitOfWork,
+  order: Order,
+  behaviour: Behaviour | undefined,
+  fillDelay: FillDelay,
+): readonly PlannedStep[] {
+  const random = seededRandom(unit.world.seed, 'order', order.sequence);
+  const delay = () => random.whole(fillDelay.min, fillDelay.max);
+  const instrument = unit.world.instruments.get(order.symbol);
+  if (behaviour !== undefined) {
+    return plannedByBehaviour(order, behaviour, order.priceKobo ?? instrument?.quoteKobo ?? 0, delay);
+  }
+  return instrument === undefined ? [] : plannedByMarket(order, instrument, random, delay);
+}
+
+function planTime(unit: UnitOfWork, order: Order): number | null {
+  const next = order.plan[0];
+  return next === undefined ? null : unit.world.clock.realNow() + next.afterMs;
+}
+
+function doStep(unit: UnitOfWork, order: Order, step: PlannedStep): void {
+  switch (step.kind) {
+    case 'fill': {
+      const quantity = Math.min(step.quantity, order.quantity - order.filled);
+      if (quantity > 0) trade(unit, order, quantity, step.priceKobo);
+      return;
+    }
+    case 'expire':
+      close(order, ReportKind.EXPIRED);
+      unit.report(order, ReportKind.EXPIRED);
+      return;
+    case 'reject':
+      close(order, ReportKind.REJECTED);
+      unit.report(order, ReportKind.REJECTED, { rejectReason: step.rejectReason });
+  }
+}
+
+function trade(unit: UnitOfWork, order: Order, quantity: number, priceKobo: number): OrderReport {
+  if (quantity <= 0 || order.filled + quantity > order.quantity || isThroughLimit(order, priceKobo)) {
+    throw new Error(`A trade of ${quantity} at ${priceKobo} does not fit order ${order.clientOrderId}`);
+  }
+  order.filled += quantity;
+  if (isOpen(order) && order.filled === order.quantity) close(order, ReportKind.TRADE);
+  const instrument = unit.world.instruments.get(order.symbol);
+  if (instrument !== undefined && instrument.lastKobo !== priceKobo) {
+    unit.setInstrument({ ...instrument, lastKobo: priceKobo });
+  }
+  return unit.report(order, ReportKind.TRADE, { quantity, priceKobo });
+}
+
+function close(order: Order, endedBy: ReportKind): void {
+  order.endedBy = endedBy;
+  order.expiresAtMs = null;
+  order.plan = [];
+  order.planAtMs = null;
+}
+
+function isThroughLimit(order: Order, priceKobo: number): boolean {
+  if (order.priceKobo === null) return false;
+  return order.side === Side.BUY ? priceKobo > order.priceKobo : priceKobo < order.priceKobo;
+}

@@ -1,0 +1,44 @@
+import { InstrumentKind } from '../gen/marina/broker/v1/orders_pb.ts';
+import type { SetInstrumentRequest } from '../gen/marina/simulator/v1/controls_pb.ts';
+import type { InstrumentState } from './model.ts';
+import { dailyBand } from './prices.ts';
+import { check, positive, whole } from './validation.ts';
+
+/**
+ * An instrument as a control wants it. What is left out stays as it is. A price becomes the quoted and the last one,
+ * and the day's band follows it unless a band is given too.
+ */
+export function changedInstrument(
+  instruments: ReadonlyMap<string, InstrumentState>,
+  { instrument, halted }: SetInstrumentRequest,
+): InstrumentState {
+  check(instrument !== undefined, 'instrument');
+  check(instrument.name.length <= 200, 'instrument.name');
+  check(instrument.kind in InstrumentKind, 'instrument.kind');
+  const present = instruments.get(instrument.symbol);
+  const price = whole(instrument.lastPriceKobo, 'instrument.last_price_kobo');
+  check(present !== undefined || price > 0, 'instrument.last_price_kobo');
+  const band = bandOf(price, present);
+  const lowerKobo = instrument.lowerPriceKobo
+    ? positive(instrument.lowerPriceKobo, 'instrument.lower_price_kobo')
+    : band.lowerKobo;
+  const upperKobo = instrument.upperPriceKobo
+    ? positive(instrument.upperPriceKobo, 'instrument.upper_price_kobo')
+    : band.upperKobo;
+  check(lowerKobo <= upperKobo, 'instrument.upper_price_kobo');
+  return {
+    symbol: instrument.symbol,
+    name: instrument.name || present?.name || instrument.symbol,
+    kind: instrument.kind || present?.kind || InstrumentKind.EQUITY,
+    lowerKobo,
+    upperKobo,
+    quoteKobo: price || (present?.quoteKobo ?? 0),
+    lastKobo: price || (present?.lastKobo ?? 0),
+    halted,
+    position: present?.position ?? instruments.size,
+  };
+}
+
+function bandOf(price: number, present: InstrumentState | undefined): { lowerKobo: number; upperKobo: number } {
+  return price > 0 || present === undefined ? dailyBand(price) : present;
+}

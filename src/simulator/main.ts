@@ -1,0 +1,42 @@
+import { createLogger } from '../lib/log.ts';
+import { readConfig } from './config.ts';
+import { startSimulator } from './simulator.ts';
+
+/** How long a stop may take before the process ends all the same. */
+const stopWithinMs = 3_000;
+
+try {
+  const config = readConfig(process.env);
+  const log = createLogger({ name: 'simulator', level: config.logLevel });
+  const simulator = await startSimulator({ ...config, log });
+  let stopping = false;
+  const stop = (reason: string) => {
+    if (stopping) return;
+    stopping = true;
+    log.info({ reason }, 'the simulator is stopping');
+    setTimeout(() => process.exit(1), stopWithinMs).unref();
+    simulator.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.error({ err: error }, 'the simulator did not stop in order');
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', () => stop('SIGTERM'));
+  process.on('SIGINT', () => stop('SIGINT'));
+  // A parent that is gone would leave it behind with nobody to end it.
+  process.on('disconnect', () => stop('the parent is gone'));
+  process.send?.({ type: 'ready', port: simulator.port });
+} catch (error) {
+  process.stderr.write(`The simulator did not start: ${explain(error)}\n`);
+  process.exit(1);
+}
+
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return 'for a reason that is not known';
+  const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
+  if (code === 'EADDRINUSE') return `the address ${address}:${port} is taken`;
+  if (code === 'ECONNREFUSED') return `no database answers at ${address}:${port}`;
+  return error.message;
+}

@@ -1,0 +1,174 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { status } from '@grpc/grpc-js';
+import {
+  AccountStatus,
+  type CancelOrderRequest,
+  type CancelOrderResponseSchema,
+  CancelOutcome,
+  type EstimateOrderResponseSchema,
+  type GetTradingContextRequest,
+  type GetTradingContextResponseSchema,
+  type LookUpOrderRequest,
+  type LookUpOrderResponseSchema,
+  type Orders,
+  ReportKind,
+  type SubmitOrderRequest,
+  type SubmitOrderResponseSchema,
+} from '../gen/marina/broker/v1/orders_pb.ts';
+import { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
+import { estimate } from './estimate.ts';
+import { type ExchangeSettings, end, submit } from './exchange.ts';
+import { magicOf } from './magic.ts';
+import type { OrderReport } from './model.ts';
+import type { Nonsense } from './nonsense.ts';
+import type { Records } from './records.ts';
+import { instrumentMessage, reportMessage } from './rows.ts';
+import { RpcError, type UnaryHandlers, type WireCall } from './rpc.ts';
+import type { UnitOfWork } from './unit-of-work.ts';
+import { instantMs, isWhole, submissionFrom, whole } from './validation.ts';
+import type { Wire } from './wire.ts';
+import type { World } from './world.ts';
+import type { Writer } from './writer.ts';
+
+/** What the broker's service is made of. */
+export interface OrdersContext {
+  readonly world: World;
+  readonly writer: Writer;
+  readonly records: Records;
+  readonly wire: Wire;
+  readonly exchange: ExchangeSettings;
+  readonly nonsense: Nonsense;
+}
+
+/** The broker's service, less its stream: each call goes over the wire of faults first. */
+export function ordersService(context: OrdersContext): UnaryHandlers<typeof Orders> {
+  const { world, wire, nonsense } = context;
+  return {
+    getCapabilities: async () => ({ honoursNotAfter: world.honoursNotAfter }),
+    getTradingContext: (request, call) =>
+      wire.carry<MessageInitShape<typeof GetTradingContextResponseSchema>>(call, {
+        ...unrecorded(Call.GET_TRADING_CONTEXT, request.account),
+        take: async () => tradingContext(world, request),
+        nonsense: nonsense.tradingContext,
+      }),
+    estimateOrder: (request, call) =>
+      wire.carry<MessageInitShape<typeof EstimateOrderResponseSchema>>(call, {
+        ...unrecorded(Call.ESTIMATE_ORDER, request.account),
+        take: async () => estimate(world, request),
+        nonsense: nonsense.estimate,
+      }),
+    submitOrder: (request, call) => submitOrder(context, request, call),
+    lookUpOrder: (request, call) => lookUpOrder(context, request, call),
+    cancelOrder: (request, call) => cancelOrder(context, request, call),
+  };
+}
+
+function submitOrder(context: OrdersContext, request: SubmitOrderRequest, call: WireCall) {
+  const { writer, wire, exchange, world, nonsense } = context;
+  const received = receipt(world, Call.SUBMIT_ORDER, request.clientOrderId);
+  const record = (unit: UnitOfWork, taken: boolean, number?: number) => received(unit, request.account, taken, number);
+  const magic = magicOf(request.symbol);
+  return wire.carry<MessageInitShape<typeof SubmitOrderResponseSchema>>(call, {
+    call: Call.SUBMIT_ORDER,
+    account: () => request.account,
+    symbolFault: magic?.wire === undefined ? undefined : { wire: magic.wire, delayMs: magic.wireDelayMs ?? 0 },
+    record: () => writer.run([], (unit) => record(unit, false)),
+    take: async (recorded) => {
+      const result = await writer.run([request.clientOrderId], (unit) => {
+        const submission = attempt(() => submissionFrom(request));
+        if (submission instanceof RpcError) {
+          record(unit, false, recorded);
+          return submission;
+        }
+        const submitted = submit(unit, submission, instantMs(request.notAfter), exchange);
+        record(unit, submitted.outcome === 'reported', recorded);
+        return submitted;
+      });
+      if (result instanceof RpcError) throw result;
+      if (result.outcome === 'reported') return { report: reportMessage(result.report) };
+      throw result.outcome === 'seen_before'
+        ? new RpcError(status.ALREADY_EXISTS, 'The client order id was received before.')
+        : new RpcError(status.FAILED_PRECONDITION, 'not_after has passed; the order was not taken.');
+    },
+    nonsense: nonsense.submit,
+  });
+}
+
+function cancelOrder(context: OrdersContext, request: CancelOrderRequest, call: WireCall) {
+  const { writer, wire, records, world, nonsense } = context;
+  const id = request.clientOrderId;
+  const received = receipt(world, Call.CANCEL_ORDER, id);
+  return wire.carry<MessageInitShape<typeof CancelOrderResponseSchema>>(call, {
+    call: Call.CANCEL_ORDER,
+    account: () => records.accountOf(id),
+    record: () => writer.run([id], (unit) => received(unit, unit.order(id)?.account ?? '', false)),
+    take: async (recorded) => {
+      const result = await writer.run([id], (unit) => {
+        const order = unit.order(id);
+        received(unit, order?.account ?? '', order !== undefined, recorded);
+        const endedBy = order?.endedBy;
+        return { endedBy, changed: end(unit, id, ReportKind.CANCELLED) };
+      });
+      if (result.changed.outcome === 'unknown') throw new RpcError(status.NOT_FOUND, 'The broker has no such order.');
+      if (result.changed.outcome === 'reported') return cancelled(result.changed.report);
+      const earlier = result.endedBy === ReportKind.CANCELLED ? await records.cancellationOf(id) : undefined;
+      return earlier === undefined ? { outcome: CancelOutcome.TOO_LATE } : cancelled(earlier);
+    },
+    nonsense: nonsense.cancel,
+  });
+}
+
+function lookUpOrder(context: OrdersContext, request: LookUpOrderRequest, call: WireCall) {
+  const { writer, wire, records, world, nonsense } = context;
+  const id = request.clientOrderId;
+  const received = receipt(world, Call.LOOK_UP_ORDER, id);
+  const record = (taken: boolean, number?: number) =>
+    writer.run([id], (unit) => received(unit, unit.order(id)?.account ?? '', taken, number));
+  return wire.carry<MessageInitShape<typeof LookUpOrderResponseSchema>>(call, {
+    call: Call.LOOK_UP_ORDER,
+    account: () => records.accountOf(id),
+    record: () => record(false),
+    take: async (recorded) => {
+      const valid = isWhole(request.afterNumber);
+      // Through the writer first: what was submitted before this look-up is then in the table it reads.
+      await record(valid, recorded);
+      const afterNumber = whole(request.afterNumber, 'after_number');
+      const { found, records: reports, hasMore } = await records.reportsOf(id, afterNumber);
+      return { found, reports: reports.map(reportMessage), hasMore };
+    },
+    nonsense: nonsense.lookUp,
+  });
+}
+
+function tradingContext(world: World, request: GetTradingContextRequest) {
+  const instrument = world.instruments.get(request.symbol);
+  return {
+    accountStatus: world.accounts.get(request.account) ?? AccountStatus.NOT_AT_BROKER,
+    instrument: instrument === undefined ? undefined : instrumentMessage(instrument),
+  };
+}
+
+/** Calls that change nothing are not on the record. */
+function unrecorded(call: Call, account: string) {
+  return { call, account: () => account, record: async () => 0 };
+}
+
+/** Records a message as received now, however long it then waits. */
+function receipt(world: World, call: Call, clientOrderId: string) {
+  const receivedAtMs = world.clock.realNow();
+  return (unit: UnitOfWork, account: string, taken: boolean, number?: number): number =>
+    unit.message({ call, clientOrderId, account, receivedAtMs, taken }, number);
+}
+
+function cancelled(report: OrderReport) {
+  return { outcome: CancelOutcome.CANCELLED, report: reportMessage(report) };
+}
+
+function attempt<T>(work: () => T): T | RpcError {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof RpcError) return error;
+    throw error;
+  }
+}

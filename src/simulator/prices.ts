@@ -1,0 +1,31 @@
+import { seededRandom } from './random.ts';
+
+/** The smallest step of a price in kobo: 1 below ₦5, 5 below ₦100, 10 from there on. */
+export function tickKobo(priceKobo: number): number {
+  if (priceKobo < 500) return 1;
+  return priceKobo < 10_000 ? 5 : 10;
+}
+
+/** Whether a price is a whole number of its ticks. */
+export function isOnTick(priceKobo: number): boolean {
+  return priceKobo % tickKobo(priceKobo) === 0;
+}
+
+/** The prices a day allows: ±10 % of the previous close, rounded inwards to the tick. */
+export function dailyBand(previousCloseKobo: number): { lowerKobo: number; upperKobo: number } {
+  const lowest = Math.max(1, Math.ceil((previousCloseKobo * 9) / 10));
+  const highest = Math.floor((previousCloseKobo * 11) / 10);
+  const lowerKobo = Math.ceil(lowest / tickKobo(lowest)) * tickKobo(lowest);
+  return { lowerKobo, upperKobo: Math.max(lowerKobo, onTickBelow(highest)) };
+}
+
+/** The nearest price on its tick that is not above the given one. */
+export function onTickBelow(priceKobo: number): number {
+  return Math.floor(priceKobo / tickKobo(priceKobo)) * tickKobo(priceKobo);
+}
+
+/** Where the exchange quotes an instrument: within 1 % of its reference price, the same for the same seed. */
+export function seededQuote(seed: number, symbol: string, referenceKobo: number): number {
+  const shift = seededRandom(seed, 'quote', symbol).next() * 0.02 - 0.01;
+  return Math.max(1, onTickBelow(Math.round(referenceKobo * (1 + shift))));
+}

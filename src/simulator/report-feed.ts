@@ -1,0 +1,71 @@
+import type { Database } from './database.ts';
+import type { OrderReport } from './model.ts';
+import { type ReportRow, reportColumns, reportFromRow } from './rows.ts';
+
+/** How many of the newest reports stay in memory at most; streams further behind read the table. */
+const maxHeld = 20_000;
+
+/** The committed reports in the order of their numbers, for any number of readers, each at its own place. */
+export class ReportFeed {
+  #held: OrderReport[] = [];
+  #last = 0;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(private readonly database: Database) {}
+
+  /** The number of the newest committed report. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Adds what was committed. */
+  publish(reports: readonly OrderReport[]): void {
+    const newest = reports.at(-1);
+    if (newest === undefined) return;
+    for (const report of reports) this.#held.push(report);
+    if (this.#held.length > maxHeld) this.#held = this.#held.slice(-maxHeld / 2);
+    this.#moveTo(newest.number);
+  }
+
+  /** Goes on from what the table holds: after a start, or after a commit of unknown outcome. */
+  restart(lastNumber: number): void {
+    this.#held = [];
+    this.#moveTo(lastNumber);
+  }
+
+  /** The next reports above a number: none when there are none yet. */
+  async after(number: number, limit: number): Promise<OrderReport[]> {
+    if (number >= this.#last) return [];
+    const first = this.#held[0]?.number;
+    if (first !== undefined && number + 1 >= first) {
+      const from = number + 1 - first;
+      return this.#held.slice(from, from + limit);
+    }
+    const rows = await this.database.read<ReportRow>(
+      `SELECT ${reportColumns} FROM reports WHERE number > ? AND number <= ? ORDER BY number LIMIT ?`,
+      [number, this.#last, limit],
+    );
+    return rows.map(reportFromRow);
+  }
+
+  /** Waits until there is more than a number, the time is over or the signal is given. */
+  changed(number: number, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    if (number < this.#last || signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', done);
+        this.#waiting.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, timeoutMs);
+      signal.addEventListener('abort', done, { once: true });
+      this.#waiting.add(done);
+    });
+  }
+
+  #moveTo(number: number): void {
+    this.#last = number;
+    for (const wake of [...this.#waiting]) wake();
+  }
+}

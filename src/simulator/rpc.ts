@@ -1,0 +1,68 @@
+import { create, type DescMethod, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
+import { type ServerUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
+import type { TypedService } from '../lib/grpc-service.ts';
+import type { Logger } from '../lib/log.ts';
+
+/** Ends a call with a status other than OK. */
+export class RpcError extends Error {
+  override name = 'RpcError';
+
+  constructor(
+    readonly code: status,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** What a handler gives for a call that gets no answer. */
+export const unanswered = Symbol('unanswered');
+
+/** A call as far as a fault must know it. */
+export type WireCall = Pick<ServerUnaryCall<unknown, unknown>, 'cancelled' | 'getPeer'> & {
+  on(event: 'cancelled', listener: () => void): unknown;
+};
+
+type UnaryHandler<M extends DescMethod> = (
+  request: MessageShape<M['input']>,
+  call: WireCall,
+) => Promise<MessageInitShape<M['output']> | typeof unanswered>;
+
+/** A handler for each of a service's unary calls. */
+export type UnaryHandlers<S extends TypedService> = {
+  [K in keyof S['method'] as S['method'][K]['methodKind'] extends 'unary' ? K : never]: UnaryHandler<S['method'][K]>;
+};
+
+type GrpcHandler = (
+  call: ServerUnaryCall<MessageShape<DescMethod['input']>, MessageShape<DescMethod['output']>>,
+  callback: (error: Partial<ServiceError> | null, value?: MessageShape<DescMethod['output']>) => void,
+) => void;
+
+/** Turns handlers that are promises into grpc-js's, and the errors they throw into statuses. */
+export function unaryCalls<S extends TypedService>(
+  service: S,
+  handlers: UnaryHandlers<S>,
+  log: Logger,
+): Record<string, GrpcHandler> {
+  const byName = handlers as unknown as Record<string, UnaryHandler<DescMethod>>;
+  const calls: Record<string, GrpcHandler> = {};
+  for (const method of service.methods) {
+    const handler = byName[method.localName];
+    if (method.methodKind !== 'unary' || handler === undefined) continue;
+    calls[method.localName] = (call, callback) => {
+      handler(call.request, call).then(
+        (answer) => answer !== unanswered && callback(null, create(method.output, answer)),
+        (error: unknown) => {
+          if (!(error instanceof RpcError)) log.error({ err: error, rpc: method.name }, 'a call failed');
+          callback(statusOf(error));
+        },
+      );
+    };
+  }
+  return calls;
+}
+
+function statusOf(error: unknown): Partial<ServiceError> {
+  if (error instanceof RpcError) return { code: error.code, details: error.message };
+  return { code: status.INTERNAL, details: 'The simulator failed.' };
+}

@@ -1,0 +1,130 @@
+import { Server } from '@grpc/grpc-js';
+import { Orders } from '../gen/marina/broker/v1/orders_pb.ts';
+import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
+import { addReflection } from '../lib/grpc-reflection.ts';
+import { type GrpcImplementation, serviceDefinition } from '../lib/grpc-service.ts';
+import { createLogger, type Logger } from '../lib/log.ts';
+import { controlsService } from './controls-service.ts';
+import { Database } from './database.ts';
+import { Directives } from './directives.ts';
+import { Front } from './front.ts';
+import { createNonsense } from './nonsense.ts';
+import { ordersService } from './orders-service.ts';
+import type { FillDelay } from './planning.ts';
+import { Records } from './records.ts';
+import { ReportFeed } from './report-feed.ts';
+import { ReportStreams } from './report-streams.ts';
+import { unaryCalls } from './rpc.ts';
+import { Upkeep } from './upkeep.ts';
+import { Wire } from './wire.ts';
+import { World } from './world.ts';
+import { Writer } from './writer.ts';
+
+/** How a simulator is set up. */
+export interface SimulatorConfig {
+  /** mysql://user:password@host:port/database; the database is made when it is missing. */
+  readonly databaseUrl: string;
+  readonly host?: string;
+  /** 0: any free port. */
+  readonly port?: number;
+  /** The same seed gives the same market. */
+  readonly seed?: number;
+  readonly defaultFillDelayMs?: FillDelay;
+  readonly log?: Logger;
+}
+
+/** The small delays between what the market does, when nothing else is set. */
+export const usualFillDelayMs: FillDelay = { min: 150, max: 450 };
+
+/** How long calls under way have to end when the simulator stops. */
+const graceMs = 500;
+/** How long what waits to be written has. */
+const drainMs = 1_500;
+
+/** A simulated broker and exchange, listening. */
+export interface Simulator {
+  readonly port: number;
+  /** Stops it, in bounded time. Its record stays. */
+  close(): Promise<void>;
+}
+
+/** Starts a simulator on its database. Several can run in one process, each on a database of its own. */
+export async function startSimulator(config: SimulatorConfig): Promise<Simulator> {
+  const log = config.log ?? createLogger({ name: 'simulator', level: 'silent' });
+  const database = await Database.open(config.databaseUrl);
+  const stopping = new AbortController();
+  const grpc = new Server({
+    'grpc-node.max_session_memory': 100,
+    'grpc.max_concurrent_streams': 2_000,
+    'grpc.max_receive_message_length': 1_048_576,
+  });
+  const world = new World(config.seed ?? 1);
+  const feed = new ReportFeed(database);
+  const writer: Writer = new Writer(database, world, log, {
+    committed: (unit) => {
+      feed.publish(unit.reports);
+      for (const order of unit.changedOrders) upkeep.follow(order);
+    },
+    reloaded: () => {
+      feed.restart(world.lastReport);
+      upkeep.reload().catch((error: unknown) => log.warn({ err: error }, 'planned steps could not be read'));
+    },
+  });
+  const upkeep = new Upkeep(database, world, writer, log);
+  const streams = new ReportStreams(feed, log);
+  const directives = new Directives();
+  const front = new Front(grpc);
+  const wire = new Wire(directives, front, stopping.signal);
+  const records = new Records(database);
+  const exchange = { fillDelay: config.defaultFillDelayMs ?? usualFillDelayMs, directives };
+
+  const orders = ordersService({ world, writer, records, wire, exchange, nonsense: createNonsense() });
+  const streamReports: GrpcImplementation<typeof Orders>['streamReports'] = (call) => streams.serve(call);
+  const controls = controlsService({ world, writer, records, directives, streams, clockMoved: () => upkeep.sweep() });
+  grpc.addService(serviceDefinition(Orders), { ...unaryCalls(Orders, orders, log), streamReports });
+  grpc.addService(serviceDefinition(Controls), unaryCalls(Controls, controls, log));
+  addReflection(grpc, [Orders, Controls]);
+
+  let closed: Promise<void> | undefined;
+  const close = async () => {
+    stopping.abort();
+    front.stopListening();
+    streams.breakAll();
+    await Promise.all([within(graceMs, shutDown(grpc)), within(drainMs, stopWriting())]);
+    front.destroyConnections();
+    grpc.forceShutdown();
+    writer.abandon();
+    await database.close();
+  };
+  const stopWriting = async () => {
+    await upkeep.close();
+    await writer.close();
+  };
+
+  try {
+    await writer.open();
+    upkeep.start();
+    const port = await front.listen(config.host ?? '127.0.0.1', config.port ?? 50_060);
+    log.info({ port }, 'the simulator is ready');
+    return { port, close: () => (closed ??= close()) };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function shutDown(grpc: Server): Promise<void> {
+  return new Promise((resolve) => grpc.tryShutdown(() => resolve()));
+}
+
+async function within(timeoutMs: number, work: Promise<void>): Promise<void> {
+  const timer = new AbortController();
+  await Promise.race([
+    work,
+    new Promise<void>((resolve) => {
+      const timeout = setTimeout(resolve, timeoutMs);
+      timer.signal.addEventListener('abort', () => clearTimeout(timeout));
+    }),
+  ]);
+  timer.abort();
+}

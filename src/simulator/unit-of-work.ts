@@ -1,0 +1,139 @@
+import mysql from 'mysql2/promise';
+import { type AccountStatus, RejectReason, type ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
+import type { InstrumentState, Message, Order, OrderReport, Submission } from './model.ts';
+import { type ColumnValue, orderColumns, orderValues, reportColumns, reportValues } from './rows.ts';
+import { instrumentColumns, instrumentValues, type World } from './world.ts';
+
+/**
+ * Several changes that are committed together. A change sees what the changes before it in the same unit did; nothing
+ * of it is visible outside before the commit.
+ */
+export class UnitOfWork {
+  readonly reports: OrderReport[] = [];
+  /** The orders that are new or changed. */
+  readonly changedOrders = new Set<Order>();
+  readonly #messages = new Map<number, Message>();
+  readonly #accounts = new Map<string, AccountStatus>();
+  readonly #instruments = new Set<string>();
+  readonly #settings = new Map<string, number>();
+
+  constructor(
+    readonly world: World,
+    private readonly orders: Map<string, Order>,
+  ) {}
+
+  /** One of the orders the change was to be given, if it exists. */
+  order(clientOrderId: string): Order | undefined {
+    return this.orders.get(clientOrderId);
+  }
+
+  /** Takes an order, with the exchange's id when it is accepted. */
+  addOrder(submission: Submission, accepted: boolean): Order {
+    if (this.orders.has(submission.clientOrderId)) throw new Error(`Order ${submission.clientOrderId} taken twice`);
+    this.world.lastSequence += 1;
+    const sequence = this.world.lastSequence;
+    const order: Order = {
+      ...submission,
+      sequence,
+      exchangeOrderId: accepted ? `NGX${String(sequence).padStart(12, '0')}` : '',
+      filled: 0,
+      endedBy: 0,
+      expiresAtMs: null,
+      plan: [],
+      planAtMs: null,
+    };
+    this.orders.set(order.clientOrderId, order);
+    this.changedOrders.add(order);
+    return order;
+  }
+
+  /** Reports on an order, with the next number. */
+  report(
+    order: Order,
+    kind: ReportKind,
+    details: { quantity?: number; priceKobo?: number; rejectReason?: RejectReason } = {},
+  ): OrderReport {
+    this.world.lastReport += 1;
+    const report: OrderReport = {
+      number: this.world.lastReport,
+      clientOrderId: order.clientOrderId,
+      exchangeOrderId: order.exchangeOrderId,
+      kind,
+      atMs: this.world.clock.now(),
+      quantity: details.quantity ?? 0,
+      priceKobo: details.priceKobo ?? 0,
+      rejectReason: details.rejectReason ?? RejectReason.UNSPECIFIED,
+    };
+    this.reports.push(report);
+    this.changedOrders.add(order);
+    return report;
+  }
+
+  /** Records a received message, or with a number what became of a recorded one. */
+  message(message: Omit<Message, 'number'>, number = ++this.world.lastMessage): number {
+    const clientOrderId = message.clientOrderId.slice(0, maxIdLength);
+    const account = message.account.slice(0, maxIdLength);
+    this.#messages.set(number, { ...message, clientOrderId, account, number });
+    return number;
+  }
+
+  setAccount(account: string, status: AccountStatus): void {
+    this.world.accounts.set(account, status);
+    this.#accounts.set(account, status);
+  }
+
+  setInstrument(instrument: InstrumentState): void {
+    this.world.instruments.set(instrument.symbol, instrument);
+    this.#instruments.add(instrument.symbol);
+  }
+
+  setClockOffset(offsetMs: number): void {
+    this.world.clock.moveTo(offsetMs);
+    this.#settings.set('clock_offset_ms', this.world.clock.offsetMs);
+  }
+
+  setHonoursNotAfter(honours: boolean): void {
+    this.world.honoursNotAfter = honours;
+    this.#settings.set('honours_not_after', honours ? 1 : 0);
+  }
+
+  /** What must be written for all of it. */
+  statements(): string[] {
+    const statements: string[] = [];
+    const upsert = (table: string, columns: string, rows: ColumnValue[][], updated: readonly string[]) => {
+      if (rows.length === 0) return;
+      const updates = updated.map((column) => `${column} = VALUES(${column})`).join(', ');
+      statements.push(
+        mysql.format(`INSERT INTO ${table} (${columns}) VALUES ? ON DUPLICATE KEY UPDATE ${updates}`, [rows]),
+      );
+    };
+    upsert('messages', messageColumns, [...this.#messages.values()].map(messageValues), ['taken']);
+    upsert('orders', orderColumns, [...this.changedOrders].map(orderValues), orderUpdates);
+    if (this.reports.length > 0) {
+      statements.push(
+        mysql.format(`INSERT INTO reports (${reportColumns}) VALUES ?`, [this.reports.map(reportValues)]),
+      );
+    }
+    upsert('accounts', 'account, status', [...this.#accounts], ['status']);
+    const instruments = [...this.#instruments].flatMap((symbol) => this.world.instruments.get(symbol) ?? []);
+    upsert('instruments', instrumentColumns, instruments.map(instrumentValues), instrumentColumns.split(', ').slice(1));
+    upsert('settings', 'name, value', [...this.#settings], ['value']);
+    return statements;
+  }
+}
+
+/** A message with an id that is too long is recorded too, as far as the column goes. */
+const maxIdLength = 64;
+const messageColumns = 'number, call_kind, client_order_id, account, received_at_ms, taken';
+const orderUpdates = ['filled', 'ended_by', 'expires_at_ms', 'plan', 'plan_at_ms'];
+
+function messageValues(message: Message): ColumnValue[] {
+  return [
+    message.number,
+    message.call,
+    message.clientOrderId,
+    message.account,
+    message.receivedAtMs,
+    message.taken ? 1 : 0,
+  ];
+}

@@ -1,0 +1,63 @@
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
+import { status } from '@grpc/grpc-js';
+import { OrderType, Side, type SubmitOrderRequest, TimeInForce } from '../gen/marina/broker/v1/orders_pb.ts';
+import type { Submission } from './model.ts';
+import { RpcError } from './rpc.ts';
+
+const printable = /^[\x21-\x7e]+$/;
+const maxSafe = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** An order to take, from its request. What makes no sense is an invalid argument, not a rejection. */
+export function submissionFrom(request: SubmitOrderRequest): Submission {
+  const isMarket = request.type === OrderType.MARKET;
+  check(isSide(request.side), 'side');
+  check(isMarket || request.type === OrderType.LIMIT, 'type');
+  check(request.timeInForce >= TimeInForce.DAY && request.timeInForce <= TimeInForce.FOK, 'time_in_force');
+  check(isMarket === (request.priceKobo === undefined), 'price_kobo');
+  return {
+    clientOrderId: text(request.clientOrderId, 'client_order_id', 64),
+    account: text(request.account, 'account', 64),
+    symbol: text(request.symbol, 'symbol', 32),
+    side: request.side,
+    type: request.type,
+    timeInForce: request.timeInForce,
+    quantity: positive(request.quantity, 'quantity'),
+    priceKobo: request.priceKobo === undefined ? null : positive(request.priceKobo, 'price_kobo'),
+  };
+}
+
+/** Milliseconds of an instant, fractions dropped. */
+export function instantMs(instant: Timestamp | undefined): number | undefined {
+  return instant === undefined ? undefined : timestampMs(instant);
+}
+
+export function isSide(side: Side): boolean {
+  return side === Side.BUY || side === Side.SELL;
+}
+
+/** A name of printable ASCII without spaces. */
+export function text(value: string, field: string, maxLength: number): string {
+  check(value.length <= maxLength && printable.test(value), field);
+  return value;
+}
+
+/** A whole number above 0 that can be counted with exactly. */
+export function positive(value: bigint, field: string): number {
+  check(value > 0n && value <= maxSafe, field);
+  return Number(value);
+}
+
+/** A whole number from 0 that can be counted with exactly. */
+export function whole(value: bigint, field: string): number {
+  check(isWhole(value), field);
+  return Number(value);
+}
+
+export function isWhole(value: bigint): boolean {
+  return value >= 0n && value <= maxSafe;
+}
+
+/** Refuses a request for one of its fields. */
+export function check(holds: boolean, field: string): asserts holds {
+  if (!holds) throw new RpcError(status.INVALID_ARGUMENT, `The value of ${field} is not valid.`);
+}

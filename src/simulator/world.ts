@@ -1,0 +1,143 @@
+import mysql, { type RowDataPacket } from 'mysql2/promise';
+import { type AccountStatus, InstrumentKind } from '../gen/marina/broker/v1/orders_pb.ts';
+import { SystemClock } from '../lib/clock.ts';
+import type { WriterConnection } from './database.ts';
+import { listings } from './instruments.ts';
+import { magicReferenceKobo, magicSymbols } from './magic.ts';
+import type { InstrumentState } from './model.ts';
+import { dailyBand, seededQuote } from './prices.ts';
+import type { ColumnValue } from './rows.ts';
+
+/** How many accounts and instruments are held: far above what a sandbox needs, so that memory stays bounded. */
+export const maxAccounts = 100_000;
+export const maxInstruments = 10_000;
+
+/** Magic symbols come last in lists, behind any that a control adds. */
+const magicPosition = 1_000_000;
+
+/**
+ * What the exchange keeps in memory beside its orders: accounts, instruments, settings and the numbers to go on from.
+ * Only the writer changes it, together with the tables; after a write of unknown outcome it is read again.
+ */
+export class World {
+  readonly clock = new SystemClock();
+  readonly accounts = new Map<string, AccountStatus>();
+  readonly instruments = new Map<string, InstrumentState>();
+  honoursNotAfter = true;
+  lastMessage = 0;
+  lastReport = 0;
+  lastSequence = 0;
+
+  constructor(readonly seed: number) {}
+
+  /** Reads everything anew from the tables. */
+  async load(connection: WriterConnection): Promise<void> {
+    await connection.commit([this.#listingsStatement()]);
+    const accounts = await connection.read<AccountRow>('SELECT account, status FROM accounts LIMIT ?', [maxAccounts]);
+    const instruments = await connection.read<InstrumentRow>('SELECT * FROM instruments ORDER BY position, symbol');
+    const settings = await connection.read<SettingRow>('SELECT name, value FROM settings');
+    const [last] = await connection.read<LastRow>(
+      `SELECT (SELECT COALESCE(MAX(number), 0) FROM messages) AS message,
+              (SELECT COALESCE(MAX(number), 0) FROM reports) AS report,
+              (SELECT COALESCE(MAX(sequence), 0) FROM orders) AS sequence`,
+    );
+    if (last === undefined) throw new Error('The database did not say which numbers come next');
+    this.lastMessage = last.message;
+    this.lastReport = last.report;
+    this.lastSequence = last.sequence;
+    this.accounts.clear();
+    for (const row of accounts) this.accounts.set(row.account, row.status);
+    this.instruments.clear();
+    for (const row of instruments) this.instruments.set(row.symbol, instrumentFromRow(row));
+    for (const row of settings) {
+      if (row.name === 'clock_offset_ms') this.clock.moveTo(row.value);
+      if (row.name === 'honours_not_after') this.honoursNotAfter = row.value === 1;
+    }
+  }
+
+  #listingsStatement(): string {
+    const real = listings.map((listing, position) => [
+      listing.symbol,
+      listing.name,
+      listing.kind,
+      dailyBand(listing.previousCloseKobo).lowerKobo,
+      dailyBand(listing.previousCloseKobo).upperKobo,
+      seededQuote(this.seed, listing.symbol, listing.previousCloseKobo),
+      listing.previousCloseKobo,
+      0,
+      position,
+    ]);
+    const band = dailyBand(magicReferenceKobo);
+    const magic = magicSymbols.map(({ symbol, does }, index) => [
+      symbol,
+      `Magic: ${does}`,
+      symbol === 'SIM-ETFONLY' ? InstrumentKind.ETF : InstrumentKind.EQUITY,
+      band.lowerKobo,
+      band.upperKobo,
+      magicReferenceKobo,
+      magicReferenceKobo,
+      0,
+      magicPosition + index,
+    ]);
+    return mysql.format(`INSERT IGNORE INTO instruments (${instrumentColumns}) VALUES ?`, [[...real, ...magic]]);
+  }
+}
+
+export const instrumentColumns = 'symbol, name, kind, lower_kobo, upper_kobo, quote_kobo, last_kobo, halted, position';
+
+/** An instrument's values in the order of `instrumentColumns`. */
+export function instrumentValues(instrument: InstrumentState): ColumnValue[] {
+  return [
+    instrument.symbol,
+    instrument.name,
+    instrument.kind,
+    instrument.lowerKobo,
+    instrument.upperKobo,
+    instrument.quoteKobo,
+    instrument.lastKobo,
+    instrument.halted ? 1 : 0,
+    instrument.position,
+  ];
+}
+
+interface AccountRow extends RowDataPacket {
+  account: string;
+  status: number;
+}
+
+interface SettingRow extends RowDataPacket {
+  name: string;
+  value: number;
+}
+
+interface LastRow extends RowDataPacket {
+  message: number;
+  report: number;
+  sequence: number;
+}
+
+interface InstrumentRow extends RowDataPacket {
+  symbol: string;
+  name: string;
+  kind: number;
+  lower_kobo: number;
+  upper_kobo: number;
+  quote_kobo: number;
+  last_kobo: number;
+  halted: number;
+  position: number;
+}
+
+function instrumentFromRow(row: InstrumentRow): InstrumentState {
+  return {
+    symbol: row.symbol,
+    name: row.name,
+    kind: row.kind,
+    lowerKobo: row.lower_kobo,
+    upperKobo: row.upper_kobo,
+    quoteKobo: row.quote_kobo,
+    lastKobo: row.last_kobo,
+    halted: row.halted === 1,
+    position: row.position,
+  };
+}

@@ -1,0 +1,138 @@
+import { status } from '@grpc/grpc-js';
+import type { Logger } from '../lib/log.ts';
+import type { Database, WriterConnection } from './database.ts';
+import type { Order } from './model.ts';
+import { type OrderRow, orderColumns, orderFromRow } from './rows.ts';
+import { RpcError } from './rpc.ts';
+import { UnitOfWork } from './unit-of-work.ts';
+import type { World } from './world.ts';
+
+/** How many changes wait at most; further ones are refused, so that a slow database is felt and not hidden. */
+const maxWaiting = 20_000;
+/** How many changes one transaction holds at most. */
+const maxPerCommit = 500;
+
+/** A change of what the exchange has. It does nothing but through the unit, and throws only before it did anything. */
+export type Change<T> = (unit: UnitOfWork) => T;
+
+interface Waiting {
+  readonly orderIds: readonly string[];
+  /** Runs the change and gives what is to be done when it is committed. */
+  readonly apply: (unit: UnitOfWork) => () => void;
+  readonly fail: (error: unknown) => void;
+}
+
+/**
+ * The one queue all changes go through. That makes numbers dense in the order of their commits, and a client order id
+ * taken once however many submissions of it come together; what waits while a commit is on its way shares the next.
+ */
+export class Writer {
+  #waiting: Waiting[] = [];
+  #working: Promise<void> | undefined;
+  #connection: WriterConnection | undefined;
+  #closed = false;
+
+  constructor(
+    private readonly database: Database,
+    private readonly world: World,
+    private readonly log: Logger,
+    /** Told of every commit, in order, and of a new start after one of unknown outcome. */
+    private readonly watcher: { committed(unit: UnitOfWork): void; reloaded(): void },
+  ) {}
+
+  /** Connects and reads the world; else the first change does. */
+  async open(): Promise<void> {
+    await this.#connected();
+  }
+
+  /** Runs a change on the orders named, and resolves when it is committed. */
+  run<T>(orderIds: readonly string[], change: Change<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(new RpcError(status.UNAVAILABLE, 'The simulator is stopping.'));
+    if (this.#waiting.length >= maxWaiting) {
+      return Promise.reject(new RpcError(status.RESOURCE_EXHAUSTED, 'Too many changes wait to be written.'));
+    }
+    return new Promise((resolve, reject) => {
+      const apply = (unit: UnitOfWork) => {
+        const result = change(unit);
+        return () => resolve(result);
+      };
+      this.#waiting.push({ orderIds, apply, fail: reject });
+      this.#working ??= this.#work();
+    });
+  }
+
+  /** Takes nothing more, writes what waits and lets go of the database. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#working;
+    this.#drop();
+  }
+
+  /** Lets go of the database at once; what waits fails. */
+  abandon(): void {
+    this.#closed = true;
+    this.#drop();
+  }
+
+  async #work(): Promise<void> {
+    // Changes made in one turn of the event loop share a commit.
+    await new Promise(setImmediate);
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting.splice(0, maxPerCommit);
+      try {
+        await this.#commit(group);
+      } catch (error) {
+        this.log.warn({ err: error, changes: group.length }, 'a commit failed; what became of it is not known');
+        this.#drop();
+        for (const change of group) change.fail(new RpcError(status.UNAVAILABLE, 'The record could not be written.'));
+      }
+    }
+    this.#working = undefined;
+  }
+
+  async #commit(group: readonly Waiting[]): Promise<void> {
+    const connection = await this.#connected();
+    const ids = [...new Set(group.flatMap((change) => change.orderIds))];
+    const unit = new UnitOfWork(this.world, await readOrders(connection, ids));
+    const done: (() => void)[] = [];
+    for (const change of group) {
+      try {
+        done.push(change.apply(unit));
+      } catch (error) {
+        done.push(() => change.fail(error));
+      }
+    }
+    const statements = unit.statements();
+    if (statements.length > 0) await connection.commit(statements);
+    this.watcher.committed(unit);
+    for (const settle of done) settle();
+  }
+
+  async #connected(): Promise<WriterConnection> {
+    if (this.#connection?.lost === false) return this.#connection;
+    this.#drop();
+    const connection = await this.database.openWriter();
+    try {
+      await this.world.load(connection);
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
+    this.#connection = connection;
+    this.watcher.reloaded();
+    return connection;
+  }
+
+  #drop(): void {
+    this.#connection?.destroy();
+    this.#connection = undefined;
+  }
+}
+
+async function readOrders(connection: WriterConnection, ids: readonly string[]): Promise<Map<string, Order>> {
+  const orders = new Map<string, Order>();
+  if (ids.length === 0) return orders;
+  const sql = `SELECT ${orderColumns} FROM orders WHERE client_order_id IN (?)`;
+  for (const row of await connection.read<OrderRow>(sql, [ids])) orders.set(row.client_order_id, orderFromRow(row));
+  return orders;
+}
