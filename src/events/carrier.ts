@@ -246,7 +246,7 @@ export class Carrier {
     const config = {
       durable_name: durable,
       ack_policy: AckPolicy.Explicit,
-      ack_wait: nanos(10_000),
+      ack_wait: nanos(3_000),
       max_ack_pending: 2_000,
       max_deliver: -1,
     };

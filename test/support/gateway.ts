@@ -76,7 +76,6 @@ export async function startGateway(variables: Record<string, string> = {}): Prom
     host: '127.0.0.1',
     port: 0,
     seed: 1,
-    logLevel: 'silent',
     defaultFillDelayMs: { min: 1, max: 5 },
   });
   const natsPrefix = `T${randomBytes(6).toString('hex')}-`;

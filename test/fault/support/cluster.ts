@@ -1,0 +1,183 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { createKey, createPartner, linkAccount } from '../../../src/admin/provision.ts';
+import { type Database, openDatabase } from '../../../src/db/database.ts';
+import { migrate } from '../../../src/db/migrate.ts';
+import { type KeptProcess, sharedKeeper } from '../../../src/dev/keeper.ts';
+import { gatewayEntry, simulatorEntry } from '../../../src/dev/processes.ts';
+import { AccountStatus } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
+import { Scope } from '../../../src/gen/marina/options/v1/options_pb.ts';
+import { Controls } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { createGrpcClient, type GrpcClient } from '../../../src/lib/grpc-client.ts';
+import { eventually } from '../../support/eventually.ts';
+import { temporaryFolder } from '../../support/folders.ts';
+import { createTestDatabase, testServers } from '../../support/servers.ts';
+
+export const callTimeout = { timeoutMs: 10_000 };
+
+/** A partner with one account. */
+export interface Partner {
+  readonly id: string;
+  readonly key: string;
+  readonly account: string;
+}
+
+/** What a request came to: an answer, or none because the process died under it. */
+export interface Answer {
+  readonly status: number | undefined;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers freely, and fails on what is not there.
+  readonly body: any;
+  readonly headers: Headers | undefined;
+}
+
+/** One gateway process. */
+export interface GatewayProcess {
+  readonly pid: number;
+  readonly restPort: number;
+  readonly exited: Promise<unknown>;
+  request(
+    method: string,
+    path: string,
+    options: { key: string; idempotencyKey?: string; body?: unknown },
+  ): Promise<Answer>;
+  place(partner: Partner, order: Record<string, unknown>, idempotencyKey?: string): Promise<Answer>;
+  kill(): Promise<unknown>;
+  stop(): Promise<unknown>;
+  freeze(): void;
+  thaw(): void;
+}
+
+/** Gateways and a simulator as processes of their own, on fresh databases. */
+export class Cluster {
+  readonly #stopped: (() => Promise<unknown>)[] = [];
+
+  private constructor(
+    readonly database: Database,
+    readonly controls: GrpcClient<typeof Controls>,
+    private readonly gatewayVariables: Record<string, string>,
+    private readonly folder: string,
+  ) {}
+
+  static async start(variables: Record<string, string> = {}): Promise<Cluster> {
+    const { natsUrl } = await testServers();
+    const folder = temporaryFolder();
+    sharedKeeper().removeAtEnd(folder);
+    const [gatewayDatabase, simulatorDatabase] = await Promise.all([createTestDatabase(), createTestDatabase()]);
+    await migrate(gatewayDatabase.url);
+    const { process: simulator, ports } = await startEntry(simulatorEntry, join(folder, 'simulator.log'), {
+      MARINA_SIMULATOR_DATABASE_URL: simulatorDatabase.url,
+      MARINA_SIMULATOR_HOST: '127.0.0.1',
+      MARINA_SIMULATOR_PORT: '0',
+      MARINA_SIMULATOR_SEED: '1',
+      MARINA_SIMULATOR_FILL_DELAY_MS: '5',
+    });
+    const address = `127.0.0.1:${ports.port}`;
+    const database = await openDatabase({ url: gatewayDatabase.url, environment: 'sandbox', poolSize: 4 });
+    const cluster = new Cluster(
+      database,
+      createGrpcClient(Controls, address),
+      {
+        MARINA_ENVIRONMENT: 'sandbox',
+        MARINA_DATABASE_URL: gatewayDatabase.url,
+        MARINA_NATS_URL: natsUrl,
+        MARINA_NATS_PREFIX: `F${randomBytes(6).toString('hex')}-`,
+        MARINA_BROKER_ADDRESS: address,
+        MARINA_SIMULATOR_ADDRESS: address,
+        MARINA_REST_PORT: '0',
+        MARINA_GRPC_PORT: '0',
+        MARINA_ADMIN_PORT: '0',
+        MARINA_OPS_PORT: '0',
+        MARINA_SECRET_KEY: '42'.repeat(32),
+        MARINA_LOG_LEVEL: 'info',
+        MARINA_SUBMIT_TIMEOUT_MS: '1000',
+        MARINA_READ_TIMEOUT_MS: '1000',
+        MARINA_CLOCK_SKEW_MS: '200',
+        MARINA_SHUTDOWN_TIMEOUT_MS: '5000',
+        ...variables,
+      },
+      folder,
+    );
+    cluster.#stopped.push(
+      () => simulator.stop(),
+      () => database.close(),
+      () => gatewayDatabase.drop(),
+      () => simulatorDatabase.drop(),
+    );
+    return cluster;
+  }
+
+  async startGateway(variables: Record<string, string> = {}): Promise<GatewayProcess> {
+    const log = join(this.folder, `gateway-${randomUUID().slice(0, 8)}.log`);
+    const { process: kept, ports } = await startEntry(gatewayEntry, log, { ...this.gatewayVariables, ...variables });
+    this.#stopped.unshift(() => kept.stop());
+    const restPort = ports.restPort ?? 0;
+    const request: GatewayProcess['request'] = async (method, path, { key, idempotencyKey, body }) => {
+      const headers: Record<string, string> = { authorization: `Bearer ${key}` };
+      if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
+      if (body !== undefined) headers['content-type'] = 'application/json';
+      try {
+        const response = await fetch(`http://127.0.0.1:${restPort}${path}`, {
+          method,
+          headers,
+          body: body === undefined ? undefined : JSON.stringify(body),
+          signal: AbortSignal.timeout(20_000),
+        });
+        return { status: response.status, body: await response.json(), headers: response.headers };
+      } catch {
+        return { status: undefined, body: undefined, headers: undefined };
+      }
+    };
+    return {
+      pid: kept.pid,
+      restPort,
+      exited: kept.exited,
+      request,
+      place: (partner, order, idempotencyKey = randomUUID()) =>
+        request('POST', '/v1/orders', { key: partner.key, idempotencyKey, body: newOrder(partner, order) }),
+      kill: () => kept.kill(),
+      stop: () => kept.stop(),
+      freeze: () => process.kill(kept.pid, 'SIGSTOP'),
+      thaw: () => process.kill(kept.pid, 'SIGCONT'),
+    };
+  }
+
+  async newPartner(): Promise<Partner> {
+    const limits = { requestsPerSecond: 100_000, requestsBurst: 100_000, requestsUnderWay: 1_000 };
+    const id = await createPartner(this.database, { name: 'Fault Partner', limits });
+    const { key } = await createKey(this.database, { partnerId: id, scopes: [Scope.READ, Scope.TRADE] });
+    const account = `F${randomBytes(6).toString('hex').toUpperCase()}`;
+    await linkAccount(this.database, { partnerId: id, account });
+    await this.controls.setAccount({ account, status: AccountStatus.ACTIVE }, callTimeout);
+    return { id, key, account };
+  }
+
+  async stop(): Promise<void> {
+    this.controls.close();
+    for (const stop of this.#stopped) await stop();
+  }
+}
+
+function newOrder(partner: Partner, order: Record<string, unknown>) {
+  return { account: partner.account, side: 'buy', quantity: 100, type: 'limit', price_kobo: 1000, ...order };
+}
+
+async function startEntry(entry: string, logPath: string, variables: Record<string, string>) {
+  const started: KeptProcess = await sharedKeeper().start({
+    name: entry.includes('simulator') ? 'simulator' : 'gateway',
+    command: process.execPath,
+    args: ['--import', 'tsx', entry],
+    env: { ...process.env, ...variables },
+    logPath,
+    ipc: true,
+  });
+  let ports: Record<string, number> | undefined;
+  started.onMessage((message) => {
+    const said = message as { type?: string } & Record<string, number>;
+    if (said.type === 'ready') ports = said;
+  });
+  const ready = await eventually(() => {
+    if (ports === undefined) throw new Error(`${entry} did not become ready; its log is ${logPath}`);
+    return ports;
+  }, 20_000);
+  return { process: started, ports: ready };
+}
