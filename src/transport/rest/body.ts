@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../../lib/errors.ts';
 import { maxBodyBytes } from '../body-limit.ts';
+import type { Exchange } from './connection.ts';
 import type { RequestHead } from './head.ts';
 
 /** The client left before its request had arrived: there is nobody to answer, and nothing was done. */
@@ -25,7 +26,7 @@ export function checkSize({ contentLength }: RequestHead): void {
 export const malformedEvent = 'malformed';
 
 /** Reads a body whole. Throws `request_too_large`, `invalid_request` or ClientGone, and leaves the rest unread. */
-export function readBody(request: IncomingMessage, timeoutMs: number): Promise<Buffer> {
+export function readBody({ request, isMalformed }: Exchange, timeoutMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -47,6 +48,7 @@ export function readBody(request: IncomingMessage, timeoutMs: number): Promise<B
       then();
     };
     request.on('data', onData).on('end', onEnd).on('close', onGone).on('error', ignore).on(malformedEvent, onMalformed);
+    if (isMalformed) onMalformed();
     if (request.destroyed && !request.readableEnded) onGone();
   });
 }

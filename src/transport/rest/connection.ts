@@ -7,6 +7,10 @@ export interface Exchange {
   readonly response: ServerResponse;
   /** The client waits for leave to send the body. */
   readonly awaitsContinue: boolean;
+  /** The client sends a body which nobody has taken off the connection. */
+  hasUnreadBody: boolean;
+  /** What came after the request's head stopped being HTTP before the request was whole. */
+  isMalformed: boolean;
 }
 
 /** How many requests a client may send ahead on one connection. */

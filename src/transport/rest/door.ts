@@ -41,13 +41,15 @@ export class RestDoor {
 
   attach(server: Server): void {
     const take = (awaitsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) =>
-      this.#connections.get(request.socket)?.take({ request, response, awaitsContinue });
+      this.#connections
+        .get(request.socket)
+        ?.take({ request, response, awaitsContinue, hasUnreadBody: false, isMalformed: false });
     server.on('request', take(false));
     server.on('checkContinue', take(true));
     server.on('checkExpectation', take(false));
     server.on('connection', (socket) => this.#open(socket));
     server.on('clientError', (error, socket) => this.#onClientError(error, socket as Socket));
-    server.on('connect', (_request, socket) => this.#refuse(socket as Socket, new ApiError('not_found')));
+    server.on('connect', (_request, socket) => this.#onConnect(socket as Socket));
     server.on('drop', () => this.#options.log.warn('a connection was dropped: there are too many'));
   }
 
@@ -103,7 +105,8 @@ export class RestDoor {
   async #answer(connection: Connection, exchange: Exchange, visit: Visit): Promise<Answer> {
     const { request, response, awaitsContinue } = exchange;
     const { pipeline, clientAddress } = this.#options;
-    const head = readHead(request);
+    const head = this.#readHead(connection, request);
+    exchange.hasUnreadBody = head.hasBody;
     const peer = request.socket.remoteAddress ?? '';
     const { route, pathTexts } = await pipeline.admit(visit, {
       authorization: head.authorization,
@@ -116,30 +119,43 @@ export class RestDoor {
       checkMediaType(head);
       checkSize(head);
       if (awaitsContinue) response.writeContinue();
-      route.decode(await readBody(request, this.#limits.bodyTimeoutMs), message);
+      const body = await readBody(exchange, this.#limits.bodyTimeoutMs);
+      exchange.hasUnreadBody = false;
+      route.decode(body, message);
     } else if (head.hasBody) {
-      this.#passOver(connection, exchange, head);
+      this.#passOver(exchange, head);
     }
     const reply = await pipeline.call(visit, message, idempotencyKey);
     return { status: reply.created ? 201 : 200, headers: replyHeaders(reply), body: route.encode(reply.message) };
   }
 
-  /** A body where none belongs: taken off the connection if it is small, else the connection ends with the answer. */
-  #passOver(connection: Connection, { request, awaitsContinue }: Exchange, { contentLength }: RequestHead): void {
-    if (awaitsContinue || (contentLength ?? 0) > this.#limits.passedOverBytes) connection.isEnding = true;
-    else discardBody(request);
+  /** What is no proper request ends its connection: where the next one would begin is not to be trusted. */
+  #readHead(connection: Connection, request: IncomingMessage): RequestHead {
+    try {
+      return readHead(request);
+    } catch (error) {
+      connection.isEnding = true;
+      throw error;
+    }
   }
 
-  #write(connection: Connection, { request, response }: Exchange, visit: Visit, answer: Answer): void {
+  /** A body where none belongs: taken off the connection if it is small, else the connection ends with the answer. */
+  #passOver(exchange: Exchange, { contentLength }: RequestHead): void {
+    if (exchange.awaitsContinue || (contentLength ?? 0) > this.#limits.passedOverBytes) return;
+    exchange.hasUnreadBody = false;
+    discardBody(exchange.request);
+  }
+
+  #write(connection: Connection, exchange: Exchange, visit: Visit, answer: Answer): void {
+    const { request, response, hasUnreadBody } = exchange;
     // What was not read stands between this answer and the next request.
-    const isUnread = !request.complete && request.listenerCount('data') === 0;
-    const isLast = connection.isEnding || this.#isClosing || isUnread || !response.shouldKeepAlive;
+    const isLast = connection.isEnding || this.#isClosing || hasUnreadBody || !response.shouldKeepAlive;
     if (!response.destroyed) {
       const headers = commonHeaders(answer, visit.requestId);
       if (isLast) headers.push('Connection', 'close');
       response.writeHead(answer.status, headers);
       response.end(answer.body);
-      if (isUnread) request.resume();
+      if (hasUnreadBody) request.resume();
     }
     connection.answered(isLast || response.destroyed);
   }
@@ -152,12 +168,24 @@ export class RestDoor {
     } else if (connection.current !== undefined) {
       // An answer of its own would be taken for the answer to the request under way.
       connection.isEnding = true;
-      connection.current.request.emit(malformedEvent);
+      const { current } = connection;
+      if (!current.request.complete) {
+        current.isMalformed = true;
+        current.request.emit(malformedEvent);
+      }
     } else if (connection.owesAnswer) {
       this.#refuse(socket, unreadable(error));
     } else if (!connection.isOver) {
       socket.destroy();
     }
+  }
+
+  /** A request to become a tunnel: Node hands the connection over, its errors included. */
+  #onConnect(socket: Socket): void {
+    socket.on('error', () => {});
+    const connection = this.#connections.get(socket);
+    if (connection?.current === undefined) this.#refuse(socket, new ApiError('not_found'));
+    else connection.isEnding = true;
   }
 
   /** Answers on a connection on which Node has no request. */

@@ -1,0 +1,321 @@
+import { connect, type Socket } from 'node:net';
+import { create, type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
+import { anyUnpack } from '@bufbuild/protobuf/wkt';
+import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
+import type { Call, Caller, CallLimits, Identify } from '../../src/auth/call.ts';
+import { type RetryInfo, RetryInfoSchema } from '../../src/gen/google/rpc/error_details_pb.ts';
+import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
+import { type Error as ErrorDetail, ErrorSchema } from '../../src/gen/marina/gateway/v1/errors_pb.ts';
+import { Events, ListEventsResponseSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
+import {
+  GetOrderHistoryResponseSchema,
+  ListOrdersResponseSchema,
+  OrderEstimateSchema,
+  OrderSchema,
+  OrderSide,
+  OrderState,
+  Orders,
+  OrderType,
+  TimeInForce,
+} from '../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { createGrpcServer, type GrpcServer } from '../../src/transport/grpc.ts';
+import { defineOperations, type HandlersOf } from '../../src/transport/operations.ts';
+import { type Finished, Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
+import type { RestLimits } from '../../src/transport/rest/limits.ts';
+import { createRestServer, type RestServer } from '../../src/transport/rest/server.ts';
+
+export const orderId = 'ord_abcdefghijklmnopqrst';
+export const baseUrl = 'https://api.marina.example';
+
+export const order = create(OrderSchema, {
+  id: orderId,
+  state: OrderState.PENDING,
+  account: 'ABC123',
+  symbol: 'DANGCEM',
+  side: OrderSide.BUY,
+  quantity: 100n,
+  type: OrderType.LIMIT,
+  timeInForce: TimeInForce.DAY,
+  priceKobo: 25_000n,
+  createdAt: { seconds: 1_795_000_000n },
+  updatedAt: { seconds: 1_795_000_000n },
+});
+
+/** A body of POST /v1/orders that nothing is wrong with. */
+export const goodOrder = {
+  account: 'abc123',
+  symbol: 'dangcem',
+  side: 'buy',
+  quantity: 100,
+  type: 'limit',
+  price_kobo: 25_000,
+};
+
+const everyScope = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
+
+export function callerWith(scopes: readonly Scope[] = everyScope): Caller {
+  const limits = {
+    requestsPerSecond: 20,
+    requestsBurst: 40,
+    requestsUnderWay: 5,
+    ordersKoboPerDay: 1n,
+    allocationsKoboPerDay: 1n,
+  };
+  return { partnerId: 'par_1', keyId: 'key_1', scopes: new Set(scopes), limits };
+}
+
+/** `Bearer full` may do everything, `Bearer reader` only read, `Bearer revoked` is known and refused. */
+export const identify: Identify = async (authorization) => {
+  if (authorization === 'Bearer full') return { caller: callerWith(), refusal: undefined };
+  if (authorization === 'Bearer reader') return { caller: callerWith([Scope.READ]), refusal: undefined };
+  if (authorization === 'Bearer revoked') return { caller: callerWith(), refusal: 'unauthorized' };
+  return { caller: undefined, refusal: 'unauthorized' };
+};
+
+export const noLimits: CallLimits = { takeRequest: () => {}, takePlace: () => () => {} };
+
+/** What a handler was called with. */
+export interface Recorded {
+  readonly name: string;
+  readonly request: Message;
+  readonly call: Call;
+}
+
+/** Handlers of both services which record what they are called with and answer with something empty. */
+export function recordingHandlers(recorded: Recorded[]): {
+  orders: HandlersOf<typeof Orders>;
+  events: HandlersOf<typeof Events>;
+} {
+  const record = <Answer>(name: string, answer: Answer) => {
+    return async (request: Message, call: Call) => {
+      recorded.push({ name, request, call });
+      return answer;
+    };
+  };
+  return {
+    orders: {
+      createOrder: record('createOrder', order),
+      estimateOrder: record('estimateOrder', create(OrderEstimateSchema)),
+      listOrders: record('listOrders', create(ListOrdersResponseSchema)),
+      getOrder: record('getOrder', order),
+      getOrderHistory: record('getOrderHistory', create(GetOrderHistoryResponseSchema)),
+      cancelOrder: record('cancelOrder', order),
+    },
+    events: { listEvents: record('listEvents', create(ListEventsResponseSchema)) },
+  };
+}
+
+export interface Doors {
+  readonly recorded: Recorded[];
+  readonly finished: Finished[];
+  readonly logLines: string[];
+  readonly pipeline: Pipeline;
+  readonly rest: RestServer;
+  readonly grpc: GrpcServer;
+  readonly restPort: number;
+  readonly grpcPort: number;
+  close(): Promise<void>;
+}
+
+export interface DoorSettings {
+  readonly orders?: Partial<HandlersOf<typeof Orders>>;
+  readonly events?: Partial<HandlersOf<typeof Events>>;
+  readonly pipeline?: Partial<PipelineOptions>;
+  readonly limits?: Partial<RestLimits>;
+  readonly messageTimeoutMs?: number;
+  readonly clientAddress?: (peer: string, forwardedFor: string | undefined) => string;
+}
+
+/** Both doors on free ports over one pipeline. */
+export async function openDoors(settings: DoorSettings = {}): Promise<Doors> {
+  const recorded: Recorded[] = [];
+  const finished: Finished[] = [];
+  const logLines: string[] = [];
+  const log = createLogger({ name: 'test', level: 'info', destination: { write: (line) => void logLines.push(line) } });
+  const pipeline = new Pipeline({
+    identify,
+    limits: noLimits,
+    log,
+    onFinished: (each) => finished.push(each),
+    ...settings.pipeline,
+  });
+  const handlers = recordingHandlers(recorded);
+  const operations = [
+    ...defineOperations(Orders, { ...handlers.orders, ...settings.orders }),
+    ...defineOperations(Events, { ...handlers.events, ...settings.events }),
+  ];
+  const { clientAddress, messageTimeoutMs } = settings;
+  const shared = { pipeline, operations, baseUrl, ...(clientAddress && { clientAddress }) };
+  const rest = createRestServer({ ...shared, log, limits: { lingerMs: 200, ...settings.limits } });
+  const grpc = createGrpcServer({ ...shared, ...(messageTimeoutMs && { messageTimeoutMs }) });
+  const [restPort, grpcPort] = await Promise.all([rest.listen(0, '127.0.0.1'), grpc.listen(0, '127.0.0.1')]);
+  const close = async () => {
+    await Promise.all([rest.close(100), grpc.close(100)]);
+  };
+  return { recorded, finished, logLines, pipeline, rest, grpc, restPort, grpcPort, close };
+}
+
+/** An answer as it came over the wire. */
+export interface RawAnswer {
+  readonly status: number;
+  readonly statusLine: string;
+  /** By lower-case name; of a repeated one the last. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look at answers of every shape.
+  readonly json: any;
+}
+
+/** A connection on which a test writes bytes as it likes. */
+export class RawConnection {
+  readonly socket: Socket;
+  readonly ended: Promise<void>;
+  #received = '';
+  #waiting: (() => void) | undefined;
+  #isOver = false;
+
+  constructor(port: number) {
+    this.socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    this.socket.on('error', () => {});
+    this.socket.on('data', (chunk) => {
+      this.#received += chunk.toString('latin1');
+      this.#waiting?.();
+    });
+    this.ended = new Promise((resolve) => {
+      const over = () => {
+        this.#isOver = true;
+        this.#waiting?.();
+        resolve();
+      };
+      this.socket.once('end', over).once('close', over);
+    });
+  }
+
+  send(text: string | Buffer): this {
+    this.socket.write(text);
+    return this;
+  }
+
+  /** The next answer; `isHead`: it has no body, whatever its Content-Length says. */
+  async answer(isHead = false): Promise<RawAnswer> {
+    for (;;) {
+      const headEnd = this.#received.indexOf('\r\n\r\n');
+      if (headEnd !== -1) {
+        const [statusLine = '', ...lines] = this.#received.slice(0, headEnd).split('\r\n');
+        const headers = new Map(
+          lines.map((line): [string, string] => [
+            line.slice(0, line.indexOf(':')).toLowerCase(),
+            line.slice(line.indexOf(':') + 1).trim(),
+          ]),
+        );
+        const status = Number(statusLine.split(' ')[1]);
+        const length = isHead || status === 100 ? 0 : Number(headers.get('content-length'));
+        const end = headEnd + 4 + length;
+        if (this.#received.length >= end) {
+          const body = Buffer.from(this.#received.slice(headEnd + 4, end), 'latin1').toString('utf8');
+          this.#received = this.#received.slice(end);
+          return { status, statusLine, headers, body, json: body === '' ? undefined : JSON.parse(body) };
+        }
+      }
+      if (this.#isOver) throw new Error(`the connection ended; received: ${JSON.stringify(this.#received)}`);
+      await new Promise<void>((resolve) => {
+        this.#waiting = resolve;
+      });
+    }
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
+}
+
+export interface RestRequest {
+  readonly method?: string;
+  readonly target?: string;
+  /** Replaces the default headers of the same names; null leaves one out. */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | null>>;
+  readonly body?: string | Buffer;
+}
+
+/** The bytes of a request: POST /v1/orders with a proper head unless said otherwise. */
+export function requestText({ method = 'POST', target = '/v1/orders', headers = {}, body }: RestRequest): Buffer {
+  const bytes = Buffer.from(body ?? '');
+  const all: Record<string, string | readonly string[] | null> = {
+    Host: 'localhost',
+    Authorization: 'Bearer full',
+    ...(method === 'POST' && { 'Content-Type': 'application/json', 'Idempotency-Key': 'key-1' }),
+    ...(body !== undefined && { 'Content-Length': String(bytes.length) }),
+    ...headers,
+  };
+  const lines = Object.entries(all).flatMap(([name, value]) =>
+    value === null ? [] : (typeof value === 'string' ? [value] : value).map((each) => `${name}: ${each}\r\n`),
+  );
+  return Buffer.concat([Buffer.from(`${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1'), bytes]);
+}
+
+/** Sends one request on a connection of its own. */
+export async function send(port: number, request: RestRequest): Promise<RawAnswer> {
+  const connection = new RawConnection(port);
+  try {
+    return await connection.send(requestText(request)).answer(request.method === 'HEAD');
+  } finally {
+    connection.close();
+  }
+}
+
+/** What came of a gRPC call. */
+export interface GrpcOutcome {
+  readonly code: number;
+  readonly details: string;
+  readonly message: Message | undefined;
+  readonly error: ErrorDetail | undefined;
+  readonly retry: RetryInfo | undefined;
+  /** Of the answer's beginning when it succeeded, of its end when it did not. */
+  readonly metadata: Metadata;
+}
+
+/** Calls a method with a message, or with bytes as they are. */
+export function callGrpc(
+  port: number,
+  method: DescMethod,
+  request: Message | Buffer,
+  metadata: Record<string, string> = { authorization: 'Bearer full', 'idempotency-key': 'key-1' },
+): Promise<GrpcOutcome> {
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
+  const sent = new Metadata();
+  for (const [name, value] of Object.entries(metadata)) sent.set(name, value);
+  const bytes = Buffer.isBuffer(request) ? request : Buffer.from(toBinary(method.input, request));
+  return new Promise((resolve) => {
+    let begin = new Metadata();
+    const call = client.makeUnaryRequest(
+      `/${method.parent.typeName}/${method.name}`,
+      (each: Buffer) => each,
+      (each: Buffer) => each,
+      bytes,
+      sent,
+      { deadline: Date.now() + 10_000 },
+      (error, answer) => {
+        client.close();
+        const message = answer && fromBinary(method.output, answer);
+        resolve(
+          error === null
+            ? { code: 0, details: '', message, error: undefined, retry: undefined, metadata: begin }
+            : outcomeOf(error),
+        );
+      },
+    );
+    call.on('metadata', (received) => {
+      begin = received;
+    });
+  });
+}
+
+function outcomeOf({ code, details, metadata }: ServiceError): GrpcOutcome {
+  const [rich] = metadata.get('grpc-status-details-bin');
+  const packed = rich === undefined ? [] : fromBinary(StatusSchema, rich as Buffer).details;
+  const error = packed.map((each) => anyUnpack(each, ErrorSchema)).find((each) => each !== undefined);
+  const retry = packed.map((each) => anyUnpack(each, RetryInfoSchema)).find((each) => each !== undefined);
+  return { code, details, message: undefined, error, retry, metadata };
+}

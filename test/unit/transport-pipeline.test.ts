@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import type { CallLimits, Identification } from '../../src/auth/call.ts';
+import {
+  CreateOrderRequestSchema,
+  type Order,
+  OrderSide,
+  Orders,
+  OrderType,
+} from '../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { ApiError } from '../../src/lib/errors.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { defineOperations, type HandlersOf, type Operation } from '../../src/transport/operations.ts';
+import { type Finished, Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
+import { callerWith, noLimits, order, recordingHandlers } from './transport-fixture.ts';
+
+function operationsWith(orders: Partial<HandlersOf<typeof Orders>> = {}): Operation[] {
+  return defineOperations(Orders, { ...recordingHandlers([]).orders, ...orders });
+}
+
+function find(operations: readonly Operation[], name: string): Operation {
+  const operation = operations.find((each) => each.name === name);
+  assert.ok(operation !== undefined);
+  return operation;
+}
+
+const createOrder = find(operationsWith(), 'Orders.CreateOrder');
+const goodMessage = () =>
+  create(CreateOrderRequestSchema, {
+    account: 'abc',
+    symbol: 'gtco',
+    side: OrderSide.BUY,
+    quantity: 1n,
+    type: OrderType.MARKET,
+  });
+
+interface Bench {
+  readonly pipeline: Pipeline;
+  readonly lines: Record<string, unknown>[];
+  readonly finished: Finished[];
+}
+
+function bench(options: Partial<PipelineOptions> = {}): Bench {
+  const lines: Record<string, unknown>[] = [];
+  const finished: Finished[] = [];
+  const log = createLogger({
+    name: 'test',
+    level: 'info',
+    destination: { write: (line) => void lines.push(JSON.parse(line)) },
+  });
+  const identify = async () => ({ caller: callerWith(), refusal: undefined });
+  const pipeline = new Pipeline({
+    identify,
+    limits: noLimits,
+    log,
+    onFinished: (each) => finished.push(each),
+    ...options,
+  });
+  return { pipeline, lines, finished };
+}
+
+const head = (route: () => { operation: Operation }) => ({ authorization: 'Bearer x', clientAddress: '::1', route });
+
+async function codeOf(attempt: Promise<unknown>): Promise<string> {
+  try {
+    await attempt;
+  } catch (error) {
+    assert.ok(error instanceof ApiError, String(error));
+    return error.code;
+  }
+  return 'admitted';
+}
+
+/** Every reason to refuse at once; each test takes the earlier ones away. */
+interface Faults {
+  rate?: boolean;
+  route?: boolean;
+  credential?: boolean;
+  scope?: boolean;
+  feature?: boolean;
+  place?: boolean;
+}
+
+function admission(faults: Faults): Promise<string> {
+  const limits: CallLimits = {
+    takeRequest: () => {
+      if (faults.rate) throw new ApiError('rate_limited', { message: 'rate' });
+    },
+    takePlace: () => {
+      if (faults.place) throw new ApiError('rate_limited', { message: 'place' });
+      return () => {};
+    },
+  };
+  const found: Identification = {
+    caller: callerWith(faults.scope ? [Scope.READ] : [Scope.TRADE]),
+    refusal: faults.credential ? 'unauthorized' : undefined,
+  };
+  const { pipeline } = bench({ limits, identify: async () => found, featureEnabled: () => !faults.feature });
+  const route = () => {
+    if (faults.route) throw new ApiError('not_found');
+    return { operation: createOrder };
+  };
+  return codeOf(pipeline.admit(pipeline.begin('rest'), head(route)));
+}
+
+test('the head of a call is checked in the decided order', async () => {
+  const all = { rate: true, route: true, credential: true, scope: true, feature: true, place: true };
+  assert.equal(await admission(all), 'rate_limited');
+  assert.equal(await admission({ ...all, rate: false }), 'not_found');
+  assert.equal(await admission({ ...all, rate: false, route: false }), 'unauthorized');
+  assert.equal(await admission({ scope: true, feature: true, place: true }), 'insufficient_scope');
+  assert.equal(await admission({ feature: true, place: true }), 'feature_not_enabled');
+  assert.equal(await admission({ place: true }), 'rate_limited');
+  assert.equal(await admission({}), 'admitted');
+});
+
+test('a request with a refused key counts against its partner, one without a key against nobody', async () => {
+  let taken = 0;
+  const limits: CallLimits = {
+    ...noLimits,
+    takeRequest: () => {
+      taken += 1;
+    },
+  };
+  const admit = (found: Identification) => {
+    const { pipeline } = bench({ limits, identify: async () => found });
+    return codeOf(
+      pipeline.admit(
+        pipeline.begin('rest'),
+        head(() => ({ operation: createOrder })),
+      ),
+    );
+  };
+  assert.equal(await admit({ caller: callerWith(), refusal: 'unauthorized' }), 'unauthorized');
+  assert.equal(taken, 1);
+  assert.equal(await admit({ caller: undefined, refusal: 'unauthorized' }), 'unauthorized');
+  assert.equal(taken, 1);
+});
+
+function places(): { limits: CallLimits; held: () => number } {
+  let held = 0;
+  const takePlace = () => {
+    held += 1;
+    return () => {
+      held -= 1;
+    };
+  };
+  return { limits: { ...noLimits, takePlace }, held: () => held };
+}
+
+test('a place is held while the handler runs and given back before the answer', async () => {
+  const { limits, held } = places();
+  const during: number[] = [];
+  const handler = async (): Promise<Order> => {
+    during.push(held());
+    return order;
+  };
+  const operation = find(operationsWith({ createOrder: handler }), 'Orders.CreateOrder');
+  const { pipeline } = bench({ limits });
+  const visit = pipeline.begin('grpc');
+  await pipeline.admit(
+    visit,
+    head(() => ({ operation })),
+  );
+  assert.equal(held(), 1);
+  await pipeline.call(visit, goodMessage(), 'k');
+  assert.deepEqual([during, held()], [[1], 0]);
+  pipeline.finish(visit, 201);
+  pipeline.finish(visit, 201);
+  assert.equal(held(), 0);
+});
+
+test('a place is given back once whatever ends the call', async () => {
+  for (const end of ['refused before the handler', 'refused by a field', 'thrown by the handler'] as const) {
+    const { limits, held } = places();
+    const handler = async () => assert.fail('broken');
+    const operation = find(operationsWith({ createOrder: handler }), 'Orders.CreateOrder');
+    const { pipeline } = bench({ limits });
+    const visit = pipeline.begin('rest');
+    await pipeline.admit(
+      visit,
+      head(() => ({ operation })),
+    );
+    if (end === 'refused by a field') await assert.rejects(pipeline.call(visit, create(CreateOrderRequestSchema), 'k'));
+    if (end === 'thrown by the handler') await assert.rejects(pipeline.call(visit, goodMessage(), 'k'));
+    pipeline.finish(visit, 400, 'invalid_request');
+    assert.equal(held(), 0, end);
+  }
+});
+
+test('an operation that takes no place leaves the limit alone', async () => {
+  const { limits, held } = places();
+  const { pipeline } = bench({ limits });
+  const operation = find(operationsWith(), 'Orders.GetOrder');
+  await pipeline.admit(
+    pipeline.begin('rest'),
+    head(() => ({ operation })),
+  );
+  assert.equal(held(), 0);
+});
+
+test('one request too many under way is answered service_unavailable, until another ends', async () => {
+  const { pipeline } = bench({ maxUnderWay: 1 });
+  const route = () => ({ operation: createOrder });
+  const first = pipeline.begin('rest');
+  const second = pipeline.begin('grpc');
+  assert.equal(await codeOf(pipeline.admit(second, head(route))), 'service_unavailable');
+  pipeline.finish(second, 503, 'service_unavailable');
+  assert.equal(await codeOf(pipeline.admit(first, head(route))), 'admitted');
+  assert.equal(pipeline.underWay, 1);
+});
+
+test('a first answer is created with its path; a replay is neither', async () => {
+  const { pipeline } = bench();
+  const operation = find(
+    operationsWith({
+      createOrder: async (_request, call) => {
+        call.reply.replayed = call.idempotencyKey === 'again';
+        return order;
+      },
+    }),
+    'Orders.CreateOrder',
+  );
+  const replyTo = async (key: string) => {
+    const visit = pipeline.begin('rest');
+    await pipeline.admit(
+      visit,
+      head(() => ({ operation })),
+    );
+    const { created, replayed, location } = await pipeline.call(visit, goodMessage(), key);
+    return { created, replayed, location };
+  };
+  assert.deepEqual(await replyTo('new'), { created: true, replayed: false, location: `/v1/orders/${order.id}` });
+  assert.deepEqual(await replyTo('again'), { created: false, replayed: true, location: undefined });
+});
+
+test('a request makes one line and one count, with nothing of what was sent', async () => {
+  const { pipeline, lines, finished } = bench();
+  const visit = pipeline.begin('rest');
+  await pipeline.admit(
+    visit,
+    head(() => ({ operation: createOrder })),
+  );
+  await pipeline.call(visit, goodMessage(), 'secret-idempotency-key');
+  pipeline.finish(visit, 201);
+  const { time, pid, hostname, durationMs, ...line } = lines[0] ?? {};
+  assert.deepEqual(line, {
+    level: 'info',
+    name: 'test',
+    requestId: visit.requestId,
+    door: 'rest',
+    operation: 'Orders.CreateOrder',
+    partnerId: 'par_1',
+    keyId: 'key_1',
+    status: 201,
+    msg: 'request',
+  });
+  assert.equal(typeof durationMs, 'number');
+  assert.equal(lines.length, 1);
+  assert.deepEqual(
+    finished.map(({ operation, status }) => [operation, status]),
+    [['Orders.CreateOrder', 201]],
+  );
+});
+
+test('an error that is none of ours becomes internal_error, and its cause is logged but not told', async () => {
+  const { pipeline, lines } = bench();
+  const visit = pipeline.begin('rest');
+  const refusal = pipeline.refusal(visit, new TypeError('password=hunter2'));
+  assert.equal(refusal.code, 'internal_error');
+  assert.ok(!refusal.message.includes('hunter2'));
+  assert.equal(lines[0]?.level, 'error');
+  assert.equal(lines[0]?.requestId, visit.requestId);
+  const known = new ApiError('trading_paused');
+  assert.equal(pipeline.refusal(visit, known), known);
+  assert.equal(lines.length, 1);
+});
+
+test('a service with a handler missing does not start', () => {
+  const { getOrder: _, ...incomplete } = recordingHandlers([]).orders;
+  assert.throws(() => defineOperations(Orders, incomplete as unknown as HandlersOf<typeof Orders>), /GetOrder/);
+});
