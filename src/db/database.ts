@@ -109,7 +109,9 @@ export class Database {
   async transaction<T>(reads: readonly Statement[], decide: (rows: SqlRow[][]) => Decision<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
-        return await this.#withConnection((connection) => runTransaction(connection, reads, decide));
+        const decided = await this.#withConnection((connection) => runTransaction(connection, reads, decide));
+        if ('refusal' in decided) throw decided.refusal;
+        return decided.result;
       } catch (error) {
         if (tries >= mostTries || !isRetryable((error as ApiError).cause ?? error)) throw error;
       }
@@ -161,26 +163,38 @@ function isUsable(error: unknown): boolean {
   return error instanceof ApiError || (error as { sqlState?: string }).sqlState !== undefined;
 }
 
+/** What a transaction came to. A refusal is what `decide` threw, kept apart from what the database throws. */
+type Decided<T> = { readonly result: T } | { readonly refusal: unknown };
+
 async function runTransaction<T>(
   connection: PoolConnection,
   reads: readonly Statement[],
   decide: (rows: SqlRow[][]) => Decision<T>,
-): Promise<T> {
+): Promise<Decided<T>> {
+  const rows = await rollingBack(connection, () => runBatch(connection, [statement('START TRANSACTION'), ...reads]));
   let decision: Decision<T>;
   try {
-    const [, ...rows] = await runBatch(connection, [statement('START TRANSACTION'), ...reads]);
-    decision = decide(rows);
-  } catch (error) {
-    await rollBack(connection, error);
-    throw error;
+    decision = decide(rows.slice(1));
+  } catch (refusal) {
+    await runBatch(connection, [statement('ROLLBACK')]);
+    return { refusal };
   }
-  try {
-    await runBatch(connection, [...decision.writes, statement('COMMIT')]);
-    return decision.result;
-  } catch (error) {
-    if (isOutcomeUnknown(error) && decision.writes.length > 0) {
+  const { writes, result } = decision;
+  return rollingBack(connection, async () => {
+    try {
+      await runBatch(connection, [...writes, statement('COMMIT')]);
+    } catch (error) {
+      if (!isOutcomeUnknown(error) || writes.length === 0) throw error;
       throw new CommitUnknownError('the connection was lost during COMMIT', { cause: error });
     }
+    return { result };
+  });
+}
+
+async function rollingBack<T>(connection: PoolConnection, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
     await rollBack(connection, error);
     throw error;
   }

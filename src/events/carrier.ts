@@ -38,6 +38,8 @@ interface Listener {
 const publishTimeoutMs = 1_000;
 const connectTimeoutMs = 2_000;
 const mostAtOnce = 500;
+/** Shorter than the relay's wait before it publishes a row again, so that such a message is never dropped. */
+const rememberedMs = 20_000;
 const keptMs = 10 * 60_000;
 const mostBytes = 256 * 1024 * 1024;
 const partnerHeader = 'Marina-Partner';
@@ -230,7 +232,7 @@ export class Carrier {
       storage: StorageType.File,
       max_age: nanos(keptMs),
       max_bytes: mostBytes,
-      duplicate_window: nanos(2 * 60_000),
+      duplicate_window: nanos(rememberedMs),
     };
     try {
       await manager.streams.info(this.#stream);

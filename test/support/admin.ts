@@ -1,0 +1,27 @@
+import { Metadata } from '@grpc/grpc-js';
+import { Clock } from '../../src/gen/marina/admin/v1/clock_pb.ts';
+import { Keys } from '../../src/gen/marina/admin/v1/keys_pb.ts';
+import { Trading } from '../../src/gen/marina/admin/v1/trading_pb.ts';
+import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { operatorToken } from './gateway.ts';
+
+/** The operators' calls of a gateway, and what to call them with. */
+export function adminClient(adminPort: number, token = operatorToken) {
+  const address = `127.0.0.1:${adminPort}`;
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${token}`);
+  const clock = createGrpcClient(Clock, address);
+  const trading = createGrpcClient(Trading, address);
+  const keys = createGrpcClient(Keys, address);
+  return {
+    clock,
+    trading,
+    keys,
+    options: { timeoutMs: 10_000, metadata },
+    close() {
+      clock.close();
+      trading.close();
+      keys.close();
+    },
+  };
+}
