@@ -45,7 +45,7 @@ export const listings: readonly Listing[] = [
   equity('HONYFLOUR', 'Honeywell Flour Mills Plc', 1_210),
   equity('INTBREW', 'International Breweries Plc', 835),
   equity('JAIZBANK', 'Jaiz Bank Plc', 309),
-  equity('JBERGER', 'Julius Berger Nigeria Plc', 15_525),
+  equity('JBERGER', 'Julius Berger Nigeria Plc', 15_530),
   equity('WAPCO', 'Lafarge Africa Plc', 7_120),
   equity('LIVESTOCK', 'Livestock Feeds Plc', 865),
   equity('MANSARD', 'AXA Mansard Insurance Plc', 985),

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
+import { status } from '@grpc/grpc-js';
+import {
+  AccountStatus,
+  Orders,
+  OrderType,
+  type Report,
+  ReportKind,
+  Side,
+  TimeInForce,
+} from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { Controls, type ExchangeOrder } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
+import { startSimulator } from '../../src/simulator/simulator.ts';
+import { eventually } from '../support/eventually.ts';
+import { createTestDatabase } from '../support/servers.ts';
+
+export const soon = { timeoutMs: 10_000 };
+export const account = 'ACC1';
+
+/** What a test calls a simulator by. */
+export interface Clients {
+  readonly orders: GrpcClient<typeof Orders>;
+  readonly controls: GrpcClient<typeof Controls>;
+}
+
+/** A simulator on a database of its own, with an account that can trade; it ends with the test file. */
+export async function startTestSimulator(fillDelayMs = { min: 1, max: 5 }) {
+  const database = await createTestDatabase();
+  const start = async () => {
+    const simulator = await startSimulator({
+      databaseUrl: database.url,
+      port: 0,
+      seed: 1,
+      defaultFillDelayMs: fillDelayMs,
+    });
+    return { ...connect(simulator.port), port: simulator.port, close: () => simulator.close() };
+  };
+  let running = await start();
+  after(async () => {
+    await running.close();
+    await database.drop();
+  });
+  await running.controls.setAccount({ account, status: AccountStatus.ACTIVE }, soon);
+  return {
+    ...running,
+    databaseUrl: database.url,
+    /** Stops it and starts another on its record. */
+    async restart() {
+      await running.close();
+      running = await start();
+      return running;
+    },
+  };
+}
+
+/** Clients of a simulator; they are closed when the test file ends. */
+export function connect(port: number): Clients {
+  const address = `127.0.0.1:${port}`;
+  const orders = createGrpcClient(Orders, address);
+  const controls = createGrpcClient(Controls, address);
+  after(() => {
+    orders.close();
+    controls.close();
+  });
+  return { orders, controls };
+}
+
+/** An order a test submits. */
+export interface TestOrder {
+  clientOrderId: string;
+  account: string;
+  symbol: string;
+  side: Side;
+  quantity: bigint;
+  type: OrderType;
+  timeInForce: TimeInForce;
+  priceKobo?: bigint | undefined;
+  notAfter?: Timestamp;
+}
+
+let made = 0;
+
+/** An order to submit: a small buy of a magic symbol at its reference price, unless said otherwise. */
+export function newOrder(fields: Partial<TestOrder> = {}): TestOrder {
+  made += 1;
+  return {
+    clientOrderId: `ord_${made}`,
+    account,
+    symbol: 'SIM-REST',
+    side: Side.BUY,
+    quantity: 10n,
+    type: OrderType.LIMIT,
+    timeInForce: TimeInForce.DAY,
+    ...(fields.type === OrderType.MARKET ? {} : { priceKobo: 1_000n }),
+    ...fields,
+  };
+}
+
+/** Everything the broker's record says of an order. */
+export async function reportsOf(clients: Clients, clientOrderId: string): Promise<Report[]> {
+  const { reports } = await clients.orders.lookUpOrder({ clientOrderId }, soon);
+  return reports;
+}
+
+/** Waits until an order's reports are of these kinds, in this order. */
+export function untilReports(clients: Clients, clientOrderId: string, kinds: readonly ReportKind[]) {
+  return eventually(async () => {
+    const reports = await reportsOf(clients, clientOrderId);
+    assert.deepEqual(namesOf(reports), namesOf(kinds.map((kind) => ({ kind }))));
+    return reports;
+  });
+}
+
+/** The exchange's view of an order. */
+export async function exchangeOrder(clients: Clients, clientOrderId: string): Promise<ExchangeOrder | undefined> {
+  const { orders } = await clients.controls.listExchangeOrders({ clientOrderId }, soon);
+  return orders[0];
+}
+
+/** What the simulator received about an order. */
+export async function messagesOf(clients: Clients, clientOrderId: string) {
+  const { messages } = await clients.controls.listMessages({ clientOrderId }, soon);
+  return messages;
+}
+
+/** A check that an error is a status. */
+export function fails(code: status) {
+  return (error: unknown) => {
+    const actual = (error as { code?: status }).code;
+    assert.equal(actual === undefined ? String(error) : status[actual], status[code]);
+    return true;
+  };
+}
+
+function namesOf(reports: readonly { kind: ReportKind }[]): string[] {
+  return reports.map((report) => ReportKind[report.kind] ?? '?');
+}

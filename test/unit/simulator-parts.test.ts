@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { RejectReason } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { Call, Outcome, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { ConfigError, readConfig } from '../../src/simulator/config.ts';
+import { Directives } from '../../src/simulator/directives.ts';
+import { Disturber } from '../../src/simulator/disturbance.ts';
+import { Scheduler } from '../../src/simulator/scheduler.ts';
+
+describe('the scheduler', () => {
+  it('calls back for every key once, earliest first, by the time set last', (context) => {
+    context.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.integer({ min: 0, max: 30 }), fc.integer({ min: 0, max: 1_000 }))), (sets) => {
+        const start = Date.now();
+        const called: string[] = [];
+        const scheduler = new Scheduler(Date.now, (keys) => called.push(...keys));
+        const expected = new Map<string, number>();
+        for (const [key, dueInMs] of sets) {
+          scheduler.set(`k${key}`, start + dueInMs);
+          expected.set(`k${key}`, dueInMs);
+        }
+        scheduler.set('k7', null);
+        expected.delete('k7');
+        for (let passed = 0; passed <= 1_000; passed += 10) context.mock.timers.tick(10);
+        assert.deepEqual([...called].sort(), [...expected.keys()].sort());
+        const times = called.map((key) => expected.get(key) ?? Number.NaN);
+        assert.deepEqual(
+          times,
+          [...times].sort((one, other) => one - other),
+        );
+        assert.equal(scheduler.size, 0);
+        scheduler.close();
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe('a disturbed stream', () => {
+  const disturbed = (disturbance: { repeat?: number; swap?: number; omit?: number }, batches: number[][]) => {
+    const disturber = new Disturber<number>();
+    disturber.add({ repeat: 0, swap: 0, omit: 0, ...disturbance });
+    return batches.map((batch) => disturber.apply(batch));
+  };
+
+  it('repeats, swaps and leaves out as many as it was asked to', () => {
+    assert.deepEqual(disturbed({ repeat: 2 }, [[1, 2, 3]]), [[1, 1, 2, 2, 3]]);
+    assert.deepEqual(disturbed({ swap: 1 }, [[1, 2, 3]]), [[2, 1, 3]]);
+    assert.deepEqual(disturbed({ omit: 2 }, [[1], [2, 3]]), [[], [3]]);
+  });
+
+  it('swaps a pair that comes in two batches, and lets a lonely first go', () => {
+    assert.deepEqual(disturbed({ swap: 1 }, [[1], [2, 3]]), [[], [2, 1, 3]]);
+    const disturber = new Disturber<number>();
+    disturber.add({ repeat: 0, swap: 1, omit: 0 });
+    assert.deepEqual(disturber.apply([1]), []);
+    assert.ok(disturber.holds);
+    assert.deepEqual(disturber.release(), [1]);
+    assert.deepEqual(disturber.apply([2, 3]), [2, 3]);
+  });
+});
+
+describe('directives', () => {
+  const behaviour = { outcome: Outcome.REJECT, rejectReason: RejectReason.MARKET_CLOSED };
+
+  it('are used in the order they were given, as often as was said, for what matches', () => {
+    const directives = new Directives();
+    directives.addOutcome({ account: 'A', symbol: '', behaviour }, 2);
+    directives.addOutcome({ account: '', symbol: 'UBA', behaviour: { outcome: Outcome.FILL } }, 0);
+    assert.equal(directives.takeOutcome('B', 'GTCO'), undefined);
+    assert.equal(directives.takeOutcome('A', 'UBA')?.outcome, Outcome.REJECT);
+    assert.equal(directives.takeOutcome('B', 'UBA')?.outcome, Outcome.FILL);
+    assert.equal(directives.takeOutcome('A', 'GTCO')?.outcome, Outcome.REJECT);
+    assert.equal(directives.takeOutcome('A', 'UBA'), undefined);
+  });
+
+  it('are cleared together, and bounded', () => {
+    const directives = new Directives();
+    const fault = { call: Call.SUBMIT_ORDER, account: 'A', wire: WireFault.HANG, delayMs: 0 };
+    for (let count = 0; count < 1_000; count += 1) directives.addFault(fault, 1);
+    assert.throws(() => directives.addFault(fault, 1), /1000 directives wait/);
+    assert.ok(directives.asksForAccount(Call.SUBMIT_ORDER));
+    directives.clear();
+    assert.equal(directives.takeFault(Call.SUBMIT_ORDER, 'A'), undefined);
+  });
+});
+
+describe('the settings of the simulator', () => {
+  const url = { MARINA_SIMULATOR_DATABASE_URL: 'mysql://u:p@127.0.0.1:3306/simulator' };
+
+  it('have defaults for all but the database', () => {
+    const config = readConfig(url);
+    assert.equal(config.port, 50_060);
+    assert.deepEqual(config.defaultFillDelayMs, { min: 150, max: 450 });
+    assert.throws(() => readConfig({}), /MARINA_SIMULATOR_DATABASE_URL is not set/);
+  });
+
+  it('are refused by name when they make no sense', () => {
+    for (const [name, value] of [
+      ['MARINA_SIMULATOR_PORT', '65536'],
+      ['MARINA_SIMULATOR_PORT', 'many'],
+      ['MARINA_SIMULATOR_SEED', '1.5'],
+      ['MARINA_SIMULATOR_FILL_DELAY_MS', '-1'],
+      ['MARINA_LOG_LEVEL', 'loud'],
+    ] as const) {
+      assert.throws(
+        () => readConfig({ ...url, [name]: value }),
+        (error: unknown) => error instanceof ConfigError && error.message.startsWith(name),
+      );
+    }
+  });
+});
