@@ -30,6 +30,8 @@ export class Front {
       this.#listener.once('error', reject);
       this.#listener.listen(port, host, () => {
         this.#listener.off('error', reject);
+        // A connection that could not be accepted is its caller's failure and nobody else's.
+        this.#listener.on('error', () => {});
         const address = this.#listener.address();
         if (address === null || typeof address === 'string') reject(new Error('The listener has no port'));
         else resolve(address.port);

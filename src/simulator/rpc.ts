@@ -50,13 +50,14 @@ export function unaryCalls<S extends TypedService>(
     const handler = byName[method.localName];
     if (method.methodKind !== 'unary' || handler === undefined) continue;
     calls[method.localName] = (call, callback) => {
-      handler(call.request, call).then(
-        (answer) => answer !== unanswered && callback(null, create(method.output, answer)),
-        (error: unknown) => {
+      handler(call.request, call)
+        .then((answer) => {
+          if (answer !== unanswered) callback(null, create(method.output, answer));
+        })
+        .catch((error: unknown) => {
           if (!(error instanceof RpcError)) log.error({ err: error, rpc: method.name }, 'a call failed');
           callback(statusOf(error));
-        },
-      );
+        });
     };
   }
   return calls;

@@ -49,6 +49,7 @@ export class World {
     for (const row of accounts) this.accounts.set(row.account, row.status);
     this.instruments.clear();
     for (const row of instruments) this.instruments.set(row.symbol, instrumentFromRow(row));
+    this.honoursNotAfter = true;
     for (const row of settings) {
       if (row.name === 'clock_offset_ms') this.clock.moveTo(row.value);
       if (row.name === 'honours_not_after') this.honoursNotAfter = row.value === 1;

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { AccountStatus, type Report, ReportKind } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { eventually } from '../support/eventually.ts';
@@ -123,6 +124,49 @@ describe("the simulator's process", () => {
     assert.equal((await stop(second, () => second.child.kill('SIGTERM'))).code, 0);
   });
 
+  it('answers only what it wrote when its database drops the connection under load, and goes on', async () => {
+    const running = run();
+    const clients = await ready(running);
+    const admin = await createConnection(database.url);
+    const outcomes = { answered: [] as string[], failed: [] as string[] };
+    let over = false;
+    const load = Array.from({ length: 16 }, async () => {
+      while (!over) {
+        const { clientOrderId, ...order } = newOrder({ symbol: 'SIM-FILL' });
+        await clients.orders.submitOrder({ clientOrderId, ...order }, { timeoutMs: 10_000 }).then(
+          () => outcomes.answered.push(clientOrderId),
+          () => outcomes.failed.push(clientOrderId),
+        );
+      }
+    });
+    for (let dropped = 0; dropped < 5; dropped += 1) {
+      const answered = outcomes.answered.length;
+      await eventually(() => assert.equal(outcomes.answered.length > answered + 50, true));
+      const [rows] = await admin.query<(RowDataPacket & { id: number })[]>(
+        'SELECT id FROM information_schema.processlist WHERE db = ? AND id <> CONNECTION_ID()',
+        [database.name],
+      );
+      for (const { id } of rows) await admin.query('KILL ?', [id]).catch(() => undefined);
+    }
+    over = true;
+    await Promise.all(load);
+    await admin.end();
+    assert.equal((await clients.orders.submitOrder(newOrder(), soon)).report?.kind, ReportKind.ACCEPTED);
+    for (const id of outcomes.answered) assert.equal((await reportsOf(clients, id)).length, 2, id);
+    for (const id of outcomes.failed) assert.ok([0, 2].includes((await reportsOf(clients, id)).length), id);
+    const numbers: number[] = [];
+    const last = (await clients.orders.submitOrder(newOrder(), soon)).report?.number;
+    for await (const { reports } of clients.orders.streamReports({})) {
+      numbers.push(...reports.map((report) => Number(report.number)));
+      if (numbers.at(-1) === Number(last)) break;
+    }
+    assert.deepEqual(
+      numbers,
+      numbers.map((_, index) => index + 1),
+    );
+    assert.equal((await stop(running, () => running.child.kill('SIGTERM'))).code, 0);
+  });
+
   it('stops in time on SIGTERM, on SIGINT and when its parent is gone, whatever hangs', async () => {
     for (const how of [
       (child: ChildProcess) => child.kill('SIGTERM'),
@@ -185,7 +229,6 @@ describe('a simulator in the process of a test', () => {
       await simulator.close();
       await simulator.close();
     }
-    const { createConnection } = await import('mysql2/promise');
     const connection = await createConnection(database.url);
     await connection.query(`DROP DATABASE ${database.name}_made`);
     await connection.end();
