@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { statement } from '../../src/db/statement.ts';
 import type { CrashPoint } from '../../src/lib/crash.ts';
+import { Cluster, type Partner } from '../support/cluster.ts';
 import { checkEverything } from './support/checker.ts';
-import { Cluster, type Partner } from './support/cluster.ts';
 
 /** Where a process is killed while it places an order, and whether the order is stored by then. */
 const createPoints: readonly { point: CrashPoint; isStored: boolean }[] = [

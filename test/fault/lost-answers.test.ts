@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { checkEverything } from './support/checker.ts';
-import { Cluster, callTimeout, type GatewayProcess, type Partner } from './support/cluster.ts';
 
 /** What can happen to the answer of a submission, and what the order comes to. */
 const faults: readonly { name: string; fault: WireFault; delayMs?: number; end: readonly string[] }[] = [

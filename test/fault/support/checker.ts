@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { statement } from '../../../src/db/statement.ts';
 import { Call, type ExchangeOrder, type ReceivedMessage } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { type StoredOrder, toStoredOrder } from '../../../src/orders/store.ts';
+import { type Cluster, callTimeout, type GatewayProcess, type Partner } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type Cluster, callTimeout, type GatewayProcess, type Partner } from './cluster.ts';
 
 interface FeedEvent {
   readonly type: string;

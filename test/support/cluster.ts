@@ -1,17 +1,17 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { createKey, createPartner, linkAccount } from '../../../src/admin/provision.ts';
-import { type Database, openDatabase } from '../../../src/db/database.ts';
-import { migrate } from '../../../src/db/migrate.ts';
-import { type KeptProcess, sharedKeeper } from '../../../src/dev/keeper.ts';
-import { gatewayEntry, simulatorEntry } from '../../../src/dev/processes.ts';
-import { AccountStatus } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
-import { Scope } from '../../../src/gen/marina/options/v1/options_pb.ts';
-import { Controls } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { createGrpcClient, type GrpcClient } from '../../../src/lib/grpc-client.ts';
-import { eventually } from '../../support/eventually.ts';
-import { temporaryFolder } from '../../support/folders.ts';
-import { createTestDatabase, testServers } from '../../support/servers.ts';
+import { createKey, createPartner, linkAccount } from '../../src/admin/provision.ts';
+import { type Database, openDatabase } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { type KeptProcess, sharedKeeper } from '../../src/dev/keeper.ts';
+import { gatewayEntry, simulatorEntry } from '../../src/dev/processes.ts';
+import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
+import { eventually } from './eventually.ts';
+import { temporaryFolder } from './folders.ts';
+import { createTestDatabase, testServers } from './servers.ts';
 
 export const callTimeout = { timeoutMs: 10_000 };
 
@@ -34,6 +34,8 @@ export interface Answer {
 export interface GatewayProcess {
   readonly pid: number;
   readonly restPort: number;
+  readonly grpcPort: number;
+  readonly opsPort: number;
   readonly exited: Promise<unknown>;
   request(
     method: string,
@@ -54,7 +56,10 @@ export class Cluster {
   private constructor(
     readonly database: Database,
     readonly controls: GrpcClient<typeof Controls>,
-    private readonly gatewayVariables: Record<string, string>,
+    readonly databaseUrl: string,
+    readonly simulatorPid: number,
+    /** What gateways are started with. */
+    readonly gatewayVariables: Record<string, string>,
     private readonly folder: string,
   ) {}
 
@@ -76,6 +81,8 @@ export class Cluster {
     const cluster = new Cluster(
       database,
       createGrpcClient(Controls, address),
+      gatewayDatabase.url,
+      simulator.pid,
       {
         MARINA_ENVIRONMENT: 'sandbox',
         MARINA_DATABASE_URL: gatewayDatabase.url,
@@ -130,6 +137,8 @@ export class Cluster {
     return {
       pid: kept.pid,
       restPort,
+      grpcPort: ports.grpcPort ?? 0,
+      opsPort: ports.opsPort ?? 0,
       exited: kept.exited,
       request,
       place: (partner, order, idempotencyKey = randomUUID()) =>
@@ -142,7 +151,12 @@ export class Cluster {
   }
 
   async newPartner(): Promise<Partner> {
-    const limits = { requestsPerSecond: 100_000, requestsBurst: 100_000, requestsUnderWay: 1_000 };
+    const limits = {
+      requestsPerSecond: 1_000_000,
+      requestsBurst: 1_000_000,
+      requestsUnderWay: 1_000,
+      ordersKoboPerDay: 10n ** 17n,
+    };
     const id = await createPartner(this.database, { name: 'Fault Partner', limits });
     const { key } = await createKey(this.database, { partnerId: id, scopes: [Scope.READ, Scope.TRADE] });
     const account = `F${randomBytes(6).toString('hex').toUpperCase()}`;

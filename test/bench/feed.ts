@@ -1,0 +1,64 @@
+import { createPool, type RowDataPacket } from 'mysql2/promise';
+import { Pool } from 'undici';
+import type { Cluster } from '../support/cluster.ts';
+import type { Turns } from './run.ts';
+import { load, quantiles } from './support/load.ts';
+import { ms, type Row, ratio } from './support/report.ts';
+
+const atOnce = 32;
+const changes = 200;
+
+/** A page of the feed against the same rows by bare SQL, and how long a change takes to be readable. */
+export async function benchFeed(cluster: Cluster, { rounds, durationMs }: Turns): Promise<Row[]> {
+  const gateway = await cluster.startGateway();
+  const partner = await cluster.newPartner();
+  const http = new Pool(`http://127.0.0.1:${gateway.restPort}`, { connections: atOnce, pipelining: 1 });
+  const headers = { authorization: `Bearer ${partner.key}` };
+  const page = async (query = '') => {
+    const { statusCode, body } = await http.request({ path: `/v1/events${query}`, method: 'GET', headers });
+    const text = await body.text();
+    if (statusCode !== 200) throw new Error(`${statusCode} ${text}`);
+    return text;
+  };
+
+  const latencies: number[] = [];
+  let cursor = JSON.parse(await page()).next_cursor as string;
+  for (let count = 0; count < changes; count += 1) {
+    // From the answer, which comes right after the commit.
+    await gateway.place(partner, { symbol: 'SIM-REST', quantity: 1 + count });
+    const committedAt = performance.now();
+    for (;;) {
+      const { data, next_cursor } = JSON.parse(await page(`?cursor=${cursor}`));
+      cursor = next_cursor;
+      if (data.length > 0) break;
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    latencies.push(performance.now() - committedAt);
+  }
+
+  const sql = createPool({ uri: cluster.databaseUrl, connectionLimit: atOnce, timezone: 'Z' });
+  const bare = async () => {
+    const [rows] = await sql.execute<RowDataPacket[]>(
+      'SELECT version, body FROM feed_events WHERE partner_id = ? AND version > ? ORDER BY version LIMIT 26',
+      [partner.id, '0'],
+    );
+    if (rows.length !== 26) throw new Error('a page is missing');
+  };
+  const ours: number[] = [];
+  const theirs: number[] = [];
+  for (let round = -1; round < rounds; round += 1) {
+    const left = await load(() => page(), atOnce, durationMs);
+    const right = await load(bare, atOnce, durationMs);
+    if (round < 0) continue;
+    ours.push(left.perSecond);
+    theirs.push(right.perSecond);
+  }
+  await sql.end();
+  await http.close();
+  const { medianMs, p99Ms } = quantiles(latencies);
+  return [
+    { what: 'feed page of 25 over REST against bare SQL', figure: ratio(ours, theirs), bound: '≥ 0.75×' },
+    { what: 'commit to readable in the feed, median', figure: ms(medianMs), bound: 'under 50 ms' },
+    { what: 'commit to readable in the feed, p99', figure: ms(p99Ms), bound: 'under 250 ms' },
+  ];
+}

@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import { Pool } from 'undici';
+import { statement } from '../../src/db/statement.ts';
+import type { Cluster, Partner } from '../support/cluster.ts';
+import type { Turns } from './run.ts';
+import { load } from './support/load.ts';
+import { type Row, ratio } from './support/report.ts';
+
+const small = 10_000;
+const large = Number(process.env.BENCH_ORDERS ?? 1_000_000);
+
+/** Whether reads and creates stay as fast when the tables grow: the same gateway with few and with many orders. */
+export async function benchSize(cluster: Cluster, { rounds, durationMs }: Turns): Promise<Row[]> {
+  const gateway = await cluster.startGateway();
+  const http = new Pool(`http://127.0.0.1:${gateway.restPort}`, { connections: 32, pipelining: 1 });
+  const measureAll = async (total: number) => {
+    const partner = await cluster.newPartner();
+    await fill(cluster, partner, total);
+    const calls = await callsOf(http, partner, cluster);
+    const figures = calls.map(() => [] as number[]);
+    for (let round = -1; round < rounds; round += 1) {
+      for (const [index, { call, atOnce }] of calls.entries()) {
+        const { perSecond } = await load(call, atOnce, durationMs);
+        if (round >= 0) figures[index]?.push(perSecond);
+      }
+    }
+    return calls.map(({ name }, index) => ({ name, figures: figures[index] ?? [] }));
+  };
+  const few = await measureAll(small);
+  const many = await measureAll(large);
+  await http.close();
+  return many.map(({ name, figures }, index) => ({
+    what: `${name}: ${large} orders against ${small}, throughput`,
+    figure: ratio(figures, few[index]?.figures ?? []),
+    bound: '≥ 0.83×',
+  }));
+}
+
+async function callsOf(http: Pool, partner: Partner, cluster: Cluster) {
+  const rows = await cluster.database.read(
+    statement('SELECT id FROM orders WHERE partner_id = ? ORDER BY RAND() LIMIT 1000', partner.id),
+  );
+  const ids = rows.map((row) => String(row.id));
+  let turn = 0;
+  const headers = { authorization: `Bearer ${partner.key}` };
+  const get = async (path: string) => {
+    const { statusCode, body } = await http.request({ path, method: 'GET', headers });
+    const text = await body.text();
+    if (statusCode !== 200) throw new Error(`${statusCode} ${text}`);
+  };
+  const create = async () => {
+    const { statusCode, body } = await http.request({
+      path: '/v1/orders',
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': randomUUID() },
+      body: JSON.stringify({
+        account: partner.account,
+        symbol: 'SIM-REST',
+        side: 'buy',
+        quantity: 100,
+        type: 'limit',
+        price_kobo: 1000,
+      }),
+    });
+    const text = await body.text();
+    if (statusCode !== 201) throw new Error(`${statusCode} ${text}`);
+  };
+  return [
+    { name: 'GetOrder', atOnce: 32, call: () => get(`/v1/orders/${ids[turn++ % ids.length]}`) },
+    { name: 'ListOrders', atOnce: 32, call: () => get('/v1/orders') },
+    { name: 'ListOrders by account', atOnce: 32, call: () => get(`/v1/orders?account=${partner.account}`) },
+    { name: 'ListOrders by state', atOnce: 32, call: () => get('/v1/orders?state=filled') },
+    { name: 'CreateOrder', atOnce: 5, call: create },
+  ];
+}
+
+/** Rows straight into the table, by doubling: what they are does not matter, only that they are there. */
+async function fill(cluster: Cluster, partner: Partner, total: number): Promise<void> {
+  const alphabet = '234567abcdefghijklmnopqrstuvwxyz';
+  const batch = 5_000;
+  for (let from = 0; from < total; from += batch) {
+    const values: string[] = [];
+    for (let number = from; number < Math.min(from + batch, total); number += 1) {
+      let tail = '';
+      for (let rest = number, place = 0; place < 6; place += 1, rest = Math.floor(rest / 32))
+        tail = alphabet[rest % 32] + tail;
+      const id = `ord_2222${Math.floor(Math.random() * 1e6)
+        .toString(32)
+        .replace(/[01]/g, '2')
+        .padStart(4, '2')
+        .slice(0, 4)}${tail}${partner.id.slice(-6)}`;
+      values.push(`('${partner.id}','${id}')`);
+    }
+    await cluster.database.write(
+      statement(
+        `INSERT INTO orders (partner_id, id, state, account, symbol, side, type, time_in_force, quantity, price_kobo,
+          filled_quantity, filled_value_kobo, created_at, updated_at, counted_day, counted_price_kobo, request_digest,
+          first_answer, steps, not_after)
+        SELECT partner_id, id, 'filled', ?, 'SIM-REST', 'buy', 'limit', 'day', 100, 1000, 100, 100000,
+          '2026-01-02 10:00:00', '2026-01-02 10:00:00', '2026-01-02', 1000, REPEAT('x', 32), 'object', 1,
+          '2026-01-02 10:00:10' FROM (SELECT '' AS partner_id, '' AS id WHERE FALSE UNION ALL VALUES ${values.join(',')}) AS made`,
+        partner.account,
+      ),
+    );
+  }
+  await cluster.database.write(statement('ANALYZE TABLE orders'));
+}
