@@ -144,10 +144,16 @@ export class Pipeline {
 
   /** What the door answers for anything that was thrown. What is not from the catalogue is logged and kept back. */
   refusal(visit: Visit, error: unknown): ApiError {
-    if (error instanceof ApiError) return error;
-    const { requestId, operation } = visit;
-    this.#options.log.error({ err: error, requestId, operation: operation?.name }, 'a request failed');
-    return new ApiError('internal_error', { cause: error });
+    const { requestId } = visit;
+    const operation = visit.operation?.name;
+    if (!(error instanceof ApiError)) {
+      this.#options.log.error({ err: error, requestId, operation }, 'a request failed');
+      return new ApiError('internal_error', { cause: error });
+    }
+    if (error.status >= 500 && error.cause !== undefined) {
+      this.#options.log.warn({ err: error.cause, requestId, operation, code: error.code }, 'a request was not served');
+    }
+    return error;
   }
 
   /** Ends the visit, once its handler has ended and its answer is decided: one line in the log, one metric. */

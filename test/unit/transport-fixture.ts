@@ -164,8 +164,21 @@ export interface RawAnswer {
   /** By lower-case name; of a repeated one the last. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look at answers of every shape.
-  readonly json: any;
+  readonly json: AnswerJson;
+}
+
+/** What tests look at of a body; which of it is there depends on the answer. */
+export interface AnswerJson {
+  readonly object?: string;
+  readonly price_kobo?: number | null;
+  readonly error: {
+    readonly type: string;
+    readonly code: string;
+    readonly message: string;
+    readonly doc_url: string;
+    readonly param?: string;
+    readonly reject_reason?: string;
+  };
 }
 
 /** A connection on which a test writes bytes as it likes. */

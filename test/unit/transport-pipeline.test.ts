@@ -278,6 +278,14 @@ test('an error that is none of ours becomes internal_error, and its cause is log
   assert.equal(lines.length, 1);
 });
 
+test('why the service is not available is logged, without the reason reaching the caller', () => {
+  const { pipeline, lines } = bench();
+  const error = new ApiError('service_unavailable', { cause: new Error('connect ECONNREFUSED') });
+  assert.equal(pipeline.refusal(pipeline.begin('grpc'), error), error);
+  assert.deepEqual([lines[0]?.level, lines[0]?.code], ['warn', 'service_unavailable']);
+  assert.match(JSON.stringify(lines[0]?.err), /ECONNREFUSED/);
+});
+
 test('a service with a handler missing does not start', () => {
   const { getOrder: _, ...incomplete } = recordingHandlers([]).orders;
   assert.throws(() => defineOperations(Orders, incomplete as unknown as HandlersOf<typeof Orders>), /GetOrder/);

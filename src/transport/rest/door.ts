@@ -31,6 +31,7 @@ export class RestDoor {
   readonly #connections = new Map<Socket, Connection>();
   #underWay = 0;
   #isClosing = false;
+  #silentUntilMs = 0;
   #whenIdle: (() => void) | undefined;
 
   constructor(options: RestDoorOptions, limits: RestLimits) {
@@ -50,7 +51,7 @@ export class RestDoor {
     server.on('connection', (socket) => this.#open(socket));
     server.on('clientError', (error, socket) => this.#onClientError(error, socket as Socket));
     server.on('connect', (_request, socket) => this.#onConnect(socket as Socket));
-    server.on('drop', () => this.#options.log.warn('a connection was dropped: there are too many'));
+    server.on('drop', () => this.#onDrop());
   }
 
   async close(server: Server, graceMs: number): Promise<void> {
@@ -178,6 +179,13 @@ export class RestDoor {
     } else if (!connection.isOver) {
       socket.destroy();
     }
+  }
+
+  /** Said once a minute at most: a flood of connections must not become one of lines. */
+  #onDrop(): void {
+    if (performance.now() < this.#silentUntilMs) return;
+    this.#silentUntilMs = performance.now() + 60_000;
+    this.#options.log.warn('connections are dropped: there are too many');
   }
 
   /** A request to become a tunnel: Node hands the connection over, its errors included. */
