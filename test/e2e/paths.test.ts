@@ -1,0 +1,190 @@
+import { describe, it } from 'node:test';
+import { nobodysOrder, operations } from './support/calls.ts';
+import { doorsOf } from './support/doors.ts';
+import { useGateway } from './support/suite.ts';
+import { assertUntouched } from './support/traces.ts';
+
+/** Paths that are not the contract's, most by one character. */
+const unknownPaths: readonly string[] = [
+  '/',
+  '//',
+  '/v1',
+  '/v1/',
+  '/v2/orders',
+  '/v1/order',
+  '/v1/orderss',
+  '/v1/orders/',
+  '/v1/orders//',
+  '//v1/orders',
+  '/v1//orders',
+  '/./v1/orders',
+  '/v1/./orders',
+  '/v1/orders/.',
+  '/v1/orders/..',
+  '/v1/../v1/orders',
+  '/v1/orders/../orders',
+  '/v1/orders/%2e',
+  '/v1/orders/%2E%2e',
+  '/v1/%2e/orders',
+  '/V1/orders',
+  '/v1/Orders',
+  '/v1/ORDERS',
+  '/v1/%6Frders',
+  '/v1/order%73',
+  '/%76%31/orders',
+  '/%2Fv1/orders',
+  '/v1%2Forders',
+  '/v1%2forders',
+  '/v1/orders%2F',
+  '/v1/orders%3Flimit=1',
+  '/v1/orders%00',
+  '/v1/orders%20',
+  '/v1/orders;a=b',
+  '/v1/orders.json',
+  '/v1\\orders',
+  '/v1/orders/estimate/',
+  '/v1/orders/estimate/history',
+  `/v1/orders/${nobodysOrder}/`,
+  `/v1/orders//${nobodysOrder}`,
+  `/v1/orders/${nobodysOrder}/History`,
+  `/v1/orders/${nobodysOrder}/histor%79`,
+  `/v1/orders/${nobodysOrder}/history/`,
+  `/v1/orders/${nobodysOrder}/history/1`,
+  `/v1/orders/${nobodysOrder}//history`,
+  `/v1/orders/${nobodysOrder}%2Fhistory`,
+  `/v1/orders/${nobodysOrder}%2fhistory`,
+  `/v1/orders/%2F${nobodysOrder}`,
+  '/v1/orders//history',
+  '/v1/events/',
+  '/v1/Events',
+  '/v1/events/watch',
+  '/v1/events/msg_000000000000000000000000',
+  '/orders',
+  '/healthz',
+  '/metrics',
+  '/marina.gateway.v1.Nothing/Nothing',
+  '*',
+];
+
+/** The paths there are, with the methods each supports. */
+const knownPaths: readonly (readonly [string, readonly string[]])[] = [
+  ['/v1/orders', ['GET', 'POST']],
+  ['/v1/orders/estimate', ['POST']],
+  [`/v1/orders/${nobodysOrder}`, ['GET', 'DELETE']],
+  ['/v1/orders/not-an-id', ['GET', 'DELETE']],
+  ['/v1/orders/estimat%65', ['GET', 'DELETE']],
+  [`/v1/orders/${nobodysOrder}/history`, ['GET']],
+  ['/v1/events', ['GET']],
+];
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY'];
+
+/** What stands in the place of an order's id and is none. */
+const malformedIds: readonly (readonly [string, string])[] = [
+  ['one letter', 'x'],
+  ['the prefix alone', 'ord_'],
+  ['19 characters', nobodysOrder.slice(0, -1)],
+  ['21 characters', `${nobodysOrder}a`],
+  ['5,000 characters', `ord_${'a'.repeat(5000)}`],
+  ['upper case', nobodysOrder.toUpperCase()],
+  ['an upper-case prefix', `ORD_${nobodysOrder.slice(4)}`],
+  ['the digit 1', `${nobodysOrder.slice(0, -1)}1`],
+  ['the digit 8', `${nobodysOrder.slice(0, -1)}8`],
+  ["another object's prefix", `app_${nobodysOrder.slice(4)}`],
+  ['no prefix', nobodysOrder.slice(4)],
+  ['a space after it', `${nobodysOrder} `],
+  ['a line end after it', `${nobodysOrder}\n`],
+  ['NUL after it', `${nobodysOrder}\u0000`],
+  ['a letter beyond ASCII', `${nobodysOrder.slice(0, -1)}é`],
+  ['a percent sign', `${nobodysOrder.slice(0, -1)}%`],
+  ['SQL', `${nobodysOrder}' OR '1'='1`],
+  ['a wildcard', 'ord_%%%%%%%%%%%%%%%%%%%%'],
+];
+
+/** The same where only the bytes of a path can say it. */
+const malformedSegments: readonly (readonly [string, string])[] = [
+  ['a percent sign without digits', `${nobodysOrder.slice(0, -1)}%`],
+  ['a percent sign with one digit', `${nobodysOrder.slice(0, -1)}%6`],
+  ['a percent sign with what is no digit', '%zz'],
+  ['bytes that are not UTF-8', '%ff%fe'],
+  ['an overlong encoding', `%c1%af${nobodysOrder}`],
+  ['half of a surrogate pair', '%ed%a0%80'],
+  ['an id encoded twice', '%256Frd_abcdefghijklmnopqrst'],
+  ['a matrix parameter', `${nobodysOrder};a=b`],
+];
+
+describe('paths', () => {
+  const suite = useGateway();
+  const keyHeader = () => [['Authorization', `Bearer ${suite.partner.key}`]] as const;
+
+  for (const path of unknownPaths) {
+    it(`${path} is answered not_found, with a key and without`, async () => {
+      await suite.doors.refusesRaw({ method: 'GET', path, headers: keyHeader() }, { code: 'not_found' });
+      await suite.doors.refusesRaw({ method: 'GET', path }, { code: 'not_found' });
+    });
+  }
+
+  for (const method of methods) {
+    it(`${method} of an unknown path is answered not_found`, () =>
+      suite.doors.refusesRaw({ method, path: '/v1/nothing', headers: keyHeader() }, { code: 'not_found' }));
+  }
+
+  for (const [path, allow] of knownPaths) {
+    for (const method of methods.filter((candidate) => !allow.includes(candidate))) {
+      it(`${method} ${path} is answered method_not_allowed, with a key and without`, async () => {
+        const refusal = { code: 'method_not_allowed', allow } as const;
+        await suite.doors.refusesRaw({ method, path, headers: keyHeader() }, refusal);
+        await suite.doors.refusesRaw({ method, path }, refusal);
+      });
+    }
+  }
+
+  it('a preflight of a browser is answered method_not_allowed too', () =>
+    suite.doors.refusesRaw(
+      {
+        method: 'OPTIONS',
+        path: '/v1/orders',
+        headers: [
+          ['Origin', 'https://example.com'],
+          ['Access-Control-Request-Method', 'POST'],
+        ],
+      },
+      { code: 'method_not_allowed', allow: ['GET', 'POST'] },
+    ));
+
+  it('a method cannot be overridden by a header', () =>
+    suite.doors.refusesRaw(
+      { method: 'PUT', path: '/v1/orders', headers: [...keyHeader(), ['X-HTTP-Method-Override', 'GET']] },
+      { code: 'method_not_allowed', allow: ['GET', 'POST'] },
+    ));
+
+  for (const operation of ['getOrder', 'getOrderHistory', 'cancelOrder'] as const) {
+    for (const [name, id] of malformedIds) {
+      for (const door of doorsOf({ operation, id })) {
+        it(`${door}: ${operation} of an id with ${name} is answered order_not_found`, () =>
+          suite.doors.refuses(door, { operation, id, key: suite.partner.key }, { code: 'order_not_found' }));
+      }
+    }
+    for (const [name, segment] of malformedSegments) {
+      it(`${operation} of a path with ${name} is answered order_not_found`, () => {
+        const { method, path } = operations[operation];
+        return suite.doors.refusesRaw(
+          { method, path: path(segment), headers: keyHeader() },
+          { code: 'order_not_found' },
+        );
+      });
+    }
+    for (const door of doorsOf({ operation })) {
+      it(`${door}: ${operation} of an id nobody has is answered order_not_found`, () =>
+        suite.doors.refuses(door, { operation, key: suite.partner.key }, { code: 'order_not_found' }));
+    }
+  }
+
+  it('an id may be percent-encoded', () =>
+    suite.doors.refusesRaw(
+      { method: 'GET', path: `/v1/orders/%6F${nobodysOrder.slice(1)}`, headers: keyHeader() },
+      { code: 'order_not_found' },
+    ));
+
+  it('nothing was stored or sent, and a good order is taken', () => assertUntouched(suite.gateway, suite.partner));
+});

@@ -1,0 +1,93 @@
+import type { DescMethod } from '@bufbuild/protobuf';
+import { Events } from '../../../src/gen/marina/gateway/v1/events_pb.ts';
+import { Orders } from '../../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { Scope } from '../../../src/gen/marina/options/v1/options_pb.ts';
+
+/** One operation as the contract lists it. */
+export interface Operation {
+  readonly method: string;
+  readonly path: (id: string) => string;
+  readonly rpc: DescMethod;
+  readonly scope: Scope;
+  readonly takesBody?: true;
+  readonly takesKey?: true;
+}
+
+const { method: orders } = Orders;
+
+/** The operations there are now. */
+const table = {
+  createOrder: {
+    method: 'POST',
+    path: () => '/v1/orders',
+    rpc: orders.createOrder,
+    scope: Scope.TRADE,
+    takesBody: true,
+    takesKey: true,
+  },
+  estimateOrder: {
+    method: 'POST',
+    path: () => '/v1/orders/estimate',
+    rpc: orders.estimateOrder,
+    scope: Scope.TRADE,
+    takesBody: true,
+  },
+  listOrders: { method: 'GET', path: () => '/v1/orders', rpc: orders.listOrders, scope: Scope.READ },
+  getOrder: { method: 'GET', path: (id) => `/v1/orders/${id}`, rpc: orders.getOrder, scope: Scope.READ },
+  getOrderHistory: {
+    method: 'GET',
+    path: (id) => `/v1/orders/${id}/history`,
+    rpc: orders.getOrderHistory,
+    scope: Scope.READ,
+  },
+  cancelOrder: { method: 'DELETE', path: (id) => `/v1/orders/${id}`, rpc: orders.cancelOrder, scope: Scope.TRADE },
+  listEvents: { method: 'GET', path: () => '/v1/events', rpc: Events.method.listEvents, scope: Scope.READ },
+} satisfies Record<string, Operation>;
+
+export type OperationName = keyof typeof table;
+export const operations: Readonly<Record<OperationName, Operation>> = table;
+export const operationNames = Object.keys(operations) as OperationName[];
+
+/** A number, or anything else, that stands in a body letter by letter. */
+export class Raw {
+  constructor(readonly text: string) {}
+}
+
+export function raw(text: string): Raw {
+  return new Raw(text);
+}
+
+/** The members of a body; undefined: the member is left out. */
+export type Members = Readonly<Record<string, unknown>>;
+
+/** One call, whichever door it goes through. */
+export interface Call {
+  readonly operation: OperationName;
+  /** The text of an API key. */
+  readonly key?: string;
+  /** The values of Authorization, instead of the key. */
+  readonly authorization?: readonly string[];
+  /** The values of Idempotency-Key. */
+  readonly idempotencyKey?: readonly string[];
+  readonly id?: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: Members;
+  /** More headers, or more metadata. */
+  readonly headers?: readonly (readonly [string, string])[];
+}
+
+/** An order's id that nobody has. */
+export const nobodysOrder = 'ord_abcdefghijklmnopqrst';
+
+/** A body of which nothing is wrong; the order rests at the exchange. */
+export function goodBody(account: string): Members {
+  return { account, symbol: 'SIM-REST', side: 'buy', quantity: 100, type: 'limit', price_kobo: 1000 };
+}
+
+/** Writes a body as JSON. */
+export function toJson(members: Members): string {
+  const written = Object.entries(members)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${JSON.stringify(name)}:${value instanceof Raw ? value.text : JSON.stringify(value)}`);
+  return `{${written.join(',')}}`;
+}

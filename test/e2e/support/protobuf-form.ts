@@ -1,0 +1,47 @@
+import { create, type DescField, ScalarType, toBinary } from '@bufbuild/protobuf';
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import { type Call, operations, Raw } from './calls.ts';
+
+/** A value JSON or a query can write and protobuf cannot. */
+const noForm = Symbol('no form in protobuf');
+const unknownValue = 99;
+
+/** A call's message in protobuf's encoding; undefined when protobuf cannot say what the call says. */
+export function toProtobuf({ operation, id, query = {}, body = {} }: Call): Uint8Array | undefined {
+  const { input } = operations[operation].rpc;
+  const values: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries({ id, ...query, ...body })) {
+    if (value === undefined) continue;
+    const field = input.fields.find((candidate) => candidate.name === name);
+    if (field !== undefined && value === null) continue;
+    const converted = field === undefined ? noForm : convert(field, value, name in query);
+    if (field === undefined || converted === noForm) return undefined;
+    values[field.localName] = converted;
+  }
+  return toBinary(input, create(input, values));
+}
+
+function convert(field: DescField, value: unknown, isText: boolean): unknown {
+  if (field.enum !== undefined) return toEnum(field, value);
+  if (field.message !== undefined) return toTime(value);
+  if (field.scalar === ScalarType.STRING) {
+    return typeof value === 'string' && !/\p{Surrogate}/u.test(value) ? value : noForm;
+  }
+  if (typeof value === 'object' ? !(value instanceof Raw) : typeof value === 'string' && !isText) return noForm;
+  const text = value instanceof Raw ? value.text : String(value);
+  if (!/^(0|-?[1-9]\d{0,17})$/.test(text)) return noForm;
+  if (field.scalar === ScalarType.INT64) return BigInt(text);
+  return Math.abs(Number(text)) < 2 ** 31 ? Number(text) : noForm;
+}
+
+/** A word nobody knows becomes a number nobody knows. */
+function toEnum(field: DescField, value: unknown): unknown {
+  if (typeof value !== 'string' || value === '') return noForm;
+  const known = field.enum?.values.find(({ name, number }) => number > 0 && name.endsWith(`_${value.toUpperCase()}`));
+  return known !== undefined && value === value.toLowerCase() ? known.number : unknownValue;
+}
+
+function toTime(value: unknown): unknown {
+  const date = new Date(String(value));
+  return Number.isNaN(date.getTime()) ? noForm : timestampFromDate(date);
+}

@@ -1,0 +1,59 @@
+import { status } from '@grpc/grpc-js';
+
+/** What a refused request must be answered with. */
+export interface Refusal {
+  readonly code: ErrorCode;
+  /** The offending parameter or field; absent: the answer names none. */
+  readonly param?: string;
+  readonly rejectReason?: string;
+  /** The methods of the path, on `method_not_allowed`. */
+  readonly allow?: readonly string[];
+  /** The error leaves an order behind, whose path it carries. */
+  readonly location?: true;
+}
+
+/** A code's HTTP status, type and seconds to wait, as the contract pages have them. */
+export const contract = {
+  unauthorized: [401, 'authentication_error'],
+  insufficient_scope: [403, 'permission_error'],
+  not_found: [404, 'invalid_request_error'],
+  method_not_allowed: [405, 'invalid_request_error'],
+  unsupported_media_type: [415, 'invalid_request_error'],
+  request_too_large: [413, 'invalid_request_error'],
+  invalid_request: [400, 'invalid_request_error'],
+  missing_required_field: [400, 'invalid_request_error'],
+  order_not_found: [404, 'invalid_request_error'],
+  unknown_account: [422, 'invalid_request_error'],
+  unknown_symbol: [422, 'order_error'],
+  account_not_at_broker: [422, 'order_error'],
+  settlement_lockout: [422, 'order_error'],
+  order_rejected: [422, 'order_error'],
+  order_not_sent: [503, 'order_error'],
+  order_not_cancelable: [409, 'order_error'],
+  duplicate_order: [409, 'idempotency_error'],
+  similar_order_unresolved: [409, 'order_error', 1],
+  cancel_unconfirmed: [503, 'order_error', 5],
+  limit_exceeded: [422, 'limit_error'],
+  rate_limited: [429, 'rate_limit_error', 1],
+  trading_paused: [503, 'api_error', 30],
+  exchange_unavailable: [503, 'api_error', 5],
+  exchange_error: [502, 'api_error'],
+} as const satisfies Record<string, readonly [number, string, number?]>;
+
+export type ErrorCode = keyof typeof contract;
+
+/** The gRPC status that stands for an HTTP status. */
+export const grpcStatus: Readonly<Record<number, status>> = {
+  400: status.INVALID_ARGUMENT,
+  401: status.UNAUTHENTICATED,
+  403: status.PERMISSION_DENIED,
+  404: status.NOT_FOUND,
+  405: status.UNIMPLEMENTED,
+  409: status.ABORTED,
+  413: status.RESOURCE_EXHAUSTED,
+  415: status.INVALID_ARGUMENT,
+  422: status.FAILED_PRECONDITION,
+  429: status.RESOURCE_EXHAUSTED,
+  502: status.UNAVAILABLE,
+  503: status.UNAVAILABLE,
+};
