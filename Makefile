@@ -55,8 +55,10 @@ $(PACKAGES): package-lock.json | node
 	@npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
+# buf leaves files alone that come out the same.
 $(GENERATED): $(PROTOS) | $(PACKAGES)
 	@npx buf generate
+	@touch $@
 
 node:
 	@command -v node >/dev/null || { echo 'Node.js 20.19 or newer is needed: https://nodejs.org'; exit 1; }

@@ -78,8 +78,9 @@ export type Watch = (process: KeptProcess) => void;
 
 /** What became of a process that nobody asked to end. */
 export function describeDeath(kept: KeptProcess, exit: { code: number | null; signal: NodeJS.Signals | null }): Advice {
+  const name = /^[A-Z]/.test(kept.name) ? kept.name : `The ${kept.name}`;
   return new Advice(
-    `The ${kept.name} ${describeExit(exit)}. The end of its log:\n${lastLines(kept.logPath)}`,
+    `${name} ${describeExit(exit)}. The end of its log:\n${lastLines(kept.logPath)}`,
     `The whole log: ${kept.logPath}`,
   );
 }
