@@ -4,13 +4,13 @@ import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { checkIdempotencyKey } from '../idempotency-key.ts';
 import type { Operation } from '../operations.ts';
-import { clientGoneStatus, type Pipeline, type Reply, type Visit } from '../pipeline.ts';
+import { clientGoneStatus, type Pipeline, type Visit } from '../pipeline.ts';
+import { commonHeaders, rawAnswer, replyHeaders } from './answer.ts';
 import { ClientGone, checkMediaType, checkSize, discardBody, malformedEvent, readBody } from './body.ts';
 import { Connection, type Exchange } from './connection.ts';
-import { type Answer, errorAnswer } from './errors.ts';
+import { type Answer, errorAnswer, unreadable } from './errors.ts';
 import { type RequestHead, readHead } from './head.ts';
 import type { RestLimits } from './limits.ts';
-import { commonHeaders, rawAnswer } from './raw-answer.ts';
 import { Routes } from './routes.ts';
 
 export interface RestDoorOptions {
@@ -203,20 +203,4 @@ export class RestDoor {
     pipeline.finish(visit, refusal.status, refusal.code);
     this.#connections.get(socket)?.endWith(rawAnswer(errorAnswer(refusal, baseUrl), visit.requestId));
   }
-}
-
-function replyHeaders({ location, replayed }: Reply): string[] {
-  const headers = location === undefined ? [] : ['Location', location];
-  if (replayed) headers.push('Idempotent-Replayed', 'true');
-  return headers;
-}
-
-function unreadable({ code }: NodeJS.ErrnoException): ApiError {
-  if (code === 'HPE_HEADER_OVERFLOW') {
-    return new ApiError('request_too_large', { message: 'The request line and headers are too large.' });
-  }
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return new ApiError('invalid_request', { message: 'The request did not arrive whole in time.' });
-  }
-  return new ApiError('invalid_request', { message: 'The request is not proper HTTP.' });
 }

@@ -1,4 +1,4 @@
-import type { ApiError } from '../../lib/errors.ts';
+import { ApiError } from '../../lib/errors.ts';
 import { docUrl } from '../doc-url.ts';
 
 /** An answer as HTTP carries it, before the headers that every answer has. */
@@ -21,4 +21,15 @@ export function errorAnswer(error: ApiError, baseUrl: string): Answer {
     error: { type, code, message, doc_url: docUrl(baseUrl, code), param, reject_reason: rejectReason },
   });
   return { status, headers, body };
+}
+
+/** What is said of a request that Node's parser gave up on. */
+export function unreadable({ code }: NodeJS.ErrnoException): ApiError {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new ApiError('request_too_large', { message: 'The request line and headers are too large.' });
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new ApiError('invalid_request', { message: 'The request did not arrive whole in time.' });
+  }
+  return new ApiError('invalid_request', { message: 'The request is not proper HTTP.' });
 }

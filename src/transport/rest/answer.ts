@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import type { Reply } from '../pipeline.ts';
 import type { Answer } from './errors.ts';
 
 /** The headers of every answer: none may be kept by a cache, each can be named to our support. */
@@ -22,4 +23,11 @@ export function rawAnswer(answer: Answer, requestId: string): string {
   let text = `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n`;
   for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`;
   return `${text}\r\n${answer.body}`;
+}
+
+/** What an operation's answer says beside its body. */
+export function replyHeaders({ location, replayed }: Reply): string[] {
+  const headers = location === undefined ? [] : ['Location', location];
+  if (replayed) headers.push('Idempotent-Replayed', 'true');
+  return headers;
 }
