@@ -28,7 +28,7 @@ function convert(field: DescField, value: unknown, isText: boolean): unknown {
     return typeof value === 'string' && !/\p{Surrogate}/u.test(value) ? value : noForm;
   }
   if (typeof value === 'object' ? !(value instanceof Raw) : typeof value === 'string' && !isText) return noForm;
-  const text = value instanceof Raw ? value.text : String(value);
+  const text = value instanceof Raw ? value.text.trim() : String(value);
   if (!/^(0|-?[1-9]\d{0,17})$/.test(text)) return noForm;
   if (field.scalar === ScalarType.INT64) return BigInt(text);
   return Math.abs(Number(text)) < 2 ** 31 ? Number(text) : noForm;
