@@ -41,7 +41,10 @@ function toEnum(field: DescField, value: unknown): unknown {
   return known !== undefined && value === value.toLowerCase() ? known.number : unknownValue;
 }
 
+/** Times in UTC alone; one that is no day of the calendar has no form. */
 function toTime(value: unknown): unknown {
-  const date = new Date(String(value));
-  return Number.isNaN(date.getTime()) ? noForm : timestampFromDate(date);
+  const text = String(value);
+  const date = new Date(text);
+  const isWhole = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text) && !Number.isNaN(date.getTime());
+  return isWhole && date.toISOString().slice(0, 19) === text.slice(0, 19) ? timestampFromDate(date) : noForm;
 }
