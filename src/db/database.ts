@@ -77,12 +77,17 @@ export class Database {
     return this.#withConnection((connection) => runBatch(connection, queries));
   }
 
-  /** Runs one statement that commits by itself, and answers how many rows it changed or found. */
+  /**
+   * Runs one statement that commits by itself, and answers how many rows it changed or found. What a deadlock undid is
+   * tried again.
+   */
   async write(change: Statement): Promise<number> {
-    return this.#withConnection(async (connection) => {
-      const result = (await runBatch(connection, [change]))[0] as unknown as { affectedRows?: number };
-      return result.affectedRows ?? 0;
-    });
+    return retrying(() =>
+      this.#withConnection(async (connection) => {
+        const result = (await runBatch(connection, [change]))[0] as unknown as { affectedRows?: number };
+        return result.affectedRows ?? 0;
+      }),
+    );
   }
 
   /**
@@ -107,15 +112,11 @@ export class Database {
 
   /** A short transaction: reads in one round trip, decides, writes and commits in another. It locks no partner. */
   async transaction<T>(reads: readonly Statement[], decide: (rows: SqlRow[][]) => Decision<T>): Promise<T> {
-    for (let tries = 1; ; tries += 1) {
-      try {
-        const decided = await this.#withConnection((connection) => runTransaction(connection, reads, decide));
-        if ('refusal' in decided) throw decided.refusal;
-        return decided.result;
-      } catch (error) {
-        if (tries >= mostTries || !isRetryable((error as ApiError).cause ?? error)) throw error;
-      }
-    }
+    const decided = await retrying(() =>
+      this.#withConnection((connection) => runTransaction(connection, reads, decide)),
+    );
+    if ('refusal' in decided) throw decided.refusal;
+    return decided.result;
   }
 
   async close(): Promise<void> {
@@ -149,6 +150,17 @@ export class Database {
         else resolve(connection);
       });
     });
+  }
+}
+
+/** Tries again what the server undid because of a deadlock or a lock wait; everything else is thrown at once. */
+async function retrying<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries >= mostTries || !isRetryable((error as ApiError).cause ?? error)) throw error;
+    }
   }
 }
 

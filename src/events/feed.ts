@@ -60,19 +60,18 @@ export async function readFeed(
   afterVersion: bigint | undefined,
   most: number,
 ): Promise<FeedPage> {
-  const [purge] = await database.read(
-    statement('SELECT purged_version FROM feed_purges WHERE partner_id = ?', partnerId),
-  );
-  const purgedVersion = purge === undefined ? 0n : toBigInt(purge.purged_version);
-  const after = afterVersion ?? purgedVersion;
-  if (after < purgedVersion) return { events: [], hasMore: false, purgedVersion };
   const rows = await database.read(
     statement(
       `SELECT version, body FROM feed_events WHERE partner_id = ? AND version > ? ORDER BY version LIMIT ${most + 1}`,
       partnerId,
-      after.toString(),
+      (afterVersion ?? 0n).toString(),
     ),
   );
+  // Nothing was removed between a version and the one right after it; only a gap needs the look at what was.
+  const follows = rows[0] !== undefined && toBigInt(rows[0].version) === (afterVersion ?? 0n) + 1n;
+  const purgedVersion = follows ? 0n : await readPurgedVersion(database, partnerId);
+  const after = afterVersion ?? purgedVersion;
+  if (after < purgedVersion) return { events: [], hasMore: false, purgedVersion };
   const events: { version: bigint; body: Buffer }[] = [];
   for (const row of rows) {
     const version = toBigInt(row.version);
@@ -80,6 +79,13 @@ export async function readFeed(
     events.push({ version, body: row.body as Buffer });
   }
   return { events: events.slice(0, most), hasMore: events.length > most, purgedVersion };
+}
+
+async function readPurgedVersion(database: Database, partnerId: string): Promise<bigint> {
+  const [purge] = await database.read(
+    statement('SELECT purged_version FROM feed_purges WHERE partner_id = ?', partnerId),
+  );
+  return purge === undefined ? 0n : toBigInt(purge.purged_version);
 }
 
 function lockRows(events: readonly EventKey[]): Statement {

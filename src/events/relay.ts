@@ -4,7 +4,7 @@ import { type Statement, statement, toBigInt } from '../db/statement.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import type { Logger } from '../lib/log.ts';
-import { Wakeup, type Worker } from '../lib/worker.ts';
+import { pause, Wakeup, type Worker } from '../lib/worker.ts';
 import type { Carried, Carrier } from './carrier.ts';
 import type { EventKey } from './feed.ts';
 
@@ -20,17 +20,25 @@ export interface RelayOptions {
 
 const mostAtOnce = 500;
 const pollMs = 250;
-/** When a row that was published and not yet taken is published again. */
+/** How long the first of some events waits for others, so that under load they travel together. */
+const lingerMs = 5;
+/** When a row that was published and not yet taken is put back in the queue, and when it is then published again. */
+const takenWithinMs = 1_000;
 const republishAfterMs = 30_000;
 
 /**
  * Carries events from the outbox to those who take them: by NATS, or from hand to hand while NATS is away, so that an
  * event is in the feed within seconds of its commit either way. Publishing twice does no harm: a taker signs each row
  * once.
+ *
+ * A row that was published is remembered, not marked: nearly always it is taken and gone within milliseconds, and a mark
+ * would be a second write, on rows the takers lock. Only one that stays is marked, to be published again later.
  */
 export class Relay {
   readonly wakeup = new Wakeup();
   readonly worker: Worker;
+  /** When each row that may still be in the outbox was published, on a clock that never goes back. */
+  #published = new Map<string, number>();
 
   constructor(private readonly options: RelayOptions) {
     this.worker = underLease(options.database, 'relay', options.holder, (lease) => this.#run(lease));
@@ -38,31 +46,46 @@ export class Relay {
 
   async #run({ signal }: Lease): Promise<void> {
     const { database, clock } = this.options;
+    this.#published.clear();
     while (!signal.aborted) {
       const rows = await database.read(findDue(clock.realNow()));
-      if (rows.length > 0) {
-        await this.#carry(
-          rows.map((row) => ({
-            partnerId: String(row.partner_id),
-            version: toBigInt(row.version),
-            id: String(row.id),
-            type: String(row.type),
-          })),
-        );
-      }
+      const due = rows.map((row) => ({
+        partnerId: String(row.partner_id),
+        version: toBigInt(row.version),
+        id: String(row.id),
+        type: String(row.type),
+      }));
+      const fresh = due.filter(({ id }) => !this.#published.has(id));
+      await this.#setAside(due, due.length === mostAtOnce);
+      if (fresh.length > 0) await this.#carry(fresh);
       if (rows.length < mostAtOnce) await this.wakeup.wait(pollMs, signal);
+      await pause(lingerMs, signal);
     }
   }
 
   async #carry(events: readonly Carried[]): Promise<void> {
-    const { database, clock } = this.options;
     crash('relay.before-publish');
     const carried = await this.#publish(events);
     crash('relay.published');
-    if (carried.length > 0) await database.write(publishAgainAt(carried, clock.realNow() + republishAfterMs));
-    crash('relay.marked');
-    const left = events.filter((event) => !carried.includes(event));
+    const publishedAt = performance.now();
+    for (const { id } of carried) this.#published.set(id, publishedAt);
+    const left = events.filter(({ id }) => !this.#published.has(id));
     if (left.length > 0) await Promise.all(this.options.takers.map((taker) => taker.take(left)));
+  }
+
+  /**
+   * Marks rows that were published and are still there after a while, or all of them when they fill the whole batch and
+   * would keep others from being seen. Forgets those that were taken.
+   */
+  async #setAside(due: readonly Carried[], all: boolean): Promise<void> {
+    const before = performance.now() - (all ? 0 : takenWithinMs);
+    const stuck = due.filter(({ id }) => (this.#published.get(id) ?? Number.POSITIVE_INFINITY) <= before);
+    const stillThere = new Set(due.map(({ id }) => id));
+    for (const id of this.#published.keys()) if (!stillThere.has(id)) this.#published.delete(id);
+    if (stuck.length === 0) return;
+    await this.options.database.write(publishAgainAt(stuck, this.options.clock.realNow() + republishAfterMs));
+    for (const { id } of stuck) this.#published.delete(id);
+    crash('relay.marked');
   }
 
   async #publish(events: readonly Carried[]): Promise<readonly Carried[]> {

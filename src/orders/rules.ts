@@ -172,7 +172,7 @@ const rejectReasons: Partial<Record<RejectReason, { word: string; sentence: stri
   },
   [RejectReason.LIMIT_ORDERS_ETF_ONLY]: {
     word: 'limit_orders_etf_only',
-    sentence: 'The exchange takes limit orders for exchange-traded funds only.',
+    sentence: 'An exchange-traded fund takes limit orders only.',
   },
   [RejectReason.UNKNOWN_SYMBOL]: { word: 'unknown_symbol', sentence: 'The exchange does not know the symbol.' },
   [RejectReason.SYMBOL_NOT_TRADABLE]: {

@@ -185,7 +185,10 @@ export function findOrderByKey(partnerId: string, idempotencyKey: string): State
 
 /** The partners of some orders, for reports that name orders only. */
 export function findPartnersOfOrders(ids: readonly string[]): Statement {
-  return statement(`SELECT id, partner_id FROM orders WHERE id IN (${ids.map(() => '?').join(', ')})`, ...ids);
+  return statement(
+    `SELECT id, partner_id, last_report FROM orders WHERE id IN (${ids.map(() => '?').join(', ')})`,
+    ...ids,
+  );
 }
 
 /** Orders alike that may or may not be at the exchange. `now` is real time. */

@@ -1,7 +1,7 @@
 import type { Broker } from '../broker/port.ts';
 import type { Database } from '../db/database.ts';
 import { fenced, type Lease, underLease } from '../db/lease.ts';
-import { type Statement, statement } from '../db/statement.ts';
+import { type Statement, statement, toBigInt } from '../db/statement.ts';
 import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
 import { coalesce } from '../lib/coalesce.ts';
 import { crash } from '../lib/crash.ts';
@@ -13,7 +13,7 @@ import type { Recorder } from './record.ts';
 
 /** How one kind of object takes the upstream's reports. */
 export interface ReportedKind<Row extends Submittable> extends ObjectKind<Row> {
-  /** Finds the partners of some objects, as rows of `id` and `partner_id`. */
+  /** Finds the partners of some objects, as rows of `id`, `partner_id` and `last_report`. */
   findPartners(ids: readonly string[]): Statement;
   findMany(partnerId: string, ids: readonly string[]): Statement;
   /** Applies an object's reports in number order, each once. Undefined when it had seen them all. */
@@ -32,6 +32,13 @@ export interface ReportTakerOptions<Row extends Submittable> {
 const positionName = 'order-reports';
 const mostAtOnce = 1_000;
 const partnersAtOnce = 4;
+/**
+ * How long the first of some reports waits for others. It lets the answer to a send, which carries the same report, be
+ * recorded first, and what comes together be applied together.
+ */
+const lingerMs = 10;
+/** How often the position is stored. What was applied since is applied again after a crash, and changes nothing. */
+const storeEveryMs = 250;
 const firstRefetchMs = 50;
 const longestRefetchMs = 5_000;
 
@@ -44,6 +51,8 @@ export class ReportTaker<Row extends Submittable> {
   readonly worker: Worker;
   /** The number of the last report this process applied, for diagnostics. */
   position = 0n;
+  #stored = 0n;
+  #storedAt = 0;
 
   constructor(private readonly options: ReportTakerOptions<Row>) {
     const { database, holder } = options;
@@ -53,6 +62,7 @@ export class ReportTaker<Row extends Submittable> {
   async #run(lease: Lease): Promise<void> {
     let waitMs = firstRefetchMs;
     this.position = await this.#readPosition();
+    this.#stored = this.position;
     while (!lease.signal.aborted) {
       const before = this.position;
       try {
@@ -75,17 +85,22 @@ export class ReportTaker<Row extends Submittable> {
     try {
       for await (const reports of coalesce(stream, mostAtOnce)) {
         const { fresh, gapBefore } = inSequence(reports, this.position);
-        if (fresh.length > 0) await this.#applyBatch(fresh, lease);
-        if (gapBefore === undefined) continue;
+        if (fresh.length > 0) await this.#applyBatch(fresh);
+        await this.#storePosition(lease, false);
+        if (gapBefore === undefined) {
+          await pause(lingerMs, lease.signal);
+          continue;
+        }
         log.warn({ after: Number(this.position), got: Number(gapBefore) }, 'reports are missing; fetching again');
         return;
       }
     } finally {
       leaving.abort();
+      await this.#storePosition(lease, true);
     }
   }
 
-  async #applyBatch(reports: readonly Report[], lease: Lease): Promise<void> {
+  async #applyBatch(reports: readonly Report[]): Promise<void> {
     const { kind, database, log } = this.options;
     crash('report.before-apply');
     const byObject = groupBy(reports, (report) => report.clientOrderId);
@@ -94,7 +109,12 @@ export class ReportTaker<Row extends Submittable> {
     for (const id of byObject.keys()) {
       if (!known.has(id)) log.error({ objectId: id }, 'the exchange reports about an order that is not stored here');
     }
-    const byPartner = groupBy(owners, (owner) => String(owner.partner_id));
+    // The answer to a send brings the same report as the stream, and was usually recorded by now.
+    const behind = owners.filter((owner) => {
+      const last = byObject.get(String(owner.id))?.at(-1)?.number ?? 0n;
+      return last > toBigInt(owner.last_report);
+    });
+    const byPartner = groupBy(behind, (owner) => String(owner.partner_id));
     const partners = byPartner.entries();
     const appliers = Array.from({ length: Math.min(partnersAtOnce, byPartner.size) }, async () => {
       for (const [partnerId, objects] of partners) {
@@ -107,9 +127,7 @@ export class ReportTaker<Row extends Submittable> {
     });
     await Promise.all(appliers);
     crash('report.applied');
-    const last = reports.at(-1)?.number ?? this.position;
-    await this.#movePosition(last, lease);
-    crash('report.position-moved');
+    this.position = reports.at(-1)?.number ?? this.position;
   }
 
   async #applyToPartner(partnerId: string, ids: string[], byObject: Map<string, Report[]>): Promise<void> {
@@ -133,19 +151,24 @@ export class ReportTaker<Row extends Submittable> {
     return row === undefined ? 0n : BigInt(String(row.position));
   }
 
-  /** Moves the stored position on, unless another holder has the lease by now. */
-  async #movePosition(to: bigint, lease: Lease): Promise<void> {
+  /** Stores how far reports were applied, unless another holder has the lease by now. */
+  async #storePosition(lease: Lease, now: boolean): Promise<void> {
+    if (this.#stored === this.position) return;
+    if (!now && performance.now() - this.#storedAt < storeEveryMs) return;
+    const position = this.position;
     const isOurs = await this.options.database.transaction([fenced(lease)], ([leases]) => {
       if (leases?.[0] === undefined) return { writes: [], result: false };
       const move = statement(
         'INSERT INTO positions (name, position) VALUES (?, ?) ON DUPLICATE KEY UPDATE position = VALUES(position)',
         positionName,
-        to.toString(),
+        position.toString(),
       );
       return { writes: [move], result: true };
     });
     if (!isOurs) throw new LeaseLostError();
-    this.position = to;
+    this.#stored = position;
+    this.#storedAt = performance.now();
+    crash('report.position-moved');
   }
 }
 
