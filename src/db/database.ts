@@ -4,7 +4,8 @@ import type { DataSource } from 'typeorm';
 import { ApiError } from '../lib/errors.ts';
 import { connect, createDataSource } from './data-source.ts';
 import { CommitUnknownError, isOutcomeUnknown, isRetryable, toApiError } from './errors.ts';
-import { KeyedQueue } from './keyed-queue.ts';
+import { LockedPartner } from './locked-partner.ts';
+import { PartnerQueue, type PartnerWork, type WaitingWork } from './partner-queue.ts';
 import { type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
 
 export type Environment = 'sandbox' | 'live';
@@ -50,7 +51,7 @@ export async function openDatabase(options: {
  */
 export class Database {
   readonly #pool: Pool;
-  readonly #partners = new KeyedQueue();
+  readonly #partners = new PartnerQueue((partnerId, group) => this.#runTogether(partnerId, group));
 
   constructor(
     readonly source: DataSource,
@@ -92,22 +93,34 @@ export class Database {
 
   /**
    * A transaction on one partner's objects: locks the partner's row and reads, in one round trip; decides; writes and
-   * commits, in another. The first rows handed to `decide` are the partner's own. What a deadlock undid is tried
-   * again; once COMMIT was sent and no answer came, it ends with a CommitUnknownError and is never tried again.
+   * commits, in another. Work of one partner that waits at the same time shares a transaction. What a deadlock undid is
+   * tried again; once COMMIT was sent and no answer came, it ends with `service_unavailable` and is never tried again.
    */
-  async inPartner<T>(
-    partnerId: string,
-    reads: readonly Statement[],
-    decide: (partner: SqlRow, rows: SqlRow[][]) => Decision<T>,
-  ): Promise<T> {
+  inPartner<T>(partnerId: string, work: PartnerWork<T>): Promise<T> {
+    return this.#partners.run(partnerId, work);
+  }
+
+  /** Runs some work of one partner in one transaction, and settles each piece by its own outcome. */
+  async #runTogether(partnerId: string, group: readonly WaitingWork[]): Promise<void> {
     const lock = statement('SELECT * FROM partners WHERE id = ? FOR UPDATE', partnerId);
-    return this.#partners.run(partnerId, () =>
-      this.transaction([lock, ...reads], ([partners, ...rows]) => {
-        const partner = partners?.[0];
-        if (partner === undefined) throw new Error(`there is no partner ${partnerId}`);
-        return decide(partner, rows);
-      }),
-    );
+    const reads = group.flatMap(({ work }) => work.reads);
+    try {
+      const outcomes = await this.transaction([lock, ...reads], ([partners, ...rows]) => {
+        const row = partners?.[0];
+        if (row === undefined) throw new Error(`there is no partner ${partnerId}`);
+        return decideAll(new LockedPartner(row), group, rows);
+      });
+      for (const [index, { resolve, reject }] of group.entries()) {
+        const outcome = outcomes[index];
+        if (outcome !== undefined && 'result' in outcome) resolve(outcome.result);
+        else reject(outcome?.refusal);
+      }
+    } catch (error) {
+      // A statement of one piece of work must not fail the others: where nothing was committed, each tries alone.
+      if (group.length > 1 && !(error instanceof ApiError)) {
+        for (const entry of group) await this.#runTogether(partnerId, [entry]);
+      } else for (const { reject } of group) reject(error);
+    }
   }
 
   /** A short transaction: reads in one round trip, decides, writes and commits in another. It locks no partner. */
@@ -173,6 +186,28 @@ function giveBack(connection: PoolConnection, error: unknown): void {
 /** Whether a connection can be used after an error: the server's own answer, or a refusal of ours. */
 function isUsable(error: unknown): boolean {
   return error instanceof ApiError || (error as { sqlState?: string }).sqlState !== undefined;
+}
+
+/** Decides piece by piece, each seeing what those before it took of what they share. */
+function decideAll(
+  partner: LockedPartner,
+  group: readonly WaitingWork[],
+  rows: SqlRow[][],
+): Decision<Decided<unknown>[]> {
+  const writes: Statement[] = [];
+  let read = 0;
+  const outcomes = group.map(({ work }): Decided<unknown> => {
+    const ownRows = rows.slice(read, read + work.reads.length);
+    read += work.reads.length;
+    try {
+      const decision = partner.attempt(() => work.decide(partner, ownRows));
+      writes.push(...decision.writes);
+      return { result: decision.result };
+    } catch (refusal) {
+      return { refusal };
+    }
+  });
+  return { writes: [...writes, ...partner.save()], result: outcomes };
 }
 
 /** What a transaction came to. A refusal is what `decide` threw, kept apart from what the database throws. */

@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { insertRows, type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
+import type { LockedPartner } from '../db/locked-partner.ts';
+import { insertRows, type Statement } from '../db/statement.ts';
 import { EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
 import { compileEncoder } from '../json/encoder.ts';
 import type { IdMaker } from '../lib/ids.ts';
@@ -18,24 +19,25 @@ export interface NewEvent {
 const encode = compileEncoder(EventSchema);
 
 /**
- * Takes the partner's next versions and appends whole events to the outbox. The partner's lock must be held, and
- * `partner` be its row as read under that lock; the versions are dense because nothing else changes them.
+ * Takes the partner's next versions and appends whole events to the outbox. The versions are dense because only the
+ * holder of the partner's lock takes them.
  *
  * The body's bytes are made here and never again, so that a later release cannot change what was promised.
  */
-export function appendEvents(partner: SqlRow, events: readonly NewEvent[], ids: IdMaker, realNow: number): Statement[] {
+export function appendEvents(
+  partner: LockedPartner,
+  events: readonly NewEvent[],
+  ids: IdMaker,
+  realNow: number,
+): Statement[] {
   if (events.length === 0) return [];
-  const partnerId = String(partner.id);
-  const before = toBigInt(partner.version);
+  const first = partner.takeVersions(events.length);
   const rows = events.map(({ type, occurredAt, data }, index) => {
     const id = ids.event();
-    const version = before + BigInt(index + 1);
+    const version = first + BigInt(index);
     const timestamp = timestampFromMs(Math.floor(occurredAt / 1_000) * 1_000);
     const body = Buffer.from(encode(create(EventSchema, { id, type, timestamp, version, data })));
-    return [partnerId, version, id, type, body, new Date(occurredAt), new Date(realNow)];
+    return [partner.id, version, id, type, body, new Date(occurredAt), new Date(realNow)];
   });
-  return [
-    statement('UPDATE partners SET version = ? WHERE id = ?', before + BigInt(events.length), partnerId),
-    insertRows('outbox', ['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at'], rows),
-  ];
+  return [insertRows('outbox', ['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at'], rows)];
 }

@@ -1,3 +1,4 @@
+import type { LockedPartner } from '../db/locked-partner.ts';
 import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
 
 /** What is counted by Lagos day. */
@@ -13,22 +14,13 @@ export function readUsage(partnerId: string, day: string, kind: UsageKind): Stat
   );
 }
 
-export function toUsedKobo(rows: readonly SqlRow[] | undefined): bigint {
+/** What is used of a day: what was read, and what work before ours in the same transaction added. */
+export function toUsedKobo(
+  partner: LockedPartner,
+  day: string,
+  kind: UsageKind,
+  rows: readonly SqlRow[] | undefined,
+): bigint {
   const row = rows?.[0];
-  return row === undefined ? 0n : toBigInt(row.used_kobo);
-}
-
-/** Adds to what was used on a day; a negative amount gives back. The partner's lock must be held. */
-export function addUsage(partnerId: string, day: string, kind: UsageKind, kobo: bigint): Statement[] {
-  if (kobo === 0n) return [];
-  return [
-    statement(
-      `INSERT INTO usage_days (partner_id, day, kind, used_kobo) VALUES (?, ?, ?, ?)
-        ON DUPLICATE KEY UPDATE used_kobo = used_kobo + VALUES(used_kobo)`,
-      partnerId,
-      day,
-      kind,
-      kobo,
-    ),
-  ];
+  return (row === undefined ? 0n : toBigInt(row.used_kobo)) + partner.usageAdded(kind, day);
 }

@@ -1,6 +1,7 @@
 import { findAccount } from '../accounts/store.ts';
 import { toLimits } from '../auth/store.ts';
 import type { Broker, Sent } from '../broker/port.ts';
+import type { LockedPartner } from '../db/locked-partner.ts';
 import type { SqlRow, Statement } from '../db/statement.ts';
 import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { CreateOrderRequest } from '../gen/marina/gateway/v1/orders_pb.ts';
@@ -8,7 +9,7 @@ import { type Clock, lagosDay } from '../lib/clock.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import { checkDayLimit } from '../limits/rules.ts';
-import { addUsage, readUsage, toUsedKobo } from '../limits/usage.ts';
+import { readUsage, toUsedKobo } from '../limits/usage.ts';
 import type { Change, Kind, NewSubmission, Stored } from '../submission/kind.ts';
 import type { ReconciledKind } from '../submission/reconcile.ts';
 import type { ReportedKind } from '../submission/reports.ts';
@@ -123,13 +124,19 @@ export class OrderKind
   store(
     draft: OrderDraft,
     submission: NewSubmission,
-    partner: SqlRow,
+    partner: LockedPartner,
     [similar, usage]: readonly SqlRow[][],
   ): Stored<StoredOrder> {
     if (similar?.[0] !== undefined) throw new ApiError('similar_order_unresolved');
     const value = countedKobo(draft.order);
-    const { ordersKoboPerDay } = toLimits(partner);
-    checkDayLimit('order value per day', ordersKoboPerDay, toUsedKobo(usage), value, this.parts.clock.now());
+    const { ordersKoboPerDay } = toLimits(partner.row);
+    checkDayLimit(
+      'order value per day',
+      ordersKoboPerDay,
+      toUsedKobo(partner, draft.order.countedDay, 'orders', usage),
+      value,
+      this.parts.clock.now(),
+    );
 
     const notAfter = this.parts.clock.realNow() + this.parts.submitTimeoutMs;
     const row = { ...draft.order, ...submission, notAfter, checkAt: notAfter + this.parts.clockSkewMs };
@@ -139,12 +146,8 @@ export class OrderKind
       state: row.state,
       detail: 'stored, before it is sent',
     } as const;
-    const writes = [
-      insertOrder(row),
-      insertSteps(row, 0, [stored]),
-      ...addUsage(row.partnerId, row.countedDay, 'orders', value),
-    ];
-    return { row, writes };
+    partner.addUsage('orders', row.countedDay, value);
+    return { row, writes: [insertOrder(row), insertSteps(row, 0, [stored])] };
   }
 
   send(row: StoredOrder): Promise<Sent> {
@@ -200,13 +203,10 @@ export class OrderKind
     return this.begin(row).note({ checks: row.checks + 1, checkAt: nextCheckAt });
   }
 
-  save({ before, after }: Change<StoredOrder>): Statement[] {
-    const given = countedKobo(after) - countedKobo(before);
+  save({ before, after }: Change<StoredOrder>, partner: LockedPartner): Statement[] {
+    partner.addUsage('orders', after.countedDay, countedKobo(after) - countedKobo(before));
     const isOld = after.createdAt < this.parts.clock.now() - keyKeptMs;
-    return [
-      updateOrder(isOld && isFinal(after.state) ? { ...after, idempotencyKey: null } : after),
-      ...addUsage(after.partnerId, after.countedDay, 'orders', given),
-    ];
+    return [updateOrder(isOld && isFinal(after.state) ? { ...after, idempotencyKey: null } : after)];
   }
 
   toEvent(row: StoredOrder) {

@@ -1,4 +1,5 @@
 import type { Sent } from '../broker/port.ts';
+import type { LockedPartner } from '../db/locked-partner.ts';
 import type { SqlRow, Statement } from '../db/statement.ts';
 import type { NewEvent } from '../events/outbox.ts';
 import type { ErrorCode } from '../lib/errors.ts';
@@ -35,7 +36,7 @@ export interface ObjectKind<Row extends Submittable> {
   find(partnerId: string, id: string): Statement;
   toRow(row: SqlRow): Row;
   /** Saves a changed row and what hangs on it. */
-  save(change: Change<Row>): readonly Statement[];
+  save(change: Change<Row>, partner: LockedPartner): readonly Statement[];
   toEvent(row: Row): NewEvent;
 }
 
@@ -50,7 +51,7 @@ export interface Kind<Row extends Submittable, Request, Draft> extends ObjectKin
   /** What must be known under the lock. */
   storeReads(partnerId: string, draft: Draft): readonly Statement[];
   /** Decides under the lock. Throws an ApiError to refuse: nothing is stored then. */
-  store(draft: Draft, submission: NewSubmission, partner: SqlRow, rows: readonly SqlRow[][]): Stored<Row>;
+  store(draft: Draft, submission: NewSubmission, partner: LockedPartner, rows: readonly SqlRow[][]): Stored<Row>;
   /** Sends once. Does not throw. */
   send(row: Row): Promise<Sent>;
   /** What the send came to, applied to the row as it is by now. */

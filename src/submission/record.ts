@@ -1,5 +1,6 @@
 import type { Database } from '../db/database.ts';
-import type { SqlRow, Statement } from '../db/statement.ts';
+import type { LockedPartner } from '../db/locked-partner.ts';
+import type { Statement } from '../db/statement.ts';
 import { appendEvents } from '../events/outbox.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { IdMaker } from '../lib/ids.ts';
@@ -26,30 +27,35 @@ export class Recorder {
     id: string,
     decide: (row: Row) => Change<Row> | undefined,
   ): Promise<Row> {
-    const [row] = await this.changeMany(kind, partnerId, kind.find(partnerId, id), decide);
+    const [row] = await this.changeMany(kind, partnerId, [id], kind.find(partnerId, id), decide);
     if (row === undefined) throw new Error(`${id} is not stored`);
     return row;
   }
 
-  /** The same for all objects of a partner that a statement finds. */
+  /** The same for some objects of a partner, and the statement that finds them. */
   async changeMany<Row extends Submittable>(
     kind: ObjectKind<Row>,
     partnerId: string,
+    ids: readonly string[],
     find: Statement,
     decide: (row: Row) => Change<Row> | undefined,
   ): Promise<Row[]> {
-    const { rows, told } = await this.database.inPartner(partnerId, [find], (partner, [found = []]) => {
-      const decided = found.map((sqlRow) => {
-        const row = kind.toRow(sqlRow);
-        return { row, change: decide(row) };
-      });
-      const changes = decided.flatMap(({ change }) => (change === undefined ? [] : [change]));
-      const writes = this.#writesOf(kind, partner, changes);
-      const result = {
-        rows: decided.map(({ row, change }) => change?.after ?? row),
-        told: changes.some((change) => change.told.length > 0),
-      };
-      return { writes, result };
+    const { rows, told } = await this.database.inPartner(partnerId, {
+      touches: ids,
+      reads: [find],
+      decide: (partner, [found = []]) => {
+        const decided = found.map((sqlRow) => {
+          const row = kind.toRow(sqlRow);
+          return { row, change: decide(row) };
+        });
+        const changes = decided.flatMap(({ change }) => (change === undefined ? [] : [change]));
+        const writes = this.#writesOf(kind, partner, changes);
+        const result = {
+          rows: decided.map(({ row, change }) => change?.after ?? row),
+          told: changes.some((change) => change.told.length > 0),
+        };
+        return { writes, result };
+      },
     });
     if (told) this.wakeRelay();
     return rows;
@@ -57,12 +63,12 @@ export class Recorder {
 
   #writesOf<Row extends Submittable>(
     kind: ObjectKind<Row>,
-    partner: SqlRow,
+    partner: LockedPartner,
     changes: readonly Change<Row>[],
   ): Statement[] {
     const events = changes.flatMap((change) => change.told.map((row) => kind.toEvent(row)));
     return [
-      ...changes.flatMap((change) => [...kind.save(change), ...change.writes]),
+      ...changes.flatMap((change) => [...kind.save(change, partner), ...change.writes]),
       ...appendEvents(partner, events, this.ids, this.clock.realNow()),
     ];
   }

@@ -132,7 +132,7 @@ export class ReportTaker<Row extends Submittable> {
 
   async #applyToPartner(partnerId: string, ids: string[], byObject: Map<string, Report[]>): Promise<void> {
     const { kind, recorder, log } = this.options;
-    await recorder.changeMany(kind, partnerId, kind.findMany(partnerId, ids), (row) => {
+    await recorder.changeMany(kind, partnerId, ids, kind.findMany(partnerId, ids), (row) => {
       const change = kind.applyReports(row, byObject.get(row.id) ?? []);
       if (change !== undefined && change.contradictions > 0) {
         log.error(

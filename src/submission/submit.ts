@@ -44,16 +44,16 @@ export class Submitter {
     const draft = await kind.prepare(request, known);
 
     crash(`${kind.name}.before-store`);
-    const stored = await this.database.inPartner<{ row: Row; isNew: boolean }>(
-      partnerId,
-      [byKey, ...kind.storeReads(partnerId, draft)],
-      (partner, [raced = [], ...rows]) => {
+    const stored = await this.database.inPartner<{ row: Row; isNew: boolean }>(partnerId, {
+      touches: [`${kind.name} key ${idempotencyKey}`],
+      reads: [byKey, ...kind.storeReads(partnerId, draft)],
+      decide: (partner, [raced = [], ...rows]) => {
         // The same key may have been stored since it was looked for; only under the lock is the answer certain.
         if (raced[0] !== undefined) return { writes: [], result: { row: kind.toRow(raced[0]), isNew: false } };
         const { row, writes } = kind.store(draft, { partnerId, idempotencyKey, requestDigest: digest }, partner, rows);
         return { writes, result: { row, isNew: true } };
       },
-    );
+    });
     if (!stored.isNew) return replay(kind, stored.row, digest);
 
     crash(`${kind.name}.stored`);

@@ -41,7 +41,7 @@ async function waitForEvents(gateway: TestGateway, partner: TestPartner, count: 
 describe('the event feed', { concurrency: 4 }, () => {
   let gateway: TestGateway;
   before(async () => {
-    gateway = await startGateway();
+    gateway = await startGateway({ MARINA_SUBMIT_TIMEOUT_MS: '10000' });
   });
   after(() => gateway.stop());
 

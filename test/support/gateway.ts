@@ -93,7 +93,7 @@ export async function startGateway(variables: Record<string, string> = {}): Prom
     MARINA_SECRET_KEY: '42'.repeat(32),
     MARINA_OPERATOR_TOKENS: `tester:${operatorToken}`,
     MARINA_LOG_LEVEL: 'info',
-    MARINA_SUBMIT_TIMEOUT_MS: '1000',
+    MARINA_SUBMIT_TIMEOUT_MS: '2000',
     MARINA_READ_TIMEOUT_MS: '1000',
     MARINA_CLOCK_SKEW_MS: '200',
     MARINA_SHUTDOWN_TIMEOUT_MS: '5000',

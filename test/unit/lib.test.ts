@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { isRegistered } from '../../src/auth/addresses.ts';
 import { makeKey, parseKey, sameHash } from '../../src/auth/keys.ts';
-import { KeyedQueue } from '../../src/db/keyed-queue.ts';
+import { PartnerQueue } from '../../src/db/partner-queue.ts';
 import { lagosDay, nextLagosMidnight, SystemClock } from '../../src/lib/clock.ts';
 import { ApiError, catalogue } from '../../src/lib/errors.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
@@ -179,32 +179,56 @@ describe('local limits', () => {
 });
 
 describe('the queue of partners', () => {
-  it('runs one at a time per partner, in order, and partners side by side', async () => {
-    const queue = new KeyedQueue();
-    const seen: string[] = [];
-    const gates = new Map<string, () => void>();
-    const work = (key: string, name: string) =>
-      queue.run(key, async () => {
-        seen.push(`${name} begins`);
-        await new Promise<void>((resolve) => gates.set(name, resolve));
-        seen.push(`${name} ends`);
-      });
-    const all = [work('p', 'p1'), work('p', 'p2'), work('q', 'q1')];
-    assert.deepEqual(seen, ['p1 begins', 'q1 begins']);
-    gates.get('p1')?.();
-    await all[0];
-    gates.get('p2')?.();
-    gates.get('q1')?.();
-    await Promise.all(all);
-    assert.deepEqual(seen.indexOf('p2 begins') > seen.indexOf('p1 ends'), true);
+  const work = (...touches: string[]) => ({
+    touches,
+    reads: [],
+    decide: () => ({ writes: [], result: undefined }),
   });
 
-  it('goes on after work that fails', async () => {
-    const queue = new KeyedQueue();
-    const failed = queue.run('p', () => Promise.reject(new Error('x')));
-    const next = queue.run('p', () => Promise.resolve(1));
-    await assert.rejects(failed);
-    assert.equal(await next, 1);
+  it('runs one transaction of a partner at a time, and together what waited and touches different things', async () => {
+    const groups: string[][] = [];
+    const gates: (() => void)[] = [];
+    const queue = new PartnerQueue(async (partnerId, group) => {
+      groups.push([partnerId, ...group.flatMap((entry) => entry.work.touches)]);
+      await new Promise<void>((resolve) => gates.push(resolve));
+      for (const entry of group) entry.resolve(undefined);
+    });
+    const all = [
+      queue.run('p', work('a')),
+      queue.run('p', work('b')),
+      queue.run('p', work('c')),
+      queue.run('p', work('b', 'd')),
+      queue.run('p', work('d')),
+      queue.run('p', work('e')),
+      queue.run('q', work('a')),
+    ];
+    assert.deepEqual(groups, [
+      ['p', 'a'],
+      ['q', 'a'],
+    ]);
+    while (groups.length < 5) {
+      gates.shift()?.();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    for (const open of gates) open();
+    await Promise.all(all);
+    // What touches d waits behind the work that waits for b, so that the order of arrival holds for each thing.
+    assert.deepEqual(groups.slice(2), [
+      ['p', 'b', 'c', 'e'],
+      ['p', 'b', 'd'],
+      ['p', 'd'],
+    ]);
+  });
+
+  it('goes on after work that fails, and refuses work beyond its bound', async () => {
+    const queue = new PartnerQueue(async (_partnerId, group) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      for (const entry of group) entry.reject(new Error('x'));
+    });
+    const failed = Array.from({ length: 501 }, () => queue.run('p', work('a')));
+    await assert.rejects(queue.run('p', work('a')), /not available/);
+    for (const result of failed) await assert.rejects(result, /x/);
+    await assert.rejects(queue.run('p', work('a')), /x/);
   });
 });
 

@@ -1,0 +1,62 @@
+import { type SqlRow, type Statement, statement, toBigInt } from './statement.ts';
+
+/**
+ * A partner whose row is locked, with what all work in the same transaction shares: the next event version and what was
+ * used of daily limits. Each piece of work sees what those before it took, and one write at the end saves it all.
+ */
+export class LockedPartner {
+  readonly id: string;
+  #version: bigint;
+  #used = new Map<string, bigint>();
+
+  constructor(readonly row: SqlRow) {
+    this.id = String(row.id);
+    this.#version = toBigInt(row.version);
+  }
+
+  /** Takes the partner's next versions and returns the first of them. */
+  takeVersions(count: number): bigint {
+    const first = this.#version + 1n;
+    this.#version += BigInt(count);
+    return first;
+  }
+
+  /** Adds to what was used on a day, in kobo; a negative amount gives back. */
+  addUsage(kind: string, day: string, kobo: bigint): void {
+    if (kobo !== 0n) this.#used.set(`${kind} ${day}`, this.usageAdded(kind, day) + kobo);
+  }
+
+  /** What this transaction added to a day so far, for those who read the day before it did. */
+  usageAdded(kind: string, day: string): bigint {
+    return this.#used.get(`${kind} ${day}`) ?? 0n;
+  }
+
+  /** Runs one piece of work; what it took is given back when it throws. */
+  attempt<T>(work: () => T): T {
+    const version = this.#version;
+    const used = new Map(this.#used);
+    try {
+      return work();
+    } catch (error) {
+      this.#version = version;
+      this.#used = used;
+      throw error;
+    }
+  }
+
+  save(): Statement[] {
+    const usage = [...this.#used].map(([key, kobo]) => {
+      const [kind = '', day = ''] = key.split(' ');
+      return statement(
+        `INSERT INTO usage_days (partner_id, day, kind, used_kobo) VALUES (?, ?, ?, ?)
+          ON DUPLICATE KEY UPDATE used_kobo = used_kobo + VALUES(used_kobo)`,
+        this.id,
+        day,
+        kind,
+        kobo,
+      );
+    });
+    if (this.#version === toBigInt(this.row.version)) return usage;
+    return [statement('UPDATE partners SET version = ? WHERE id = ?', this.#version, this.id), ...usage];
+  }
+}

@@ -1,0 +1,79 @@
+import { ApiError } from '../lib/errors.ts';
+import type { Decision } from './database.ts';
+import type { LockedPartner } from './locked-partner.ts';
+import type { SqlRow, Statement } from './statement.ts';
+
+/** One piece of work on a partner's objects: what it reads under the lock, and what it makes of it. */
+export interface PartnerWork<T> {
+  /**
+   * What only one piece of work in a transaction may touch: an object's id, an idempotency key. Work that touches the
+   * same waits for the next transaction, so that its reads see what the earlier wrote.
+   */
+  readonly touches: readonly string[];
+  readonly reads: readonly Statement[];
+  /** Throws to refuse: then this work writes nothing. */
+  decide(partner: LockedPartner, rows: SqlRow[][]): Decision<T>;
+}
+
+/** Work waiting for its transaction. */
+export interface WaitingWork {
+  readonly work: PartnerWork<unknown>;
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** How many pieces of work may wait for one partner, and how many share a transaction. */
+const longestQueue = 500;
+const mostTogether = 16;
+
+/**
+ * Lets a partner's work run in one transaction at a time, in the order of arrival, and all that waits meanwhile together
+ * in the next: many waiters then cost one lock, two round trips and one flush to disk. Waiters wait here rather than in
+ * the database, where each would hold a connection.
+ */
+export class PartnerQueue {
+  readonly #waiting = new Map<string, WaitingWork[]>();
+
+  /** `runTogether` runs some work in one transaction and settles each piece of it. It never rejects. */
+  constructor(private readonly runTogether: (partnerId: string, group: readonly WaitingWork[]) => Promise<void>) {}
+
+  run<T>(partnerId: string, work: PartnerWork<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const waiting = this.#waiting.get(partnerId);
+      if (waiting !== undefined && waiting.length >= longestQueue) throw new ApiError('service_unavailable');
+      const entry = { work, resolve: resolve as (result: unknown) => void, reject };
+      if (waiting !== undefined) {
+        waiting.push(entry);
+        return;
+      }
+      this.#waiting.set(partnerId, [entry]);
+      void this.#drain(partnerId);
+    });
+  }
+
+  async #drain(partnerId: string): Promise<void> {
+    for (;;) {
+      const waiting = this.#waiting.get(partnerId) ?? [];
+      const { group, rest } = takeGroup(waiting);
+      if (group.length === 0) {
+        this.#waiting.delete(partnerId);
+        return;
+      }
+      this.#waiting.set(partnerId, rest);
+      await this.runTogether(partnerId, group);
+    }
+  }
+}
+
+/** The work that can go together: the first that waits, and those after it that touch nothing an earlier one touches. */
+function takeGroup(waiting: readonly WaitingWork[]): { group: WaitingWork[]; rest: WaitingWork[] } {
+  const group: WaitingWork[] = [];
+  const rest: WaitingWork[] = [];
+  const touched = new Set<string>();
+  for (const entry of waiting) {
+    const fits = group.length < mostTogether && entry.work.touches.every((thing) => !touched.has(thing));
+    (fits ? group : rest).push(entry);
+    for (const thing of entry.work.touches) touched.add(thing);
+  }
+  return { group, rest };
+}
