@@ -6,28 +6,26 @@ import { callTimeout, type TestGateway, type TestPartner } from '../../support/g
 /** What a partner's requests have left: rows of its own, and messages to the exchange about its accounts. */
 export interface Traces {
   readonly orders: number;
-  readonly steps: number;
   readonly usage: number;
   readonly events: number;
   readonly version: number;
   readonly sent: number;
 }
 
-export const noTraces: Traces = { orders: 0, steps: 0, usage: 0, events: 0, version: 0, sent: 0 };
+export const noTraces: Traces = { orders: 0, usage: 0, events: 0, version: 0, sent: 0 };
 
 export async function tracesOf({ database, controls }: TestGateway, partner: TestPartner): Promise<Traces> {
   const { id, accounts } = partner;
   // One statement, so that an event on its way from the outbox to the feed is counted once.
   const counted = statement(
     `SELECT (SELECT COUNT(*) FROM orders WHERE partner_id = ?) AS orders,
-      (SELECT COUNT(*) FROM order_steps WHERE partner_id = ?) AS steps,
       (SELECT COUNT(*) FROM usage_days WHERE partner_id = ?) AS \`usage\`,
       (SELECT COUNT(*) FROM outbox WHERE partner_id = ?) + (SELECT COUNT(*) FROM feed_events WHERE partner_id = ?) AS events,
       (SELECT version FROM partners WHERE id = ?) AS version`,
-    ...Array.from({ length: 6 }, () => id),
+    ...Array.from({ length: 5 }, () => id),
   );
   const [row = {}] = await database.read(counted);
-  const rows = { orders: Number(row.orders), steps: Number(row.steps), usage: Number(row.usage) };
+  const rows = { orders: Number(row.orders), usage: Number(row.usage) };
   let sent = 0;
   for (let afterNumber = 0n, hasMore = true; hasMore; ) {
     const page = await controls.listMessages({ afterNumber }, callTimeout);

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Call as Received, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { eventually } from '../support/eventually.ts';
+import { callTimeout, type TestPartner } from '../support/gateway.ts';
+import { type Call, goodBody, type Members } from './support/calls.ts';
+import { doors } from './support/doors.ts';
+import type { Refusal } from './support/refusals.ts';
+import { useGateway } from './support/suite.ts';
+import { tracesOf } from './support/traces.ts';
+
+const limited = { code: 'rate_limited' } as const;
+
+describe('requests in progress', () => {
+  // Long enough for everything that is tested while they hang.
+  const suite = useGateway({ MARINA_SUBMIT_TIMEOUT_MS: '3000' });
+
+  const create = ({ key, account }: TestPartner, idempotencyKey: string, body: Members): Call => ({
+    operation: 'createOrder',
+    key,
+    idempotencyKey: [idempotencyKey],
+    body: { ...goodBody(account), ...body },
+  });
+
+  async function hang(partner: TestPartner, call: Received, times: number): Promise<void> {
+    await suite.gateway.controls.injectFault(
+      { call, account: partner.account, times, fault: WireFault.HANG },
+      callTimeout,
+    );
+  }
+
+  it('a sixth is answered rate_limited while five hang, in every door; reads go on, and the places come back', async () => {
+    const partner = await suite.gateway.newPartner({ limits: { requestsUnderWay: undefined } });
+    const { key } = partner;
+    const resting = await suite.gateway.place(partner, { symbol: 'SIM-REST', quantity: 1 });
+    await hang(partner, Received.SUBMIT_ORDER, 4);
+    await hang(partner, Received.CANCEL_ORDER, 1);
+    const cancel: Call = { operation: 'cancelOrder', key, id: resting.body.id };
+    const unconfirmed: Refusal = { code: 'cancel_unconfirmed' };
+    const hanging = [
+      suite.doors.answers('REST', create(partner, 'a', { quantity: 2 })),
+      suite.doors.answers('REST', create(partner, 'b', { quantity: 3 })),
+      suite.doors.answers('gRPC', create(partner, 'c', { quantity: 4 })),
+      suite.doors.answers('gRPC', create(partner, 'd', { quantity: 5 })),
+    ];
+    const hangingCancel = suite.doors.refuses('REST', cancel, unconfirmed);
+    const before = await eventually(async () => {
+      const traces = await tracesOf(suite.gateway, partner);
+      assert.equal(traces.sent, 6);
+      return traces;
+    });
+
+    for (const door of doors) {
+      await suite.doors.refuses(door, create(partner, 'e', { quantity: 6 }), limited);
+      await suite.doors.refuses(door, { operation: 'estimateOrder', key, body: goodBody(partner.account) }, limited);
+      await suite.doors.refuses(door, cancel, limited);
+      await suite.doors.answers(door, { operation: 'listOrders', key });
+      await suite.doors.answers(door, { operation: 'getOrder', key, id: resting.body.id });
+      await suite.doors.answers(door, { operation: 'listEvents', key });
+    }
+    assert.deepEqual(await tracesOf(suite.gateway, partner), before);
+
+    const answers = await Promise.all(hanging);
+    await hangingCancel;
+    assert.deepEqual(
+      answers.map(({ body }) => body.state),
+      ['uncertain', 'uncertain', 5, 5],
+    );
+    const sixth = await suite.doors.answers('REST', create(partner, 'e', { quantity: 6 }));
+    assert.deepEqual([sixth.status, sixth.header('idempotent-replayed')], [201, undefined]);
+  });
+
+  /** Requests that are refused after they took their place. */
+  const refused: readonly (readonly [string, Partial<Call>, Refusal])[] = [
+    ['a malformed id', { operation: 'cancelOrder', id: 'x' }, { code: 'order_not_found' }],
+    ['an id nobody has', { operation: 'cancelOrder' }, { code: 'order_not_found' }],
+    ['no Idempotency-Key', { idempotencyKey: [] }, { code: 'missing_required_field', param: 'Idempotency-Key' }],
+    ['a field out of range', { body: { quantity: 0 } }, { code: 'missing_required_field', param: 'account' }],
+    ['an unknown account', { body: goodBody('NOBODYS') }, { code: 'unknown_account', param: 'account' }],
+    ['a body too large', { body: { account: 'A'.repeat(20_000) } }, { code: 'request_too_large' }],
+  ];
+  for (const [name, call, refusal] of refused) {
+    it(`a request with ${name} gives its place back`, async () => {
+      const partner = await suite.gateway.newPartner({ limits: { requestsUnderWay: 1 } });
+      const base: Call = { operation: 'createOrder', key: partner.key, idempotencyKey: ['k'] };
+      for (const door of [...doors, ...doors]) await suite.doors.refuses(door, { ...base, ...call }, refusal);
+      const estimate: Call = { operation: 'estimateOrder', key: partner.key, body: goodBody(partner.account) };
+      for (const door of doors) await suite.doors.answers(door, estimate);
+    });
+  }
+});

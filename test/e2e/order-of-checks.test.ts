@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Trading } from '../../src/gen/marina/admin/v1/trading_pb.ts';
+import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { callTimeout, type TestPartner } from '../support/gateway.ts';
+import { assertGrpcRefusal } from './support/assert-grpc.ts';
+import { type Call, goodBody, type OperationName, operations } from './support/calls.ts';
+import { doors, toRest } from './support/doors.ts';
+import {
+  callWith,
+  cancelFaults,
+  circumstancesOf,
+  createFaults,
+  estimateFaults,
+  type Fault,
+  type Pair,
+  pairsOf,
+} from './support/faults.ts';
+import { operatorMetadata } from './support/operator.ts';
+import { toProtobuf } from './support/protobuf-form.ts';
+import { useGateway } from './support/suite.ts';
+import { assertUntouched, type Traces, tracesOf } from './support/traces.ts';
+import { partnerIn } from './support/worlds.ts';
+
+const tables: readonly (readonly [OperationName, readonly Pair[]])[] = [
+  ['createOrder', pairsOf(createFaults)],
+  ['estimateOrder', pairsOf(estimateFaults)],
+  ['cancelOrder', pairsOf(cancelFaults)],
+];
+
+const sameKey = createFaults.find(({ circumstance }) => circumstance === 'same key') as Fault;
+
+describe('of two faults the one looked for first is answered', () => {
+  // An unclear order stays unclear for as long as these tests run.
+  const suite = useGateway({ MARINA_CLOCK_SKEW_MS: '60000' });
+  const partners = new Map<string, TestPartner>();
+  const traces = new Map<string, Traces>();
+  const nameOf = (pair: Pair) => [...circumstancesOf(pair)].sort().join(', ');
+
+  before(async () => {
+    const pairs = tables.flatMap(([, each]) => each);
+    const named = new Map(pairs.map((pair) => [nameOf(pair), circumstancesOf(pair)]));
+    const make = async ([name, circumstances]: [string, ReturnType<typeof circumstancesOf>]) => {
+      const partner = await partnerIn(suite.gateway, circumstances);
+      partners.set(name, partner);
+      traces.set(name, await tracesOf(suite.gateway, partner));
+    };
+    // Those wait for an order that hangs; the rest would only be in each other's way.
+    const waiting = [...named].filter(([, circumstances]) => circumstances.has('similar'));
+    await Promise.all(waiting.map(make));
+    for (const each of named) if (!each[1].has('similar')) await make(each);
+  });
+
+  function tests(isPaused: boolean): void {
+    for (const [operation, pairs] of tables) {
+      for (const pair of pairs.filter((each) => each.some(({ paused }) => paused) === isPaused)) {
+        const [first, second] = pair;
+        const name = first === second ? `${first.name} alone` : `${first.name} before ${second.name}`;
+        for (const door of pair.some(({ restOnly }) => restOnly) ? (['REST'] as const) : doors) {
+          it(`${door}: ${operation}: ${name}`, async () => {
+            const partner = partners.get(nameOf(pair));
+            assert.ok(partner);
+            const base: Call = { operation, key: partner.key, idempotencyKey: ['k'], body: goodBody(partner.account) };
+            const call = callWith(pair, operations[operation].takesBody ? base : { ...base, body: undefined });
+            if (door === 'REST') await refusesRest(call, pair);
+            else await refusesGrpc(call, pair);
+          });
+        }
+      }
+    }
+  }
+
+  function refusesRest(call: Call, [first, second]: Pair): Promise<void> {
+    const change = ({ http = (request) => request }: Fault) => http;
+    // What changes the whole body comes after what looks at less of it.
+    const request = first === second ? change(first)(toRest(call)) : change(first)(change(second)(toRest(call)));
+    return suite.doors.refusesRaw(request, first.refusal);
+  }
+
+  async function refusesGrpc(call: Call, [first, second]: Pair): Promise<void> {
+    const bytes = toProtobuf(call.operation === 'cancelOrder' ? { id: 'ord_abcdefghijklmnopqrst', ...call } : call);
+    assert.ok(bytes);
+    const change = ({ protobuf = (same) => same }: Fault) => protobuf;
+    const changed = first === second ? change(first)(bytes) : change(first)(change(second)(bytes));
+    assertGrpcRefusal(await suite.doors.grpc(call, changed), first.refusal);
+  }
+
+  describe('while trading goes on', () => tests(false));
+
+  describe('while trading is paused', () => {
+    const pause = async (isPaused: boolean) => {
+      const trading = createGrpcClient(Trading, `127.0.0.1:${suite.gateway.app.adminPort}`);
+      const options = { ...callTimeout, metadata: operatorMetadata() };
+      await (isPaused ? trading.pauseTrading({}, options) : trading.resumeTrading({}, options));
+      trading.close();
+    };
+    before(() => pause(true));
+    after(() => pause(false));
+    tests(true);
+
+    for (const door of doors) {
+      it(`${door}: estimates and reads go on, and an order placed before is answered again`, async () => {
+        const partner = partners.get('same key');
+        assert.ok(partner);
+        const { key, account } = partner;
+        await suite.doors.answers(door, { operation: 'listOrders', key });
+        await suite.doors.answers(door, { operation: 'estimateOrder', key, body: goodBody(account) });
+        const body = { ...goodBody(account), quantity: 7 };
+        const call = callWith([sameKey, sameKey], { operation: 'createOrder', key, body });
+        assert.equal((await suite.doors.answers(door, call)).header('idempotent-replayed'), 'true');
+      });
+    }
+  });
+
+  it('nothing was stored or sent for anyone, and a good order is taken', async () => {
+    for (const [name, partner] of partners) {
+      assert.deepEqual(await tracesOf(suite.gateway, partner), traces.get(name), name);
+    }
+    const untouched = partners.get('');
+    assert.ok(untouched);
+    await assertUntouched(suite.gateway, untouched, 'k');
+  });
+});
