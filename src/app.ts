@@ -4,6 +4,7 @@ import { EnvironmentState } from './admin/environment.ts';
 import { adminHandlers, words } from './admin/handlers.ts';
 import { type AdminService, createAdminServer } from './admin/server.ts';
 import { Authenticator } from './auth/authenticate.ts';
+import { clientAddressBehind } from './auth/client-address.ts';
 import { GrpcBroker } from './broker/grpc-broker.ts';
 import type { Config } from './config.ts';
 import { type Database, openDatabase } from './db/database.ts';
@@ -127,6 +128,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     pipeline,
     operations,
     log,
+    clientAddress: clientAddressBehind(config.trustedProxies),
     get baseUrl() {
       return config.baseUrl ?? `http://${config.host}:${address.restPort}`;
     },

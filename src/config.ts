@@ -1,3 +1,4 @@
+import { isAddressOrRange } from './auth/addresses.ts';
 import type { Environment } from './db/database.ts';
 
 /** Everything the gateway is told from outside, checked. */
@@ -18,6 +19,8 @@ export interface Config {
   readonly opsHost: string;
   readonly opsPort: number;
   readonly baseUrl: string | undefined;
+  /** Addresses and ranges of the proxies whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly string[];
   readonly secretKey: Buffer;
   /** Operators by token. */
   readonly operators: ReadonlyMap<string, string>;
@@ -115,6 +118,12 @@ const settings: { readonly [Name in keyof Config]: Setting<Config[Name]> } = {
     fallback: '',
     parse: (value) =>
       value === '' ? undefined : text(/^https?:\/\/[^ ]+[^/ ]$/, 'an http(s) URL without a final slash')(value),
+  },
+  trustedProxies: {
+    variable: 'MARINA_TRUSTED_PROXIES',
+    meaning: 'addresses or ranges of the proxies whose X-Forwarded-For is believed, separated by commas',
+    fallback: '',
+    parse: parseAddresses,
   },
   secretKey: {
     variable: 'MARINA_SECRET_KEY',
@@ -236,6 +245,12 @@ function wholeNumber(least: number, most: number): (text: string) => number {
     if (!(number >= least && number <= most)) throw new Error(`must be a whole number from ${least} to ${most}`);
     return number;
   };
+}
+
+function parseAddresses(value: string): readonly string[] {
+  const addresses = value === '' ? [] : value.split(',').map((entry) => entry.trim());
+  if (!addresses.every(isAddressOrRange)) throw new Error('must be addresses or ranges separated by commas');
+  return addresses;
 }
 
 function parseOperators(value: string): ReadonlyMap<string, string> {
