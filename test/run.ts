@@ -46,7 +46,7 @@ async function main(): Promise<number> {
     command: process.execPath,
     args: [
       ...['--import', 'tsx', '--test', `--test-concurrency=${crashing ? 1 : availableParallelism()}`],
-      `--test-timeout=${crashing ? 600_000 : 180_000}`,
+      `--test-timeout=${crashing ? 300_000 : 120_000}`,
       ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
       ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
       ...options,
