@@ -13,6 +13,7 @@ import {
   StorageType,
 } from 'nats';
 import type { Logger } from '../lib/log.ts';
+import { pause } from '../lib/worker.ts';
 
 /** An event on its way: where its row is, and what makes a second publication of it recognisable. */
 export interface Carried {
@@ -38,6 +39,7 @@ interface Listener {
 const publishTimeoutMs = 1_000;
 const connectTimeoutMs = 2_000;
 const mostAtOnce = 500;
+const lingerMs = 10;
 /** Shorter than the relay's wait before it publishes a row again, so that such a message is never dropped. */
 const rememberedMs = 20_000;
 const keptMs = 10 * 60_000;
@@ -117,8 +119,8 @@ export class Carrier {
       let batch: JsMsg[] = [];
       let working: Promise<void> | undefined;
       const work = async () => {
-        // What comes in the same turn of the event loop is taken together.
-        await new Promise<void>((resolve) => setImmediate(resolve));
+        // What comes close together is taken together.
+        await pause(lingerMs, signal);
         while (batch.length > 0 && failure === undefined) {
           const taken = batch;
           batch = [];

@@ -21,7 +21,7 @@ export interface RelayOptions {
 const mostAtOnce = 500;
 const pollMs = 250;
 /** How long the first of some events waits for others, so that under load they travel together. */
-const lingerMs = 5;
+const lingerMs = 10;
 /** When a row that was published and not yet taken is put back in the queue, and when it is then published again. */
 const takenWithinMs = 1_000;
 const republishAfterMs = 30_000;

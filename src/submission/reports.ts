@@ -36,7 +36,7 @@ const partnersAtOnce = 4;
  * How long the first of some reports waits for others. It lets the answer to a send, which carries the same report, be
  * recorded first, and what comes together be applied together.
  */
-const lingerMs = 10;
+const lingerMs = 20;
 /** How often the position is stored. What was applied since is applied again after a crash, and changes nothing. */
 const storeEveryMs = 250;
 const firstRefetchMs = 50;
@@ -104,7 +104,7 @@ export class ReportTaker<Row extends Submittable> {
     const { kind, database, log } = this.options;
     crash('report.before-apply');
     const byObject = groupBy(reports, (report) => report.clientOrderId);
-    const owners = await database.read(kind.findPartners([...byObject.keys()]));
+    const [owners = []] = await database.readAll([kind.findPartners([...byObject.keys()])]);
     const known = new Set(owners.map((owner) => String(owner.id)));
     for (const id of byObject.keys()) {
       if (!known.has(id)) log.error({ objectId: id }, 'the exchange reports about an order that is not stored here');

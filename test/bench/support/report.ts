@@ -12,14 +12,15 @@ export interface Row {
 export function printRows(section: string, rows: readonly Row[]): void {
   console.log(`\n${section}`);
   for (const { what, figure, bound } of rows) {
-    console.log(`  ${what.padEnd(58)} ${figure.padEnd(28)} ${bound === undefined ? '' : `(${bound})`}`);
+    console.log(`  ${what.padEnd(66)} ${figure.padEnd(48)} ${bound === undefined ? '' : `(${bound})`}`);
   }
 }
 
 /** The median of pairwise ratios, with the least and the most. */
 export function ratio(ours: readonly number[], theirs: readonly number[]): string {
   const ratios = ours.map((value, index) => value / (theirs[index] ?? Number.NaN));
-  return `${median(ratios).toFixed(2)}× (${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)})`;
+  const range = `${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}`;
+  return `${median(ratios).toFixed(2)}× (${range}; ${median(ours).toFixed(0)} and ${median(theirs).toFixed(0)} a second)`;
 }
 
 export function ms(value: number): string {
