@@ -11,6 +11,7 @@ import { type Database, openDatabase } from './db/database.ts';
 import { statement } from './db/statement.ts';
 import { Carrier } from './events/carrier.ts';
 import { FeedTaker } from './events/feed.ts';
+import { FeedWatch } from './events/feed-watch.ts';
 import { eventHandlers } from './events/handlers.ts';
 import { Relay } from './events/relay.ts';
 import { feedRetention } from './events/retention.ts';
@@ -83,7 +84,11 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const digestKey = subkey(config.secretKey, 'request digests');
 
   const carrier = new Carrier({ url: config.natsUrl, prefix: config.natsPrefix, log });
-  const feed = new FeedTaker(database, carrier);
+  const feedWatch = new FeedWatch(database);
+  const feed = new FeedTaker(database, carrier, () => {
+    feedWatch.wake();
+    carrier.say('feed');
+  });
   const relay = new Relay({ database, carrier, clock, log, holder, takers: [feed] });
   const wakeRelay = () => {
     relay.wakeup.wake();
@@ -120,7 +125,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
       Orders,
       orderHandlers({ database, broker, submitter, canceller, kind, contexts, cursors, digestKey }),
     ),
-    ...defineOperations(Events, eventHandlers({ database, cursors })),
+    ...defineOperations(Events, eventHandlers({ database, cursors, feedWatch })),
   ];
 
   const address = { restPort: config.restPort };
@@ -173,10 +178,11 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   });
 
   carrier.listen('relay', () => relay.wakeup.wake());
+  carrier.listen('feed', () => feedWatch.wake());
   carrier.listen(words.environmentChanged, () => environment.wakeup.wake());
   carrier.listen(words.keyRevoked, (keyId) => authenticator.forget(keyId));
   await carrier.start();
-  for (const { worker } of [environment, relay, feed, reports, reconciler]) supervisor.start(worker);
+  for (const { worker } of [environment, relay, feed, feedWatch, reports, reconciler]) supervisor.start(worker);
   supervisor.start(feedRetention(database, clock, holder));
   supervisor.start(keyRetention(database, clock, holder));
 

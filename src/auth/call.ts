@@ -33,6 +33,16 @@ export interface Call {
 /** An operation's code: message in, message out. It throws an ApiError for everything it refuses. */
 export type Handler<Request, Response> = (request: Request, call: Call) => Promise<Response>;
 
+/**
+ * The code of an operation that answers with a stream. It ends when the signal is aborted, which happens as soon as
+ * nobody may or will take what it has to say.
+ */
+export type StreamHandler<Request, Response> = (
+  request: Request,
+  call: Call,
+  signal: AbortSignal,
+) => AsyncIterable<Response>;
+
 /** What the doors know of the caller before anything is decided about the call. */
 export interface Identification {
   /** Whose request it is, as soon as the key itself is proven: it counts against that partner even when refused. */
@@ -50,4 +60,6 @@ export interface CallLimits {
   takeRequest(caller: Caller): void;
   /** Takes one of the partner's "requests in progress" places; call what it returns to give it back. */
   takePlace(caller: Caller): () => void;
+  /** Takes one of the places for open streams; call what it returns to give it back. */
+  takeStream(caller: Caller): () => void;
 }

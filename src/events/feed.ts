@@ -26,6 +26,8 @@ export class FeedTaker {
   constructor(
     private readonly database: Database,
     carrier: Carrier,
+    /** Called when events have come into the feed. */
+    private readonly onTaken: () => void = () => {},
   ) {
     this.worker = {
       name: 'feed',
@@ -47,6 +49,7 @@ export class FeedTaker {
       return { writes: [copyRows(found), removeRows(found)], result: undefined };
     });
     crash('feed.signed');
+    this.onTaken();
   }
 }
 

@@ -4,15 +4,20 @@ import { ApiError } from '../lib/errors.ts';
 /** Partners whose counts are remembered at most; one that was idle longest is forgotten first, and loses nothing by it. */
 const mostPartners = 10_000;
 
+/** Streams that may be open at once: a partner's, and all partners' together. */
+const mostStreams = { ofPartner: 10, ofAll: 500 };
+
 interface Counts {
   tokens: number;
   filledAtMs: number;
   underWay: number;
+  streams: number;
 }
 
 /** Counts requests per partner within this process, on a clock that never goes back. */
 export class LocalLimits implements CallLimits {
   readonly #counts = new Map<string, Counts>();
+  #streams = 0;
 
   constructor(private readonly monotonicNow: () => number = () => performance.now()) {}
 
@@ -39,11 +44,27 @@ export class LocalLimits implements CallLimits {
       });
     }
     counts.underWay += 1;
-    let given = false;
-    return () => {
-      if (!given) counts.underWay -= 1;
-      given = true;
-    };
+    return once(() => {
+      counts.underWay -= 1;
+    });
+  }
+
+  takeStream(caller: Caller): () => void {
+    const counts = this.#of(caller);
+    if (counts.streams >= mostStreams.ofPartner) {
+      throw new ApiError('rate_limited', {
+        message: `${counts.streams} of ${mostStreams.ofPartner} streams are open. Close one, then open this one again.`,
+      });
+    }
+    if (this.#streams >= mostStreams.ofAll) {
+      throw new ApiError('rate_limited', { message: 'Too many streams are open. Open this one again later.' });
+    }
+    counts.streams += 1;
+    this.#streams += 1;
+    return once(() => {
+      counts.streams -= 1;
+      this.#streams -= 1;
+    });
   }
 
   #of(caller: Caller): Counts {
@@ -52,6 +73,7 @@ export class LocalLimits implements CallLimits {
       tokens: caller.limits.requestsBurst,
       filledAtMs: this.monotonicNow(),
       underWay: 0,
+      streams: 0,
     };
     // The map keeps the order of last use.
     if (found !== undefined) this.#counts.delete(caller.partnerId);
@@ -62,9 +84,17 @@ export class LocalLimits implements CallLimits {
 
   #forgetIdle(): void {
     for (const [partnerId, counts] of this.#counts) {
-      if (counts.underWay > 0) continue;
+      if (counts.underWay > 0 || counts.streams > 0) continue;
       this.#counts.delete(partnerId);
       return;
     }
   }
+}
+
+function once(giveBack: () => void): () => void {
+  let given = false;
+  return () => {
+    if (!given) giveBack();
+    given = true;
+  };
 }

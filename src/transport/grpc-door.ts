@@ -1,13 +1,14 @@
-import { type Message, toBinary } from '@bufbuild/protobuf';
-import { Metadata, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js';
-import { materialize } from '../json/stored.ts';
+import type { Message } from '@bufbuild/protobuf';
+import { Metadata, type ServerUnaryCall, type ServerWritableStream, type sendUnaryData } from '@grpc/grpc-js';
 import { ApiError } from '../lib/errors.ts';
 import { maxBodyBytes } from './body-limit.ts';
 import { grpcError } from './grpc-errors.ts';
-import { decodeProtobuf } from './grpc-wire.ts';
-import { checkIdempotencyKey } from './idempotency-key.ts';
-import type { Operation } from './operations.ts';
-import type { Pipeline, Reply, Visit } from './pipeline.ts';
+import type { Operation, StreamOperation, UnaryOperation } from './operations.ts';
+import { ClientGone, clientGoneStatus, type Pipeline, type Reply } from './pipeline.ts';
+import { decodeProtobuf } from './protobuf-wire.ts';
+import { checkParameters, encodeProtobuf, orRefusal, type RpcRequest } from './rpc-request.ts';
+import { deliver, OpenStreams } from './streams.ts';
+import type { Visit } from './visit.ts';
 
 export interface GrpcDoorOptions {
   readonly pipeline: Pipeline;
@@ -15,15 +16,20 @@ export interface GrpcDoorOptions {
   readonly baseUrl: string;
   /** Whose address a call counts for; by default the connection's other end. */
   readonly clientAddress?: (peer: string, forwardedFor: string | undefined) => string;
+  /** How long a client may take over one message of a stream. */
+  readonly slowReaderMs?: number;
 }
 
 /** A call of grpc-js, its message still bytes, and what answers it. */
 export type RawCall = ServerUnaryCall<Buffer, Buffer>;
 export type Respond = sendUnaryData<Buffer>;
+/** The same for a call that is answered with a stream. */
+export type RawStream = ServerWritableStream<Buffer, Buffer>;
 
 /** Takes calls through the pipeline. */
 export class GrpcDoor {
   readonly #options: GrpcDoorOptions;
+  readonly #streams = new OpenStreams();
   #underWay = 0;
   #whenIdle: (() => void) | undefined;
 
@@ -31,29 +37,61 @@ export class GrpcDoor {
     this.#options = options;
   }
 
-  /** Resolves once no call is under way. */
-  idle(): Promise<void> {
+  /** Ends all streams, which would go on for ever. Resolves once no call is under way. */
+  drain(): Promise<void> {
+    this.#streams.close();
     if (this.#underWay === 0) return Promise.resolve();
     return new Promise((resolve) => {
       this.#whenIdle = resolve;
     });
   }
 
-  async serve(operation: Operation, call: RawCall, respond: Respond): Promise<void> {
+  serve(operation: UnaryOperation, call: RawCall, respond: Respond): Promise<void> {
     const { pipeline, baseUrl } = this.#options;
-    const visit = pipeline.begin('grpc');
+    return this.#visit(async (visit) => {
+      try {
+        const { message, idempotencyKey } = await this.#request(operation, call, visit);
+        const reply = await pipeline.call(visit, message, idempotencyKey);
+        const bytes = encodeProtobuf(operation, reply.message);
+        pipeline.finish(visit, reply.created ? 201 : 200);
+        call.sendMetadata(replyMetadata(reply, visit.requestId));
+        respond(null, bytes);
+      } catch (error) {
+        const refusal = pipeline.refusal(visit, error);
+        pipeline.finish(visit, refusal.status, refusal.code);
+        respond(grpcError(refusal, baseUrl, visit.requestId));
+      }
+    });
+  }
+
+  serveStream(operation: StreamOperation, call: RawStream): Promise<void> {
+    const { pipeline, baseUrl, slowReaderMs } = this.#options;
+    const ending = this.#streams.open();
+    call.on('cancelled', () => ending.abort(new ClientGone()));
+    return this.#visit(async (visit) => {
+      try {
+        const { message } = await this.#request(operation, call, visit);
+        call.sendMetadata(replyMetadata(undefined, visit.requestId));
+        const write = (each: Message) =>
+          new Promise<void>((resolve) => call.write(encodeProtobuf(operation, each), () => resolve()));
+        await deliver(pipeline.stream(visit, message, ending), ending, write, slowReaderMs);
+        pipeline.finish(visit, 200);
+        call.end();
+      } catch (error) {
+        if (error instanceof ClientGone) return pipeline.finish(visit, clientGoneStatus, 'client_gone');
+        const refusal = pipeline.refusal(visit, error);
+        pipeline.finish(visit, refusal.status, refusal.code);
+        call.emit('error', grpcError(refusal, baseUrl, visit.requestId));
+      } finally {
+        this.#streams.ended(ending);
+      }
+    });
+  }
+
+  async #visit(serve: (visit: Visit) => Promise<void>): Promise<void> {
     this.#underWay += 1;
     try {
-      const reply = await this.#reply(operation, call, visit);
-      materialize(operation.output, reply.message);
-      const bytes = toBinary(operation.output, reply.message);
-      pipeline.finish(visit, reply.created ? 201 : 200);
-      call.sendMetadata(replyMetadata(reply, visit.requestId));
-      respond(null, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
-    } catch (error) {
-      const refusal = pipeline.refusal(visit, error);
-      pipeline.finish(visit, refusal.status, refusal.code);
-      respond(grpcError(refusal, baseUrl, visit.requestId));
+      await serve(this.#options.pipeline.begin('grpc'));
     } finally {
       this.#underWay -= 1;
       if (this.#underWay === 0) this.#whenIdle?.();
@@ -61,7 +99,7 @@ export class GrpcDoor {
   }
 
   /** The decided order of checks, as far as it is gRPC's: as in REST, the message is looked at after the head. */
-  async #reply(operation: Operation, call: RawCall, visit: Visit): Promise<Reply> {
+  async #request(operation: Operation, call: RawCall | RawStream, visit: Visit): Promise<RpcRequest> {
     const { pipeline, clientAddress } = this.#options;
     const authorizations = call.metadata.get('authorization');
     const forwardedFor = call.metadata.get('x-forwarded-for');
@@ -71,35 +109,23 @@ export class GrpcDoor {
       clientAddress: clientAddress?.(peer, forwardedFor.length === 0 ? undefined : forwardedFor.join(', ')) ?? peer,
       route: () => ({ operation }),
     });
-    const message = decode(operation, call.request);
-    if (!(message instanceof ApiError)) {
-      operation.checkPath(message);
-      operation.checkQuery(message);
-    }
-    const key = checkIdempotencyKey(operation, call.metadata.get('idempotency-key').map(trimmed));
-    if (message instanceof ApiError) throw message;
-    return pipeline.call(visit, message, key);
+    const decoded = await orRefusal(() => decode(operation, call.request));
+    return checkParameters(operation, decoded, call.metadata.get('idempotency-key').map(trimmed));
   }
 }
 
-/** The message, or why it cannot be read: that comes after the Idempotency-Key in the order of checks. */
-function decode(operation: Operation, bytes: Buffer): Message | ApiError {
+function decode(operation: Operation, bytes: Buffer): Message {
   if (bytes.length > maxBodyBytes) {
-    return new ApiError('request_too_large', { message: 'The message must have at most 16,384 bytes.' });
+    throw new ApiError('request_too_large', { message: 'The message must have at most 16,384 bytes.' });
   }
-  try {
-    return decodeProtobuf(operation.input, bytes);
-  } catch (error) {
-    if (error instanceof ApiError) return error;
-    throw error;
-  }
+  return decodeProtobuf(operation.input, bytes);
 }
 
-function replyMetadata({ replayed, location }: Reply, requestId: string): Metadata {
+function replyMetadata(reply: Reply | undefined, requestId: string): Metadata {
   const metadata = new Metadata();
   metadata.set('x-request-id', requestId);
-  if (replayed) metadata.set('idempotent-replayed', 'true');
-  if (location !== undefined) metadata.set('location', location);
+  if (reply?.replayed) metadata.set('idempotent-replayed', 'true');
+  if (reply?.location !== undefined) metadata.set('location', reply.location);
   return metadata;
 }
 

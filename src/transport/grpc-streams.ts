@@ -2,8 +2,11 @@ import { constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2
 import type { Server } from '@grpc/grpc-js';
 
 export interface StreamRules {
-  /** The paths of unary calls, whose message has to arrive in time. */
+  /** The paths of calls, whose message has to arrive in time. */
   readonly paths: ReadonlySet<string>;
+  /** Those of calls that are answered with a stream, and how long one may stand still before it is cut. */
+  readonly streamPaths: ReadonlySet<string>;
+  readonly stalledMs: number;
   readonly messageTimeoutMs: number;
   readonly connections: number;
 }
@@ -13,7 +16,7 @@ const single = ['authorization', 'idempotency-key'];
 
 /**
  * What grpc-js leaves open on its HTTP/2 servers: repeated metadata becomes visible, a message that does not arrive is
- * not waited for without end, and connections are bounded.
+ * not waited for without end, nor a stream that nobody reads, and connections are bounded.
  */
 export function watchStreams(server: Server, rules: StreamRules): void {
   for (const http2Server of http2Servers(server)) {
@@ -22,7 +25,12 @@ export function watchStreams(server: Server, rules: StreamRules): void {
     http2Server.prependListener('stream', (...args: unknown[]) => {
       const [stream, headers, , rawHeaders] = args as [ServerHttp2Stream, IncomingHttpHeaders, number, string[]];
       showRepeated(headers, rawHeaders);
-      if (rules.paths.has(String(headers[':path']))) limitTime(stream, rules.messageTimeoutMs);
+      const path = String(headers[':path']);
+      if (rules.paths.has(path)) limitTime(stream, rules.messageTimeoutMs);
+      // A client that takes nothing does not take the end of its stream either.
+      if (rules.streamPaths.has(path)) {
+        stream.setTimeout(rules.stalledMs, () => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM));
+      }
     });
   }
 }

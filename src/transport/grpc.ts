@@ -1,11 +1,12 @@
 import type { DescService } from '@bufbuild/protobuf';
-import { type MethodDefinition, Server, ServerCredentials } from '@grpc/grpc-js';
+import { type MethodDefinition, Server, ServerCredentials, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 import { addReflection } from '../lib/grpc-reflection.ts';
 import { maxBodyBytes } from './body-limit.ts';
-import { GrpcDoor, type GrpcDoorOptions, type RawCall, type Respond } from './grpc-door.ts';
+import { GrpcDoor, type GrpcDoorOptions, type RawCall, type RawStream, type Respond } from './grpc-door.ts';
 import { watchStreams } from './grpc-streams.ts';
 import type { Operation } from './operations.ts';
+import { slowReaderMs } from './streams.ts';
 
 export interface GrpcServerOptions extends GrpcDoorOptions {
   readonly operations: readonly Operation[];
@@ -37,6 +38,8 @@ const serverSettings = {
 
 /** How long answers that were given may take to be written out when the server closes. */
 const flushMs = 500;
+/** How long the end of a stream that is read too slowly may take to be written out. */
+const slowEndMs = 5_000;
 
 /** Makes the gRPC door over grpc-js. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
@@ -56,6 +59,9 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       const bound = await bind(server, host, port, options.credentials ?? ServerCredentials.createInsecure());
       watchStreams(server, {
         paths: new Set(options.operations.map(methodPath)),
+        // Handlers of streams say something more often than that.
+        stalledMs: (options.slowReaderMs ?? slowReaderMs) + slowEndMs,
+        streamPaths: new Set(options.operations.filter(({ kind }) => kind === 'stream').map(methodPath)),
         messageTimeoutMs: options.messageTimeoutMs ?? 30_000,
         connections: options.connections ?? 10_000,
       });
@@ -65,7 +71,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     close: async (graceMs) => {
       setServing(false);
       const drained = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
-      await atMost(graceMs, Promise.race([drained, door.idle()]));
+      await atMost(graceMs, Promise.race([drained, door.drain()]));
       await atMost(flushMs, drained);
       server.forceShutdown();
     },
@@ -83,19 +89,22 @@ function byService(operations: readonly Operation[]): Map<DescService, Operation
 
 function addService(server: Server, door: GrpcDoor, operations: readonly Operation[]): void {
   const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
-  const handlers: Record<string, (call: RawCall, respond: Respond) => void> = {};
+  const handlers: UntypedServiceImplementation = {};
   for (const operation of operations) {
     const name = operation.method.localName;
     definition[name] = {
       path: methodPath(operation),
       requestStream: false,
-      responseStream: false,
+      responseStream: operation.kind === 'stream',
       requestSerialize: asIs,
       requestDeserialize: asIs,
       responseSerialize: asIs,
       responseDeserialize: asIs,
     };
-    handlers[name] = (call, respond) => void door.serve(operation, call, respond);
+    handlers[name] =
+      operation.kind === 'stream'
+        ? (call: RawStream) => void door.serveStream(operation, call)
+        : (call: RawCall, respond: Respond) => void door.serve(operation, call, respond);
   }
   server.addService(definition, handlers);
 }

@@ -7,13 +7,27 @@ import {
   type MessageShape,
 } from '@bufbuild/protobuf';
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2';
-import type { Handler } from '../auth/call.ts';
+import type { Handler, StreamHandler } from '../auth/call.ts';
 import { operation as operationOption, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { compileFieldRules, type FieldCheck } from './field-rules.ts';
 import { type HttpBinding, httpBinding } from './http-binding.ts';
 
-/** One operation as every door serves it: what its proto says of it, and its handler. */
-export interface Operation {
+/** One operation as the doors serve it: what its proto says of it, and its handler. */
+export type Operation = UnaryOperation | StreamOperation;
+
+/** An operation that answers with one message. */
+export interface UnaryOperation extends OperationRules {
+  readonly kind: 'unary';
+  readonly handler: Handler<Message, Message>;
+}
+
+/** An operation that answers with a stream of messages; REST has no form for it. */
+export interface StreamOperation extends OperationRules {
+  readonly kind: 'stream';
+  readonly handler: StreamHandler<Message, Message>;
+}
+
+interface OperationRules {
   /** Service and method, as in `Orders.CreateOrder`: the operation's name in logs and metrics. */
   readonly name: string;
   readonly method: DescMethod;
@@ -33,14 +47,15 @@ export interface Operation {
   readonly checkPath: FieldCheck;
   readonly checkQuery: FieldCheck;
   readonly checkBody: FieldCheck;
-  readonly handler: Handler<Message, Message>;
 }
 
 /** A handler for each of a service's methods. */
 export type ServiceHandlers<Shape extends GenServiceMethods> = {
   readonly [Name in keyof Shape]: Shape[Name]['methodKind'] extends 'unary'
     ? Handler<MessageShape<Shape[Name]['input']>, MessageShape<Shape[Name]['output']>>
-    : never;
+    : Shape[Name]['methodKind'] extends 'server_streaming'
+      ? StreamHandler<MessageShape<Shape[Name]['input']>, MessageShape<Shape[Name]['output']>>
+      : never;
 };
 
 /** The handlers of a generated service, as in `HandlersOf<typeof Orders>`. */
@@ -52,7 +67,7 @@ export function defineOperations<Shape extends GenServiceMethods>(
   service: GenService<Shape>,
   handlers: ServiceHandlers<Shape>,
 ): Operation[] {
-  const byName = handlers as unknown as Record<string, Handler<Message, Message> | undefined>;
+  const byName = handlers as unknown as Record<string, Operation['handler'] | undefined>;
   return service.methods.map((method) => {
     const handler = byName[method.localName];
     if (handler === undefined) throw new Error(`${service.typeName}.${method.name} has no handler`);
@@ -60,10 +75,21 @@ export function defineOperations<Shape extends GenServiceMethods>(
   });
 }
 
-function defineOperation(method: DescMethod, handler: Handler<Message, Message>): Operation {
+function defineOperation(method: DescMethod, handler: Operation['handler']): Operation {
+  const rules = readRules(method);
+  if (method.methodKind === 'unary') {
+    return { ...rules, kind: 'unary', handler: handler as Handler<Message, Message> };
+  }
+  if (method.methodKind !== 'server_streaming') throw new Error(`${rules.name}: requests are no streams`);
+  if (rules.http !== undefined || rules.takesPlace || rules.takesIdempotencyKey || rules.location !== undefined) {
+    throw new Error(`${rules.name}: a stream has no path, takes no place or key, and creates nothing`);
+  }
+  return { ...rules, kind: 'stream', handler: handler as StreamHandler<Message, Message> };
+}
+
+function readRules(method: DescMethod): OperationRules {
   const name = `${method.parent.name}.${method.name}`;
   const rules = getOption(method, operationOption);
-  if (method.methodKind !== 'unary') throw new Error(`${name}: only unary operations are served`);
   if (rules.scope === Scope.UNSPECIFIED) throw new Error(`${name} needs no scope`);
   const binding = httpBinding(method);
   const check = (fields: readonly DescField[]) => compileFieldRules(method.input, fields);
@@ -80,7 +106,6 @@ function defineOperation(method: DescMethod, handler: Handler<Message, Message>)
     checkPath: check(binding?.pathFields ?? []),
     checkQuery: check(binding?.queryFields ?? []),
     checkBody: check(binding?.bodyFields ?? method.input.fields),
-    handler,
   };
 }
 

@@ -1,18 +1,12 @@
-import { randomUUID } from 'node:crypto';
 import type { Message } from '@bufbuild/protobuf';
-import type { Call, Caller, CallLimits, Identify } from '../auth/call.ts';
+import type { Caller, CallLimits, Identification, Identify } from '../auth/call.ts';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Operation } from './operations.ts';
-
-/** Where a request came in. */
-export type Door = 'rest' | 'grpc' | 'connect';
+import { type Credential, type Door, HandlerCall, Visit } from './visit.ts';
 
 /** What a door knows of a request before its parameters and body are looked at. */
-export interface Head<Route> {
-  /** The one Authorization header; undefined when it is absent or repeated. */
-  readonly authorization: string | undefined;
-  readonly clientAddress: string;
+export interface Head<Route> extends Credential {
   /** Finds the operation. Throws `not_found` or `method_not_allowed`, which the pipeline lets come in its turn. */
   readonly route: () => Route;
 }
@@ -49,32 +43,16 @@ export interface PipelineOptions {
   readonly onFinished?: (finished: Finished) => void;
   /** How many requests may be under way in all doors together; one more is answered `service_unavailable`. */
   readonly maxUnderWay?: number;
+  /** How often it is made sure that the caller of an open stream still may call. */
+  readonly recheckMs?: number;
 }
 
 /** The status logs and metrics give a request whose client left before it could be answered. */
 export const clientGoneStatus = 499;
 
-/** One request on its way through a door, from its first line to its answer. */
-export class Visit {
-  readonly requestId = randomUUID();
-  readonly startedMs = performance.now();
-  operation: Operation | undefined;
-  caller: Caller | undefined;
-  finished = false;
-  #givePlaceBack: (() => void) | undefined;
-
-  constructor(readonly door: Door) {}
-
-  holdPlace(giveBack: () => void): void {
-    this.#givePlaceBack = giveBack;
-  }
-
-  /** Gives the partner's place back, if the request holds one; the second time does nothing. */
-  releasePlace(): void {
-    const giveBack = this.#givePlaceBack;
-    this.#givePlaceBack = undefined;
-    giveBack?.();
-  }
+/** The client left before its request had arrived, or before the end of its stream: there is nobody to answer. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone';
 }
 
 /**
@@ -108,18 +86,17 @@ export class Pipeline {
   /** Decides who calls, whether they may, and whether there is a place for them. Returns the operation's route. */
   async admit<Route extends { readonly operation: Operation }>(visit: Visit, head: Head<Route>): Promise<Route> {
     if (this.#underWay > this.#maxUnderWay) throw new ApiError('service_unavailable');
-    const { limits, featureEnabled } = this.#options;
-    const { caller, refusal } = await this.#options.identify(head.authorization, head.clientAddress);
-    visit.caller = caller;
-    if (caller !== undefined) limits.takeRequest(caller);
+    const { limits, identify } = this.#options;
+    const identification = await identify(head.authorization, head.clientAddress);
+    visit.caller = identification.caller;
+    visit.credential = head;
+    if (visit.caller !== undefined) limits.takeRequest(visit.caller);
     const route = head.route();
     const { operation } = route;
     visit.operation = operation;
-    if (refusal !== undefined) throw new ApiError(refusal);
-    if (caller === undefined) throw new ApiError('unauthorized');
-    if (!caller.scopes.has(operation.scope)) throw new ApiError('insufficient_scope');
-    if (featureEnabled?.(operation, caller) === false) throw new ApiError('feature_not_enabled');
-    if (operation.takesPlace) visit.holdPlace(limits.takePlace(caller));
+    const caller = this.#permit(operation, identification);
+    if (operation.kind === 'stream') visit.holdPlace(limits.takeStream(caller));
+    else if (operation.takesPlace) visit.holdPlace(limits.takePlace(caller));
     return route;
   }
 
@@ -129,7 +106,7 @@ export class Pipeline {
    */
   async call(visit: Visit, message: Message, idempotencyKey: string | undefined): Promise<Reply> {
     const { operation, caller } = visit;
-    if (operation === undefined || caller === undefined) throw new Error('called before it was admitted');
+    if (operation?.kind !== 'unary' || caller === undefined) throw new Error('called before it was admitted');
     operation.checkBody(message);
     const call = new HandlerCall(visit.requestId, caller, idempotencyKey, this.#options.log);
     try {
@@ -139,6 +116,35 @@ export class Pipeline {
       return { message: answer, created, replayed, location: created ? operation.location?.(answer) : undefined };
     } finally {
       visit.releasePlace();
+    }
+  }
+
+  /**
+   * The same for an operation that answers with a stream, which lasts until `ending` is aborted. The key that opened it
+   * must be good for as long as it lasts: that is looked at before every message, and now and then while there is none.
+   */
+  async *stream(visit: Visit, message: Message, ending: AbortController): AsyncGenerator<Message> {
+    const { operation, caller, credential } = visit;
+    if (operation?.kind !== 'stream' || caller === undefined || credential === undefined) {
+      throw new Error('called before it was admitted');
+    }
+    operation.checkBody(message);
+    const { identify, log, recheckMs = 1_000 } = this.#options;
+    const { signal } = ending;
+    const recheck = async () => {
+      this.#permit(operation, await identify(credential.authorization, credential.clientAddress));
+    };
+    const timer = setInterval(() => recheck().catch((error: unknown) => ending.abort(error)), recheckMs);
+    try {
+      const call = new HandlerCall(visit.requestId, caller, undefined, log);
+      for await (const answer of operation.handler(message, call, signal)) {
+        await recheck();
+        signal.throwIfAborted();
+        yield answer;
+      }
+      signal.throwIfAborted();
+    } finally {
+      clearInterval(timer);
     }
   }
 
@@ -172,22 +178,13 @@ export class Pipeline {
     );
     this.#options.onFinished?.({ door, operation, partnerId, status, code, durationMs });
   }
-}
 
-class HandlerCall implements Call {
-  readonly reply = { replayed: false };
-  #log: Logger | undefined;
-
-  constructor(
-    readonly requestId: string,
-    readonly caller: Caller,
-    readonly idempotencyKey: string | undefined,
-    readonly root: Logger,
-  ) {}
-
-  /** Made when it is first used: most calls log nothing of their own. */
-  get log(): Logger {
-    this.#log ??= this.root.child({ requestId: this.requestId, partnerId: this.caller.partnerId });
-    return this.#log;
+  /** The caller, if the credential is good and lets it use the operation. */
+  #permit(operation: Operation, { caller, refusal }: Identification): Caller {
+    if (refusal !== undefined) throw new ApiError(refusal);
+    if (caller === undefined) throw new ApiError('unauthorized');
+    if (!caller.scopes.has(operation.scope)) throw new ApiError('insufficient_scope');
+    if (this.#options.featureEnabled?.(operation, caller) === false) throw new ApiError('feature_not_enabled');
+    return caller;
   }
 }

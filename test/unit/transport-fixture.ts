@@ -6,7 +6,11 @@ import type { Call, Caller, CallLimits, Identify } from '../../src/auth/call.ts'
 import { type RetryInfo, RetryInfoSchema } from '../../src/gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
 import { type Error as ErrorDetail, ErrorSchema } from '../../src/gen/marina/gateway/v1/errors_pb.ts';
-import { Events, ListEventsResponseSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
+import {
+  Events,
+  ListEventsResponseSchema,
+  WatchEventsResponseSchema,
+} from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import {
   GetOrderHistoryResponseSchema,
   ListOrdersResponseSchema,
@@ -74,7 +78,7 @@ export const identify: Identify = async (authorization) => {
   return { caller: undefined, refusal: 'unauthorized' };
 };
 
-export const noLimits: CallLimits = { takeRequest: () => {}, takePlace: () => () => {} };
+export const noLimits: CallLimits = { takeRequest: () => {}, takePlace: () => () => {}, takeStream: () => () => {} };
 
 /** What a handler was called with. */
 export interface Recorded {
@@ -103,7 +107,13 @@ export function recordingHandlers(recorded: Recorded[]): {
       getOrderHistory: record('getOrderHistory', create(GetOrderHistoryResponseSchema)),
       cancelOrder: record('cancelOrder', order),
     },
-    events: { listEvents: record('listEvents', create(ListEventsResponseSchema)) },
+    events: {
+      listEvents: record('listEvents', create(ListEventsResponseSchema)),
+      async *watchEvents(request, call) {
+        recorded.push({ name: 'watchEvents', request, call });
+        yield create(WatchEventsResponseSchema, { nextCursor: 'c' });
+      },
+    },
   };
 }
 
@@ -126,6 +136,7 @@ export interface DoorSettings {
   readonly limits?: Partial<RestLimits>;
   readonly messageTimeoutMs?: number;
   readonly clientAddress?: (peer: string, forwardedFor: string | undefined) => string;
+  readonly slowReaderMs?: number;
 }
 
 /** Both doors on free ports over one pipeline. */
@@ -146,8 +157,14 @@ export async function openDoors(settings: DoorSettings = {}): Promise<Doors> {
     ...defineOperations(Orders, { ...handlers.orders, ...settings.orders }),
     ...defineOperations(Events, { ...handlers.events, ...settings.events }),
   ];
-  const { clientAddress, messageTimeoutMs } = settings;
-  const shared = { pipeline, operations, baseUrl, ...(clientAddress && { clientAddress }) };
+  const { clientAddress, messageTimeoutMs, slowReaderMs } = settings;
+  const shared = {
+    pipeline,
+    operations,
+    baseUrl,
+    ...(clientAddress && { clientAddress }),
+    ...(slowReaderMs && { slowReaderMs }),
+  };
   const rest = createRestServer({ ...shared, log, limits: { lingerMs: 200, ...settings.limits } });
   const grpc = createGrpcServer({ ...shared, ...(messageTimeoutMs && { messageTimeoutMs }) });
   const [restPort, grpcPort] = await Promise.all([rest.listen(0, '127.0.0.1'), grpc.listen(0, '127.0.0.1')]);

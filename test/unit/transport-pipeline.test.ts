@@ -85,6 +85,7 @@ interface Faults {
 
 function admission(faults: Faults): Promise<string> {
   const limits: CallLimits = {
+    ...noLimits,
     takeRequest: () => {
       if (faults.rate) throw new ApiError('rate_limited', { message: 'rate' });
     },

@@ -5,6 +5,7 @@ import {
   type DoorSettings,
   type Doors,
   goodOrder,
+  noLimits,
   openDoors,
   order,
   orderId,
@@ -232,7 +233,7 @@ for (const [how, expected] of [
       codes.push(code);
       over.open();
     };
-    await withDoors({ pipeline: { limits: { takeRequest: () => {}, takePlace }, onFinished } }, async (own) => {
+    await withDoors({ pipeline: { limits: { ...noLimits, takePlace }, onFinished } }, async (own) => {
       const connection = new RawConnection(own.restPort);
       connection.send(requestText({ headers: { 'Content-Length': '100' } })).send('{');
       await taken.opened;

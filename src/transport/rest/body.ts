@@ -1,13 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../../lib/errors.ts';
 import { maxBodyBytes } from '../body-limit.ts';
+import { ClientGone } from '../pipeline.ts';
 import type { Exchange } from './connection.ts';
 import type { RequestHead } from './head.ts';
-
-/** The client left before its request had arrived: there is nobody to answer, and nothing was done. */
-export class ClientGone extends Error {
-  override readonly name = 'ClientGone';
-}
 
 const json = /^application\/json(?:[ \t]*;[ \t]*charset=(?:utf-8|"utf-8"))?$/i;
 

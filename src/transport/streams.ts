@@ -1,0 +1,71 @@
+import { ApiError } from '../lib/errors.ts';
+
+/** How long a client may take over one message before its stream ends: it would fall ever further behind. */
+export const slowReaderMs = 30_000;
+
+/** The streams a door has open. Each ends when its controller is aborted, with the reason as its error. */
+export class OpenStreams {
+  readonly #open = new Set<AbortController>();
+  #isClosing = false;
+
+  open(): AbortController {
+    const ending = new AbortController();
+    this.#open.add(ending);
+    if (this.#isClosing) ending.abort(stopping());
+    return ending;
+  }
+
+  ended(ending: AbortController): void {
+    this.#open.delete(ending);
+  }
+
+  /** Ends all of them, and every later one. */
+  close(): void {
+    this.#isClosing = true;
+    for (const ending of this.#open) ending.abort(stopping());
+  }
+}
+
+/**
+ * Hands a stream's messages to a client, each when the one before has left for the network: what a slow client has not
+ * taken waits where it came from, not in memory. Ends with the stream, or throws what ended it.
+ */
+export async function deliver<T>(
+  messages: AsyncIterable<T>,
+  ending: AbortController,
+  write: (message: T) => Promise<void>,
+  slowMs = slowReaderMs,
+): Promise<void> {
+  for await (const message of messages) await written(write(message), ending, slowMs);
+}
+
+function written(writing: Promise<void>, ending: AbortController, slowMs: number): Promise<void> {
+  const { signal } = ending;
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => ending.abort(tooSlow()), slowMs);
+    const settle = (then: () => void) => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      then();
+    };
+    const onAbort = () => settle(() => reject(signal.reason));
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    writing.then(
+      () => settle(resolve),
+      (error: unknown) => settle(() => reject(error)),
+    );
+  });
+}
+
+function stopping(): ApiError {
+  return new ApiError('service_unavailable', {
+    message: 'The service is stopping. Open the stream again with the last cursor received.',
+  });
+}
+
+function tooSlow(): ApiError {
+  return new ApiError('service_unavailable', {
+    message: 'The stream was read too slowly. Open it again with the last cursor received.',
+  });
+}
