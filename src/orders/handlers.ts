@@ -28,7 +28,15 @@ import type { Submitter } from '../submission/submit.ts';
 import type { Canceller } from './cancel.ts';
 import type { OrderKind } from './kind.ts';
 import { sideWords, stateWords, toOrderMessage, toStepMessage, typeWords } from './messages.ts';
-import { findOrder, listOrders, listSteps, type StoredOrder, toStoredOrder } from './store.ts';
+import {
+  findOrder,
+  findShownOrder,
+  listOrders,
+  listSteps,
+  type StoredOrder,
+  toShownOrder,
+  toStoredOrder,
+} from './store.ts';
 import type { TradingContexts } from './trading-context.ts';
 
 export interface OrderHandlerParts {
@@ -90,7 +98,11 @@ export function orderHandlers(parts: OrderHandlerParts) {
     });
   };
 
-  const getOrder: Handler<GetOrderRequest, Order> = async ({ id }, call) => toOrderMessage(await find(id, call));
+  const getOrder: Handler<GetOrderRequest, Order> = async ({ id }, { caller }) => {
+    const [row] = await database.read(findShownOrder(caller.partnerId, id ?? ''));
+    if (row === undefined) throw new ApiError('order_not_found');
+    return toOrderMessage(toShownOrder(row));
+  };
 
   const cancelOrder: Handler<CancelOrderRequest, Order> = async ({ id }, call) =>
     toOrderMessage(await parts.canceller.cancel(await find(id, call), call.log));
@@ -107,7 +119,7 @@ export function orderHandlers(parts: OrderHandlerParts) {
     const issuedFor = ['orders', caller.partnerId, JSON.stringify(filters)];
     const before = cursor === undefined ? undefined : cursors.read(issuedFor, cursor);
     const rows = await database.read(listOrders(caller.partnerId, filters, before, limit + 1));
-    const page = rows.slice(0, limit).map(toStoredOrder);
+    const page = rows.slice(0, limit).map(toShownOrder);
     const hasMore = rows.length > limit;
     const last = page.at(-1);
     return create(ListOrdersResponseSchema, {

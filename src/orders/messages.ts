@@ -16,7 +16,7 @@ import {
 } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { enumWords } from '../lib/enums.ts';
 import { divideToKoboDecimal } from '../lib/money.ts';
-import type { StoredOrder } from './store.ts';
+import type { ShownOrder } from './store.ts';
 
 export const stateWords = enumWords(OrderStateSchema);
 export const sideWords = enumWords(OrderSideSchema);
@@ -26,7 +26,7 @@ const rejectReasonWords = enumWords(OrderRejectReasonSchema);
 const stepWords = enumWords(OrderStepKindSchema);
 
 /** The order as partners see it, in answers and in events alike. */
-export function toOrderMessage(order: StoredOrder): Order {
+export function toOrderMessage(order: ShownOrder): Order {
   return create(OrderSchema, {
     id: order.id,
     state: stateWords.value(order.state),
