@@ -1,10 +1,18 @@
 import { create, type DescField, type DescMessage, type Message, type MessageShape } from '@bufbuild/protobuf';
 import { ApiError } from '../lib/errors.ts';
 import { JsonObject, type JsonTree, MalformedJson, readJson } from './strict-reader.ts';
-import { type ValueReader, valueReader } from './values.ts';
+import { type ValueReader, type ValueType, valueReader } from './values.ts';
 
 /** Reads a body; `into` is a message that has its other fields already. Throws an ApiError. */
 export type Decoder<Shape extends Message> = (bytes: Buffer, into?: Shape) => Shape;
+
+/** How names and values are written: in our own JSON, unless said otherwise. */
+export interface JsonForm {
+  readonly namesOf: (field: DescField) => readonly string[];
+  readonly readerOf: (type: ValueType) => ValueReader | undefined;
+}
+
+const ownForm: JsonForm = { namesOf: ({ name }) => [name], readerOf: valueReader };
 
 /**
  * Compiles the reading of a request's JSON: names are the proto's own, null counts as absent. It looks at the whole
@@ -14,8 +22,9 @@ export type Decoder<Shape extends Message> = (bytes: Buffer, into?: Shape) => Sh
 export function compileDecoder<Desc extends DescMessage>(
   schema: Desc,
   fields: readonly DescField[] = schema.fields,
+  form: JsonForm = ownForm,
 ): Decoder<MessageShape<Desc>> {
-  const shape = compileShape(schema, fields, new Map());
+  const shape = compileShape(schema, fields, form, new Map());
   return (bytes, into = create(schema)) => {
     const tree = parse(bytes);
     if (!(tree instanceof JsonObject)) {
@@ -65,8 +74,9 @@ function bind(shape: Shape, object: JsonObject, path: string): Bound {
     const name = object.names[at] as string;
     const member = shape.byName.get(name);
     if (member === undefined) throw invalid(`${path}${name}`, 'is not a field of this request.');
-    if (values[member.index] !== undefined) throw invalid(`${path}${name}`, 'stands more than once.');
-    values[member.index] = bindValue(member, object.values[at] as JsonTree, `${path}${name}`);
+    const memberPath = `${path}${member.name}`;
+    if (values[member.index] !== undefined) throw invalid(memberPath, 'stands more than once.');
+    values[member.index] = bindValue(member, object.values[at] as JsonTree, memberPath);
   }
   return new Bound(values);
 }
@@ -114,7 +124,12 @@ function invalid(path: string, problem: string): ApiError {
   return new ApiError('invalid_request', { param, message: `\`${param}\` ${problem}` });
 }
 
-function compileShape(schema: DescMessage, fields: readonly DescField[], known: Map<DescMessage, Shape>): Shape {
+function compileShape(
+  schema: DescMessage,
+  fields: readonly DescField[],
+  form: JsonForm,
+  known: Map<DescMessage, Shape>,
+): Shape {
   const members: Member[] = [];
   const byName = new Map<string, Member>();
   const shape: Shape = { schema, members, byName };
@@ -122,7 +137,7 @@ function compileShape(schema: DescMessage, fields: readonly DescField[], known: 
   if (fields === schema.fields) known.set(schema, shape);
   for (const [index, field] of fields.entries()) {
     if (field.fieldKind === 'map' || field.oneof !== undefined) throw new Error(`${field}: no form in a request`);
-    const reader = valueReader(field);
+    const reader = form.readerOf(field);
     const nested = field.message;
     const member: Member = {
       name: field.name,
@@ -133,10 +148,10 @@ function compileShape(schema: DescMessage, fields: readonly DescField[], known: 
       shape:
         reader !== undefined || nested === undefined
           ? undefined
-          : (known.get(nested) ?? compileShape(nested, nested.fields, known)),
+          : (known.get(nested) ?? compileShape(nested, nested.fields, form, known)),
     };
     members.push(member);
-    byName.set(field.name, member);
+    for (const name of form.namesOf(field)) byName.set(name, member);
   }
   return shape;
 }

@@ -2,10 +2,11 @@ import type { DescService } from '@bufbuild/protobuf';
 import { type MethodDefinition, Server, ServerCredentials, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 import { addReflection } from '../lib/grpc-reflection.ts';
+import { atMost } from './at-most.ts';
 import { maxBodyBytes } from './body-limit.ts';
 import { GrpcDoor, type GrpcDoorOptions, type RawCall, type RawStream, type Respond } from './grpc-door.ts';
 import { watchStreams } from './grpc-streams.ts';
-import type { Operation } from './operations.ts';
+import { type Operation, rpcPath } from './operations.ts';
 import { slowReaderMs } from './streams.ts';
 
 export interface GrpcServerOptions extends GrpcDoorOptions {
@@ -58,10 +59,10 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     listen: async (port, host) => {
       const bound = await bind(server, host, port, options.credentials ?? ServerCredentials.createInsecure());
       watchStreams(server, {
-        paths: new Set(options.operations.map(methodPath)),
+        paths: new Set(options.operations.map(rpcPath)),
         // Handlers of streams say something more often than that.
         stalledMs: (options.slowReaderMs ?? slowReaderMs) + slowEndMs,
-        streamPaths: new Set(options.operations.filter(({ kind }) => kind === 'stream').map(methodPath)),
+        streamPaths: new Set(options.operations.filter(({ kind }) => kind === 'stream').map(rpcPath)),
         messageTimeoutMs: options.messageTimeoutMs ?? 30_000,
         connections: options.connections ?? 10_000,
       });
@@ -93,7 +94,7 @@ function addService(server: Server, door: GrpcDoor, operations: readonly Operati
   for (const operation of operations) {
     const name = operation.method.localName;
     definition[name] = {
-      path: methodPath(operation),
+      path: rpcPath(operation),
       requestStream: false,
       responseStream: operation.kind === 'stream',
       requestSerialize: asIs,
@@ -109,10 +110,6 @@ function addService(server: Server, door: GrpcDoor, operations: readonly Operati
   server.addService(definition, handlers);
 }
 
-function methodPath({ method }: Operation): string {
-  return `/${method.parent.typeName}/${method.name}`;
-}
-
 function asIs(bytes: Buffer): Buffer {
   return bytes;
 }
@@ -122,13 +119,4 @@ function bind(server: Server, host: string, port: number, credentials: ServerCre
   return new Promise((resolve, reject) => {
     server.bindAsync(address, credentials, (error, bound) => (error === null ? resolve(bound) : reject(error)));
   });
-}
-
-async function atMost(timeoutMs: number, wait: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs);
-  });
-  await Promise.race([wait, over]);
-  clearTimeout(timer);
 }

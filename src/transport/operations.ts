@@ -109,6 +109,11 @@ function readRules(method: DescMethod): OperationRules {
   };
 }
 
+/** Where gRPC and Connect serve a method. */
+export function rpcPath({ method }: Operation): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
 /** Fills in a template such as `/v1/orders/{id}` from the fields of the object created. */
 function compileLocation(output: DescMessage, template: string): (created: Message) => string {
   const parts = template.split(/\{([^}]*)\}/).map((part, index) => {

@@ -3,7 +3,7 @@ import { ApiError } from '../lib/errors.ts';
 /** How long a client may take over one message before its stream ends: it would fall ever further behind. */
 export const slowReaderMs = 30_000;
 
-/** The streams a door has open. Each ends when its controller is aborted, with the reason as its error. */
+/** The streams a port has open. Each ends when its controller is aborted, with the reason as its error. */
 export class OpenStreams {
   readonly #open = new Set<AbortController>();
   #isClosing = false;

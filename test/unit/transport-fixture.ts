@@ -246,7 +246,8 @@ export class RawConnection {
         if (this.#received.length >= end) {
           const body = Buffer.from(this.#received.slice(headEnd + 4, end), 'latin1').toString('utf8');
           this.#received = this.#received.slice(end);
-          return { status, statusLine, headers, body, json: body === '' ? undefined : JSON.parse(body) };
+          const isJson = body !== '' && headers.get('content-type') === 'application/json';
+          return { status, statusLine, headers, body, json: isJson ? JSON.parse(body) : undefined };
         }
       }
       if (this.#isOver) throw new Error(`the connection ended; received: ${JSON.stringify(this.#received)}`);

@@ -224,7 +224,7 @@ const notFound = [
   '/v1/orders/estimate/history',
   '/v1/orders;a=b',
   '/v1/orders#fragment',
-  '/marina.gateway.v1.Orders/CreateOrder',
+  '/marina.gateway.v1/Orders/CreateOrder',
   '*',
 ];
 

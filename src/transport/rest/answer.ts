@@ -1,14 +1,17 @@
 import { STATUS_CODES } from 'node:http';
 import type { Reply } from '../pipeline.ts';
-import type { Answer } from './errors.ts';
+import type { Answer, AnswerHead } from './protocol.ts';
+
+/** The headers of every answer that is whole. */
+export function wholeHeaders(answer: Answer, requestId: string): string[] {
+  return [...commonHeaders(answer, requestId), 'Content-Length', String(Buffer.byteLength(answer.body))];
+}
 
 /** The headers of every answer: none may be kept by a cache, each can be named to our support. */
-export function commonHeaders({ body, headers }: Answer, requestId: string): string[] {
+export function commonHeaders({ contentType, headers }: AnswerHead, requestId: string): string[] {
   return [
     'Content-Type',
-    'application/json',
-    'Content-Length',
-    String(Buffer.byteLength(body)),
+    contentType ?? 'application/json',
     'Cache-Control',
     'no-store',
     'x-request-id',
@@ -19,7 +22,7 @@ export function commonHeaders({ body, headers }: Answer, requestId: string): str
 
 /** A whole answer as bytes, for a connection on which Node has no request to answer. It is the connection's last. */
 export function rawAnswer(answer: Answer, requestId: string): string {
-  const headers = [...commonHeaders(answer, requestId), 'Connection', 'close', 'Date', new Date().toUTCString()];
+  const headers = [...wholeHeaders(answer, requestId), 'Connection', 'close', 'Date', new Date().toUTCString()];
   let text = `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n`;
   for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`;
   return `${text}\r\n${answer.body}`;

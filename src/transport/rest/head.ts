@@ -34,11 +34,10 @@ export function readHead(request: IncomingMessage): RequestHead {
     throw new ApiError('invalid_request', { param: 'Transfer-Encoding' });
   }
   const contentLength = found.contentLength === undefined ? undefined : Number(found.contentLength);
-  const target = originForm(request.url ?? '');
-  const mark = target.indexOf('?');
+  const { path, query } = readTarget(request);
   return {
-    path: mark === -1 ? target : target.slice(0, mark),
-    query: mark === -1 ? '' : target.slice(mark + 1),
+    path,
+    query,
     authorization: found.authorizations === 1 ? found.authorization : undefined,
     idempotencyKeys: found.idempotencyKeys,
     contentType: found.contentTypes === 1 ? found.contentType : undefined,
@@ -47,6 +46,13 @@ export function readHead(request: IncomingMessage): RequestHead {
     hasBody: found.transferEncoding !== undefined || (contentLength ?? 0) > 0,
     forwardedFor: found.forwardedFor,
   };
+}
+
+/** What a request asks for: the path, and what follows the question mark. */
+export function readTarget({ url = '' }: IncomingMessage): { path: string; query: string } {
+  const target = originForm(url);
+  const mark = target.indexOf('?');
+  return mark === -1 ? { path: target, query: '' } : { path: target.slice(0, mark), query: target.slice(mark + 1) };
 }
 
 class Headers {

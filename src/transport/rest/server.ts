@@ -1,13 +1,15 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { ConnectDoor } from '../connect/door.ts';
 import { RestDoor, type RestDoorOptions } from './door.ts';
 import { defaultRestLimits, type RestLimits } from './limits.ts';
+import { HttpPort, type HttpPortOptions } from './port.ts';
 
-export interface RestServerOptions extends RestDoorOptions {
+export interface RestServerOptions extends RestDoorOptions, HttpPortOptions {
   readonly limits?: Partial<RestLimits>;
 }
 
-/** The REST door. */
+/** The HTTP port: REST, and Connect's protocol beside it. */
 export interface RestServer {
   /** Starts to serve, and returns the port. */
   listen(port: number, host: string): Promise<number>;
@@ -15,10 +17,12 @@ export interface RestServer {
   close(graceMs: number): Promise<void>;
 }
 
-/** Makes the REST door over Node's own HTTP server. */
+/** Makes the HTTP port over Node's own HTTP server. */
 export function createRestServer(options: RestServerOptions): RestServer {
   const limits = { ...defaultRestLimits, ...options.limits };
-  const door = new RestDoor(options, limits);
+  const rest = new RestDoor(options);
+  const connect = new ConnectDoor(options);
+  const port = new HttpPort(options, limits, (path) => (connect.owns(path) ? connect : rest));
   const server = createServer({
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headersTimeoutMs,
@@ -33,13 +37,13 @@ export function createRestServer(options: RestServerOptions): RestServer {
   server.maxHeadersCount = 0;
   server.maxConnections = limits.connections;
   server.timeout = limits.idleMs;
-  door.attach(server);
+  port.attach(server);
   return {
-    listen: (port, host) =>
+    listen: (number, host) =>
       new Promise((resolve, reject) => {
         server.once('error', reject);
-        server.listen(port, host, () => resolve((server.address() as AddressInfo).port));
+        server.listen(number, host, () => resolve((server.address() as AddressInfo).port));
       }),
-    close: (graceMs) => door.close(server, graceMs),
+    close: (graceMs) => port.close(server, graceMs),
   };
 }

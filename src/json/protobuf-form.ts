@@ -1,0 +1,44 @@
+import { type DescEnum, ScalarType } from '@bufbuild/protobuf';
+import type { JsonForm } from './decoder.ts';
+import { JsonNumber, type JsonTree } from './strict-reader.ts';
+import { type ValueReader, type ValueType, valueReader } from './values.ts';
+
+/**
+ * Protobuf's own JSON, as its clients write it: names in camelCase or the proto's own, enumerations by full name or
+ * number, integers as numbers or texts. In all else as strict as our own.
+ */
+export const protobufForm: JsonForm = {
+  namesOf: ({ name, jsonName }) => [jsonName, name],
+  readerOf,
+};
+
+function readerOf(type: ValueType): ValueReader | undefined {
+  if (type.enum !== undefined) return enumReader(type.enum);
+  const reader = valueReader(type);
+  return reader !== undefined && type.scalar !== undefined && integers.has(type.scalar) ? orText(reader) : reader;
+}
+
+const integers: ReadonlySet<ScalarType> = new Set([
+  ScalarType.INT32,
+  ScalarType.UINT32,
+  ScalarType.INT64,
+  ScalarType.UINT64,
+]);
+
+function orText(reader: ValueReader): ValueReader {
+  return { ...reader, read: (tree) => (typeof tree === 'string' ? reader.readText(tree) : reader.read(tree)) };
+}
+
+/** A number nobody knows is read as it is: like any that comes in protobuf's encoding, it is judged by its field. */
+function enumReader(desc: DescEnum): ValueReader {
+  const numbers = new Map(desc.values.map(({ name, number }) => [name, number]));
+  const readText = (text: string) => numbers.get(text);
+  return {
+    expected: `one of ${[...numbers.keys()].join(', ')}`,
+    readText,
+    read: (tree: JsonTree) => {
+      if (typeof tree === 'string') return readText(tree);
+      return tree instanceof JsonNumber && /^\d{1,9}$/.test(tree.text) ? Number(tree.text) : undefined;
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { checkSize, discardBody, readBody } from './body.ts';
+import type { Exchange } from './connection.ts';
+import type { RequestHead } from './head.ts';
+import type { RestLimits } from './limits.ts';
+
+/** A request whose head was read. */
+export class Incoming {
+  constructor(
+    readonly exchange: Exchange,
+    readonly head: RequestHead,
+    readonly clientAddress: string,
+    private readonly limits: RestLimits,
+  ) {}
+
+  get method(): string {
+    return this.exchange.request.method ?? '';
+  }
+
+  /** Reads the body whole. Throws `request_too_large`, if the head says so before any of it is asked for. */
+  async readBody(): Promise<Buffer> {
+    const { exchange } = this;
+    checkSize(this.head);
+    if (exchange.awaitsContinue) exchange.response.writeContinue();
+    const body = await readBody(exchange, this.limits.bodyTimeoutMs);
+    exchange.hasUnreadBody = false;
+    return body;
+  }
+
+  /** A body where none belongs: taken off the connection if it is small, else the connection ends with the answer. */
+  passOver(): void {
+    const { exchange, head, limits } = this;
+    if (!head.hasBody || exchange.awaitsContinue || (head.contentLength ?? 0) > limits.passedOverBytes) return;
+    exchange.hasUnreadBody = false;
+    discardBody(exchange.request);
+  }
+}

@@ -1,0 +1,209 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { ApiError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { atMost } from '../at-most.ts';
+import { ClientGone, clientGoneStatus, type Pipeline } from '../pipeline.ts';
+import { OpenStreams } from '../streams.ts';
+import type { Visit } from '../visit.ts';
+import { commonHeaders, rawAnswer, wholeHeaders } from './answer.ts';
+import { malformedEvent } from './body.ts';
+import { Connection, type Exchange } from './connection.ts';
+import { errorAnswer, unreadable } from './errors.ts';
+import { readHead, readTarget } from './head.ts';
+import { Incoming } from './incoming.ts';
+import type { RestLimits } from './limits.ts';
+import type { Answer, Protocol, StreamAnswer } from './protocol.ts';
+import { endStream, writeMessages } from './stream-writer.ts';
+
+export interface HttpPortOptions {
+  readonly pipeline: Pipeline;
+  /** Where partners reach us, for links to the documentation. */
+  readonly baseUrl: string;
+  readonly log: Logger;
+  /** Whose address a request counts for; by default the connection's other end. */
+  readonly clientAddress?: (peer: string, forwardedFor: string | undefined) => string;
+  /** How long a client may take over one message of a stream. */
+  readonly slowReaderMs?: number;
+}
+
+/** The HTTP port: requests on their connections, each read and answered by the protocol its path belongs to. */
+export class HttpPort {
+  readonly #connections = new Map<Socket, Connection>();
+  readonly #streams = new OpenStreams();
+  readonly #options: HttpPortOptions;
+  #underWay = 0;
+  #isClosing = false;
+  #silentUntilMs = 0;
+  #whenIdle: (() => void) | undefined;
+
+  constructor(
+    options: HttpPortOptions,
+    private readonly limits: RestLimits,
+    private readonly protocolOf: (path: string) => Protocol,
+  ) {
+    this.#options = options;
+  }
+
+  attach(server: Server): void {
+    const take = (awaitsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) =>
+      this.#connections
+        .get(request.socket)
+        ?.take({ request, response, awaitsContinue, hasUnreadBody: false, isMalformed: false });
+    server.on('request', take(false));
+    server.on('checkContinue', take(true));
+    server.on('checkExpectation', take(false));
+    server.on('connection', (socket) => this.#open(socket));
+    server.on('clientError', (error, socket) => this.#onClientError(error, socket as Socket));
+    server.on('connect', (_request, socket) => this.#onConnect(socket as Socket));
+    server.on('drop', () => this.#onDrop());
+  }
+
+  async close(server: Server, graceMs: number): Promise<void> {
+    this.#isClosing = true;
+    this.#streams.close();
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    const idle = new Promise<void>((resolve) => {
+      this.#whenIdle = resolve;
+      if (this.#underWay === 0) resolve();
+    });
+    for (const connection of this.#connections.values()) connection.closeIfIdle();
+    await atMost(graceMs, Promise.all([closed, idle]));
+    server.closeAllConnections();
+    for (const socket of this.#connections.keys()) socket.destroy();
+    await closed;
+  }
+
+  #open(socket: Socket): void {
+    const serve = (connection: Connection, exchange: Exchange) => void this.#serve(connection, exchange);
+    this.#connections.set(socket, new Connection(socket, serve, this.limits.lingerMs));
+    socket.once('close', () => this.#connections.delete(socket));
+  }
+
+  async #serve(connection: Connection, exchange: Exchange): Promise<void> {
+    const { pipeline } = this.#options;
+    const { request } = exchange;
+    const protocol = this.protocolOf(readTarget(request).path);
+    const visit = pipeline.begin(protocol.door);
+    this.#underWay += 1;
+    try {
+      const answer = await protocol.answer(this.#read(connection, exchange), visit);
+      if ('messages' in answer) {
+        await this.#writeStream(connection, exchange, visit, answer);
+      } else {
+        pipeline.finish(visit, answer.status);
+        this.#write(connection, exchange, visit, answer);
+      }
+    } catch (error) {
+      if (error instanceof ClientGone) {
+        pipeline.finish(visit, clientGoneStatus, 'client_gone');
+        connection.answered(true);
+      } else {
+        const refusal = pipeline.refusal(visit, error);
+        pipeline.finish(visit, refusal.status, refusal.code);
+        this.#write(connection, exchange, visit, protocol.refusal(refusal, request));
+      }
+    } finally {
+      this.#underWay -= 1;
+      if (this.#underWay === 0) this.#whenIdle?.();
+    }
+  }
+
+  /** What is no proper request ends its connection: where the next one would begin is not to be trusted. */
+  #read(connection: Connection, exchange: Exchange): Incoming {
+    const { clientAddress } = this.#options;
+    const { request } = exchange;
+    try {
+      const head = readHead(request);
+      exchange.hasUnreadBody = head.hasBody;
+      const peer = request.socket.remoteAddress ?? '';
+      return new Incoming(exchange, head, clientAddress?.(peer, head.forwardedFor) ?? peer, this.limits);
+    } catch (error) {
+      connection.isEnding = true;
+      throw error;
+    }
+  }
+
+  #write(connection: Connection, exchange: Exchange, visit: Visit, answer: Answer): void {
+    const { request, response, hasUnreadBody } = exchange;
+    const isLast = this.#isLast(connection, exchange);
+    if (!response.destroyed) {
+      const headers = wholeHeaders(answer, visit.requestId);
+      if (isLast) headers.push('Connection', 'close');
+      response.writeHead(answer.status, headers);
+      response.end(answer.body);
+      if (hasUnreadBody) request.resume();
+    }
+    connection.answered(isLast || response.destroyed);
+  }
+
+  async #writeStream(connection: Connection, exchange: Exchange, visit: Visit, answer: StreamAnswer): Promise<void> {
+    const { pipeline, slowReaderMs } = this.#options;
+    const { response } = exchange;
+    const headers = commonHeaders(answer, visit.requestId);
+    if (this.#isLast(connection, exchange)) headers.push('Connection', 'close');
+    const ending = this.#streams.open();
+    let refusal: ApiError | undefined;
+    try {
+      await writeMessages(response, answer, headers, ending, slowReaderMs);
+      pipeline.finish(visit, answer.status);
+    } catch (error) {
+      if (error instanceof ClientGone) throw error;
+      refusal = pipeline.refusal(visit, error);
+      pipeline.finish(visit, refusal.status, refusal.code);
+    } finally {
+      this.#streams.ended(ending);
+    }
+    const isLast = this.#isLast(connection, exchange);
+    endStream(response, answer.end(refusal), isLast);
+    connection.answered(isLast || response.destroyed);
+  }
+
+  /** What was not read stands between an answer and the next request. */
+  #isLast(connection: Connection, { response, hasUnreadBody }: Exchange): boolean {
+    return connection.isEnding || this.#isClosing || hasUnreadBody || !response.shouldKeepAlive;
+  }
+
+  /** What Node could not read as a request, or waited for too long. */
+  #onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined || !socket.writable) {
+      socket.destroy();
+    } else if (connection.current !== undefined) {
+      // An answer of its own would be taken for the answer to the request under way.
+      connection.isEnding = true;
+      const { current } = connection;
+      if (!current.request.complete) {
+        current.isMalformed = true;
+        current.request.emit(malformedEvent);
+      }
+    } else if (connection.owesAnswer) {
+      this.#refuse(socket, unreadable(error));
+    } else if (!connection.isOver) {
+      socket.destroy();
+    }
+  }
+
+  /** Said once a minute at most: a flood of connections must not become one of lines. */
+  #onDrop(): void {
+    if (performance.now() < this.#silentUntilMs) return;
+    this.#silentUntilMs = performance.now() + 60_000;
+    this.#options.log.warn('connections are dropped: there are too many');
+  }
+
+  /** A request to become a tunnel: Node hands the connection over, its errors included. */
+  #onConnect(socket: Socket): void {
+    socket.on('error', () => {});
+    const connection = this.#connections.get(socket);
+    if (connection?.current === undefined) this.#refuse(socket, new ApiError('not_found'));
+    else connection.isEnding = true;
+  }
+
+  /** Answers on a connection on which Node has no request. */
+  #refuse(socket: Socket, refusal: ApiError): void {
+    const { pipeline, baseUrl } = this.#options;
+    const visit = pipeline.begin('rest');
+    pipeline.finish(visit, refusal.status, refusal.code);
+    this.#connections.get(socket)?.endWith(rawAnswer(errorAnswer(refusal, baseUrl), visit.requestId));
+  }
+}
