@@ -16,6 +16,8 @@ export interface GrpcServerOptions extends GrpcDoorOptions {
   /** How long a call's message may take to arrive. */
   readonly messageTimeoutMs?: number;
   readonly connections?: number;
+  /** How long a stream may stand still before it is cut: longer than its handler may be silent. */
+  readonly stalledMs?: number;
 }
 
 /** The gRPC door, with reflection and health. */
@@ -60,8 +62,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       const bound = await bind(server, host, port, options.credentials ?? ServerCredentials.createInsecure());
       watchStreams(server, {
         paths: new Set(options.operations.map(rpcPath)),
-        // Handlers of streams say something more often than that.
-        stalledMs: (options.slowReaderMs ?? slowReaderMs) + slowEndMs,
+        stalledMs: options.stalledMs ?? slowReaderMs + slowEndMs,
         streamPaths: new Set(options.operations.filter(({ kind }) => kind === 'stream').map(rpcPath)),
         messageTimeoutMs: options.messageTimeoutMs ?? 30_000,
         connections: options.connections ?? 10_000,

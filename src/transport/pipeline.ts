@@ -141,6 +141,7 @@ export class Pipeline {
         await recheck();
         signal.throwIfAborted();
         yield answer;
+        signal.throwIfAborted();
       }
       signal.throwIfAborted();
     } finally {

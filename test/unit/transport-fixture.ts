@@ -137,6 +137,7 @@ export interface DoorSettings {
   readonly messageTimeoutMs?: number;
   readonly clientAddress?: (peer: string, forwardedFor: string | undefined) => string;
   readonly slowReaderMs?: number;
+  readonly stalledMs?: number;
 }
 
 /** Both doors on free ports over one pipeline. */
@@ -157,7 +158,7 @@ export async function openDoors(settings: DoorSettings = {}): Promise<Doors> {
     ...defineOperations(Orders, { ...handlers.orders, ...settings.orders }),
     ...defineOperations(Events, { ...handlers.events, ...settings.events }),
   ];
-  const { clientAddress, messageTimeoutMs, slowReaderMs } = settings;
+  const { clientAddress, messageTimeoutMs, slowReaderMs, stalledMs } = settings;
   const shared = {
     pipeline,
     operations,
@@ -166,7 +167,11 @@ export async function openDoors(settings: DoorSettings = {}): Promise<Doors> {
     ...(slowReaderMs && { slowReaderMs }),
   };
   const rest = createRestServer({ ...shared, log, limits: { lingerMs: 200, ...settings.limits } });
-  const grpc = createGrpcServer({ ...shared, ...(messageTimeoutMs && { messageTimeoutMs }) });
+  const grpc = createGrpcServer({
+    ...shared,
+    ...(messageTimeoutMs && { messageTimeoutMs }),
+    ...(stalledMs && { stalledMs }),
+  });
   const [restPort, grpcPort] = await Promise.all([rest.listen(0, '127.0.0.1'), grpc.listen(0, '127.0.0.1')]);
   const close = async () => {
     await Promise.all([rest.close(100), grpc.close(100)]);
