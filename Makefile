@@ -45,9 +45,10 @@ config: $(PACKAGES) $(GENERATED) ## List every setting with its default
 	@exec $(NODE) src/main.ts config
 
 clean: ## Remove the sandbox's data and the generated code
-	@pid=$$(cut -d ' ' -f 1 .local/lock 2>/dev/null || true); \
+	@for folder in .local "$${MARINA_DATA_DIR:-.local}"; do \
+	pid=$$(cut -d ' ' -f 1 "$$folder/lock" 2>/dev/null || true); \
 	if [ -n "$$pid" ] && kill -0 "$$pid" 2>/dev/null; then \
-	echo "A sandbox is running (process $$pid). Stop it first."; exit 1; fi
+	echo "A sandbox is running (process $$pid). Stop it first."; exit 1; fi; done
 	rm -rf .local src/gen
 
 $(PACKAGES): package-lock.json | node

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { describeExit, lastLines } from './exits.ts';
 import type { FromKeeper, ProcessExit, ProcessSpec, ToKeeper } from './keeper-protocol.ts';
 
 export type { ProcessExit, ProcessSpec } from './keeper-protocol.ts';
@@ -153,29 +153,6 @@ export function sharedKeeper(options?: { output?: 'inherit' }): Keeper {
 /** Stops all that this process started, if it started anything. */
 export async function closeSharedKeeper(): Promise<void> {
   await shared?.close();
-}
-
-/** How a process ended, in words. */
-export function describeExit({ code, signal }: ProcessExit): string {
-  return signal === null ? `ended with code ${code}` : `was ended by ${signal}`;
-}
-
-/** The end of a log, for messages about why its process ended. */
-export function lastLines(path: string, count = 15): string {
-  try {
-    const file = openSync(path, 'r');
-    try {
-      const { size } = fstatSync(file);
-      const buffer = Buffer.alloc(Math.min(size, 16_384));
-      readSync(file, buffer, 0, buffer.length, size - buffer.length);
-      const lines = buffer.toString('utf8').trimEnd().split('\n').slice(-count);
-      return lines.map((line) => `    ${line}`).join('\n');
-    } finally {
-      closeSync(file);
-    }
-  } catch {
-    return '    (it wrote nothing)';
-  }
 }
 
 let shared: Keeper | undefined;

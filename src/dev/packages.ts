@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Advice } from './advice.ts';
-import { lastLines, sharedKeeper } from './keeper.ts';
+import { lastLines } from './exits.ts';
+import { sharedKeeper } from './keeper.ts';
 
 /**
  * Downloads the distribution's MariaDB and NATS packages and unpacks them into a folder: no root, no installed package,

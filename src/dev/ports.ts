@@ -14,9 +14,9 @@ export async function isPortTaken(port: number, host = '127.0.0.1'): Promise<boo
 }
 
 /** The first bytes a server sends by itself, or undefined when it does not answer in time. */
-export function readGreeting(port: number, timeoutMs: number): Promise<Buffer | undefined> {
+export function readGreeting(port: number, timeoutMs: number, host = '127.0.0.1'): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect(port, host);
     const finish = (greeting: Buffer | undefined) => {
       socket.destroy();
       resolve(greeting);

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Advice } from './advice.ts';
-import { describeExit, type KeptProcess, lastLines, sharedKeeper } from './keeper.ts';
+import { describeExit, lastLines } from './exits.ts';
+import { type KeptProcess, sharedKeeper } from './keeper.ts';
 import type { RunSettings } from './settings.ts';
 
 /** A process of ours that said it is ready, with the ports it said. */

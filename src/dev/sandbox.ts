@@ -3,7 +3,7 @@ import { migrate } from '../db/migrate.ts';
 import { Advice } from './advice.ts';
 import { createDatabases, type Databases, useDatabases } from './databases.ts';
 import { endLeftover } from './leftover.ts';
-import { isPortTaken } from './ports.ts';
+import { isPortTaken, readGreeting } from './ports.ts';
 import { gatewayEntry, simulatorEntry, startGateway, startSimulator, type Watch } from './processes.ts';
 import type { Progress } from './progress.ts';
 import { readSandbox, type Sandbox, writeSandbox } from './sandbox-file.ts';
@@ -97,7 +97,11 @@ async function openNats(
   progress: Progress,
   watch: Watch,
 ): Promise<{ url: string; pid?: number }> {
-  if (settings.natsUrl !== undefined) return { url: settings.natsUrl };
+  if (settings.natsUrl !== undefined) {
+    if (!(await answersAsNats(settings.natsUrl)))
+      progress.note(`${settings.natsUrl} does not answer: no events until it does`);
+    return { url: settings.natsUrl };
+  }
   const dataDir = join(settings.dataDir, 'nats');
   const server = await progress.step(
     'NATS',
@@ -105,6 +109,18 @@ async function openNats(
   );
   watch(server.process);
   return server;
+}
+
+/** Whether one of the servers named answers now; a gateway works on without them, and catches up. */
+async function answersAsNats(urls: string): Promise<boolean> {
+  for (const url of urls.split(',')) {
+    const address = url.includes('://') ? url : `nats://${url}`;
+    if (!URL.canParse(address)) continue;
+    const { hostname, port } = new URL(address);
+    const greeting = await readGreeting(Number(port || 4222), 2_000, hostname);
+    if (greeting?.toString().startsWith('INFO ')) return true;
+  }
+  return false;
 }
 
 /** Looks before anything is started, so that the reason is said first and alone. */
