@@ -55,9 +55,7 @@ async function main(): Promise<number> {
     env: { ...process.env, MARINA_TEST_DATABASE_URL: mariadb.url, MARINA_TEST_NATS_URL: nats.url },
     logPath: 'inherit',
   });
-  const alive = setInterval(() => undefined, 60_000);
-  const { code } = await tests.exited;
-  clearInterval(alive);
+  const { code } = await tests.wait();
   if (code === 0 && testsRun(report) === 0) throw new Error('No test ran.');
   return code ?? 1;
 }

@@ -10,8 +10,10 @@ export interface KeptProcess {
   readonly name: string;
   readonly pid: number;
   readonly logPath: string;
-  /** Settles when it has ended; never rejects. */
+  /** Settles when it has ended; never rejects, and holds nothing open. */
   readonly exited: Promise<ProcessExit>;
+  /** Waits for its end, and holds this process open meanwhile. */
+  wait(): Promise<ProcessExit>;
   onMessage(listener: (message: unknown) => void): void;
   send(message: unknown): void;
   /** Ends it in bounded time: its stop signal, a wait, then SIGKILL. */
@@ -60,6 +62,7 @@ export class Keeper {
         pid,
         logPath: spec.logPath,
         exited,
+        wait: () => this.#waitFor(exited),
         onMessage: (listener) => {
           entry.listeners.push(listener);
           for (const message of entry.early.splice(0)) listener(message);
@@ -74,7 +77,7 @@ export class Keeper {
   /** Runs a command to its end. Fails, with the end of its output, when it does not end with 0. */
   async run(spec: ProcessSpec): Promise<void> {
     const kept = await this.start(spec);
-    const { code, signal } = await this.#waitFor(kept.exited);
+    const { code, signal } = await kept.wait();
     if (code !== 0) throw new Error(`${spec.name} ${describeExit({ code, signal })}:\n${lastLines(spec.logPath)}`);
   }
 

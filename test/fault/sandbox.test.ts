@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { type KeptProcess, sharedKeeper } from '../../src/dev/keeper.ts';
+import { isRunning } from '../../src/dev/lock.ts';
+import { readSandbox, type Sandbox } from '../../src/dev/sandbox-file.ts';
+import { temporaryFolder } from '../support/folders.ts';
+
+const anyPorts = {
+  MARINA_REST_PORT: '0',
+  MARINA_GRPC_PORT: '0',
+  MARINA_ADMIN_PORT: '0',
+  MARINA_OPS_PORT: '0',
+  MARINA_SIMULATOR_PORT: '0',
+};
+
+interface Run {
+  process: KeptProcess;
+  /** Everything it printed so far. */
+  output: () => string;
+}
+
+describe('a sandbox', () => {
+  const folder = temporaryFolder();
+  sharedKeeper().removeAtEnd(folder);
+  const dataDir = join(folder, 'data of a sandbox');
+  let runs = 0;
+
+  async function start(variables: Record<string, string> = {}): Promise<Run> {
+    runs += 1;
+    const kept = await sharedKeeper().start({
+      name: 'make run',
+      command: process.execPath,
+      args: ['--import', 'tsx', 'src/dev/run.ts'],
+      env: { ...withoutOurs(), ...anyPorts, MARINA_DATA_DIR: dataDir, ...variables },
+      logPath: join(folder, `run-${runs}.log`),
+    });
+    return { process: kept, output: () => readFileSync(kept.logPath, 'utf8') };
+  }
+
+  async function startReady(): Promise<Run & { sandbox: Sandbox }> {
+    const run = await start();
+    await until(() => run.output().includes('is ready') || !isRunning(run.process.pid), run.output);
+    const sandbox = readSandbox(dataDir);
+    assert.ok(sandbox, run.output());
+    return { ...run, sandbox };
+  }
+
+  it('is ready with a demo that holds, and stops everything when asked to', async () => {
+    const { process: run, sandbox, output } = await startReady();
+    assert.equal(statSync(join(dataDir, 'sandbox.json')).mode & 0o777, 0o600);
+    const demo = await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/dev/demo.ts'], {
+      env: { ...process.env, MARINA_DATA_DIR: dataDir },
+    });
+    assert.match(demo.stdout, /Everything held\./);
+    process.kill(run.pid, 'SIGTERM');
+    assert.deepEqual(await run.wait(), { code: 0, signal: null }, output());
+    assertGone(sandbox);
+  });
+
+  it('keeps its partners and keys, and refuses a second start on its folder', async () => {
+    const { partners } = readSandbox(dataDir) ?? {};
+    const { process: run, sandbox } = await startReady();
+    assert.deepEqual(sandbox.partners, partners);
+    const second = await start();
+    assert.deepEqual(await second.process.wait(), { code: 1, signal: null });
+    assert.match(second.output(), /already running/);
+    process.kill(run.pid, 'SIGINT');
+    assert.deepEqual(await run.wait(), { code: 0, signal: null });
+  });
+
+  for (const part of ['gateway', 'simulator', 'nats', 'mariadb'] as const) {
+    it(`stops as a whole and says so when its ${part} dies`, async () => {
+      const { process: run, sandbox, output } = await startReady();
+      process.kill(sandbox.pids[part] ?? 0, 'SIGKILL');
+      assert.deepEqual(await run.wait(), { code: 1, signal: null });
+      assert.match(output(), new RegExp(`${part} was ended by SIGKILL`, 'i'));
+      assertGone(sandbox);
+    });
+  }
+
+  it('leaves nothing running when it is killed, and starts again', async () => {
+    const killed = await startReady();
+    process.kill(killed.process.pid, 'SIGKILL');
+    await until(() => !isAnyRunning(killed.sandbox), killed.output);
+    const again = await startReady();
+    assert.deepEqual(again.sandbox.partners, killed.sandbox.partners);
+    process.kill(again.process.pid, 'SIGTERM');
+    assert.deepEqual(await again.process.wait(), { code: 0, signal: null });
+  });
+
+  it('names a taken port and the variable that changes it', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    assert.ok(typeof address === 'object' && address !== null);
+    const run = await start({ MARINA_ADMIN_PORT: String(address.port) });
+    assert.deepEqual(await run.process.wait(), { code: 1, signal: null });
+    assert.match(run.output(), new RegExp(`Port ${address.port} .* taken[^]*MARINA_ADMIN_PORT=`));
+    server.close();
+  });
+});
+
+/** A run must not take the settings of the one who tests. */
+function withoutOurs(): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('MARINA_') || name === 'MARINA_SERVERS');
+  return Object.fromEntries(kept);
+}
+
+function assertGone(sandbox: Sandbox): void {
+  assert.equal(isAnyRunning(sandbox), false, JSON.stringify(sandbox.pids));
+}
+
+function isAnyRunning({ pids }: Sandbox): boolean {
+  return Object.values(pids).some((pid) => isRunning(pid));
+}
+
+async function until(holds: () => boolean, describe: () => string): Promise<void> {
+  const deadline = performance.now() + 90_000;
+  while (!holds()) {
+    assert.ok(performance.now() < deadline, describe());
+    await sleep(50);
+  }
+}

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, it } from 'node:test';
+import { isRunning, lockFolder } from '../../src/dev/lock.ts';
+import { temporaryFolder } from '../support/folders.ts';
+
+describe('a locked folder', () => {
+  const folder = temporaryFolder();
+  const path = join(folder, 'lock');
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('cannot be locked again until it is released', () => {
+    const lock = lockFolder(folder, 'A test');
+    assert.throws(() => lockFolder(folder, 'A test'), /already running \(process \d+\)/);
+    lock.release();
+    lockFolder(folder, 'A test').release();
+  });
+
+  it('is free when its process has ended', () => {
+    const { pid } = spawnSync('true');
+    lockFolder(folder, 'A test').release();
+    writeFileSync(path, `${pid} 0\n`);
+    const lock = lockFolder(folder, 'A test');
+    assert.match(readFileSync(path, 'utf8'), new RegExp(`^${process.pid} `));
+    assert.deepEqual(readdirSync(folder), ['lock']);
+    lock.release();
+  });
+
+  it('is free when another process has the number of the one that held it', () => {
+    lockFolder(folder, 'A test').release();
+    writeFileSync(path, `${process.pid} 1\n`);
+    lockFolder(folder, 'A test').release();
+  });
+
+  it('is not released by one that no longer holds it', () => {
+    const lock = lockFolder(folder, 'A test');
+    writeFileSync(path, '1 0\n');
+    lock.release();
+    assert.equal(readFileSync(path, 'utf8'), '1 0\n');
+  });
+
+  it('tells processes that run from numbers that are none', () => {
+    assert.equal(isRunning(process.pid), true);
+    assert.equal(isRunning(0), false);
+    assert.equal(isRunning(Number.NaN), false);
+  });
+});
