@@ -2,25 +2,28 @@
  * Named points at which a test can end the process, to prove that whatever was stored before is enough to go on.
  * Off, a point costs one comparison.
  */
-export type CrashPoint =
-  | 'order.before-store'
-  | 'order.stored'
-  | 'order.sent'
-  | 'order.recorded'
-  | 'cancel.before-store'
-  | 'cancel.stored'
-  | 'cancel.sent'
-  | 'cancel.recorded'
-  | 'report.before-apply'
-  | 'report.applied'
-  | 'report.position-moved'
-  | 'reconcile.looked-up'
-  | 'reconcile.recorded'
-  | 'relay.before-publish'
-  | 'relay.published'
-  | 'relay.marked'
-  | 'feed.before-sign'
-  | 'feed.signed';
+export const crashPoints = [
+  'order.before-store',
+  'order.stored',
+  'order.sent',
+  'order.recorded',
+  'cancel.before-store',
+  'cancel.stored',
+  'cancel.sent',
+  'cancel.recorded',
+  'report.before-apply',
+  'report.applied',
+  'report.position-moved',
+  'reconcile.looked-up',
+  'reconcile.recorded',
+  'relay.before-publish',
+  'relay.published',
+  'relay.marked',
+  'feed.before-sign',
+  'feed.signed',
+] as const;
+
+export type CrashPoint = (typeof crashPoints)[number];
 
 let armed: CrashPoint | undefined;
 let signal: NodeJS.Signals = 'SIGKILL';

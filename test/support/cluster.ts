@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createKey, createPartner, linkAccount } from '../../src/admin/provision.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
@@ -30,6 +31,20 @@ export interface Answer {
   readonly headers: Headers | undefined;
 }
 
+/** A line of a gateway's log. */
+export interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly [name: string]: unknown;
+}
+
+/** Where a cluster's parts are, when not on the servers of the test run. */
+export interface ClusterOptions {
+  /** The server of the gateways' database. */
+  readonly databaseServerUrl?: string;
+  readonly natsUrl?: string;
+}
+
 /** One gateway process. */
 export interface GatewayProcess {
   readonly pid: number;
@@ -37,6 +52,8 @@ export interface GatewayProcess {
   readonly grpcPort: number;
   readonly opsPort: number;
   readonly exited: Promise<unknown>;
+  /** What it has logged so far. */
+  logged(): LogLine[];
   request(
     method: string,
     path: string,
@@ -63,11 +80,14 @@ export class Cluster {
     private readonly folder: string,
   ) {}
 
-  static async start(variables: Record<string, string> = {}): Promise<Cluster> {
-    const { natsUrl } = await testServers();
+  static async start(variables: Record<string, string> = {}, options: ClusterOptions = {}): Promise<Cluster> {
+    const natsUrl = options.natsUrl ?? (await testServers()).natsUrl;
     const folder = temporaryFolder();
     sharedKeeper().removeAtEnd(folder);
-    const [gatewayDatabase, simulatorDatabase] = await Promise.all([createTestDatabase(), createTestDatabase()]);
+    const [gatewayDatabase, simulatorDatabase] = await Promise.all([
+      createTestDatabase(options.databaseServerUrl),
+      createTestDatabase(),
+    ]);
     await migrate(gatewayDatabase.url);
     const { process: simulator, ports } = await startEntry(simulatorEntry, join(folder, 'simulator.log'), {
       MARINA_SIMULATOR_DATABASE_URL: simulatorDatabase.url,
@@ -107,7 +127,7 @@ export class Cluster {
     cluster.#stopped.push(
       () => simulator.stop(),
       () => database.close(),
-      () => gatewayDatabase.drop(),
+      () => gatewayDatabase.drop().catch(() => undefined), // Its server may have been stopped.
       () => simulatorDatabase.drop(),
     );
     return cluster;
@@ -140,6 +160,7 @@ export class Cluster {
       grpcPort: ports.grpcPort ?? 0,
       opsPort: ports.opsPort ?? 0,
       exited: kept.exited,
+      logged: () => readLog(log),
       request,
       place: (partner, order, idempotencyKey = randomUUID()) =>
         request('POST', '/v1/orders', { key: partner.key, idempotencyKey, body: newOrder(partner, order) }),
@@ -169,6 +190,13 @@ export class Cluster {
     this.controls.close();
     for (const stop of this.#stopped) await stop();
   }
+}
+
+function readLog(path: string): LogLine[] {
+  return readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('{') && line.endsWith('}'))
+    .map((line) => JSON.parse(line) as LogLine);
 }
 
 function newOrder(partner: Partner, order: Record<string, unknown>) {

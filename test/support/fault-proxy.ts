@@ -172,7 +172,6 @@ function passOnEnd(from: Socket, to: Socket, lane: Lane): void {
     if (to.readableEnded) to.destroy();
     if (lane.isSevered || to.destroyed) return;
     if (broke) reset(to);
-    else to.end();
   });
 }
 

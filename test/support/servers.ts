@@ -28,9 +28,9 @@ export function testServers(): Promise<TestServers> {
   return servers;
 }
 
-/** A fresh database of its own for a test. */
-export async function createTestDatabase(): Promise<TestDatabase> {
-  const { databaseUrl } = await testServers();
+/** A fresh database of its own for a test, on the server of the test run or another. */
+export async function createTestDatabase(serverUrl?: string): Promise<TestDatabase> {
+  const databaseUrl = serverUrl ?? (await testServers()).databaseUrl;
   const name = `t_${randomBytes(6).toString('hex')}`;
   await execute(databaseUrl, `CREATE DATABASE ${name} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`);
   const drop = async () => {
@@ -41,11 +41,50 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return { name, url: `${databaseUrl}/${name}`, drop };
 }
 
+/** A server that a test may stop and start again, on the same port. */
+export interface RestartableServer {
+  readonly url: string;
+  readonly port: number;
+  /** Ends it as a crash would. */
+  kill(): Promise<void>;
+  /** Ends it in order. */
+  stop(): Promise<void>;
+  /** Starts it again, with what it had stored or, where it can do without, with nothing. */
+  restart(options?: { empty?: boolean }): Promise<void>;
+}
+
 /** A NATS of a test's own, for tests that must not meet another's streams, or that crash it. */
-export async function startTestNats(): Promise<Server> {
+export async function startTestNats(): Promise<RestartableServer> {
+  return restartable((dataDir, port) => startNats({ dataDir, port, disposable: true }));
+}
+
+/** A MariaDB of a test's own, for tests that stop it or change its settings. */
+export async function startTestMariaDb(): Promise<RestartableServer> {
+  return restartable((dataDir, port) => startMariaDb({ dataDir, port }));
+}
+
+async function restartable(
+  start: (dataDir: string, port: number | undefined) => Promise<Server>,
+): Promise<RestartableServer> {
+  let folder = newFolder();
+  let server = await start(folder, undefined);
+  const { url, port } = server;
+  return {
+    url,
+    port,
+    kill: () => server.kill(),
+    stop: () => server.stop(),
+    restart: async ({ empty = false } = {}) => {
+      if (empty) folder = newFolder();
+      server = await start(folder, port);
+    },
+  };
+}
+
+function newFolder(): string {
   const folder = temporaryFolder();
   sharedKeeper().removeAtEnd(folder);
-  return startNats({ dataDir: folder, disposable: true });
+  return folder;
 }
 
 let servers: Promise<TestServers> | undefined;
@@ -54,8 +93,7 @@ const undropped = new Set<() => Promise<void>>();
 async function findServers(): Promise<TestServers> {
   const { MARINA_TEST_DATABASE_URL: databaseUrl, MARINA_TEST_NATS_URL: natsUrl } = process.env;
   if (databaseUrl && natsUrl) return { databaseUrl: databaseUrl.replace(/\/+$/, ''), natsUrl };
-  const folder = temporaryFolder();
-  sharedKeeper().removeAtEnd(folder);
+  const folder = newFolder();
   const [mariadb, nats] = await Promise.all([
     startMariaDb({ dataDir: join(folder, 'mariadb'), disposable: true }),
     startNats({ dataDir: join(folder, 'nats'), disposable: true }),

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Database } from '../../../src/db/database.ts';
+import { statement } from '../../../src/db/statement.ts';
+import { eventually } from '../../support/eventually.ts';
+
+const lookEveryMs = 50;
+
+/** Watches how long after its commit each event can be read, by looking at the tables again and again. */
+export class FeedWatch {
+  /** The longest any event took so far, in milliseconds; too long by at most the time between two looks. */
+  longestMs = 0;
+  readonly #waiting = new Map<string, number>();
+  readonly #seen = new Map<string, number>();
+  readonly #looking: Promise<void>;
+  #stopping = false;
+
+  private constructor(private readonly database: Database) {
+    this.#looking = this.#look();
+  }
+
+  static start(database: Database): FeedWatch {
+    return new FeedWatch(database);
+  }
+
+  /** Waits until all that was committed can be read, and returns the longest wait. */
+  async stop(boundMs = 20_000): Promise<number> {
+    await eventually(() => assert.equal(this.#waiting.size, 0, 'events that cannot be read'), boundMs);
+    this.#stopping = true;
+    await this.#looking;
+    return this.longestMs;
+  }
+
+  async #look(): Promise<void> {
+    while (!this.#stopping) {
+      // One statement, so that a version is either on its way or readable. What is readable is what comes before the first
+      // that is still on its way.
+      const rows = await this.database
+        .read(
+          statement(
+            `SELECT p.id, p.version, (SELECT MIN(o.version) FROM outbox o WHERE o.partner_id = p.id) AS first
+              FROM partners p`,
+          ),
+        )
+        .catch(() => []);
+      const now = performance.now();
+      for (const row of rows) {
+        const id = String(row.id);
+        const committed = Number(row.version);
+        const readable = row.first === null ? committed : Number(row.first) - 1;
+        for (let version = (this.#seen.get(id) ?? 0) + 1; version <= committed; version += 1) {
+          this.#waiting.set(`${id} ${version}`, now);
+        }
+        this.#seen.set(id, committed);
+        for (const [key, since] of this.#waiting) {
+          const [partnerId, version] = key.split(' ');
+          if (partnerId !== id || Number(version) > readable) continue;
+          this.longestMs = Math.max(this.longestMs, now - since);
+          this.#waiting.delete(key);
+        }
+      }
+      await delay(lookEveryMs);
+    }
+  }
+}
