@@ -5,7 +5,8 @@ import { type ValueReader, type ValueType, valueReader } from './values.ts';
 
 /**
  * Protobuf's own JSON, as its clients write it: names in camelCase or the proto's own, enumerations by full name or
- * number, integers as numbers or texts. In all else as strict as our own.
+ * number, integers as numbers or texts. In all else as strict as our own; what protobuf's encoding can carry and JSON
+ * too, such as a text with NUL or a number no enumeration has, is left to the field's own rules, as it is there.
  */
 export const protobufForm: JsonForm = {
   namesOf: ({ name, jsonName }) => [jsonName, name],
@@ -14,9 +15,16 @@ export const protobufForm: JsonForm = {
 
 function readerOf(type: ValueType): ValueReader | undefined {
   if (type.enum !== undefined) return enumReader(type.enum);
+  if (type.scalar === ScalarType.STRING) return anyText;
   const reader = valueReader(type);
   return reader !== undefined && type.scalar !== undefined && integers.has(type.scalar) ? orText(reader) : reader;
 }
+
+const anyText: ValueReader = {
+  expected: 'a text',
+  read: (tree) => (typeof tree === 'string' ? tree : undefined),
+  readText: (text) => text,
+};
 
 const integers: ReadonlySet<ScalarType> = new Set([
   ScalarType.INT32,
@@ -29,7 +37,6 @@ function orText(reader: ValueReader): ValueReader {
   return { ...reader, read: (tree) => (typeof tree === 'string' ? reader.readText(tree) : reader.read(tree)) };
 }
 
-/** A number nobody knows is read as it is: like any that comes in protobuf's encoding, it is judged by its field. */
 function enumReader(desc: DescEnum): ValueReader {
   const numbers = new Map(desc.values.map(({ name, number }) => [name, number]));
   const readText = (text: string) => numbers.get(text);

@@ -3,8 +3,10 @@ import { after, before, describe, it } from 'node:test';
 import { Trading } from '../../src/gen/marina/admin/v1/trading_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { callTimeout, type TestPartner } from '../support/gateway.ts';
+import { assertConnectRefusal } from './support/assert-connect.ts';
 import { assertGrpcRefusal } from './support/assert-grpc.ts';
 import { type Call, goodBody, type OperationName, operations } from './support/calls.ts';
+import type { ConnectDoor } from './support/connect-form.ts';
 import { doors, toRest } from './support/doors.ts';
 import {
   callWith,
@@ -20,6 +22,7 @@ import { operatorMetadata } from './support/operator.ts';
 import { toProtobuf } from './support/protobuf-form.ts';
 import { useGateway } from './support/suite.ts';
 import { assertUntouched, type Traces, tracesOf } from './support/traces.ts';
+import type { WireRequest } from './support/wire.ts';
 import { partnerIn } from './support/worlds.ts';
 
 const tables: readonly (readonly [OperationName, readonly Pair[]])[] = [
@@ -63,7 +66,8 @@ describe('of two faults the one looked for first is answered', () => {
             const base: Call = { operation, key: partner.key, idempotencyKey: ['k'], body: goodBody(partner.account) };
             const call = callWith(pair, operations[operation].takesBody ? base : { ...base, body: undefined });
             if (door === 'REST') await refusesRest(call, pair);
-            else await refusesGrpc(call, pair);
+            else if (door === 'gRPC') await refusesGrpc(call, pair);
+            else await refusesConnect(door, call, pair);
           });
         }
       }
@@ -83,6 +87,16 @@ describe('of two faults the one looked for first is answered', () => {
     const change = ({ protobuf = (same) => same }: Fault) => protobuf;
     const changed = first === second ? change(first)(bytes) : change(first)(change(second)(bytes));
     assertGrpcRefusal(await suite.doors.grpc(call, changed), first.refusal);
+  }
+
+  async function refusesConnect(door: ConnectDoor, call: Call, [first, second]: Pair): Promise<void> {
+    const change = ({ http = (request) => request, protobuf = (bytes) => bytes }: Fault) => {
+      if (door === 'Connect JSON') return http;
+      return (request: WireRequest) => ({ ...request, body: Buffer.from(protobuf(request.body as Buffer)) });
+    };
+    const both = (request: WireRequest) =>
+      first === second ? change(first)(request) : change(first)(change(second)(request));
+    assertConnectRefusal(await suite.doors.connect(door, call, both), first.refusal);
   }
 
   describe('while trading goes on', () => tests(false));

@@ -62,7 +62,6 @@ const unknownPaths: readonly string[] = [
   '/orders',
   '/healthz',
   '/metrics',
-  '/marina.gateway.v1.Nothing/Nothing',
   '*',
 ];
 

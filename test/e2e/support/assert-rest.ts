@@ -8,14 +8,9 @@ const ofHttp = ['connection', 'date', 'keep-alive'];
 
 /** Asserts that a request was refused with exactly this, down to the last header and member. */
 export function assertRestRefusal(answer: WireAnswer, refusal: Refusal, method: string): void {
-  const [status, type, retryAfter] = [...contract[refusal.code], undefined];
+  const [status, type] = contract[refusal.code];
   assert.equal(answer.status, status, answer.text);
-  const expected = new Map<string, string | RegExp>();
-  if (retryAfter !== undefined) expected.set('retry-after', String(retryAfter));
-  if (status === 401) expected.set('www-authenticate', /^Bearer\b/);
-  if (status === 405) expected.set('allow', /./);
-  if (refusal.location) expected.set('location', /^\/v1\/orders\/ord_[a-z2-7]{20}$/);
-  assertHeaders(answer, expected);
+  assertHeaders(answer, refusalHeaders(refusal));
   if (refusal.allow !== undefined) {
     const allowed = header(answer, 'allow')
       ?.split(',')
@@ -36,12 +31,27 @@ export function assertRestRefusal(answer: WireAnswer, refusal: Refusal, method: 
   });
 }
 
+/** The headers a refusal has beside those of every answer. */
+export function refusalHeaders({ code, location }: Refusal): Map<string, string | RegExp> {
+  const [status, , retryAfter] = [...contract[code], undefined];
+  const expected = new Map<string, string | RegExp>();
+  if (retryAfter !== undefined) expected.set('retry-after', String(retryAfter));
+  if (status === 401) expected.set('www-authenticate', /^Bearer\b/);
+  if (status === 405) expected.set('allow', /./);
+  if (location) expected.set('location', /^\/v1\/orders\/ord_[a-z2-7]{20}$/);
+  return expected;
+}
+
 /** Asserts that an answer has the headers every answer has, those expected, and no others. */
-export function assertHeaders(answer: WireAnswer, expected: ReadonlyMap<string, string | RegExp> = new Map()): void {
+export function assertHeaders(
+  answer: WireAnswer,
+  expected: ReadonlyMap<string, string | RegExp> = new Map(),
+  contentType = 'application/json',
+): void {
   for (const [name, values] of answer.headers) assert.equal(values.length, 1, `${name} stands once`);
   const names = [...answer.headers.keys()].filter((name) => !ofHttp.includes(name));
   assert.deepEqual(names.sort(), [...everyAnswer, ...expected.keys()].sort());
-  assert.equal(header(answer, 'content-type'), 'application/json');
+  assert.equal(header(answer, 'content-type'), contentType);
   assert.equal(header(answer, 'cache-control'), 'no-store');
   assert.match(header(answer, 'x-request-id') ?? '', /./);
   for (const [name, value] of expected) {

@@ -2,16 +2,18 @@ import assert from 'node:assert/strict';
 import { fromBinary } from '@bufbuild/protobuf';
 import { Metadata } from '@grpc/grpc-js';
 import type { TestGateway } from '../../support/gateway.ts';
+import { assertConnectRefusal } from './assert-connect.ts';
 import { assertGrpcRefusal } from './assert-grpc.ts';
 import { assertHeaders, assertRestRefusal } from './assert-rest.ts';
 import { type Call, nobodysOrder, operations, toJson } from './calls.ts';
+import { type ConnectDoor, contentTypeOf, fromConnect, hasJson, toConnect } from './connect-form.ts';
 import { type GrpcAnswer, GrpcWire } from './grpc-wire.ts';
-import { toProtobuf } from './protobuf-form.ts';
+import { toMessage, toProtobuf } from './protobuf-form.ts';
 import type { Refusal } from './refusals.ts';
 import { sendRaw, type WireAnswer, type WireRequest } from './wire.ts';
 
-export type Door = 'REST' | 'gRPC';
-export const doors: readonly Door[] = ['REST', 'gRPC'];
+export type Door = 'REST' | 'gRPC' | ConnectDoor;
+export const doors: readonly Door[] = ['REST', 'gRPC', 'Connect JSON', 'Connect binary'];
 
 /** What a call was answered with when it was not refused, with the members of JSON whichever door gave it. */
 export interface Answered {
@@ -21,7 +23,7 @@ export interface Answered {
   readonly header: (name: string) => string | undefined;
 }
 
-/** Both doors of a gateway. */
+/** All doors of a gateway. */
 export class Doors {
   readonly #grpc: GrpcWire;
 
@@ -51,9 +53,21 @@ export class Doors {
     return this.#grpc.call(`/${rpc.parent.typeName}/${rpc.name}`, bytes, metadata);
   }
 
+  /** A call by Connect, of which `change` makes what is sent. */
+  connect(
+    door: ConnectDoor,
+    call: Call,
+    change: (request: WireRequest) => WireRequest = (request) => request,
+  ): Promise<WireAnswer> {
+    const message = toMessage({ id: idOf(call), ...call });
+    assert.ok(message, 'the call has a form in protobuf');
+    return this.raw(change(toConnect(door, call, message, credentialHeaders(call))));
+  }
+
   async refuses(door: Door, call: Call, refusal: Refusal): Promise<void> {
-    if (door === 'gRPC') return assertGrpcRefusal(await this.grpc(call), refusal);
-    assertRestRefusal(await this.rest(call), refusal, operations[call.operation].method);
+    if (door === 'gRPC') assertGrpcRefusal(await this.grpc(call), refusal);
+    else if (door !== 'REST') assertConnectRefusal(await this.connect(door, call), refusal);
+    else assertRestRefusal(await this.rest(call), refusal, operations[call.operation].method);
   }
 
   async refusesRaw(request: WireRequest, refusal: Refusal): Promise<void> {
@@ -63,14 +77,22 @@ export class Doors {
   /** Asserts that a call is answered, and returns with what. */
   async answers(door: Door, call: Call): Promise<Answered> {
     if (door === 'gRPC') return this.#answersGrpc(call);
+    if (door !== 'REST') return this.#answersConnect(door, call);
     const answer = await this.rest(call);
     assert.ok(answer.status === 200 || answer.status === 201, answer.text);
-    const expected = new Map<string, RegExp>();
-    if (answer.status === 201) expected.set('location', /^\/v1\/orders\/ord_[a-z2-7]{20}$/);
-    if (answer.headers.has('idempotent-replayed')) expected.set('idempotent-replayed', /^true$/);
-    assertHeaders(answer, expected);
+    const isNew = answer.status === 201;
+    assertHeaders(answer, answerHeaders(isNew, answer));
     const header = (name: string) => answer.headers.get(name)?.[0];
     return { status: answer.status, body: JSON.parse(answer.text), header };
+  }
+
+  async #answersConnect(door: ConnectDoor, call: Call): Promise<Answered> {
+    const answer = await this.connect(door, call);
+    assert.equal(answer.status, 200, answer.text);
+    const isNew = call.operation === 'createOrder' && !answer.headers.has('idempotent-replayed');
+    assertHeaders(answer, answerHeaders(isNew, answer), contentTypeOf(door));
+    const header = (name: string) => answer.headers.get(name)?.[0];
+    return { status: undefined, body: toSnake(fromConnect(door, call, answer)), header };
   }
 
   async #answersGrpc(call: Call): Promise<Answered> {
@@ -83,16 +105,25 @@ export class Doors {
   }
 }
 
+/** The headers an answer has beside those of every answer. */
+function answerHeaders(isNew: boolean, answer: WireAnswer): Map<string, RegExp> {
+  const expected = new Map<string, RegExp>();
+  if (isNew) expected.set('location', /^\/v1\/orders\/ord_[a-z2-7]{20}$/);
+  if (answer.headers.has('idempotent-replayed')) expected.set('idempotent-replayed', /^true$/);
+  return expected;
+}
+
 /** The doors through which a call can be made. */
 export function doorsOf(call: Call): readonly Door[] {
-  return toProtobuf({ id: idOf(call), ...call }) === undefined ? ['REST'] : doors;
+  const message = toMessage({ id: idOf(call), ...call });
+  if (message === undefined) return ['REST'];
+  return doors.filter((door) => door !== 'Connect JSON' || hasJson(operations[call.operation].rpc.input, message));
 }
 
 export function toRest(call: Call): WireRequest {
   const { method, path, takesBody } = operations[call.operation];
   const query = new URLSearchParams(call.query).toString();
-  const headers: [string, string][] = authorizations(call).map((value) => ['Authorization', value]);
-  for (const value of call.idempotencyKey ?? []) headers.push(['Idempotency-Key', value]);
+  const headers = credentialHeaders(call);
   if (takesBody) headers.push(['Content-Type', 'application/json']);
   for (const [name, value] of call.headers ?? []) headers.push([name, value]);
   return {
@@ -105,6 +136,12 @@ export function toRest(call: Call): WireRequest {
 
 function idOf({ operation, id }: Call): string | undefined {
   return ['getOrder', 'getOrderHistory', 'cancelOrder'].includes(operation) ? (id ?? nobodysOrder) : undefined;
+}
+
+function credentialHeaders(call: Call): [string, string][] {
+  const headers: [string, string][] = authorizations(call).map((value) => ['Authorization', value]);
+  for (const value of call.idempotencyKey ?? []) headers.push(['Idempotency-Key', value]);
+  return headers;
 }
 
 function authorizations({ key, authorization }: Call): readonly string[] {

@@ -1,4 +1,4 @@
-import { create, type DescField, ScalarType, toBinary } from '@bufbuild/protobuf';
+import { create, type DescField, type Message, ScalarType, toBinary } from '@bufbuild/protobuf';
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { type Call, operations, Raw } from './calls.ts';
 
@@ -7,7 +7,13 @@ const noForm = Symbol('no form in protobuf');
 const unknownValue = 99;
 
 /** A call's message in protobuf's encoding; undefined when protobuf cannot say what the call says. */
-export function toProtobuf({ operation, id, query = {}, body = {} }: Call): Uint8Array | undefined {
+export function toProtobuf(call: Call): Uint8Array | undefined {
+  const message = toMessage(call);
+  return message === undefined ? undefined : toBinary(operations[call.operation].rpc.input, message);
+}
+
+/** A call's message; undefined when protobuf cannot say what the call says. */
+export function toMessage({ operation, id, query = {}, body = {} }: Call): Message | undefined {
   const { input } = operations[operation].rpc;
   const values: Record<string, unknown> = {};
   for (const [name, value] of Object.entries({ id, ...query, ...body })) {
@@ -18,7 +24,7 @@ export function toProtobuf({ operation, id, query = {}, body = {} }: Call): Uint
     if (field === undefined || converted === noForm) return undefined;
     values[field.localName] = converted;
   }
-  return toBinary(input, create(input, values));
+  return create(input, values);
 }
 
 function convert(field: DescField, value: unknown, isText: boolean): unknown {
@@ -37,7 +43,8 @@ function convert(field: DescField, value: unknown, isText: boolean): unknown {
 /** A word nobody knows becomes a number nobody knows. */
 function toEnum(field: DescField, value: unknown): unknown {
   if (typeof value !== 'string' || value === '') return noForm;
-  const known = field.enum?.values.find(({ name, number }) => number > 0 && name.endsWith(`_${value.toUpperCase()}`));
+  const wanted = `${field.enum?.sharedPrefix ?? ''}${value}`.toUpperCase();
+  const known = field.enum?.values.find(({ name, number }) => number > 0 && name === wanted);
   return known !== undefined && value === value.toLowerCase() ? known.number : unknownValue;
 }
 

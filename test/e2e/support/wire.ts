@@ -17,6 +17,7 @@ export interface WireAnswer {
   /** All values of each header, by its lower-case name. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly text: string;
+  readonly bytes: Buffer;
 }
 
 const answerBoundMs = 20_000;
@@ -80,5 +81,5 @@ function parseAnswer(bytes: Buffer, method: string): WireAnswer {
   const body = bytes.subarray(end + 4);
   const length = method === 'HEAD' ? 0 : Number(headers.get('content-length')?.[0]);
   if (body.length !== length) throw new Error(`the answer has ${body.length} bytes and should have ${length}`);
-  return { status: Number(status), headers, text: body.toString() };
+  return { status: Number(status), headers, text: body.toString(), bytes: body };
 }

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { fromBinary } from '@bufbuild/protobuf';
+import { anyUnpack } from '@bufbuild/protobuf/wkt';
+import { StatusSchema } from '../../../src/gen/google/rpc/status_pb.ts';
+import { type Error as ErrorDetail, ErrorSchema } from '../../../src/gen/marina/gateway/v1/errors_pb.ts';
+import { compileEncoder } from '../../../src/json/encoder.ts';
+import { type Call, operations } from './calls.ts';
+import { type ConnectDoor, fromConnect } from './connect-form.ts';
+import type { Door, Doors } from './doors.ts';
+
+/** What came of a call, in one form whichever door it came through. */
+export interface Outcome {
+  /** The answer as REST writes it, letter by letter. */
+  readonly answer?: string;
+  readonly error?: {
+    readonly type: string;
+    readonly code: string;
+    readonly message: string;
+    readonly doc_url: string;
+    readonly param: string | undefined;
+    readonly reject_reason: string | undefined;
+    readonly retryAfterSeconds: number | undefined;
+  };
+  readonly location: string | undefined;
+  readonly replayed: string | undefined;
+}
+
+/** Makes a call through a door. */
+export function outcomeOf(doors: Doors, door: Door, call: Call): Promise<Outcome> {
+  if (door === 'REST') return overRest(doors, call);
+  return door === 'gRPC' ? overGrpc(doors, call) : overConnect(doors, door, call);
+}
+
+async function overRest(doors: Doors, call: Call): Promise<Outcome> {
+  const { status, headers, text } = await doors.rest(call);
+  const header = (name: string) => headers.get(name)?.[0];
+  const beside = { location: header('location'), replayed: header('idempotent-replayed') };
+  if (status < 300) return { answer: text, ...beside };
+  const { type, code, message, doc_url, param, reject_reason } = JSON.parse(text).error;
+  const retry = header('retry-after');
+  const retryAfterSeconds = retry === undefined ? undefined : Number(retry);
+  return { error: { type, code, message, doc_url, param, reject_reason, retryAfterSeconds }, ...beside };
+}
+
+async function overGrpc(doors: Doors, call: Call): Promise<Outcome> {
+  const { code, bytes, metadata } = await doors.grpc(call);
+  const value = (name: string) => metadata.get(name)[0]?.toString();
+  const beside = { location: value('location'), replayed: value('idempotent-replayed') };
+  const { output } = operations[call.operation].rpc;
+  if (code === 0) return { answer: compileEncoder(output)(fromBinary(output, bytes ?? Buffer.alloc(0))), ...beside };
+  const [packed] = fromBinary(StatusSchema, metadata.get('grpc-status-details-bin')[0] as Buffer).details;
+  return { error: toError(packed && anyUnpack(packed, ErrorSchema)), ...beside };
+}
+
+async function overConnect(doors: Doors, door: ConnectDoor, call: Call): Promise<Outcome> {
+  const answer = await doors.connect(door, call);
+  const header = (name: string) => answer.headers.get(name)?.[0];
+  const beside = { location: header('location'), replayed: header('idempotent-replayed') };
+  const { output } = operations[call.operation].rpc;
+  if (answer.status === 200) return { answer: compileEncoder(output)(fromConnect(door, call, answer)), ...beside };
+  const [detail] = JSON.parse(answer.text).details;
+  return { error: toError(fromBinary(ErrorSchema, Buffer.from(detail.value, 'base64'))), ...beside };
+}
+
+function toError(detail: ErrorDetail | undefined): Outcome['error'] {
+  assert.ok(detail, 'the error has a typed detail');
+  const { type, code, message, docUrl, param, rejectReason, retryAfterSeconds } = detail;
+  return { type, code, message, doc_url: docUrl, param, reject_reason: rejectReason, retryAfterSeconds };
+}
