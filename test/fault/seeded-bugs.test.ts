@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { testServers } from '../support/servers.ts';
+
+/** A bug put into a copy of the code, and the tests that must fail of it. */
+interface SeededBug {
+  readonly name: string;
+  readonly file: string;
+  /** Replaced once; a bug whose place is gone fails, so that the list stays true. */
+  readonly find: string;
+  readonly replace: string;
+  /** A second place in the same file, where one guard stands behind another. */
+  readonly alsoFind?: string;
+  readonly alsoReplace?: string;
+  readonly test: string;
+  readonly pattern: string;
+}
+
+const crashes = 'test/fault/crash-points.test.ts';
+const lost = 'test/fault/lost-answers.test.ts';
+const flows = 'test/integration/submission.test.ts';
+
+const bugs: readonly SeededBug[] = [
+  {
+    name: 'the order is sent before it is stored',
+    file: 'src/submission/submit.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    find: 'crash(`${kind.name}.before-store`);',
+    replace:
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+      'await kind.send({ ...(draft as { order: object }).order, partnerId, notAfter: Date.now() + 1_000 } as never);\n    crash(`${kind.name}.before-store`);',
+    test: crashes,
+    pattern: 'at order.before-store',
+  },
+  {
+    name: 'a send without an answer is tried again',
+    file: 'src/broker/grpc-broker.ts',
+    find: "return { outcome: 'unclear', evidence: evidenceOf(error) };\n    }\n  }\n\n  async cancelOrder",
+    replace:
+      "if (notAfterMs > Date.now() - 500) return this.submitOrder(order, notAfterMs - 600 + 1_000);\n      return { outcome: 'unclear', evidence: evidenceOf(error) };\n    }\n  }\n\n  async cancelOrder",
+    test: lost,
+    pattern: 'is answered UNAVAILABLE and taken',
+  },
+  {
+    name: 'the reconciler sends what the exchange does not have',
+    file: 'src/submission/reconcile.ts',
+    find: "crash('reconcile.looked-up');",
+    replace:
+      "if (!answer.found) await (kind as unknown as { send(row: Row): Promise<unknown> }).send({ ...row, notAfter: Date.now() + 1_000 });\n      crash('reconcile.looked-up');",
+    test: lost,
+    pattern: 'hangs untaken',
+  },
+  {
+    name: 'an unclear outcome is taken for one that never left',
+    file: 'src/broker/grpc-broker.ts',
+    find: "return { outcome: 'unclear', evidence: evidenceOf(error) };\n    }\n  }\n\n  async cancelOrder",
+    replace: "return { outcome: 'never-left', evidence: evidenceOf(error) };\n    }\n  }\n\n  async cancelOrder",
+    test: lost,
+    pattern: 'meets a reset after it is taken',
+  },
+  {
+    name: 'versions leave gaps',
+    file: 'src/db/locked-partner.ts',
+    find: 'this.#version += BigInt(count);',
+    replace: 'this.#version += BigInt(count + (count > 0 ? 1 : 0));',
+    test: lost,
+    pattern: 'is taken and its answer lost',
+  },
+  {
+    name: 'the feed shows what is behind a gap',
+    file: 'src/events/feed.ts',
+    find: 'if (version !== after + BigInt(events.length + 1)) break;',
+    replace: 'if (version <= after) break;',
+    test: 'test/integration/events.test.ts',
+    pattern: 'stops at a gap',
+  },
+  {
+    name: 'the outbox row is signed off before the feed has the event',
+    file: 'src/events/feed.ts',
+    find: 'writes: [copyRows(found), removeRows(found)]',
+    replace: 'writes: [removeRows(found), copyRows(found)]',
+    test: lost,
+    pattern: 'is taken and its answer lost',
+  },
+  {
+    name: 'a lease is believed without its fence',
+    file: 'src/db/lease.ts',
+    find: "statement('SELECT fence FROM leases WHERE name = ? AND fence = ? FOR UPDATE', lease.name, lease.fence)",
+    replace: "statement('SELECT fence FROM leases WHERE name = ? FOR UPDATE', lease.name)",
+    test: 'test/integration/lease.test.ts',
+    pattern: 'a holder that lost its lease',
+  },
+  {
+    name: "a replay repeats the order's state instead of the first answer",
+    file: 'src/submission/submit.ts',
+    find: "if (row.firstAnswer === 'rejected') {",
+    replace: "if (row.state === 'rejected') {",
+    test: flows,
+    pattern: 'replayed with 200 even after the exchange gave it up',
+  },
+  {
+    name: 'a fill is applied twice',
+    file: 'src/orders/rules.ts',
+    find: 'if (report.number <= order.lastReport) return undefined;',
+    replace: 'if (report.number < order.lastReport - 1n) return undefined;',
+    test: 'test/unit/order-rules.test.ts',
+    pattern: 'a report seen before changes nothing',
+  },
+  {
+    name: 'reports are called applied before they are',
+    file: 'src/submission/reports.ts',
+    find: 'if (fresh.length > 0) await this.#applyBatch(fresh);',
+    replace:
+      'const last = fresh.at(-1);\n        if (last !== undefined) this.position = last.number;\n        await this.#storePosition(lease, true);\n        if (fresh.length > 0) await this.#applyBatch(fresh);',
+    test: crashes,
+    pattern: 'at report.before-apply',
+  },
+  {
+    name: 'the outcome of a send is written over what reports have made of the order',
+    file: 'src/submission/submit.ts',
+    find: '(current) => kind.applySent(current, sent));',
+    replace: '() => kind.applySent(stored.row, sent));',
+    test: lost,
+    pattern: 'left a process that was frozen after the send',
+  },
+  {
+    name: 'what is counted against the day is never given back',
+    file: 'src/orders/kind.ts',
+    find: "partner.addUsage('orders', after.countedDay, countedKobo(after) - countedKobo(before));",
+    replace: 'void before;',
+    test: lost,
+    pattern: 'hangs untaken',
+  },
+  {
+    name: 'the key is looked for before the lock only',
+    file: 'src/submission/submit.ts',
+    find: 'if (raced[0] !== undefined) return',
+    replace: 'if (raced[1] !== undefined) return',
+    test: flows,
+    pattern: 'twenty requests with one key at once',
+  },
+  {
+    name: 'a second cancel is sent while one is under way',
+    file: 'src/orders/cancel.ts',
+    find: 'if (underWay !== undefined) return underWay;',
+    replace: 'if (underWay !== undefined) return this.#cancel(order, log);',
+    alsoFind: 'if (order.cancelUntil !== null && order.cancelUntil > realNow) {',
+    alsoReplace: 'if (order.cancelUntil === Number.NaN) {',
+    test: flows,
+    pattern: 'a repeated one is not doubled',
+  },
+];
+
+describe('the tests notice', () => {
+  const root = join(import.meta.dirname, '../..');
+  let copy: string;
+  before(async () => {
+    await testServers();
+    copy = mkdtempSync(join(tmpdir(), 'marina-bugs-'));
+    for (const name of ['migrations', 'test', 'package.json', 'tsconfig.json']) {
+      cpSync(join(root, name), join(copy, name), { recursive: true });
+    }
+    symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  });
+  after(() => rmSync(copy, { recursive: true, force: true }));
+
+  function copySource(): void {
+    rmSync(join(copy, 'src'), { recursive: true, force: true });
+    mkdirSync(join(copy, 'src'));
+    cpSync(join(root, 'src'), join(copy, 'src'), { recursive: true });
+  }
+
+  for (const test of new Set(bugs.map((bug) => bug.test))) {
+    it(`nothing in a copy without a bug: ${test}`, async () => {
+      copySource();
+      const { code, output } = await runTest(copy, bugs.findLast((bug) => bug.test === test) as SeededBug);
+      assert.equal(code, 0, output);
+    });
+  }
+
+  for (const bug of bugs) {
+    it(`when ${bug.name}`, async () => {
+      copySource();
+      const path = join(copy, bug.file);
+      const text = readFileSync(path, 'utf8');
+      assert.equal(text.split(bug.find).length, 2, `the place of the bug stands once in ${bug.file}`);
+      writeFileSync(
+        path,
+        text.replace(bug.find, () => bug.replace),
+      );
+      const { code, output } = await runTest(copy, bug);
+      assert.notEqual(code, 0, `no test failed:\n${output}`);
+      // It must be the named test that failed, by itself, not because the copy does not start.
+      assert.match(output, new RegExp(`^ +not ok \\d+ - .*${bug.pattern}`, 'm'), output);
+      assert.match(output, /failureType: 'testCodeFailure'/, output);
+    });
+  }
+});
+
+/** Runs the tests a bug must fail, in the copy. */
+async function runTest(folder: string, { test, pattern }: SeededBug): Promise<{ code: number | null; output: string }> {
+  const servers = await testServers();
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', '--test', '--test-reporter=tap', `--test-name-pattern=${pattern}`, test],
+    {
+      cwd: folder,
+      env: {
+        ...process.env,
+        NODE_TEST_CONTEXT: undefined,
+        MARINA_TEST_DATABASE_URL: servers.databaseUrl,
+        MARINA_TEST_NATS_URL: servers.natsUrl,
+        // What never comes to rest is seen soon enough.
+        MARINA_TEST_BOUND_MS: '6000',
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+      timeout: 120_000,
+    },
+  );
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, output };
+}

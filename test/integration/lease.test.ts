@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type Database, openDatabase } from '../../src/db/database.ts';
+import { fenced, type Lease, underLease } from '../../src/db/lease.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { statement } from '../../src/db/statement.ts';
+import { eventually } from '../support/eventually.ts';
+import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+
+describe('leases', () => {
+  let test: TestDatabase;
+  let database: Database;
+  before(async () => {
+    test = await createTestDatabase();
+    await migrate(test.url);
+    database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
+  });
+  after(async () => {
+    await database.close();
+    await test.drop();
+  });
+
+  /** Runs a worker that holds the lease until it is told to stop, and remembers what it held. */
+  function hold(name: string, holder: string) {
+    const stopping = new AbortController();
+    const held: Lease[] = [];
+    const worker = underLease(database, name, holder, async (lease) => {
+      held.push(lease);
+      await new Promise<void>((resolve) => lease.signal.addEventListener('abort', () => resolve(), { once: true }));
+    });
+    const running = worker.run(stopping.signal);
+    return {
+      held,
+      async stop() {
+        stopping.abort();
+        await running;
+      },
+    };
+  }
+
+  /** Whether work under the lease may still be written. */
+  const mayWrite = (lease: Lease) =>
+    database.transaction([fenced(lease)], ([rows]) => ({ writes: [], result: rows?.[0] !== undefined }));
+
+  it('one of many holds it, and another takes over at once when it is given back', async () => {
+    const holders = ['a', 'b', 'c'].map((name) => hold('one', name));
+    await eventually(() => assert.equal(holders.flatMap(({ held }) => held).length, 1));
+    const first = holders.find(({ held }) => held.length === 1);
+    await first?.stop();
+    await eventually(() => assert.equal(holders.flatMap(({ held }) => held).length, 2), 3_000);
+    const fences = holders.flatMap(({ held }) => held.map(({ fence }) => fence));
+    assert.equal(new Set(fences).size, 2);
+    await Promise.all(holders.filter((holder) => holder !== first).map((holder) => holder.stop()));
+  });
+
+  it('a holder that lost its lease is told, and can write nothing under it any more', async () => {
+    const old = hold('two', 'old');
+    await eventually(() => assert.equal(old.held.length, 1));
+    const [lease] = old.held;
+    assert.ok(lease !== undefined && (await mayWrite(lease)));
+    // As if it had been frozen until another took the lease.
+    await database.write(
+      statement(
+        `UPDATE leases SET holder = 'new', fence = fence + 1, expires_at = NOW(3) + INTERVAL 1 HOUR WHERE name = 'two'`,
+      ),
+    );
+    assert.equal(await mayWrite(lease), false);
+    await eventually(() => assert.equal(lease.signal.aborted, true), 5_000);
+    await old.stop();
+    const [row] = await database.read(statement(`SELECT holder FROM leases WHERE name = 'two'`));
+    assert.equal(row?.holder, 'new', 'it does not give back what is not its own');
+  });
+});
