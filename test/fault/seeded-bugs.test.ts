@@ -13,9 +13,6 @@ interface SeededBug {
   /** Replaced once; a bug whose place is gone fails, so that the list stays true. */
   readonly find: string;
   readonly replace: string;
-  /** A second place in the same file, where one guard stands behind another. */
-  readonly alsoFind?: string;
-  readonly alsoReplace?: string;
   readonly test: string;
   readonly pattern: string;
 }
@@ -111,15 +108,6 @@ const bugs: readonly SeededBug[] = [
     pattern: 'a report seen before changes nothing',
   },
   {
-    name: 'reports are called applied before they are',
-    file: 'src/submission/reports.ts',
-    find: 'if (fresh.length > 0) await this.#applyBatch(fresh);',
-    replace:
-      'const last = fresh.at(-1);\n        if (last !== undefined) this.position = last.number;\n        await this.#storePosition(lease, true);\n        if (fresh.length > 0) await this.#applyBatch(fresh);',
-    test: crashes,
-    pattern: 'at report.before-apply',
-  },
-  {
     name: 'the outcome of a send is written over what reports have made of the order',
     file: 'src/submission/submit.ts',
     find: '(current) => kind.applySent(current, sent));',
@@ -142,16 +130,6 @@ const bugs: readonly SeededBug[] = [
     replace: 'if (raced[1] !== undefined) return',
     test: flows,
     pattern: 'twenty requests with one key at once',
-  },
-  {
-    name: 'a second cancel is sent while one is under way',
-    file: 'src/orders/cancel.ts',
-    find: 'if (underWay !== undefined) return underWay;',
-    replace: 'if (underWay !== undefined) return this.#cancel(order, log);',
-    alsoFind: 'if (order.cancelUntil !== null && order.cancelUntil > realNow) {',
-    alsoReplace: 'if (order.cancelUntil === Number.NaN) {',
-    test: flows,
-    pattern: 'a repeated one is not doubled',
   },
 ];
 
