@@ -232,3 +232,14 @@ export class ApiError extends Error {
     this.allow = details.allow;
   }
 }
+
+/** What a piece of work refuses with. Throws when it does not refuse, or with something that is no refusal. */
+export function refusalOf(work: () => unknown): ApiError {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+  throw new Error('what had to be refused was not');
+}

@@ -162,7 +162,7 @@ for (const [type, status] of mediaTypes) {
 }
 
 for (const [encoding, status] of [
-  ['identity', 201],
+  ['identity', 415],
   ['gzip', 415],
   ['br', 415],
   ['identity, gzip', 415],
@@ -285,10 +285,25 @@ test('a large body where none belongs ends the connection after the answer', asy
   });
 });
 
+for (const [method, path, status, allow] of [
+  ['BREW', '/v1/orders', 405, 'POST, GET'],
+  ['get', '/v1/orders?limit=1', 405, 'POST, GET'],
+  ['BREW', '/v1/orders/estimate', 405, 'POST'],
+  ['BREW', '/v1/nothing', 404, undefined],
+] as const) {
+  test(`a method HTTP does not know, ${method}, is answered ${status} on ${path}`, async () => {
+    await onWire(async (connection) => {
+      const answer = await connection.send(`${method} ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).answer();
+      assert.equal(answer.status, status);
+      assert.equal(answer.headers.get('allow') ?? undefined, allow);
+      await connection.ended;
+    });
+  });
+}
+
 const unreadable: readonly [string, string, number][] = [
   ['no HTTP at all', 'hello\r\n\r\n', 400],
-  ['an unknown method', 'BREW /v1/orders HTTP/1.1\r\nHost: x\r\n\r\n', 400],
-  ['a lower-case method', 'get /v1/orders HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+  ['a method that is none', 'B(REW /v1/orders HTTP/1.1\r\nHost: x\r\n\r\n', 400],
   ['another protocol', 'GET /v1/orders HTTX/1.1\r\nHost: x\r\n\r\n', 400],
   ['HTTP/2 spoken at once', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
   ['a header without a colon', 'GET /v1/orders HTTP/1.1\r\nHost x\r\n\r\n', 400],

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Message } from '@bufbuild/protobuf';
-import { ApiError } from '../../lib/errors.ts';
+import { ApiError, refusalOf } from '../../lib/errors.ts';
 import { type Operation, rpcPath } from '../operations.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { replyHeaders } from '../rest/answer.ts';
@@ -80,6 +80,10 @@ export class ConnectDoor implements Protocol {
       return unaryRefusal(error, baseUrl);
     }
     return { status: 200, headers: [], contentType: mediaType.name, body: streamEnd(error, baseUrl) };
+  }
+
+  unknownMethod(path: string): ApiError {
+    return refusalOf(() => this.#find('', path));
   }
 
   #find(method: string, path: string): Route {

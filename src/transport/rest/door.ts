@@ -1,3 +1,4 @@
+import { type ApiError, refusalOf } from '../../lib/errors.ts';
 import { checkIdempotencyKey } from '../idempotency-key.ts';
 import type { Operation } from '../operations.ts';
 import type { Pipeline } from '../pipeline.ts';
@@ -50,5 +51,9 @@ export class RestDoor implements Protocol {
 
   refusal(error: Parameters<typeof errorAnswer>[0]): Answer {
     return errorAnswer(error, this.#options.baseUrl);
+  }
+
+  unknownMethod(path: string): ApiError {
+    return refusalOf(() => this.#routes.find('', path));
   }
 }

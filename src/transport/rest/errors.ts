@@ -31,3 +31,16 @@ export function unreadable({ code }: NodeJS.ErrnoException): ApiError {
   }
   return new ApiError('invalid_request', { message: 'The request is not proper HTTP.' });
 }
+
+const requestLine = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64} (\/[^ ?#]*)[^ ]* HTTP\/1\.[01]\r?\n/;
+
+/** The path of a request whose method Node's parser does not know; undefined for every other reason to give up. */
+export function pathOfUnknownMethod({ code, rawPacket }: ParseError): string | undefined {
+  if (code !== 'HPE_INVALID_METHOD' || rawPacket === undefined) return undefined;
+  return requestLine.exec(rawPacket.toString('latin1', 0, 8_192))?.[1];
+}
+
+/** What Node says of bytes it could not read as a request. */
+interface ParseError extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer;
+}

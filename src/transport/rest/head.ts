@@ -89,7 +89,7 @@ function collect(rawHeaders: readonly string[]): Headers {
         found.contentTypes += 1;
         break;
       case 'content-encoding':
-        found.isEncoded ||= value.toLowerCase() !== 'identity';
+        found.isEncoded = true;
         break;
       case 'content-length':
         found.contentLength = value;

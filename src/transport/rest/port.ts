@@ -9,7 +9,7 @@ import type { Visit } from '../visit.ts';
 import { commonHeaders, rawAnswer, wholeHeaders } from './answer.ts';
 import { malformedEvent } from './body.ts';
 import { Connection, type Exchange } from './connection.ts';
-import { errorAnswer, unreadable } from './errors.ts';
+import { errorAnswer, pathOfUnknownMethod, unreadable } from './errors.ts';
 import { readHead, readTarget } from './head.ts';
 import { Incoming } from './incoming.ts';
 import type { RestLimits } from './limits.ts';
@@ -178,7 +178,8 @@ export class HttpPort {
         current.request.emit(malformedEvent);
       }
     } else if (connection.owesAnswer) {
-      this.#refuse(socket, unreadable(error));
+      const path = pathOfUnknownMethod(error);
+      this.#refuse(socket, path === undefined ? unreadable(error) : this.protocolOf(path).unknownMethod(path));
     } else if (!connection.isOver) {
       socket.destroy();
     }

@@ -10,6 +10,8 @@ export interface Protocol {
   answer(incoming: Incoming, visit: Visit): Promise<Answer | StreamAnswer>;
   /** An error as an answer. The request may be one that could not be read. */
   refusal(error: ApiError, request: IncomingMessage): Answer;
+  /** What a method is answered that even HTTP does not know: that there is nothing at the path, or which methods it has. */
+  unknownMethod(path: string): ApiError;
 }
 
 /** What stands before an answer's body, without the headers that every answer has. */
