@@ -22,9 +22,8 @@ const mostAtOnce = 500;
 const pollMs = 250;
 /** How long the first of some events waits for others, so that under load they travel together. */
 const lingerMs = 10;
-/** When a row that was published and not yet taken is put back in the queue, and when it is then published again. */
+/** How long a row that was published may stay. It is then handed over: NATS may have lost it, or its reader stand still. */
 const takenWithinMs = 1_000;
-const republishAfterMs = 30_000;
 
 /**
  * Carries events from the outbox to those who take them: by NATS, or from hand to hand while NATS is away, so that an
@@ -32,7 +31,7 @@ const republishAfterMs = 30_000;
  * once.
  *
  * A row that was published is remembered, not marked: nearly always it is taken and gone within milliseconds, and a mark
- * would be a second write, on rows the takers lock. Only one that stays is marked, to be published again later.
+ * would be a second write, on rows the takers lock. One that stays is handed over without NATS.
  */
 export class Relay {
   readonly wakeup = new Wakeup();
@@ -56,7 +55,8 @@ export class Relay {
         type: String(row.type),
       }));
       const fresh = due.filter(({ id }) => !this.#published.has(id));
-      await this.#setAside(due, due.length === mostAtOnce);
+      // Rows that wait to be taken and fill the whole batch would keep others from being seen.
+      await this.#handOverStuck(due, fresh.length === 0 && due.length === mostAtOnce);
       if (fresh.length > 0) await this.#carry(fresh);
       if (rows.length < mostAtOnce) await this.wakeup.wait(pollMs, signal);
       await pause(lingerMs, signal);
@@ -70,22 +70,21 @@ export class Relay {
     const publishedAt = performance.now();
     for (const { id } of carried) this.#published.set(id, publishedAt);
     const left = events.filter(({ id }) => !this.#published.has(id));
-    if (left.length > 0) await Promise.all(this.options.takers.map((taker) => taker.take(left)));
+    if (left.length > 0) await this.#handOver(left);
   }
 
-  /**
-   * Marks rows that were published and are still there after a while, or all of them when they fill the whole batch and
-   * would keep others from being seen. Forgets those that were taken.
-   */
-  async #setAside(due: readonly Carried[], all: boolean): Promise<void> {
+  /** Hands over rows that were published and are still there after a while, or all. Forgets those that were taken. */
+  async #handOverStuck(due: readonly Carried[], all: boolean): Promise<void> {
     const before = performance.now() - (all ? 0 : takenWithinMs);
     const stuck = due.filter(({ id }) => (this.#published.get(id) ?? Number.POSITIVE_INFINITY) <= before);
     const stillThere = new Set(due.map(({ id }) => id));
     for (const id of this.#published.keys()) if (!stillThere.has(id)) this.#published.delete(id);
-    if (stuck.length === 0) return;
-    await this.options.database.write(publishAgainAt(stuck, this.options.clock.realNow() + republishAfterMs));
-    for (const { id } of stuck) this.#published.delete(id);
-    crash('relay.marked');
+    if (stuck.length > 0) await this.#handOver(stuck);
+  }
+
+  async #handOver(events: readonly Carried[]): Promise<void> {
+    await Promise.all(this.options.takers.map((taker) => taker.take(events)));
+    crash('relay.handed-over');
   }
 
   async #publish(events: readonly Carried[]): Promise<readonly Carried[]> {
@@ -103,13 +102,5 @@ function findDue(realNow: number): Statement {
     `SELECT partner_id, version, id, type FROM outbox WHERE publish_at <= ?
       ORDER BY publish_at, partner_id, version LIMIT ${mostAtOnce}`,
     new Date(realNow),
-  );
-}
-
-function publishAgainAt(events: readonly Carried[], realTime: number): Statement {
-  return statement(
-    `UPDATE outbox SET publish_at = ? WHERE (partner_id, version) IN (${events.map(() => '(?, ?)').join(', ')})`,
-    new Date(realTime),
-    ...events.flatMap(({ partnerId, version }) => [partnerId, version]),
   );
 }

@@ -18,7 +18,7 @@ export const crashPoints = [
   'reconcile.recorded',
   'relay.before-publish',
   'relay.published',
-  'relay.marked',
+  'relay.handed-over',
   'feed.before-sign',
   'feed.signed',
 ] as const;

@@ -23,7 +23,7 @@ const backgroundPoints: readonly CrashPoint[] = [
   'report.position-moved',
   'relay.before-publish',
   'relay.published',
-  'relay.marked',
+  'relay.handed-over',
   'feed.before-sign',
   'feed.signed',
 ];

@@ -25,9 +25,12 @@ export class FeedWatch {
 
   /** Waits until all that was committed can be read, and returns the longest wait. */
   async stop(boundMs = 20_000): Promise<number> {
-    await eventually(() => assert.equal(this.#waiting.size, 0, 'events that cannot be read'), boundMs);
-    this.#stopping = true;
-    await this.#looking;
+    try {
+      await eventually(() => assert.equal(this.#waiting.size, 0, 'events that cannot be read'), boundMs);
+    } finally {
+      this.#stopping = true;
+      await this.#looking;
+    }
     return this.longestMs;
   }
 
