@@ -38,9 +38,11 @@ interface Listener {
 
 const publishTimeoutMs = 1_000;
 const connectTimeoutMs = 2_000;
+/** How long nothing is published after NATS took nothing, so that events do not wait for it again and again. */
+const restMs = 2_000;
 const mostAtOnce = 500;
 const lingerMs = 10;
-/** Shorter than the relay's wait before it publishes a row again, so that such a message is never dropped. */
+/** How long NATS drops what comes twice. It spares work; what is dropped wrongly the relay hands over. */
 const rememberedMs = 20_000;
 const keptMs = 10 * 60_000;
 const mostBytes = 256 * 1024 * 1024;
@@ -62,6 +64,7 @@ export class Carrier {
   #streamKnown = false;
   #closed = false;
   #reachable = false;
+  #restsUntil = 0;
   readonly #listeners: Listener[] = [];
 
   constructor(options: CarrierOptions) {
@@ -77,6 +80,16 @@ export class Carrier {
 
   /** Publishes some events and returns those that NATS has. Throws when it has none of them. */
   async publish(events: readonly Carried[]): Promise<Carried[]> {
+    if (performance.now() < this.#restsUntil) throw new Error('NATS took nothing a moment ago');
+    try {
+      return await this.#publish(events);
+    } catch (error) {
+      this.#restsUntil = performance.now() + restMs;
+      throw error;
+    }
+  }
+
+  async #publish(events: readonly Carried[]): Promise<Carried[]> {
     const jetStream = await this.#ready();
     const results = await Promise.allSettled(
       events.map(async (event) => {
@@ -199,7 +212,7 @@ export class Carrier {
     });
     this.#connection = connection;
     this.#jetStream = connection.jetstream({ timeout: publishTimeoutMs });
-    this.#manager = await connection.jetstreamManager({ timeout: connectTimeoutMs, checkAPI: false });
+    this.#manager = await connection.jetstreamManager({ timeout: publishTimeoutMs, checkAPI: false });
     this.#reachable = true;
     this.#streamKnown = false;
     for (const listener of this.#listeners) this.#subscribe(connection, listener);
@@ -282,7 +295,7 @@ async function takeBatch(
   try {
     if (events.length > 0) await take(events);
   } catch (error) {
-    // The relay publishes an unsigned row again by itself; this only brings it sooner.
+    // The relay hands over what stays; this brings it sooner.
     for (const message of messages) message.nak(1_000);
     throw error;
   }
