@@ -22,7 +22,7 @@ import { Events } from './gen/marina/gateway/v1/events_pb.ts';
 import { Orders } from './gen/marina/gateway/v1/orders_pb.ts';
 import { Controls } from './gen/marina/simulator/v1/controls_pb.ts';
 import { SystemClock } from './lib/clock.ts';
-import { armCrash, type CrashPoint } from './lib/crash.ts';
+import { armCrash } from './lib/crash.ts';
 import { createGrpcClient } from './lib/grpc-client.ts';
 import { IdMaker } from './lib/ids.ts';
 import { createLogger, type Logger } from './lib/log.ts';
@@ -71,7 +71,7 @@ export async function startApp(config: Config, log: Logger = createLogger({ name
 }
 
 async function startOn(database: Database, config: Config, log: Logger): Promise<App> {
-  if (config.crashPoint !== undefined) armCrash(config.crashPoint as CrashPoint, config.crashSignal);
+  if (config.crashPoint !== undefined) armCrash(config.crashPoint, config.crashSignal);
   const isSandbox = config.environment === 'sandbox';
   const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`.slice(-64);
   const metrics = new Metrics();
@@ -145,9 +145,11 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     isSandbox && config.simulatorAddress !== undefined
       ? createGrpcClient(Controls, config.simulatorAddress)
       : undefined;
-  const moveSimulator = async (offsetMs: number) => {
-    await simulator?.setClock({ offsetMs: BigInt(offsetMs) }, { timeoutMs: config.readTimeoutMs });
-  };
+  const moveSimulator =
+    simulator &&
+    (async (offsetMs: number) => {
+      await simulator.setClock({ offsetMs: BigInt(offsetMs) }, { timeoutMs: config.readTimeoutMs });
+    });
   const handlers = adminHandlers({ database, clock, environment, authenticator, carrier, moveSimulator });
   const services: AdminService[] = [
     { service: TradingService, handlers: handlers.trading },

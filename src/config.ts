@@ -1,5 +1,6 @@
 import { isAddressOrRange } from './auth/addresses.ts';
 import type { Environment } from './db/database.ts';
+import { type CrashPoint, crashPoints } from './lib/crash.ts';
 
 /** Everything the gateway is told from outside, checked. */
 export interface Config {
@@ -29,7 +30,7 @@ export interface Config {
   readonly readTimeoutMs: number;
   readonly clockSkewMs: number;
   readonly shutdownTimeoutMs: number;
-  readonly crashPoint: string | undefined;
+  readonly crashPoint: CrashPoint | undefined;
   readonly crashSignal: NodeJS.Signals;
 }
 
@@ -174,7 +175,7 @@ const settings: { readonly [Name in keyof Config]: Setting<Config[Name]> } = {
     variable: 'MARINA_CRASH_POINT',
     meaning: 'the named point at which the process ends itself, for fault tests; sandbox only',
     fallback: '',
-    parse: (value) => (value === '' ? undefined : value),
+    parse: (value) => (value === '' ? undefined : oneOf(...crashPoints)(value)),
   },
   crashSignal: {
     variable: 'MARINA_CRASH_SIGNAL',

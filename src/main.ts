@@ -3,8 +3,8 @@ import { ConfigError, describeConfig, readConfig } from './config.ts';
 import { migrate } from './db/migrate.ts';
 import { createLogger } from './lib/log.ts';
 
-/** How long a stop may take in all before the process ends itself. */
-const lastResortMs = 60_000;
+/** How long a stop may take beyond the time given to the doors and then to background work. */
+const closingMs = 10_000;
 
 const [command = 'serve'] = process.argv.slice(2);
 
@@ -38,7 +38,7 @@ async function serve(): Promise<void> {
     if (stopping) return;
     stopping = true;
     log.info({ reason }, 'stopping');
-    setTimeout(() => process.exit(1), lastResortMs).unref();
+    setTimeout(() => process.exit(1), config.shutdownTimeoutMs * 2 + closingMs).unref();
     app.stop().then(
       () => {
         log.info('stopped');

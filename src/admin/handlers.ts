@@ -67,10 +67,11 @@ export function adminHandlers(parts: AdminParts) {
     await told();
     try {
       await parts.moveSimulator?.(offsetMs);
-    } catch {
+    } catch (error) {
       throw new AdminError(
         status.UNAVAILABLE,
         'the gateway moved, and the simulator did not: advance by 0 to try again',
+        error,
       );
     }
     return create(AdvanceClockResponseSchema, {

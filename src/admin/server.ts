@@ -17,8 +17,9 @@ export class AdminError extends Error {
   constructor(
     readonly status: status,
     message: string,
+    cause?: unknown,
   ) {
-    super(message);
+    super(message, { cause });
   }
 }
 

@@ -40,12 +40,6 @@ export class Authenticator {
     this.#asking.delete(keyId);
   }
 
-  /** Forgets all keys. */
-  forgetAll(): void {
-    this.#remembered.clear();
-    this.#asking.clear();
-  }
-
   #recall(keyId: string): Remembered | undefined {
     const remembered = this.#remembered.get(keyId);
     return remembered !== undefined && performance.now() < remembered.until ? remembered : undefined;

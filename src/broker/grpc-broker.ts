@@ -34,6 +34,8 @@ const channelOptions = {
 
 /** How long a link that is down may take to come up before a call is said never to have left. */
 const connectTimeoutMs = 1_000;
+/** How many pages of reports a look-up reads, of at most 1,000 each. */
+const mostLookUpPages = 100;
 /** A stream of reports says something every second; one silent for this long is taken for dead. */
 const longestSilenceMs = 5_000;
 
@@ -147,7 +149,8 @@ export class GrpcBroker implements Broker {
 
   async lookUpOrder(orderId: string, afterNumber: bigint): Promise<LookedUp> {
     const reports: Report[] = [];
-    for (let after = afterNumber; ; ) {
+    let after = afterNumber;
+    for (let page = 0; page < mostLookUpPages; page += 1) {
       const answer = await this.#reads.lookUpOrder(
         { clientOrderId: orderId, afterNumber: after },
         { timeoutMs: this.options.readTimeoutMs },
@@ -163,6 +166,7 @@ export class GrpcBroker implements Broker {
       if (!answer.hasMore || last === undefined) return { found: true, reports };
       after = last.number;
     }
+    throw new ApiError('exchange_error'); // No order has so many trades.
   }
 
   async *streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]> {

@@ -6,15 +6,9 @@ import { connect, createDataSource } from './data-source.ts';
 import { CommitUnknownError, isOutcomeUnknown, isRetryable, toApiError } from './errors.ts';
 import { LockedPartner } from './locked-partner.ts';
 import { PartnerQueue, type PartnerWork, type WaitingWork } from './partner-queue.ts';
-import { type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
+import { type Decision, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
 
 export type Environment = 'sandbox' | 'live';
-
-/** What a transaction writes, and what it comes to. No writes: nothing changed. */
-export interface Decision<T> {
-  readonly writes: readonly Statement[];
-  readonly result: T;
-}
 
 /** How long a connection may be waited for, and how long one round trip may take, before the caller is told no. */
 const acquireTimeoutMs = 5_000;

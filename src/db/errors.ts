@@ -30,11 +30,6 @@ export function isOutcomeUnknown(error: unknown): boolean {
   return sqlState === undefined || errno === errorDuringCommit;
 }
 
-/** Whether a row with the same key exists. */
-export function isDuplicate(error: unknown): boolean {
-  return (error as DatabaseError).errno === 1062;
-}
-
 /**
  * What a door should say of a database error: `service_unavailable` when the database cannot be reached or cannot
  * serve now, the error itself when a statement is wrong.

@@ -1,7 +1,6 @@
 import { ApiError } from '../lib/errors.ts';
-import type { Decision } from './database.ts';
 import type { LockedPartner } from './locked-partner.ts';
-import type { SqlRow, Statement } from './statement.ts';
+import type { Decision, SqlRow, Statement } from './statement.ts';
 
 /** One piece of work on a partner's objects: what it reads under the lock, and what it makes of it. */
 export interface PartnerWork<T> {

@@ -9,6 +9,12 @@ export type SqlValue = string | number | bigint | boolean | Date | Buffer | null
 /** A row as the driver returns it. */
 export type SqlRow = Record<string, unknown>;
 
+/** What a transaction writes, and what it comes to. No writes: nothing changed. */
+export interface Decision<T> {
+  readonly writes: readonly Statement[];
+  readonly result: T;
+}
+
 /** Writes a statement: `sql` holds a `?` for each value. */
 export function statement(sql: string, ...values: SqlValue[]): Statement {
   return { sql, values };

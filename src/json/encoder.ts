@@ -8,7 +8,7 @@ import {
 } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { message as messageOption } from '../gen/marina/options/v1/options_pb.ts';
-import { enumNames } from './enum-names.ts';
+import { enumNames } from '../lib/enums.ts';
 import { storedBytes } from './stored-bytes.ts';
 import { formatTimestamp } from './timestamps.ts';
 import type { ValueType } from './values.ts';

@@ -1,6 +1,6 @@
 import { type DescEnum, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
-import { enumNames } from './enum-names.ts';
+import { enumNames } from '../lib/enums.ts';
 import { JsonNumber, type JsonTree } from './strict-reader.ts';
 import { parseTimestamp } from './timestamps.ts';
 

@@ -27,7 +27,7 @@ import { requestDigest } from '../submission/digest.ts';
 import type { Submitter } from '../submission/submit.ts';
 import type { Canceller } from './cancel.ts';
 import type { OrderKind } from './kind.ts';
-import { sideWords, stateWords, toOrderMessage, toStepMessage, typeWords } from './messages.ts';
+import { stateWords, toOrderMessage, toStepMessage, toWantedOrder } from './messages.ts';
 import {
   findOrder,
   findShownOrder,
@@ -67,26 +67,20 @@ export function orderHandlers(parts: OrderHandlerParts) {
   };
 
   const estimateOrder: Handler<EstimateOrderRequest, OrderEstimate> = async (request, { caller }) => {
-    const { account = '', symbol = '', side = 0, type = 0, quantity = 0n, priceKobo } = request;
+    const wanted = toWantedOrder(request);
+    const { account, symbol } = wanted;
     const [known] = await database.read(findAccount(caller.partnerId, account));
     if (known === undefined) throw new ApiError('unknown_account', { param: 'account' });
     await parts.contexts.instrument(account, symbol);
-    const estimate = await parts.broker.estimateOrder({
-      account,
-      symbol,
-      side: sideWords.word(side) as StoredOrder['side'],
-      quantity,
-      type: typeWords.word(type) as StoredOrder['type'],
-      priceKobo: priceKobo ?? null,
-    });
+    const estimate = await parts.broker.estimateOrder(wanted);
     const { priceKobo: price, amountKobo, commissionKoboDecimal, statutoryFeesKoboDecimal } = estimate;
     const { otherFeesKoboDecimal, totalKoboDecimal, fees } = estimate;
     return create(OrderEstimateSchema, {
       account,
       symbol,
-      side,
-      quantity,
-      type,
+      side: request.side,
+      quantity: wanted.quantity,
+      type: request.type,
       priceKobo: price,
       amountKobo,
       commissionKoboDecimal,
@@ -94,7 +88,7 @@ export function orderHandlers(parts: OrderHandlerParts) {
       otherFeesKoboDecimal,
       fees: fees.map(({ name, amountKoboDecimal }) => ({ name, amountKoboDecimal })),
       totalKoboDecimal,
-      totalKobo: roundKoboDecimal(totalKoboDecimal, sideWords.word(side) === 'buy' ? 'up' : 'down'),
+      totalKobo: roundKoboDecimal(totalKoboDecimal, wanted.side === 'buy' ? 'up' : 'down'),
     });
   };
 

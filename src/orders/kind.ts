@@ -14,7 +14,7 @@ import type { Change, Kind, NewSubmission, Stored } from '../submission/kind.ts'
 import type { ReconciledKind } from '../submission/reconcile.ts';
 import type { ReportedKind } from '../submission/reports.ts';
 import { applySent, keyKeptMs, OrderChange } from './changes.ts';
-import { sideWords, timeInForceWords, toOrderMessage, typeWords } from './messages.ts';
+import { toOrderMessage, toWantedOrder } from './messages.ts';
 import { countedKobo, isFinal, isUnsettled } from './rules.ts';
 import {
   findDueOrders,
@@ -44,9 +44,7 @@ export interface OrderParts {
 }
 
 /** An order that was checked against the outside and is ready to be stored. */
-interface OrderDraft {
-  readonly order: StoredOrder;
-}
+type OrderDraft = Omit<StoredOrder, 'partnerId' | 'idempotencyKey' | 'requestDigest' | 'notAfter' | 'checkAt'>;
 
 /** How orders use the mechanism that stores, sends once, records and reconciles. */
 export class OrderKind
@@ -73,51 +71,37 @@ export class OrderKind
 
   async prepare(request: CreateOrderRequest, [accounts]: readonly SqlRow[][]): Promise<OrderDraft> {
     if (accounts?.[0] === undefined) throw new ApiError('unknown_account', { param: 'account' });
-    const { account = '', symbol = '', side = 0, quantity = 0n, type = 0, timeInForce = 0, priceKobo } = request;
-    const instrument = await this.parts.contexts.instrument(account, symbol);
+    const wanted = toWantedOrder(request);
+    const { upperPriceKobo } = await this.parts.contexts.instrument(wanted.account, wanted.symbol);
     const now = this.parts.clock.now();
-    const sideWord = sideWords.word(side) as StoredOrder['side'];
-    const isLimitBuy = sideWord === 'buy' && priceKobo !== undefined;
-    const order: StoredOrder = {
-      partnerId: '',
+    return {
+      ...wanted,
       id: this.parts.ids.object('ord'),
       state: 'sending',
-      account,
-      symbol,
-      side: sideWord,
-      type: typeWords.word(type) as StoredOrder['type'],
-      timeInForce: timeInForceWords.word(timeInForce) as StoredOrder['timeInForce'],
-      quantity,
-      priceKobo: priceKobo ?? null,
       filledQuantity: 0n,
       filledValueKobo: 0n,
       exchangeOrderId: null,
       reason: null,
       rejectReason: null,
-      clientReference: request.clientReference ?? null,
       createdAt: now,
       updatedAt: now,
       filledAt: null,
       countedDay: lagosDay(now),
-      countedPriceKobo: isLimitBuy ? priceKobo : instrument.upperPriceKobo,
-      idempotencyKey: null,
-      requestDigest: Buffer.alloc(0),
+      // A limit purchase cannot cost more than its limit; what everything else can come to, the day's upper price says.
+      countedPriceKobo: wanted.side === 'buy' ? (wanted.priceKobo ?? upperPriceKobo) : upperPriceKobo,
       firstAnswer: null,
       lastReport: 0n,
       steps: 1,
-      notAfter: 0,
-      checkAt: null,
       checks: 0,
       missingSince: null,
       cancelUntil: null,
     };
-    return { order };
   }
 
-  storeReads(partnerId: string, { order }: OrderDraft): Statement[] {
+  storeReads(partnerId: string, draft: OrderDraft): Statement[] {
     return [
-      findSimilarUnsettled({ ...order, partnerId }, this.parts.clock.realNow()),
-      readUsage(partnerId, order.countedDay, 'orders'),
+      findSimilarUnsettled(partnerId, draft, this.parts.clock.realNow()),
+      readUsage(partnerId, draft.countedDay, 'orders'),
     ];
   }
 
@@ -128,18 +112,18 @@ export class OrderKind
     [similar, usage]: readonly SqlRow[][],
   ): Stored<StoredOrder> {
     if (similar?.[0] !== undefined) throw new ApiError('similar_order_unresolved');
-    const value = countedKobo(draft.order);
+    const value = countedKobo(draft);
     const { ordersKoboPerDay } = toLimits(partner.row);
     checkDayLimit(
       'order value per day',
       ordersKoboPerDay,
-      toUsedKobo(partner, draft.order.countedDay, 'orders', usage),
+      toUsedKobo(partner, draft.countedDay, 'orders', usage),
       value,
       this.parts.clock.now(),
     );
 
     const notAfter = this.parts.clock.realNow() + this.parts.submitTimeoutMs;
-    const row = { ...draft.order, ...submission, notAfter, checkAt: notAfter + this.parts.clockSkewMs };
+    const row = { ...draft, ...submission, notAfter, checkAt: notAfter + this.parts.clockSkewMs };
     const stored = {
       kind: 'stored',
       at: row.createdAt,

@@ -3,6 +3,8 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { SqlRow } from '../db/statement.ts';
 import { toBigInt } from '../db/statement.ts';
 import {
+  type CreateOrderRequest,
+  type EstimateOrderRequest,
   type Order,
   OrderRejectReasonSchema,
   OrderSchema,
@@ -16,14 +18,40 @@ import {
 } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { enumWords } from '../lib/enums.ts';
 import { divideToKoboDecimal } from '../lib/money.ts';
+import type { OrderStateWord } from './rules.ts';
 import type { ShownOrder } from './store.ts';
 
-export const stateWords = enumWords(OrderStateSchema);
-export const sideWords = enumWords(OrderSideSchema);
-export const typeWords = enumWords(OrderTypeSchema);
-export const timeInForceWords = enumWords(TimeInForceSchema);
+export const stateWords = enumWords<OrderStateWord>(OrderStateSchema);
+const sideWords = enumWords<ShownOrder['side']>(OrderSideSchema);
+const typeWords = enumWords<ShownOrder['type']>(OrderTypeSchema);
+const timeInForceWords = enumWords<ShownOrder['timeInForce']>(TimeInForceSchema);
 const rejectReasonWords = enumWords(OrderRejectReasonSchema);
 const stepWords = enumWords(OrderStepKindSchema);
+
+/** An order a partner wants, in our own words. */
+export type WantedOrder = Pick<
+  ShownOrder,
+  'account' | 'symbol' | 'side' | 'quantity' | 'type' | 'timeInForce' | 'priceKobo' | 'clientReference'
+>;
+
+/** Reads a request whose field rules were checked. What those rules promise and is not there is an error of ours. */
+export function toWantedOrder(request: CreateOrderRequest | EstimateOrderRequest): WantedOrder {
+  return {
+    account: present(request.account),
+    symbol: present(request.symbol),
+    side: sideWords.word(present(request.side)),
+    quantity: present(request.quantity),
+    type: typeWords.word(present(request.type)),
+    timeInForce: timeInForceWords.word(present(request.timeInForce)),
+    priceKobo: request.priceKobo ?? null,
+    clientReference: request.clientReference ?? null,
+  };
+}
+
+function present<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('a field that the rules require is missing');
+  return value;
+}
 
 /** The order as partners see it, in answers and in events alike. */
 export function toOrderMessage(order: ShownOrder): Order {
@@ -56,7 +84,7 @@ export function toStepMessage(row: SqlRow): OrderStep {
     sequence: toBigInt(row.sequence),
     kind: stepWords.value(String(row.kind)),
     at: toSecond((row.at as Date).getTime()),
-    state: stateWords.value(String(row.state)),
+    state: stateWords.value(row.state as OrderStateWord),
     detail: String(row.detail),
     reportNumber: row.report_number === null ? undefined : toBigInt(row.report_number),
     quantity: row.quantity === null ? undefined : toBigInt(row.quantity),

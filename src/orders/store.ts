@@ -232,11 +232,11 @@ export function findPartnersOfOrders(ids: readonly string[]): Statement {
 }
 
 /** Orders alike that may or may not be at the exchange. `now` is real time. */
-export function findSimilarUnsettled(order: StoredOrder, now: number): Statement {
+export function findSimilarUnsettled(partnerId: string, order: Omit<ShownOrder, 'id'>, now: number): Statement {
   return statement(
     `SELECT id FROM orders WHERE partner_id = ? AND state IN ('uncertain', 'sending') AND account = ? AND symbol = ?
       AND side = ? AND type = ? AND quantity = ? AND price_kobo <=> ? AND (state = 'uncertain' OR check_at <= ?) LIMIT 1`,
-    order.partnerId,
+    partnerId,
     order.account,
     order.symbol,
     order.side,

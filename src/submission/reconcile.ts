@@ -6,7 +6,7 @@ import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import type { Logger } from '../lib/log.ts';
-import { Wakeup, type Worker } from '../lib/worker.ts';
+import { pause, type Worker } from '../lib/worker.ts';
 import type { Change, ObjectKind, Submittable } from './kind.ts';
 import type { Recorder } from './record.ts';
 
@@ -57,7 +57,6 @@ const longestWaitMs = 30_000;
  * and the record, asked again after that, still did not have it.
  */
 export class Reconciler<Row extends Unsettled> {
-  readonly wakeup = new Wakeup();
   readonly worker: Worker;
 
   constructor(private readonly options: ReconcilerOptions<Row>) {
@@ -77,7 +76,7 @@ export class Reconciler<Row extends Unsettled> {
         }
       });
       await Promise.all(settlers);
-      if (rows.length < mostAtOnce) await this.wakeup.wait(pollMs, lease.signal);
+      if (rows.length < mostAtOnce) await pause(pollMs, lease.signal);
     }
   }
 
@@ -103,8 +102,10 @@ export class Reconciler<Row extends Unsettled> {
     const { kind, clock, clockSkewMs } = this.options;
     if (!kind.isUnsettled(row)) return undefined; // A report came while the record was asked.
     if (answer.found && answer.reports.length > 0) return kind.found(row, answer.reports);
+    // It is there, and there is nothing new to say of it: the reports are on their way.
+    if (answer.found) return kind.unanswered(row, clock.realNow() + waitAfter(row.checks));
     const provableFrom = row.notAfter + clockSkewMs;
-    const proof = !answer.found && honoursNotAfter && askedAt > provableFrom && row.missingSince !== null;
+    const proof = honoursNotAfter && askedAt > provableFrom && row.missingSince !== null;
     const next = Math.max(clock.realNow() + waitAfter(row.checks), row.missingSince === null ? 0 : provableFrom + 1);
     return kind.missing(row, askedAt, proof, next);
   }

@@ -1,9 +1,9 @@
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
 import { type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import type { FieldRules } from '../gen/marina/options/v1/options_pb.ts';
-import { enumNames } from '../json/enum-names.ts';
 import { isTimestampInRange } from '../json/timestamps.ts';
 import { isWholeText } from '../json/values.ts';
+import { enumNames } from '../lib/enums.ts';
 import { compilePattern } from './text-pattern.ts';
 
 /** Says what is wrong with a value, as it follows the field's name in the error's message; undefined: nothing. */
