@@ -51,6 +51,7 @@ export interface GatewayProcess {
   readonly restPort: number;
   readonly grpcPort: number;
   readonly opsPort: number;
+  readonly adminPort: number;
   readonly exited: Promise<unknown>;
   /** What it has logged so far. */
   logged(): LogLine[];
@@ -159,6 +160,7 @@ export class Cluster {
       restPort,
       grpcPort: ports.grpcPort ?? 0,
       opsPort: ports.opsPort ?? 0,
+      adminPort: ports.adminPort ?? 0,
       exited: kept.exited,
       logged: () => readLog(log),
       request,
@@ -167,7 +169,7 @@ export class Cluster {
       kill: () => kept.kill(),
       stop: () => kept.stop(),
       freeze: () => process.kill(kept.pid, 'SIGSTOP'),
-      thaw: () => process.kill(kept.pid, 'SIGCONT'),
+      thaw: () => signalIfThere(kept.pid, 'SIGCONT'),
     };
   }
 
@@ -197,6 +199,15 @@ function readLog(path: string): LogLine[] {
     .split('\n')
     .filter((line) => line.startsWith('{') && line.endsWith('}'))
     .map((line) => JSON.parse(line) as LogLine);
+}
+
+/** A process that was frozen may have been killed since. */
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 function newOrder(partner: Partner, order: Record<string, unknown>) {
