@@ -36,9 +36,9 @@ export class FeedTaker {
   }
 
   /**
-   * Moves events from the outbox to the feed. The outbox row is locked and signed off in the same transaction as the
-   * insert, so an event that comes twice, or whose row is gone, changes nothing. The feed is the only taker so far, and
-   * its signature is the row's removal.
+   * Takes events from the outbox into the feed. The outbox row is locked and removed in the same transaction as the
+   * insert, so an event that comes twice, or whose row is gone, changes nothing: each is taken once. The feed is the only
+   * taker so far.
    */
   async take(events: readonly EventKey[]): Promise<void> {
     if (events.length === 0) return;

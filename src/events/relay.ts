@@ -27,7 +27,7 @@ const takenWithinMs = 1_000;
 
 /**
  * Carries events from the outbox to those who take them: by NATS, or from hand to hand while NATS is away, so that an
- * event is in the feed within seconds of its commit either way. Publishing twice does no harm: a taker signs each row
+ * event is in the feed within seconds of its commit either way. Publishing twice does no harm: a taker takes each row
  * once.
  *
  * A row that was published is remembered, not marked: nearly always it is taken and gone within milliseconds, and a mark

@@ -18,8 +18,8 @@ export class Recorder {
 
   /**
    * Reads an object under its partner's lock, lets `decide` say what becomes of it, and saves that with its events.
-   * `decide` gets undefined where there is no such object, and answers undefined where nothing changes. Returns the
-   * object as it is afterwards.
+   * `decide` answers undefined where nothing changes. Returns the object as it is afterwards; throws where there is no
+   * such object, without asking `decide`.
    */
   async change<Row extends Submittable>(
     kind: ObjectKind<Row>,
@@ -32,7 +32,7 @@ export class Recorder {
     return row;
   }
 
-  /** The same for some objects of a partner, and the statement that finds them. */
+  /** The same for some objects of a partner, and the statement that finds them. Those that are not there are left out. */
   async changeMany<Row extends Submittable>(
     kind: ObjectKind<Row>,
     partnerId: string,

@@ -22,8 +22,8 @@ export interface Submitted<Row> {
 }
 
 /**
- * Stores, sends once, records. Orders, applications and allocations all go out here, and nothing else in the code may
- * send one: a request with a key seen before never does, and what is not provably stored is not sent.
+ * Stores, sends once, records. Whatever a partner submits goes out here and nowhere else: a request with a key seen
+ * before never does, and what is not provably stored is not sent. Cancels go the same three steps in `orders/cancel`.
  */
 export class Submitter {
   constructor(
