@@ -171,6 +171,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     degraded: () => [
       ...(broker.connected ? [] : ['the broker cannot be reached']),
       ...(carrier.connected ? [] : ['NATS cannot be reached; events go on without it']),
+      ...(reports.isBroken ? ["the exchange's reports cannot be applied"] : []),
       ...supervisor.failing.map((name) => `${name} fails`),
     ],
     metrics: async () => {

@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { durationMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import type { Authenticator } from '../auth/authenticate.ts';
 import { revokeKey } from '../auth/store.ts';
@@ -50,12 +50,13 @@ export function adminHandlers(parts: AdminParts) {
   const { database, clock, environment, authenticator, carrier } = parts;
 
   async function advanceClock(request: AdvanceClockRequest, operator: Operator): Promise<AdvanceClockResponse> {
-    const byMs = request.by === undefined ? 0 : durationMs(request.by);
-    if (!(byMs >= 0 && byMs <= longestAdvanceMs)) {
+    const { seconds, nanos } = request.by ?? { seconds: 0n, nanos: 0 };
+    const byMs = Number(seconds) * 1_000 + Math.floor(nanos / 1e6);
+    if (seconds < 0n || nanos < 0 || nanos > 999_999_999 || byMs > longestAdvanceMs) {
       throw new AdminError(status.INVALID_ARGUMENT, '`by` must be 0 to 400 days');
     }
     const offsetMs = await database.transaction([lockEnvironment()], ([rows]) => {
-      const offset = toOffsetMs(rows) + Math.floor(byMs);
+      const offset = toOffsetMs(rows) + byMs;
       return {
         writes: [
           statement('UPDATE environment SET clock_offset_ms = ? WHERE id = 1', offset),

@@ -1,4 +1,4 @@
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { connectivityState, type ServiceError, status } from '@grpc/grpc-js';
 import {
   AccountStatus,
@@ -160,7 +160,10 @@ export class GrpcBroker implements Broker {
         return isReport(report, orderId) && report.number > previous;
       });
       if (!inOrder || (!answer.found && answer.reports.length > 0)) throw new ApiError('exchange_error');
-      if (!answer.found) return { found: false };
+      if (!answer.found) {
+        const { completeUntil } = answer;
+        return { found: false, completeUntil: completeUntil && timestampMs(completeUntil) };
+      }
       reports.push(...answer.reports);
       const last = answer.reports.at(-1);
       if (!answer.hasMore || last === undefined) return { found: true, reports };
@@ -174,9 +177,12 @@ export class GrpcBroker implements Broker {
     const timer = setTimeout(() => silence.abort(), longestSilenceMs);
     try {
       const stopping = AbortSignal.any([signal, silence.signal]);
-      for await (const { reports } of this.#reports.streamReports({ afterNumber }, { signal: stopping })) {
+      let last = afterNumber;
+      for await (const { reports, lastNumber } of this.#reports.streamReports({ afterNumber }, { signal: stopping })) {
         timer.refresh();
+        for (const { number } of reports) if (number > last) last = number;
         yield reports;
+        if (lastNumber > last) throw new Error('the stream left out its last reports');
         timer.refresh(); // The time the taker needed is not the broker's silence.
       }
       throw new Error('the stream of reports ended');

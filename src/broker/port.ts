@@ -27,7 +27,13 @@ export type Cancelled =
   | { readonly outcome: 'unclear'; readonly evidence: string };
 
 /** What the broker's record says of an order: all reports above the number asked for. */
-export type LookedUp = { readonly found: false } | { readonly found: true; readonly reports: readonly Report[] };
+export type LookedUp =
+  | {
+      readonly found: false;
+      /** Business time before which the record is known to be complete, in milliseconds; undefined: not known. */
+      readonly completeUntil: number | undefined;
+    }
+  | { readonly found: true; readonly reports: readonly Report[] };
 
 /**
  * What the gateway needs from a broker. An adapter for another broker implements this. Every call has a deadline, and

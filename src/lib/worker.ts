@@ -43,6 +43,8 @@ export class Supervisor {
     let waitMs = firstRestartMs;
     while (!signal.aborted) {
       const startedAt = performance.now();
+      // A worker runs on and on when all is well, so that it runs for a while is what tells that it is well again.
+      const wellAgain = setTimeout(() => this.#failing.delete(worker.name), longestRestartMs);
       try {
         await worker.run(signal);
         this.#failing.delete(worker.name);
@@ -53,6 +55,8 @@ export class Supervisor {
         this.log.error({ err: error, worker: worker.name, restartMs: waitMs }, 'a worker failed and will be restarted');
         await pause(waitMs, signal);
         waitMs = Math.min(waitMs * 2, longestRestartMs);
+      } finally {
+        clearTimeout(wellAgain);
       }
     }
   }

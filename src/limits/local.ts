@@ -29,7 +29,7 @@ export class LocalLimits implements CallLimits {
     counts.filledAtMs = nowMs;
     if (counts.tokens < 1) {
       throw new ApiError('rate_limited', {
-        message: `More than ${requestsPerSecond} requests per second (bursts up to ${requestsBurst}). Nothing was done; send the same request again in a second.`,
+        message: `The limit of ${requestsPerSecond} requests per second (bursts up to ${requestsBurst}) is used up: 0 remain, and ${requestsPerSecond} more come each second. Nothing was done; send the same request again in a second.`,
       });
     }
     counts.tokens -= 1;
@@ -40,7 +40,7 @@ export class LocalLimits implements CallLimits {
     const { requestsUnderWay } = caller.limits;
     if (counts.underWay >= requestsUnderWay) {
       throw new ApiError('rate_limited', {
-        message: `${counts.underWay} of ${requestsUnderWay} requests are in progress. Nothing was done; send the same request again in a second.`,
+        message: `The limit of ${requestsUnderWay} requests in progress is used up: ${counts.underWay} are in progress, 0 more can start until one ends. Nothing was done; send the same request again in a second.`,
       });
     }
     counts.underWay += 1;

@@ -1,4 +1,5 @@
-import type { Broker, Cancelled } from '../broker/port.ts';
+import type { Broker } from '../broker/port.ts';
+import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import { ApiError } from '../lib/errors.ts';
@@ -8,6 +9,12 @@ import type { OrderChange } from './changes.ts';
 import type { OrderKind } from './kind.ts';
 import { isFinal, isUnsettled } from './rules.ts';
 import type { StoredOrder } from './store.ts';
+
+/** What a cancel came to, with what the exchange had said of the order by then. */
+type Ended =
+  | { readonly outcome: 'cancelled'; readonly reports: readonly Report[] }
+  | { readonly outcome: 'too-late'; readonly reports: readonly Report[] }
+  | { readonly outcome: 'unclear'; readonly evidence: string };
 
 export interface CancellerParts {
   readonly kind: OrderKind;
@@ -36,12 +43,12 @@ export class Canceller {
   }
 
   async #cancel({ partnerId, id }: StoredOrder, log: Logger): Promise<StoredOrder> {
-    const { kind, broker, recorder } = this.parts;
+    const { kind, recorder } = this.parts;
     crash('cancel.before-store');
     const stored = await recorder.change(kind, partnerId, id, (order) => this.#begin(order));
     if (stored.state === 'cancelled') return stored;
     crash('cancel.stored');
-    const outcome = await broker.cancelOrder(id);
+    const outcome = await this.#send(stored);
     crash('cancel.sent');
     let order: StoredOrder;
     try {
@@ -55,6 +62,22 @@ export class Canceller {
     // Nothing clear came back, but what the exchange reported meanwhile may have settled it.
     if (outcome.outcome === 'too-late' || isFinal(order.state)) throw tooLate();
     throw new ApiError('cancel_unconfirmed');
+  }
+
+  /**
+   * Sends the cancel, and reads what the exchange has said of the order until then: trades from before its end may still
+   * be on their way by the stream, and an order takes its reports in the order of their numbers.
+   */
+  async #send({ id, lastReport }: StoredOrder): Promise<Ended> {
+    const { broker } = this.parts;
+    const answer = await broker.cancelOrder(id);
+    if (answer.outcome === 'unclear') return answer;
+    try {
+      const record = await broker.lookUpOrder(id, lastReport);
+      return { outcome: answer.outcome, reports: record.found ? record.reports : [] };
+    } catch {
+      return { outcome: 'unclear', evidence: "the exchange answered, and the order's record could not be read" };
+    }
   }
 
   #begin(order: StoredOrder): OrderChange | undefined {
@@ -78,12 +101,14 @@ export class Canceller {
       .step('cancel', 'a cancel is sent');
   }
 
-  #end(order: StoredOrder, outcome: Cancelled): OrderChange {
+  #end(order: StoredOrder, outcome: Ended): OrderChange {
     const change = this.parts.kind.begin(order).note({ cancelUntil: null });
     if (outcome.outcome === 'cancelled') {
-      return change.step('cancel', 'the exchange confirmed the cancel').reports([outcome.report]);
+      return change.step('cancel', 'the exchange confirmed the cancel').reports(outcome.reports);
     }
-    if (outcome.outcome === 'too-late') return change.step('cancel', 'the exchange said it was too late to cancel');
+    if (outcome.outcome === 'too-late') {
+      return change.step('cancel', 'the exchange said it was too late to cancel').reports(outcome.reports);
+    }
     return change.step('cancel', `the cancel is unconfirmed: ${outcome.evidence}`);
   }
 }

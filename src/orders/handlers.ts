@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { timestampMs } from '@bufbuild/protobuf/wkt';
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { findAccount } from '../accounts/store.ts';
 import type { Call, Handler } from '../auth/call.ts';
 import type { Broker } from '../broker/port.ts';
@@ -108,7 +108,7 @@ export function orderHandlers(parts: OrderHandlerParts) {
       account: request.account,
       symbol: request.symbol,
       clientReference: request.clientReference,
-      updatedSince: request.updatedSince === undefined ? undefined : timestampMs(request.updatedSince),
+      updatedSince: request.updatedSince === undefined ? undefined : toMilliseconds(request.updatedSince),
     };
     const issuedFor = ['orders', caller.partnerId, JSON.stringify(filters)];
     const before = cursor === undefined ? undefined : cursors.read(issuedFor, cursor);
@@ -147,4 +147,9 @@ export function orderHandlers(parts: OrderHandlerParts) {
   }
 
   return { createOrder, estimateOrder, listOrders: listOrders_, getOrder, getOrderHistory, cancelOrder };
+}
+
+/** Rounded down: to round up at the end of the last year there is would leave what a database holds. */
+function toMilliseconds({ seconds, nanos }: Timestamp): number {
+  return Number(seconds) * 1_000 + Math.floor(nanos / 1e6);
 }

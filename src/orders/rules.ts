@@ -29,6 +29,9 @@ export interface OrderFacts {
   readonly updatedAt: number;
 }
 
+/** Above every price the gateway takes or the exchange trades at, and low enough that all sums stay exact. */
+const highestPriceKobo = 10_000_000_000n;
+
 /** Which states an order can go to from where it is. `partially_filled` goes to itself with more filled. */
 export const transitions: Readonly<Record<OrderStateWord, readonly OrderStateWord[]>> = {
   sending: ['pending', 'partially_filled', 'filled', 'rejected', 'refused', 'uncertain', 'cancelled', 'expired'],
@@ -95,7 +98,9 @@ function countedQuantity({ state, quantity, filledQuantity }: OrderFacts): bigin
 }
 
 function applyTrade<T extends OrderFacts>(order: T, report: Report, now: number): Applied<T> {
-  if (report.quantity <= 0n || report.priceKobo <= 0n) return contradiction(order, 'a trade of nothing');
+  if (report.quantity <= 0n || report.priceKobo <= 0n || report.priceKobo > highestPriceKobo) {
+    return contradiction(order, 'a trade at a price, or of a quantity, that cannot be');
+  }
   const filledQuantity = order.filledQuantity + report.quantity;
   if (filledQuantity > order.quantity) {
     return contradiction(order, `a trade of ${report.quantity} shares is more than was left of the order`);
@@ -142,6 +147,11 @@ function applyEnd<T extends OrderFacts>(order: T, report: Report, now: number): 
   const isOld =
     state === 'pending' && !isUnsettled(order.state) && order.state !== 'refused' && order.state !== 'rejected';
   if (state === order.state || isOld) return { order, changed: false, contradiction: false, detail };
+  if (state === 'rejected' && order.state === 'partially_filled') {
+    // Given up after some of it traded: no state says that better than the one for an order whose rest will not trade.
+    const ended = moveTo(order, 'cancelled', 'The exchange gave up what had not traded.', now);
+    return { order: ended, changed: true, contradiction: false, detail: 'the exchange gave up what had not traded' };
+  }
   if (!transitions[order.state].includes(state)) return contradiction(order, detail);
   if (state !== 'rejected') {
     return { order: moveTo(order, state, reasons[state] ?? null, now), changed: true, contradiction: false, detail };
@@ -156,8 +166,10 @@ function contradiction<T extends OrderFacts>(order: T, what: string): Applied<T>
   return { order, changed: false, contradiction: true, detail };
 }
 
-function atMs(report: Report): number | undefined {
-  return report.at === undefined ? undefined : Number(report.at.seconds) * 1_000 + Math.floor(report.at.nanos / 1e6);
+/** When it happened, if the exchange says so and it can be: between the years 2000 and 2200. */
+function atMs({ at }: Report): number | undefined {
+  if (at === undefined || at.seconds < 946_684_800n || at.seconds > 7_258_118_400n) return undefined;
+  return Number(at.seconds) * 1_000 + Math.floor(at.nanos / 1e6);
 }
 
 const rejectReasons: Partial<Record<RejectReason, { word: string; sentence: string }>> = {

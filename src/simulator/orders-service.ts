@@ -1,4 +1,5 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import {
   AccountStatus,
@@ -16,7 +17,9 @@ import {
   type SubmitOrderResponseSchema,
 } from '../gen/marina/broker/v1/orders_pb.ts';
 import { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
+import { nextLagosMidnight } from '../lib/clock.ts';
 import { estimate } from './estimate.ts';
+
 import { type ExchangeSettings, end, submit } from './exchange.ts';
 import { magicOf } from './magic.ts';
 import type { OrderReport } from './model.ts';
@@ -28,6 +31,9 @@ import type { UnitOfWork } from './unit-of-work.ts';
 import { instantMs, isWhole, submissionFrom, whole } from './validation.ts';
 import type { Wire } from './wire.ts';
 import type { World } from './world.ts';
+
+const dayMs = 86_400_000;
+
 import type { Writer } from './writer.ts';
 
 /** What the broker's service is made of. */
@@ -134,7 +140,9 @@ function lookUpOrder(context: OrdersContext, request: LookUpOrderRequest, call: 
       await record(valid, recorded);
       const afterNumber = whole(request.afterNumber, 'after_number');
       const { found, records: reports, hasMore } = await records.reportsOf(id, afterNumber);
-      return { found, reports: reports.map(reportMessage), hasMore };
+      // What was received before this Lagos day is settled: the record of the days before it is complete.
+      const completeUntil = timestampFromMs(nextLagosMidnight(world.clock.now()) - dayMs);
+      return { found, reports: reports.map(reportMessage), hasMore, completeUntil };
     },
     nonsense: nonsense.lookUp,
   });

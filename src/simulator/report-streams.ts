@@ -90,15 +90,23 @@ export class ReportStreams {
       } else if (sent.length === 0) {
         continue;
       }
-      await write(call, sent, ended.signal);
+      await write(call, sent, position, ended.signal);
     }
   }
 }
 
 /** Writes one message and waits until the reader has room for another. */
-async function write(call: StreamCall, reports: readonly OrderReport[], ended: AbortSignal): Promise<void> {
+async function write(
+  call: StreamCall,
+  reports: readonly OrderReport[],
+  last: number,
+  ended: AbortSignal,
+): Promise<void> {
   if (ended.aborted) return;
-  const message = create(StreamReportsResponseSchema, { reports: reports.map(reportMessage) });
+  const message = create(StreamReportsResponseSchema, {
+    reports: reports.map(reportMessage),
+    lastNumber: BigInt(last),
+  });
   if (call.write(message)) return;
   await once(call, 'drain', { signal: ended }).catch(() => {});
 }

@@ -13,6 +13,8 @@ import type { Recorder } from './record.ts';
 /** A row whose outcome may be unclear. Instants are real time. */
 export interface Unsettled extends Submittable {
   readonly notAfter: number;
+  /** Business time. */
+  readonly createdAt: number;
   readonly checks: number;
   readonly missingSince: number | null;
 }
@@ -50,6 +52,8 @@ const lookUpsAtOnce = 8;
 const pollMs = 500;
 const firstWaitMs = 500;
 const longestWaitMs = 30_000;
+/** How long after it was stored an order could still have come in, with a broker that takes what comes late. */
+const lateMs = 3_600_000;
 
 /**
  * Finds out what became of everything whose outcome is unclear, by asking the broker's record. It never sends. A row is
@@ -105,7 +109,10 @@ export class Reconciler<Row extends Unsettled> {
     // It is there, and there is nothing new to say of it: the reports are on their way.
     if (answer.found) return kind.unanswered(row, clock.realNow() + waitAfter(row.checks));
     const provableFrom = row.notAfter + clockSkewMs;
-    const proof = honoursNotAfter && askedAt > provableFrom && row.missingSince !== null;
+    const fenced = honoursNotAfter && askedAt > provableFrom && row.missingSince !== null;
+    // Without the fence, only a record that is complete for the time of the order can prove that it was never there.
+    const recordIsComplete = answer.completeUntil !== undefined && answer.completeUntil > row.createdAt + lateMs;
+    const proof = fenced || recordIsComplete;
     const next = Math.max(clock.realNow() + waitAfter(row.checks), row.missingSince === null ? 0 : provableFrom + 1);
     return kind.missing(row, askedAt, proof, next);
   }

@@ -53,10 +53,16 @@ export class ReportTaker<Row extends Submittable> {
   position = 0n;
   #stored = 0n;
   #storedAt = 0;
+  #fruitless = 0;
 
   constructor(private readonly options: ReportTakerOptions<Row>) {
     const { database, holder } = options;
     this.worker = underLease(database, positionName, holder, (lease) => this.#run(lease));
+  }
+
+  /** Whether the stream broke again and again without anything applied: a person should look. */
+  get isBroken(): boolean {
+    return this.#fruitless >= 5;
   }
 
   async #run(lease: Lease): Promise<void> {
@@ -72,6 +78,7 @@ export class ReportTaker<Row extends Submittable> {
         if (error instanceof LeaseLostError) return;
         this.options.log.warn({ err: error, position: Number(this.position) }, 'the stream of reports broke');
       }
+      this.#fruitless = this.position > before ? 0 : this.#fruitless + 1;
       waitMs = this.position > before ? firstRefetchMs : Math.min(waitMs * 2, longestRefetchMs);
       await pause(waitMs, lease.signal);
     }

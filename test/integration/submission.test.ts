@@ -380,6 +380,124 @@ describe('placing orders', { concurrency: 4 }, () => {
     });
   });
 
+  it('a trade that is still on its way when a cancel is confirmed is not lost', async () => {
+    const partner = await gateway.newPartner();
+    const { body: placed } = await gateway.place(partner, { symbol: 'SIM-REST' });
+    await gateway.controls.disturbReports({ omit: 1, swap: 1 }, callTimeout);
+    await gateway.controls.fillOrder({ clientOrderId: placed.id, quantity: 40n }, callTimeout);
+    const cancelled = await gateway.rest('DELETE', `/v1/orders/${placed.id}`, { key: partner.key });
+    assert.equal(cancelled.status, 200, cancelled.text);
+    assert.deepEqual([cancelled.body.state, cancelled.body.filled_quantity], ['cancelled', 40]);
+    assert.equal(await usedKobo(partner), '40000');
+    await eventually(async () => {
+      const { body } = await gateway.rest('GET', '/v1/events', { key: partner.key });
+      assert.deepEqual(
+        body.data.map(({ type }: { type: string }) => type),
+        ['order.pending', 'order.partially_filled', 'order.cancelled'],
+      );
+    });
+  });
+
+  it('cancels that race with fills end with what the exchange has', async () => {
+    const partner = await gateway.newPartner();
+    const placed = await Promise.all(
+      Array.from({ length: 20 }, (_, count) => gateway.place(partner, { symbol: 'SIM-REST', quantity: 100 + count })),
+    );
+    await Promise.all(
+      placed.map(async ({ body: { id } }, count) => {
+        const fill = gateway.controls.fillOrder({ clientOrderId: id, quantity: BigInt(1 + count) }, callTimeout);
+        const cancel = gateway.rest('DELETE', `/v1/orders/${id}`, { key: partner.key });
+        await Promise.all([fill, cancel]);
+      }),
+    );
+    for (const [count, { body }] of placed.entries()) {
+      await eventually(async () => {
+        const order = await get(partner, body.id);
+        assert.deepEqual([order.state, order.filled_quantity], ['cancelled', 1 + count]);
+      });
+    }
+  });
+
+  it('a cancel that comes too late shows the order as the exchange has it, though its report was left out', async () => {
+    const partner = await gateway.newPartner();
+    const { body: placed } = await gateway.place(partner, { symbol: 'SIM-REST' });
+    await gateway.controls.disturbReports({ omit: 1 }, callTimeout);
+    await gateway.controls.fillOrder({ clientOrderId: placed.id }, callTimeout);
+    const late = await gateway.rest('DELETE', `/v1/orders/${placed.id}`, { key: partner.key });
+    assert.deepEqual([late.status, late.body.error.code], [409, 'order_not_cancelable']);
+    assert.equal((await get(partner, placed.id)).state, 'filled');
+  });
+
+  it('a report left out with none behind it is noticed and fetched', async () => {
+    const own = await startGateway();
+    try {
+      const partner = await own.newPartner();
+      const { body: placed } = await own.place(partner, { symbol: 'SIM-REST' });
+      await own.controls.disturbReports({ omit: 1 }, callTimeout);
+      await own.controls.fillOrder({ clientOrderId: placed.id }, callTimeout);
+      await eventually(async () => {
+        const { body } = await own.rest('GET', `/v1/orders/${placed.id}`, { key: partner.key });
+        assert.equal(body.state, 'filled');
+      });
+    } finally {
+      await own.stop();
+    }
+  });
+
+  it('a trade at a price that cannot be is a contradiction on the history, and stops nobody', async () => {
+    const own = await startGateway();
+    try {
+      const partner = await own.newPartner({ limits: { ordersKoboPerDay: 10n ** 15n } });
+      const market = { symbol: 'SIM-REST', type: 'market', price_kobo: null, quantity: 100_000 };
+      const { body: poisoned } = await own.place(partner, market);
+      await own.controls.fillOrder(
+        { clientOrderId: poisoned.id, quantity: 99_000n, priceKobo: 9_000_000_000_000_000n },
+        callTimeout,
+      );
+      const { body: next } = await own.place(partner, { symbol: 'SIM-FILL' });
+      await eventually(async () => {
+        const { body } = await own.rest('GET', `/v1/orders/${next.id}`, { key: partner.key });
+        assert.equal(body.state, 'filled');
+      });
+      const history = await own.rest('GET', `/v1/orders/${poisoned.id}/history`, { key: partner.key });
+      assert.equal(history.body.data.at(-1).kind, 'contradiction');
+      assert.ok(own.logged.some((line) => line.includes('contradicts')));
+    } finally {
+      await own.stop();
+    }
+  });
+
+  it("without a fence, an order the exchange never had is refused once the exchange's record of its day is complete", async () => {
+    const own = await startGateway({ MARINA_SUBMIT_TIMEOUT_MS: '500' });
+    const admin = adminClient(own.app.adminPort);
+    try {
+      const partner = await own.newPartner();
+      await own.controls.setCapabilities({ honoursNotAfter: false }, callTimeout);
+      const { body: placed } = await own.place(partner, { symbol: 'SIM-HANG' });
+      assert.equal(placed.state, 'uncertain');
+      await admin.clock.advanceClock({ by: { seconds: BigInt(2 * 86_400) } }, admin.options);
+      await eventually(async () => {
+        const { body } = await own.rest('GET', `/v1/orders/${placed.id}`, { key: partner.key });
+        assert.equal(body.state, 'refused');
+      }, 40_000);
+    } finally {
+      admin.close();
+      await own.stop();
+    }
+  });
+
+  it('an order the exchange gives up after some of it traded ends, and gives back the rest', async () => {
+    const partner = await gateway.newPartner();
+    const { body: placed } = await gateway.place(partner, { symbol: 'SIM-HALF' });
+    await eventually(async () => assert.equal((await get(partner, placed.id)).filled_quantity, 50));
+    await gateway.controls.rejectOrder(
+      { clientOrderId: placed.id, rejectReason: RejectReason.REJECTED_BY_EXCHANGE },
+      callTimeout,
+    );
+    await eventually(async () => assert.equal((await get(partner, placed.id)).state, 'cancelled'));
+    assert.equal(await usedKobo(partner), '50000');
+  });
+
   it('a pause stops new orders, and replays, cancels, estimates and reads go on', async () => {
     const own = await startGateway();
     const admin = adminClient(own.app.adminPort);

@@ -149,7 +149,10 @@ const mediaTypes: readonly [string | readonly string[] | null, number][] = [
   ['application/json; charset=latin1', 415],
   ['application/json; charset=utf-16', 415],
   ['application/json; charset="utf-8', 415],
-  ['application/json; version=1', 415],
+  ['application/json; version=1', 201],
+  ['application/json; version="1"; charset=utf-8', 201],
+  ['application/json; version=1; charset=latin1', 415],
+  ['application/json; version', 415],
   ['application/x-www-form-urlencoded', 415],
 ];
 
