@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { status } from '@grpc/grpc-js';
+import { ApiError, catalogue, type ErrorCode } from '../../src/lib/errors.ts';
+import { magicSymbols } from '../../src/simulator/magic.ts';
+import { docUrl } from '../../src/transport/doc-url.ts';
+import { rpcStatus } from '../../src/transport/rpc-errors.ts';
+
+const root = join(import.meta.dirname, '../..');
+const codes = Object.keys(catalogue) as ErrorCode[];
+
+/** The cells of every table row of a page whose first cell matches. */
+function rowsOf(page: string, first: RegExp): string[][] {
+  return readFileSync(join(root, page), 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split('|')
+        .map((cell) => cell.trim()),
+    )
+    .filter(([cell = '']) => first.test(cell));
+}
+
+describe('docs/ERRORS.md', () => {
+  const rows = rowsOf('docs/ERRORS.md', /^<a id=/);
+
+  it('has every code of the catalogue once, with the statuses, type and delay the doors answer with', () => {
+    const told = rows.map(([first = '', http, grpc, type, retryAfter]) => ({
+      code: /`(.+)`$/.exec(first)?.[1],
+      http,
+      grpc,
+      type,
+      retryAfter,
+    }));
+    const expected = codes.map((code) => {
+      const error = new ApiError(code);
+      return {
+        code,
+        http: String(error.status),
+        grpc: status[rpcStatus(error)],
+        type: `\`${error.type}\``,
+        retryAfter: String(error.retryAfterSeconds ?? ''),
+      };
+    });
+    const byCode = (one: { code?: string }, other: { code?: string }) =>
+      (one.code ?? '').localeCompare(other.code ?? '');
+    assert.deepEqual(told.sort(byCode), expected.sort(byCode));
+  });
+
+  it('has an anchor where the `doc_url` of each code points, and says what to do', () => {
+    const page = new Map(rows.map(([first = '', ...rest]) => [/^<a id="(.+)"><\/a>/.exec(first)?.[1], rest.at(-1)]));
+    for (const code of codes) {
+      assert.ok((page.get(new URL(docUrl('http://localhost', code)).hash.slice(1)) ?? '').length > 10, code);
+    }
+  });
+});
+
+describe('README.md', () => {
+  it('has every magic symbol with what it does', () => {
+    const told = rowsOf('README.md', /^`SIM-/).map(([symbol, does]) => [symbol, does]);
+    assert.deepEqual(
+      told,
+      magicSymbols.map(({ symbol, does }) => [`\`${symbol}\``, does]),
+    );
+  });
+});
