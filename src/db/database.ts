@@ -56,14 +56,9 @@ export class Database {
 
   /** Reads with one prepared statement. */
   async read(query: Statement): Promise<SqlRow[]> {
-    return this.#withConnection(
-      (connection) =>
-        new Promise((resolve, reject) => {
-          const values = query.values as (string | number | Date | Buffer | null)[];
-          connection.execute({ sql: query.sql, timeout: statementTimeoutMs }, values, (error, rows) =>
-            error ? reject(error) : resolve(rows as SqlRow[]),
-          );
-        }),
+    const values = query.values as (string | number | Date | Buffer | null)[];
+    return this.#withConnection((connection) =>
+      inTime<SqlRow[]>((done) => connection.execute(query.sql, values, (error, rows) => done(error, rows as SqlRow[]))),
     );
   }
 
@@ -250,10 +245,21 @@ async function rollBack(connection: PoolConnection, error: unknown): Promise<voi
 /** Several statements in one round trip; answers the rows of each. The first that fails ends the batch. */
 function runBatch(connection: PoolConnection, statements: readonly Statement[]): Promise<SqlRow[][]> {
   const sql = statements.map(({ sql, values }) => (values.length === 0 ? sql : write(sql, values))).join(';\n');
+  return inTime((done) =>
+    connection.query(sql, (error, results) =>
+      done(error, (statements.length === 1 ? [results] : results) as SqlRow[][]),
+    ),
+  );
+}
+
+/** Waits for a round trip, and no longer than its time: the driver's own limit leaves out preparing and queueing. */
+function inTime<T>(ask: (done: (error: unknown, value: T) => void) => void): Promise<T> {
   return new Promise((resolve, reject) => {
-    connection.query({ sql, timeout: statementTimeoutMs }, (error, results) => {
+    const timer = setTimeout(() => reject(new Error('the database did not answer in time')), statementTimeoutMs);
+    ask((error, value) => {
+      clearTimeout(timer);
       if (error) reject(error);
-      else resolve((statements.length === 1 ? [results] : results) as SqlRow[][]);
+      else resolve(value);
     });
   });
 }

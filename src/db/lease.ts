@@ -67,20 +67,27 @@ async function runHolding(
   }
 }
 
-/** Renews until told to stop; says so when the lease was taken by another or not renewed within its length. */
+/**
+ * Renews until told to stop; says so when the lease was taken by another or not renewed within its length, however long a
+ * renewal takes.
+ */
 async function keepRenewing(database: Database, held: Held, done: AbortSignal, lose: () => void): Promise<void> {
-  let goodUntil = performance.now() + lengthMs;
-  while (!done.aborted) {
-    await pause(renewEveryMs, done);
-    if (done.aborted) return;
-    const askedAt = performance.now();
-    if (askedAt >= goodUntil) return lose();
-    try {
-      if (!(await renew(database, held))) return lose();
-      goodUntil = askedAt + lengthMs;
-    } catch {
-      // The database may come back before the lease runs out; then another holder is impossible too.
+  let expiry = setTimeout(lose, lengthMs);
+  try {
+    while (!done.aborted) {
+      await pause(renewEveryMs, done);
+      if (done.aborted) return;
+      const askedAt = performance.now();
+      try {
+        if (!(await renew(database, held))) return lose();
+        clearTimeout(expiry);
+        expiry = setTimeout(lose, askedAt + lengthMs - performance.now());
+      } catch {
+        // The database may come back before the lease runs out; then another holder is impossible too.
+      }
     }
+  } finally {
+    clearTimeout(expiry);
   }
 }
 

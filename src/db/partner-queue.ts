@@ -17,6 +17,8 @@ export interface PartnerWork<T> {
 /** Work waiting for its transaction. */
 export interface WaitingWork {
   readonly work: PartnerWork<unknown>;
+  /** Since when, on a clock that never goes back. */
+  readonly since: number;
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
@@ -24,6 +26,8 @@ export interface WaitingWork {
 /** How many pieces of work may wait for one partner, and how many share a transaction. */
 const longestQueue = 500;
 const mostTogether = 16;
+/** How long work may wait for its transaction to begin: while one waits for a lock, more would come than can go. */
+const longestWaitMs = 5_000;
 
 /**
  * Lets a partner's work run in one transaction at a time, in the order of arrival, and all that waits meanwhile together
@@ -40,7 +44,7 @@ export class PartnerQueue {
     return new Promise<T>((resolve, reject) => {
       const waiting = this.#waiting.get(partnerId);
       if (waiting !== undefined && waiting.length >= longestQueue) throw new ApiError('service_unavailable');
-      const entry = { work, resolve: resolve as (result: unknown) => void, reject };
+      const entry = { work, since: performance.now(), resolve: resolve as (result: unknown) => void, reject };
       if (waiting !== undefined) {
         waiting.push(entry);
         return;
@@ -52,7 +56,7 @@ export class PartnerQueue {
 
   async #drain(partnerId: string): Promise<void> {
     for (;;) {
-      const waiting = this.#waiting.get(partnerId) ?? [];
+      const waiting = refuseLate(this.#waiting.get(partnerId) ?? []);
       const { group, rest } = takeGroup(waiting);
       if (group.length === 0) {
         this.#waiting.delete(partnerId);
@@ -62,6 +66,14 @@ export class PartnerQueue {
       await this.runTogether(partnerId, group);
     }
   }
+}
+
+/** Refuses what waited too long, and returns the rest. */
+function refuseLate(waiting: readonly WaitingWork[]): readonly WaitingWork[] {
+  const oldest = performance.now() - longestWaitMs;
+  if (waiting[0] === undefined || waiting[0].since >= oldest) return waiting;
+  for (const { since, reject } of waiting) if (since < oldest) reject(new ApiError('service_unavailable'));
+  return waiting.filter(({ since }) => since >= oldest);
 }
 
 /** The work that can go together: the first that waits, and those after it that touch nothing an earlier one touches. */
