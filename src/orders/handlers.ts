@@ -71,7 +71,7 @@ export function orderHandlers(parts: OrderHandlerParts) {
     const { account, symbol } = wanted;
     const [known] = await database.read(findAccount(caller.partnerId, account));
     if (known === undefined) throw new ApiError('unknown_account', { param: 'account' });
-    await parts.contexts.instrument(account, symbol);
+    await parts.contexts.instrument(caller.partnerId, account, symbol);
     const estimate = await parts.broker.estimateOrder(wanted);
     const { priceKobo: price, amountKobo, commissionKoboDecimal, statutoryFeesKoboDecimal } = estimate;
     const { otherFeesKoboDecimal, totalKoboDecimal, fees } = estimate;

@@ -3,7 +3,7 @@ import { toLimits } from '../auth/store.ts';
 import type { Broker, Sent } from '../broker/port.ts';
 import type { LockedPartner } from '../db/locked-partner.ts';
 import type { SqlRow, Statement } from '../db/statement.ts';
-import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
+import type { Instrument, Report } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { CreateOrderRequest } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { type Clock, lagosDay } from '../lib/clock.ts';
 import { ApiError } from '../lib/errors.ts';
@@ -14,7 +14,7 @@ import type { Change, Kind, NewSubmission, Stored } from '../submission/kind.ts'
 import type { ReconciledKind } from '../submission/reconcile.ts';
 import type { ReportedKind } from '../submission/reports.ts';
 import { applySent, keyKeptMs, OrderChange } from './changes.ts';
-import { toOrderMessage, toWantedOrder } from './messages.ts';
+import { toOrderMessage, toWantedOrder, type WantedOrder } from './messages.ts';
 import { countedKobo, isFinal, isUnsettled } from './rules.ts';
 import {
   findDueOrders,
@@ -69,10 +69,20 @@ export class OrderKind
     return [findAccount(partnerId, account ?? '')];
   }
 
-  async prepare(request: CreateOrderRequest, [accounts]: readonly SqlRow[][]): Promise<OrderDraft> {
+  prepareKnown(partnerId: string, request: CreateOrderRequest): OrderDraft | undefined {
+    const wanted = toWantedOrder(request);
+    const instrument = this.parts.contexts.known(partnerId, wanted.account, wanted.symbol);
+    return instrument && this.#draft(wanted, instrument);
+  }
+
+  async prepare(partnerId: string, request: CreateOrderRequest, [accounts]: readonly SqlRow[][]): Promise<OrderDraft> {
     if (accounts?.[0] === undefined) throw new ApiError('unknown_account', { param: 'account' });
     const wanted = toWantedOrder(request);
-    const { upperPriceKobo } = await this.parts.contexts.instrument(wanted.account, wanted.symbol);
+    const instrument = await this.parts.contexts.instrument(partnerId, wanted.account, wanted.symbol);
+    return this.#draft(wanted, instrument);
+  }
+
+  #draft(wanted: WantedOrder, { upperPriceKobo }: Instrument): OrderDraft {
     const now = this.parts.clock.now();
     return {
       ...wanted,

@@ -2,32 +2,50 @@ import type { Broker } from '../broker/port.ts';
 import { AccountStatus, type GetTradingContextResponse, type Instrument } from '../gen/marina/broker/v1/orders_pb.ts';
 import { ApiError } from '../lib/errors.ts';
 
-/** How long what was read may serve, and how many pairs of account and symbol are remembered. */
+/** How long what was read may serve, and how many partners, accounts and symbols together are remembered. */
 const usableMs = 5_000;
 const mostRemembered = 20_000;
 
+interface Remembered {
+  readonly context: GetTradingContextResponse;
+  readonly until: number;
+}
+
 /** What must be known of an account and a symbol before an order is placed, read from the broker and kept shortly. */
 export class TradingContexts {
-  readonly #remembered = new Map<string, { context: GetTradingContextResponse; until: number }>();
+  /** By partner, because an account is here only after it was found to be that partner's. */
+  readonly #remembered = new Map<string, Remembered>();
 
   constructor(private readonly broker: Broker) {}
 
   /**
-   * The instrument an account may trade now. Throws `account_not_at_broker`, `settlement_lockout`, `unknown_symbol`,
-   * `exchange_unavailable` or `exchange_error`.
+   * The instrument an account of a partner may trade now, by what is remembered alone. Undefined where it must be read,
+   * or where there is something to refuse.
    */
-  async instrument(account: string, symbol: string): Promise<Instrument> {
-    const { accountStatus, instrument } = await this.#context(account, symbol);
+  known(partnerId: string, account: string, symbol: string): Instrument | undefined {
+    const found = this.#recall(`${partnerId} ${account} ${symbol}`);
+    return found?.accountStatus === AccountStatus.ACTIVE ? found.instrument : undefined;
+  }
+
+  /**
+   * The instrument an account may trade now; the account must have been found to be the partner's. Throws
+   * `account_not_at_broker`, `settlement_lockout`, `unknown_symbol`, `exchange_unavailable` or `exchange_error`.
+   */
+  async instrument(partnerId: string, account: string, symbol: string): Promise<Instrument> {
+    const key = `${partnerId} ${account} ${symbol}`;
+    const { accountStatus, instrument } = this.#recall(key) ?? (await this.#read(key, account, symbol));
     if (accountStatus === AccountStatus.NOT_AT_BROKER) throw new ApiError('account_not_at_broker');
     if (accountStatus === AccountStatus.SETTLEMENT_LOCKOUT) throw new ApiError('settlement_lockout');
     if (instrument === undefined) throw new ApiError('unknown_symbol', { param: 'symbol' });
     return instrument;
   }
 
-  async #context(account: string, symbol: string): Promise<GetTradingContextResponse> {
-    const key = `${account} ${symbol}`;
+  #recall(key: string): GetTradingContextResponse | undefined {
     const found = this.#remembered.get(key);
-    if (found !== undefined && performance.now() < found.until) return found.context;
+    return found !== undefined && performance.now() < found.until ? found.context : undefined;
+  }
+
+  async #read(key: string, account: string, symbol: string): Promise<GetTradingContextResponse> {
     const askedAt = performance.now();
     const context = await this.broker.tradingContext(account, symbol);
     this.#remembered.delete(key);

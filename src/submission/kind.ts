@@ -46,8 +46,10 @@ export interface Kind<Row extends Submittable, Request, Draft> extends ObjectKin
   findByKey(partnerId: string, idempotencyKey: string): Statement;
   /** What must be known before anything is stored, read together with the key. */
   preparationReads(partnerId: string, request: Request): readonly Statement[];
+  /** The draft of a request about which all is known and nothing is to refuse; undefined where something must be read. */
+  prepareKnown(partnerId: string, request: Request): Draft | undefined;
   /** Checks what concerns the outside, before the lock. Throws an ApiError to refuse: nothing is stored then. */
-  prepare(request: Request, rows: readonly SqlRow[][]): Promise<Draft>;
+  prepare(partnerId: string, request: Request, rows: readonly SqlRow[][]): Promise<Draft>;
   /** What must be known under the lock. */
   storeReads(partnerId: string, draft: Draft): readonly Statement[];
   /** Decides under the lock. Throws an ApiError to refuse: nothing is stored then. */

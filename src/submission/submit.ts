@@ -37,20 +37,29 @@ export class Submitter {
     { partnerId, idempotencyKey, digest, request, log }: SubmitRequest<Request>,
   ): Promise<Submitted<Row>> {
     const byKey = kind.findByKey(partnerId, idempotencyKey);
-    const [priors = [], ...known] = await this.database.readAll([byKey, ...kind.preparationReads(partnerId, request)]);
-    const prior = priors[0];
-    if (prior !== undefined) return replay(kind, kind.toRow(prior), digest);
-    if (this.isPaused()) throw new ApiError('trading_paused');
-    const draft = await kind.prepare(request, known);
+    let draft = this.isPaused() ? undefined : kind.prepareKnown(partnerId, request);
+    if (draft === undefined) {
+      // Something may be refused or have to be waited for, and a request seen before must be neither: its key is looked
+      // for first. Where all is known, the look under the lock is enough.
+      const [priors = [], ...known] = await this.database.readAll([
+        byKey,
+        ...kind.preparationReads(partnerId, request),
+      ]);
+      const prior = priors[0];
+      if (prior !== undefined) return replay(kind, kind.toRow(prior), digest);
+      if (this.isPaused()) throw new ApiError('trading_paused');
+      draft = await kind.prepare(partnerId, request, known);
+    }
+    const ready = draft;
 
     crash(`${kind.name}.before-store`);
     const stored = await this.database.inPartner<{ row: Row; isNew: boolean }>(partnerId, {
       touches: [`${kind.name} key ${idempotencyKey}`],
-      reads: [byKey, ...kind.storeReads(partnerId, draft)],
+      reads: [byKey, ...kind.storeReads(partnerId, ready)],
       decide: (partner, [raced = [], ...rows]) => {
         // The same key may have been stored since it was looked for; only under the lock is the answer certain.
         if (raced[0] !== undefined) return { writes: [], result: { row: kind.toRow(raced[0]), isNew: false } };
-        const { row, writes } = kind.store(draft, { partnerId, idempotencyKey, requestDigest: digest }, partner, rows);
+        const { row, writes } = kind.store(ready, { partnerId, idempotencyKey, requestDigest: digest }, partner, rows);
         return { writes, result: { row, isNew: true } };
       },
     });

@@ -29,7 +29,7 @@ const bugs: readonly SeededBug[] = [
     find: 'crash(`${kind.name}.before-store`);',
     replace:
       // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
-      'await kind.send({ ...(draft as { order: object }).order, partnerId, notAfter: Date.now() + 1_000 } as never);\n    crash(`${kind.name}.before-store`);',
+      'await kind.send({ ...(draft as object), partnerId, notAfter: Date.now() + 1_000 } as never);\n    crash(`${kind.name}.before-store`);',
     test: crashes,
     pattern: 'at order.before-store',
   },
