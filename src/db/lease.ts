@@ -6,9 +6,10 @@ import { type Statement, statement } from './statement.ts';
 const lengthMs = 4_000;
 const renewEveryMs = 1_000;
 
-/** Proof of holding a lease. Work done under it carries the fence, so that a holder that woke too late changes nothing. */
+/** A lease that is held, as far as is known: a holder that was frozen learns only later that it lost it. */
 export interface Lease {
   readonly name: string;
+  /** Grows with every holder. */
   readonly fence: bigint;
   /** Aborted when the lease was lost, could not be renewed in time, or the process stops. */
   readonly signal: AbortSignal;
@@ -16,8 +17,9 @@ export interface Lease {
 
 /**
  * A worker that only one process runs at a time: it waits for the lease, runs while it holds it, and gives it back.
- * Time is the database's own, so that the clocks of replicas do not matter; a frozen holder finds its signal aborted
- * when it wakes, and what it still writes is refused by `fenced`.
+ * Time is the database's own, so that the clocks of replicas do not matter. A frozen holder finds its signal aborted when
+ * it wakes, but may still make the write it was about to make. So work under a lease must be such as may be done twice,
+ * or carry the fence in its transaction (`fenced`), which then finds nothing.
  */
 export function underLease(
   database: Database,
@@ -37,7 +39,10 @@ export function underLease(
   };
 }
 
-/** A statement that finds a row only while the lease is still ours, for the reads of a transaction. It locks the lease. */
+/**
+ * A statement that finds a row only while the lease is still ours, for the reads of a transaction. It locks the lease. The
+ * position of the reports is written behind it; everything else done under a lease may be done twice.
+ */
 export function fenced(lease: Lease): Statement {
   return statement('SELECT fence FROM leases WHERE name = ? AND fence = ? FOR UPDATE', lease.name, lease.fence);
 }
