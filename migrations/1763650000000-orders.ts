@@ -128,7 +128,7 @@ const statements = [
     PRIMARY KEY (partner_id, day, kind)
   ) ${table}`,
 
-  // Events on their way to those who take them. publish_at is real time: when the relay publishes it next.
+  // Events on their way to those who take them. publish_at is real time: from when on the relay publishes it.
   `CREATE TABLE outbox (
     partner_id VARCHAR(24) NOT NULL,
     version BIGINT NOT NULL,

@@ -193,23 +193,37 @@ export class ConfigError extends Error {
 /** Reads and checks all settings, and reports everything that is wrong at once. */
 export function readConfig(variables: NodeJS.ProcessEnv): Config {
   const problems: string[] = [];
-  const entries = Object.entries(settings).map(([name, setting]) => {
-    const given = variables[setting.variable] || setting.fallback;
-    try {
-      if (given === undefined) throw new Error('must be set');
-      return [name, (setting.parse as (text: string) => unknown)(given)];
-    } catch (error) {
-      problems.push(`${setting.variable} ${(error as Error).message}: ${setting.meaning}`);
-      return [name, undefined];
-    }
-  });
-  const config = Object.fromEntries(entries) as Config;
+  const config = Object.fromEntries(
+    Object.entries(settings).map(([name, setting]) => [
+      name,
+      readSetting(setting as Setting<unknown>, variables, problems),
+    ]),
+  ) as unknown as Config;
   if (config.environment === 'live') {
     if (config.simulatorAddress !== undefined) problems.push('MARINA_SIMULATOR_ADDRESS must not be set in live');
     if (config.crashPoint !== undefined) problems.push('MARINA_CRASH_POINT must not be set in live');
   }
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;
+}
+
+/** Reads the one setting that migrations need. */
+export function readDatabaseUrl(variables: NodeJS.ProcessEnv): string {
+  const problems: string[] = [];
+  const url = readSetting(settings.databaseUrl, variables, problems);
+  if (url === undefined) throw new ConfigError(problems.join('\n'));
+  return url;
+}
+
+function readSetting<T>(setting: Setting<T>, variables: NodeJS.ProcessEnv, problems: string[]): T | undefined {
+  const given = variables[setting.variable] || setting.fallback;
+  try {
+    if (given === undefined) throw new Error('must be set');
+    return setting.parse(given);
+  } catch (error) {
+    problems.push(`${setting.variable} ${(error as Error).message}: ${setting.meaning}`);
+    return undefined;
+  }
 }
 
 /** Every setting with its default and meaning, for people. */

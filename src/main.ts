@@ -1,5 +1,5 @@
 import { type App, startApp } from './app.ts';
-import { ConfigError, describeConfig, readConfig } from './config.ts';
+import { ConfigError, describeConfig, readConfig, readDatabaseUrl } from './config.ts';
 import { migrate } from './db/migrate.ts';
 import { createLogger } from './lib/log.ts';
 
@@ -11,7 +11,7 @@ const [command = 'serve'] = process.argv.slice(2);
 if (command === 'config') {
   console.log(describeConfig());
 } else if (command === 'migrate') {
-  await migrate(readConfig(process.env).databaseUrl);
+  await migrate(readOrExit(readDatabaseUrl));
 } else if (command === 'serve') {
   await serve();
 } else {
@@ -20,7 +20,7 @@ if (command === 'config') {
 }
 
 async function serve(): Promise<void> {
-  const config = readOrExit();
+  const config = readOrExit(readConfig);
   const log = createLogger({ name: 'marina', level: config.logLevel });
   let app: App;
   try {
@@ -57,9 +57,9 @@ async function serve(): Promise<void> {
   process.send?.({ type: 'ready', restPort, grpcPort, adminPort, opsPort });
 }
 
-function readOrExit() {
+function readOrExit<T>(read: (variables: NodeJS.ProcessEnv) => T): T {
   try {
-    return readConfig(process.env);
+    return read(process.env);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     console.error(`marina could not start:\n${error.message}`);

@@ -58,7 +58,8 @@ const lateMs = 3_600_000;
 /**
  * Finds out what became of everything whose outcome is unclear, by asking the broker's record. It never sends. A row is
  * called refused only behind proof: the record did not have it, its `not_after` passed by more than clocks can differ,
- * and the record, asked again after that, still did not have it.
+ * and the record, asked again after that, still did not have it. With a broker that takes what comes late, the record
+ * must be complete for the order's day besides.
  */
 export class Reconciler<Row extends Unsettled> {
   readonly worker: Worker;
@@ -109,10 +110,10 @@ export class Reconciler<Row extends Unsettled> {
     // It is there, and there is nothing new to say of it: the reports are on their way.
     if (answer.found) return kind.unanswered(row, clock.realNow() + waitAfter(row.checks));
     const provableFrom = row.notAfter + clockSkewMs;
-    const fenced = honoursNotAfter && askedAt > provableFrom && row.missingSince !== null;
+    const isLate = askedAt > provableFrom && row.missingSince !== null;
     // Without the fence, only a record that is complete for the time of the order can prove that it was never there.
     const recordIsComplete = answer.completeUntil !== undefined && answer.completeUntil > row.createdAt + lateMs;
-    const proof = fenced || recordIsComplete;
+    const proof = isLate && (honoursNotAfter || recordIsComplete);
     const next = Math.max(clock.realNow() + waitAfter(row.checks), row.missingSince === null ? 0 : provableFrom + 1);
     return kind.missing(row, askedAt, proof, next);
   }
