@@ -17,7 +17,7 @@ interface SeededBug {
   readonly pattern: string;
 }
 
-const crashes = 'test/fault/crash-points.test.ts';
+const crashes = 'test/fault/crash-points-alone.test.ts';
 const lost = 'test/fault/lost-answers.test.ts';
 const flows = 'test/integration/submission.test.ts';
 

@@ -3,6 +3,7 @@ import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { after, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { AccountStatus, type Report, ReportKind } from '../../src/gen/marina/broker/v1/orders_pb.ts';
@@ -237,7 +238,7 @@ describe('a simulator in the process of a test', () => {
   it('tells by reflection what it serves, to clients that do not have the protos', async () => {
     const simulator = await startSimulator({ databaseUrl: database.url, port: 0 });
     try {
-      const buf = new URL('../../node_modules/.bin/buf', import.meta.url).pathname;
+      const buf = fileURLToPath(new URL('../../node_modules/.bin/buf', import.meta.url));
       const curl = async (...args: string[]) =>
         (await promisify(execFile)(buf, ['curl', '--http2-prior-knowledge', '--protocol', 'grpc', ...args])).stdout;
       const base = `http://127.0.0.1:${simulator.port}`;

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { statement } from '../../../src/db/statement.ts';
+import type { CrashPoint } from '../../../src/lib/crash.ts';
+import { Cluster, type GatewayProcess, type Partner } from '../../support/cluster.ts';
+import { checkEverything } from './checker.ts';
+
+/** Where a process is killed while it places an order, and whether the order is stored by then. */
+const createPoints: readonly { point: CrashPoint; isStored: boolean }[] = [
+  { point: 'order.before-store', isStored: false },
+  { point: 'order.stored', isStored: true },
+  { point: 'order.sent', isStored: true },
+  { point: 'order.recorded', isStored: true },
+];
+
+const cancelPoints: readonly CrashPoint[] = ['cancel.before-store', 'cancel.stored', 'cancel.sent', 'cancel.recorded'];
+
+/** Points of background work that orders which fill in parts pass. */
+const backgroundPoints: readonly CrashPoint[] = [
+  'report.before-apply',
+  'report.applied',
+  'report.position-moved',
+  'relay.before-publish',
+  'relay.published',
+  'feed.before-sign',
+  'feed.signed',
+];
+
+/** Points passed only while NATS cannot be reached. */
+const withoutNatsPoints: readonly CrashPoint[] = ['relay.handed-over'];
+
+/** Points the reconciler passes when an order's outcome is unclear. */
+const reconcilePoints: readonly CrashPoint[] = ['reconcile.looked-up', 'reconcile.recorded'];
+
+/** All points these cases kill a process at. */
+export const killedAt: readonly CrashPoint[] = [
+  ...createPoints.map(({ point }) => point),
+  ...cancelPoints,
+  ...backgroundPoints,
+  ...withoutNatsPoints,
+  ...reconcilePoints,
+];
+
+/** Kills a gateway at each point, with nobody beside it or with a second one at work, and checks what is left. */
+export function describeCrashes(name: string, hasPeer: boolean): void {
+  describe(name, () => {
+    let cluster: Cluster;
+    let peer: GatewayProcess | undefined;
+    const partners: Partner[] = [];
+    before(async () => {
+      cluster = await Cluster.start();
+    });
+    after(() => cluster.stop());
+
+    async function newPartner(): Promise<Partner> {
+      const made = await cluster.newPartner();
+      partners.push(made);
+      return made;
+    }
+
+    async function ordersOf({ id }: Partner): Promise<string[]> {
+      const rows = await cluster.database.read(statement('SELECT id FROM orders WHERE partner_id = ?', id));
+      return rows.map((row) => String(row.id));
+    }
+
+    /** Starts a process that dies at a point. It has the leases by the time its peer, if there is one, is up. */
+    async function startDying(point: CrashPoint, variables: Record<string, string> = {}): Promise<GatewayProcess> {
+      await peer?.stop();
+      const dying = await cluster.startGateway({ MARINA_CRASH_POINT: point, ...variables });
+      peer = hasPeer ? await cluster.startGateway() : undefined;
+      return dying;
+    }
+
+    /** Waits until it is dead, and returns the process that goes on: the peer, or one started now. */
+    async function nextAfter(dying: GatewayProcess, point: CrashPoint): Promise<GatewayProcess> {
+      const died = await Promise.race([dying.exited.then(() => true), delay(20_000, false)]);
+      assert.ok(died, `the point ${point} was passed`);
+      return peer ?? cluster.startGateway();
+    }
+
+    async function check(gateway: GatewayProcess): Promise<void> {
+      await checkEverything(cluster, gateway, partners);
+      if (gateway !== peer) await gateway.stop();
+    }
+
+    for (const { point, isStored } of createPoints) {
+      it(`at ${point}: the same key leads to one order, sent at most once`, async () => {
+        const owner = await newPartner();
+        const key = randomUUID();
+        const dying = await startDying(point);
+        const lost = await dying.place(owner, { symbol: 'SIM-PARTS' }, key);
+        assert.equal(lost.status, undefined, 'the process died before it answered');
+        const gateway = await nextAfter(dying, point);
+        const stored = await ordersOf(owner);
+        assert.equal(stored.length, isStored ? 1 : 0);
+        const again = await gateway.place(owner, { symbol: 'SIM-PARTS' }, key);
+        assert.equal(again.status, isStored ? 200 : 201, JSON.stringify(again.body));
+        if (isStored) assert.equal(again.body.id, stored[0]);
+        await check(gateway);
+        assert.equal((await ordersOf(owner)).length, 1);
+      });
+    }
+
+    for (const point of cancelPoints) {
+      it(`at ${point}: the cancel can be sent again, and the order ends cancelled`, async () => {
+        const owner = await newPartner();
+        const dying = await startDying(point);
+        const placed = await dying.place(owner, { symbol: 'SIM-REST' });
+        assert.equal(placed.status, 201, JSON.stringify(placed.body));
+        const path = `/v1/orders/${placed.body.id}`;
+        const lost = await dying.request('DELETE', path, { key: owner.key });
+        assert.equal(lost.status, undefined, 'the process died before it answered');
+        const gateway = await nextAfter(dying, point);
+        for (let tries = 0; ; tries += 1) {
+          const again = await gateway.request('DELETE', path, { key: owner.key });
+          if (again.status === 200) {
+            assert.equal(again.body.state, 'cancelled');
+            break;
+          }
+          // While the killed process's cancel may still be on its way, none is sent; its time is short.
+          assert.equal(again.body.error.code, 'cancel_unconfirmed', JSON.stringify(again.body));
+          assert.ok(tries < 200, 'the cancel goes through in the end');
+          await delay(50);
+        }
+        await check(gateway);
+      });
+    }
+
+    for (const point of [...backgroundPoints, ...withoutNatsPoints]) {
+      it(`at ${point}: every fill is applied once and told once`, async () => {
+        const owner = await newPartner();
+        const variables: Record<string, string> = withoutNatsPoints.includes(point)
+          ? { MARINA_NATS_URL: 'nats://127.0.0.1:1' }
+          : {};
+        const dying = await startDying(point, variables);
+        // With a peer, each event is taken by one or the other: some of a few orders come to the one that dies.
+        const placed = Array.from({ length: hasPeer ? 6 : 1 }, (_, count) =>
+          dying.place(owner, { symbol: 'SIM-PARTS', quantity: 100 + count }),
+        );
+        const gateway = await nextAfter(dying, point);
+        await Promise.all(placed);
+        await check(gateway);
+      });
+    }
+
+    for (const point of reconcilePoints) {
+      it(`at ${point}: an unclear order is settled by the next process`, async () => {
+        const owner = await newPartner();
+        const dying = await startDying(point);
+        const placed = await dying.place(owner, { symbol: 'SIM-HANG' });
+        assert.ok(placed.status === 201 || placed.status === undefined);
+        await check(await nextAfter(dying, point));
+      });
+    }
+  });
+}
