@@ -27,13 +27,16 @@ export interface GrpcBrokerOptions {
 
 const channelOptions = {
   'grpc.initial_reconnect_backoff_ms': 100,
-  'grpc.max_reconnect_backoff_ms': 2_000,
+  'grpc.max_reconnect_backoff_ms': 1_000,
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 5_000,
 };
 
-/** How long a link that is down may take to come up before a call is said never to have left. */
-const connectTimeoutMs = 1_000;
+/**
+ * How long a link that is down may take to come up before a call is said never to have left: longer than the pause between
+ * two tries, so that it was tried.
+ */
+const connectTimeoutMs = 1_500;
 /** How many pages of reports a look-up reads, of at most 1,000 each. */
 const mostLookUpPages = 100;
 /** A stream of reports says something every second; one silent for this long is taken for dead. */
@@ -53,27 +56,27 @@ const timesInForce = {
  * connection of their own, so that neither a hanging read nor a flood of reports stands in an order's way.
  */
 export class GrpcBroker implements Broker {
-  readonly #orders: GrpcClient<typeof Orders>;
-  readonly #reads: GrpcClient<typeof Orders>;
-  readonly #reports: GrpcClient<typeof Orders>;
+  readonly #orders: Connection;
+  readonly #reads: Connection;
 
   constructor(private readonly options: GrpcBrokerOptions) {
-    this.#orders = createGrpcClient(Orders, options.address, channelOptions);
-    this.#reads = createGrpcClient(Orders, options.address, channelOptions);
-    this.#reports = createGrpcClient(Orders, options.address, channelOptions);
+    this.#orders = new Connection(options.address);
+    this.#reads = new Connection(options.address);
   }
 
   get connected(): boolean {
-    return this.#orders.grpcClient.getChannel().getConnectivityState(true) === connectivityState.READY;
+    return this.#orders.client.grpcClient.getChannel().getConnectivityState(true) === connectivityState.READY;
   }
 
   async honoursNotAfter(): Promise<boolean> {
-    const answer = await this.#reads.getCapabilities({}, { timeoutMs: this.options.readTimeoutMs });
+    const answer = await this.#reads.use((reads) =>
+      reads.getCapabilities({}, { timeoutMs: this.options.readTimeoutMs }),
+    );
     return answer.honoursNotAfter;
   }
 
   async tradingContext(account: string, symbol: string) {
-    const context = await this.#read((timeoutMs) => this.#reads.getTradingContext({ account, symbol }, { timeoutMs }));
+    const context = await this.#read((reads, timeoutMs) => reads.getTradingContext({ account, symbol }, { timeoutMs }));
     const { instrument } = context;
     const makesSense =
       context.accountStatus !== AccountStatus.UNSPECIFIED &&
@@ -92,7 +95,7 @@ export class GrpcBroker implements Broker {
       type: types[order.type],
       priceKobo: order.priceKobo ?? undefined,
     };
-    const estimate = await this.#read((timeoutMs) => this.#reads.estimateOrder(request, { timeoutMs }));
+    const estimate = await this.#read((reads, timeoutMs) => reads.estimateOrder(request, { timeoutMs }));
     if (!isEstimate(estimate, order.quantity)) throw new ApiError('exchange_error');
     return estimate;
   }
@@ -103,20 +106,18 @@ export class GrpcBroker implements Broker {
     const timeoutMs = Math.min(this.options.submitTimeoutMs, notAfterMs - Date.now());
     if (timeoutMs <= 0) return { outcome: 'never-left', evidence: 'its time had run out before it was sent' };
     try {
-      const { report } = await this.#orders.submitOrder(
-        {
-          clientOrderId: order.id,
-          account: order.account,
-          symbol: order.symbol,
-          side: sides[order.side],
-          quantity: order.quantity,
-          type: types[order.type],
-          timeInForce: timesInForce[order.timeInForce],
-          priceKobo: order.priceKobo ?? undefined,
-          notAfter: timestampFromMs(notAfterMs),
-        },
-        { timeoutMs },
-      );
+      const request = {
+        clientOrderId: order.id,
+        account: order.account,
+        symbol: order.symbol,
+        side: sides[order.side],
+        quantity: order.quantity,
+        type: types[order.type],
+        timeInForce: timesInForce[order.timeInForce],
+        priceKobo: order.priceKobo ?? undefined,
+        notAfter: timestampFromMs(notAfterMs),
+      };
+      const { report } = await this.#orders.use((orders) => orders.submitOrder(request, { timeoutMs }));
       const answers = report?.kind === ReportKind.ACCEPTED || report?.kind === ReportKind.REJECTED;
       if (!answers || !isReport(report, order.id)) {
         return { outcome: 'unclear', evidence: 'the answer made no sense' };
@@ -133,9 +134,8 @@ export class GrpcBroker implements Broker {
 
   async cancelOrder(orderId: string): Promise<Cancelled> {
     try {
-      const { outcome, report } = await this.#orders.cancelOrder(
-        { clientOrderId: orderId },
-        { timeoutMs: this.options.submitTimeoutMs },
+      const { outcome, report } = await this.#orders.use((orders) =>
+        orders.cancelOrder({ clientOrderId: orderId }, { timeoutMs: this.options.submitTimeoutMs }),
       );
       if (outcome === CancelOutcome.TOO_LATE) return { outcome: 'too-late' };
       if (outcome === CancelOutcome.CANCELLED && report?.kind === ReportKind.CANCELLED && isReport(report, orderId)) {
@@ -151,9 +151,9 @@ export class GrpcBroker implements Broker {
     const reports: Report[] = [];
     let after = afterNumber;
     for (let page = 0; page < mostLookUpPages; page += 1) {
-      const answer = await this.#reads.lookUpOrder(
-        { clientOrderId: orderId, afterNumber: after },
-        { timeoutMs: this.options.readTimeoutMs },
+      const request = { clientOrderId: orderId, afterNumber: after };
+      const answer = await this.#reads.use((reads) =>
+        reads.lookUpOrder(request, { timeoutMs: this.options.readTimeoutMs }),
       );
       const inOrder = answer.reports.every((report, index) => {
         const previous = answer.reports[index - 1]?.number ?? after;
@@ -175,10 +175,12 @@ export class GrpcBroker implements Broker {
   async *streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]> {
     const silence = new AbortController();
     const timer = setTimeout(() => silence.abort(), longestSilenceMs);
+    // A stream that broke may have left a connection that is dead and does not show it.
+    const client = createGrpcClient(Orders, this.options.address, channelOptions);
     try {
       const stopping = AbortSignal.any([signal, silence.signal]);
       let last = afterNumber;
-      for await (const { reports, lastNumber } of this.#reports.streamReports({ afterNumber }, { signal: stopping })) {
+      for await (const { reports, lastNumber } of client.streamReports({ afterNumber }, { signal: stopping })) {
         timer.refresh();
         for (const { number } of reports) if (number > last) last = number;
         yield reports;
@@ -188,19 +190,19 @@ export class GrpcBroker implements Broker {
       throw new Error('the stream of reports ended');
     } finally {
       clearTimeout(timer);
+      client.close();
     }
   }
 
   close(): void {
     this.#orders.close();
     this.#reads.close();
-    this.#reports.close();
   }
 
   /** A read that fails changed nothing, whatever the reason. */
-  async #read<T>(call: (timeoutMs: number) => Promise<T>): Promise<T> {
+  async #read<T>(call: (reads: GrpcClient<typeof Orders>, timeoutMs: number) => Promise<T>): Promise<T> {
     try {
-      return await call(this.options.readTimeoutMs);
+      return await this.#reads.use((reads) => call(reads, this.options.readTimeoutMs));
     } catch (error) {
       if (codeOf(error) === status.NOT_FOUND) throw new ApiError('unknown_symbol');
       const makesNoSense = codeOf(error) === status.INTERNAL || codeOf(error) === status.UNIMPLEMENTED;
@@ -212,10 +214,39 @@ export class GrpcBroker implements Broker {
   #waitForLink(): Promise<string | undefined> {
     if (this.connected) return Promise.resolve(undefined);
     return new Promise((resolve) => {
-      this.#orders.grpcClient.waitForReady(Date.now() + connectTimeoutMs, (error) =>
+      this.#orders.client.grpcClient.waitForReady(Date.now() + connectTimeoutMs, (error) =>
         resolve(error === undefined || error === null ? undefined : 'there was no connection to the exchange'),
       );
     });
+  }
+}
+
+/**
+ * A connection that is replaced once a call over it got no answer in time: it may be dead and not show it, and what follows
+ * is better off with a new one. Calls that are under way over the old one go on to their end.
+ */
+class Connection {
+  client: GrpcClient<typeof Orders>;
+
+  constructor(private readonly address: string) {
+    this.client = createGrpcClient(Orders, address, channelOptions);
+  }
+
+  async use<T>(call: (client: GrpcClient<typeof Orders>) => Promise<T>): Promise<T> {
+    const used = this.client;
+    try {
+      return await call(used);
+    } catch (error) {
+      if (codeOf(error) === status.DEADLINE_EXCEEDED && used === this.client) {
+        this.client = createGrpcClient(Orders, this.address, channelOptions);
+        used.close();
+      }
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.client.close();
   }
 }
 
