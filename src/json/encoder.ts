@@ -63,7 +63,7 @@ class Program {
     this.#literal += '}';
     this.#flush();
     const stored = this.#refer(storedBytes);
-    const body = `const s = ${stored}.get(m); return s === undefined ? ${this.#parts.join(' + ')} : s.toString('utf8');`;
+    const body = `const s = m[${stored}]; return s === undefined ? ${this.#parts.join(' + ')} : s.toString('utf8');`;
     const make = new Function(...this.#values.values(), `return (m) => { ${body} };`);
     return make(...this.#values.keys()) as Encoder;
   }

@@ -1,4 +1,7 @@
-import type { Message } from '@bufbuild/protobuf';
+/** Where a message that was not decoded carries its JSON. Set and read by `stored.ts`; the encoder writes it. */
+export const storedBytes: unique symbol = Symbol('stored JSON');
 
-/** The JSON of messages that were not decoded, by message. Made and read by `stored.ts`; the encoder writes it. */
-export const storedBytes = new WeakMap<Message, Buffer>();
+/** A message that may carry its JSON. */
+export interface MaybeStored {
+  [storedBytes]?: Buffer | undefined;
+}

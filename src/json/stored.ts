@@ -9,7 +9,7 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { message as messageOption } from '../gen/marina/options/v1/options_pb.ts';
-import { storedBytes } from './stored-bytes.ts';
+import { type MaybeStored, storedBytes } from './stored-bytes.ts';
 import { JsonNumber, JsonObject, type JsonTree, readJson } from './strict-reader.ts';
 import { type ValueType, valueReader } from './values.ts';
 
@@ -18,17 +18,17 @@ import { type ValueType, valueReader } from './values.ts';
  * as they are. Its fields are empty until `materialize`.
  */
 export function storedMessage<Desc extends DescMessage>(schema: Desc, bytes: Buffer): MessageShape<Desc> {
-  const message = create(schema);
-  storedBytes.set(message, bytes);
-  return message;
+  // Nothing but its type and its bytes: a page of the feed makes many, and most are written as they are.
+  return { $typeName: schema.typeName, [storedBytes]: bytes } as unknown as MessageShape<Desc>;
 }
 
 /** Fills in every stored message in and below `message`, for a door that writes fields instead of JSON. */
 export function materialize(schema: DescMessage, message: Message): void {
-  const bytes = storedBytes.get(message);
+  const stored = message as MaybeStored;
+  const bytes = stored[storedBytes];
   if (bytes !== undefined) {
     Object.assign(message, decodeStored(schema, bytes));
-    storedBytes.delete(message);
+    stored[storedBytes] = undefined;
     return;
   }
   const values = message as unknown as Record<string, unknown>;
