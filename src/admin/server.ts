@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { DescMethod, Message } from '@bufbuild/protobuf';
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
+import { Health } from '../gen/grpc/health/v1/health_pb.ts';
 import { ApiError } from '../lib/errors.ts';
 import { addReflection } from '../lib/grpc-reflection.ts';
 import { serviceDefinition, type TypedService } from '../lib/grpc-service.ts';
@@ -47,10 +48,7 @@ export function createAdminServer({ services, operators, log }: AdminServerOptio
     server.addService(serviceDefinition(service), implementation);
   }
   new HealthImplementation({ '': 'SERVING' }).addToServer(server);
-  addReflection(
-    server,
-    services.map(({ service }) => service),
-  );
+  addReflection(server, [...services.map(({ service }) => service), Health]);
 
   function unary(method: DescMethod, handler: AdminService['handlers'][string] | undefined) {
     if (handler === undefined) throw new Error(`${method.parent.typeName}.${method.name} has no handler`);

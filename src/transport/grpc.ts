@@ -1,6 +1,7 @@
 import type { DescService } from '@bufbuild/protobuf';
 import { type MethodDefinition, Server, ServerCredentials, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
+import { Health } from '../gen/grpc/health/v1/health_pb.ts';
 import { addReflection } from '../lib/grpc-reflection.ts';
 import { atMost } from './at-most.ts';
 import { maxBodyBytes } from './body-limit.ts';
@@ -50,7 +51,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const door = new GrpcDoor(options);
   const services = byService(options.operations);
   for (const [, operations] of services) addService(server, door, operations);
-  addReflection(server, [...services.keys()]);
+  addReflection(server, [...services.keys(), Health]);
   const names = ['', ...[...services.keys()].map(({ typeName }) => typeName)];
   const health = new HealthImplementation(Object.fromEntries(names.map((name) => [name, 'SERVING' as const])));
   health.addToServer(server);
