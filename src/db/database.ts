@@ -15,6 +15,8 @@ const acquireTimeoutMs = 5_000;
 const statementTimeoutMs = 10_000;
 /** How often a transaction that a deadlock or a lock wait undid is tried, in all. */
 const mostTries = 4;
+/** After this long it is not tried again: a deadlock is found at once, a wait for a lock is not had many times over. */
+const retriedForMs = 8_000;
 
 /** Opens a gateway's database, stamps a new one with the environment, and refuses one of another environment. */
 export async function openDatabase(options: {
@@ -157,11 +159,13 @@ export class Database {
 
 /** Tries again what the server undid because of a deadlock or a lock wait; everything else is thrown at once. */
 async function retrying<T>(work: () => Promise<T>): Promise<T> {
+  const end = performance.now() + retriedForMs;
   for (let tries = 1; ; tries += 1) {
     try {
       return await work();
     } catch (error) {
-      if (tries >= mostTries || !isRetryable((error as ApiError).cause ?? error)) throw error;
+      const isLast = tries >= mostTries || performance.now() > end;
+      if (isLast || !isRetryable((error as ApiError).cause ?? error)) throw error;
     }
   }
 }
