@@ -5,9 +5,6 @@ import { type StoredOrder, toStoredOrder } from '../../../src/orders/store.ts';
 import { type Cluster, callTimeout, type GatewayProcess, type Partner } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';
 
-/** What clusters are started with. */
-const submitTimeoutMs = 1_000;
-
 interface FeedEvent {
   readonly type: string;
   readonly version: number;
@@ -28,7 +25,7 @@ export async function checkEverything(
   await eventually(() => atRest(cluster), boundMs);
   const [orders, messages] = [await storedOrders(cluster), await allMessages(cluster)];
   const exchange = new Map((await allExchangeOrders(cluster)).map((order) => [order.clientOrderId, order]));
-  checkSends(orders, messages);
+  checkSends(orders, messages, Number(cluster.gatewayVariables.MARINA_SUBMIT_TIMEOUT_MS));
   for (const id of exchange.keys()) assert.ok(orders.has(id), `the exchange has ${id}, which is not stored here`);
   for (const order of orders.values()) checkAgainstExchange(order, exchange.get(order.id));
   for (const partner of partners) await checkFeed(cluster, gateway, partner, orders);
@@ -56,7 +53,11 @@ async function atRest(cluster: Cluster): Promise<void> {
 }
 
 /** The exchange saw each order at most once, and never before it was stored. */
-function checkSends(orders: ReadonlyMap<string, StoredOrder>, messages: readonly ReceivedMessage[]): void {
+function checkSends(
+  orders: ReadonlyMap<string, StoredOrder>,
+  messages: readonly ReceivedMessage[],
+  submitTimeoutMs: number,
+): void {
   const seen = new Set<string>();
   for (const message of messages) {
     if (message.call !== Call.SUBMIT_ORDER) continue;
