@@ -59,8 +59,8 @@ export interface StoredStep {
   readonly priceKobo?: bigint;
 }
 
-const columns = [
-  'partner_id',
+/** What partners see of an order. A read of these alone is a good deal cheaper than one of all. */
+const shownColumns = [
   'id',
   'state',
   'account',
@@ -79,6 +79,11 @@ const columns = [
   'created_at',
   'updated_at',
   'filled_at',
+] as const;
+
+const allColumns = [
+  ...shownColumns,
+  'partner_id',
   'counted_day',
   'counted_price_kobo',
   'idempotency_key',
@@ -93,66 +98,48 @@ const columns = [
   'cancel_until',
 ] as const;
 
-const all = columns.join(', ');
-
-/** What partners see of an order. A read of these alone is a good deal cheaper than one of all. */
-const shown = [
-  'id',
-  'state',
-  'account',
-  'symbol',
-  'side',
-  'type',
-  'time_in_force',
-  'quantity',
-  'price_kobo',
-  'filled_quantity',
-  'filled_value_kobo',
-  'exchange_order_id',
-  'reason',
-  'reject_reason',
-  'client_reference',
-  'created_at',
-  'updated_at',
-  'filled_at',
-].join(', ');
+const shown = shownColumns.join(', ');
+const all = allColumns.join(', ');
 
 export function insertOrder(order: StoredOrder): Statement {
-  return insertRows('orders', columns, [
-    [
-      order.partnerId,
-      order.id,
-      order.state,
-      order.account,
-      order.symbol,
-      order.side,
-      order.type,
-      order.timeInForce,
-      order.quantity,
-      order.priceKobo,
-      order.filledQuantity,
-      order.filledValueKobo,
-      order.exchangeOrderId,
-      order.reason,
-      order.rejectReason,
-      binary(order.clientReference),
-      new Date(order.createdAt),
-      new Date(order.updatedAt),
-      instant(order.filledAt),
-      order.countedDay,
-      order.countedPriceKobo,
-      binary(order.idempotencyKey),
-      order.requestDigest,
-      order.firstAnswer,
-      order.lastReport,
-      order.steps,
-      new Date(order.notAfter),
-      instant(order.checkAt),
-      order.checks,
-      instant(order.missingSince),
-      instant(order.cancelUntil),
-    ],
-  ]);
+  const row = toRow(order);
+  return insertRows('orders', allColumns, [allColumns.map((column) => row[column])]);
+}
+
+function toRow(order: StoredOrder): Record<(typeof allColumns)[number], SqlValue> {
+  return {
+    id: order.id,
+    state: order.state,
+    account: order.account,
+    symbol: order.symbol,
+    side: order.side,
+    type: order.type,
+    time_in_force: order.timeInForce,
+    quantity: order.quantity,
+    price_kobo: order.priceKobo,
+    filled_quantity: order.filledQuantity,
+    filled_value_kobo: order.filledValueKobo,
+    exchange_order_id: order.exchangeOrderId,
+    reason: order.reason,
+    reject_reason: order.rejectReason,
+    client_reference: binary(order.clientReference),
+    created_at: new Date(order.createdAt),
+    updated_at: new Date(order.updatedAt),
+    filled_at: instant(order.filledAt),
+    partner_id: order.partnerId,
+    counted_day: order.countedDay,
+    counted_price_kobo: order.countedPriceKobo,
+    idempotency_key: binary(order.idempotencyKey),
+    request_digest: order.requestDigest,
+    first_answer: order.firstAnswer,
+    last_report: order.lastReport,
+    steps: order.steps,
+    not_after: new Date(order.notAfter),
+    check_at: instant(order.checkAt),
+    checks: order.checks,
+    missing_since: instant(order.missingSince),
+    cancel_until: instant(order.cancelUntil),
+  };
 }
 
 /** Saves what can change of an order. The partner's lock must be held. */
