@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
 import { statement } from '../../src/db/statement.ts';
+import { IdMaker } from '../../src/lib/ids.ts';
 import type { Cluster, Partner } from '../support/cluster.ts';
 import type { Turns } from './run.ts';
 import { load } from './support/load.ts';
@@ -76,21 +77,15 @@ async function callsOf(http: Pool, partner: Partner, cluster: Cluster) {
 
 /** Rows straight into the table, by doubling: what they are does not matter, only that they are there. */
 async function fill(cluster: Cluster, partner: Partner, total: number): Promise<void> {
-  const alphabet = '234567abcdefghijklmnopqrstuvwxyz';
+  // Ids of another day, in the order they would have been made.
+  let madeAt = Date.UTC(2026, 0, 2, 10);
+  const ids = new IdMaker(() => madeAt);
   const batch = 5_000;
   for (let from = 0; from < total; from += batch) {
-    const values: string[] = [];
-    for (let number = from; number < Math.min(from + batch, total); number += 1) {
-      let tail = '';
-      for (let rest = number, place = 0; place < 6; place += 1, rest = Math.floor(rest / 32))
-        tail = alphabet[rest % 32] + tail;
-      const id = `ord_2222${Math.floor(Math.random() * 1e6)
-        .toString(32)
-        .replace(/[01]/g, '2')
-        .padStart(4, '2')
-        .slice(0, 4)}${tail}${partner.id.slice(-6)}`;
-      values.push(`('${partner.id}','${id}')`);
-    }
+    const values = Array.from({ length: Math.min(batch, total - from) }, () => {
+      madeAt += 1;
+      return `('${partner.id}','${ids.object('ord')}')`;
+    });
     await cluster.database.write(
       statement(
         `INSERT INTO orders (partner_id, id, state, account, symbol, side, type, time_in_force, quantity, price_kobo,
