@@ -1,223 +1,117 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { statement } from '../../src/db/statement.ts';
-import { Cluster, type GatewayProcess, type Partner } from '../support/cluster.ts';
+import { type Answer, Cluster, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { checkEverything } from './support/checker.ts';
-import { FeedWatch } from './support/feed-watch.ts';
-import { Load } from './support/load.ts';
 
 /** Work that one process does at a time. */
-const leases = ['relay', 'order-reports', 'reconcile-orders'] as const;
-/** A lease that is not renewed runs out in 4 seconds, and others look for it every second. */
-const takenOverMs = 7_000;
+const singletons = ['relay', 'order-reports', 'reconcile-orders'];
 
-interface LeaseRow {
-  readonly pid: number;
-  readonly fence: number;
-  readonly held: boolean;
-}
-
-describe('gateways that share a database', () => {
+describe('several gateways on one database', () => {
   let cluster: Cluster;
-  let gateways: GatewayProcess[] = [];
+  const gateways: GatewayProcess[] = [];
   const partners: Partner[] = [];
   before(async () => {
     cluster = await Cluster.start();
-    gateways = await Promise.all([cluster.startGateway(), cluster.startGateway(), cluster.startGateway()]);
-    for (let count = 0; count < 3; count += 1) partners.push(await cluster.newPartner());
+    for (let count = 0; count < 3; count += 1) gateways.push(await cluster.startGateway());
   });
   after(() => cluster.stop());
 
-  function one(): GatewayProcess {
-    return gateways[0] ?? assert.fail('no gateway');
+  async function newPartner(): Promise<Partner> {
+    const made = await cluster.newPartner();
+    partners.push(made);
+    return made;
   }
 
-  async function readLeases(): Promise<Map<string, LeaseRow>> {
-    const rows = await cluster.database.read(
-      statement('SELECT name, holder, fence, expires_at > NOW(3) AS held FROM leases'),
+  function anyGateway(): GatewayProcess {
+    const [gateway] = gateways;
+    assert.ok(gateway !== undefined);
+    return gateway;
+  }
+
+  /** The process that holds a lease, and its fence; the holder's name carries its process id. */
+  async function holderOf(name: string): Promise<{ pid: number; fence: number }> {
+    const [row] = await cluster.database.read(
+      statement('SELECT holder, fence FROM leases WHERE name = ? AND expires_at > NOW(3)', name),
     );
-    return new Map(
-      rows.map((row) => {
-        const [, pid] = /-(\d+)-[0-9a-f]{8}$/.exec(String(row.holder)) ?? [];
-        return [String(row.name), { pid: Number(pid), fence: Number(row.fence), held: Number(row.held) === 1 }];
-      }),
-    );
+    assert.ok(row !== undefined, `somebody holds ${name}`);
+    return { pid: Number(/-(\d+)-[0-9a-f]{8}$/.exec(String(row.holder))?.[1]), fence: Number(row.fence) };
   }
 
-  async function holderOf(lease: string): Promise<GatewayProcess> {
-    return eventually(async () => {
-      const row = (await readLeases()).get(lease);
-      assert.equal(row?.held, true);
-      return gateways.find(({ pid }) => pid === row?.pid) ?? assert.fail(`${lease} is held by nobody here`);
-    });
-  }
-
-  /** Ends a gateway as a crash would, and starts another in its place. */
-  async function replace(gateway: GatewayProcess): Promise<void> {
-    gateways = gateways.filter((each) => each !== gateway);
-    await gateway.kill();
-    gateways.push(await cluster.startGateway());
-  }
-
-  /** Waits until another process than before does some work, and returns how long that took. */
-  async function untilTakenOver(lease: string, before: LeaseRow | undefined): Promise<number> {
-    const startedAt = performance.now();
-    await eventually(async () => {
-      const row = (await readLeases()).get(lease);
-      assert.ok(row?.held === true && row.fence > (before?.fence ?? 0) && row.pid !== before?.pid, JSON.stringify(row));
-    }, 15_000);
-    return performance.now() - startedAt;
-  }
-
-  it('and all get the same key at once: one order, one send, one answer', async () => {
-    const keys = Array.from({ length: 40 }, (_, index) => ({ key: randomUUID(), quantity: 500 + index }));
-    const partner = partners[0] ?? assert.fail('no partner');
+  it('the same key raced from all of them leads to one order and one send, key after key', async () => {
+    const owner = await newPartner();
+    const keys = Array.from({ length: 30 }, () => randomUUID());
     await Promise.all(
-      keys.map(async ({ key, quantity }) => {
-        const asked = [...gateways, ...gateways].map((gateway) =>
-          gateway.place(partner, { symbol: 'SIM-FILL', quantity }, key),
+      keys.map(async (key, count) => {
+        const order = { symbol: 'SIM-PARTS', quantity: 10 + count };
+        const answers: Answer[] = await Promise.all(
+          [...gateways, ...gateways].map((gateway) => gateway.place(owner, order, key)),
         );
-        const answers = await Promise.all(asked);
-        const statuses = answers.map(({ status }) => status).sort();
-        assert.deepEqual(statuses, [200, 200, 200, 200, 200, 201], JSON.stringify(answers[0]?.body));
+        assert.equal(answers.filter(({ status }) => status === 201).length, 1, 'one of them placed it');
+        assert.equal(answers.filter(({ status }) => status === 200).length, 5, 'the others found it');
         assert.equal(new Set(answers.map(({ body }) => body.id)).size, 1);
       }),
     );
-    await checkEverything(cluster, one(), partners);
-  });
-
-  it('and all get the same key with other orders: one of them counts', async () => {
-    const partner = partners[1] ?? assert.fail('no partner');
-    for (let round = 0; round < 10; round += 1) {
-      const key = randomUUID();
-      const answers = await Promise.all(
-        gateways.map((gateway, index) => gateway.place(partner, { symbol: 'SIM-FILL', quantity: 700 + index }, key)),
-      );
-      const statuses = answers.map(({ status }) => status).sort();
-      assert.deepEqual(statuses, [201, 409, 409]);
-    }
-    await checkEverything(cluster, one(), partners);
-  });
-
-  it('and are asked to cancel the same order at once: it ends once', async () => {
-    const partner = partners[2] ?? assert.fail('no partner');
-    for (let round = 0; round < 5; round += 1) {
-      const { body } = await one().place(partner, { symbol: 'SIM-HALF', quantity: 900 + round });
-      const answers = await Promise.all(
-        gateways.map((gateway) => gateway.request('DELETE', `/v1/orders/${body.id}`, { key: partner.key })),
-      );
-      const codes = answers.map(({ status, body: said }) => (status === 200 ? 'cancelled' : said.error.code));
-      assert.ok(codes.includes('cancelled'), codes.join(', '));
-      assert.ok(
-        codes.every((code) => code === 'cancelled' || code === 'cancel_unconfirmed'),
-        codes.join(', '),
-      );
-    }
-    await checkEverything(cluster, one(), partners);
-  });
-
-  it('and are killed one after another under load: every key is settled, every event comes in order', async () => {
-    const load = Load.start({
-      gateways: () => gateways,
-      partners,
-      hands: 6,
-      symbols: ['SIM-PARTS', 'SIM-REST', 'SIM-HALF'],
-      cancels: true,
-      restMs: 20,
-    });
-    for (let round = 0; round < 4; round += 1) {
-      await delay(700);
-      await replace(gateways[round % 3] ?? one());
-    }
-    await load.settle(one());
-    await checkEverything(cluster, one(), partners);
-  });
-
-  it('and one that does background work is killed: others do all of it in seconds', async () => {
-    const victim = await holderOf('order-reports');
-    const before = await readLeases();
-    const held = leases.filter((lease) => before.get(lease)?.pid === victim.pid);
-    const load = Load.start({
-      gateways: () => gateways.filter((gateway) => gateway !== victim),
-      partners,
-      symbols: ['SIM-PARTS', 'SIM-LOSTFILL'],
-      restMs: 50,
-    });
-    await replace(victim);
-    await Promise.all(
-      held.map(async (lease) => assert.ok((await untilTakenOver(lease, before.get(lease))) < takenOverMs, lease)),
+    await checkEverything(cluster, anyGateway(), partners);
+    const [row] = await cluster.database.read(
+      statement('SELECT COUNT(*) AS count FROM orders WHERE partner_id = ?', owner.id),
     );
-    await load.settle(one());
-    await checkEverything(cluster, one(), partners);
+    assert.equal(Number(row?.count), keys.length);
   });
 
-  for (const lease of leases) {
-    it(`and whoever does the work of ${lease} is frozen: another does it, and the thawed one does no harm`, async () => {
-      const holder = await holderOf(lease);
-      const before = await readLeases();
+  it('the day limit is exact when all of them race for its last kobo', async () => {
+    const owner = await newPartner();
+    await cluster.database.write(statement('UPDATE partners SET orders_kobo_per_day = 1000000 WHERE id = ?', owner.id));
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, count) => gateways[count % 3]?.place(owner, { symbol: 'SIM-REST' })),
+    );
+    assert.equal(answers.filter((answer) => answer?.status === 201).length, 10);
+    assert.equal(answers.filter((answer) => answer?.body?.error?.code === 'limit_exceeded').length, 20);
+    await checkEverything(cluster, anyGateway(), partners);
+  });
+
+  for (const [name, stop] of [
+    ['killed', (gateway: GatewayProcess) => gateway.kill()],
+    ['frozen', async (gateway: GatewayProcess) => gateway.freeze()],
+  ] as const) {
+    it(`when the one that does the work is ${name}, another does it within seconds, and nothing is done twice`, async () => {
+      const owner = await newPartner();
+      const before = await eventually(() => holderOf('order-reports'));
+      const index = gateways.findIndex(({ pid }) => pid === before.pid);
+      const holder = gateways[index];
+      assert.ok(holder !== undefined, 'the holder is one of ours');
       const others = gateways.filter((gateway) => gateway !== holder);
-      const load = Load.start({
-        gateways: () => others,
-        partners,
-        symbols: ['SIM-PARTS', 'SIM-LOSTFILL'],
-        restMs: 50,
-      });
-      await delay(300);
-      holder.freeze();
-      try {
-        assert.ok((await untilTakenOver(lease, before.get(lease))) < takenOverMs);
-        const position = await reportPosition();
-        await delay(500);
-        assert.ok((await reportPosition()) >= position);
-      } finally {
-        holder.thaw();
+      const placing = Array.from({ length: 12 }, (_, count) =>
+        others[count % 2]?.place(owner, { symbol: 'SIM-PARTS', quantity: 20 + count }),
+      );
+      await stop(holder);
+      await Promise.all(placing);
+      const stoppedAt = performance.now();
+      for (const singleton of singletons) {
+        const now = await eventually(async () => {
+          const found = await holderOf(singleton);
+          assert.notEqual(found.pid, before.pid, `${singleton} has moved`);
+          return found;
+        }, 8_000);
+        assert.ok(singleton !== 'order-reports' || now.fence > before.fence, 'the fence has moved on');
       }
-      const positionWhenThawed = await reportPosition();
-      await delay(1_500);
-      assert.ok((await reportPosition()) >= positionWhenThawed, 'the thawed one did not turn the position back');
-      const taken = (await readLeases()).get(lease);
-      assert.ok((taken?.fence ?? 0) > (before.get(lease)?.fence ?? 0));
-      await load.settle(others[0] ?? one());
-      await checkEverything(cluster, others[0] ?? one(), partners);
-      const live = await fetch(`http://127.0.0.1:${holder.opsPort}/livez`);
-      assert.equal(live.status, 200);
+      assert.ok(performance.now() - stoppedAt < 8_000);
+      const [other] = others;
+      assert.ok(other !== undefined);
+      await checkEverything(cluster, other, partners);
+      if (name === 'frozen') {
+        holder.thaw();
+        const more = await newPartner();
+        await Promise.all([holder, ...others].map((gateway) => gateway.place(more, { symbol: 'SIM-PARTS' })));
+        await checkEverything(cluster, other, partners);
+        for (const singleton of singletons) {
+          await eventually(async () => assert.ok((await holderOf(singleton)).pid > 0));
+        }
+      } else {
+        gateways[index] = await cluster.startGateway();
+      }
     });
-  }
-
-  it('and one is frozen that holds messages of the feed: events can be read within 5 seconds of being carried', async () => {
-    const others = gateways;
-    // What is done by one alone is held by the others already, so that only the frozen one's messages are missing.
-    for (const lease of leases) await holderOf(lease);
-    const frozen = await cluster.startGateway();
-    const watch = FeedWatch.start(cluster.database);
-    const load = Load.start({ gateways: () => others, partners, restMs: 20 });
-    await delay(500);
-    frozen.freeze();
-    await delay(5_000);
-    frozen.thaw();
-    await load.settle(one());
-    assert.ok((await watch.stop()) < 5_000, `${Math.round(watch.longestMs)} ms`);
-    await checkEverything(cluster, one(), partners);
-    await frozen.stop();
-  });
-
-  it('and are stopped in order under load, one after another: nothing is refused by those that stay', async () => {
-    const load = Load.start({ gateways: () => gateways, partners, restMs: 20 });
-    for (let round = 0; round < 3; round += 1) {
-      await delay(400);
-      const [leaving, ...staying] = gateways;
-      gateways = [...staying, await cluster.startGateway()];
-      await leaving?.stop();
-    }
-    await load.settle(one());
-    await checkEverything(cluster, one(), partners);
-  });
-
-  async function reportPosition(): Promise<number> {
-    const [row] = await cluster.database.read(statement("SELECT position FROM positions WHERE name = 'order-reports'"));
-    return Number(row?.position ?? 0);
   }
 });
