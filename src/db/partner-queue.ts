@@ -27,7 +27,7 @@ export interface WaitingWork {
 const longestQueue = 500;
 const mostTogether = 16;
 /** How long work may wait for its transaction to begin: while one waits for a lock, more would come than can go. */
-const longestWaitMs = 5_000;
+const longestWaitMs = 8_000;
 
 /**
  * Lets a partner's work run in one transaction at a time, in the order of arrival, and all that waits meanwhile together
