@@ -47,7 +47,7 @@ async function launch(program: Program, port: number, options: NatsOptions, rele
   const store = join(dataDir, 'store');
   mkdirSync(store, { recursive: true, mode: 0o700 });
   const config = join(dataDir, 'nats.conf');
-  writeFileSync(config, settings(port, dataDir, store), { mode: 0o600 });
+  writeFileSync(config, settings(port, dataDir, store, options.disposable === true), { mode: 0o600 });
   const nats = await sharedKeeper().start({
     name: 'NATS',
     command: program.path,
@@ -85,8 +85,11 @@ async function launch(program: Program, port: number, options: NatsOptions, rele
   };
 }
 
-/** The limits bound what a sandbox can take of the disk; the gateway's own stream stays far below. */
-function settings(port: number, dataDir: string, store: string): string {
+/**
+ * The limits bound what a sandbox can take of the disk; the gateway's own stream stays far below. What a stream may take
+ * counts as taken from the start, and tests make one for each gateway.
+ */
+function settings(port: number, dataDir: string, store: string, isDisposable: boolean): string {
   return [
     `listen: "127.0.0.1:${port}"`,
     `pid_file: ${JSON.stringify(join(dataDir, 'nats.pid'))}`,
@@ -94,7 +97,7 @@ function settings(port: number, dataDir: string, store: string): string {
     'jetstream {',
     `  store_dir: ${JSON.stringify(store)}`,
     '  max_memory_store: 64MB',
-    '  max_file_store: 1GB',
+    `  max_file_store: ${isDisposable ? '1TB' : '1GB'}`,
     '}',
     '',
   ].join('\n');
