@@ -39,6 +39,8 @@ const partnersAtOnce = 4;
 const lingerMs = 20;
 /** How often the position is stored. What was applied since is applied again after a crash, and changes nothing. */
 const storeEveryMs = 250;
+/** A stream that has lasted this long is whole again, though nothing new may have come by it. */
+const holdsAfterMs = 2_000;
 const firstRefetchMs = 50;
 const longestRefetchMs = 5_000;
 
@@ -54,6 +56,7 @@ export class ReportTaker<Row extends Submittable> {
   #stored = 0n;
   #storedAt = 0;
   #fruitless = 0;
+  #followingSince: number | undefined;
 
   constructor(private readonly options: ReportTakerOptions<Row>) {
     const { database, holder } = options;
@@ -62,7 +65,8 @@ export class ReportTaker<Row extends Submittable> {
 
   /** Whether the stream broke again and again without anything applied: a person should look. */
   get isBroken(): boolean {
-    return this.#fruitless >= 5;
+    const holds = this.#followingSince !== undefined && performance.now() - this.#followingSince > holdsAfterMs;
+    return this.#fruitless >= 5 && !holds;
   }
 
   async #run(lease: Lease): Promise<void> {
@@ -72,12 +76,14 @@ export class ReportTaker<Row extends Submittable> {
     while (!lease.signal.aborted) {
       const before = this.position;
       try {
+        this.#followingSince = performance.now();
         await this.#follow(lease);
       } catch (error) {
         if (lease.signal.aborted) return;
         if (error instanceof LeaseLostError) return;
         this.options.log.warn({ err: error, position: Number(this.position) }, 'the stream of reports broke');
       }
+      this.#followingSince = undefined;
       this.#fruitless = this.position > before ? 0 : this.#fruitless + 1;
       waitMs = this.position > before ? firstRefetchMs : Math.min(waitMs * 2, longestRefetchMs);
       await pause(waitMs, lease.signal);
