@@ -51,6 +51,14 @@ describe('gateways whose database server', () => {
     return { ...((await answer.json()) as Readiness), status: answer.status };
   }
 
+  /** Why workers failed last, for the message of an assertion. */
+  function lastFailures(): string {
+    const failures = first()
+      .logged()
+      .filter(({ worker }) => worker !== undefined);
+    return JSON.stringify(failures.slice(-3), null, 1);
+  }
+
   async function underLoad(disturb: () => Promise<void>): Promise<void> {
     const load = Load.start({
       gateways: () => gateways,
@@ -65,7 +73,7 @@ describe('gateways whose database server', () => {
     const clear = load.clearCount;
     await eventually(() => assert.ok(load.clearCount > clear, 'orders go through again'), 20_000);
     await load.settle(first());
-    await eventually(async () => assert.deepEqual((await readiness(first())).degraded, []), 20_000);
+    await eventually(async () => assert.deepEqual((await readiness(first())).degraded, [], lastFailures()), 20_000);
     await checkEverything(cluster, first(), partners);
   }
 
