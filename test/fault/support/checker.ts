@@ -106,9 +106,11 @@ async function checkFeed(
     assert.equal(new Set(marks).size, marks.length, `${order.id} was told twice of one change: ${marks.join(', ')}`);
     const { body } = await gateway.request('GET', `/v1/orders/${order.id}`, { key: partner.key });
     assert.deepEqual(told.at(-1)?.data, body, `the last event of ${order.id} is what GET returns`);
+    // A late fill of an order that was rejected contradicts its state, and counts all the same. The simulator never
+    // trades more than was ordered, so every trade it reports counts.
     const trades = await cluster.database.read(
       statement(
-        `SELECT quantity FROM order_steps WHERE partner_id = ? AND order_id = ? AND kind = 'report' AND quantity > 0`,
+        `SELECT quantity FROM order_steps WHERE partner_id = ? AND order_id = ? AND quantity > 0`,
         partner.id,
         order.id,
       ),
