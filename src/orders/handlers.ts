@@ -4,6 +4,7 @@ import { findAccount } from '../accounts/store.ts';
 import type { Call, Handler } from '../auth/call.ts';
 import type { Broker } from '../broker/port.ts';
 import type { Database } from '../db/database.ts';
+import { RowReader } from '../db/row-reader.ts';
 import {
   type CancelOrderRequest,
   type CreateOrderRequest,
@@ -28,15 +29,7 @@ import type { Submitter } from '../submission/submit.ts';
 import type { Canceller } from './cancel.ts';
 import type { OrderKind } from './kind.ts';
 import { stateWords, toOrderMessage, toStepMessage, toWantedOrder } from './messages.ts';
-import {
-  findOrder,
-  findShownOrder,
-  listOrders,
-  listSteps,
-  type StoredOrder,
-  toShownOrder,
-  toStoredOrder,
-} from './store.ts';
+import { findOrder, listOrders, listSteps, type StoredOrder, shown, toShownOrder, toStoredOrder } from './store.ts';
 import type { TradingContexts } from './trading-context.ts';
 
 export interface OrderHandlerParts {
@@ -53,6 +46,7 @@ export interface OrderHandlerParts {
 /** The operations on orders. */
 export function orderHandlers(parts: OrderHandlerParts) {
   const { database, cursors } = parts;
+  const shownOrders = new RowReader(database, 'orders', shown);
 
   const createOrder: Handler<CreateOrderRequest, Order> = async (request, call) => {
     const { row, replayed } = await parts.submitter.submit(parts.kind, {
@@ -93,7 +87,7 @@ export function orderHandlers(parts: OrderHandlerParts) {
   };
 
   const getOrder: Handler<GetOrderRequest, Order> = async ({ id }, { caller }) => {
-    const [row] = await database.read(findShownOrder(caller.partnerId, id ?? ''));
+    const row = await shownOrders.read(caller.partnerId, id ?? '');
     if (row === undefined) throw new ApiError('order_not_found');
     return toOrderMessage(toShownOrder(row));
   };

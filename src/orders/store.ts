@@ -98,7 +98,8 @@ const allColumns = [
   'cancel_until',
 ] as const;
 
-const shown = shownColumns.join(', ');
+/** The columns of an order as partners see it. */
+export const shown = shownColumns.join(', ');
 const all = allColumns.join(', ');
 
 export function insertOrder(order: StoredOrder): Statement {
@@ -191,11 +192,6 @@ export function insertSteps(order: StoredOrder, before: number, steps: readonly 
 
 export function findOrder(partnerId: string, id: string): Statement {
   return statement(`SELECT ${all} FROM orders WHERE partner_id = ? AND id = ?`, partnerId, id);
-}
-
-/** The same as partners see it. */
-export function findShownOrder(partnerId: string, id: string): Statement {
-  return statement(`SELECT ${shown} FROM orders WHERE partner_id = ? AND id = ?`, partnerId, id);
 }
 
 export function findOrders(partnerId: string, ids: readonly string[]): Statement {

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type Database, openDatabase } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { RowReader } from '../../src/db/row-reader.ts';
+import { insertRows, statement } from '../../src/db/statement.ts';
+import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+
+describe('rows asked for at the same time', () => {
+  let test: TestDatabase;
+  let database: Database;
+  let reader: RowReader;
+  before(async () => {
+    test = await createTestDatabase();
+    await migrate(test.url);
+    database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
+    const columns = 'partner_id VARCHAR(24) NOT NULL, id VARCHAR(24) NOT NULL, PRIMARY KEY (partner_id, id)';
+    await database.write(statement(`CREATE TABLE things (${columns}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`));
+    const rows = ['one', 'two'].flatMap((partner) => Array.from({ length: 150 }, (_, at) => [partner, String(at)]));
+    await database.write(insertRows('things', ['partner_id', 'id'], rows));
+    reader = new RowReader(database, 'things', 'partner_id, id');
+  });
+  after(async () => {
+    await database.close();
+    await test.drop();
+  });
+
+  it('come to those who asked: each its own, none of another partner, and nothing where there is none', async () => {
+    const ids = Array.from({ length: 200 }, (_, at) => String(at));
+    const asked = ['one', 'two', 'three'].flatMap((partner) => [...ids, ...ids].map((id) => ({ partner, id })));
+    const rows = await Promise.all(asked.map(({ partner, id }) => reader.read(partner, id)));
+    for (const [at, { partner, id }] of asked.entries()) {
+      const exists = partner !== 'three' && Number(id) < 150;
+      assert.deepEqual(rows[at] && { ...rows[at] }, exists ? { partner_id: partner, id } : undefined);
+    }
+  });
+
+  it('are all refused when the database cannot be asked', async () => {
+    const broken = new RowReader(database, 'nowhere', 'id');
+    const answers = await Promise.allSettled([
+      broken.read('one', '1'),
+      broken.read('one', '2'),
+      broken.read('two', '1'),
+    ]);
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      ['rejected', 'rejected', 'rejected'],
+    );
+  });
+});
