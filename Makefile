@@ -10,16 +10,19 @@ PACKAGES := node_modules/.package-lock.json
 GENERATED := src/gen/marina/options/v1/options_pb.ts
 PROTOS := $(shell find proto -name '*.proto') buf.yaml buf.gen.yaml
 
-.PHONY: help run demo test test-fault check bench generate config clean node
+.PHONY: help run demo verify-ledger test test-fault check bench generate config clean node
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 run: $(PACKAGES) $(GENERATED) ## Start a sandbox with everything it needs; Ctrl-C stops it
 	@exec $(NODE) src/dev/run.ts
 
 demo: $(PACKAGES) $(GENERATED) ## Show an order's life against the running sandbox
 	@exec $(NODE) src/dev/demo.ts
+
+verify-ledger: $(PACKAGES) $(GENERATED) ## Prove the ledgers of the running sandbox's wallets
+	@exec $(NODE) src/dev/verify-ledger.ts
 
 test: $(PACKAGES) $(GENERATED) ## Run the unit, integration and end-to-end tests on servers of their own
 	@exec $(NODE) test/run.ts unit integration e2e

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { EnvironmentState } from './admin/environment.ts';
 import { adminHandlers, words } from './admin/handlers.ts';
 import { type AdminService, createAdminServer } from './admin/server.ts';
+import { walletAdminHandlers } from './admin/wallets.ts';
 import { Authenticator } from './auth/authenticate.ts';
 import { clientAddressBehind } from './auth/client-address.ts';
 import { GrpcBroker } from './broker/grpc-broker.ts';
@@ -18,8 +19,10 @@ import { feedRetention } from './events/retention.ts';
 import { Clock as ClockService } from './gen/marina/admin/v1/clock_pb.ts';
 import { Keys as KeysService } from './gen/marina/admin/v1/keys_pb.ts';
 import { Trading as TradingService } from './gen/marina/admin/v1/trading_pb.ts';
+import { Wallets as WalletsService } from './gen/marina/admin/v1/wallets_pb.ts';
 import { Events } from './gen/marina/gateway/v1/events_pb.ts';
 import { Orders } from './gen/marina/gateway/v1/orders_pb.ts';
+import { Wallet } from './gen/marina/gateway/v1/wallet_pb.ts';
 import { Controls } from './gen/marina/simulator/v1/controls_pb.ts';
 import { SystemClock } from './lib/clock.ts';
 import { armCrash } from './lib/crash.ts';
@@ -44,6 +47,7 @@ import { defineOperations } from './transport/operations.ts';
 import { createOpsServer } from './transport/ops.ts';
 import { Pipeline } from './transport/pipeline.ts';
 import { createRestServer } from './transport/rest/server.ts';
+import { walletHandlers } from './wallet/handlers.ts';
 
 /** A running gateway. */
 export interface App {
@@ -125,6 +129,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
       Orders,
       orderHandlers({ database, broker, submitter, canceller, kind, contexts, cursors, digestKey }),
     ),
+    ...defineOperations(Wallet, walletHandlers({ database, cursors })),
     ...defineOperations(Events, eventHandlers({ database, cursors, feedWatch })),
   ];
 
@@ -154,6 +159,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const services: AdminService[] = [
     { service: TradingService, handlers: handlers.trading },
     { service: KeysService, handlers: handlers.keys },
+    { service: WalletsService, handlers: walletAdminHandlers({ database, clock, ids }) },
     ...(isSandbox ? [{ service: ClockService, handlers: handlers.clock }] : []),
   ];
   const admin = createAdminServer({ services, operators: config.operators, log });

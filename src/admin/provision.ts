@@ -7,6 +7,7 @@ import type { Database } from '../db/database.ts';
 import { statement } from '../db/statement.ts';
 import type { Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { IdMaker } from '../lib/ids.ts';
+import { recordCredit } from './credit.ts';
 
 const ids = new IdMaker(Date.now);
 
@@ -63,4 +64,12 @@ export async function createKey(
 /** Makes an account one the partner can trade for. */
 export async function linkAccount(database: Database, link: { partnerId: string; account: string }): Promise<void> {
   await database.write(insertAccount(link.partnerId, link.account.toUpperCase(), Date.now()));
+}
+
+/** Records a payment in a partner's wallet, once for its bank reference. */
+export async function creditWallet(
+  database: Database,
+  credit: { partnerId: string; amountKobo: bigint; bankReference: string },
+): Promise<void> {
+  await recordCredit(database, { ...credit, id: ids.object('wtr'), createdAt: Date.now() });
 }

@@ -1,13 +1,21 @@
 import { type SqlRow, type Statement, statement, toBigInt } from './statement.ts';
 
+/** What a capability keeps of a partner in a transaction. It never changes: work that goes on from it keeps another. */
+export interface Kept {
+  /** What is written of it at the end of the transaction. */
+  save(): readonly Statement[];
+}
+
 /**
- * A partner whose row is locked, with what all work in the same transaction shares: the next event version and what was
- * used of daily limits. Each piece of work sees what those before it took, and one write at the end saves it all.
+ * A partner whose row is locked, with what all work in the same transaction shares: the next event version, what was used
+ * of daily limits, and what capabilities keep. Each piece of work sees what those before it took, and one write at the end
+ * saves it all.
  */
 export class LockedPartner {
   readonly id: string;
   #version: bigint;
   #used = new Map<string, bigint>();
+  #kept = new Map<string, Kept>();
 
   constructor(readonly row: SqlRow) {
     this.id = String(row.id);
@@ -31,15 +39,27 @@ export class LockedPartner {
     return this.#used.get(`${kind} ${day}`) ?? 0n;
   }
 
+  /** Keeps something under a name for the work after ours, in place of what was kept so far. */
+  keep(name: string, value: Kept): void {
+    this.#kept.set(name, value);
+  }
+
+  /** What work before ours kept; undefined when there was none, and what was read is how it is. */
+  kept(name: string): Kept | undefined {
+    return this.#kept.get(name);
+  }
+
   /** Runs one piece of work; what it took is given back when it throws. */
   attempt<T>(work: () => T): T {
     const version = this.#version;
     const used = new Map(this.#used);
+    const kept = new Map(this.#kept);
     try {
       return work();
     } catch (error) {
       this.#version = version;
       this.#used = used;
+      this.#kept = kept;
       throw error;
     }
   }
@@ -56,7 +76,8 @@ export class LockedPartner {
         kobo,
       );
     });
-    if (this.#version === toBigInt(this.row.version)) return usage;
-    return [statement('UPDATE partners SET version = ? WHERE id = ?', this.#version, this.id), ...usage];
+    const kept = [...this.#kept.values()].flatMap((value) => value.save());
+    if (this.#version === toBigInt(this.row.version)) return [...usage, ...kept];
+    return [statement('UPDATE partners SET version = ? WHERE id = ?', this.#version, this.id), ...usage, ...kept];
   }
 }

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { createKey, createPartner, linkAccount } from '../admin/provision.ts';
+import { createKey, createPartner, creditWallet, linkAccount } from '../admin/provision.ts';
 import { type Database, openDatabase } from '../db/database.ts';
 import { statement } from '../db/statement.ts';
 import { AccountStatus } from '../gen/marina/broker/v1/orders_pb.ts';
@@ -10,6 +10,8 @@ import type { SandboxPartner } from './sandbox-file.ts';
 
 const names = ['Lagoon Invest', 'Harmattan Capital'];
 const accountsEach = 2;
+/** What each wallet is credited with: 100 million naira. */
+const walletKobo = 10_000_000_000n;
 const allScopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
 
 export interface SeedOptions {
@@ -20,13 +22,17 @@ export interface SeedOptions {
   kept: readonly SandboxPartner[];
 }
 
-/** Two partners, each with a key that works and two accounts that can trade. */
+/** Two partners, each with a key that works, two accounts that can trade, and money in the wallet. */
 export async function seedPartners(options: SeedOptions): Promise<SandboxPartner[]> {
   const database = await openDatabase({ url: options.ownerUrl, environment: 'sandbox', poolSize: 2 });
   try {
     const partners: SandboxPartner[] = [];
     for (const [index, name] of names.entries()) {
-      partners.push(await seedPartner(database, options, name, options.kept[index]));
+      const partner = await seedPartner(database, options, name, options.kept[index]);
+      // The reference makes it one payment, however often the sandbox is started.
+      const bankReference = `sandbox ${partner.id}`;
+      await creditWallet(database, { partnerId: partner.id, amountKobo: walletKobo, bankReference });
+      partners.push(partner);
     }
     await openAccounts(
       options.simulatorAddress,

@@ -30,12 +30,14 @@ describe('a tool that knows no protos', () => {
       'grpc.health.v1.Health',
       'marina.gateway.v1.Events',
       'marina.gateway.v1.Orders',
+      'marina.gateway.v1.Wallet',
     ]);
     assert.deepEqual((await curl('--list-services', `http://127.0.0.1:${gateway.app.adminPort}`)).split('\n'), [
       'grpc.health.v1.Health',
       'marina.admin.v1.Clock',
       'marina.admin.v1.Keys',
       'marina.admin.v1.Trading',
+      'marina.admin.v1.Wallets',
     ]);
   });
 

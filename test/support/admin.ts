@@ -2,6 +2,7 @@ import { Metadata } from '@grpc/grpc-js';
 import { Clock } from '../../src/gen/marina/admin/v1/clock_pb.ts';
 import { Keys } from '../../src/gen/marina/admin/v1/keys_pb.ts';
 import { Trading } from '../../src/gen/marina/admin/v1/trading_pb.ts';
+import { Wallets } from '../../src/gen/marina/admin/v1/wallets_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { operatorToken } from './gateway.ts';
 
@@ -13,15 +14,18 @@ export function adminClient(adminPort: number, token = operatorToken) {
   const clock = createGrpcClient(Clock, address);
   const trading = createGrpcClient(Trading, address);
   const keys = createGrpcClient(Keys, address);
+  const wallets = createGrpcClient(Wallets, address);
   return {
     clock,
     trading,
     keys,
+    wallets,
     options: { timeoutMs: 10_000, metadata },
     close() {
       clock.close();
       trading.close();
       keys.close();
+      wallets.close();
     },
   };
 }

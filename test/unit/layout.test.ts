@@ -34,7 +34,8 @@ function mayImport(from: string, to: string): boolean {
   const [toFolder = ''] = to.split('/');
   if (/\/rules\.ts$/.test(from)) return ['lib', 'gen'].includes(toFolder) || /\/rules\.ts$/.test(to);
   if (/\/store\.ts$/.test(from)) {
-    return ['lib', 'gen', 'json', fromFolder].includes(toFolder) || to === 'db/statement.ts' || to === 'db/database.ts';
+    const given = ['db/statement.ts', 'db/database.ts', 'db/locked-partner.ts'];
+    return ['lib', 'gen', 'json', fromFolder].includes(toFolder) || given.includes(to);
   }
   const folders = allowedFolders[fromFolder];
   if (folders !== undefined) return folders.includes(toFolder);

@@ -1,0 +1,90 @@
+import { status } from '@grpc/grpc-js';
+import type { Database } from '../db/database.ts';
+import { type Statement, statement } from '../db/statement.ts';
+import { type LedgerEntry, mostInWalletKobo } from '../wallet/rules.ts';
+import { findCredit, readWallet, sumsOf, toEntry, transfer } from '../wallet/store.ts';
+import { AdminError } from './server.ts';
+
+/** A payment to record. */
+export interface NewCredit {
+  /** The id its entry gets. */
+  readonly id: string;
+  readonly partnerId: string;
+  readonly amountKobo: bigint;
+  readonly bankReference: string;
+  readonly createdAt: number;
+}
+
+export interface RecordedCredit {
+  readonly entry: LedgerEntry;
+  /** False: an earlier call recorded it. */
+  readonly recorded: boolean;
+}
+
+const mostCreditKobo = 10n ** 15n;
+const bankReferences = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
+const duplicateEntry = 1062;
+
+/** Records a payment once for its bank reference, with what else is to be written when it is new. Throws an AdminError. */
+export async function recordCredit(
+  database: Database,
+  credit: NewCredit,
+  writtenWithIt: readonly Statement[] = [],
+): Promise<RecordedCredit> {
+  const { partnerId, amountKobo, bankReference } = credit;
+  if (amountKobo < 1n || amountKobo > mostCreditKobo) {
+    throw new AdminError(status.INVALID_ARGUMENT, '`amount_kobo` must be 1 to 1,000,000,000,000,000');
+  }
+  if (!bankReferences.test(bankReference)) {
+    throw new AdminError(
+      status.INVALID_ARGUMENT,
+      '`bank_reference` must be 1 to 64 printable ASCII characters, the first and last of them no space',
+    );
+  }
+  await requirePartner(database, partnerId);
+  try {
+    return await database.inPartner<RecordedCredit>(partnerId, {
+      touches: [`bank reference ${bankReference}`],
+      reads: [findCredit(bankReference), readWallet(partnerId)],
+      decide: (partner, [found = [], wallets]) => {
+        if (found[0] !== undefined)
+          return { writes: [], result: { entry: ours(found[0], partnerId), recorded: false } };
+        const { availableKobo, reservedKobo, postedKobo } = sumsOf(partner, wallets);
+        if (availableKobo + reservedKobo + postedKobo + amountKobo > mostInWalletKobo) {
+          throw new AdminError(status.FAILED_PRECONDITION, 'the wallet would hold more than 10^18 kobo in all');
+        }
+        const { id, createdAt } = credit;
+        const entry = transfer(partner, wallets, {
+          id,
+          type: 'credit',
+          amountKobo,
+          allocation: null,
+          account: null,
+          bankReference,
+          createdAt,
+        });
+        return { writes: writtenWithIt, result: { entry, recorded: true } };
+      },
+    });
+  } catch (error) {
+    // Two partners' locks are two: of a reference raced for two partners the database itself takes only one.
+    if ((error as { errno?: number }).errno !== duplicateEntry) throw error;
+    const [row] = await database.read(findCredit(bankReference));
+    if (row === undefined) throw error;
+    return { entry: ours(row, partnerId), recorded: false };
+  }
+}
+
+/** Throws where there is no such partner. */
+export async function requirePartner(database: Database, partnerId: string): Promise<void> {
+  const [row] = await database.read(statement('SELECT id FROM partners WHERE id = ?', partnerId));
+  if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such partner');
+}
+
+function ours(row: Parameters<typeof toEntry>[0], partnerId: string): LedgerEntry {
+  const entry = toEntry(row);
+  if (entry.partnerId !== partnerId) {
+    throw new AdminError(status.ALREADY_EXISTS, 'the bank reference is recorded for another partner');
+  }
+  return entry;
+}

@@ -1,0 +1,111 @@
+import { findAllocationFacts } from '../allocations/store.ts';
+import type { Database } from '../db/database.ts';
+import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
+import {
+  emptyLedger,
+  entryFaults,
+  headAt,
+  headFaults,
+  type LedgerEntry,
+  type LedgerFault,
+  type LedgerHead,
+} from '../wallet/rules.ts';
+import { findEntry, listEntries, toEntry, toHead } from '../wallet/store.ts';
+
+/** What a walk along a ledger came to. */
+export interface LedgerWalk {
+  readonly complete: boolean;
+  readonly faults: readonly LedgerFault[];
+  readonly entries: number;
+  readonly last: LedgerHead;
+}
+
+/** How many entries one walk takes, and how many are read at a time. */
+const longestWalk = 50_000;
+const pageSize = 1_000;
+export const mostFaults = 100;
+
+/**
+ * Walks a partner's ledger after an entry and compares each entry with the one before, with its hash and with its
+ * allocation; at the end, the wallet's sums with the ledger's. The end is where it was when the walk began: what is
+ * committed meanwhile does not matter. Undefined: there is no such partner, or no such entry to go on from.
+ */
+export async function walkLedger(
+  database: Database,
+  partnerId: string,
+  after: bigint,
+): Promise<LedgerWalk | undefined> {
+  const [row] = await database.read(readWhole(partnerId));
+  if (row === undefined) return undefined;
+  const wallet = row.partner_id === null ? emptyLedger(partnerId) : toHead(row);
+  let last = emptyLedger(partnerId);
+  if (after > 0n) {
+    const [from] = await database.read(findEntry(partnerId, after));
+    if (from === undefined) return undefined;
+    last = headAt(toEntry(from));
+  }
+  const faults: LedgerFault[] = [];
+  let entries = 0;
+  let atEnd = last.lastSequence >= wallet.lastSequence;
+  while (!atEnd && entries < longestWalk && faults.length < mostFaults) {
+    const rows = await database.read(listEntries(partnerId, last.lastSequence, pageSize));
+    const page = rows.map(toEntry).filter(({ sequence }) => sequence <= wallet.lastSequence);
+    for (const entry of page) {
+      faults.push(...entryFaults(last, entry));
+      last = headAt(entry);
+    }
+    faults.push(...(await allocationFaults(database, partnerId, page)));
+    entries += page.length;
+    atEnd = page.length < pageSize || last.lastSequence >= wallet.lastSequence;
+  }
+  if (atEnd) {
+    faults.push(...headFaults(wallet, last, toBigInt(row.highest_sequence ?? 0)));
+    const unsettled = toBigInt(row.unsettled_kobo);
+    if (unsettled !== wallet.reservedKobo) {
+      const detail = `${wallet.reservedKobo} kobo are reserved, and unsettled allocations come to ${unsettled}`;
+      faults.push({ kind: 'allocation', sequence: 0n, id: '', detail });
+    }
+  }
+  return { complete: atEnd, faults: faults.slice(0, mostFaults), entries, last };
+}
+
+/** The wallet, the highest number in its ledger, and what is not settled: all three as they are at one moment. */
+function readWhole(partnerId: string): Statement {
+  return statement(
+    `SELECT w.*,
+      (SELECT MAX(t.sequence) FROM wallet_transfers t WHERE t.partner_id = p.id) AS highest_sequence,
+      (SELECT COALESCE(SUM(a.amount_kobo), 0) FROM allocations a
+        WHERE a.partner_id = p.id AND a.state IN ('sending', 'uncertain')) AS unsettled_kobo
+      FROM partners p LEFT JOIN wallets w ON w.partner_id = p.id WHERE p.id = ?`,
+    partnerId,
+  );
+}
+
+/** The entries that do not agree with their allocations. A settled allocation never changes, so when it is read is all one. */
+async function allocationFaults(
+  database: Database,
+  partnerId: string,
+  entries: readonly LedgerEntry[],
+): Promise<LedgerFault[]> {
+  const ids = [...new Set(entries.flatMap(({ allocation }) => (allocation === null ? [] : [allocation])))];
+  if (ids.length === 0) return [];
+  const [rows = []] = await database.readAll([findAllocationFacts(partnerId, ids)]);
+  const allocations = new Map(rows.map((row) => [String(row.id), row]));
+  return entries.flatMap((entry) => {
+    const detail = entry.allocation === null ? undefined : disagreement(entry, allocations.get(entry.allocation));
+    return detail === undefined
+      ? []
+      : [{ kind: 'allocation' as const, sequence: entry.sequence, id: entry.id, detail }];
+  });
+}
+
+function disagreement(entry: LedgerEntry, allocation: SqlRow | undefined): string | undefined {
+  if (allocation === undefined) return 'there is no such allocation';
+  if (toBigInt(allocation.amount_kobo) !== entry.amountKobo) return 'the allocation is of another amount';
+  const isBooked = allocation.state === 'booked';
+  if (entry.type === 'post' && !isBooked) return `it is posted, and the allocation is ${allocation.state}`;
+  if (entry.type === 'post' && allocation.account !== entry.account) return 'the allocation is for another account';
+  const isReturned = allocation.state === 'refused' || allocation.state === 'rejected';
+  if (entry.type === 'return' && !isReturned) return `it is returned, and the allocation is ${allocation.state}`;
+  return undefined;
+}

@@ -1,0 +1,118 @@
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { status } from '@grpc/grpc-js';
+import type { Database } from '../db/database.ts';
+import {
+  type Credit,
+  CreditSchema,
+  type CreditWalletRequest,
+  type CreditWalletResponse,
+  CreditWalletResponseSchema,
+  LedgerFaultKindSchema,
+  type ListCreditsRequest,
+  type ListCreditsResponse,
+  ListCreditsResponseSchema,
+  type ListWalletsRequest,
+  type ListWalletsResponse,
+  ListWalletsResponseSchema,
+  type VerifyLedgerRequest,
+  type VerifyLedgerResponse,
+  VerifyLedgerResponseSchema,
+} from '../gen/marina/admin/v1/wallets_pb.ts';
+import type { Clock } from '../lib/clock.ts';
+import { enumWords } from '../lib/enums.ts';
+import type { IdMaker } from '../lib/ids.ts';
+import type { LedgerEntry, LedgerFaultWord } from '../wallet/rules.ts';
+import { listCredits, listWallets, toEntry, toHead } from '../wallet/store.ts';
+import { audit } from './audit.ts';
+import { recordCredit, requirePartner } from './credit.ts';
+import { walkLedger } from './ledger.ts';
+import { AdminError, type Operator } from './server.ts';
+
+const faultWords = enumWords<LedgerFaultWord>(LedgerFaultKindSchema);
+
+const mostListed = 1_000;
+const usuallyListed = 100;
+
+export interface WalletAdminParts {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly ids: IdMaker;
+}
+
+/** The operators' calls on wallets. */
+export function walletAdminHandlers({ database, clock, ids }: WalletAdminParts) {
+  let verifying = false;
+
+  async function creditWallet(request: CreditWalletRequest, operator: Operator): Promise<CreditWalletResponse> {
+    const { partnerId, amountKobo, bankReference } = request;
+    const id = ids.object('wtr');
+    const createdAt = clock.now();
+    const detail = { entry: id, amountKobo: amountKobo.toString(), bankReference };
+    const { entry, recorded } = await recordCredit(database, { id, partnerId, amountKobo, bankReference, createdAt }, [
+      audit({ at: createdAt, operator, action: 'Wallets.CreditWallet', subject: partnerId, detail }),
+    ]);
+    return create(CreditWalletResponseSchema, { recorded, credit: toCredit(entry) });
+  }
+
+  async function listCredits_(request: ListCreditsRequest): Promise<ListCreditsResponse> {
+    const { partnerId, beforeSequence } = request;
+    const limit = checkLimit(request.limit);
+    checkSequence('before_sequence', beforeSequence);
+    await requirePartner(database, partnerId);
+    const rows = await database.read(listCredits(partnerId, beforeSequence, limit + 1));
+    const credits = rows.slice(0, limit).map((row) => toCredit(toEntry(row)));
+    return create(ListCreditsResponseSchema, { credits, hasMore: rows.length > limit });
+  }
+
+  async function listWallets_(request: ListWalletsRequest): Promise<ListWalletsResponse> {
+    const limit = checkLimit(request.limit);
+    const rows = await database.read(listWallets(request.afterPartnerId, limit + 1));
+    return create(ListWalletsResponseSchema, {
+      wallets: rows.slice(0, limit).map(toHead),
+      hasMore: rows.length > limit,
+    });
+  }
+
+  async function verifyLedger({ partnerId, afterSequence }: VerifyLedgerRequest): Promise<VerifyLedgerResponse> {
+    checkSequence('after_sequence', afterSequence);
+    if (verifying) throw new AdminError(status.RESOURCE_EXHAUSTED, 'another ledger is being walked: call again');
+    verifying = true;
+    try {
+      const walk = await walkLedger(database, partnerId, afterSequence);
+      if (walk === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such partner, or no such entry');
+      const { complete, faults, entries, last } = walk;
+      return create(VerifyLedgerResponseSchema, {
+        complete,
+        faults: faults.map(({ kind, ...fault }) => ({ ...fault, kind: faultWords.value(kind) })),
+        entries: BigInt(entries),
+        lastSequence: last.lastSequence,
+        lastHash: last.lastHash,
+      });
+    } finally {
+      verifying = false;
+    }
+  }
+
+  return { creditWallet, listCredits: listCredits_, listWallets: listWallets_, verifyLedger };
+}
+
+function toCredit(entry: LedgerEntry): Credit {
+  return create(CreditSchema, {
+    id: entry.id,
+    sequence: entry.sequence,
+    amountKobo: entry.amountKobo,
+    bankReference: entry.bankReference ?? '',
+    createdAt: timestampFromMs(entry.createdAt),
+    availableAfterKobo: entry.availableKobo,
+  });
+}
+
+function checkLimit(limit: number): number {
+  if (limit < 0 || limit > mostListed) throw new AdminError(status.INVALID_ARGUMENT, '`limit` must be 1 to 1,000');
+  return limit === 0 ? usuallyListed : limit;
+}
+
+function checkSequence(name: string, sequence: bigint): void {
+  if (sequence < 0n) throw new AdminError(status.INVALID_ARGUMENT, `\`${name}\` must not be negative`);
+}

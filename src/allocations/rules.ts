@@ -1,0 +1,44 @@
+export type AllocationStateWord = 'sending' | 'booked' | 'refused' | 'rejected' | 'uncertain';
+
+/** Which states an allocation can go to from where it is. */
+export const transitions: Readonly<Record<AllocationStateWord, readonly AllocationStateWord[]>> = {
+  sending: ['booked', 'rejected', 'refused', 'uncertain'],
+  uncertain: ['booked', 'rejected', 'refused'],
+  booked: [],
+  rejected: [],
+  refused: [],
+};
+
+/** Whether nothing more is expected of an allocation. */
+export function isFinal(state: AllocationStateWord): boolean {
+  return transitions[state].length === 0;
+}
+
+/** Whether it is unknown if the broker has the allocation: its amount is reserved for so long. */
+export function isUnsettled(state: AllocationStateWord): boolean {
+  return state === 'sending' || state === 'uncertain';
+}
+
+/** What an allocation counts against its day's limit, in kobo. */
+export function countedKobo({ state, amountKobo }: { state: AllocationStateWord; amountKobo: bigint }): bigint {
+  return state === 'refused' || state === 'rejected' ? 0n : amountKobo;
+}
+
+/** The entry of the wallet's ledger that comes with a change of state; undefined where no money moves. */
+export function settlementOf(before: AllocationStateWord, after: AllocationStateWord): 'post' | 'return' | undefined {
+  if (!isUnsettled(before) || isUnsettled(after)) return undefined;
+  return after === 'booked' ? 'post' : 'return';
+}
+
+/** Moves an allocation to a state its transitions allow, with the sentence that explains it. */
+export function moveTo<T extends { state: AllocationStateWord; reason: string | null; updatedAt: number }>(
+  allocation: T,
+  state: AllocationStateWord,
+  reason: string | null,
+  now: number,
+): T {
+  if (!transitions[allocation.state].includes(state)) {
+    throw new Error(`an allocation cannot go from ${allocation.state} to ${state}`);
+  }
+  return { ...allocation, state, reason, updatedAt: Math.max(now, allocation.updatedAt) };
+}

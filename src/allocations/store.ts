@@ -1,0 +1,242 @@
+import { insertRows, type SqlRow, type SqlValue, type Statement, statement, toBigInt } from '../db/statement.ts';
+import type { AllocationStateWord } from './rules.ts';
+
+/** What the creating request was first answered with: the object, or one of the two errors that a replay repeats. */
+export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
+
+/** What partners see of an allocation. Instants are milliseconds since the epoch. */
+export interface ShownAllocation {
+  readonly id: string;
+  readonly state: AllocationStateWord;
+  readonly account: string;
+  readonly amountKobo: bigint;
+  readonly clientReference: string | null;
+  readonly brokerReference: string | null;
+  readonly reason: string | null;
+  readonly rejectReason: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** An allocation as stored. Instants marked real are not business time. */
+export interface StoredAllocation extends ShownAllocation {
+  readonly partnerId: string;
+  /** The Lagos day the allocation counts for, as YYYY-MM-DD. */
+  readonly countedDay: string;
+  readonly idempotencyKey: string | null;
+  readonly requestDigest: Buffer;
+  readonly firstAnswer: FirstAnswer | null;
+  /** By what its state is known, for operators. */
+  readonly evidence: string;
+  /** Real: past this the broker must not take the allocation. */
+  readonly notAfter: number;
+  /** Real: when the reconciler must look at it; null once nothing is unclear. */
+  readonly checkAt: number | null;
+  /** How often the reconciler has asked about it. */
+  readonly checks: number;
+  /** Real: since when the broker's record is known not to have it. */
+  readonly missingSince: number | null;
+}
+
+const shownColumns = [
+  'id',
+  'state',
+  'account',
+  'amount_kobo',
+  'client_reference',
+  'broker_reference',
+  'reason',
+  'reject_reason',
+  'created_at',
+  'updated_at',
+] as const;
+
+const allColumns = [
+  ...shownColumns,
+  'partner_id',
+  'counted_day',
+  'idempotency_key',
+  'request_digest',
+  'first_answer',
+  'evidence',
+  'not_after',
+  'check_at',
+  'checks',
+  'missing_since',
+] as const;
+
+const shown = shownColumns.join(', ');
+const all = allColumns.join(', ');
+
+export function insertAllocation(allocation: StoredAllocation): Statement {
+  const row = toRow(allocation);
+  return insertRows('allocations', allColumns, [allColumns.map((column) => row[column])]);
+}
+
+function toRow(allocation: StoredAllocation): Record<(typeof allColumns)[number], SqlValue> {
+  return {
+    id: allocation.id,
+    state: allocation.state,
+    account: allocation.account,
+    amount_kobo: allocation.amountKobo,
+    client_reference: binary(allocation.clientReference),
+    broker_reference: allocation.brokerReference,
+    reason: allocation.reason,
+    reject_reason: allocation.rejectReason,
+    created_at: new Date(allocation.createdAt),
+    updated_at: new Date(allocation.updatedAt),
+    partner_id: allocation.partnerId,
+    counted_day: allocation.countedDay,
+    idempotency_key: binary(allocation.idempotencyKey),
+    request_digest: allocation.requestDigest,
+    first_answer: allocation.firstAnswer,
+    evidence: allocation.evidence.slice(0, 300),
+    not_after: new Date(allocation.notAfter),
+    check_at: instant(allocation.checkAt),
+    checks: allocation.checks,
+    missing_since: instant(allocation.missingSince),
+  };
+}
+
+/** Saves what can change of an allocation. The partner's lock must be held. */
+export function updateAllocation(allocation: StoredAllocation): Statement {
+  return statement(
+    `UPDATE allocations SET state = ?, broker_reference = ?, reason = ?, reject_reason = ?, updated_at = ?,
+      idempotency_key = ?, first_answer = ?, evidence = ?, check_at = ?, checks = ?, missing_since = ?
+      WHERE partner_id = ? AND id = ?`,
+    allocation.state,
+    allocation.brokerReference,
+    allocation.reason,
+    allocation.rejectReason,
+    new Date(allocation.updatedAt),
+    binary(allocation.idempotencyKey),
+    allocation.firstAnswer,
+    allocation.evidence.slice(0, 300),
+    instant(allocation.checkAt),
+    allocation.checks,
+    instant(allocation.missingSince),
+    allocation.partnerId,
+    allocation.id,
+  );
+}
+
+export function findAllocation(partnerId: string, id: string): Statement {
+  return statement(`SELECT ${all} FROM allocations WHERE partner_id = ? AND id = ?`, partnerId, id);
+}
+
+/** The same as partners see it. */
+export function findShownAllocation(partnerId: string, id: string): Statement {
+  return statement(`SELECT ${shown} FROM allocations WHERE partner_id = ? AND id = ?`, partnerId, id);
+}
+
+export function findAllocationByKey(partnerId: string, idempotencyKey: string): Statement {
+  return statement(
+    `SELECT ${all} FROM allocations WHERE partner_id = ? AND idempotency_key = ?`,
+    partnerId,
+    Buffer.from(idempotencyKey),
+  );
+}
+
+/** What the ledger must agree with, of some allocations. */
+export function findAllocationFacts(partnerId: string, ids: readonly string[]): Statement {
+  return statement(
+    'SELECT id, state, account, amount_kobo FROM allocations WHERE partner_id = ? AND id IN (?)',
+    partnerId,
+    ids,
+  );
+}
+
+/** Allocations alike that may or may not be at the broker. `now` is real time. */
+export function findSimilarUnsettled(
+  partnerId: string,
+  { account, amountKobo }: Pick<ShownAllocation, 'account' | 'amountKobo'>,
+  now: number,
+): Statement {
+  return statement(
+    `SELECT id FROM allocations WHERE partner_id = ? AND state IN ('uncertain', 'sending') AND account = ?
+      AND amount_kobo = ? AND (state = 'uncertain' OR check_at <= ?) LIMIT 1`,
+    partnerId,
+    account,
+    amountKobo,
+    new Date(now),
+  );
+}
+
+/** Allocations the reconciler must look at, longest due first. `now` is real time. */
+export function findDueAllocations(now: number, most: number): Statement {
+  return statement(`SELECT ${all} FROM allocations WHERE check_at <= ? ORDER BY check_at LIMIT ${most}`, new Date(now));
+}
+
+/** Which allocations a list shows. */
+export interface AllocationFilters {
+  readonly state?: string;
+  readonly account?: string;
+  readonly clientReference?: string;
+  readonly updatedSince?: number;
+}
+
+/** A page of a partner's allocations, newest first, after the one with the given id. */
+export function listAllocations(
+  partnerId: string,
+  filters: AllocationFilters,
+  beforeId: string | undefined,
+  most: number,
+): Statement {
+  const conditions: [string, SqlValue | undefined][] = [
+    ['state = ?', filters.state],
+    ['account = ?', filters.account],
+    ['client_reference = ?', binary(filters.clientReference ?? null) ?? undefined],
+    ['updated_at >= ?', filters.updatedSince === undefined ? undefined : new Date(filters.updatedSince)],
+    ['id < ?', beforeId],
+  ];
+  const used = conditions.filter((condition): condition is [string, SqlValue] => condition[1] !== undefined);
+  return statement(
+    `SELECT ${shown} FROM allocations WHERE ${['partner_id = ?', ...used.map(([sql]) => sql)].join(' AND ')}
+      ORDER BY id DESC LIMIT ${most}`,
+    partnerId,
+    ...used.map(([, value]) => value),
+  );
+}
+
+export function toShownAllocation(row: SqlRow): ShownAllocation {
+  return {
+    id: row.id as string,
+    state: row.state as AllocationStateWord,
+    account: row.account as string,
+    amountKobo: toBigInt(row.amount_kobo),
+    clientReference: row.client_reference === null ? null : String(row.client_reference),
+    brokerReference: row.broker_reference as string | null,
+    reason: row.reason as string | null,
+    rejectReason: row.reject_reason as string | null,
+    createdAt: (row.created_at as Date).getTime(),
+    updatedAt: (row.updated_at as Date).getTime(),
+  };
+}
+
+export function toStoredAllocation(row: SqlRow): StoredAllocation {
+  return {
+    ...toShownAllocation(row),
+    partnerId: row.partner_id as string,
+    countedDay: String(row.counted_day),
+    idempotencyKey: row.idempotency_key === null ? null : String(row.idempotency_key),
+    requestDigest: row.request_digest as Buffer,
+    firstAnswer: row.first_answer as FirstAnswer | null,
+    evidence: String(row.evidence),
+    notAfter: (row.not_after as Date).getTime(),
+    checkAt: milliseconds(row.check_at),
+    checks: Number(row.checks),
+    missingSince: milliseconds(row.missing_since),
+  };
+}
+
+function milliseconds(value: unknown): number | null {
+  return value === null ? null : (value as Date).getTime();
+}
+
+function instant(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms);
+}
+
+function binary(text: string | null): Buffer | null {
+  return text === null ? null : Buffer.from(text);
+}

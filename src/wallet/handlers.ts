@@ -1,0 +1,67 @@
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { Handler } from '../auth/call.ts';
+import type { Database } from '../db/database.ts';
+import {
+  type GetWalletRequest,
+  type ListTransfersRequest,
+  type ListTransfersResponse,
+  ListTransfersResponseSchema,
+  type WalletTotals,
+  WalletTotalsSchema,
+  type WalletTransfer,
+  WalletTransferSchema,
+  WalletTransferTypeSchema,
+} from '../gen/marina/gateway/v1/wallet_pb.ts';
+import { enumWords } from '../lib/enums.ts';
+import type { Cursors } from '../lib/paging.ts';
+import { availableChange, emptyLedger, type TransferTypeWord } from './rules.ts';
+import { listTransfers, readWallet, type ShownTransfer, toHead, toShownTransfer } from './store.ts';
+
+const typeWords = enumWords<TransferTypeWord>(WalletTransferTypeSchema);
+
+export interface WalletHandlerParts {
+  readonly database: Database;
+  readonly cursors: Cursors;
+}
+
+/** The operations on the wallet. */
+export function walletHandlers({ database, cursors }: WalletHandlerParts) {
+  const getWallet: Handler<GetWalletRequest, WalletTotals> = async (_, { caller }) => {
+    const [row] = await database.read(readWallet(caller.partnerId));
+    const sums = row === undefined ? emptyLedger(caller.partnerId) : toHead(row);
+    const { availableKobo, reservedKobo, postedKobo } = sums;
+    return create(WalletTotalsSchema, { availableKobo, reservedKobo, postedKobo });
+  };
+
+  const listTransfers_: Handler<ListTransfersRequest, ListTransfersResponse> = async (request, { caller }) => {
+    const { limit = 25, cursor } = request;
+    const { partnerId } = caller;
+    const issuedFor = ['wallet-transfers', partnerId];
+    const before = cursor === undefined ? undefined : BigInt(cursors.read(issuedFor, cursor));
+    const rows = await database.read(listTransfers(partnerId, before, limit + 1));
+    const page = rows.slice(0, limit).map(toShownTransfer);
+    const hasMore = rows.length > limit;
+    const last = page.at(-1);
+    return create(ListTransfersResponseSchema, {
+      hasMore,
+      nextCursor: hasMore && last !== undefined ? cursors.issue(issuedFor, last.sequence.toString()) : undefined,
+      data: page.map(toTransferMessage),
+    });
+  };
+
+  return { getWallet, listTransfers: listTransfers_ };
+}
+
+function toTransferMessage(entry: ShownTransfer): WalletTransfer {
+  return create(WalletTransferSchema, {
+    id: entry.id,
+    type: typeWords.value(entry.type),
+    amountKobo: entry.amountKobo,
+    availableChangeKobo: availableChange(entry),
+    allocation: entry.allocation ?? undefined,
+    account: entry.account ?? undefined,
+    bankReference: entry.bankReference ?? undefined,
+    createdAt: timestampFromMs(Math.floor(entry.createdAt / 1_000) * 1_000),
+  });
+}

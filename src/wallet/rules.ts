@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto';
+
+export type TransferTypeWord = 'credit' | 'reserve' | 'post' | 'return';
+
+/** Where the money of a wallet is, in kobo. Every kobo that ever came in is in exactly one of the three. */
+export interface WalletSums {
+  readonly availableKobo: bigint;
+  readonly reservedKobo: bigint;
+  readonly postedKobo: bigint;
+}
+
+/** An entry of the ledger, without its place in it. */
+export interface Transfer {
+  readonly id: string;
+  readonly type: TransferTypeWord;
+  readonly amountKobo: bigint;
+  /** The allocation it belongs to; null on a credit. */
+  readonly allocation: string | null;
+  /** Where the amount was booked; null unless it is a post. */
+  readonly account: string | null;
+  /** The bank's reference of the payment; null unless it is a credit. */
+  readonly bankReference: string | null;
+  readonly createdAt: number;
+}
+
+/** An entry in its place: 1, 2, 3 …, with the sums after it and the hash of the entry it follows. */
+export interface LedgerEntry extends Transfer, WalletSums {
+  readonly partnerId: string;
+  readonly sequence: bigint;
+  readonly previousHash: Buffer;
+  readonly hash: Buffer;
+}
+
+/** The end of a ledger: its sums, and what the next entry follows. */
+export interface LedgerHead extends WalletSums {
+  readonly partnerId: string;
+  readonly lastSequence: bigint;
+  readonly lastHash: Buffer;
+}
+
+/** How often the amount of an entry is added to each sum. */
+export const movements: Readonly<Record<TransferTypeWord, Readonly<Record<keyof WalletSums, bigint>>>> = {
+  credit: { availableKobo: 1n, reservedKobo: 0n, postedKobo: 0n },
+  reserve: { availableKobo: -1n, reservedKobo: 1n, postedKobo: 0n },
+  post: { availableKobo: 0n, reservedKobo: -1n, postedKobo: 1n },
+  return: { availableKobo: 1n, reservedKobo: -1n, postedKobo: 0n },
+};
+
+/** The most a wallet may ever have been given: with room to spare, what a database's column holds. */
+export const mostInWalletKobo = 10n ** 18n;
+
+/** A ledger nobody has written to. */
+export function emptyLedger(partnerId: string): LedgerHead {
+  return {
+    partnerId,
+    lastSequence: 0n,
+    lastHash: Buffer.alloc(32),
+    availableKobo: 0n,
+    reservedKobo: 0n,
+    postedKobo: 0n,
+  };
+}
+
+/** The entry a transfer becomes at the end of a ledger. Throws where it would take what is not there. */
+export function nextEntry(head: LedgerHead, transfer: Transfer): LedgerEntry {
+  const { partnerId, lastSequence, lastHash } = head;
+  const sums = sumsAfter(head, transfer);
+  const wrong = wrongForm(transfer) ?? wrongSums(sums);
+  if (wrong !== undefined) throw new Error(`the transfer ${transfer.id} of ${partnerId} cannot be: ${wrong}`);
+  const entry = { ...transfer, ...sums, partnerId, sequence: lastSequence + 1n, previousHash: lastHash };
+  return { ...entry, hash: hashOf(entry) };
+}
+
+/** The end of a ledger whose last entry this is. */
+export function headAt(entry: LedgerEntry): LedgerHead {
+  const { partnerId, sequence, hash, availableKobo, reservedKobo, postedKobo } = entry;
+  return { partnerId, lastSequence: sequence, lastHash: hash, availableKobo, reservedKobo, postedKobo };
+}
+
+/** By how much an entry changes what is available, in kobo. */
+export function availableChange({ type, amountKobo }: Pick<Transfer, 'type' | 'amountKobo'>): bigint {
+  return movements[type].availableKobo * amountKobo;
+}
+
+/** Whether two places of money are the same. */
+export function sameSums(one: WalletSums, other: WalletSums): boolean {
+  return (
+    one.availableKobo === other.availableKobo &&
+    one.reservedKobo === other.reservedKobo &&
+    one.postedKobo === other.postedKobo
+  );
+}
+
+export type LedgerFaultWord = 'changed' | 'missing' | 'reordered' | 'wrong_sum' | 'allocation';
+
+/** One thing that is wrong with a ledger. */
+export interface LedgerFault {
+  readonly kind: LedgerFaultWord;
+  /** The entry concerned, the first that is missing, or 0 for the wallet as a whole. */
+  readonly sequence: bigint;
+  /** Empty when the entry is missing. */
+  readonly id: string;
+  readonly detail: string;
+}
+
+/**
+ * What is wrong with an entry, given the one before it as it is stored. Its place is not in its hash, so that an entry that
+ * was moved is told from one that was changed: it is whole, and follows another than it was made to follow.
+ */
+export function entryFaults(before: LedgerHead, entry: LedgerEntry): LedgerFault[] {
+  const fault = (kind: LedgerFaultWord, detail: string) => ({ kind, sequence: entry.sequence, id: entry.id, detail });
+  const first = before.lastSequence + 1n;
+  const gap =
+    entry.sequence === first
+      ? []
+      : [{ kind: 'missing' as const, sequence: first, id: '', detail: missing(first, entry.sequence - 1n) }];
+  if (!(entry.type in movements)) return [...gap, fault('changed', 'its type is none')];
+  if (!hashOf(entry).equals(entry.hash)) return [...gap, fault('changed', 'it is not what its hash was made of')];
+  const wrong = wrongForm(entry) ?? wrongSums(entry);
+  if (wrong !== undefined) return [...gap, fault('changed', wrong)];
+  if (gap.length > 0) return gap;
+  if (!entry.previousHash.equals(before.lastHash)) {
+    return [fault('reordered', 'it was made to follow another entry than the one before it')];
+  }
+  if (!sameSums(sumsAfter(before, entry), entry)) {
+    return [fault('wrong_sum', 'the sums after it do not follow from those before it')];
+  }
+  return [];
+}
+
+/** What is wrong with the end of a ledger: the wallet's row, and the last entry there is. */
+export function headFaults(wallet: LedgerHead, last: LedgerHead, highestSequence: bigint): LedgerFault[] {
+  const whole = (kind: LedgerFaultWord, detail: string) => ({ kind, sequence: 0n, id: '', detail });
+  if (last.lastSequence < wallet.lastSequence) {
+    const first = last.lastSequence + 1n;
+    return [{ kind: 'missing', sequence: first, id: '', detail: missing(first, wallet.lastSequence) }];
+  }
+  if (highestSequence > wallet.lastSequence) {
+    return [whole('wrong_sum', `the wallet knows ${wallet.lastSequence} entries, and there are ${highestSequence}`)];
+  }
+  const faults = [];
+  if (!last.lastHash.equals(wallet.lastHash)) {
+    faults.push(whole('changed', 'the last entry is not the one the wallet knows as the last'));
+  }
+  if (!sameSums(wallet, last)) faults.push(whole('wrong_sum', "the wallet's sums are not those after the last entry"));
+  return faults;
+}
+
+function missing(first: bigint, last: bigint): string {
+  return first === last ? `entry ${first} is missing` : `entries ${first} to ${last} are missing`;
+}
+
+function sumsAfter(sums: WalletSums, { type, amountKobo }: Pick<Transfer, 'type' | 'amountKobo'>): WalletSums {
+  const times = movements[type];
+  return {
+    availableKobo: sums.availableKobo + times.availableKobo * amountKobo,
+    reservedKobo: sums.reservedKobo + times.reservedKobo * amountKobo,
+    postedKobo: sums.postedKobo + times.postedKobo * amountKobo,
+  };
+}
+
+function wrongForm({ type, amountKobo, allocation, account, bankReference }: Transfer): string | undefined {
+  if (amountKobo <= 0n) return 'its amount is not positive';
+  if ((bankReference !== null) !== (type === 'credit')) return 'a credit has a bank reference, and nothing else does';
+  if ((allocation === null) !== (type === 'credit')) return 'all but a credit belong to an allocation';
+  if ((account !== null) !== (type === 'post')) return 'a post has an account, and nothing else does';
+  return undefined;
+}
+
+function wrongSums({ availableKobo, reservedKobo, postedKobo }: WalletSums): string | undefined {
+  if (availableKobo < 0n || reservedKobo < 0n || postedKobo < 0n) return 'a sum would be negative';
+  if (availableKobo + reservedKobo + postedKobo > mostInWalletKobo) return 'the sums would be too large';
+  return undefined;
+}
+
+/** What an entry is, and which one it follows, in one hash. As JSON, no two different entries are written alike. */
+function hashOf(entry: Omit<LedgerEntry, 'hash' | 'sequence'>): Buffer {
+  const text = JSON.stringify([
+    entry.partnerId,
+    entry.previousHash.toString('hex'),
+    entry.id,
+    entry.type,
+    entry.amountKobo.toString(),
+    entry.availableKobo.toString(),
+    entry.reservedKobo.toString(),
+    entry.postedKobo.toString(),
+    entry.allocation,
+    entry.account,
+    entry.bankReference,
+    new Date(entry.createdAt).toISOString(),
+  ]);
+  return createHash('sha256').update(text).digest();
+}

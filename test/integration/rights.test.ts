@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type Connection, createConnection } from 'mysql2/promise';
+import { createPartner, creditWallet } from '../../src/admin/provision.ts';
+import { openDatabase } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { createDatabases, type Databases } from '../../src/dev/databases.ts';
+import { temporaryFolder } from '../support/folders.ts';
+import { type RestartableServer, startTestMariaDb } from '../support/servers.ts';
+
+const denied = 1142;
+
+describe("the rights of the gateway's database account", () => {
+  let server: RestartableServer;
+  let databases: Databases;
+  let connection: Connection;
+  before(async () => {
+    server = await startTestMariaDb();
+    databases = await createDatabases(server.url, temporaryFolder());
+    await migrate(databases.ownerUrl);
+    await databases.grant();
+    connection = await createConnection(databases.gatewayUrl);
+  });
+  after(async () => {
+    await connection.end();
+    await server.stop();
+  });
+
+  it('are enough to record a payment', async () => {
+    const database = await openDatabase({ url: databases.gatewayUrl, environment: 'sandbox', poolSize: 2 });
+    try {
+      const partnerId = await createPartner(database, { name: 'Lagoon Invest' });
+      await creditWallet(database, { partnerId, amountKobo: 100n, bankReference: 'payment 1' });
+    } finally {
+      await database.close();
+    }
+    const [rows] = await connection.query('SELECT type FROM wallet_transfers');
+    assert.deepEqual(rows, [{ type: 'credit' }]);
+  });
+
+  for (const [table, column] of [
+    ['wallet_transfers', 'amount_kobo'],
+    ['order_steps', 'detail'],
+    ['audit_entries', 'detail'],
+  ] as const) {
+    it(`are not enough to change or remove anything in ${table}`, async () => {
+      for (const sql of [
+        `UPDATE ${table} SET ${column} = 1`,
+        `DELETE FROM ${table}`,
+        `TRUNCATE TABLE ${table}`,
+        `DROP TABLE ${table}`,
+        `ALTER TABLE ${table} DROP COLUMN ${column}`,
+        `REPLACE INTO ${table} SELECT * FROM ${table}`,
+      ]) {
+        await assert.rejects(connection.query(sql), { errno: denied }, sql);
+      }
+      await connection.query(`SELECT COUNT(*) FROM ${table}`);
+    });
+  }
+});

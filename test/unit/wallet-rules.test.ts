@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import {
+  availableChange,
+  emptyLedger,
+  entryFaults,
+  headAt,
+  headFaults,
+  type LedgerEntry,
+  type LedgerHead,
+  movements,
+  nextEntry,
+  type Transfer,
+  type TransferTypeWord,
+} from '../../src/wallet/rules.ts';
+
+const createdAt = Date.UTC(2026, 2, 2, 9);
+const types = Object.keys(movements) as TransferTypeWord[];
+
+function made(type: TransferTypeWord, amountKobo: bigint, at: number): Transfer {
+  return {
+    id: `wtr_${at.toString().padStart(20, 'a')}`,
+    type,
+    amountKobo,
+    allocation: type === 'credit' ? null : `alc_${at}`,
+    account: type === 'post' ? 'C1' : null,
+    bankReference: type === 'credit' ? `bank ${at}` : null,
+    createdAt: createdAt + at,
+  };
+}
+
+/** A ledger of those transfers that can be, one after the other. */
+function ledgerOf(wanted: readonly (readonly [TransferTypeWord, bigint])[]): LedgerEntry[] {
+  const entries: LedgerEntry[] = [];
+  let head = emptyLedger('par_1');
+  for (const [at, [type, amount]] of wanted.entries()) {
+    try {
+      const entry = nextEntry(head, made(type, amount, at));
+      entries.push(entry);
+      head = headAt(entry);
+    } catch {
+      // It would take what is not there.
+    }
+  }
+  return entries;
+}
+
+/** Everything that is wrong with entries as they are stored, read in the order of their numbers. */
+function faultsOf(entries: readonly LedgerEntry[], wallet: LedgerHead) {
+  let before = emptyLedger('par_1');
+  const faults = [...entries]
+    .sort((one, other) => Number(one.sequence - other.sequence))
+    .flatMap((entry) => {
+      const found = entryFaults(before, entry);
+      before = headAt(entry);
+      return found;
+    });
+  return [...faults, ...headFaults(wallet, before, before.lastSequence)];
+}
+
+const anyLedger = fc
+  .array(fc.tuple(fc.constantFrom(...types), fc.bigInt({ min: 1n, max: 1_000n })), { minLength: 5, maxLength: 60 })
+  .map((wanted) => ledgerOf([['credit', 5_000n], ['reserve', 400n], ['credit', 10n], ...wanted]));
+
+function lastOf(entries: readonly LedgerEntry[]): LedgerEntry {
+  const last = entries.at(-1);
+  assert.ok(last);
+  return last;
+}
+
+describe('the ledger', () => {
+  it('holds every kobo that came in in exactly one place, and never less than none', () => {
+    fc.assert(
+      fc.property(anyLedger, (entries) => {
+        let credited = 0n;
+        let available = 0n;
+        for (const entry of entries) {
+          if (entry.type === 'credit') credited += entry.amountKobo;
+          available += availableChange(entry);
+          assert.equal(entry.availableKobo, available);
+          assert.equal(entry.availableKobo + entry.reservedKobo + entry.postedKobo, credited);
+          assert.ok(entry.availableKobo >= 0n && entry.reservedKobo >= 0n && entry.postedKobo >= 0n);
+        }
+      }),
+    );
+  });
+
+  it('is proven when nothing was touched', () => {
+    fc.assert(fc.property(anyLedger, (entries) => assert.deepEqual(faultsOf(entries, headAt(lastOf(entries))), [])));
+  });
+
+  it('names an entry of which anything was changed', () => {
+    const changes: readonly ((entry: LedgerEntry) => Partial<LedgerEntry>)[] = [
+      ({ amountKobo }) => ({ amountKobo: amountKobo + 1n }),
+      ({ id }) => ({ id: `${id.slice(0, -1)}z` }),
+      ({ type }) => ({ type: type === 'post' ? 'return' : 'post' }),
+      () => ({ type: 'gift' as TransferTypeWord }),
+      ({ availableKobo }) => ({ availableKobo: availableKobo + 1n }),
+      ({ reservedKobo }) => ({ reservedKobo: reservedKobo + 1n }),
+      ({ postedKobo }) => ({ postedKobo: postedKobo + 1n }),
+      () => ({ allocation: 'alc_other' }),
+      () => ({ account: 'C2' }),
+      () => ({ bankReference: 'another' }),
+      ({ createdAt: at }) => ({ createdAt: at + 1 }),
+      () => ({ partnerId: 'par_2' }),
+      () => ({ previousHash: Buffer.alloc(32, 7) }),
+      () => ({ hash: Buffer.alloc(32, 7) }),
+    ];
+    fc.assert(
+      fc.property(anyLedger, fc.nat(), fc.constantFrom(...changes), (entries, nat, change) => {
+        const at = nat % entries.length;
+        const touched = entries.map((entry, index) => (index === at ? { ...entry, ...change(entry) } : entry));
+        const faults = faultsOf(touched, headAt(lastOf(entries)));
+        assert.ok(faults.some(({ kind, sequence }) => kind === 'changed' && sequence === BigInt(at + 1)));
+      }),
+    );
+  });
+
+  it('names entries that are missing, the last ones too', () => {
+    fc.assert(
+      fc.property(anyLedger, fc.nat(), (entries, nat) => {
+        const at = nat % entries.length;
+        const faults = faultsOf(entries.toSpliced(at, 1), headAt(lastOf(entries)));
+        assert.deepEqual(
+          faults.map(({ kind, sequence }) => [kind, sequence]),
+          [['missing', BigInt(at + 1)]],
+        );
+      }),
+    );
+  });
+
+  it('names entries that changed places, or that were numbered anew around one that is gone', () => {
+    fc.assert(
+      fc.property(anyLedger, fc.nat(), (entries, nat) => {
+        const at = nat % (entries.length - 1);
+        const swapped = entries.map((entry, index) => ({
+          ...entry,
+          sequence: BigInt(index === at ? at + 2 : index === at + 1 ? at + 1 : index + 1),
+        }));
+        const faults = faultsOf(swapped, headAt(lastOf(entries)));
+        for (const sequence of [BigInt(at + 1), BigInt(at + 2)]) {
+          assert.ok(faults.some((fault) => fault.kind === 'reordered' && fault.sequence === sequence));
+        }
+        const renumbered = entries.toSpliced(at, 1).map((entry, index) => ({ ...entry, sequence: BigInt(index + 1) }));
+        const found = faultsOf(renumbered, headAt(lastOf(entries)));
+        assert.ok(found.some((fault) => fault.kind === 'reordered' && fault.sequence === BigInt(at + 1)));
+      }),
+    );
+  });
+
+  it('is not proven by a wallet that says another sum, another end or fewer entries', () => {
+    const entries = ledgerOf([
+      ['credit', 100n],
+      ['reserve', 30n],
+      ['post', 30n],
+    ]);
+    const wallet = headAt(lastOf(entries));
+    const kinds = (changed: Partial<LedgerHead>) =>
+      faultsOf(entries, { ...wallet, ...changed }).map(({ kind }) => kind);
+    assert.deepEqual(kinds({ availableKobo: 71n }), ['wrong_sum']);
+    assert.deepEqual(kinds({ lastHash: Buffer.alloc(32, 1) }), ['changed']);
+    assert.deepEqual(kinds({ lastSequence: 2n }), ['wrong_sum']);
+    assert.deepEqual(kinds({ lastSequence: 4n }), ['missing']);
+  });
+
+  it('takes no entry that would take what is not there, or has not what its type needs', () => {
+    const head = headAt(lastOf(ledgerOf([['credit', 100n]])));
+    const cannot: Partial<Transfer>[] = [
+      { amountKobo: 101n },
+      { amountKobo: 0n },
+      { amountKobo: -1n },
+      { type: 'post' },
+      { type: 'return' },
+      { type: 'credit' },
+      { account: 'C1' },
+      { bankReference: 'x' },
+      { allocation: null },
+    ];
+    const good = made('reserve', 100n, 9);
+    assert.equal(nextEntry(head, good).availableKobo, 0n);
+    for (const change of cannot) assert.throws(() => nextEntry(head, { ...good, ...change }), /cannot be/);
+    assert.throws(() => nextEntry(head, made('credit', 10n ** 18n, 9)), /too large/);
+  });
+});
