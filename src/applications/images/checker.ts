@@ -1,0 +1,111 @@
+import { ApiError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { readJpeg } from './jpeg.ts';
+import { readPng } from './png.ts';
+import { type ImageShape, invalidImage } from './shape.ts';
+import { CheckerWorker, DecoderDied, DecoderLate } from './worker.ts';
+
+export interface ImageCheckerOptions {
+  readonly log: Logger;
+  /** How many images are decoded at once, each in a process of its own. */
+  readonly workers?: number;
+  /** How long an image may wait for its turn. */
+  readonly waitMs?: number;
+  /** How long the decoding of one image may take. */
+  readonly decodeMs?: number;
+  /** How many images may wait. */
+  readonly mostWaiting?: number;
+}
+
+interface Waiting {
+  readonly file: Buffer;
+  readonly mediaType: string;
+  readonly shape: ImageShape;
+  readonly timer: NodeJS.Timeout;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** What needs more memory than this is decoded while nothing else is. */
+const heavyBytes = 64_000_000;
+/** A process that has grown beyond this is replaced by a new one, which gives the memory back. */
+const mostResidentBytes = 250_000_000;
+
+/**
+ * Tells whether files are the images they are said to be, whole and with nothing behind them. Headers are read here;
+ * pixels are decoded in a few processes of their own, of lower priority: what a decoder takes of memory and time, and
+ * what becomes of it over a crafted file, is not the gateway's. Files pass from memory to memory and never to a disk.
+ */
+export class ImageChecker {
+  readonly #waiting: Waiting[] = [];
+  readonly #workers: CheckerWorker[];
+  readonly #waitMs: number;
+  readonly #mostWaiting: number;
+  #isAlone = false;
+  #isClosed = false;
+
+  constructor(private readonly options: ImageCheckerOptions) {
+    const { workers = 2, decodeMs = 15_000 } = options;
+    this.#waitMs = options.waitMs ?? 25_000;
+    this.#mostWaiting = options.mostWaiting ?? 200;
+    this.#workers = Array.from({ length: workers }, () => new CheckerWorker(decodeMs, mostResidentBytes));
+  }
+
+  /** Throws `invalid_document`, or `service_unavailable` where it could not be found out. */
+  async check(file: Buffer, mediaType: string): Promise<void> {
+    const shape = mediaType === 'image/png' ? readPng(file) : readJpeg(file);
+    if (this.#isClosed || this.#waiting.length >= this.#mostWaiting) throw new ApiError('service_unavailable');
+    await new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => this.#giveUp(waiting), this.#waitMs);
+      const waiting: Waiting = { file, mediaType, shape, timer, resolve, reject };
+      this.#waiting.push(waiting);
+      this.#startNext();
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const waiting of [...this.#waiting]) this.#giveUp(waiting);
+    for (const worker of this.#workers) worker.end();
+  }
+
+  #startNext(): void {
+    for (;;) {
+      const next = this.#waiting[0];
+      const worker = this.#workers.find(({ isBusy }) => !isBusy);
+      if (next === undefined || worker === undefined || this.#isAlone) return;
+      const isHeavy = next.shape.decodingBytes > heavyBytes;
+      if (isHeavy && this.#workers.some(({ isBusy }) => isBusy)) return;
+      this.#isAlone = isHeavy;
+      this.#waiting.shift();
+      clearTimeout(next.timer);
+      void this.#decode(worker, next);
+    }
+  }
+
+  async #decode(worker: CheckerWorker, { file, mediaType, resolve, reject }: Waiting): Promise<void> {
+    try {
+      if (await worker.check({ file, mediaType })) resolve();
+      else reject(invalidImage('The image cannot be decoded whole.'));
+    } catch (error) {
+      if (error instanceof DecoderDied && !this.#isClosed) {
+        this.options.log.warn({ err: error }, 'a file ended the process that decodes');
+        reject(invalidImage('The image cannot be decoded.'));
+      } else {
+        if (error instanceof DecoderLate) this.options.log.warn({ err: error }, 'a file took too long to decode');
+        reject(new ApiError('service_unavailable', { cause: error }));
+      }
+    } finally {
+      this.#isAlone = false;
+      this.#startNext();
+    }
+  }
+
+  #giveUp(waiting: Waiting): void {
+    const at = this.#waiting.indexOf(waiting);
+    if (at === -1) return;
+    this.#waiting.splice(at, 1);
+    clearTimeout(waiting.timer);
+    waiting.reject(new ApiError('service_unavailable', { cause: new Error('no decoder became free') }));
+  }
+}

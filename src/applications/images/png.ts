@@ -1,0 +1,128 @@
+import { crc32 } from 'node:zlib';
+import { checkShape, type ImageShape, invalidImage } from './shape.ts';
+
+const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+const headerBytes = 13;
+/** Length, type and checksum around a chunk's data. */
+const aroundBytes = 12;
+
+/** The samples of a pixel and the depths they may have, by color type. */
+const colorTypes: Readonly<Record<number, { readonly samples: number; readonly depths: readonly number[] }>> = {
+  0: { samples: 1, depths: [1, 2, 4, 8, 16] },
+  2: { samples: 3, depths: [8, 16] },
+  3: { samples: 1, depths: [1, 2, 4, 8] },
+  4: { samples: 2, depths: [8, 16] },
+  6: { samples: 4, depths: [8, 16] },
+};
+const paletteColor = 3;
+
+/** The first column and row of each pass of an interlaced image, and the steps from there. */
+const passes = [
+  [0, 0, 8, 8],
+  [4, 0, 8, 8],
+  [0, 4, 4, 8],
+  [2, 0, 4, 4],
+  [0, 2, 2, 4],
+  [1, 0, 2, 2],
+  [0, 1, 1, 2],
+] as const;
+
+/** A PNG file whose chunks are whole. */
+export interface Png extends ImageShape {
+  /** The compressed pixels. */
+  readonly data: readonly Buffer[];
+  /** How many bytes these must come to when they are decompressed. */
+  readonly dataBytes: number;
+}
+
+/**
+ * Reads a PNG's chunks: each is whole and has the right checksum, the file ends with its IEND, and there is one picture.
+ * Throws `invalid_document`.
+ */
+export function readPng(file: Buffer): Png {
+  if (!file.subarray(0, signature.length).equals(signature)) throw invalidImage();
+  const chunks = [...readChunks(file)];
+  const header = readHeader(chunks[0]);
+  checkShape(header);
+  checkOrder(chunks, header.isPalette);
+  const data = chunks.filter(({ type }) => type === 'IDAT').map((chunk) => chunk.data);
+  return { ...header, data };
+}
+
+interface Chunk {
+  readonly type: string;
+  readonly data: Buffer;
+}
+
+function* readChunks(file: Buffer): Generator<Chunk> {
+  let at = signature.length;
+  while (at < file.length) {
+    if (file.length - at < aroundBytes) throw damaged();
+    const end = at + aroundBytes + file.readUInt32BE(at);
+    if (end > file.length) throw damaged();
+    if (crc32(file.subarray(at + 4, end - 4)) !== file.readUInt32BE(end - 4)) throw damaged();
+    yield { type: file.toString('latin1', at + 4, at + 8), data: file.subarray(at + 8, end - 4) };
+    at = end;
+  }
+}
+
+function readHeader(chunk: Chunk | undefined): Omit<Png, 'data'> & { readonly isPalette: boolean } {
+  if (chunk?.type !== 'IHDR' || chunk.data.length !== headerBytes) throw damaged();
+  const width = chunk.data.readUInt32BE(0);
+  const height = chunk.data.readUInt32BE(4);
+  const [depth = 0, color = 0, compression, filter, interlace] = chunk.data.subarray(8);
+  const pixel = colorTypes[color];
+  if (pixel === undefined || !pixel.depths.includes(depth)) throw damaged();
+  if (width === 0 || height === 0 || compression !== 0 || filter !== 0) throw damaged();
+  if (interlace !== 0 && interlace !== 1) throw damaged();
+  const bits = pixel.samples * depth;
+  const isInterlaced = interlace === 1;
+  const decodedBytes = width * height * pixel.samples * (depth === 16 ? 2 : 1);
+  return {
+    width,
+    height,
+    decodingBytes: isInterlaced ? decodedBytes : 0,
+    dataBytes: isInterlaced ? interlacedBytes(width, height, bits) : rowsBytes(width, height, bits),
+    isPalette: color === paletteColor,
+  };
+}
+
+/** Rows as they are stored, each with a byte before it that says how it is filtered. */
+function rowsBytes(width: number, height: number, bits: number): number {
+  return width === 0 || height === 0 ? 0 : height * (1 + Math.ceil((width * bits) / 8));
+}
+
+function interlacedBytes(width: number, height: number, bits: number): number {
+  return passes.reduce((sum, [left, top, right, down]) => {
+    return sum + rowsBytes(Math.ceil((width - left) / right), Math.ceil((height - top) / down), bits);
+  }, 0);
+}
+
+const knownCritical = new Set(['IHDR', 'PLTE', 'IDAT', 'IEND']);
+/** What makes a PNG an animation: only its first picture would be looked at. */
+const animated = new Set(['acTL', 'fcTL', 'fdAT']);
+
+function checkOrder(chunks: readonly Chunk[], isPalette: boolean): void {
+  const types = chunks.map(({ type }) => type);
+  if (types.some((type) => animated.has(type))) throw invalidImage('The image is animated.');
+  if (types.some((type) => !/^[A-Za-z]{4}$/.test(type) || (isCritical(type) && !knownCritical.has(type)))) {
+    throw damaged();
+  }
+  const first = types.indexOf('IDAT');
+  const last = types.lastIndexOf('IDAT');
+  const isOneRun = first !== -1 && types.slice(first, last + 1).every((type) => type === 'IDAT');
+  const isOneEach = types.indexOf('IHDR', 1) === -1 && types.indexOf('PLTE') === types.lastIndexOf('PLTE');
+  const palette = types.indexOf('PLTE');
+  const hasPalette = palette === -1 ? !isPalette : palette < first;
+  // The end is the last of all: whatever stands behind it would be another file in this one's coat.
+  const isEnded = types.indexOf('IEND') === types.length - 1 && chunks.at(-1)?.data.length === 0;
+  if (!isOneRun || !isOneEach || !hasPalette || !isEnded) throw damaged();
+}
+
+function isCritical(type: string): boolean {
+  return type.charAt(0) <= 'Z';
+}
+
+function damaged() {
+  return invalidImage('The PNG file is damaged, not whole, or has something behind its end.');
+}
