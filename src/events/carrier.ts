@@ -209,6 +209,8 @@ export class Carrier {
       pingInterval: 5_000,
       maxPingOut: 2,
       name: 'marina',
+      // A stack trace kept for each message costs more than the message.
+      noAsyncTraces: true,
     });
     this.#connection = connection;
     this.#jetStream = connection.jetstream({ timeout: publishTimeoutMs });
