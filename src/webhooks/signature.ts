@@ -1,0 +1,44 @@
+import { createHmac, randomBytes } from 'node:crypto';
+
+const prefix = 'whsec_';
+const newKeyBytes = 32;
+/** What the Standard Webhooks scheme allows. */
+const fewestKeyBytes = 24;
+const mostKeyBytes = 64;
+
+/** Makes a signing secret as partners hold it: `whsec_` and 32 bytes of chance in base64. */
+export function makeSecret(): string {
+  return secretOf(randomBytes(newKeyBytes));
+}
+
+/** The text of a key, as partners hold it. */
+export function secretOf(key: Buffer): string {
+  return prefix + key.toString('base64');
+}
+
+/** The key a secret stands for, 24 to 64 bytes; undefined for a text that is no secret. */
+export function parseSecret(secret: string): Buffer | undefined {
+  if (!secret.startsWith(prefix)) return undefined;
+  const key = Buffer.from(secret.slice(prefix.length), 'base64');
+  const isWhole = key.length >= fewestKeyBytes && key.length <= mostKeyBytes;
+  // Node skips what is no base64; a secret that lost a letter must not become another key.
+  return isWhole && secretOf(key) === secret ? key : undefined;
+}
+
+/** What is signed: these exact bytes under this id, sent at this time. */
+export interface Signed {
+  readonly id: string;
+  /** The time of the attempt in seconds since the Unix epoch. */
+  readonly timestampSeconds: number;
+  readonly body: Buffer;
+}
+
+/**
+ * The value of `webhook-signature` by the Standard Webhooks scheme: an entry for each key, in their order, separated by
+ * spaces; each is `v1,` and the base64 of HMAC-SHA256 over the id, the timestamp and the body joined by full stops.
+ */
+export function sign({ id, timestampSeconds, body }: Signed, keys: readonly Buffer[]): string {
+  if (keys.length === 0) throw new Error('an event cannot be sent unsigned');
+  const head = `${id}.${timestampSeconds}.`;
+  return keys.map((key) => `v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`).join(' ');
+}

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { Webhook as StandardWebhook } from 'standardwebhooks';
+import { Webhook as SvixWebhook } from 'svix';
+import { makeSecret, parseSecret, secretOf, sign } from '../../src/webhooks/signature.ts';
+
+function keyOf(secret: string): Buffer {
+  const key = parseSecret(secret);
+  assert.ok(key, `${secret} is a secret`);
+  return key;
+}
+
+describe('a webhook signature', () => {
+  it("is the reference vector's", () => {
+    const signed = {
+      id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+      timestampSeconds: 1614265330,
+      body: Buffer.from('{"test": 2432232314}'),
+    };
+    const signature = sign(signed, [keyOf('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')]);
+    assert.equal(signature, 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
+  });
+
+  const verifiers = { standardwebhooks: StandardWebhook, svix: SvixWebhook };
+  for (const [name, Verifier] of Object.entries(verifiers)) {
+    it(`is accepted by ${name}, whatever the body, by the new secret and by the old`, () => {
+      fc.assert(
+        fc.property(fc.json(), fc.boolean(), (json, isRotating) => {
+          const secrets = [makeSecret(), ...(isRotating ? [makeSecret()] : [])];
+          const id = `msg_${randomBytes(12).toString('hex')}`;
+          const timestampSeconds = Math.floor(Date.now() / 1_000);
+          const signature = sign({ id, timestampSeconds, body: Buffer.from(json) }, secrets.map(keyOf));
+          const headers = {
+            'webhook-id': id,
+            'webhook-timestamp': String(timestampSeconds),
+            'webhook-signature': signature,
+          };
+          for (const secret of secrets) assert.deepEqual(new Verifier(secret).verify(json, headers), JSON.parse(json));
+          assert.throws(() => new Verifier(secrets[0] ?? '').verify(`${json} `, headers), /signature/i);
+          assert.throws(() => new Verifier(makeSecret()).verify(json, headers), /signature/i);
+        }),
+      );
+    });
+  }
+
+  it('has an entry for each key, in their order', () => {
+    const keys = [randomBytes(32), randomBytes(32)];
+    const signed = { id: 'msg_1', timestampSeconds: 1, body: Buffer.from('{}') };
+    assert.equal(sign(signed, keys), keys.map((key) => sign(signed, [key])).join(' '));
+  });
+
+  it('is over the bytes as they are, also where they are no text', () => {
+    const keys = [randomBytes(32)];
+    const signatures = [Buffer.from([0xff]), Buffer.from([0xfe])].map((body) =>
+      sign({ id: 'msg_1', timestampSeconds: 1, body }, keys),
+    );
+    assert.notEqual(signatures[0], signatures[1]);
+  });
+
+  it('is never left out', () => {
+    assert.throws(() => sign({ id: 'msg_1', timestampSeconds: 1, body: Buffer.from('{}') }, []), /unsigned/);
+  });
+});
+
+describe('a signing secret', () => {
+  it('is made of 256 bits of chance', () => {
+    const secrets = new Set(Array.from({ length: 100 }, makeSecret));
+    assert.equal(secrets.size, 100);
+    for (const secret of secrets) assert.equal(keyOf(secret).length, 32);
+  });
+
+  it('may have 24 to 64 bytes', () => {
+    for (const length of [24, 64]) assert.equal(keyOf(secretOf(randomBytes(length))).length, length);
+    for (const length of [0, 23, 65]) assert.equal(parseSecret(secretOf(randomBytes(length))), undefined);
+  });
+
+  const text = secretOf(Buffer.alloc(32, 7));
+  const mistakes = {
+    'without its prefix': text.slice('whsec_'.length),
+    'with another prefix': text.replace('whsec_', 'whpk_'),
+    'with a letter lost': text.replace('B', ''),
+    'with a space': `${text} `,
+    'with what is no base64': text.replace('B', '*'),
+    'in the alphabet of URLs': secretOf(Buffer.alloc(32, 0xff)).replaceAll('/', '_'),
+    'without its padding': text.replaceAll('=', ''),
+  };
+  for (const [how, mistake] of Object.entries(mistakes)) {
+    it(`is refused ${how}`, () => assert.equal(parseSecret(mistake), undefined));
+  }
+});
