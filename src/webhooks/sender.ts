@@ -1,0 +1,257 @@
+import { isIP, type Socket } from 'node:net';
+import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
+import { buildConnector, type Dispatcher, Pool } from 'undici';
+import type { Clock } from '../lib/clock.ts';
+import { mayDial } from './addresses.ts';
+import { limitAnswers } from './answer-reader.ts';
+import { type Attempt, judgeError, judgeStatus, SendFailure } from './failures.ts';
+import { dialableLookup, type ResolverOptions } from './resolver.ts';
+import { sign } from './signature.ts';
+
+/** One event on its way to one endpoint. */
+export interface Delivery {
+  /** Whose connections are used. Those of one endpoint serve no other, though both may be at the same host. */
+  readonly endpointId: string;
+  /** As `checkEndpointUrl` answered it. */
+  readonly url: string;
+  /** The event's id, the same in every attempt. */
+  readonly id: string;
+  /** The bytes of the event, the same in every attempt. */
+  readonly body: Buffer;
+  /** The keys it is signed with, the newest first. */
+  readonly keys: readonly Buffer[];
+}
+
+export interface SenderOptions extends ResolverOptions {
+  readonly clock: Clock;
+  /** Certificates of authorities trusted beside the known ones, in PEM, for tests. */
+  readonly extraAuthorities?: string;
+  /** How long an attempt may take in all, in milliseconds; 10 seconds by the contract. */
+  readonly timeoutMs?: number;
+  /** How many endpoints' connections are kept. */
+  readonly mostPools?: number;
+}
+
+const contractTimeoutMs = 10_000;
+const mostPoolsByDefault = 1_000;
+/** Pools that sent nothing for this long are closed. Their idle connections are long gone by then. */
+const idlePoolMs = 60_000;
+/** How long a connection stays open for the next event, unless the endpoint's Keep-Alive asks for another time. */
+const keepAliveMs = 4_000;
+const longestKeepAliveMs = 60_000;
+/** A connection is not used for longer, so that a name that leads elsewhere by now is looked up and checked again. */
+const connectionLifeMs = 60_000;
+const mostHeadBytes = 16_384;
+const mostBodyBytes = 65_536;
+
+interface EndpointPool {
+  readonly url: string;
+  readonly path: string;
+  readonly pool: Pool;
+  underWay: number;
+  usedAt: number;
+}
+
+/**
+ * Makes attempts to deliver events. Each dials only addresses that may be dialled, follows no redirect, uses no proxy,
+ * unpacks nothing and ends in time, whatever the endpoint does. How many are under way at once is the caller's business.
+ */
+export class Sender {
+  readonly #pools = new Map<string, EndpointPool>();
+  readonly #connect: buildConnector.connector;
+  readonly #dialling = new Set<Socket>();
+  readonly #timeoutMs: number;
+  readonly #mostPools: number;
+  readonly #sweep: NodeJS.Timeout;
+
+  constructor(private readonly options: SenderOptions) {
+    this.#timeoutMs = options.timeoutMs ?? contractTimeoutMs;
+    this.#mostPools = options.mostPools ?? mostPoolsByDefault;
+    this.#connect = guardedConnector(options, this.#timeoutMs, this.#dialling);
+    this.#sweep = setInterval(() => this.#closeIdle(), idlePoolMs).unref();
+  }
+
+  /** How many endpoints have connections. */
+  get pools(): number {
+    return this.#pools.size;
+  }
+
+  /**
+   * Makes one attempt. It never throws: whatever goes wrong is an outcome. It ends when the answer was read, cut at 64
+   * KiB, or the time is up; the status alone decides, so an event is delivered also when the rest of the answer is slow.
+   */
+  send(delivery: Delivery): Promise<Attempt> {
+    const endpoint = this.#poolOf(delivery);
+    const timestampSeconds = Math.floor(this.options.clock.realNow() / 1_000);
+    const signature = sign({ id: delivery.id, timestampSeconds, body: delivery.body }, delivery.keys);
+    endpoint.underWay += 1;
+    return new Promise((resolve) => {
+      const exchange = new Exchange(this.#timeoutMs, (attempt) => {
+        endpoint.underWay -= 1;
+        endpoint.usedAt = performance.now();
+        resolve(attempt);
+      });
+      endpoint.pool.dispatch(
+        {
+          method: 'POST',
+          path: endpoint.path,
+          body: delivery.body,
+          headers: [
+            ...['content-type', 'application/json', 'user-agent', 'Marina-Webhooks/1.0', 'webhook-id', delivery.id],
+            ...['webhook-timestamp', String(timestampSeconds), 'webhook-signature', signature],
+          ],
+        },
+        exchange,
+      );
+    });
+  }
+
+  /** Breaks off what is under way and closes all connections. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweep);
+    const closing = [...this.#pools.keys()].map((id) => this.#remove(id));
+    for (const socket of this.#dialling) socket.destroy();
+    await Promise.all(closing);
+  }
+
+  /** The connections of an endpoint; those to where it was before are closed when they have done their work. */
+  #poolOf({ endpointId, url }: Delivery): EndpointPool {
+    const kept = this.#pools.get(endpointId);
+    if (kept?.url === url) return kept;
+    if (kept !== undefined) {
+      this.#pools.delete(endpointId);
+      kept.pool.close().catch(() => undefined); // Only says that it is closed already.
+    } else if (this.#pools.size >= this.#mostPools) {
+      this.#closeLeastUsed();
+    }
+    const { origin, pathname } = new URL(url);
+    const pool = new Pool(origin, {
+      connect: this.#connect,
+      connections: null,
+      pipelining: 1,
+      maxHeaderSize: mostHeadBytes,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: longestKeepAliveMs,
+      clientTtl: connectionLifeMs,
+    });
+    const endpoint = { url, path: pathname, pool, underWay: 0, usedAt: performance.now() };
+    this.#pools.set(endpointId, endpoint);
+    return endpoint;
+  }
+
+  #closeIdle(): void {
+    const before = performance.now() - idlePoolMs;
+    for (const [id, { underWay, usedAt }] of this.#pools) {
+      if (underWay === 0 && usedAt < before) void this.#remove(id);
+    }
+  }
+
+  #closeLeastUsed(): void {
+    const idle = [...this.#pools].filter(([, { underWay }]) => underWay === 0);
+    const [least] = idle.sort(([, left], [, right]) => left.usedAt - right.usedAt);
+    if (least !== undefined) void this.#remove(least[0]);
+  }
+
+  async #remove(endpointId: string): Promise<void> {
+    const endpoint = this.#pools.get(endpointId);
+    this.#pools.delete(endpointId);
+    await endpoint?.pool.destroy(new SendFailure('unreachable', 'the sender closes its connections'));
+  }
+}
+
+/** One request and its answer, as undici tells of them. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #startedAt = performance.now();
+  readonly #timer: NodeJS.Timeout;
+  #controller: Dispatcher.DispatchController | undefined;
+  #outcome: Attempt | undefined;
+  #bodyBytes = 0;
+  #isOver = false;
+
+  constructor(
+    timeoutMs: number,
+    private readonly onOver: (attempt: Attempt) => void,
+  ) {
+    this.#timer = setTimeout(() => this.#end('timeout'), timeoutMs);
+  }
+
+  /** May come after the time is up, when the connection took that long: then nothing is sent any more. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#isOver) controller.abort(new SendFailure('timeout', 'too late to be sent'));
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
+    this.#outcome = { ...judgeStatus(status), status, durationMs: this.#elapsedMs() };
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bodyBytes += chunk.length;
+    if (this.#bodyBytes > mostBodyBytes) this.#end('invalid_response');
+  }
+
+  onResponseEnd(): void {
+    this.#end('invalid_response');
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    this.#end(judgeError(error));
+  }
+
+  /** The first call counts; where a status came it stands, whatever came after. */
+  #end(errorClass: NonNullable<Attempt['errorClass']>): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.onOver(
+      this.#outcome ?? { outcome: 'endpoint-failed', status: null, errorClass, durationMs: this.#elapsedMs() },
+    );
+    // What is not read to its end breaks the connection. Nothing happens where all was read.
+    this.#controller?.abort(new SendFailure(errorClass, 'the attempt is over'));
+  }
+
+  #elapsedMs(): number {
+    return Math.round(performance.now() - this.#startedAt);
+  }
+}
+
+/**
+ * Dials by undici's connector, with the address guard before it and limits on what the socket reads after it. What is
+ * being dialled is in `dialling`.
+ */
+function guardedConnector(options: SenderOptions, timeoutMs: number, dialling: Set<Socket>): buildConnector.connector {
+  const dial = buildConnector({
+    secureContext: trusting(options.extraAuthorities),
+    rejectUnauthorized: true,
+    lookup: dialableLookup(options),
+    timeout: timeoutMs,
+    // Every connection proves the endpoint's certificate anew.
+    maxCachedSessions: 0,
+  }) as (...args: Parameters<buildConnector.connector>) => Socket;
+  return (target, callback) => {
+    // For a name the socket asks the guard where to go; an address it would dial as it is.
+    if (isIP(target.hostname) !== 0 && !mayDial(target.hostname, options)) {
+      return callback(new SendFailure('blocked_address', `${target.hostname} is not a public address`), null);
+    }
+    let isConnected = false;
+    const socket = dial(target, (error, connected) => {
+      dialling.delete(socket);
+      if (error !== null) {
+        return callback(isConnected ? new SendFailure('tls', 'no secure connection', error) : error, null);
+      }
+      limitAnswers(connected, mostHeadBytes + mostBodyBytes);
+      callback(null, connected);
+    });
+    dialling.add(socket);
+    socket.once('connect', () => {
+      isConnected = true;
+    });
+  };
+}
+
+function trusting(extraAuthorities: string | undefined): SecureContext {
+  // Made once: reading all authorities takes milliseconds.
+  return createSecureContext(extraAuthorities === undefined ? {} : { ca: [...rootCertificates, extraAuthorities] });
+}
