@@ -10,39 +10,42 @@ import {
   Outcome,
   WireFault,
 } from '../gen/marina/simulator/v1/controls_pb.ts';
-import type { Directives } from './directives.ts';
+import { type BackOfficeControlsContext, backOfficeControls } from './back-office/controls.ts';
+import type { Disturbance } from './disturbance.ts';
 import { type Changed, end, fill } from './exchange.ts';
 import { changedInstrument } from './instrument-change.ts';
 import type { Records } from './records.ts';
-import type { ReportStreams } from './report-streams.ts';
 import { instrumentMessage, reportMessage } from './rows.ts';
 import { RpcError, type UnaryHandlers } from './rpc.ts';
-import { check, text, whole } from './validation.ts';
+import { check, checkCount, maxDelayMs, maxTimes, text, whole } from './validation.ts';
 import { maxAccounts, maxInstruments, type World } from './world.ts';
-import type { Writer } from './writer.ts';
 
-const maxTimes = 1_000_000;
 const maxParts = 100;
-const maxDelayMs = 3_600_000;
 const maxDisturbed = 100_000;
 /** A hundred years: a clock further ahead is a slip. */
 const maxOffsetMs = 100 * 366 * 86_400_000;
 
+/** The streams of one kind of reports, as far as they can be made to misbehave. */
+interface Disturbable {
+  disturb(disturbance: Disturbance): void;
+  breakAll(): void;
+}
+
 /** What the controls are made of. */
-export interface ControlsContext {
+export interface ControlsContext extends BackOfficeControlsContext {
   readonly world: World;
-  readonly writer: Writer;
   readonly records: Records;
-  readonly directives: Directives;
-  readonly streams: ReportStreams;
+  readonly streams: Disturbable;
+  readonly applicationStreams: Disturbable;
   /** Called when the clock was moved. */
   readonly clockMoved: () => void;
 }
 
 /** The controls: each is one change through the writer, or one of what is kept in memory on purpose. */
 export function controlsService(context: ControlsContext): UnaryHandlers<typeof Controls> {
-  const { world, writer, records, directives, streams } = context;
+  const { world, writer, records, directives } = context;
   return {
+    ...backOfficeControls(context),
     setClock: async ({ offsetMs }) => {
       const offset = whole(offsetMs, 'offset_ms');
       check(offset <= maxOffsetMs, 'offset_ms');
@@ -63,8 +66,8 @@ export function controlsService(context: ControlsContext): UnaryHandlers<typeof 
       checkDirective(request);
       check(request.call !== Call.UNSPECIFIED && request.call in Call, 'call');
       check(request.fault in WireFault, 'fault');
-      const { call, account, fault: wire, delayMs } = request;
-      directives.addFault({ call, account, wire, delayMs }, request.times);
+      const { call, account, clientId, fault: wire, delayMs } = request;
+      directives.addFault({ call, account, clientId, wire, delayMs }, request.times);
       return {};
     },
     clearDirectives: async () => {
@@ -84,6 +87,7 @@ export function controlsService(context: ControlsContext): UnaryHandlers<typeof 
     disturbReports: async (request) => {
       checkDisturbance(request);
       const { repeat, swap, omit } = request;
+      const streams = request.applications ? context.applicationStreams : context.streams;
       if (repeat + swap + omit > 0) streams.disturb({ repeat, swap, omit });
       if (request.breakStreams) streams.breakAll();
       return {};
@@ -153,10 +157,6 @@ function checkDisturbance({ repeat, swap, omit }: DisturbReportsRequest): void {
   checkCount(repeat, maxDisturbed, 'repeat');
   checkCount(swap, maxDisturbed, 'swap');
   checkCount(omit, maxDisturbed, 'omit');
-}
-
-function checkCount(value: number, max: number, field: string): void {
-  check(value >= 0 && value <= max, field);
 }
 
 function checkRoom(held: ReadonlyMap<string, unknown>, key: string, max: number): void {

@@ -1,5 +1,8 @@
 import { status } from '@grpc/grpc-js';
-import type { Call, WireFault } from '../gen/marina/simulator/v1/controls_pb.ts';
+import { AllocationOutcome } from '../gen/marina/broker/v1/allocations_pb.ts';
+import { type DocumentOutcome, DocumentType } from '../gen/marina/broker/v1/applications_pb.ts';
+import { ApplicationOutcome, type Call, type WireFault } from '../gen/marina/simulator/v1/controls_pb.ts';
+import type { AllocationBehaviour, ApplicationBehaviour } from './back-office/magic.ts';
 import type { Behaviour } from './magic.ts';
 import { RpcError } from './rpc.ts';
 
@@ -19,16 +22,33 @@ export interface Fault {
   readonly delayMs: number;
 }
 
-/** Which calls a fault meets. An empty account: any. */
+/** Which calls a fault meets. An empty account or id: any. */
 export interface FaultDirective extends Fault {
   readonly call: Call;
   readonly account: string;
+  readonly clientId: string;
+}
+
+/** What becomes of the next documents that match. Empty or unspecified: any. */
+export interface DocumentDirective {
+  readonly clientApplicationId: string;
+  readonly type: DocumentType;
+  readonly outcome: DocumentOutcome;
+}
+
+/** What becomes of the next allocations that match. Empty: any. */
+export interface AllocationDirective {
+  readonly account: string;
+  readonly behaviour: AllocationBehaviour;
 }
 
 /** The directives and faults given and not yet used. They live in memory: a restart is a fresh start for tests. */
 export class Directives {
   readonly #outcomes = new Waiting<OutcomeDirective>();
   readonly #faults = new Waiting<FaultDirective>();
+  readonly #applications = new Waiting<ApplicationBehaviour>();
+  readonly #documents = new Waiting<DocumentDirective>();
+  readonly #allocations = new Waiting<AllocationDirective>();
 
   addOutcome(directive: OutcomeDirective, times: number): void {
     this.#outcomes.add(directive, times);
@@ -38,9 +58,24 @@ export class Directives {
     this.#faults.add(fault, times);
   }
 
+  addApplication(behaviour: ApplicationBehaviour, times: number): void {
+    this.#applications.add(behaviour, times);
+  }
+
+  addDocument(directive: DocumentDirective, times: number): void {
+    this.#documents.add(directive, times);
+  }
+
+  addAllocation(directive: AllocationDirective, times: number): void {
+    this.#allocations.add(directive, times);
+  }
+
   clear(): void {
     this.#outcomes.clear();
     this.#faults.clear();
+    this.#applications.clear();
+    this.#documents.clear();
+    this.#allocations.clear();
   }
 
   /** Uses the first directive that matches a submission. */
@@ -49,8 +84,32 @@ export class Directives {
   }
 
   /** Uses the first fault that matches a call. */
-  takeFault(call: Call, account: string): Fault | undefined {
-    return this.#faults.take((each) => each.call === call && matches(each.account, account));
+  takeFault(call: Call, account: string, clientId: string): Fault | undefined {
+    return this.#faults.take(
+      (each) => each.call === call && matches(each.account, account) && matches(each.clientId, clientId),
+    );
+  }
+
+  /** Uses the first directive for an application, if its outcome is not left to the names. */
+  takeApplication(): ApplicationBehaviour | undefined {
+    const behaviour = this.#applications.take(() => true);
+    return behaviour === undefined || behaviour.outcome === ApplicationOutcome.UNSPECIFIED ? undefined : behaviour;
+  }
+
+  /** Uses the first directive that matches a document. */
+  takeDocument(clientApplicationId: string, type: DocumentType): DocumentOutcome | undefined {
+    const directive = this.#documents.take(
+      (each) =>
+        matches(each.clientApplicationId, clientApplicationId) &&
+        (each.type === DocumentType.UNSPECIFIED || each.type === type),
+    );
+    return directive?.outcome || undefined;
+  }
+
+  /** Uses the first directive that matches an allocation, if its outcome is not left to the amount. */
+  takeAllocation(account: string): AllocationBehaviour | undefined {
+    const behaviour = this.#allocations.take((each) => matches(each.account, account))?.behaviour;
+    return behaviour === undefined || behaviour.outcome === AllocationOutcome.UNSPECIFIED ? undefined : behaviour;
   }
 
   /** Whether the account of such a call matters, so that it is looked up only then. */

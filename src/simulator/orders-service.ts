@@ -1,5 +1,4 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import {
   AccountStatus,
@@ -17,10 +16,9 @@ import {
   type SubmitOrderResponseSchema,
 } from '../gen/marina/broker/v1/orders_pb.ts';
 import { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
-import { nextLagosMidnight } from '../lib/clock.ts';
 import { estimate } from './estimate.ts';
-
 import { type ExchangeSettings, end, submit } from './exchange.ts';
+import { attempt, completeUntil, receipt, unrecorded } from './legs.ts';
 import { magicOf } from './magic.ts';
 import type { OrderReport } from './model.ts';
 import type { Nonsense } from './nonsense.ts';
@@ -31,9 +29,6 @@ import type { UnitOfWork } from './unit-of-work.ts';
 import { instantMs, isWhole, submissionFrom, whole } from './validation.ts';
 import type { Wire } from './wire.ts';
 import type { World } from './world.ts';
-
-const dayMs = 86_400_000;
-
 import type { Writer } from './writer.ts';
 
 /** What the broker's service is made of. */
@@ -76,8 +71,9 @@ function submitOrder(context: OrdersContext, request: SubmitOrderRequest, call: 
   const magic = magicOf(request.symbol);
   return wire.carry<MessageInitShape<typeof SubmitOrderResponseSchema>>(call, {
     call: Call.SUBMIT_ORDER,
+    clientId: request.clientOrderId,
     account: () => request.account,
-    symbolFault: magic?.wire === undefined ? undefined : { wire: magic.wire, delayMs: magic.wireDelayMs ?? 0 },
+    magicFault: magic?.wire === undefined ? undefined : { wire: magic.wire, delayMs: magic.wireDelayMs ?? 0 },
     record: () => writer.run([], (unit) => record(unit, false)),
     take: async (recorded) => {
       const result = await writer.run([request.clientOrderId], (unit) => {
@@ -106,6 +102,7 @@ function cancelOrder(context: OrdersContext, request: CancelOrderRequest, call: 
   const received = receipt(world, Call.CANCEL_ORDER, id);
   return wire.carry<MessageInitShape<typeof CancelOrderResponseSchema>>(call, {
     call: Call.CANCEL_ORDER,
+    clientId: id,
     account: () => records.accountOf(id),
     record: () => writer.run([id], (unit) => received(unit, unit.order(id)?.account ?? '', false)),
     take: async (recorded) => {
@@ -132,6 +129,7 @@ function lookUpOrder(context: OrdersContext, request: LookUpOrderRequest, call: 
     writer.run([id], (unit) => received(unit, unit.order(id)?.account ?? '', taken, number));
   return wire.carry<MessageInitShape<typeof LookUpOrderResponseSchema>>(call, {
     call: Call.LOOK_UP_ORDER,
+    clientId: id,
     account: () => records.accountOf(id),
     record: () => record(false),
     take: async (recorded) => {
@@ -140,9 +138,7 @@ function lookUpOrder(context: OrdersContext, request: LookUpOrderRequest, call: 
       await record(valid, recorded);
       const afterNumber = whole(request.afterNumber, 'after_number');
       const { found, records: reports, hasMore } = await records.reportsOf(id, afterNumber);
-      // What was received before this Lagos day is settled: the record of the days before it is complete.
-      const completeUntil = timestampFromMs(nextLagosMidnight(world.clock.now()) - dayMs);
-      return { found, reports: reports.map(reportMessage), hasMore, completeUntil };
+      return { found, reports: reports.map(reportMessage), hasMore, completeUntil: completeUntil(world) };
     },
     nonsense: nonsense.lookUp,
   });
@@ -156,27 +152,6 @@ function tradingContext(world: World, request: GetTradingContextRequest) {
   };
 }
 
-/** Calls that change nothing are not on the record. */
-function unrecorded(call: Call, account: string) {
-  return { call, account: () => account, record: async () => 0 };
-}
-
-/** Records a message as received now, however long it then waits. */
-function receipt(world: World, call: Call, clientOrderId: string) {
-  const receivedAtMs = world.clock.realNow();
-  return (unit: UnitOfWork, account: string, taken: boolean, number?: number): number =>
-    unit.message({ call, clientOrderId, account, receivedAtMs, taken }, number);
-}
-
 function cancelled(report: OrderReport) {
   return { outcome: CancelOutcome.CANCELLED, report: reportMessage(report) };
-}
-
-function attempt<T>(work: () => T): T | RpcError {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof RpcError) return error;
-    throw error;
-  }
 }

@@ -23,6 +23,15 @@ export class Records {
     return { found: orders.length > 0, ...page(rows.map(reportFromRow)) };
   }
 
+  /** Reports above a number, and not above the last that readers may see. */
+  async reportsAfter(number: number, last: number, limit: number): Promise<OrderReport[]> {
+    const rows = await this.database.read<ReportRow>(
+      `SELECT ${reportColumns} FROM reports WHERE number > ? AND number <= ? ORDER BY number LIMIT ?`,
+      [number, last, limit],
+    );
+    return rows.map(reportFromRow);
+  }
+
   /** The report that cancelled an order, if one did. */
   async cancellationOf(clientOrderId: string): Promise<OrderReport | undefined> {
     const [row] = await this.database.read<ReportRow>(

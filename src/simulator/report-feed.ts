@@ -1,17 +1,16 @@
-import type { Database } from './database.ts';
-import type { OrderReport } from './model.ts';
-import { type ReportRow, reportColumns, reportFromRow } from './rows.ts';
-
 /** How many of the newest reports stay in memory at most; streams further behind read the table. */
 const maxHeld = 20_000;
 
-/** The committed reports in the order of their numbers, for any number of readers, each at its own place. */
-export class ReportFeed {
-  #held: OrderReport[] = [];
+/** Reads recorded reports above a number, and not above the last that readers may see. */
+export type ReadReports<Report> = (number: number, last: number, limit: number) => Promise<Report[]>;
+
+/** The committed reports of one kind in the order of their numbers, for any number of readers, each at its own place. */
+export class ReportFeed<Report extends { readonly number: number }> {
+  #held: Report[] = [];
   #last = 0;
   readonly #waiting = new Set<() => void>();
 
-  constructor(private readonly database: Database) {}
+  constructor(private readonly recorded: ReadReports<Report>) {}
 
   /** The number of the newest committed report. */
   get last(): number {
@@ -19,7 +18,7 @@ export class ReportFeed {
   }
 
   /** Adds what was committed. */
-  publish(reports: readonly OrderReport[]): void {
+  publish(reports: readonly Report[]): void {
     const newest = reports.at(-1);
     if (newest === undefined) return;
     for (const report of reports) this.#held.push(report);
@@ -34,18 +33,14 @@ export class ReportFeed {
   }
 
   /** The next reports above a number: none when there are none yet. */
-  async after(number: number, limit: number): Promise<OrderReport[]> {
+  async after(number: number, limit: number): Promise<Report[]> {
     if (number >= this.#last) return [];
     const first = this.#held[0]?.number;
     if (first !== undefined && number + 1 >= first) {
       const from = number + 1 - first;
       return this.#held.slice(from, from + limit);
     }
-    const rows = await this.database.read<ReportRow>(
-      `SELECT ${reportColumns} FROM reports WHERE number > ? AND number <= ? ORDER BY number LIMIT ?`,
-      [number, this.#last, limit],
-    );
-    return rows.map(reportFromRow);
+    return this.recorded(number, this.#last, limit);
   }
 
   /** Waits until there is more than a number, the time is over or the signal is given. */

@@ -1,16 +1,8 @@
 import { once } from 'node:events';
-import { create } from '@bufbuild/protobuf';
 import { type ServerWritableStream, type ServiceError, status } from '@grpc/grpc-js';
-import {
-  type StreamReportsRequest,
-  type StreamReportsResponse,
-  StreamReportsResponseSchema,
-} from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Logger } from '../lib/log.ts';
 import { type Disturbance, Disturber } from './disturbance.ts';
-import type { OrderReport } from './model.ts';
 import type { ReportFeed } from './report-feed.ts';
-import { reportMessage } from './rows.ts';
 import { isWhole } from './validation.ts';
 
 /** How many reports one message holds at most. */
@@ -21,28 +13,32 @@ const heartbeatMs = 1_000;
 const maxHeldHeartbeats = 3;
 const maxStreams = 200;
 
-type StreamCall = ServerWritableStream<StreamReportsRequest, StreamReportsResponse>;
+type StreamCall<Message> = ServerWritableStream<{ readonly afterNumber: bigint }, Message>;
+
+/** Makes a stream's message of reports and the number of the last one that was looked at. */
+export type StreamMessage<Report, Message> = (reports: readonly Report[], lastNumber: bigint) => Message;
 
 /** One open stream. */
-interface Stream {
-  readonly disturber: Disturber<OrderReport>;
+interface Stream<Report> {
+  readonly disturber: Disturber<Report>;
   /** Ends it, with a status when it is broken and not merely left. */
   readonly ended: AbortController;
 }
 
-/** Serves the report streams: what is recorded first, then live, each stream at its reader's pace. */
-export class ReportStreams {
-  readonly #open = new Set<Stream>();
+/** Serves the streams of one kind of reports: what is recorded first, then live, each stream at its reader's pace. */
+export class ReportStreams<Report extends { readonly number: number }, Message> {
+  readonly #open = new Set<Stream<Report>>();
   /** Misbehaviour asked for while no stream was open; the next one takes it. */
   #pending: Disturbance[] = [];
 
   constructor(
-    private readonly feed: ReportFeed,
+    private readonly feed: ReportFeed<Report>,
+    private readonly message: StreamMessage<Report, Message>,
     private readonly log: Logger,
   ) {}
 
   /** Serves one stream until it is left or broken. */
-  serve(call: StreamCall): void {
+  serve(call: StreamCall<Message>): void {
     if (this.#open.size >= maxStreams) {
       fail(call, status.RESOURCE_EXHAUSTED, 'Too many report streams are open.');
       return;
@@ -51,7 +47,7 @@ export class ReportStreams {
       fail(call, status.INVALID_ARGUMENT, 'after_number must be 0 or more.');
       return;
     }
-    const stream: Stream = { disturber: new Disturber(), ended: new AbortController() };
+    const stream: Stream<Report> = { disturber: new Disturber(), ended: new AbortController() };
     for (const disturbance of this.#pending.splice(0)) stream.disturber.add(disturbance);
     this.#open.add(stream);
     call.on('cancelled', () => stream.ended.abort());
@@ -75,7 +71,7 @@ export class ReportStreams {
     for (const stream of this.#open) stream.ended.abort();
   }
 
-  async #run(call: StreamCall, { disturber, ended }: Stream): Promise<void> {
+  async #run(call: StreamCall<Message>, { disturber, ended }: Stream<Report>): Promise<void> {
     let position = Number(call.request.afterNumber);
     let heldHeartbeats = 0;
     while (!ended.signal.aborted) {
@@ -90,28 +86,18 @@ export class ReportStreams {
       } else if (sent.length === 0) {
         continue;
       }
-      await write(call, sent, position, ended.signal);
+      await write(call, this.message(sent, BigInt(position)), ended.signal);
     }
   }
 }
 
 /** Writes one message and waits until the reader has room for another. */
-async function write(
-  call: StreamCall,
-  reports: readonly OrderReport[],
-  last: number,
-  ended: AbortSignal,
-): Promise<void> {
-  if (ended.aborted) return;
-  const message = create(StreamReportsResponseSchema, {
-    reports: reports.map(reportMessage),
-    lastNumber: BigInt(last),
-  });
-  if (call.write(message)) return;
+async function write<Message>(call: StreamCall<Message>, message: Message, ended: AbortSignal): Promise<void> {
+  if (ended.aborted || call.write(message)) return;
   await once(call, 'drain', { signal: ended }).catch(() => {});
 }
 
-function fail(call: StreamCall, code: status, details: string): void {
+function fail(call: StreamCall<never>, code: status, details: string): void {
   const error: Partial<ServiceError> = { code, details, message: details };
   call.emit('error', error);
 }

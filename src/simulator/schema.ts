@@ -1,3 +1,5 @@
+import { backOfficeSchema } from './back-office/schema.ts';
+
 const table = 'ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
 
 /**
@@ -65,4 +67,5 @@ export const schema: readonly string[] = [
     reject_reason TINYINT NOT NULL,
     KEY by_order (client_order_id, number)
   ) ${table}`,
+  ...backOfficeSchema(table),
 ];

@@ -1,9 +1,20 @@
+import { create } from '@bufbuild/protobuf';
 import { Server } from '@grpc/grpc-js';
-import { Orders } from '../gen/marina/broker/v1/orders_pb.ts';
+import { Allocations } from '../gen/marina/broker/v1/allocations_pb.ts';
+import { Applications, StreamApplicationReportsResponseSchema } from '../gen/marina/broker/v1/applications_pb.ts';
+import { Orders, StreamReportsResponseSchema } from '../gen/marina/broker/v1/orders_pb.ts';
+import { Reference } from '../gen/marina/broker/v1/reference_pb.ts';
 import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { addReflection } from '../lib/grpc-reflection.ts';
 import { type GrpcImplementation, serviceDefinition } from '../lib/grpc-service.ts';
 import { createLogger, type Logger } from '../lib/log.ts';
+import { allocationsService } from './back-office/allocations-service.ts';
+import { applicationsService } from './back-office/applications-service.ts';
+import { Decisions } from './back-office/decisions.ts';
+import { createBackOfficeNonsense } from './back-office/nonsense.ts';
+import { BackOfficeRecords } from './back-office/records.ts';
+import { referenceService } from './back-office/reference-service.ts';
+import { applicationReportMessage } from './back-office/rows.ts';
 import { controlsService } from './controls-service.ts';
 import { Database } from './database.ts';
 import { Directives } from './directives.ts';
@@ -14,6 +25,7 @@ import type { FillDelay } from './planning.ts';
 import { Records } from './records.ts';
 import { ReportFeed } from './report-feed.ts';
 import { ReportStreams } from './report-streams.ts';
+import { reportMessage } from './rows.ts';
 import { unaryCalls } from './rpc.ts';
 import { Upkeep } from './upkeep.ts';
 import { Wire } from './wire.ts';
@@ -33,7 +45,7 @@ export interface SimulatorConfig {
   readonly log?: Logger;
 }
 
-/** The small delays between what the market does, when nothing else is set. */
+/** The small delays between what the market does, and before the broker decides, when nothing else is set. */
 export const usualFillDelayMs: FillDelay = { min: 150, max: 450 };
 
 /** How long calls under way have to end when the simulator stops. */
@@ -59,37 +71,75 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     'grpc.max_receive_message_length': 1_048_576,
   });
   const world = new World(config.seed ?? 1);
-  const feed = new ReportFeed(database);
+  const records = new Records(database);
+  const backOffice = new BackOfficeRecords(database);
+  const feed = new ReportFeed((...place) => records.reportsAfter(...place));
+  const applicationFeed = new ReportFeed((...place) => backOffice.reportsAfter(...place));
   const writer: Writer = new Writer(database, world, log, {
     committed: (unit) => {
       feed.publish(unit.reports);
+      applicationFeed.publish(unit.office.reports);
       for (const order of unit.changedOrders) upkeep.follow(order);
+      for (const application of unit.office.changedApplications) decisions.follow(application);
     },
     reloaded: () => {
       feed.restart(world.lastReport);
+      applicationFeed.restart(world.lastApplicationReport);
+      decisions.reload();
       upkeep.reload().catch((error: unknown) => log.warn({ err: error }, 'planned steps could not be read'));
     },
   });
   const upkeep = new Upkeep(database, world, writer, log);
-  const streams = new ReportStreams(feed, log);
+  const decisions = new Decisions(database, world, writer, log);
+  const streams = new ReportStreams(
+    feed,
+    (reports, lastNumber) => create(StreamReportsResponseSchema, { reports: reports.map(reportMessage), lastNumber }),
+    log,
+  );
+  const applicationStreams = new ReportStreams(
+    applicationFeed,
+    (reports, lastNumber) =>
+      create(StreamApplicationReportsResponseSchema, { reports: reports.map(applicationReportMessage), lastNumber }),
+    log,
+  );
   const directives = new Directives();
   const front = new Front(grpc);
   const wire = new Wire(directives, front, stopping.signal);
-  const records = new Records(database);
-  const exchange = { fillDelay: config.defaultFillDelayMs ?? usualFillDelayMs, directives };
+  const delay = config.defaultFillDelayMs ?? usualFillDelayMs;
+  const exchange = { fillDelay: delay, directives };
+  const office = { decisionDelay: delay, directives };
 
   const orders = ordersService({ world, writer, records, wire, exchange, nonsense: createNonsense() });
   const streamReports: GrpcImplementation<typeof Orders>['streamReports'] = (call) => streams.serve(call);
-  const controls = controlsService({ world, writer, records, directives, streams, clockMoved: () => upkeep.sweep() });
+  const streamApplicationReports: GrpcImplementation<typeof Applications>['streamApplicationReports'] = (call) =>
+    applicationStreams.serve(call);
+  const officeContext = { world, writer, records: backOffice, wire, office, nonsense: createBackOfficeNonsense() };
+  const controls = controlsService({
+    world,
+    writer,
+    records,
+    backOffice,
+    directives,
+    streams,
+    applicationStreams,
+    clockMoved: () => upkeep.sweep(),
+  });
   grpc.addService(serviceDefinition(Orders), { ...unaryCalls(Orders, orders, log), streamReports });
+  grpc.addService(serviceDefinition(Applications), {
+    ...unaryCalls(Applications, applicationsService(officeContext), log),
+    streamApplicationReports,
+  });
+  grpc.addService(serviceDefinition(Allocations), unaryCalls(Allocations, allocationsService(officeContext), log));
+  grpc.addService(serviceDefinition(Reference), unaryCalls(Reference, referenceService(officeContext), log));
   grpc.addService(serviceDefinition(Controls), unaryCalls(Controls, controls, log));
-  addReflection(grpc, [Orders, Controls]);
+  addReflection(grpc, [Orders, Applications, Allocations, Reference, Controls]);
 
   let closed: Promise<void> | undefined;
   const close = async () => {
     stopping.abort();
     front.stopListening();
     streams.breakAll();
+    applicationStreams.breakAll();
     await Promise.all([within(graceMs, shutDown(grpc)), within(drainMs, stopWriting())]);
     front.destroyConnections();
     grpc.forceShutdown();
@@ -97,13 +147,14 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     await database.close();
   };
   const stopWriting = async () => {
-    await upkeep.close();
+    await Promise.all([upkeep.close(), decisions.close()]);
     await writer.close();
   };
 
   try {
     await writer.open();
     upkeep.start();
+    decisions.start();
     const port = await front.listen(config.host ?? '127.0.0.1', config.port ?? 50_060);
     log.info({ port }, 'the simulator is ready');
     return { port, close: () => (closed ??= close()) };

@@ -1,8 +1,14 @@
 import mysql from 'mysql2/promise';
 import { type AccountStatus, RejectReason, type ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
+import { BackOfficeUnit, type HeldByOffice } from './back-office/unit.ts';
 import type { InstrumentState, Message, Order, OrderReport, Submission } from './model.ts';
 import { type ColumnValue, orderColumns, orderValues, reportColumns, reportValues } from './rows.ts';
 import { instrumentColumns, instrumentValues, type World } from './world.ts';
+
+/** What the broker has of what a change was to be given. */
+export interface Held extends HeldByOffice {
+  readonly orders: Map<string, Order>;
+}
 
 /**
  * Several changes that are committed together. A change sees what the changes before it in the same unit did; nothing
@@ -12,6 +18,8 @@ export class UnitOfWork {
   readonly reports: OrderReport[] = [];
   /** The orders that are new or changed. */
   readonly changedOrders = new Set<Order>();
+  /** Applications, documents and allocations. */
+  readonly office: BackOfficeUnit;
   readonly #messages = new Map<number, Message>();
   readonly #accounts = new Map<string, AccountStatus>();
   readonly #instruments = new Set<string>();
@@ -19,17 +27,20 @@ export class UnitOfWork {
 
   constructor(
     readonly world: World,
-    private readonly orders: Map<string, Order>,
-  ) {}
+    private readonly held: Held,
+  ) {
+    this.office = new BackOfficeUnit(world, held);
+  }
 
   /** One of the orders the change was to be given, if it exists. */
   order(clientOrderId: string): Order | undefined {
-    return this.orders.get(clientOrderId);
+    return this.held.orders.get(clientOrderId);
   }
 
   /** Takes an order, with the exchange's id when it is accepted. */
   addOrder(submission: Submission, accepted: boolean): Order {
-    if (this.orders.has(submission.clientOrderId)) throw new Error(`Order ${submission.clientOrderId} taken twice`);
+    if (this.held.orders.has(submission.clientOrderId))
+      throw new Error(`Order ${submission.clientOrderId} taken twice`);
     this.world.lastSequence += 1;
     const sequence = this.world.lastSequence;
     const order: Order = {
@@ -42,7 +53,7 @@ export class UnitOfWork {
       plan: [],
       planAtMs: null,
     };
-    this.orders.set(order.clientOrderId, order);
+    this.held.orders.set(order.clientOrderId, order);
     this.changedOrders.add(order);
     return order;
   }
@@ -118,7 +129,7 @@ export class UnitOfWork {
     const instruments = [...this.#instruments].flatMap((symbol) => this.world.instruments.get(symbol) ?? []);
     upsert('instruments', instrumentColumns, instruments.map(instrumentValues), instrumentColumns.split(', ').slice(1));
     upsert('settings', 'name, value', [...this.#settings], ['value']);
-    return statements;
+    return [...statements, ...this.office.statements()];
   }
 }
 

@@ -4,6 +4,10 @@ import { OrderType, Side, type SubmitOrderRequest, TimeInForce } from '../gen/ma
 import type { Submission } from './model.ts';
 import { RpcError } from './rpc.ts';
 
+/** How often one directive can be used, and how long it can wait. */
+export const maxTimes = 1_000_000;
+export const maxDelayMs = 3_600_000;
+
 const printable = /^[\x21-\x7e]+$/;
 const maxSafe = BigInt(Number.MAX_SAFE_INTEGER);
 
@@ -55,6 +59,11 @@ export function whole(value: bigint, field: string): number {
 
 export function isWhole(value: bigint): boolean {
   return value >= 0n && value <= maxSafe;
+}
+
+/** A count or a time from 0 to a bound. */
+export function checkCount(value: number, max: number, field: string): void {
+  check(value >= 0 && value <= max, field);
 }
 
 /** Refuses a request for one of its fields. */

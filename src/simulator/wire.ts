@@ -5,13 +5,15 @@ import type { Directives, Fault } from './directives.ts';
 import type { Front } from './front.ts';
 import { RpcError, unanswered, type WireCall } from './rpc.ts';
 
-/** One call of the exchange leg, as the wire sees it. */
+/** One call to the broker, as the wire sees it. */
 export interface Leg<Answer> {
   readonly call: Call;
-  /** The account it names, by itself or by its order; asked only when a fault is about an account. */
+  /** The id the gateway gave what it is about; empty when it is about no such thing. */
+  readonly clientId: string;
+  /** The account it names, by itself or by what it is about; asked only when a fault is about an account. */
   account(): string | Promise<string>;
-  /** What its symbol does on the wire when no fault was injected. */
-  readonly symbolFault?: Fault | undefined;
+  /** What its magic does on the wire when no fault was injected. */
+  readonly magicFault?: Fault | undefined;
   /** Records a call that is not taken, or not yet, and gives the record's number. */
   record(): Promise<number>;
   /** Takes it. It was recorded before under the number, if there is one. */
@@ -23,7 +25,7 @@ export interface Leg<Answer> {
 /** How many calls wait at most; more than that are as good as lost. */
 const maxWaiting = 10_000;
 
-/** What stands between a call and the exchange: the faults a test injects, and those magic symbols have. */
+/** What stands between a call and the broker: the faults a test injects, and those that magic values have. */
 export class Wire {
   readonly #stopped: AbortSignal;
   #waiting = 0;
@@ -39,7 +41,7 @@ export class Wire {
   /** Brings a call through whatever happens to it. */
   async carry<Answer>(call: WireCall, leg: Leg<Answer>): Promise<Answer | typeof unanswered> {
     const account = this.directives.asksForAccount(leg.call) ? await leg.account() : '';
-    const fault = this.directives.takeFault(leg.call, account) ?? leg.symbolFault;
+    const fault = this.directives.takeFault(leg.call, account, leg.clientId) ?? leg.magicFault;
     if (fault === undefined) return leg.take(undefined);
     switch (fault.wire) {
       case WireFault.HANG:

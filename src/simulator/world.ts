@@ -27,6 +27,12 @@ export class World {
   lastMessage = 0;
   lastReport = 0;
   lastSequence = 0;
+  /** What each account has in kobo; an account without money may be missing. */
+  readonly cash = new Map<string, number>();
+  lastApplication = 0;
+  lastApplicationReport = 0;
+  lastAllocation = 0;
+  lastCashEntry = 0;
 
   constructor(readonly seed: number) {}
 
@@ -36,15 +42,26 @@ export class World {
     const accounts = await connection.read<AccountRow>('SELECT account, status FROM accounts LIMIT ?', [maxAccounts]);
     const instruments = await connection.read<InstrumentRow>('SELECT * FROM instruments ORDER BY position, symbol');
     const settings = await connection.read<SettingRow>('SELECT name, value FROM settings');
+    const cash = await connection.read<CashRow>('SELECT account, balance_kobo FROM cash LIMIT ?', [maxAccounts]);
     const [last] = await connection.read<LastRow>(
       `SELECT (SELECT COALESCE(MAX(number), 0) FROM messages) AS message,
               (SELECT COALESCE(MAX(number), 0) FROM reports) AS report,
-              (SELECT COALESCE(MAX(sequence), 0) FROM orders) AS sequence`,
+              (SELECT COALESCE(MAX(sequence), 0) FROM orders) AS sequence,
+              (SELECT COALESCE(MAX(sequence), 0) FROM applications) AS application,
+              (SELECT COALESCE(MAX(number), 0) FROM application_reports) AS application_report,
+              (SELECT COALESCE(MAX(sequence), 0) FROM allocations) AS allocation,
+              (SELECT COALESCE(MAX(number), 0) FROM cash_entries) AS cash_entry`,
     );
     if (last === undefined) throw new Error('The database did not say which numbers come next');
     this.lastMessage = last.message;
     this.lastReport = last.report;
     this.lastSequence = last.sequence;
+    this.lastApplication = last.application;
+    this.lastApplicationReport = last.application_report;
+    this.lastAllocation = last.allocation;
+    this.lastCashEntry = last.cash_entry;
+    this.cash.clear();
+    for (const row of cash) this.cash.set(row.account, row.balance_kobo);
     this.accounts.clear();
     for (const row of accounts) this.accounts.set(row.account, row.status);
     this.instruments.clear();
@@ -106,6 +123,11 @@ interface AccountRow extends RowDataPacket {
   status: number;
 }
 
+interface CashRow extends RowDataPacket {
+  account: string;
+  balance_kobo: number;
+}
+
 interface SettingRow extends RowDataPacket {
   name: string;
   value: number;
@@ -115,6 +137,10 @@ interface LastRow extends RowDataPacket {
   message: number;
   report: number;
   sequence: number;
+  application: number;
+  application_report: number;
+  allocation: number;
+  cash_entry: number;
 }
 
 interface InstrumentRow extends RowDataPacket {

@@ -1,10 +1,21 @@
 import { status } from '@grpc/grpc-js';
+import type { RowDataPacket } from 'mysql2/promise';
 import type { Logger } from '../lib/log.ts';
+import {
+  type AllocationRow,
+  type ApplicationRow,
+  allocationColumns,
+  allocationFromRow,
+  applicationColumns,
+  applicationFromRow,
+  type DocumentRow,
+  documentColumns,
+  fileFromRow,
+} from './back-office/rows.ts';
 import type { Database, WriterConnection } from './database.ts';
-import type { Order } from './model.ts';
 import { type OrderRow, orderColumns, orderFromRow } from './rows.ts';
 import { RpcError } from './rpc.ts';
-import { UnitOfWork } from './unit-of-work.ts';
+import { type Held, UnitOfWork } from './unit-of-work.ts';
 import type { World } from './world.ts';
 
 /** How many changes wait at most; further ones are refused, so that a slow database is felt and not hidden. */
@@ -12,11 +23,18 @@ const maxWaiting = 20_000;
 /** How many changes one transaction holds at most. */
 const maxPerCommit = 500;
 
+/** What a change must be given, by the ids the gateway gave. */
+export interface Needs {
+  readonly orders?: readonly string[];
+  readonly applications?: readonly string[];
+  readonly allocations?: readonly string[];
+}
+
 /** A change of what the exchange has. It does nothing but through the unit, and throws only before it did anything. */
 export type Change<T> = (unit: UnitOfWork) => T;
 
 interface Waiting {
-  readonly orderIds: readonly string[];
+  readonly needs: Needs;
   /** Runs the change and gives what is to be done when it is committed. */
   readonly apply: (unit: UnitOfWork) => () => void;
   readonly fail: (error: unknown) => void;
@@ -47,6 +65,11 @@ export class Writer {
 
   /** Runs a change on the orders named, and resolves when it is committed. */
   run<T>(orderIds: readonly string[], change: Change<T>): Promise<T> {
+    return this.runOn({ orders: orderIds }, change);
+  }
+
+  /** Runs a change on what is named, and resolves when it is committed. */
+  runOn<T>(needs: Needs, change: Change<T>): Promise<T> {
     if (this.#closed) return Promise.reject(new RpcError(status.UNAVAILABLE, 'The simulator is stopping.'));
     if (this.#waiting.length >= maxWaiting) {
       return Promise.reject(new RpcError(status.RESOURCE_EXHAUSTED, 'Too many changes wait to be written.'));
@@ -56,7 +79,7 @@ export class Writer {
         const result = change(unit);
         return () => resolve(result);
       };
-      this.#waiting.push({ orderIds, apply, fail: reject });
+      this.#waiting.push({ needs, apply, fail: reject });
       this.#working ??= this.#work();
     });
   }
@@ -92,8 +115,7 @@ export class Writer {
 
   async #commit(group: readonly Waiting[]): Promise<void> {
     const connection = await this.#connected();
-    const ids = [...new Set(group.flatMap((change) => change.orderIds))];
-    const unit = new UnitOfWork(this.world, await readOrders(connection, ids));
+    const unit = new UnitOfWork(this.world, await readHeld(connection, group));
     const done: (() => void)[] = [];
     for (const change of group) {
       try {
@@ -129,10 +151,26 @@ export class Writer {
   }
 }
 
-async function readOrders(connection: WriterConnection, ids: readonly string[]): Promise<Map<string, Order>> {
-  const orders = new Map<string, Order>();
-  if (ids.length === 0) return orders;
-  const sql = `SELECT ${orderColumns} FROM orders WHERE client_order_id IN (?)`;
-  for (const row of await connection.read<OrderRow>(sql, [ids])) orders.set(row.client_order_id, orderFromRow(row));
-  return orders;
+async function readHeld(connection: WriterConnection, group: readonly Waiting[]): Promise<Held> {
+  const idsOf = (kind: keyof Needs) => [...new Set(group.flatMap(({ needs }) => needs[kind] ?? []))];
+  const held: Held = { orders: new Map(), applications: new Map(), files: new Map(), allocations: new Map() };
+  const read = async <Row extends RowDataPacket>(columns: string, table: string, key: string, ids: string[]) =>
+    ids.length === 0 ? [] : connection.read<Row>(`SELECT ${columns} FROM ${table} WHERE ${key} IN (?)`, [ids]);
+  for (const row of await read<OrderRow>(orderColumns, 'orders', 'client_order_id', idsOf('orders'))) {
+    held.orders.set(row.client_order_id, orderFromRow(row));
+  }
+  const applications = idsOf('applications');
+  const byApplication = 'client_application_id';
+  for (const row of await read<ApplicationRow>(applicationColumns, 'applications', byApplication, applications)) {
+    held.applications.set(row.client_application_id, applicationFromRow(row));
+  }
+  for (const row of await read<DocumentRow>(documentColumns, 'documents', byApplication, applications)) {
+    const files = held.files.get(row.client_application_id) ?? [];
+    held.files.set(row.client_application_id, [...files, fileFromRow(row)]);
+  }
+  const allocations = idsOf('allocations');
+  for (const row of await read<AllocationRow>(allocationColumns, 'allocations', 'client_allocation_id', allocations)) {
+    held.allocations.set(row.client_allocation_id, allocationFromRow(row));
+  }
+  return held;
 }

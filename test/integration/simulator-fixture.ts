@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
+import { Allocations } from '../../src/gen/marina/broker/v1/allocations_pb.ts';
+import { Applications } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import {
   AccountStatus,
   Orders,
@@ -23,6 +25,8 @@ export const account = 'ACC1';
 /** What a test calls a simulator by. */
 export interface Clients {
   readonly orders: GrpcClient<typeof Orders>;
+  readonly applications: GrpcClient<typeof Applications>;
+  readonly allocations: GrpcClient<typeof Allocations>;
   readonly controls: GrpcClient<typeof Controls>;
 }
 
@@ -60,12 +64,16 @@ export async function startTestSimulator(fillDelayMs = { min: 1, max: 5 }) {
 export function connect(port: number): Clients {
   const address = `127.0.0.1:${port}`;
   const orders = createGrpcClient(Orders, address);
+  const applications = createGrpcClient(Applications, address);
+  const allocations = createGrpcClient(Allocations, address);
   const controls = createGrpcClient(Controls, address);
   after(() => {
     orders.close();
+    applications.close();
+    allocations.close();
     controls.close();
   });
-  return { orders, controls };
+  return { orders, applications, allocations, controls };
 }
 
 /** An order a test submits. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { ApiError, catalogue, type ErrorCode } from '../../src/lib/errors.ts';
+import { magicAmounts, magicFirstNames, magicLastNames } from '../../src/simulator/back-office/magic.ts';
 import { magicSymbols } from '../../src/simulator/magic.ts';
 import { docUrl } from '../../src/transport/doc-url.ts';
 import { rpcStatus } from '../../src/transport/rpc-errors.ts';
@@ -60,11 +61,14 @@ describe('docs/ERRORS.md', () => {
 });
 
 describe('README.md', () => {
-  it('has every magic symbol with what it does', () => {
-    const told = rowsOf('README.md', /^`SIM-/).map(([symbol, does]) => [symbol, does]);
-    assert.deepEqual(
-      told,
-      magicSymbols.map(({ symbol, does }) => [`\`${symbol}\``, does]),
-    );
+  it('has every magic symbol, name and amount with what it does', () => {
+    const told = rowsOf('README.md', /^`(SIM-|…999)/);
+    const row = (value: string, does: string) => [`\`${value}\``, does];
+    assert.deepEqual(told, [
+      ...magicSymbols.map(({ symbol, does }) => row(symbol, does)),
+      ...magicLastNames.map(({ lastName, does }) => row(lastName, does)),
+      ...magicFirstNames.map(({ firstName, does }) => row(firstName, does)),
+      ...magicAmounts.map(({ endsIn, does }) => row(`…${endsIn}`, does)),
+    ]);
   });
 });

@@ -78,12 +78,12 @@ describe('directives', () => {
 
   it('are cleared together, and bounded', () => {
     const directives = new Directives();
-    const fault = { call: Call.SUBMIT_ORDER, account: 'A', wire: WireFault.HANG, delayMs: 0 };
+    const fault = { call: Call.SUBMIT_ORDER, account: 'A', clientId: '', wire: WireFault.HANG, delayMs: 0 };
     for (let count = 0; count < 1_000; count += 1) directives.addFault(fault, 1);
     assert.throws(() => directives.addFault(fault, 1), /1000 directives wait/);
     assert.ok(directives.asksForAccount(Call.SUBMIT_ORDER));
     directives.clear();
-    assert.equal(directives.takeFault(Call.SUBMIT_ORDER, 'A'), undefined);
+    assert.equal(directives.takeFault(Call.SUBMIT_ORDER, 'A', ''), undefined);
   });
 });
 

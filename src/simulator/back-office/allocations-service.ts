@@ -1,0 +1,93 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { status } from '@grpc/grpc-js';
+import type {
+  Allocations,
+  LookUpAllocationRequest,
+  LookUpAllocationResponseSchema,
+  SubmitAllocationRequest,
+  SubmitAllocationResponseSchema,
+} from '../../gen/marina/broker/v1/allocations_pb.ts';
+import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import { attempt, completeUntil, receipt } from '../legs.ts';
+import { RpcError, type UnaryHandlers, type WireCall } from '../rpc.ts';
+import { check, instantMs, positive, text } from '../validation.ts';
+import type { BackOfficeContext } from './applications-service.ts';
+import { amountMagic, faultOf } from './magic.ts';
+import type { AllocationSubmission } from './model.ts';
+import { submitAllocation } from './office.ts';
+import { allocationRecordMessage } from './rows.ts';
+
+const maxAmountKobo = 10_000_000_000n;
+
+/** The broker's service for allocations: each call goes over the wire of faults first. */
+export function allocationsService(context: BackOfficeContext): UnaryHandlers<typeof Allocations> {
+  return {
+    submitAllocation: (request, call) => submit(context, request, call),
+    lookUpAllocation: (request, call) => lookUp(context, request, call),
+  };
+}
+
+function submit(context: BackOfficeContext, request: SubmitAllocationRequest, call: WireCall) {
+  const { writer, wire, office, world, nonsense } = context;
+  const { clientAllocationId: id, account } = request;
+  const received = receipt(world, Call.SUBMIT_ALLOCATION, id);
+  return wire.carry<MessageInitShape<typeof SubmitAllocationResponseSchema>>(call, {
+    call: Call.SUBMIT_ALLOCATION,
+    clientId: id,
+    account: () => account,
+    magicFault: faultOf(amountMagic(request.amountKobo)),
+    record: () => writer.run([], (unit) => received(unit, account, false)),
+    take: async (recorded) => {
+      const result = await writer.runOn({ allocations: [id] }, (unit) => {
+        const submission = attempt(() => submissionFrom(request));
+        if (submission instanceof RpcError) {
+          received(unit, account, false, recorded);
+          return submission;
+        }
+        const submitted = submitAllocation(unit, submission, instantMs(request.notAfter), office);
+        received(unit, account, submitted.outcome === 'taken', recorded);
+        return submitted;
+      });
+      if (result instanceof RpcError) throw result;
+      if (result.outcome === 'taken') return { record: allocationRecordMessage(result.result) };
+      throw result.outcome === 'seen_before'
+        ? new RpcError(status.ALREADY_EXISTS, 'The client allocation id was received before.')
+        : new RpcError(status.FAILED_PRECONDITION, 'not_after has passed; the allocation was not taken.');
+    },
+    nonsense: nonsense.submitAllocation,
+  });
+}
+
+function lookUp(context: BackOfficeContext, request: LookUpAllocationRequest, call: WireCall) {
+  const { writer, wire, records, world, nonsense } = context;
+  const { clientAllocationId: id } = request;
+  const received = receipt(world, Call.LOOK_UP_ALLOCATION, id);
+  // Through the writer: what was submitted before this look-up is then there.
+  const record = (taken: boolean, number?: number) =>
+    writer.runOn({ allocations: [id] }, (unit) => {
+      const allocation = unit.office.allocation(id);
+      return { allocation, number: received(unit, allocation?.account ?? '', taken, number) };
+    });
+  return wire.carry<MessageInitShape<typeof LookUpAllocationResponseSchema>>(call, {
+    call: Call.LOOK_UP_ALLOCATION,
+    clientId: id,
+    account: () => records.accountOf(id),
+    record: async () => (await record(false)).number,
+    take: async (recorded) => {
+      const { allocation } = await record(true, recorded);
+      const until = { completeUntil: completeUntil(world) };
+      return allocation === undefined ? until : { record: allocationRecordMessage(allocation), ...until };
+    },
+    nonsense: nonsense.lookUpAllocation,
+  });
+}
+
+/** An allocation to book, from its request. What makes no sense is an invalid argument, not a rejection. */
+function submissionFrom(request: SubmitAllocationRequest): AllocationSubmission {
+  check(request.amountKobo <= maxAmountKobo, 'amount_kobo');
+  return {
+    clientAllocationId: text(request.clientAllocationId, 'client_allocation_id', 64),
+    account: text(request.account, 'account', 64),
+    amountKobo: positive(request.amountKobo, 'amount_kobo'),
+  };
+}

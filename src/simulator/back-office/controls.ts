@@ -1,0 +1,76 @@
+import { status } from '@grpc/grpc-js';
+import { AllocationOutcome, AllocationRejectReason } from '../../gen/marina/broker/v1/allocations_pb.ts';
+import { ApplicationRejectReason, DocumentOutcome, DocumentType } from '../../gen/marina/broker/v1/applications_pb.ts';
+import { ApplicationOutcome, type Controls } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import type { Directives } from '../directives.ts';
+import { RpcError, type UnaryHandlers } from '../rpc.ts';
+import { check, checkCount, maxDelayMs, maxTimes, whole } from '../validation.ts';
+import type { Writer } from '../writer.ts';
+import { decide } from './office.ts';
+import type { BackOfficeRecords } from './records.ts';
+import { applicationReportMessage } from './rows.ts';
+
+const accountCode = /^[A-Z0-9]{1,64}$/;
+const maxParamLength = 64;
+
+/** What the back office's controls are made of. */
+export interface BackOfficeControlsContext {
+  readonly writer: Writer;
+  readonly backOffice: BackOfficeRecords;
+  readonly directives: Directives;
+}
+
+type BackOfficeControls = Pick<
+  UnaryHandlers<typeof Controls>,
+  | 'forceApplication'
+  | 'forceDocument'
+  | 'forceAllocation'
+  | 'decideApplication'
+  | 'listApplications'
+  | 'listAllocations'
+  | 'listAccounts'
+>;
+
+/** The controls of applications, documents, allocations and accounts. */
+export function backOfficeControls({ writer, backOffice, directives }: BackOfficeControlsContext): BackOfficeControls {
+  return {
+    forceApplication: async ({ times, outcome, rejectReason, param, delayMs }) => {
+      checkCount(times, maxTimes, 'times');
+      checkCount(delayMs, maxDelayMs, 'delay_ms');
+      check(outcome in ApplicationOutcome, 'outcome');
+      check(rejectReason in ApplicationRejectReason, 'reject_reason');
+      check(param.length <= maxParamLength, 'param');
+      directives.addApplication({ outcome, rejectReason, param, delayMs }, times);
+      return {};
+    },
+    forceDocument: async ({ clientApplicationId, type, times, outcome }) => {
+      checkCount(times, maxTimes, 'times');
+      check(type in DocumentType, 'type');
+      check(outcome in DocumentOutcome, 'outcome');
+      directives.addDocument({ clientApplicationId, type, outcome }, times);
+      return {};
+    },
+    forceAllocation: async ({ account, times, outcome, rejectReason }) => {
+      checkCount(times, maxTimes, 'times');
+      check(outcome in AllocationOutcome, 'outcome');
+      check(rejectReason in AllocationRejectReason, 'reject_reason');
+      directives.addAllocation({ account, behaviour: { outcome, rejectReason } }, times);
+      return {};
+    },
+    decideApplication: async ({ clientApplicationId: id, outcome, account }) => {
+      check(outcome === ApplicationOutcome.OPEN || outcome === ApplicationOutcome.DECLINE, 'outcome');
+      check(account === '' || accountCode.test(account), 'account');
+      const decision = outcome === ApplicationOutcome.OPEN ? 'open' : 'decline';
+      const decided = await writer.runOn({ applications: [id] }, (unit) => decide(unit, id, decision, account));
+      if (decided.outcome === 'decided') return { report: applicationReportMessage(decided.report) };
+      throw decided.outcome === 'unknown'
+        ? new RpcError(status.NOT_FOUND, 'The broker has no such application.')
+        : new RpcError(status.FAILED_PRECONDITION, 'The application is decided already.');
+    },
+    listApplications: ({ afterSequence, clientApplicationId }) =>
+      backOffice.applications(whole(afterSequence, 'after_sequence'), clientApplicationId),
+    listAllocations: ({ afterSequence, clientAllocationId }) =>
+      backOffice.allocations(whole(afterSequence, 'after_sequence'), clientAllocationId),
+    listAccounts: ({ afterAccount }) => backOffice.accounts(afterAccount),
+  };
+}

@@ -1,0 +1,194 @@
+import { createHash } from 'node:crypto';
+import mysql from 'mysql2/promise';
+import { AllocationOutcome, AllocationRejectReason } from '../../gen/marina/broker/v1/allocations_pb.ts';
+import {
+  ApplicationRejectReason,
+  ApplicationReportKind,
+  type DocumentType,
+} from '../../gen/marina/broker/v1/applications_pb.ts';
+import type { ColumnValue } from '../rows.ts';
+import type { World } from '../world.ts';
+import type {
+  Allocation,
+  AllocationSubmission,
+  Application,
+  ApplicationEvent,
+  CashEntry,
+  ReceivedFile,
+} from './model.ts';
+import {
+  allocationColumns,
+  allocationValues,
+  applicationColumns,
+  applicationReportColumns,
+  applicationReportValues,
+  applicationValues,
+  cashEntryColumns,
+  cashEntryValues,
+  documentColumns,
+  fileValues,
+} from './rows.ts';
+
+/** What the back office has of the applications and allocations a change was to be given. */
+export interface HeldByOffice {
+  readonly applications: Map<string, Application>;
+  /** The files received, by the application's id. */
+  readonly files: Map<string, ReceivedFile[]>;
+  readonly allocations: Map<string, Allocation>;
+}
+
+/** The back office's part of a unit of work. */
+export class BackOfficeUnit {
+  readonly reports: ApplicationEvent[] = [];
+  /** The applications that are new or changed. */
+  readonly changedApplications = new Set<Application>();
+  readonly #files = new Set<ReceivedFile>();
+  readonly #allocations: Allocation[] = [];
+  readonly #entries: CashEntry[] = [];
+
+  constructor(
+    private readonly world: World,
+    private readonly held: HeldByOffice,
+  ) {}
+
+  /** One of the applications the change was to be given, if it exists. */
+  application(clientApplicationId: string): Application | undefined {
+    return this.held.applications.get(clientApplicationId);
+  }
+
+  /** The files received for it. */
+  files(clientApplicationId: string): readonly ReceivedFile[] {
+    return this.held.files.get(clientApplicationId) ?? [];
+  }
+
+  /** One of the allocations the change was to be given, if it exists. */
+  allocation(clientAllocationId: string): Allocation | undefined {
+    return this.held.allocations.get(clientAllocationId);
+  }
+
+  /** Takes an application, with the broker's reference when it is accepted. */
+  addApplication(
+    fields: Pick<Application, 'clientApplicationId' | 'course' | 'decideAfterMs' | 'magicName'>,
+    accepted: boolean,
+  ): Application {
+    this.world.lastApplication += 1;
+    const sequence = this.world.lastApplication;
+    const application: Application = {
+      ...fields,
+      sequence,
+      reference: accepted ? `BRK${String(sequence).padStart(12, '0')}` : '',
+      state: ApplicationReportKind.UNSPECIFIED,
+      account: '',
+      rejectReason: ApplicationRejectReason.UNSPECIFIED,
+      param: '',
+      decideAtMs: null,
+    };
+    this.held.applications.set(application.clientApplicationId, application);
+    this.changedApplications.add(application);
+    return application;
+  }
+
+  /** Reports on an application what has become of it, with the next number. */
+  report(application: Application, kind: ApplicationReportKind): ApplicationEvent {
+    application.state = kind;
+    this.world.lastApplicationReport += 1;
+    const report: ApplicationEvent = {
+      number: this.world.lastApplicationReport,
+      clientApplicationId: application.clientApplicationId,
+      kind,
+      atMs: this.world.clock.now(),
+      reference: application.reference,
+      account: application.account,
+      rejectReason: application.rejectReason,
+      param: application.param,
+    };
+    this.reports.push(report);
+    this.changedApplications.add(application);
+    return report;
+  }
+
+  /** Counts the receipt of a file, unless it was counted when it came. */
+  receiveFile(clientApplicationId: string, type: DocumentType, content: Uint8Array, counts = true): ReceivedFile {
+    const sha256 = createHash('sha256').update(content).digest('hex');
+    const files = this.held.files.get(clientApplicationId) ?? [];
+    let file = files.find((each) => each.type === type && each.sha256 === sha256);
+    if (file === undefined) {
+      // The message it comes with is recorded next.
+      const firstReceived = this.world.lastMessage + 1;
+      file = {
+        clientApplicationId,
+        type,
+        sha256,
+        sizeBytes: content.length,
+        firstReceived,
+        timesReceived: 0,
+        delivered: false,
+      };
+      files.push(file);
+      this.held.files.set(clientApplicationId, files);
+    }
+    if (counts) file.timesReceived += 1;
+    this.#files.add(file);
+    return file;
+  }
+
+  /** Keeps a file that was received. */
+  deliver(file: ReceivedFile): void {
+    file.delivered = true;
+    this.#files.add(file);
+  }
+
+  /** Takes an allocation; a booked one is on the account at once. */
+  addAllocation(
+    submission: AllocationSubmission,
+    outcome: AllocationOutcome,
+    rejectReason: AllocationRejectReason = AllocationRejectReason.UNSPECIFIED,
+  ): Allocation {
+    this.world.lastAllocation += 1;
+    const sequence = this.world.lastAllocation;
+    const booked = outcome === AllocationOutcome.BOOKED;
+    const allocation: Allocation = {
+      ...submission,
+      sequence,
+      outcome,
+      brokerReference: booked ? `BKG${String(sequence).padStart(12, '0')}` : '',
+      rejectReason,
+      atMs: this.world.clock.now(),
+    };
+    this.held.allocations.set(allocation.clientAllocationId, allocation);
+    this.#allocations.push(allocation);
+    if (booked) this.#enter(allocation);
+    return allocation;
+  }
+
+  /** What must be written for all of it. */
+  statements(): string[] {
+    const statements: string[] = [];
+    const write = (table: string, columns: string, rows: ColumnValue[][], updated: readonly string[] = []) => {
+      if (rows.length === 0) return;
+      const updates = updated.map((column) => `${column} = VALUES(${column})`).join(', ');
+      const onDuplicate = updates === '' ? '' : ` ON DUPLICATE KEY UPDATE ${updates}`;
+      statements.push(mysql.format(`INSERT INTO ${table} (${columns}) VALUES ?${onDuplicate}`, [rows]));
+    };
+    const applications = [...this.changedApplications].map(applicationValues);
+    write('applications', applicationColumns, applications, applicationUpdates);
+    write('application_reports', applicationReportColumns, this.reports.map(applicationReportValues));
+    write('documents', documentColumns, [...this.#files].map(fileValues), ['times_received', 'delivered']);
+    write('allocations', allocationColumns, this.#allocations.map(allocationValues));
+    write('cash_entries', cashEntryColumns, this.#entries.map(cashEntryValues));
+    const balances = new Map(this.#entries.map(({ account, balanceKobo }) => [account, balanceKobo]));
+    write('cash', 'account, balance_kobo', [...balances], ['balance_kobo']);
+    return statements;
+  }
+
+  #enter({ account, amountKobo, clientAllocationId, atMs }: Allocation): void {
+    this.world.lastCashEntry += 1;
+    const balanceKobo = (this.world.cash.get(account) ?? 0) + amountKobo;
+    if (!Number.isSafeInteger(balanceKobo)) throw new Error('An account has more money than can be counted exactly');
+    this.world.cash.set(account, balanceKobo);
+    const number = this.world.lastCashEntry;
+    this.#entries.push({ number, account, amountKobo, balanceKobo, clientAllocationId, atMs });
+  }
+}
+
+const applicationUpdates = ['state', 'account', 'reject_reason', 'param', 'decide_at_ms'];
