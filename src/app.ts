@@ -112,7 +112,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const canceller = new Canceller({ kind, broker, recorder, clock, submitTimeoutMs });
   const honoursNotAfter = () => broker.honoursNotAfter();
   const reconciler = new Reconciler({ kind, database, recorder, clock, log, holder, clockSkewMs, honoursNotAfter });
-  const reports = new ReportTaker({ kind, broker, database, recorder, log, holder });
+  const reports = new ReportTaker({ kind, database, recorder, log, holder });
 
   const authenticator = new Authenticator(database, config.environment);
   const pipeline = new Pipeline({

@@ -1,5 +1,5 @@
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
-import { connectivityState, type ServiceError, status } from '@grpc/grpc-js';
+import { status } from '@grpc/grpc-js';
 import {
   AccountStatus,
   CancelOutcome,
@@ -14,7 +14,9 @@ import {
 import { ApiError } from '../lib/errors.ts';
 import { createGrpcClient, type GrpcClient } from '../lib/grpc-client.ts';
 import { isKoboDecimal } from '../lib/money.ts';
+import { Connection, channelOptions, codeOf, evidenceOf } from './connection.ts';
 import type { Broker, Cancelled, LookedUp, OrderToSend, Sent } from './port.ts';
+import { watchReports } from './report-stream.ts';
 
 export interface GrpcBrokerOptions {
   /** `host:port` of the broker's service. */
@@ -25,22 +27,8 @@ export interface GrpcBrokerOptions {
   readonly readTimeoutMs: number;
 }
 
-const channelOptions = {
-  'grpc.initial_reconnect_backoff_ms': 100,
-  'grpc.max_reconnect_backoff_ms': 1_000,
-  'grpc.keepalive_time_ms': 10_000,
-  'grpc.keepalive_timeout_ms': 5_000,
-};
-
-/**
- * How long a link that is down may take to come up before a call is said never to have left: longer than the pause between
- * two tries, so that it was tried.
- */
-const connectTimeoutMs = 1_500;
 /** How many pages of reports a look-up reads, of at most 1,000 each. */
 const mostLookUpPages = 100;
-/** A stream of reports says something every second; one silent for this long is taken for dead. */
-const longestSilenceMs = 5_000;
 
 const sides = { buy: Side.BUY, sell: Side.SELL } as const;
 const types = { limit: OrderType.LIMIT, market: OrderType.MARKET } as const;
@@ -56,16 +44,16 @@ const timesInForce = {
  * connection of their own, so that neither a hanging read nor a flood of reports stands in an order's way.
  */
 export class GrpcBroker implements Broker {
-  readonly #orders: Connection;
-  readonly #reads: Connection;
+  readonly #orders: Connection<typeof Orders>;
+  readonly #reads: Connection<typeof Orders>;
 
   constructor(private readonly options: GrpcBrokerOptions) {
-    this.#orders = new Connection(options.address);
-    this.#reads = new Connection(options.address);
+    this.#orders = new Connection(Orders, options.address, 'exchange');
+    this.#reads = new Connection(Orders, options.address, 'exchange');
   }
 
   get connected(): boolean {
-    return this.#orders.client.grpcClient.getChannel().getConnectivityState(true) === connectivityState.READY;
+    return this.#orders.connected;
   }
 
   async honoursNotAfter(): Promise<boolean> {
@@ -100,36 +88,24 @@ export class GrpcBroker implements Broker {
     return estimate;
   }
 
-  async submitOrder(order: OrderToSend, notAfterMs: number): Promise<Sent> {
-    const unreachable = await this.#waitForLink();
-    if (unreachable !== undefined) return { outcome: 'never-left', evidence: unreachable };
-    const timeoutMs = Math.min(this.options.submitTimeoutMs, notAfterMs - Date.now());
-    if (timeoutMs <= 0) return { outcome: 'never-left', evidence: 'its time had run out before it was sent' };
-    try {
-      const request = {
-        clientOrderId: order.id,
-        account: order.account,
-        symbol: order.symbol,
-        side: sides[order.side],
-        quantity: order.quantity,
-        type: types[order.type],
-        timeInForce: timesInForce[order.timeInForce],
-        priceKobo: order.priceKobo ?? undefined,
-        notAfter: timestampFromMs(notAfterMs),
-      };
-      const { report } = await this.#orders.use((orders) => orders.submitOrder(request, { timeoutMs }));
+  submitOrder(order: OrderToSend, notAfterMs: number): Promise<Sent<Report>> {
+    const request = {
+      clientOrderId: order.id,
+      account: order.account,
+      symbol: order.symbol,
+      side: sides[order.side],
+      quantity: order.quantity,
+      type: types[order.type],
+      timeInForce: timesInForce[order.timeInForce],
+      priceKobo: order.priceKobo ?? undefined,
+      notAfter: timestampFromMs(notAfterMs),
+    };
+    const time = { notAfterMs, longestMs: this.options.submitTimeoutMs };
+    return this.#orders.send(time, async (orders, timeoutMs) => {
+      const { report } = await orders.submitOrder(request, { timeoutMs });
       const answers = report?.kind === ReportKind.ACCEPTED || report?.kind === ReportKind.REJECTED;
-      if (!answers || !isReport(report, order.id)) {
-        return { outcome: 'unclear', evidence: 'the answer made no sense' };
-      }
-      return { outcome: 'answered', report };
-    } catch (error) {
-      // The one status that says the order was not and will not be taken: its not_after had passed.
-      if (codeOf(error) === status.FAILED_PRECONDITION) {
-        return { outcome: 'never-left', evidence: 'the exchange refused it as too late' };
-      }
-      return { outcome: 'unclear', evidence: evidenceOf(error) };
-    }
+      return answers && isReport(report, order.id) ? report : undefined;
+    });
   }
 
   async cancelOrder(orderId: string): Promise<Cancelled> {
@@ -147,7 +123,7 @@ export class GrpcBroker implements Broker {
     }
   }
 
-  async lookUpOrder(orderId: string, afterNumber: bigint): Promise<LookedUp> {
+  async lookUpOrder(orderId: string, afterNumber: bigint): Promise<LookedUp<readonly Report[]>> {
     const reports: Report[] = [];
     let after = afterNumber;
     for (let page = 0; page < mostLookUpPages; page += 1) {
@@ -166,30 +142,22 @@ export class GrpcBroker implements Broker {
       }
       reports.push(...answer.reports);
       const last = answer.reports.at(-1);
-      if (!answer.hasMore || last === undefined) return { found: true, reports };
+      if (!answer.hasMore || last === undefined) return { found: true, answer: reports };
       after = last.number;
     }
     throw new ApiError('exchange_error'); // No order has so many trades.
   }
 
   async *streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]> {
-    const silence = new AbortController();
-    const timer = setTimeout(() => silence.abort(), longestSilenceMs);
     // A stream that broke may have left a connection that is dead and does not show it.
     const client = createGrpcClient(Orders, this.options.address, channelOptions);
     try {
-      const stopping = AbortSignal.any([signal, silence.signal]);
-      let last = afterNumber;
-      for await (const { reports, lastNumber } of client.streamReports({ afterNumber }, { signal: stopping })) {
-        timer.refresh();
-        for (const { number } of reports) if (number > last) last = number;
-        yield reports;
-        if (lastNumber > last) throw new Error('the stream left out its last reports');
-        timer.refresh(); // The time the taker needed is not the broker's silence.
-      }
-      throw new Error('the stream of reports ended');
+      yield* watchReports(
+        (stopping) => client.streamReports({ afterNumber }, { signal: stopping }),
+        afterNumber,
+        signal,
+      );
     } finally {
-      clearTimeout(timer);
       client.close();
     }
   }
@@ -208,45 +176,6 @@ export class GrpcBroker implements Broker {
       const makesNoSense = codeOf(error) === status.INTERNAL || codeOf(error) === status.UNIMPLEMENTED;
       throw new ApiError(makesNoSense ? 'exchange_error' : 'exchange_unavailable', { cause: error });
     }
-  }
-
-  /** Waits until the link is up; otherwise says why a call would never leave, because there is nothing to leave by. */
-  #waitForLink(): Promise<string | undefined> {
-    if (this.connected) return Promise.resolve(undefined);
-    return new Promise((resolve) => {
-      this.#orders.client.grpcClient.waitForReady(Date.now() + connectTimeoutMs, (error) =>
-        resolve(error === undefined || error === null ? undefined : 'there was no connection to the exchange'),
-      );
-    });
-  }
-}
-
-/**
- * A connection that is replaced once a call over it got no answer in time: it may be dead and not show it, and what follows
- * is better off with a new one. Calls that are under way over the old one go on to their end.
- */
-class Connection {
-  client: GrpcClient<typeof Orders>;
-
-  constructor(private readonly address: string) {
-    this.client = createGrpcClient(Orders, address, channelOptions);
-  }
-
-  async use<T>(call: (client: GrpcClient<typeof Orders>) => Promise<T>): Promise<T> {
-    const used = this.client;
-    try {
-      return await call(used);
-    } catch (error) {
-      if (codeOf(error) === status.DEADLINE_EXCEEDED && used === this.client) {
-        this.client = createGrpcClient(Orders, this.address, channelOptions);
-        used.close();
-      }
-      throw error;
-    }
-  }
-
-  close(): void {
-    this.client.close();
   }
 }
 
@@ -276,16 +205,4 @@ function isEstimate(estimate: EstimateOrderResponse, quantity: bigint): boolean 
 /** Prices are bounded so that quantity times price stays within what the database holds exactly. */
 function isPrice(kobo: bigint): boolean {
   return kobo > 0n && kobo <= 10_000_000_000n;
-}
-
-function codeOf(error: unknown): status | undefined {
-  return (error as Partial<ServiceError>).code;
-}
-
-/** What a failed call proves in a word: its status, never the broker's own text. */
-function evidenceOf(error: unknown): string {
-  const code = codeOf(error);
-  return code === undefined
-    ? 'no answer'
-    : `no answer: ${(status[code] ?? 'unknown').toLowerCase().replaceAll('_', ' ')}`;
 }

@@ -16,8 +16,8 @@ export interface OrderToSend {
  * What a send came to. `never-left` needs proof that the other side did not and will not take it; everything that is
  * neither an answer nor such a proof is `unclear`.
  */
-export type Sent =
-  | { readonly outcome: 'answered'; readonly report: Report }
+export type Sent<Answer> =
+  | { readonly outcome: 'answered'; readonly answer: Answer }
   | { readonly outcome: 'never-left'; readonly evidence: string }
   | { readonly outcome: 'unclear'; readonly evidence: string };
 
@@ -26,14 +26,14 @@ export type Cancelled =
   | { readonly outcome: 'too-late' }
   | { readonly outcome: 'unclear'; readonly evidence: string };
 
-/** What the broker's record says of an order: all reports above the number asked for. */
-export type LookedUp =
+/** What the broker's record says of something: of an order, all reports above the number asked for. */
+export type LookedUp<Answer> =
   | {
       readonly found: false;
       /** Business time before which the record is known to be complete, in milliseconds; undefined: not known. */
       readonly completeUntil: number | undefined;
     }
-  | { readonly found: true; readonly reports: readonly Report[] };
+  | { readonly found: true; readonly answer: Answer };
 
 /**
  * What the gateway needs from a broker. An adapter for another broker implements this. Every call has a deadline, and
@@ -47,11 +47,11 @@ export interface Broker {
   /** Throws `exchange_unavailable`, `exchange_error` or `unknown_symbol`. */
   estimateOrder(order: Omit<OrderToSend, 'id' | 'timeInForce'>): Promise<EstimateOrderResponse>;
   /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
-  submitOrder(order: OrderToSend, notAfterMs: number): Promise<Sent>;
+  submitOrder(order: OrderToSend, notAfterMs: number): Promise<Sent<Report>>;
   /** Sends a cancel once. Does not throw. */
   cancelOrder(orderId: string): Promise<Cancelled>;
   /** Throws when the broker gives no answer that makes sense. */
-  lookUpOrder(orderId: string, afterNumber: bigint): Promise<LookedUp>;
+  lookUpOrder(orderId: string, afterNumber: bigint): Promise<LookedUp<readonly Report[]>>;
   /** Batches of reports above a number, in order; an empty batch only shows that the link lives. Throws when it breaks. */
   streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]>;
   /** Whether the broker can be reached, as far as is known. */

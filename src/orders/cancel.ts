@@ -74,7 +74,7 @@ export class Canceller {
     if (answer.outcome === 'unclear') return answer;
     try {
       const record = await broker.lookUpOrder(id, lastReport);
-      return { outcome: answer.outcome, reports: record.found ? record.reports : [] };
+      return { outcome: answer.outcome, reports: record.found ? record.answer : [] };
     } catch {
       return { outcome: 'unclear', evidence: "the exchange answered, and the order's record could not be read" };
     }

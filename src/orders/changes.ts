@@ -64,14 +64,14 @@ function settle(order: StoredOrder): StoredOrder {
 }
 
 /** What the send came to. The order may have moved on since: a report, or the reconciler, may have come first. */
-export function applySent(order: StoredOrder, sent: Sent, now: number, realNow: number): OrderChange {
+export function applySent(order: StoredOrder, sent: Sent<Report>, now: number, realNow: number): OrderChange {
   const change = new OrderChange(order, now);
   if (sent.outcome === 'answered') {
-    const rejected = sent.report.kind === ReportKind.REJECTED;
+    const rejected = sent.answer.kind === ReportKind.REJECTED;
     return change
       .note({ firstAnswer: rejected ? 'rejected' : 'object' })
       .step('sent', rejected ? 'sent, and the exchange refused it' : 'sent, and the exchange accepted it')
-      .reports([sent.report]);
+      .reports([sent.answer]);
   }
   if (sent.outcome === 'never-left') {
     const waiting = isUnsettled(order.state);

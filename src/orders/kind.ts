@@ -48,7 +48,10 @@ type OrderDraft = Omit<StoredOrder, 'partnerId' | 'idempotencyKey' | 'requestDig
 
 /** How orders use the mechanism that stores, sends once, records and reconciles. */
 export class OrderKind
-  implements Kind<StoredOrder, CreateOrderRequest, OrderDraft>, ReconciledKind<StoredOrder>, ReportedKind<StoredOrder>
+  implements
+    Kind<StoredOrder, CreateOrderRequest, OrderDraft, Report>,
+    ReconciledKind<StoredOrder, readonly Report[]>,
+    ReportedKind<StoredOrder, Report>
 {
   readonly name = 'order';
   readonly codes = { duplicate: 'duplicate_order', rejected: 'order_rejected', notSent: 'order_not_sent' } as const;
@@ -144,12 +147,20 @@ export class OrderKind
     return { row, writes: [insertOrder(row), insertSteps(row, 0, [stored])] };
   }
 
-  send(row: StoredOrder): Promise<Sent> {
+  send(row: StoredOrder): Promise<Sent<Report>> {
     return this.parts.broker.submitOrder(row, row.notAfter);
   }
 
-  applySent(row: StoredOrder, sent: Sent): OrderChange {
+  applySent(row: StoredOrder, sent: Sent<Report>): OrderChange {
     return applySent(row, sent, this.parts.clock.now(), this.parts.clock.realNow());
+  }
+
+  streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]> {
+    return this.parts.broker.streamReports(afterNumber, signal);
+  }
+
+  objectIdOf({ clientOrderId }: Report): string {
+    return clientOrderId;
   }
 
   applyReports(row: StoredOrder, reports: readonly Report[]): OrderChange | undefined {
@@ -178,7 +189,8 @@ export class OrderKind
     return this.parts.broker.lookUpOrder(row.id, row.lastReport);
   }
 
-  found(row: StoredOrder, reports: readonly Report[]): OrderChange {
+  found(row: StoredOrder, reports: readonly Report[]): OrderChange | undefined {
+    if (reports.length === 0) return undefined;
     return this.begin(row).step('reconciliation', "the exchange's record has it").reports(reports);
   }
 

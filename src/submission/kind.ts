@@ -13,6 +13,8 @@ export interface Submittable {
   readonly id: string;
   readonly state: string;
   readonly rejectReason: string | null;
+  /** The field that caused a rejection, by its name; never its value. */
+  readonly param?: string | null;
   readonly requestDigest: Buffer;
   readonly firstAnswer: FirstAnswer | null;
 }
@@ -30,7 +32,7 @@ export interface Change<Row> {
 /** How one kind of object is read, saved and told of. */
 export interface ObjectKind<Row extends Submittable> {
   /** Names the kind in crash points and logs. */
-  readonly name: 'order';
+  readonly name: 'order' | 'application' | 'allocation';
   /** The path of an object, for `Location`. */
   path(id: string): string;
   find(partnerId: string, id: string): Statement;
@@ -40,8 +42,11 @@ export interface ObjectKind<Row extends Submittable> {
   toEvent(row: Row): NewEvent;
 }
 
-/** What one kind of submission (order, application, allocation) brings to the mechanism they share. */
-export interface Kind<Row extends Submittable, Request, Draft> extends ObjectKind<Row> {
+/**
+ * What one kind of submission (order, application, allocation) brings to the mechanism they share. `Answer` is what the
+ * broker says to a send.
+ */
+export interface Kind<Row extends Submittable, Request, Draft, Answer> extends ObjectKind<Row> {
   readonly codes: { readonly duplicate: ErrorCode; readonly rejected: ErrorCode; readonly notSent: ErrorCode };
   findByKey(partnerId: string, idempotencyKey: string): Statement;
   /** What must be known before anything is stored, read together with the key. */
@@ -54,10 +59,10 @@ export interface Kind<Row extends Submittable, Request, Draft> extends ObjectKin
   storeReads(partnerId: string, draft: Draft): readonly Statement[];
   /** Decides under the lock. Throws an ApiError to refuse: nothing is stored then. */
   store(draft: Draft, submission: NewSubmission, partner: LockedPartner, rows: readonly SqlRow[][]): Stored<Row>;
-  /** Sends once. Does not throw. */
-  send(row: Row): Promise<Sent>;
+  /** Sends once. Does not throw. What is in the request and not in the row is held no longer than this takes. */
+  send(row: Row, request: Request): Promise<Sent<Answer>>;
   /** What the send came to, applied to the row as it is by now. */
-  applySent(row: Row, sent: Sent): Change<Row>;
+  applySent(row: Row, sent: Sent<Answer>): Change<Row>;
 }
 
 export interface Stored<Row> {

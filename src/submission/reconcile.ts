@@ -2,7 +2,6 @@ import type { LookedUp } from '../broker/port.ts';
 import type { Database } from '../db/database.ts';
 import { type Lease, underLease } from '../db/lease.ts';
 import type { SqlRow, Statement } from '../db/statement.ts';
-import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import type { Logger } from '../lib/log.ts';
@@ -19,8 +18,8 @@ export interface Unsettled extends Submittable {
   readonly missingSince: number | null;
 }
 
-/** How one kind of submission is settled when its outcome is unclear. */
-export interface ReconciledKind<Row extends Unsettled> extends ObjectKind<Row> {
+/** How one kind of submission is settled when its outcome is unclear. `Answer` is what a look-up finds. */
+export interface ReconciledKind<Row extends Unsettled, Answer> extends ObjectKind<Row> {
   /** Rows that must be looked at, longest due first. */
   due(realNow: number, most: number): Statement;
   toRow(row: SqlRow): Row;
@@ -28,15 +27,16 @@ export interface ReconciledKind<Row extends Unsettled> extends ObjectKind<Row> {
   /** The sender's time is over. Undefined when it is already known that the outcome is unclear. */
   leaseRanOut(row: Row): Change<Row> | undefined;
   /** Asks the broker's record. Throws when there is no answer that makes sense. */
-  lookUp(row: Row): Promise<LookedUp>;
-  found(row: Row, reports: readonly Report[]): Change<Row>;
+  lookUp(row: Row): Promise<LookedUp<Answer>>;
+  /** Applies what the record has. Undefined where that says nothing new: it is on its way. */
+  found(row: Row, answer: Answer): Change<Row> | undefined;
   /** The record does not have it. When that is proof that it never will, the row is refused. */
   missing(row: Row, askedAt: number, provesAbsence: boolean, nextCheckAt: number): Change<Row>;
   unanswered(row: Row, nextCheckAt: number): Change<Row>;
 }
 
-export interface ReconcilerOptions<Row extends Unsettled> {
-  readonly kind: ReconciledKind<Row>;
+export interface ReconcilerOptions<Row extends Unsettled, Answer> {
+  readonly kind: ReconciledKind<Row, Answer>;
   readonly database: Database;
   readonly recorder: Recorder;
   readonly clock: Clock;
@@ -52,19 +52,19 @@ const lookUpsAtOnce = 8;
 const pollMs = 500;
 const firstWaitMs = 500;
 const longestWaitMs = 30_000;
-/** How long after it was stored an order could still have come in, with a broker that takes what comes late. */
+/** How long after it was stored something could still have come in, with a broker that takes what comes late. */
 const lateMs = 3_600_000;
 
 /**
  * Finds out what became of everything whose outcome is unclear, by asking the broker's record. It never sends. A row is
  * called refused only behind proof: the record did not have it, its `not_after` passed by more than clocks can differ,
  * and the record, asked again after that, still did not have it. With a broker that takes what comes late, the record
- * must be complete for the order's day besides.
+ * must be complete for its day besides.
  */
-export class Reconciler<Row extends Unsettled> {
+export class Reconciler<Row extends Unsettled, Answer> {
   readonly worker: Worker;
 
-  constructor(private readonly options: ReconcilerOptions<Row>) {
+  constructor(private readonly options: ReconcilerOptions<Row, Answer>) {
     const { database, kind, holder } = options;
     this.worker = underLease(database, `reconcile-${kind.name}s`, holder, (lease) => this.#run(lease));
   }
@@ -93,9 +93,9 @@ export class Reconciler<Row extends Unsettled> {
       const honoursNotAfter = await this.options.honoursNotAfter();
       const askedAt = clock.realNow();
       const answer = await kind.lookUp(row);
-      crash('reconcile.looked-up');
+      crash(`${kind.name}-reconcile.looked-up`);
       await this.#change(row, (current) => this.#apply(current, answer, askedAt, honoursNotAfter));
-      crash('reconcile.recorded');
+      crash(`${kind.name}-reconcile.recorded`);
     } catch (error) {
       const next = clock.realNow() + waitAfter(row.checks);
       log.warn({ err: error, objectId: row.id, nextCheckAt: next }, 'an unclear outcome could not be looked up');
@@ -103,16 +103,16 @@ export class Reconciler<Row extends Unsettled> {
     }
   }
 
-  #apply(row: Row, answer: LookedUp, askedAt: number, honoursNotAfter: boolean): Change<Row> | undefined {
+  #apply(row: Row, looked: LookedUp<Answer>, askedAt: number, honoursNotAfter: boolean): Change<Row> | undefined {
     const { kind, clock, clockSkewMs } = this.options;
     if (!kind.isUnsettled(row)) return undefined; // A report came while the record was asked.
-    if (answer.found && answer.reports.length > 0) return kind.found(row, answer.reports);
-    // It is there, and there is nothing new to say of it: the reports are on their way.
-    if (answer.found) return kind.unanswered(row, clock.realNow() + waitAfter(row.checks));
+    if (looked.found) {
+      return kind.found(row, looked.answer) ?? kind.unanswered(row, clock.realNow() + waitAfter(row.checks));
+    }
     const provableFrom = row.notAfter + clockSkewMs;
     const isLate = askedAt > provableFrom && row.missingSince !== null;
     // Without the fence, only a record that is complete for the time of the order can prove that it was never there.
-    const recordIsComplete = answer.completeUntil !== undefined && answer.completeUntil > row.createdAt + lateMs;
+    const recordIsComplete = looked.completeUntil !== undefined && looked.completeUntil > row.createdAt + lateMs;
     const proof = isLate && (honoursNotAfter || recordIsComplete);
     const next = Math.max(clock.realNow() + waitAfter(row.checks), row.missingSince === null ? 0 : provableFrom + 1);
     return kind.missing(row, askedAt, proof, next);

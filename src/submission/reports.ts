@@ -1,8 +1,6 @@
-import type { Broker } from '../broker/port.ts';
 import type { Database } from '../db/database.ts';
 import { fenced, type Lease, underLease } from '../db/lease.ts';
 import { type Statement, statement, toBigInt } from '../db/statement.ts';
-import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
 import { coalesce } from '../lib/coalesce.ts';
 import { crash } from '../lib/crash.ts';
 import { groupBy } from '../lib/group.ts';
@@ -11,8 +9,18 @@ import { pause, type Worker } from '../lib/worker.ts';
 import type { Change, ObjectKind, Submittable } from './kind.ts';
 import type { Recorder } from './record.ts';
 
+/** One of the things the upstream says, by its place in their sequence. */
+interface Numbered {
+  readonly number: bigint;
+}
+
 /** How one kind of object takes the upstream's reports. */
-export interface ReportedKind<Row extends Submittable> extends ObjectKind<Row> {
+export interface ReportedKind<Row extends Submittable, Report extends Numbered> extends ObjectKind<Row> {
+  readonly name: 'order' | 'application';
+  /** Batches of reports above a number, in order; an empty batch only shows that the link lives. Throws when it breaks. */
+  streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]>;
+  /** Which object a report is about. */
+  objectIdOf(report: Report): string;
   /** Finds the partners of some objects, as rows of `id`, `partner_id` and `last_report`. */
   findPartners(ids: readonly string[]): Statement;
   findMany(partnerId: string, ids: readonly string[]): Statement;
@@ -20,16 +28,14 @@ export interface ReportedKind<Row extends Submittable> extends ObjectKind<Row> {
   applyReports(row: Row, reports: readonly Report[]): (Change<Row> & { contradictions: number }) | undefined;
 }
 
-export interface ReportTakerOptions<Row extends Submittable> {
-  readonly kind: ReportedKind<Row>;
-  readonly broker: Broker;
+export interface ReportTakerOptions<Row extends Submittable, Report extends Numbered> {
+  readonly kind: ReportedKind<Row, Report>;
   readonly database: Database;
   readonly recorder: Recorder;
   readonly log: Logger;
   readonly holder: string;
 }
 
-const positionName = 'order-reports';
 const mostAtOnce = 1_000;
 const partnersAtOnce = 4;
 /**
@@ -45,22 +51,25 @@ const firstRefetchMs = 50;
 const longestRefetchMs = 5_000;
 
 /**
- * Applies the upstream's numbered stream of reports: each once, each object's in number order. The position moves on only
+ * Applies the upstream's numbered stream of reports about one kind of object: each once, each object's in number order. The position moves on only
  * when a whole batch is applied, so a crash at any point repeats reports, and an object ignores those it has seen. A gap
  * in the numbers ends the stream, and what is missing is fetched again.
  */
-export class ReportTaker<Row extends Submittable> {
+export class ReportTaker<Row extends Submittable, Report extends Numbered> {
   readonly worker: Worker;
   /** The number of the last report applied: from where the stream goes on when it breaks. Shown in the metrics too. */
   position = 0n;
+  /** Names the stored position, and the lease on taking the stream. */
+  readonly #positionName: string;
   #stored = 0n;
   #storedAt = 0;
   #fruitless = 0;
   #followingSince: number | undefined;
 
-  constructor(private readonly options: ReportTakerOptions<Row>) {
-    const { database, holder } = options;
-    this.worker = underLease(database, positionName, holder, (lease) => this.#run(lease));
+  constructor(private readonly options: ReportTakerOptions<Row, Report>) {
+    const { kind, database, holder } = options;
+    this.#positionName = `${kind.name}-reports`;
+    this.worker = underLease(database, this.#positionName, holder, (lease) => this.#run(lease));
   }
 
   /** Whether the stream broke again and again without anything applied: a person should look. */
@@ -92,9 +101,9 @@ export class ReportTaker<Row extends Submittable> {
 
   /** Follows one stream until it breaks or has a gap. */
   async #follow(lease: Lease): Promise<void> {
-    const { broker, log } = this.options;
+    const { kind, log } = this.options;
     const leaving = new AbortController();
-    const stream = broker.streamReports(this.position, AbortSignal.any([lease.signal, leaving.signal]));
+    const stream = kind.streamReports(this.position, AbortSignal.any([lease.signal, leaving.signal]));
     try {
       for await (const reports of coalesce(stream, mostAtOnce)) {
         const { fresh, gapBefore } = inSequence(reports, this.position);
@@ -115,12 +124,12 @@ export class ReportTaker<Row extends Submittable> {
 
   async #applyBatch(reports: readonly Report[]): Promise<void> {
     const { kind, database, log } = this.options;
-    crash('report.before-apply');
-    const byObject = groupBy(reports, (report) => report.clientOrderId);
+    crash(`${kind.name}-report.before-apply`);
+    const byObject = groupBy(reports, (report) => kind.objectIdOf(report));
     const [owners = []] = await database.readAll([kind.findPartners([...byObject.keys()])]);
     const known = new Set(owners.map((owner) => String(owner.id)));
     for (const id of byObject.keys()) {
-      if (!known.has(id)) log.error({ objectId: id }, 'the exchange reports about an order that is not stored here');
+      if (!known.has(id)) log.error({ objectId: id }, 'the upstream reports about an object that is not stored here');
     }
     // The answer to a send brings the same report as the stream, and was usually recorded by now.
     const behind = owners.filter((owner) => {
@@ -139,7 +148,7 @@ export class ReportTaker<Row extends Submittable> {
       }
     });
     await Promise.all(appliers);
-    crash('report.applied');
+    crash(`${kind.name}-report.applied`);
     this.position = reports.at(-1)?.number ?? this.position;
   }
 
@@ -150,7 +159,7 @@ export class ReportTaker<Row extends Submittable> {
       if (change !== undefined && change.contradictions > 0) {
         log.error(
           { objectId: row.id, state: row.state },
-          'the exchange reports what contradicts the state of an order',
+          'the upstream reports what contradicts the state of an object',
         );
       }
       return change;
@@ -159,7 +168,7 @@ export class ReportTaker<Row extends Submittable> {
 
   async #readPosition(): Promise<bigint> {
     const [row] = await this.options.database.read(
-      statement('SELECT position FROM positions WHERE name = ?', positionName),
+      statement('SELECT position FROM positions WHERE name = ?', this.#positionName),
     );
     return row === undefined ? 0n : BigInt(String(row.position));
   }
@@ -173,7 +182,7 @@ export class ReportTaker<Row extends Submittable> {
       if (leases?.[0] === undefined) return { writes: [], result: false };
       const move = statement(
         'INSERT INTO positions (name, position) VALUES (?, ?) ON DUPLICATE KEY UPDATE position = VALUES(position)',
-        positionName,
+        this.#positionName,
         position.toString(),
       );
       return { writes: [move], result: true };
@@ -181,7 +190,7 @@ export class ReportTaker<Row extends Submittable> {
     if (!isOurs) throw new LeaseLostError();
     this.#stored = position;
     this.#storedAt = performance.now();
-    crash('report.position-moved');
+    crash(`${this.options.kind.name}-report.position-moved`);
   }
 }
 
@@ -190,7 +199,10 @@ class LeaseLostError extends Error {
 }
 
 /** The reports that follow on from a position without a gap, and the number before which the first gap is. */
-function inSequence(reports: readonly Report[], position: bigint): { fresh: Report[]; gapBefore: bigint | undefined } {
+function inSequence<Report extends Numbered>(
+  reports: readonly Report[],
+  position: bigint,
+): { fresh: Report[]; gapBefore: bigint | undefined } {
   const fresh: Report[] = [];
   let last = position;
   for (const report of reports) {

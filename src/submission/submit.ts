@@ -32,8 +32,8 @@ export class Submitter {
     private readonly isPaused: () => boolean,
   ) {}
 
-  async submit<Row extends Submittable, Request, Draft>(
-    kind: Kind<Row, Request, Draft>,
+  async submit<Row extends Submittable, Request, Draft, Answer>(
+    kind: Kind<Row, Request, Draft, Answer>,
     { partnerId, idempotencyKey, digest, request, log }: SubmitRequest<Request>,
   ): Promise<Submitted<Row>> {
     const byKey = kind.findByKey(partnerId, idempotencyKey);
@@ -66,7 +66,7 @@ export class Submitter {
     if (!stored.isNew) return replay(kind, stored.row, digest);
 
     crash(`${kind.name}.stored`);
-    const sent = await kind.send(stored.row);
+    const sent = await kind.send(stored.row, request);
     crash(`${kind.name}.sent`);
     const row = await this.#recordSent(kind, stored.row, log, (current) => kind.applySent(current, sent));
     crash(`${kind.name}.recorded`);
@@ -74,8 +74,8 @@ export class Submitter {
   }
 
   /** What came back is recorded, or said not to be: the reconciler then finds out by itself. */
-  async #recordSent<Row extends Submittable, Request, Draft>(
-    kind: Kind<Row, Request, Draft>,
+  async #recordSent<Row extends Submittable, Request, Draft, Answer>(
+    kind: Kind<Row, Request, Draft, Answer>,
     { partnerId, id }: Row,
     log: Logger,
     decide: (row: Row) => ReturnType<typeof kind.applySent>,
@@ -90,14 +90,17 @@ export class Submitter {
 }
 
 /** The first answer to a submission: its object, or the error that says what became of it. */
-function answer<Row extends Submittable, Request, Draft>(kind: Kind<Row, Request, Draft>, row: Row): Submitted<Row> {
+function answer<Row extends Submittable, Request, Draft, Answer>(
+  kind: Kind<Row, Request, Draft, Answer>,
+  row: Row,
+): Submitted<Row> {
   throwFirstError(kind, row);
   return { row, replayed: false };
 }
 
 /** The first answer again. Works whatever the state of trading, limits and upstream, and never sends. */
-function replay<Row extends Submittable, Request, Draft>(
-  kind: Kind<Row, Request, Draft>,
+function replay<Row extends Submittable, Request, Draft, Answer>(
+  kind: Kind<Row, Request, Draft, Answer>,
   row: Row,
   digest: Buffer,
 ): Submitted<Row> {
@@ -106,10 +109,18 @@ function replay<Row extends Submittable, Request, Draft>(
   return { row, replayed: true };
 }
 
-function throwFirstError<Row extends Submittable, Request, Draft>(kind: Kind<Row, Request, Draft>, row: Row): void {
+function throwFirstError<Row extends Submittable, Request, Draft, Answer>(
+  kind: Kind<Row, Request, Draft, Answer>,
+  row: Row,
+): void {
   const location = kind.path(row.id);
   if (row.firstAnswer === 'rejected') {
-    throw new ApiError(kind.codes.rejected, { location, rejectReason: row.rejectReason ?? undefined });
+    const { rejectReason, param } = row;
+    throw new ApiError(kind.codes.rejected, {
+      location,
+      rejectReason: rejectReason ?? undefined,
+      param: param ?? undefined,
+    });
   }
   if (row.firstAnswer === 'not_sent') throw new ApiError(kind.codes.notSent, { location });
 }

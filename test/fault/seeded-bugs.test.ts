@@ -35,27 +35,29 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'a send without an answer is tried again',
-    file: 'src/broker/grpc-broker.ts',
-    find: "return { outcome: 'unclear', evidence: evidenceOf(error) };\n    }\n  }\n\n  async cancelOrder",
+    file: 'src/broker/connection.ts',
+    find: "return { outcome: 'unclear', evidence: evidenceOf(error) };",
     replace:
-      "if (notAfterMs > Date.now() - 500) return this.submitOrder(order, notAfterMs - 600 + 1_000);\n      return { outcome: 'unclear', evidence: evidenceOf(error) };\n    }\n  }\n\n  async cancelOrder",
+      "if (notAfterMs > Date.now() - 500) return this.send({ notAfterMs: notAfterMs - 600 + 1_000, longestMs }, call);\n      return { outcome: 'unclear', evidence: evidenceOf(error) };",
     test: lost,
     pattern: 'is answered UNAVAILABLE and taken',
   },
   {
     name: 'the reconciler sends what the exchange does not have',
     file: 'src/submission/reconcile.ts',
-    find: "crash('reconcile.looked-up');",
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    find: 'crash(`${kind.name}-reconcile.looked-up`);',
     replace:
-      "if (!answer.found) await (kind as unknown as { send(row: Row): Promise<unknown> }).send({ ...row, notAfter: Date.now() + 1_000 });\n      crash('reconcile.looked-up');",
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+      'if (!answer.found) await (kind as unknown as { send(row: Row): Promise<unknown> }).send({ ...row, notAfter: Date.now() + 1_000 });\n      crash(`${kind.name}-reconcile.looked-up`);',
     test: lost,
     pattern: 'hangs untaken',
   },
   {
     name: 'an unclear outcome is taken for one that never left',
-    file: 'src/broker/grpc-broker.ts',
-    find: "return { outcome: 'unclear', evidence: evidenceOf(error) };\n    }\n  }\n\n  async cancelOrder",
-    replace: "return { outcome: 'never-left', evidence: evidenceOf(error) };\n    }\n  }\n\n  async cancelOrder",
+    file: 'src/broker/connection.ts',
+    find: "return { outcome: 'unclear', evidence: evidenceOf(error) };",
+    replace: "return { outcome: 'never-left', evidence: evidenceOf(error) };",
     test: lost,
     pattern: 'meets a reset after it is taken',
   },

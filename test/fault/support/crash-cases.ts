@@ -19,9 +19,9 @@ const cancelPoints: readonly CrashPoint[] = ['cancel.before-store', 'cancel.stor
 
 /** Points of background work that orders which fill in parts pass. */
 const backgroundPoints: readonly CrashPoint[] = [
-  'report.before-apply',
-  'report.applied',
-  'report.position-moved',
+  'order-report.before-apply',
+  'order-report.applied',
+  'order-report.position-moved',
   'relay.before-publish',
   'relay.published',
   'feed.before-sign',
@@ -32,7 +32,7 @@ const backgroundPoints: readonly CrashPoint[] = [
 const withoutNatsPoints: readonly CrashPoint[] = ['relay.handed-over'];
 
 /** Points the reconciler passes when an order's outcome is unclear. */
-const reconcilePoints: readonly CrashPoint[] = ['reconcile.looked-up', 'reconcile.recorded'];
+const reconcilePoints: readonly CrashPoint[] = ['order-reconcile.looked-up', 'order-reconcile.recorded'];
 
 /** All points these cases kill a process at. */
 export const killedAt: readonly CrashPoint[] = [
