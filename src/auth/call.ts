@@ -26,8 +26,22 @@ export interface Call {
   /** The Idempotency-Key, on the operations that take one. */
   readonly idempotencyKey: string | undefined;
   readonly log: Logger;
+  /**
+   * Receives the file of an operation that takes one. The handler calls it when it has looked at all that comes before
+   * the file in the order of checks: a file that is refused unseen is not waited for. Throws `unsupported_media_type`,
+   * the operation's own code for a file that is too large, and `invalid_request` for one that is empty or does not
+   * arrive whole in its time.
+   */
+  receiveFile(): Promise<ReceivedFile>;
   /** What the handler tells the door beside the message. */
   readonly reply: { replayed: boolean };
+}
+
+/** A file that arrived whole. */
+export interface ReceivedFile {
+  /** One of the media types the operation takes. */
+  readonly mediaType: string;
+  readonly content: Buffer;
 }
 
 /** An operation's code: message in, message out. It throws an ApiError for everything it refuses. */
@@ -62,4 +76,6 @@ export interface CallLimits {
   takePlace(caller: Caller): () => void;
   /** Takes one of the places for open streams; call what it returns to give it back. */
   takeStream(caller: Caller): () => void;
+  /** Takes one of the places for files in memory; call what it returns to give it back. */
+  takeFile(caller: Caller): () => void;
 }

@@ -16,6 +16,7 @@ export const protobufForm: JsonForm = {
 function readerOf(type: ValueType): ValueReader | undefined {
   if (type.enum !== undefined) return enumReader(type.enum);
   if (type.scalar === ScalarType.STRING) return anyText;
+  if (type.scalar === ScalarType.BYTES) return base64;
   const reader = valueReader(type);
   return reader !== undefined && type.scalar !== undefined && integers.has(type.scalar) ? orText(reader) : reader;
 }
@@ -25,6 +26,18 @@ const anyText: ValueReader = {
   read: (tree) => (typeof tree === 'string' ? tree : undefined),
   readText: (text) => text,
 };
+
+/** Either alphabet, padded or not, as protobuf's JSON allows. */
+const base64: ValueReader = {
+  expected: 'bytes in base64',
+  read: (tree) => (typeof tree === 'string' ? readBase64(tree) : undefined),
+  readText: readBase64,
+};
+
+function readBase64(text: string): Uint8Array | undefined {
+  const isBase64 = /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)={0,2}$/.test(text);
+  return isBase64 && text.replace(/=+$/, '').length % 4 !== 1 ? Buffer.from(text, 'base64') : undefined;
+}
 
 const integers: ReadonlySet<ScalarType> = new Set([
   ScalarType.INT32,

@@ -7,17 +7,22 @@ const mostPartners = 10_000;
 /** Streams that may be open at once: a partner's, and all partners' together. */
 const mostStreams = { ofPartner: 10, ofAll: 500 };
 
+/** Files of just under 1,000,000 bytes that may be in memory at once: a partner's, and all partners' together. */
+const mostFiles = { ofPartner: 40, ofAll: 160 };
+
 interface Counts {
   tokens: number;
   filledAtMs: number;
   underWay: number;
   streams: number;
+  files: number;
 }
 
 /** Counts requests per partner within this process, on a clock that never goes back. */
 export class LocalLimits implements CallLimits {
   readonly #counts = new Map<string, Counts>();
   #streams = 0;
+  #files = 0;
 
   constructor(private readonly monotonicNow: () => number = () => performance.now()) {}
 
@@ -67,6 +72,21 @@ export class LocalLimits implements CallLimits {
     });
   }
 
+  takeFile(caller: Caller): () => void {
+    const counts = this.#of(caller);
+    if (counts.files >= mostFiles.ofPartner || this.#files >= mostFiles.ofAll) {
+      throw new ApiError('rate_limited', {
+        message: `${counts.files} files are being received. Nothing was done; send this one again in a second.`,
+      });
+    }
+    counts.files += 1;
+    this.#files += 1;
+    return once(() => {
+      counts.files -= 1;
+      this.#files -= 1;
+    });
+  }
+
   #of(caller: Caller): Counts {
     const found = this.#counts.get(caller.partnerId);
     const counts = found ?? {
@@ -74,6 +94,7 @@ export class LocalLimits implements CallLimits {
       filledAtMs: this.monotonicNow(),
       underWay: 0,
       streams: 0,
+      files: 0,
     };
     // The map keeps the order of last use.
     if (found !== undefined) this.#counts.delete(caller.partnerId);
@@ -84,7 +105,7 @@ export class LocalLimits implements CallLimits {
 
   #forgetIdle(): void {
     for (const [partnerId, counts] of this.#counts) {
-      if (counts.underWay > 0 || counts.streams > 0) continue;
+      if (counts.underWay > 0 || counts.streams > 0 || counts.files > 0) continue;
       this.#counts.delete(partnerId);
       return;
     }

@@ -2,6 +2,7 @@ import type { Message } from '@bufbuild/protobuf';
 import { Metadata, type ServerUnaryCall, type ServerWritableStream, type sendUnaryData } from '@grpc/grpc-js';
 import { ApiError } from '../lib/errors.ts';
 import { maxBodyBytes } from './body-limit.ts';
+import { fileTooLarge } from './file-body.ts';
 import { grpcError } from './grpc-errors.ts';
 import type { Operation, StreamOperation, UnaryOperation } from './operations.ts';
 import { ClientGone, clientGoneStatus, type Pipeline, type Reply } from './pipeline.ts';
@@ -115,7 +116,9 @@ export class GrpcDoor {
 }
 
 function decode(operation: Operation, bytes: Buffer): Message {
-  if (bytes.length > maxBodyBytes) {
+  const { file } = operation;
+  if (file !== undefined && bytes.length > file.maxBytes + maxBodyBytes) throw fileTooLarge(file);
+  if (file === undefined && bytes.length > maxBodyBytes) {
     throw new ApiError('request_too_large', { message: 'The message must have at most 16,384 bytes.' });
   }
   return decodeProtobuf(operation.input, bytes);

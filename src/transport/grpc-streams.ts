@@ -8,6 +8,11 @@ export interface StreamRules {
   readonly streamPaths: ReadonlySet<string>;
   readonly stalledMs: number;
   readonly messageTimeoutMs: number;
+  /** Those of calls that carry a file: of these only so many may be open at once. */
+  readonly filePaths: ReadonlySet<string>;
+  readonly mostFiles: number;
+  /** How many bytes the others may send, head included; grpc-js has one bound for all. */
+  readonly mostMessageBytes: number;
   readonly connections: number;
 }
 
@@ -16,9 +21,17 @@ const single = ['authorization', 'idempotency-key'];
 
 /**
  * What grpc-js leaves open on its HTTP/2 servers: repeated metadata becomes visible, a message that does not arrive is
- * not waited for without end, nor a stream that nobody reads, and connections are bounded.
+ * not waited for without end, nor a stream that nobody reads, and connections, files and bytes are bounded.
  */
 export function watchStreams(server: Server, rules: StreamRules): void {
+  let files = 0;
+  const limitFiles = (stream: ServerHttp2Stream) => {
+    files += 1;
+    stream.once('close', () => {
+      files -= 1;
+    });
+    if (files > rules.mostFiles) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  };
   for (const http2Server of http2Servers(server)) {
     http2Server.maxConnections = rules.connections;
     // In front of grpc-js's own listener, which reads the same headers.
@@ -27,6 +40,8 @@ export function watchStreams(server: Server, rules: StreamRules): void {
       showRepeated(headers, rawHeaders);
       const path = String(headers[':path']);
       if (rules.paths.has(path)) limitTime(stream, rules.messageTimeoutMs);
+      if (rules.filePaths.has(path)) limitFiles(stream);
+      else limitBytes(stream, rules.mostMessageBytes);
       // A client that takes nothing does not take the end of its stream either.
       if (rules.streamPaths.has(path)) {
         stream.setTimeout(rules.stalledMs, () => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM));
@@ -48,6 +63,14 @@ function showRepeated(headers: IncomingHttpHeaders, rawHeaders: readonly string[
     const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1] === name);
     if (values.length > 1) headers[name] = values;
   }
+}
+
+function limitBytes(stream: ServerHttp2Stream, mostBytes: number): void {
+  let bytes = 0;
+  stream.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > mostBytes) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  });
 }
 
 function limitTime(stream: ServerHttp2Stream, timeoutMs: number): void {

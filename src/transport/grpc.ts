@@ -31,15 +31,20 @@ export interface GrpcServer {
   close(graceMs: number): Promise<void>;
 }
 
+/** Above our own bound, so that our own error answers; what is above this one never reaches us. */
+const mostMessageBytes = 4 * maxBodyBytes;
+/** How many files may be on their way in at once, of whomever they are: who sends them is known when they are here. */
+const mostFiles = 160;
+
 const serverSettings = {
-  // Above our own bound, so that our own error answers; what is above this one never reaches us.
-  'grpc.max_receive_message_length': 4 * maxBodyBytes,
   'grpc.max_concurrent_streams': 200,
   'grpc.keepalive_time_ms': 60_000,
   'grpc.keepalive_timeout_ms': 20_000,
   'grpc.max_connection_idle_ms': 300_000,
 };
 
+/** What stands before a message on the wire. */
+const messageHeadBytes = 5;
 /** How long answers that were given may take to be written out when the server closes. */
 const flushMs = 500;
 /** How long the end of a stream that is read too slowly may take to be written out. */
@@ -47,7 +52,13 @@ const slowEndMs = 5_000;
 
 /** Makes the gRPC door over grpc-js. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
-  const server = new Server(serverSettings);
+  const files = options.operations.flatMap((operation) => (operation.file === undefined ? [] : [operation]));
+  // One bound for all methods; to those without a file their own is kept below.
+  const mostFileBytes = Math.max(0, ...files.map(({ file }) => file?.maxBytes ?? 0));
+  const server = new Server({
+    ...serverSettings,
+    'grpc.max_receive_message_length': mostFileBytes + mostMessageBytes,
+  });
   const door = new GrpcDoor(options);
   const services = byService(options.operations);
   for (const [, operations] of services) addService(server, door, operations);
@@ -63,6 +74,9 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       const bound = await bind(server, host, port, options.credentials ?? ServerCredentials.createInsecure());
       watchStreams(server, {
         paths: new Set(options.operations.map(rpcPath)),
+        filePaths: new Set(files.map(rpcPath)),
+        mostFiles,
+        mostMessageBytes: mostMessageBytes + messageHeadBytes,
         stalledMs: options.stalledMs ?? slowReaderMs + slowEndMs,
         streamPaths: new Set(options.operations.filter(({ kind }) => kind === 'stream').map(rpcPath)),
         messageTimeoutMs: options.messageTimeoutMs ?? 30_000,

@@ -10,6 +10,7 @@ import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2
 import type { Handler, StreamHandler } from '../auth/call.ts';
 import { operation as operationOption, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { compileFieldRules, type FieldCheck } from './field-rules.ts';
+import { type FileBody, fileBody } from './file-body.ts';
 import { type HttpBinding, httpBinding } from './http-binding.ts';
 
 /** One operation as the doors serve it: what its proto says of it, and its handler. */
@@ -38,6 +39,8 @@ interface OperationRules {
   readonly takesIdempotencyKey: boolean;
   /** The path of the object it creates; undefined on operations that create none. */
   readonly location: ((created: Message) => string) | undefined;
+  /** The file a request carries; undefined on operations that take none. */
+  readonly file: FileBody | undefined;
   /** Undefined: not served over REST. */
   readonly http: HttpBinding | undefined;
   /**
@@ -81,8 +84,14 @@ function defineOperation(method: DescMethod, handler: Operation['handler']): Ope
     return { ...rules, kind: 'unary', handler: handler as Handler<Message, Message> };
   }
   if (method.methodKind !== 'server_streaming') throw new Error(`${rules.name}: requests are no streams`);
-  if (rules.http !== undefined || rules.takesPlace || rules.takesIdempotencyKey || rules.location !== undefined) {
-    throw new Error(`${rules.name}: a stream has no path, takes no place or key, and creates nothing`);
+  if (
+    rules.http !== undefined ||
+    rules.takesPlace ||
+    rules.takesIdempotencyKey ||
+    rules.location !== undefined ||
+    rules.file !== undefined
+  ) {
+    throw new Error(`${rules.name}: a stream has no path, takes no place, key or file, and creates nothing`);
   }
   return { ...rules, kind: 'stream', handler: handler as StreamHandler<Message, Message> };
 }
@@ -91,8 +100,14 @@ function readRules(method: DescMethod): OperationRules {
   const name = `${method.parent.name}.${method.name}`;
   const rules = getOption(method, operationOption);
   if (rules.scope === Scope.UNSPECIFIED) throw new Error(`${name} needs no scope`);
-  const binding = httpBinding(method);
-  const check = (fields: readonly DescField[]) => compileFieldRules(method.input, fields);
+  const file = rules.file === undefined ? undefined : fileBody(method, rules.file);
+  const binding = httpBinding(method, file);
+  // In the order of the proto, whatever the order in the path.
+  const check = (fields: readonly DescField[]) =>
+    compileFieldRules(
+      method.input,
+      method.input.fields.filter((field) => fields.includes(field)),
+    );
   return {
     name,
     method,
@@ -102,6 +117,7 @@ function readRules(method: DescMethod): OperationRules {
     takesPlace: rules.takesPlace,
     takesIdempotencyKey: rules.idempotencyKey,
     location: rules.location === '' ? undefined : compileLocation(method.output, rules.location),
+    file,
     http: binding,
     checkPath: check(binding?.pathFields ?? []),
     checkQuery: check(binding?.queryFields ?? []),

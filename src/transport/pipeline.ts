@@ -1,7 +1,8 @@
 import type { Message } from '@bufbuild/protobuf';
-import type { Caller, CallLimits, Identification, Identify } from '../auth/call.ts';
+import type { Caller, CallLimits, Identification, Identify, ReceivedFile } from '../auth/call.ts';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import { type FileBody, receiveWithMessage } from './file-body.ts';
 import type { Operation } from './operations.ts';
 import { type Credential, type Door, HandlerCall, Visit } from './visit.ts';
 
@@ -97,18 +98,27 @@ export class Pipeline {
     const caller = this.#permit(operation, identification);
     if (operation.kind === 'stream') visit.holdPlace(limits.takeStream(caller));
     else if (operation.takesPlace) visit.holdPlace(limits.takePlace(caller));
+    if (operation.file !== undefined) visit.holdPlace(limits.takeFile(caller));
     return route;
   }
 
   /**
    * Checks the rules of the body's fields and runs the handler, whose call keeps running when the client leaves. The
-   * door has checked path, query and Idempotency-Key before.
+   * door has checked path, query and Idempotency-Key before. `receive` is how the door receives a file; by default it
+   * came with the message.
    */
-  async call(visit: Visit, message: Message, idempotencyKey: string | undefined): Promise<Reply> {
+  async call(
+    visit: Visit,
+    message: Message,
+    idempotencyKey: string | undefined,
+    receive?: (file: FileBody) => Promise<ReceivedFile>,
+  ): Promise<Reply> {
     const { operation, caller } = visit;
     if (operation?.kind !== 'unary' || caller === undefined) throw new Error('called before it was admitted');
     operation.checkBody(message);
-    const call = new HandlerCall(visit.requestId, caller, idempotencyKey, this.#options.log);
+    const { file } = operation;
+    const receiveFile = file && (() => receive?.(file) ?? receiveWithMessage(file, message));
+    const call = new HandlerCall(visit.requestId, caller, idempotencyKey, this.#options.log, receiveFile);
     try {
       const answer = await operation.handler(message, call);
       const { replayed } = call.reply;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Call, Caller } from '../auth/call.ts';
+import type { Call, Caller, ReceivedFile } from '../auth/call.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Operation } from './operations.ts';
 
@@ -15,19 +15,17 @@ export class Visit {
   /** With what the caller was identified, for streams, whose caller is looked at again. */
   credential: Credential | undefined;
   finished = false;
-  #givePlaceBack: (() => void) | undefined;
+  readonly #givePlacesBack: (() => void)[] = [];
 
   constructor(readonly door: Door) {}
 
   holdPlace(giveBack: () => void): void {
-    this.#givePlaceBack = giveBack;
+    this.#givePlacesBack.push(giveBack);
   }
 
-  /** Gives the partner's place back, if the request holds one; the second time does nothing. */
+  /** Gives the partner's places back, if the request holds any; the second time does nothing. */
   releasePlace(): void {
-    const giveBack = this.#givePlaceBack;
-    this.#givePlaceBack = undefined;
-    giveBack?.();
+    for (const giveBack of this.#givePlacesBack.splice(0)) giveBack();
   }
 }
 
@@ -48,7 +46,13 @@ export class HandlerCall implements Call {
     readonly caller: Caller,
     readonly idempotencyKey: string | undefined,
     readonly root: Logger,
+    private readonly receive?: () => Promise<ReceivedFile>,
   ) {}
+
+  async receiveFile(): Promise<ReceivedFile> {
+    if (this.receive === undefined) throw new Error('the operation takes no file');
+    return this.receive();
+  }
 
   /** Made when it is first used: most calls log nothing of their own. */
   get log(): Logger {

@@ -5,6 +5,7 @@ import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js'
 import type { Call, Caller, CallLimits, Identify } from '../../src/auth/call.ts';
 import { type RetryInfo, RetryInfoSchema } from '../../src/gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
+import { Applications } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
 import { type Error as ErrorDetail, ErrorSchema } from '../../src/gen/marina/gateway/v1/errors_pb.ts';
 import {
   Events,
@@ -78,7 +79,12 @@ export const identify: Identify = async (authorization) => {
   return { caller: undefined, refusal: 'unauthorized' };
 };
 
-export const noLimits: CallLimits = { takeRequest: () => {}, takePlace: () => () => {}, takeStream: () => () => {} };
+export const noLimits: CallLimits = {
+  takeRequest: () => {},
+  takePlace: () => () => {},
+  takeStream: () => () => {},
+  takeFile: () => () => {},
+};
 
 /** What a handler was called with. */
 export interface Recorded {
@@ -117,6 +123,11 @@ export function recordingHandlers(recorded: Recorded[]): {
   };
 }
 
+/** Handlers of applications for the tests that bring none of their own. */
+const notUsed = Object.fromEntries(
+  Applications.methods.map(({ localName }) => [localName, () => Promise.reject(new Error('not used'))]),
+);
+
 export interface Doors {
   readonly recorded: Recorded[];
   readonly finished: Finished[];
@@ -132,6 +143,7 @@ export interface Doors {
 export interface DoorSettings {
   readonly orders?: Partial<HandlersOf<typeof Orders>>;
   readonly events?: Partial<HandlersOf<typeof Events>>;
+  readonly applications?: Partial<HandlersOf<typeof Applications>>;
   readonly pipeline?: Partial<PipelineOptions>;
   readonly limits?: Partial<RestLimits>;
   readonly messageTimeoutMs?: number;
@@ -157,6 +169,7 @@ export async function openDoors(settings: DoorSettings = {}): Promise<Doors> {
   const operations = [
     ...defineOperations(Orders, { ...handlers.orders, ...settings.orders }),
     ...defineOperations(Events, { ...handlers.events, ...settings.events }),
+    ...defineOperations(Applications, { ...notUsed, ...settings.applications } as HandlersOf<typeof Applications>),
   ];
   const { clientAddress, messageTimeoutMs, slowReaderMs, stalledMs } = settings;
   const shared = {

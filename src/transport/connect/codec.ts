@@ -5,8 +5,11 @@ import { compileDecoder, type Decoder } from '../../json/decoder.ts';
 import { protobufForm } from '../../json/protobuf-form.ts';
 import { materialize } from '../../json/stored.ts';
 import { ApiError } from '../../lib/errors.ts';
+import { maxBodyBytes } from '../body-limit.ts';
+import { fileTooLarge } from '../file-body.ts';
 import type { Operation } from '../operations.ts';
 import { decodeProtobuf } from '../protobuf-wire.ts';
+import { type BodyBound, jsonBound } from '../rest/body.ts';
 import type { RequestHead } from '../rest/head.ts';
 import { encodeProtobuf } from '../rpc-request.ts';
 
@@ -46,6 +49,14 @@ export class Codec {
       : 'application/json or application/proto';
     const message = `The Content-Type must be ${forms}, without Content-Encoding.`;
     throw new ApiError('unsupported_media_type', { message });
+  }
+
+  /** How large a request's body may be: that of a file also has what is written around it, and in JSON is base64. */
+  bound({ isBinary }: MediaType): BodyBound {
+    const { file } = this.#operation;
+    if (file === undefined) return jsonBound;
+    const fileBytes = isBinary ? file.maxBytes : 4 * Math.ceil(file.maxBytes / 3);
+    return { maxBytes: fileBytes + maxBodyBytes, tooLarge: () => fileTooLarge(file) };
   }
 
   decode({ isBinary, isStream }: MediaType, body: Buffer): Message {

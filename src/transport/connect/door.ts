@@ -59,7 +59,10 @@ export class ConnectDoor implements Protocol {
       clientAddress,
       route: () => this.#find(incoming.method, head.path),
     });
-    const decoded = await orRefusal(async () => codec.decode(codec.mediaType(head), await incoming.readBody()));
+    const decoded = await orRefusal(async () => {
+      const mediaType = codec.mediaType(head);
+      return codec.decode(mediaType, await incoming.readBody(codec.bound(mediaType)));
+    });
     const { message, idempotencyKey } = checkParameters(operation, decoded, head.idempotencyKeys);
     const mediaType = codec.mediaType(head);
     const contentType = mediaType.name;

@@ -1,9 +1,12 @@
 import type { IncomingMessage } from 'node:http';
+import type { ReceivedFile } from '../../auth/call.ts';
 import { ApiError } from '../../lib/errors.ts';
 import { maxBodyBytes } from '../body-limit.ts';
+import { checkFileType, type FileBody, fileTooLarge, wholeFile } from '../file-body.ts';
 import { ClientGone } from '../pipeline.ts';
 import type { Exchange } from './connection.ts';
 import type { RequestHead } from './head.ts';
+import type { Incoming } from './incoming.ts';
 
 const token = "[!#$%&'*+.^_`|~0-9a-z-]{1,64}";
 const charset = 'charset=(?:utf-8|"utf-8")';
@@ -17,16 +20,42 @@ export function checkMediaType({ contentType, isEncoded }: RequestHead): void {
   if (contentType !== 'application/json' && !json.test(contentType)) throw new ApiError('unsupported_media_type');
 }
 
+/** How large a body may be, and what a larger one is answered with. */
+export interface BodyBound {
+  readonly maxBytes: number;
+  readonly tooLarge: () => ApiError;
+}
+
+export const jsonBound: BodyBound = {
+  maxBytes: maxBodyBytes,
+  tooLarge: () => new ApiError('request_too_large', { message: 'The body must have at most 16,384 bytes.' }),
+};
+
 /** Refuses a body that says it is too large, before any of it is read or asked for. */
-export function checkSize({ contentLength }: RequestHead): void {
-  if (contentLength !== undefined && contentLength > maxBodyBytes) throw tooLarge();
+export function checkSize({ contentLength }: RequestHead, { maxBytes, tooLarge }: BodyBound): void {
+  if (contentLength !== undefined && contentLength > maxBytes) throw tooLarge();
+}
+
+/** Receives a file that is the body. */
+export async function receiveBody(file: FileBody, incoming: Incoming): Promise<ReceivedFile> {
+  const { contentType, isEncoded } = incoming.head;
+  const mediaType = checkFileType(file, isEncoded ? undefined : contentType);
+  const content = await incoming.readBody({ maxBytes: file.maxBytes, tooLarge: () => fileTooLarge(file) });
+  return wholeFile(file, mediaType, content);
 }
 
 /** Event of a request whose bytes stopped being HTTP while its body was read; the server raises it. */
 export const malformedEvent = 'malformed';
 
-/** Reads a body whole. Throws `request_too_large`, `invalid_request` or ClientGone, and leaves the rest unread. */
-export function readBody({ request, isMalformed }: Exchange, timeoutMs: number): Promise<Buffer> {
+/**
+ * Reads a body whole. Throws what is said of one that is too large, `invalid_request` or ClientGone, and leaves the rest
+ * unread.
+ */
+export function readBody(
+  { request, isMalformed }: Exchange,
+  timeoutMs: number,
+  { maxBytes, tooLarge }: BodyBound,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -36,7 +65,7 @@ export function readBody({ request, isMalformed }: Exchange, timeoutMs: number):
     const onData = (chunk: Buffer) => {
       bytes += chunk.length;
       chunks.push(chunk);
-      if (bytes > maxBodyBytes) settle(() => reject(tooLarge()));
+      if (bytes > maxBytes) settle(() => reject(tooLarge()));
     };
     const onEnd = () =>
       settle(() => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
@@ -64,10 +93,6 @@ export function discardBody(request: IncomingMessage): void {
 
 /** An aborted request raises an error beside `close`, which tells all there is to know. */
 function ignore(): void {}
-
-function tooLarge(): ApiError {
-  return new ApiError('request_too_large', { message: 'The body must have at most 16,384 bytes.' });
-}
 
 function invalid(message: string): ApiError {
   return new ApiError('invalid_request', { message });

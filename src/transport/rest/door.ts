@@ -1,13 +1,14 @@
 import { type ApiError, refusalOf } from '../../lib/errors.ts';
 import { checkIdempotencyKey } from '../idempotency-key.ts';
 import type { Operation } from '../operations.ts';
-import type { Pipeline } from '../pipeline.ts';
+import type { Pipeline, Reply } from '../pipeline.ts';
 import type { Visit } from '../visit.ts';
 import { replyHeaders } from './answer.ts';
-import { checkMediaType } from './body.ts';
+import { checkMediaType, receiveBody } from './body.ts';
 import { errorAnswer } from './errors.ts';
 import type { Incoming } from './incoming.ts';
 import type { Answer, Protocol } from './protocol.ts';
+import type { Route } from './route.ts';
 import { Routes } from './routes.ts';
 
 export interface RestDoorOptions {
@@ -39,14 +40,22 @@ export class RestDoor implements Protocol {
     });
     const message = route.readTarget(pathTexts, head.query);
     const idempotencyKey = checkIdempotencyKey(route.operation, head.idempotencyKeys);
+    const { file } = route.operation;
+    if (file !== undefined) {
+      const reply = await pipeline.call(visit, message, idempotencyKey, () => receiveBody(file, incoming));
+      return this.#answer(route, reply);
+    }
     if (route.decode !== undefined) {
       checkMediaType(head);
       route.decode(await incoming.readBody(), message);
     } else {
       incoming.passOver();
     }
-    const reply = await pipeline.call(visit, message, idempotencyKey);
-    return { status: reply.created ? 201 : 200, headers: replyHeaders(reply), body: route.encode(reply.message) };
+    return this.#answer(route, await pipeline.call(visit, message, idempotencyKey));
+  }
+
+  #answer({ encode }: Route, reply: Reply): Answer {
+    return { status: reply.created ? 201 : 200, headers: replyHeaders(reply), body: encode(reply.message) };
   }
 
   refusal(error: Parameters<typeof errorAnswer>[0]): Answer {

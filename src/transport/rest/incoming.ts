@@ -1,4 +1,4 @@
-import { checkSize, discardBody, readBody } from './body.ts';
+import { type BodyBound, checkSize, discardBody, jsonBound, readBody } from './body.ts';
 import type { Exchange } from './connection.ts';
 import type { RequestHead } from './head.ts';
 import type { RestLimits } from './limits.ts';
@@ -16,12 +16,15 @@ export class Incoming {
     return this.exchange.request.method ?? '';
   }
 
-  /** Reads the body whole. Throws `request_too_large`, if the head says so before any of it is asked for. */
-  async readBody(): Promise<Buffer> {
+  /**
+   * Reads the body whole. Throws `request_too_large`, or what else the bound says, if the head says so before any of it
+   * is asked for.
+   */
+  async readBody(bound: BodyBound = jsonBound): Promise<Buffer> {
     const { exchange } = this;
-    checkSize(this.head);
+    checkSize(this.head, bound);
     if (exchange.awaitsContinue) exchange.response.writeContinue();
-    const body = await readBody(exchange, this.limits.bodyTimeoutMs);
+    const body = await readBody(exchange, this.limits.bodyTimeoutMs, bound);
     exchange.hasUnreadBody = false;
     return body;
   }

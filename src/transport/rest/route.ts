@@ -12,7 +12,7 @@ export interface Route {
   readonly operation: Operation;
   /** The request as far as the path and the query say it, checked. Throws what a malformed one is answered with. */
   readonly readTarget: (pathTexts: readonly string[], query: string) => Message;
-  /** Reads the body into the request; undefined on operations that take none. */
+  /** Reads a JSON body into the request; undefined on operations that take none. */
   readonly decode: Decoder<Message> | undefined;
   readonly encode: Encoder;
 }
@@ -20,19 +20,23 @@ export interface Route {
 /** Compiles an operation for REST. */
 export function compileRoute(operation: Operation): Route {
   const { input, output, http } = operation;
-  const parameters = (http?.pathFields ?? []).map(compileParameter);
+  // Read in the order of the proto, whatever their order in the path.
+  const pathFields = http?.pathFields ?? [];
+  const parameters = input.fields
+    .filter((field) => pathFields.includes(field))
+    .map((field) => ({ read: compileParameter(field), at: pathFields.indexOf(field) }));
   const fillQuery = compileQuery(http?.queryFields ?? []);
   return {
     operation,
     readTarget: (pathTexts, query) => {
       const message = create(input);
-      for (let at = 0; at < parameters.length; at += 1) parameters[at]?.(message, pathTexts[at] ?? '');
+      for (const { read, at } of parameters) read(message, pathTexts[at] ?? '');
       operation.checkPath(message);
       fillQuery(message, query);
       operation.checkQuery(message);
       return message;
     },
-    decode: http?.hasBody === true ? compileDecoder(input, http.bodyFields) : undefined,
+    decode: http?.body === 'json' ? compileDecoder(input, http.bodyFields) : undefined,
     encode: compileEncoder(output),
   };
 }
