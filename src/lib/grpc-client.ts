@@ -60,7 +60,12 @@ type StreamCall<M extends DescMethod> = (
  * order; and it shares connections between clients of one address unless the pool is local, so that one client's broken
  * connection would break another's calls.
  */
-const channelDefaults: ChannelOptions = { 'grpc.enable_retries': 0, 'grpc.use_local_subchannel_pool': 1 };
+const channelDefaults: ChannelOptions = {
+  'grpc.enable_retries': 0,
+  'grpc.use_local_subchannel_pool': 1,
+  // What it counts of every call nobody here reads.
+  'grpc.enable_channelz': 0,
+};
 
 /** A client of one service at `address` (`host:port`), without TLS unless credentials say so. */
 export function createGrpcClient<S extends TypedService>(
