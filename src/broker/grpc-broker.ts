@@ -1,5 +1,6 @@
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
+import { Applications, DocumentOutcome, DocumentType } from '../gen/marina/broker/v1/applications_pb.ts';
 import {
   AccountStatus,
   CancelOutcome,
@@ -15,7 +16,7 @@ import { ApiError } from '../lib/errors.ts';
 import { createGrpcClient, type GrpcClient } from '../lib/grpc-client.ts';
 import { isKoboDecimal } from '../lib/money.ts';
 import { Connection, channelOptions, codeOf, evidenceOf } from './connection.ts';
-import type { Broker, Cancelled, LookedUp, OrderToSend, Sent } from './port.ts';
+import type { Broker, Cancelled, DocumentToSend, LookedUp, OrderToSend, Sent } from './port.ts';
 import { watchReports } from './report-stream.ts';
 
 export interface GrpcBrokerOptions {
@@ -39,6 +40,17 @@ const timesInForce = {
   fok: TimeInForce.FOK,
 } as const;
 
+const documentTypes = {
+  photo: DocumentType.PHOTO,
+  government_id: DocumentType.GOVERNMENT_ID,
+  utility_bill: DocumentType.UTILITY_BILL,
+  signature: DocumentType.SIGNATURE,
+} as const;
+const documentOutcomes: ReadonlyMap<DocumentOutcome, 'delivered' | 'refused'> = new Map([
+  [DocumentOutcome.DELIVERED, 'delivered'],
+  [DocumentOutcome.REFUSED, 'refused'],
+]);
+
 /**
  * A broker met over `marina.broker.v1`. What goes to the exchange, what is read and the stream of reports each have a
  * connection of their own, so that neither a hanging read nor a flood of reports stands in an order's way.
@@ -46,10 +58,12 @@ const timesInForce = {
 export class GrpcBroker implements Broker {
   readonly #orders: Connection<typeof Orders>;
   readonly #reads: Connection<typeof Orders>;
+  readonly #documents: Connection<typeof Applications>;
 
   constructor(private readonly options: GrpcBrokerOptions) {
     this.#orders = new Connection(Orders, options.address, 'exchange');
     this.#reads = new Connection(Orders, options.address, 'exchange');
+    this.#documents = new Connection(Applications, options.address, 'broker');
   }
 
   get connected(): boolean {
@@ -162,9 +176,31 @@ export class GrpcBroker implements Broker {
     }
   }
 
+  sendDocument(document: DocumentToSend, notAfterMs: number): Promise<Sent<'delivered' | 'refused'>> {
+    const { applicationId, type, mediaType, content } = document;
+    const request = {
+      clientApplicationId: applicationId,
+      type: documentTypes[type],
+      contentType: mediaType,
+      content,
+    };
+    const time = { notAfterMs, longestMs: this.options.submitTimeoutMs };
+    return this.#documents.send(time, async (applications, timeoutMs) => {
+      try {
+        const { outcome } = await applications.sendDocument(request, { timeoutMs });
+        return documentOutcomes.get(outcome);
+      } catch (error) {
+        // Of a document no status proves anything, the one neither that says too late.
+        if (codeOf(error) === status.FAILED_PRECONDITION) return undefined;
+        throw error;
+      }
+    });
+  }
+
   close(): void {
     this.#orders.close();
     this.#reads.close();
+    this.#documents.close();
   }
 
   /** A read that fails changed nothing, whatever the reason. */

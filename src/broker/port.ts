@@ -26,6 +26,15 @@ export type Cancelled =
   | { readonly outcome: 'too-late' }
   | { readonly outcome: 'unclear'; readonly evidence: string };
 
+/** A file for the broker. */
+export interface DocumentToSend {
+  readonly applicationId: string;
+  readonly type: 'photo' | 'government_id' | 'utility_bill' | 'signature';
+  /** `image/jpeg` or `image/png`. */
+  readonly mediaType: string;
+  readonly content: Buffer;
+}
+
 /** What the broker's record says of something: of an order, all reports above the number asked for. */
 export type LookedUp<Answer> =
   | {
@@ -54,6 +63,8 @@ export interface Broker {
   lookUpOrder(orderId: string, afterNumber: bigint): Promise<LookedUp<readonly Report[]>>;
   /** Batches of reports above a number, in order; an empty batch only shows that the link lives. Throws when it breaks. */
   streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]>;
+  /** Sends a file once. Does not throw. `notAfterMs` is real time past which it is not begun. */
+  sendDocument(document: DocumentToSend, notAfterMs: number): Promise<Sent<'delivered' | 'refused'>>;
   /** Whether the broker can be reached, as far as is known. */
   readonly connected: boolean;
   close(): void;

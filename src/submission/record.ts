@@ -1,10 +1,18 @@
 import type { Database } from '../db/database.ts';
 import type { LockedPartner } from '../db/locked-partner.ts';
-import type { Statement } from '../db/statement.ts';
+import type { SqlRow, Statement } from '../db/statement.ts';
 import { appendEvents } from '../events/outbox.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import type { Change, ObjectKind, Submittable } from './kind.ts';
+
+/** What a change reads under the lock beside its object, and touches there. */
+export interface Beside {
+  readonly touches: readonly string[];
+  readonly reads: readonly Statement[];
+}
+
+const nothing: Beside = { touches: [], reads: [] };
 
 /** Saves what became of objects, with their events, in one partner transaction: the only way an object ever changes. */
 export class Recorder {
@@ -19,15 +27,16 @@ export class Recorder {
   /**
    * Reads an object under its partner's lock, lets `decide` say what becomes of it, and saves that with its events.
    * `decide` answers undefined where nothing changes. Returns the object as it is afterwards; throws where there is no
-   * such object, without asking `decide`.
+   * such object, without asking `decide`. What has to be read beside it for that is handed to `decide` too.
    */
   async change<Row extends Submittable>(
     kind: ObjectKind<Row>,
     partnerId: string,
     id: string,
-    decide: (row: Row) => Change<Row> | undefined,
+    decide: (row: Row, beside: readonly SqlRow[][]) => Change<Row> | undefined,
+    beside: Beside = nothing,
   ): Promise<Row> {
-    const [row] = await this.changeMany(kind, partnerId, [id], kind.find(partnerId, id), decide);
+    const [row] = await this.changeMany(kind, partnerId, [id], kind.find(partnerId, id), decide, beside);
     if (row === undefined) throw new Error(`${id} is not stored`);
     return row;
   }
@@ -38,15 +47,16 @@ export class Recorder {
     partnerId: string,
     ids: readonly string[],
     find: Statement,
-    decide: (row: Row) => Change<Row> | undefined,
+    decide: (row: Row, beside: readonly SqlRow[][]) => Change<Row> | undefined,
+    beside: Beside = nothing,
   ): Promise<Row[]> {
     const { rows, told } = await this.database.inPartner(partnerId, {
-      touches: ids,
-      reads: [find],
-      decide: (partner, [found = []]) => {
+      touches: [...ids, ...beside.touches],
+      reads: [find, ...beside.reads],
+      decide: (partner, [found = [], ...rows]) => {
         const decided = found.map((sqlRow) => {
           const row = kind.toRow(sqlRow);
-          return { row, change: decide(row) };
+          return { row, change: decide(row, rows) };
         });
         const changes = decided.flatMap(({ change }) => (change === undefined ? [] : [change]));
         const writes = this.#writesOf(kind, partner, changes);

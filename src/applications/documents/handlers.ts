@@ -1,0 +1,61 @@
+import { create } from '@bufbuild/protobuf';
+import type { Call, Handler } from '../../auth/call.ts';
+import type { Database } from '../../db/database.ts';
+import {
+  type Document,
+  DocumentType,
+  type ListDocumentsRequest,
+  type ListDocumentsResponse,
+  ListDocumentsResponseSchema,
+  type SendDocumentRequest,
+} from '../../gen/marina/gateway/v1/documents_pb.ts';
+import { ApiError } from '../../lib/errors.ts';
+import type { Submittable } from '../../submission/kind.ts';
+import type { ImageChecker } from '../images/checker.ts';
+import { toDocumentMessage, typeWords } from './messages.ts';
+import { checkTakesDocuments } from './rules.ts';
+import type { DocumentedKind, DocumentSender } from './sender.ts';
+import { findDocuments, toStoredDocument } from './store.ts';
+
+export interface DocumentHandlerParts<Row extends Submittable> {
+  readonly database: Database;
+  readonly kind: DocumentedKind<Row>;
+  readonly images: ImageChecker;
+  readonly sender: DocumentSender<Row>;
+}
+
+/** The operations on applications' documents. */
+export function documentHandlers<Row extends Submittable>({
+  database,
+  kind,
+  images,
+  sender,
+}: DocumentHandlerParts<Row>) {
+  /** What the application says comes before the file: one that cannot be taken is not waited for. */
+  const sendDocument: Handler<SendDocumentRequest, Document> = async ({ id, type }, call) => {
+    const { partnerId } = call.caller;
+    const application = await find(id, call);
+    checkTakesDocuments(application.state);
+    const { mediaType, content } = await call.receiveFile();
+    await images.check(content, mediaType);
+    const word = typeWords.word(type ?? DocumentType.UNSPECIFIED);
+    const file = { partnerId, applicationId: application.id, type: word, mediaType, content };
+    return toDocumentMessage(await sender.send(file, call.log));
+  };
+
+  const listDocuments: Handler<ListDocumentsRequest, ListDocumentsResponse> = async ({ id }, call) => {
+    const application = await find(id, call);
+    const rows = await database.read(findDocuments(call.caller.partnerId, application.id));
+    const delivered = rows.map(toStoredDocument).filter(({ state }) => state === 'delivered');
+    return create(ListDocumentsResponseSchema, { data: delivered.map(toDocumentMessage) });
+  };
+
+  /** Another partner's application is found exactly as little, and as fast, as one that does not exist. */
+  async function find(id: string | undefined, { caller }: Call): Promise<Row> {
+    const [row] = await database.read(kind.find(caller.partnerId, id ?? ''));
+    if (row === undefined) throw new ApiError('application_not_found');
+    return kind.toRow(row);
+  }
+
+  return { sendDocument, listDocuments };
+}

@@ -1,0 +1,109 @@
+import { ApiError } from '../../lib/errors.ts';
+
+/** The four documents of an application. */
+export const documentTypes = ['photo', 'government_id', 'utility_bill', 'signature'] as const;
+export type DocumentTypeWord = (typeof documentTypes)[number];
+
+/** Where a document stands. Partners see those that are delivered. */
+export type DocumentStateWord = 'sending' | 'unconfirmed' | 'delivered';
+
+/** How many of a partner's documents may be on their way to the broker at once. */
+export const mostUnderWay = 2;
+
+/** The states in which an application takes documents. */
+const takingStates: ReadonlySet<string> = new Set(['documents_required', 'submitted']);
+
+/** What is kept of a document: of its file a keyed digest. */
+export interface DocumentFacts {
+  readonly digest: Buffer;
+  readonly state: DocumentStateWord;
+  /** How often it was sent. */
+  readonly attempt: number;
+  /** Real time until which a send may be under way. */
+  readonly leaseUntil: number | null;
+  /** When it was first sent. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** Throws `application_not_accepting_documents`. */
+export function checkTakesDocuments(applicationState: string): void {
+  if (!takingStates.has(applicationState)) throw new ApiError('application_not_accepting_documents');
+}
+
+/** What the rest of the partner's world looks like when a file is to be sent. */
+export interface Surroundings {
+  /** How many of the partner's documents are on their way. */
+  readonly underWay: number;
+  readonly isPaused: boolean;
+  /** Business time. */
+  readonly now: number;
+  /** Real time. */
+  readonly realNow: number;
+  /** How long the send may be under way. */
+  readonly leaseMs: number;
+}
+
+/**
+ * What becomes of a document when a file of its type comes: the document as it is while the file is sent, or as it stands
+ * when the broker has the file. Throws what refuses the file, in the decided order.
+ */
+export function beginSend(
+  document: DocumentFacts | undefined,
+  digest: Buffer,
+  { underWay, isPaused, now, realNow, leaseMs }: Surroundings,
+): DocumentFacts {
+  const isSame = document?.digest.equals(digest) === true;
+  const state = document === undefined ? undefined : stateNow(document, realNow);
+  if (document !== undefined && state === 'delivered') {
+    if (isSame) return document;
+    throw new ApiError('document_already_delivered');
+  }
+  if (state === 'unconfirmed' && !isSame) throw new ApiError('earlier_document_unconfirmed');
+  if (state === 'sending') {
+    throw new ApiError('document_in_flight', { message: 'This document is being sent. Send it again shortly.' });
+  }
+  if (underWay >= mostUnderWay) {
+    throw new ApiError('document_in_flight', {
+      message: `${underWay} of at most ${mostUnderWay} documents are being sent. Send this one again shortly.`,
+    });
+  }
+  if (isPaused) throw new ApiError('trading_paused');
+  return {
+    digest,
+    state: 'sending',
+    attempt: (document?.attempt ?? 0) + 1,
+    leaseUntil: realNow + leaseMs,
+    createdAt: document?.createdAt ?? now,
+    updatedAt: document?.updatedAt ?? now,
+  };
+}
+
+/** What a send came to. */
+export type Outcome = 'delivered' | 'refused' | 'never-left' | 'unclear';
+
+/**
+ * What becomes of a document when its send has ended: undefined where the broker does not have it and never may have had.
+ * A send whose time is over may find that another was begun, or that the document is gone: then only that the broker has
+ * the file still counts.
+ */
+export function endSend(
+  document: DocumentFacts | undefined,
+  sent: Pick<DocumentFacts, 'digest' | 'attempt'>,
+  outcome: Outcome,
+  now: number,
+): DocumentFacts | undefined {
+  if (document === undefined || !document.digest.equals(sent.digest) || document.state === 'delivered') return document;
+  if (outcome === 'delivered') {
+    return { ...document, state: 'delivered', leaseUntil: null, updatedAt: Math.max(now, document.updatedAt) };
+  }
+  if (document.attempt !== sent.attempt) return document;
+  // What never left leaves what was before: nothing, or that an earlier send of the same file is unconfirmed.
+  if (outcome === 'refused' || (outcome === 'never-left' && sent.attempt === 1)) return undefined;
+  return { ...document, state: 'unconfirmed', leaseUntil: null };
+}
+
+/** A send that its lease has outlived was cut off: nobody knows what became of it. */
+export function stateNow({ state, leaseUntil }: DocumentFacts, realNow: number): DocumentStateWord {
+  return state === 'sending' && (leaseUntil ?? 0) <= realNow ? 'unconfirmed' : state;
+}

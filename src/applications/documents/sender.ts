@@ -1,0 +1,178 @@
+import { createHmac } from 'node:crypto';
+import type { Broker } from '../../broker/port.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { crash } from '../../lib/crash.ts';
+import { ApiError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Change, ObjectKind, Submittable } from '../../submission/kind.ts';
+import type { Recorder } from '../../submission/record.ts';
+import {
+  beginSend,
+  checkTakesDocuments,
+  type DocumentFacts,
+  type DocumentTypeWord,
+  documentTypes,
+  endSend,
+  type Outcome,
+} from './rules.ts';
+import {
+  countUnderWay,
+  findDocuments,
+  removeDocument,
+  type StoredDocument,
+  saveDocument,
+  toStoredDocument,
+} from './store.ts';
+
+/** What documents need of the applications they belong to. */
+export interface DocumentedKind<Row extends Submittable> extends ObjectKind<Row> {
+  /** The broker has all four documents. Undefined where that changes nothing any more. */
+  documentsDelivered(row: Row): Change<Row> | undefined;
+}
+
+export interface DocumentSenderParts<Row extends Submittable> {
+  readonly kind: DocumentedKind<Row>;
+  readonly recorder: Recorder;
+  readonly broker: Broker;
+  readonly clock: Clock;
+  /** Keys the digests of files. */
+  readonly digestKey: Buffer;
+  readonly isPaused: () => boolean;
+  /** How long a send may take. */
+  readonly submitTimeoutMs: number;
+  /** How far the clocks of replicas may be from each other. */
+  readonly clockSkewMs: number;
+}
+
+/** A file that is a whole image. */
+export interface DocumentFile {
+  readonly partnerId: string;
+  readonly applicationId: string;
+  readonly type: DocumentTypeWord;
+  readonly mediaType: string;
+  readonly content: Buffer;
+}
+
+/** How much longer than it may take a send counts as under way, beside what clocks may differ by. */
+const leaseMarginMs = 1_000;
+
+/**
+ * Delivers documents the way everything goes out: the attempt is stored, the file is sent once, the outcome is recorded.
+ * The file itself is in memory while it is sent, and nowhere else. What is under way is counted by the rows, under the
+ * partner's lock: exactly, for all replicas, and what a dead one had taken is free again when its lease is over.
+ */
+export class DocumentSender<Row extends Submittable> {
+  constructor(private readonly parts: DocumentSenderParts<Row>) {}
+
+  /** Returns the delivered document. Throws what the operation answers otherwise. */
+  async send(file: DocumentFile, log: Logger): Promise<StoredDocument> {
+    const { broker, submitTimeoutMs } = this.parts;
+    crash('document.before-store');
+    const begun = await this.#begin(file);
+    if (begun.document.state === 'delivered') return begun.document;
+    crash('document.stored');
+    const sent = await broker.sendDocument({ ...file }, begun.beganAt + submitTimeoutMs);
+    crash('document.sent');
+    const outcome = sent.outcome === 'answered' ? sent.answer : sent.outcome;
+    const document = await this.#end(begun.document, outcome, log);
+    crash('document.recorded');
+    if (document?.state === 'delivered') return document;
+    if (outcome === 'refused') throw new ApiError('document_rejected');
+    if (outcome === 'never-left') {
+      throw new ApiError('exchange_unavailable', {
+        message: 'The broker cannot be reached. Nothing was sent; send the same file again.',
+      });
+    }
+    throw new ApiError('document_unconfirmed');
+  }
+
+  async #begin(file: DocumentFile): Promise<{ document: StoredDocument; beganAt: number }> {
+    const { kind, recorder, clock, isPaused, submitTimeoutMs, clockSkewMs } = this.parts;
+    const { partnerId, applicationId, type } = file;
+    const digest = this.#digest(file);
+    const leaseMs = submitTimeoutMs + clockSkewMs + leaseMarginMs;
+    let begun: { document: StoredDocument; beganAt: number } | undefined;
+    await recorder.change(
+      kind,
+      partnerId,
+      applicationId,
+      (application, [rows = [], counts = []]) => {
+        // Whatever was waited for the lock is not taken from the time to send.
+        const beganAt = clock.realNow();
+        checkTakesDocuments(application.state);
+        const before = rows.map(toStoredDocument).find((document) => document.type === type);
+        const facts = beginSend(before, digest, {
+          underWay: Number(counts[0]?.under_way),
+          isPaused: isPaused(),
+          now: clock.now(),
+          realNow: beganAt,
+          leaseMs,
+        });
+        const document = { partnerId, applicationId, type, ...facts };
+        begun = { document, beganAt };
+        return facts === before ? undefined : unchanged(application, saveDocument(document));
+      },
+      {
+        // Two of a partner's at the same time would both count without the other.
+        touches: ['documents under way'],
+        reads: [findDocuments(partnerId, applicationId), countUnderWay(partnerId, clock.realNow())],
+      },
+    );
+    if (begun === undefined) throw new Error('a document was neither begun nor refused');
+    return begun;
+  }
+
+  /** What came back is recorded. Where that fails, the document counts as unconfirmed once its lease is over. */
+  async #end(sent: StoredDocument, outcome: Outcome, log: Logger): Promise<StoredDocument | undefined> {
+    try {
+      return await this.#record(sent, outcome);
+    } catch (error) {
+      log.error({ err: error, objectId: sent.applicationId }, 'the outcome of a document could not be recorded');
+      throw new ApiError('document_unconfirmed', { cause: error });
+    }
+  }
+
+  async #record(sent: StoredDocument, outcome: Outcome): Promise<StoredDocument | undefined> {
+    const { kind, recorder, clock } = this.parts;
+    const { partnerId, applicationId, type } = sent;
+    let ended: StoredDocument | undefined;
+    await recorder.change(
+      kind,
+      partnerId,
+      applicationId,
+      (application, [rows = []]) => {
+        const documents = rows.map(toStoredDocument);
+        const before = documents.find((document) => document.type === type);
+        const facts = endSend(before, sent, outcome, clock.now());
+        ended = facts && { partnerId, applicationId, type, ...facts };
+        if (before === undefined || facts === before) return undefined;
+        const write = ended === undefined ? removeDocument(before) : saveDocument(ended);
+        const isLast = ended?.state === 'delivered' && areAllDelivered([...documents, ended]);
+        const change = isLast ? kind.documentsDelivered(application) : undefined;
+        return change === undefined
+          ? unchanged(application, write)
+          : { ...change, told: change.told, writes: [...change.writes, write] };
+      },
+      { touches: ['documents under way'], reads: [findDocuments(partnerId, applicationId)] },
+    );
+    return ended;
+  }
+
+  /** Tells files apart without keeping them, and tells nothing when the same file comes elsewhere. */
+  #digest({ partnerId, applicationId, type, content }: DocumentFile): Buffer {
+    return createHmac('sha256', this.parts.digestKey)
+      .update(`${partnerId} ${applicationId} ${type} `)
+      .update(content)
+      .digest();
+  }
+}
+
+/** An application that stays as it is while something beside it is written. */
+function unchanged<Row>(application: Row, write: Change<Row>['writes'][number]): Change<Row> {
+  return { before: application, after: application, told: [], writes: [write] };
+}
+
+function areAllDelivered(documents: readonly (DocumentFacts & { readonly type: DocumentTypeWord })[]): boolean {
+  const delivered = new Set(documents.filter(({ state }) => state === 'delivered').map(({ type }) => type));
+  return documentTypes.every((type) => delivered.has(type));
+}
