@@ -4,8 +4,11 @@ import { EnvironmentState } from './admin/environment.ts';
 import { adminHandlers, words } from './admin/handlers.ts';
 import { type AdminService, createAdminServer } from './admin/server.ts';
 import { walletAdminHandlers } from './admin/wallets.ts';
+import { allocationHandlers } from './allocations/handlers.ts';
+import { AllocationKind } from './allocations/kind.ts';
 import { Authenticator } from './auth/authenticate.ts';
 import { clientAddressBehind } from './auth/client-address.ts';
+import { GrpcAllocations } from './broker/grpc-allocations.ts';
 import { GrpcBroker } from './broker/grpc-broker.ts';
 import type { Config } from './config.ts';
 import { type Database, openDatabase } from './db/database.ts';
@@ -20,6 +23,7 @@ import { Clock as ClockService } from './gen/marina/admin/v1/clock_pb.ts';
 import { Keys as KeysService } from './gen/marina/admin/v1/keys_pb.ts';
 import { Trading as TradingService } from './gen/marina/admin/v1/trading_pb.ts';
 import { Wallets as WalletsService } from './gen/marina/admin/v1/wallets_pb.ts';
+import { Allocations } from './gen/marina/gateway/v1/allocations_pb.ts';
 import { Events } from './gen/marina/gateway/v1/events_pb.ts';
 import { Orders } from './gen/marina/gateway/v1/orders_pb.ts';
 import { Wallet } from './gen/marina/gateway/v1/wallet_pb.ts';
@@ -99,11 +103,13 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     carrier.say('relay');
   };
 
-  const broker = new GrpcBroker({
+  const upstream = {
     address: config.brokerAddress,
     submitTimeoutMs: config.submitTimeoutMs,
     readTimeoutMs: config.readTimeoutMs,
-  });
+  };
+  const broker = new GrpcBroker(upstream);
+  const allocationBroker = new GrpcAllocations(upstream);
   const recorder = new Recorder(database, clock, ids, wakeRelay);
   const submitter = new Submitter(database, recorder, () => environment.paused);
   const contexts = new TradingContexts(broker);
@@ -113,6 +119,24 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const honoursNotAfter = () => broker.honoursNotAfter();
   const reconciler = new Reconciler({ kind, database, recorder, clock, log, holder, clockSkewMs, honoursNotAfter });
   const reports = new ReportTaker({ kind, database, recorder, log, holder });
+  const allocationKind = new AllocationKind({
+    broker: allocationBroker,
+    clock,
+    ids,
+    log,
+    submitTimeoutMs,
+    clockSkewMs,
+  });
+  const allocationReconciler = new Reconciler({
+    kind: allocationKind,
+    database,
+    recorder,
+    clock,
+    log,
+    holder,
+    clockSkewMs,
+    honoursNotAfter,
+  });
 
   const authenticator = new Authenticator(database, config.environment);
   const pipeline = new Pipeline({
@@ -128,6 +152,10 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     ...defineOperations(
       Orders,
       orderHandlers({ database, broker, submitter, canceller, kind, contexts, cursors, digestKey }),
+    ),
+    ...defineOperations(
+      Allocations,
+      allocationHandlers({ database, submitter, kind: allocationKind, cursors, digestKey }),
     ),
     ...defineOperations(Wallet, walletHandlers({ database, cursors })),
     ...defineOperations(Events, eventHandlers({ database, cursors, feedWatch })),
@@ -191,7 +219,8 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   carrier.listen(words.environmentChanged, () => environment.wakeup.wake());
   carrier.listen(words.keyRevoked, (keyId) => authenticator.forget(keyId));
   await carrier.start();
-  for (const { worker } of [environment, relay, feed, feedWatch, reports, reconciler]) supervisor.start(worker);
+  for (const { worker } of [environment, relay, feed, feedWatch, reports, reconciler, allocationReconciler])
+    supervisor.start(worker);
   supervisor.start(feedRetention(database, clock, holder));
   supervisor.start(keyRetention(database, clock, holder));
 
@@ -202,6 +231,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     if (!(await supervisor.stop(graceMs))) log.warn('background work did not end in time');
     await carrier.close();
     broker.close();
+    allocationBroker.close();
     simulator?.close();
     await ops.close();
     await database.close();

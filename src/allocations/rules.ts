@@ -1,3 +1,5 @@
+import { AllocationRejectReason } from '../gen/marina/broker/v1/allocations_pb.ts';
+
 export type AllocationStateWord = 'sending' | 'booked' | 'refused' | 'rejected' | 'uncertain';
 
 /** Which states an allocation can go to from where it is. */
@@ -41,4 +43,24 @@ export function moveTo<T extends { state: AllocationStateWord; reason: string | 
     throw new Error(`an allocation cannot go from ${allocation.state} to ${state}`);
   }
   return { ...allocation, state, reason, updatedAt: Math.max(now, allocation.updatedAt) };
+}
+
+const rejectReasons: Partial<Record<AllocationRejectReason, { word: string; sentence: string }>> = {
+  [AllocationRejectReason.ACCOUNT_NOT_AT_BROKER]: {
+    word: 'account_not_at_broker',
+    sentence: 'The broker does not have the account.',
+  },
+  [AllocationRejectReason.ACCOUNT_RESTRICTED]: {
+    word: 'account_restricted',
+    sentence: 'The account takes no money now.',
+  },
+  [AllocationRejectReason.AMOUNT_NOT_ACCEPTED]: {
+    word: 'amount_not_accepted',
+    sentence: 'The broker does not take this amount.',
+  },
+};
+
+/** Our word and sentence for a rejection; a reason we do not know is the general one. */
+export function rejectReasonOf(reason: AllocationRejectReason): { word: string; sentence: string } {
+  return rejectReasons[reason] ?? { word: 'rejected_by_broker', sentence: 'The broker rejected the allocation.' };
 }

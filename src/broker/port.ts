@@ -1,3 +1,4 @@
+import type { AllocationRecord } from '../gen/marina/broker/v1/allocations_pb.ts';
 import type { EstimateOrderResponse, GetTradingContextResponse, Report } from '../gen/marina/broker/v1/orders_pb.ts';
 
 /** An order as the broker must know it. Words are the ones the database and partners use. */
@@ -67,5 +68,21 @@ export interface Broker {
   sendDocument(document: DocumentToSend, notAfterMs: number): Promise<Sent<'delivered' | 'refused'>>;
   /** Whether the broker can be reached, as far as is known. */
   readonly connected: boolean;
+  close(): void;
+}
+
+/** An allocation as the broker must know it. */
+export interface AllocationToSend {
+  readonly id: string;
+  readonly account: string;
+  readonly amountKobo: bigint;
+}
+
+/** What the gateway needs from a broker to move money to accounts, by the same rules as a `Broker`. */
+export interface AllocationBroker {
+  /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
+  submitAllocation(allocation: AllocationToSend, notAfterMs: number): Promise<Sent<AllocationRecord>>;
+  /** Throws when the broker gives no answer that makes sense. */
+  lookUpAllocation(allocationId: string): Promise<LookedUp<AllocationRecord>>;
   close(): void;
 }

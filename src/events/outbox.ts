@@ -1,10 +1,10 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { LockedPartner } from '../db/locked-partner.ts';
 import { insertRows, type Statement } from '../db/statement.ts';
 import { EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
 import { compileEncoder } from '../json/encoder.ts';
 import type { IdMaker } from '../lib/ids.ts';
+import { toSecond } from '../lib/timestamps.ts';
 
 /** A change a partner must hear of. */
 export interface NewEvent {
@@ -35,7 +35,7 @@ export function appendEvents(
   const rows = events.map(({ type, occurredAt, data }, index) => {
     const id = ids.event();
     const version = first + BigInt(index);
-    const timestamp = timestampFromMs(Math.floor(occurredAt / 1_000) * 1_000);
+    const timestamp = toSecond(occurredAt);
     const body = Buffer.from(encode(create(EventSchema, { id, type, timestamp, version, data })));
     return [partner.id, version, id, type, body, new Date(occurredAt), new Date(realNow)];
   });

@@ -1,5 +1,4 @@
 import { create } from '@bufbuild/protobuf';
-import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { findAccount } from '../accounts/store.ts';
 import type { Call, Handler } from '../auth/call.ts';
 import type { Broker } from '../broker/port.ts';
@@ -24,6 +23,7 @@ import {
 import { ApiError } from '../lib/errors.ts';
 import { roundKoboDecimal } from '../lib/money.ts';
 import type { Cursors } from '../lib/paging.ts';
+import { toMilliseconds } from '../lib/timestamps.ts';
 import { requestDigest } from '../submission/digest.ts';
 import type { Submitter } from '../submission/submit.ts';
 import type { Canceller } from './cancel.ts';
@@ -141,9 +141,4 @@ export function orderHandlers(parts: OrderHandlerParts) {
   }
 
   return { createOrder, estimateOrder, listOrders: listOrders_, getOrder, getOrderHistory, cancelOrder };
-}
-
-/** Rounded down: to round up at the end of the last year there is would leave what a database holds. */
-function toMilliseconds({ seconds, nanos }: Timestamp): number {
-  return Number(seconds) * 1_000 + Math.floor(nanos / 1e6);
 }

@@ -1,5 +1,4 @@
 import { create } from '@bufbuild/protobuf';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { SqlRow } from '../db/statement.ts';
 import { toBigInt } from '../db/statement.ts';
 import {
@@ -18,6 +17,7 @@ import {
 } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { enumWords } from '../lib/enums.ts';
 import { divideToKoboDecimal } from '../lib/money.ts';
+import { toSecond } from '../lib/timestamps.ts';
 import type { OrderStateWord } from './rules.ts';
 import type { ShownOrder } from './store.ts';
 
@@ -90,9 +90,4 @@ export function toStepMessage(row: SqlRow): OrderStep {
     quantity: row.quantity === null ? undefined : toBigInt(row.quantity),
     priceKobo: row.price_kobo === null ? undefined : toBigInt(row.price_kobo),
   });
-}
-
-/** Partners see instants to the second, over every door. */
-function toSecond(ms: number) {
-  return timestampFromMs(Math.floor(ms / 1_000) * 1_000);
 }

@@ -37,8 +37,10 @@ export interface ObjectKind<Row extends Submittable> {
   path(id: string): string;
   find(partnerId: string, id: string): Statement;
   toRow(row: SqlRow): Row;
-  /** Saves a changed row and what hangs on it. */
-  save(change: Change<Row>, partner: LockedPartner): readonly Statement[];
+  /** What must be known under the lock to save a change, beside the row itself. */
+  saveReads?(partnerId: string): readonly Statement[];
+  /** Saves a changed row and what hangs on it. `rows` are those of `saveReads`. */
+  save(change: Change<Row>, partner: LockedPartner, rows: readonly SqlRow[][]): readonly Statement[];
   toEvent(row: Row): NewEvent;
 }
 

@@ -52,14 +52,15 @@ export class Recorder {
   ): Promise<Row[]> {
     const { rows, told } = await this.database.inPartner(partnerId, {
       touches: [...ids, ...beside.touches],
-      reads: [find, ...beside.reads],
-      decide: (partner, [found = [], ...rows]) => {
+      reads: [find, ...beside.reads, ...(kind.saveReads?.(partnerId) ?? [])],
+      decide: (partner, [found = [], ...known]) => {
+        const besideRows = known.slice(0, beside.reads.length);
         const decided = found.map((sqlRow) => {
           const row = kind.toRow(sqlRow);
-          return { row, change: decide(row, rows) };
+          return { row, change: decide(row, besideRows) };
         });
         const changes = decided.flatMap(({ change }) => (change === undefined ? [] : [change]));
-        const writes = this.#writesOf(kind, partner, changes);
+        const writes = this.#writesOf(kind, partner, changes, known.slice(beside.reads.length));
         const result = {
           rows: decided.map(({ row, change }) => change?.after ?? row),
           told: changes.some((change) => change.told.length > 0),
@@ -75,10 +76,11 @@ export class Recorder {
     kind: ObjectKind<Row>,
     partner: LockedPartner,
     changes: readonly Change<Row>[],
+    known: readonly SqlRow[][],
   ): Statement[] {
     const events = changes.flatMap((change) => change.told.map((row) => kind.toEvent(row)));
     return [
-      ...changes.flatMap((change) => [...kind.save(change, partner), ...change.writes]),
+      ...changes.flatMap((change) => [...kind.save(change, partner, known), ...change.writes]),
       ...appendEvents(partner, events, this.ids, this.clock.realNow()),
     ];
   }

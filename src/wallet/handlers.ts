@@ -1,5 +1,4 @@
 import { create } from '@bufbuild/protobuf';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { Handler } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
 import {
@@ -15,6 +14,7 @@ import {
 } from '../gen/marina/gateway/v1/wallet_pb.ts';
 import { enumWords } from '../lib/enums.ts';
 import type { Cursors } from '../lib/paging.ts';
+import { toSecond } from '../lib/timestamps.ts';
 import { availableChange, emptyLedger, type TransferTypeWord } from './rules.ts';
 import { listTransfers, readWallet, type ShownTransfer, toHead, toShownTransfer } from './store.ts';
 
@@ -62,6 +62,6 @@ function toTransferMessage(entry: ShownTransfer): WalletTransfer {
     allocation: entry.allocation ?? undefined,
     account: entry.account ?? undefined,
     bankReference: entry.bankReference ?? undefined,
-    createdAt: timestampFromMs(Math.floor(entry.createdAt / 1_000) * 1_000),
+    createdAt: toSecond(entry.createdAt),
   });
 }

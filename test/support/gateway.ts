@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createKey, createPartner, linkAccount } from '../../src/admin/provision.ts';
+import { createKey, createPartner, creditWallet, linkAccount } from '../../src/admin/provision.ts';
 import { type App, startApp } from '../../src/app.ts';
 import type { PartnerLimits } from '../../src/auth/call.ts';
 import { readConfig } from '../../src/config.ts';
@@ -60,6 +60,10 @@ export interface TestGateway {
   rest(method: string, path: string, request?: RestRequest): Promise<RestAnswer>;
   /** Places an order with a fresh key unless one is given. */
   place(partner: TestPartner, order: Record<string, unknown>, idempotencyKey?: string): Promise<RestAnswer>;
+  /** Puts money into a partner's wallet. */
+  fund(partner: TestPartner, amountKobo: bigint): Promise<void>;
+  /** Allocates with a fresh key unless one is given. */
+  allocate(partner: TestPartner, allocation: Record<string, unknown>, idempotencyKey?: string): Promise<RestAnswer>;
   stop(): Promise<void>;
 }
 
@@ -153,6 +157,14 @@ export async function startGateway(variables: Record<string, string> = {}): Prom
         key: partner.key,
         idempotencyKey,
         body: { account: partner.account, side: 'buy', quantity: 100, type: 'limit', price_kobo: 1000, ...order },
+      }),
+    fund: (partner, amountKobo) =>
+      creditWallet(database, { partnerId: partner.id, amountKobo, bankReference: randomUUID() }),
+    allocate: (partner, allocation, idempotencyKey = randomUUID()) =>
+      rest('POST', '/v1/allocations', {
+        key: partner.key,
+        idempotencyKey,
+        body: { account: partner.account, amount_kobo: 1_000, ...allocation },
       }),
     async stop() {
       await app.stop();

@@ -307,10 +307,9 @@ test('stored events arrive as messages', async () => {
   await withDoors({ events: { listEvents: async () => page() } }, async (own) => {
     const { message } = await callGrpc(own.grpcPort, Events.method.listEvents, Buffer.alloc(0));
     const [event] = (message as ListEventsResponse).data;
-    assert.deepEqual(
-      [event?.id, event?.version, event?.data.case, event?.data.value?.quantity],
-      ['msg_1', 7n, 'order', 5n],
-    );
+    assert.deepEqual([event?.id, event?.version], ['msg_1', 7n]);
+    assert.ok(event?.data.case === 'order');
+    assert.equal(event.data.value.quantity, 5n);
   });
 });
 

@@ -1,0 +1,89 @@
+import type { Sent } from '../broker/port.ts';
+import { AllocationOutcome, type AllocationRecord } from '../gen/marina/broker/v1/allocations_pb.ts';
+import type { Change } from '../submission/kind.ts';
+import { isUnsettled, moveTo, rejectReasonOf } from './rules.ts';
+import type { StoredAllocation } from './store.ts';
+
+/** How long an idempotency key is kept at least. It is kept longer while its allocation is not final. */
+export const keyKeptMs = 30 * 86_400_000;
+
+/** Builds up what becomes of an allocation: a move to another state is told to the partner. */
+export class AllocationChange implements Change<StoredAllocation> {
+  after: StoredAllocation;
+  readonly told: StoredAllocation[] = [];
+  readonly writes = [];
+  /** Set when the broker's record says another thing than what the partner was told for good. */
+  contradiction: string | undefined;
+
+  constructor(
+    readonly before: StoredAllocation,
+    private readonly now: number,
+  ) {
+    this.after = before;
+  }
+
+  /** Changes what partners do not see. */
+  note(fields: Partial<StoredAllocation>): this {
+    this.after = { ...this.after, ...fields };
+    return this;
+  }
+
+  /** Moves the allocation to a state and tells the partner. */
+  move(state: StoredAllocation['state'], reason: string | null): this {
+    const moved = moveTo(this.after, state, reason, this.now);
+    // Once nothing is unclear about it, the reconciler need not look at it.
+    this.after = isUnsettled(state) ? moved : { ...moved, checkAt: null };
+    this.told.push(this.after);
+    return this;
+  }
+
+  /** Applies the broker's record, which never changes: to a settled allocation it can only say the same again. */
+  record({ outcome, brokerReference, rejectReason }: AllocationRecord): this {
+    const booked = outcome === AllocationOutcome.BOOKED;
+    if (!isUnsettled(this.after.state)) {
+      const same = this.after.state === (booked ? 'booked' : 'rejected');
+      // What never was at the broker was not booked there, and that is all a rejection says too.
+      const harmless = this.after.state === 'refused' && !booked;
+      if (same || harmless) return this;
+      const said = booked ? 'booked' : 'rejected';
+      this.contradiction = `the broker's record says ${said}, and the allocation is ${this.after.state}`;
+      return this.note({ evidence: this.contradiction });
+    }
+    if (booked) return this.note({ brokerReference }).move('booked', null);
+    const { word, sentence } = rejectReasonOf(rejectReason);
+    return this.note({ rejectReason: word }).move('rejected', sentence);
+  }
+}
+
+/** What the send came to. The reconciler may have settled the allocation first. */
+export function applySent(
+  allocation: StoredAllocation,
+  sent: Sent<AllocationRecord>,
+  now: number,
+  realNow: number,
+): AllocationChange {
+  const change = new AllocationChange(allocation, now);
+  const unsettled = isUnsettled(allocation.state);
+  if (sent.outcome === 'answered') {
+    const rejected = sent.answer.outcome === AllocationOutcome.REJECTED;
+    const evidence = rejected ? 'sent, and the broker refused it' : 'sent, and the broker booked it';
+    return change.note({ firstAnswer: rejected ? 'rejected' : 'object', evidence }).record(sent.answer);
+  }
+  if (sent.outcome === 'never-left') {
+    if (unsettled)
+      change.note({ evidence: `not sent: ${sent.evidence}` }).move('refused', 'It never left the gateway.');
+    return change.note({ firstAnswer: firstAnswerOf(change.after) });
+  }
+  if (unsettled) change.note({ evidence: `sent, and the outcome is unclear: ${sent.evidence}` });
+  if (allocation.state === 'sending') {
+    change.move('uncertain', 'It is not known whether the broker received it; the gateway is finding out.');
+    change.note({ checkAt: realNow });
+  }
+  return change.note({ firstAnswer: firstAnswerOf(change.after) });
+}
+
+/** Where the send itself told nothing, the allocation as it is by now is the answer. */
+function firstAnswerOf(allocation: StoredAllocation): 'object' | 'rejected' | 'not_sent' {
+  if (allocation.state === 'rejected') return 'rejected';
+  return allocation.state === 'refused' ? 'not_sent' : 'object';
+}

@@ -1,0 +1,31 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type Allocation,
+  AllocationRejectReasonSchema,
+  AllocationSchema,
+  AllocationStateSchema,
+} from '../gen/marina/gateway/v1/allocations_pb.ts';
+import { enumWords } from '../lib/enums.ts';
+import { toSecond } from '../lib/timestamps.ts';
+import type { AllocationStateWord } from './rules.ts';
+import type { ShownAllocation } from './store.ts';
+
+export const stateWords = enumWords<AllocationStateWord>(AllocationStateSchema);
+const rejectReasonWords = enumWords(AllocationRejectReasonSchema);
+
+/** The allocation as partners see it, in answers and in events alike. */
+export function toAllocationMessage(allocation: ShownAllocation): Allocation {
+  const { id, state, account, amountKobo, rejectReason } = allocation;
+  return create(AllocationSchema, {
+    id,
+    state: stateWords.value(state),
+    account,
+    amountKobo,
+    clientReference: allocation.clientReference ?? undefined,
+    brokerReference: allocation.brokerReference ?? undefined,
+    reason: allocation.reason ?? undefined,
+    rejectReason: rejectReason === null ? undefined : rejectReasonWords.value(rejectReason),
+    createdAt: toSecond(allocation.createdAt),
+    updatedAt: toSecond(allocation.updatedAt),
+  });
+}
