@@ -6,9 +6,17 @@ import { type AdminService, createAdminServer } from './admin/server.ts';
 import { walletAdminHandlers } from './admin/wallets.ts';
 import { allocationHandlers } from './allocations/handlers.ts';
 import { AllocationKind } from './allocations/kind.ts';
+import { finalStates as finalAllocationStates } from './allocations/rules.ts';
+import { documentHandlers } from './applications/documents/handlers.ts';
+import { DocumentSender } from './applications/documents/sender.ts';
+import { applicationHandlers } from './applications/handlers.ts';
+import { ImageChecker } from './applications/images/checker.ts';
+import { ApplicationKind } from './applications/kind.ts';
+import { finalStates as finalApplicationStates } from './applications/rules.ts';
 import { Authenticator } from './auth/authenticate.ts';
 import { clientAddressBehind } from './auth/client-address.ts';
 import { GrpcAllocations } from './broker/grpc-allocations.ts';
+import { GrpcApplications } from './broker/grpc-applications.ts';
 import { GrpcBroker } from './broker/grpc-broker.ts';
 import type { Config } from './config.ts';
 import { type Database, openDatabase } from './db/database.ts';
@@ -24,6 +32,7 @@ import { Keys as KeysService } from './gen/marina/admin/v1/keys_pb.ts';
 import { Trading as TradingService } from './gen/marina/admin/v1/trading_pb.ts';
 import { Wallets as WalletsService } from './gen/marina/admin/v1/wallets_pb.ts';
 import { Allocations } from './gen/marina/gateway/v1/allocations_pb.ts';
+import { Applications } from './gen/marina/gateway/v1/applications_pb.ts';
 import { Events } from './gen/marina/gateway/v1/events_pb.ts';
 import { Orders } from './gen/marina/gateway/v1/orders_pb.ts';
 import { Wallet } from './gen/marina/gateway/v1/wallet_pb.ts';
@@ -40,8 +49,9 @@ import { LocalLimits } from './limits/local.ts';
 import { Canceller } from './orders/cancel.ts';
 import { orderHandlers } from './orders/handlers.ts';
 import { OrderKind } from './orders/kind.ts';
-import { keyRetention } from './orders/retention.ts';
+import { finalStates as finalOrderStates } from './orders/rules.ts';
 import { TradingContexts } from './orders/trading-context.ts';
+import { keyRetention } from './submission/key-retention.ts';
 import { Reconciler } from './submission/reconcile.ts';
 import { Recorder } from './submission/record.ts';
 import { ReportTaker } from './submission/reports.ts';
@@ -109,6 +119,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     readTimeoutMs: config.readTimeoutMs,
   };
   const broker = new GrpcBroker(upstream);
+  const applicationBroker = new GrpcApplications(upstream);
   const allocationBroker = new GrpcAllocations(upstream);
   const recorder = new Recorder(database, clock, ids, wakeRelay);
   const submitter = new Submitter(database, recorder, () => environment.paused);
@@ -138,6 +149,38 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     honoursNotAfter,
   });
 
+  const applicationKind = new ApplicationKind({
+    broker: applicationBroker,
+    database,
+    clock,
+    ids,
+    log,
+    submitTimeoutMs,
+    clockSkewMs,
+  });
+  const applicationReconciler = new Reconciler({
+    kind: applicationKind,
+    database,
+    recorder,
+    clock,
+    log,
+    holder,
+    clockSkewMs,
+    honoursNotAfter,
+  });
+  const applicationReports = new ReportTaker({ kind: applicationKind, database, recorder, log, holder });
+  const images = new ImageChecker({ log });
+  const documents = new DocumentSender({
+    kind: applicationKind,
+    recorder,
+    broker,
+    clock,
+    digestKey: subkey(config.secretKey, 'document digests'),
+    isPaused: () => environment.paused,
+    submitTimeoutMs,
+    clockSkewMs,
+  });
+
   const authenticator = new Authenticator(database, config.environment);
   const pipeline = new Pipeline({
     identify: authenticator.identify,
@@ -158,6 +201,10 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
       allocationHandlers({ database, submitter, kind: allocationKind, cursors, digestKey }),
     ),
     ...defineOperations(Wallet, walletHandlers({ database, cursors })),
+    ...defineOperations(Applications, {
+      ...applicationHandlers({ database, submitter, kind: applicationKind, cursors, digestKey }),
+      ...documentHandlers({ database, kind: applicationKind, images, sender: documents }),
+    }),
     ...defineOperations(Events, eventHandlers({ database, cursors, feedWatch })),
   ];
 
@@ -206,10 +253,12 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
       ...(broker.connected ? [] : ['the broker cannot be reached']),
       ...(carrier.connected ? [] : ['NATS cannot be reached; events go on without it']),
       ...(reports.isBroken ? ["the exchange's reports cannot be applied"] : []),
+      ...(applicationReports.isBroken ? ["the broker's reports about applications cannot be applied"] : []),
       ...supervisor.failing.map((name) => `${name} fails`),
     ],
     metrics: async () => {
-      metrics.reportPosition.set(Number(reports.position));
+      metrics.reportPosition.set({ kind: 'order' }, Number(reports.position));
+      metrics.reportPosition.set({ kind: 'application' }, Number(applicationReports.position));
       return { body: await metrics.registry.metrics(), contentType: metrics.registry.contentType };
     },
   });
@@ -219,10 +268,16 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   carrier.listen(words.environmentChanged, () => environment.wakeup.wake());
   carrier.listen(words.keyRevoked, (keyId) => authenticator.forget(keyId));
   await carrier.start();
-  for (const { worker } of [environment, relay, feed, feedWatch, reports, reconciler, allocationReconciler])
-    supervisor.start(worker);
+  for (const { worker } of [environment, relay, feed, feedWatch, reports, reconciler]) supervisor.start(worker);
+  for (const { worker } of [applicationReports, applicationReconciler, allocationReconciler]) supervisor.start(worker);
   supervisor.start(feedRetention(database, clock, holder));
-  supervisor.start(keyRetention(database, clock, holder));
+  for (const keys of [
+    { name: 'order', table: 'orders', finalStates: finalOrderStates },
+    { name: 'application', table: 'applications', finalStates: finalApplicationStates },
+    { name: 'allocation', table: 'allocations', finalStates: finalAllocationStates },
+  ] as const) {
+    supervisor.start(keyRetention(database, clock, holder, keys));
+  }
 
   async function stop(): Promise<void> {
     stopping = true;
@@ -231,7 +286,9 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     if (!(await supervisor.stop(graceMs))) log.warn('background work did not end in time');
     await carrier.close();
     broker.close();
+    applicationBroker.close();
     allocationBroker.close();
+    images.close();
     simulator?.close();
     await ops.close();
     await database.close();

@@ -14,3 +14,23 @@ export function insertAccount(partnerId: string, account: string, createdAt: num
     new Date(createdAt),
   );
 }
+
+/**
+ * Makes an account that an application opened one the partner can trade for. One that was linked before is that
+ * application's from now on; another partner's stays as it is.
+ */
+export function openAccount(opened: {
+  readonly partnerId: string;
+  readonly account: string;
+  readonly applicationId: string;
+  readonly createdAt: number;
+}): Statement {
+  return statement(
+    `INSERT INTO accounts (partner_id, account, application_id, created_at) VALUES (?, ?, ?, ?)
+      ON DUPLICATE KEY UPDATE application_id = IF(partner_id = VALUES(partner_id), VALUES(application_id), application_id)`,
+    opened.partnerId,
+    opened.account,
+    opened.applicationId,
+    new Date(opened.createdAt),
+  );
+}

@@ -2,19 +2,19 @@ import { insertAccount } from '../accounts/store.ts';
 import { isAddressOrRange } from '../auth/addresses.ts';
 import type { PartnerLimits } from '../auth/call.ts';
 import { makeKey } from '../auth/keys.ts';
-import { checkAddresses, insertKey } from '../auth/store.ts';
+import { checkAddresses, featureList, insertKey } from '../auth/store.ts';
 import type { Database } from '../db/database.ts';
 import { statement } from '../db/statement.ts';
-import type { Scope } from '../gen/marina/options/v1/options_pb.ts';
+import type { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { IdMaker } from '../lib/ids.ts';
 import { recordCredit } from './credit.ts';
 
 const ids = new IdMaker(Date.now);
 
-/** Creates a partner and returns its id. Limits not given are the defaults. */
+/** Creates a partner and returns its id. Limits not given are the defaults; features not given are not enabled. */
 export async function createPartner(
   database: Database,
-  partner: { name: string; limits?: Partial<PartnerLimits> },
+  partner: { name: string; limits?: Partial<PartnerLimits>; features?: readonly Feature[] },
 ): Promise<string> {
   const id = ids.object('par');
   const { requestsPerSecond, requestsBurst, requestsUnderWay, ordersKoboPerDay, allocationsKoboPerDay } =
@@ -22,7 +22,7 @@ export async function createPartner(
   await database.write(
     statement(
       `INSERT INTO partners (id, name, state, requests_per_second, requests_burst, requests_under_way,
-        orders_kobo_per_day, allocations_kobo_per_day, created_at) VALUES (?, ?, 'active', ?, ?, ?, ?, ?, ?)`,
+        orders_kobo_per_day, allocations_kobo_per_day, features, created_at) VALUES (?, ?, 'active', ?, ?, ?, ?, ?, ?, ?)`,
       id,
       partner.name,
       requestsPerSecond ?? null,
@@ -30,10 +30,16 @@ export async function createPartner(
       requestsUnderWay ?? null,
       ordersKoboPerDay ?? null,
       allocationsKoboPerDay ?? null,
+      featureList(partner.features ?? []),
       new Date(),
     ),
   );
   return id;
+}
+
+/** Enables features for a partner, and no others. Keys that were used lately learn of it within seconds. */
+export async function setFeatures(database: Database, partnerId: string, features: readonly Feature[]): Promise<void> {
+  await database.write(statement('UPDATE partners SET features = ? WHERE id = ?', featureList(features), partnerId));
 }
 
 /** Creates a key and returns its id and its text, which cannot be had again. */

@@ -4,9 +4,6 @@ import type { Change } from '../submission/kind.ts';
 import { isUnsettled, moveTo, rejectReasonOf } from './rules.ts';
 import type { StoredAllocation } from './store.ts';
 
-/** How long an idempotency key is kept at least. It is kept longer while its allocation is not final. */
-export const keyKeptMs = 30 * 86_400_000;
-
 /** Builds up what becomes of an allocation: a move to another state is told to the partner. */
 export class AllocationChange implements Change<StoredAllocation> {
   after: StoredAllocation;

@@ -11,11 +11,12 @@ import type { IdMaker } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import { checkDayLimit } from '../limits/rules.ts';
 import { readUsage, toUsedKobo } from '../limits/usage.ts';
+import { keyKeptMs } from '../submission/key-retention.ts';
 import type { Change, Kind, NewSubmission, Stored } from '../submission/kind.ts';
 import type { ReconciledKind } from '../submission/reconcile.ts';
 import type { TransferTypeWord } from '../wallet/rules.ts';
 import { readWallet, sumsOf, transfer } from '../wallet/store.ts';
-import { AllocationChange, applySent, keyKeptMs } from './changes.ts';
+import { AllocationChange, applySent } from './changes.ts';
 import { toAllocationMessage } from './messages.ts';
 import { countedKobo, isFinal, isUnsettled, settlementOf } from './rules.ts';
 import {

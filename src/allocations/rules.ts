@@ -11,6 +11,9 @@ export const transitions: Readonly<Record<AllocationStateWord, readonly Allocati
   refused: [],
 };
 
+/** The states of which nothing more is expected. */
+export const finalStates = (Object.keys(transitions) as AllocationStateWord[]).filter(isFinal);
+
 /** Whether nothing more is expected of an allocation. */
 export function isFinal(state: AllocationStateWord): boolean {
   return transitions[state].length === 0;

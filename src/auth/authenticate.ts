@@ -73,7 +73,8 @@ export class Authenticator {
     const [row] = await this.database.read(findKey(keyId));
     if (row === undefined) return undefined;
     const key = toStoredKey(row);
-    const caller = { partnerId: key.partnerId, keyId: key.id, scopes: key.scopes, limits: key.limits };
+    const { partnerId, id, scopes, features, limits } = key;
+    const caller = { partnerId, keyId: id, scopes, features, limits };
     return { key, caller, until: askedAt + believedMs };
   }
 

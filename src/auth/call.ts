@@ -1,4 +1,4 @@
-import type { Scope } from '../gen/marina/options/v1/options_pb.ts';
+import type { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import type { ErrorCode } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 
@@ -16,6 +16,8 @@ export interface Caller {
   readonly partnerId: string;
   readonly keyId: string;
   readonly scopes: ReadonlySet<Scope>;
+  /** What is enabled for the partner by agreement. */
+  readonly features: ReadonlySet<Feature>;
   readonly limits: PartnerLimits;
 }
 

@@ -1,10 +1,11 @@
 import type { Environment } from '../db/database.ts';
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
-import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
+import { type Feature, FeatureSchema, type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
 import { enumWords } from '../lib/enums.ts';
 import type { PartnerLimits } from './call.ts';
 
 const scopeWords = enumWords(ScopeSchema);
+const featureWords = enumWords(FeatureSchema);
 
 /** What a partner has until other values are agreed. Amounts in kobo. */
 export const defaultLimits: PartnerLimits = {
@@ -22,6 +23,7 @@ export interface StoredKey {
   readonly partnerActive: boolean;
   readonly secretHash: Buffer;
   readonly scopes: ReadonlySet<Scope>;
+  readonly features: ReadonlySet<Feature>;
   readonly addresses: readonly string[];
   readonly revoked: boolean;
   readonly limits: PartnerLimits;
@@ -30,7 +32,7 @@ export interface StoredKey {
 /** Finds a key and its partner by the key's id. */
 export function findKey(id: string): Statement {
   return statement(
-    `SELECT k.id, k.partner_id, k.secret_hash, k.scopes, k.addresses, k.revoked_at, p.state,
+    `SELECT k.id, k.partner_id, k.secret_hash, k.scopes, k.addresses, k.revoked_at, p.state, p.features,
       p.requests_per_second, p.requests_burst, p.requests_under_way, p.orders_kobo_per_day, p.allocations_kobo_per_day
      FROM api_keys k JOIN partners p ON p.id = k.partner_id WHERE k.id = ?`,
     id,
@@ -48,10 +50,26 @@ export function toStoredKey(row: SqlRow): StoredKey {
         .split(',')
         .map((word) => scopeWords.value(word) as Scope),
     ),
+    features: toFeatures(row),
     addresses: JSON.parse(String(row.addresses)) as string[],
     revoked: row.revoked_at !== null,
     limits: toLimits(row),
   };
+}
+
+/** What is enabled for a partner. A feature of another release is passed over. */
+function toFeatures(row: SqlRow): Set<Feature> {
+  const words = String(row.features).split(',');
+  return new Set(
+    FeatureSchema.values
+      .map(({ number }) => number as Feature)
+      .filter((value) => value !== 0 && words.includes(featureWords.word(value))),
+  );
+}
+
+/** Features as a partner's row has them. */
+export function featureList(features: readonly Feature[]): string {
+  return features.map((feature) => featureWords.word(feature)).join(',');
 }
 
 /** What a partner may use: what was agreed, and the default for the rest. */

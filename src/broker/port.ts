@@ -1,4 +1,5 @@
 import type { AllocationRecord } from '../gen/marina/broker/v1/allocations_pb.ts';
+import type { ApplicationFields, ApplicationReport } from '../gen/marina/broker/v1/applications_pb.ts';
 import type { EstimateOrderResponse, GetTradingContextResponse, Report } from '../gen/marina/broker/v1/orders_pb.ts';
 
 /** An order as the broker must know it. Words are the ones the database and partners use. */
@@ -68,6 +69,17 @@ export interface Broker {
   sendDocument(document: DocumentToSend, notAfterMs: number): Promise<Sent<'delivered' | 'refused'>>;
   /** Whether the broker can be reached, as far as is known. */
   readonly connected: boolean;
+  close(): void;
+}
+
+/** What the gateway needs from a broker to open accounts, by the same rules as a `Broker`. */
+export interface ApplicationBroker {
+  /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
+  submitApplication(id: string, fields: ApplicationFields, notAfterMs: number): Promise<Sent<ApplicationReport>>;
+  /** Throws when the broker gives no answer that makes sense. */
+  lookUpApplication(id: string, afterNumber: bigint): Promise<LookedUp<readonly ApplicationReport[]>>;
+  /** As `streamReports`, of the reports about applications, which have numbers of their own. */
+  streamApplicationReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly ApplicationReport[]>;
   close(): void;
 }
 

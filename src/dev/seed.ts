@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
-import { createKey, createPartner, creditWallet, linkAccount } from '../admin/provision.ts';
+import { createKey, createPartner, creditWallet, linkAccount, setFeatures } from '../admin/provision.ts';
 import { type Database, openDatabase } from '../db/database.ts';
 import { statement } from '../db/statement.ts';
 import { AccountStatus } from '../gen/marina/broker/v1/orders_pb.ts';
-import { Scope } from '../gen/marina/options/v1/options_pb.ts';
+import { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../lib/grpc-client.ts';
 import type { SandboxPartner } from './sandbox-file.ts';
@@ -12,6 +12,7 @@ const names = ['Lagoon Invest', 'Harmattan Capital'];
 const accountsEach = 2;
 /** What each wallet is credited with: 100 million naira. */
 const walletKobo = 10_000_000_000n;
+const allFeatures = [Feature.ACCOUNT_OPENING];
 const allScopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
 
 export interface SeedOptions {
@@ -22,7 +23,7 @@ export interface SeedOptions {
   kept: readonly SandboxPartner[];
 }
 
-/** Two partners, each with a key that works, two accounts that can trade, and money in the wallet. */
+/** Two partners, each with a key that works, two accounts that can trade, money in the wallet, and every feature. */
 export async function seedPartners(options: SeedOptions): Promise<SandboxPartner[]> {
   const database = await openDatabase({ url: options.ownerUrl, environment: 'sandbox', poolSize: 2 });
   try {
@@ -51,11 +52,12 @@ async function seedPartner(
   kept: SandboxPartner | undefined,
 ): Promise<SandboxPartner> {
   if (kept !== undefined && (await isStored(database, kept))) {
+    await setFeatures(database, kept.id, allFeatures); // Before the key is tried, and remembered with what it may do.
     if (await isKeyGood(options.restUrl, kept.key)) return kept;
     const { key } = await createKey(database, { partnerId: kept.id, scopes: allScopes });
     if (await isKeyGood(options.restUrl, key)) return { ...kept, key };
   }
-  const id = await createPartner(database, { name });
+  const id = await createPartner(database, { name, features: allFeatures });
   const { key } = await createKey(database, { partnerId: id, scopes: allScopes });
   const accounts: string[] = [];
   while (accounts.length < accountsEach) {

@@ -21,7 +21,8 @@ export class Metrics {
 
   readonly reportPosition = new Gauge({
     name: 'marina_report_position',
-    help: "Number of the last of the exchange's reports this process applied.",
+    help: "Number of the last of the upstream's reports this process applied, by what they are about.",
+    labelNames: ['kind'],
     registers: [this.registry],
   });
 

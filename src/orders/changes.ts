@@ -4,9 +4,6 @@ import type { Change } from '../submission/kind.ts';
 import { applyReport, isUnsettled, moveTo } from './rules.ts';
 import { insertSteps, type StoredOrder, type StoredStep } from './store.ts';
 
-/** How long an idempotency key is kept at least. It is kept longer while its order is not final. */
-export const keyKeptMs = 30 * 86_400_000;
-
 /** Builds up what becomes of an order: each step moves it on, and a step the partner must hear of is told. */
 export class OrderChange implements Change<StoredOrder> {
   after: StoredOrder;

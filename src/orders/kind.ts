@@ -10,10 +10,11 @@ import { ApiError } from '../lib/errors.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import { checkDayLimit } from '../limits/rules.ts';
 import { readUsage, toUsedKobo } from '../limits/usage.ts';
+import { keyKeptMs } from '../submission/key-retention.ts';
 import type { Change, Kind, NewSubmission, Stored } from '../submission/kind.ts';
 import type { ReconciledKind } from '../submission/reconcile.ts';
 import type { ReportedKind } from '../submission/reports.ts';
-import { applySent, keyKeptMs, OrderChange } from './changes.ts';
+import { applySent, OrderChange } from './changes.ts';
 import { toOrderMessage, toWantedOrder, type WantedOrder } from './messages.ts';
 import { countedKobo, isFinal, isUnsettled } from './rules.ts';
 import {

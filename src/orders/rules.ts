@@ -45,6 +45,9 @@ export const transitions: Readonly<Record<OrderStateWord, readonly OrderStateWor
   expired: [],
 };
 
+/** The states of which nothing more is expected. */
+export const finalStates = (Object.keys(transitions) as OrderStateWord[]).filter(isFinal);
+
 /** Whether nothing more is expected of an order. */
 export function isFinal(state: OrderStateWord): boolean {
   return transitions[state].length === 0;

@@ -8,7 +8,7 @@ import {
 } from '@bufbuild/protobuf';
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2';
 import type { Handler, StreamHandler } from '../auth/call.ts';
-import { operation as operationOption, Scope } from '../gen/marina/options/v1/options_pb.ts';
+import { type Feature, operation as operationOption, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { compileFieldRules, type FieldCheck } from './field-rules.ts';
 import { type FileBody, fileBody } from './file-body.ts';
 import { type HttpBinding, httpBinding } from './http-binding.ts';
@@ -35,6 +35,8 @@ interface OperationRules {
   readonly input: DescMessage;
   readonly output: DescMessage;
   readonly scope: Scope;
+  /** What must be enabled for the partner; `UNSPECIFIED`: nothing. */
+  readonly feature: Feature;
   readonly takesPlace: boolean;
   readonly takesIdempotencyKey: boolean;
   /** The path of the object it creates; undefined on operations that create none. */
@@ -114,6 +116,7 @@ function readRules(method: DescMethod): OperationRules {
     input: method.input,
     output: method.output,
     scope: rules.scope,
+    feature: rules.feature,
     takesPlace: rules.takesPlace,
     takesIdempotencyKey: rules.idempotencyKey,
     location: rules.location === '' ? undefined : compileLocation(method.output, rules.location),

@@ -1,5 +1,6 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { Caller, CallLimits, Identification, Identify, ReceivedFile } from '../auth/call.ts';
+import { Feature } from '../gen/marina/options/v1/options_pb.ts';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { type FileBody, receiveWithMessage } from './file-body.ts';
@@ -39,8 +40,6 @@ export interface PipelineOptions {
   readonly identify: Identify;
   readonly limits: CallLimits;
   readonly log: Logger;
-  /** Whether the caller's partner may use the operation at all; by default it may. */
-  readonly featureEnabled?: (operation: Operation, caller: Caller) => boolean;
   readonly onFinished?: (finished: Finished) => void;
   /** How many requests may be under way in all doors together; one more is answered `service_unavailable`. */
   readonly maxUnderWay?: number;
@@ -195,7 +194,8 @@ export class Pipeline {
     if (refusal !== undefined) throw new ApiError(refusal);
     if (caller === undefined) throw new ApiError('unauthorized');
     if (!caller.scopes.has(operation.scope)) throw new ApiError('insufficient_scope');
-    if (this.#options.featureEnabled?.(operation, caller) === false) throw new ApiError('feature_not_enabled');
+    const { feature } = operation;
+    if (feature !== Feature.UNSPECIFIED && !caller.features.has(feature)) throw new ApiError('feature_not_enabled');
     return caller;
   }
 }

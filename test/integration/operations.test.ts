@@ -29,6 +29,7 @@ describe('a tool that knows no protos', () => {
     assert.deepEqual((await curl('--list-services', `http://127.0.0.1:${gateway.app.grpcPort}`)).split('\n'), [
       'grpc.health.v1.Health',
       'marina.gateway.v1.Allocations',
+      'marina.gateway.v1.Applications',
       'marina.gateway.v1.Events',
       'marina.gateway.v1.Orders',
       'marina.gateway.v1.Wallet',

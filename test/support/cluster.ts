@@ -7,7 +7,7 @@ import { migrate } from '../../src/db/migrate.ts';
 import { type KeptProcess, sharedKeeper } from '../../src/dev/keeper.ts';
 import { gatewayEntry, simulatorEntry } from '../../src/dev/processes.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
 import { eventually } from './eventually.ts';
@@ -180,8 +180,12 @@ export class Cluster {
       requestsUnderWay: 1_000,
       ordersKoboPerDay: 10n ** 17n,
     };
-    const id = await createPartner(this.database, { name: 'Fault Partner', limits });
-    const { key } = await createKey(this.database, { partnerId: id, scopes: [Scope.READ, Scope.TRADE] });
+    const id = await createPartner(this.database, {
+      name: 'Fault Partner',
+      limits,
+      features: [Feature.ACCOUNT_OPENING],
+    });
+    const { key } = await createKey(this.database, { partnerId: id, scopes: [Scope.READ, Scope.TRADE, Scope.APPLY] });
     const account = `F${randomBytes(6).toString('hex').toUpperCase()}`;
     await linkAccount(this.database, { partnerId: id, account });
     await this.controls.setAccount({ account, status: AccountStatus.ACTIVE }, callTimeout);

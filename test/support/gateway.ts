@@ -6,7 +6,7 @@ import { readConfig } from '../../src/config.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
 import { createLogger } from '../../src/lib/log.ts';
@@ -55,6 +55,7 @@ export interface TestGateway {
     limits?: Partial<PartnerLimits>;
     accounts?: number;
     scopes?: readonly Scope[];
+    features?: readonly Feature[];
     addresses?: readonly string[];
   }): Promise<TestPartner>;
   rest(method: string, path: string, request?: RestRequest): Promise<RestAnswer>;
@@ -67,6 +68,7 @@ export interface TestGateway {
   stop(): Promise<void>;
 }
 
+const allFeatures = [Feature.ACCOUNT_OPENING];
 const allScopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
 export const callTimeout = { timeoutMs: 10_000 };
 
@@ -141,9 +143,9 @@ export async function startGateway(variables: Record<string, string> = {}): Prom
     variables: all,
     logged,
     rest,
-    async newPartner({ limits, accounts = 1, scopes = allScopes, addresses } = {}) {
+    async newPartner({ limits, accounts = 1, scopes = allScopes, features = allFeatures, addresses } = {}) {
       const roomy = { requestsPerSecond: 100_000, requestsBurst: 100_000, requestsUnderWay: 1_000 };
-      const id = await createPartner(database, { name: 'Test Partner', limits: { ...roomy, ...limits } });
+      const id = await createPartner(database, { name: 'Test Partner', limits: { ...roomy, ...limits }, features });
       const { id: keyId, key } = await createKey(database, { partnerId: id, scopes, addresses });
       const codes = Array.from({ length: accounts }, () => `T${randomBytes(5).toString('hex').toUpperCase()}`);
       for (const account of codes) {

@@ -142,7 +142,7 @@ describe('local limits', () => {
     ordersKoboPerDay: 0n,
     allocationsKoboPerDay: 0n,
   };
-  const caller = { partnerId: 'p', keyId: 'k', scopes: new Set<never>(), limits };
+  const caller = { partnerId: 'p', keyId: 'k', scopes: new Set<never>(), features: new Set<never>(), limits };
   const isLimited = (error: unknown) => error instanceof ApiError && error.code === 'rate_limited';
 
   it('a burst of 40 passes, the 41st is refused, and 20 pass in each second after', () => {

@@ -23,7 +23,7 @@ import {
   OrderType,
   TimeInForce,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { type Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { createGrpcServer, type GrpcServer } from '../../src/transport/grpc.ts';
 import { defineOperations, type HandlersOf } from '../../src/transport/operations.ts';
@@ -60,7 +60,7 @@ export const goodOrder = {
 
 const everyScope = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
 
-export function callerWith(scopes: readonly Scope[] = everyScope): Caller {
+export function callerWith(scopes: readonly Scope[] = everyScope, features: readonly Feature[] = []): Caller {
   const limits = {
     requestsPerSecond: 20,
     requestsBurst: 40,
@@ -68,7 +68,7 @@ export function callerWith(scopes: readonly Scope[] = everyScope): Caller {
     ordersKoboPerDay: 1n,
     allocationsKoboPerDay: 1n,
   };
-  return { partnerId: 'par_1', keyId: 'key_1', scopes: new Set(scopes), limits };
+  return { partnerId: 'par_1', keyId: 'key_1', scopes: new Set(scopes), features: new Set(features), limits };
 }
 
 /** `Bearer full` may do everything, `Bearer reader` only read, `Bearer revoked` is known and refused. */

@@ -9,7 +9,7 @@ import {
   Orders,
   OrderType,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { defineOperations, type HandlersOf, type Operation } from '../../src/transport/operations.ts';
@@ -95,13 +95,13 @@ function admission(faults: Faults): Promise<string> {
     },
   };
   const found: Identification = {
-    caller: callerWith(faults.scope ? [Scope.READ] : [Scope.TRADE]),
+    caller: callerWith(faults.scope ? [Scope.READ] : [Scope.TRADE], faults.feature ? [] : [Feature.ACCOUNT_OPENING]),
     refusal: faults.credential ? 'unauthorized' : undefined,
   };
-  const { pipeline } = bench({ limits, identify: async () => found, featureEnabled: () => !faults.feature });
+  const { pipeline } = bench({ limits, identify: async () => found });
   const route = () => {
     if (faults.route) throw new ApiError('not_found');
-    return { operation: createOrder };
+    return { operation: { ...createOrder, feature: Feature.ACCOUNT_OPENING } };
   };
   return codeOf(pipeline.admit(pipeline.begin('rest'), head(route)));
 }

@@ -1,0 +1,214 @@
+import { openAccount } from '../accounts/store.ts';
+import type { ApplicationBroker, LookedUp, Sent } from '../broker/port.ts';
+import type { Database } from '../db/database.ts';
+import type { Statement } from '../db/statement.ts';
+import { type ApplicationReport, ApplicationReportKind } from '../gen/marina/broker/v1/applications_pb.ts';
+import type { CreateApplicationRequest } from '../gen/marina/gateway/v1/applications_pb.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { IdMaker } from '../lib/ids.ts';
+import type { Logger } from '../lib/log.ts';
+import { keyKeptMs } from '../submission/key-retention.ts';
+import type { Change, Kind, NewSubmission, Stored } from '../submission/kind.ts';
+import type { ReconciledKind } from '../submission/reconcile.ts';
+import type { ReportedKind } from '../submission/reports.ts';
+import { ApplicationChange, applySent } from './changes.ts';
+import { toApplicationFields, toApplicationMessage } from './messages.ts';
+import { isFinal, isUnsettled } from './rules.ts';
+import {
+  findApplication,
+  findApplicationByKey,
+  findApplications,
+  findDueApplications,
+  findForeignAccount,
+  findPartnersOfApplications,
+  insertApplication,
+  type StoredApplication,
+  toStoredApplication,
+  updateApplication,
+} from './store.ts';
+
+/** What applications need from the rest of the gateway. */
+export interface ApplicationParts {
+  readonly broker: ApplicationBroker;
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly ids: IdMaker;
+  readonly log: Logger;
+  /** How long a send may take: the broker must not take the application later than this after it was stored. */
+  readonly submitTimeoutMs: number;
+  /** How far the broker's clock may be from ours. */
+  readonly clockSkewMs: number;
+}
+
+/** An application that is ready to be stored. What the request says of the customer is not in it. */
+type ApplicationDraft = Omit<
+  StoredApplication,
+  'partnerId' | 'idempotencyKey' | 'requestDigest' | 'notAfter' | 'checkAt'
+>;
+
+/** How applications use the mechanism that stores, sends once, records and reconciles. */
+export class ApplicationKind
+  implements
+    Kind<StoredApplication, CreateApplicationRequest, ApplicationDraft, ApplicationReport>,
+    ReconciledKind<StoredApplication, readonly ApplicationReport[]>,
+    ReportedKind<StoredApplication, ApplicationReport>
+{
+  readonly name = 'application';
+  readonly codes = {
+    duplicate: 'duplicate_application',
+    rejected: 'application_rejected',
+    notSent: 'application_not_sent',
+  } as const;
+  readonly find = findApplication;
+  readonly findMany = findApplications;
+  readonly findByKey = findApplicationByKey;
+  readonly findPartners = findPartnersOfApplications;
+  readonly due = findDueApplications;
+  readonly toRow = toStoredApplication;
+
+  constructor(private readonly parts: ApplicationParts) {}
+
+  path(id: string): string {
+    return `/v1/applications/${id}`;
+  }
+
+  preparationReads(): Statement[] {
+    return [];
+  }
+
+  /** Nothing must be known beforehand: what there is to refuse, the broker refuses. */
+  prepareKnown(): ApplicationDraft {
+    const now = this.parts.clock.now();
+    return {
+      id: this.parts.ids.object('app'),
+      state: 'sending',
+      reference: null,
+      account: null,
+      reason: null,
+      rejectReason: null,
+      param: null,
+      createdAt: now,
+      updatedAt: now,
+      firstAnswer: null,
+      lastReport: 0n,
+      evidence: 'stored, before it is sent',
+      checks: 0,
+      missingSince: null,
+    };
+  }
+
+  async prepare(): Promise<ApplicationDraft> {
+    return this.prepareKnown();
+  }
+
+  storeReads(): Statement[] {
+    return [];
+  }
+
+  store(draft: ApplicationDraft, submission: NewSubmission): Stored<StoredApplication> {
+    const notAfter = this.parts.clock.realNow() + this.parts.submitTimeoutMs;
+    const row = { ...draft, ...submission, notAfter, checkAt: notAfter + this.parts.clockSkewMs };
+    return { row, writes: [insertApplication(row)] };
+  }
+
+  send(row: StoredApplication, request: CreateApplicationRequest): Promise<Sent<ApplicationReport>> {
+    return this.parts.broker.submitApplication(row.id, toApplicationFields(request), row.notAfter);
+  }
+
+  applySent(row: StoredApplication, sent: Sent<ApplicationReport>): ApplicationChange {
+    return applySent(row, sent, this.parts.clock.now(), this.parts.clock.realNow());
+  }
+
+  async *streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly ApplicationReport[]> {
+    for await (const reports of this.parts.broker.streamApplicationReports(afterNumber, signal)) {
+      yield await this.#vet(reports);
+    }
+  }
+
+  objectIdOf({ clientApplicationId }: ApplicationReport): string {
+    return clientApplicationId;
+  }
+
+  applyReports(row: StoredApplication, reports: readonly ApplicationReport[]): ApplicationChange | undefined {
+    const change = this.begin(row).reports(reports);
+    return change.after === row ? undefined : change;
+  }
+
+  /** The broker has all four documents. It may have decided before the last of them was recorded. */
+  documentsDelivered(row: StoredApplication): ApplicationChange | undefined {
+    if (row.state !== 'documents_required') return undefined;
+    return this.begin(row).move('submitted', null, 'the broker has the four documents');
+  }
+
+  isUnsettled(row: StoredApplication): boolean {
+    return isUnsettled(row.state);
+  }
+
+  /** A change to build up. */
+  begin(row: StoredApplication): ApplicationChange {
+    return new ApplicationChange(row, this.parts.clock.now());
+  }
+
+  /** The sender has had its time: whatever became of it, nobody knows it now. */
+  leaseRanOut(row: StoredApplication): ApplicationChange | undefined {
+    if (row.state !== 'sending') return undefined;
+    return this.begin(row).moveToUncertain('the time to send it ran out without a recorded outcome');
+  }
+
+  async lookUp(row: StoredApplication): Promise<LookedUp<readonly ApplicationReport[]>> {
+    const looked = await this.parts.broker.lookUpApplication(row.id, row.lastReport);
+    return looked.found ? { found: true, answer: await this.#vet(looked.answer) } : looked;
+  }
+
+  found(row: StoredApplication, reports: readonly ApplicationReport[]): ApplicationChange | undefined {
+    return reports.length === 0 ? undefined : this.begin(row).reports(reports);
+  }
+
+  missing(row: StoredApplication, askedAt: number, provesAbsence: boolean, nextCheckAt: number): ApplicationChange {
+    const change = this.begin(row).note({ checks: row.checks + 1, checkAt: nextCheckAt });
+    if (provesAbsence) {
+      const evidence = "the broker's record does not have it, and it can no longer be taken";
+      return change.move('unplaced', 'The broker never had it.', evidence);
+    }
+    if (row.missingSince !== null) return change;
+    return change.note({ missingSince: askedAt, evidence: "the broker's record does not have it yet" });
+  }
+
+  unanswered(row: StoredApplication, nextCheckAt: number): ApplicationChange {
+    return this.begin(row).note({ checks: row.checks + 1, checkAt: nextCheckAt });
+  }
+
+  /** The account of an application that was opened is one to trade for in the same commit. */
+  save({ before, after }: Change<StoredApplication>): Statement[] {
+    const isOld = after.createdAt < this.parts.clock.now() - keyKeptMs;
+    const saved = updateApplication(isOld && isFinal(after.state) ? { ...after, idempotencyKey: null } : after);
+    if (before.state === 'opened' || after.state !== 'opened' || after.account === null) return [saved];
+    const { partnerId, account, id, updatedAt } = after;
+    return [saved, openAccount({ partnerId, account, applicationId: id, createdAt: updatedAt })];
+  }
+
+  toEvent(row: StoredApplication) {
+    return {
+      type: `application.${row.state}`,
+      occurredAt: row.updatedAt,
+      data: { case: 'application' as const, value: toApplicationMessage(row) },
+    };
+  }
+
+  /**
+   * An account belongs to one partner. One that the broker opens for a second partner is taken for no account, which
+   * makes the report a contradiction: a person must look, and until then nobody trades for another's account.
+   */
+  #vet(reports: readonly ApplicationReport[]): Promise<ApplicationReport[]> {
+    return Promise.all(
+      reports.map(async (report) => {
+        if (report.kind !== ApplicationReportKind.OPENED) return report;
+        const { clientApplicationId: id, account } = report;
+        const [foreign] = await this.parts.database.read(findForeignAccount(id, account));
+        if (foreign === undefined) return report;
+        this.parts.log.error({ objectId: id }, "the broker opens an account that is another partner's");
+        return { ...report, account: '' };
+      }),
+    );
+  }
+}

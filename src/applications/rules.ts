@@ -1,0 +1,180 @@
+import {
+  ApplicationFieldsSchema,
+  ApplicationRejectReason,
+  type ApplicationReport,
+  ApplicationReportKind,
+} from '../gen/marina/broker/v1/applications_pb.ts';
+
+export type ApplicationStateWord =
+  | 'sending'
+  | 'documents_required'
+  | 'submitted'
+  | 'opened'
+  | 'uncertain'
+  | 'rejected'
+  | 'refused'
+  | 'unplaced';
+
+/** What an application's fate turns on. The stored application has more. */
+export interface ApplicationFacts {
+  readonly state: ApplicationStateWord;
+  readonly reference: string | null;
+  readonly account: string | null;
+  readonly reason: string | null;
+  readonly rejectReason: string | null;
+  readonly param: string | null;
+  /** The number of the last report applied. */
+  readonly lastReport: bigint;
+  readonly updatedAt: number;
+}
+
+/**
+ * Which states an application can go to from where it is. The broker says what it took, opened and rejected; that the four
+ * documents are there (`submitted`), the gateway knows itself, and the broker may decide before it does.
+ */
+export const transitions: Readonly<Record<ApplicationStateWord, readonly ApplicationStateWord[]>> = {
+  sending: ['documents_required', 'opened', 'rejected', 'refused', 'uncertain'],
+  uncertain: ['documents_required', 'opened', 'rejected', 'refused', 'unplaced'],
+  documents_required: ['submitted', 'opened', 'rejected'],
+  submitted: ['opened', 'rejected'],
+  opened: [],
+  rejected: [],
+  refused: [],
+  unplaced: [],
+};
+
+/** The states of which nothing more is expected. */
+export const finalStates = (Object.keys(transitions) as ApplicationStateWord[]).filter(isFinal);
+
+/** Whether nothing more is expected of an application. */
+export function isFinal(state: ApplicationStateWord): boolean {
+  return transitions[state].length === 0;
+}
+
+/** Whether it is unknown if the broker has the application. */
+export function isUnsettled(state: ApplicationStateWord): boolean {
+  return state === 'sending' || state === 'uncertain';
+}
+
+/** Whether documents may be sent. */
+export function takesDocuments(state: ApplicationStateWord): boolean {
+  return state === 'documents_required' || state === 'submitted';
+}
+
+/** What one report does to an application. */
+export interface Applied<T> {
+  readonly application: T;
+  /** Whether the partner must hear of it: the state changed. */
+  readonly changed: boolean;
+  /** The report says what cannot be; the state was kept, and a person should look. */
+  readonly contradiction: boolean;
+  /** What was reported, in our own words. */
+  readonly evidence: string;
+}
+
+/** Applies one report of the broker. Undefined when the application has seen it already. */
+export function applyReport<T extends ApplicationFacts>(
+  application: T,
+  report: ApplicationReport,
+  now: number,
+): Applied<T> | undefined {
+  if (report.number <= application.lastReport) return undefined;
+  const seen = { ...application, lastReport: report.number };
+  if (!isReport(report)) return contradiction(seen, 'a report that lacks what its kind needs');
+  const known = { ...seen, reference: seen.reference ?? (report.reference === '' ? null : report.reference) };
+  switch (report.kind) {
+    case ApplicationReportKind.ACCEPTED:
+      return applyAccepted(known, now);
+    case ApplicationReportKind.OPENED:
+      return applyOpened(known, report, now);
+    default:
+      return applyRejected(known, report, now);
+  }
+}
+
+/** Whether a report has what its kind needs. */
+export function isReport(report: ApplicationReport): boolean {
+  if (report.number <= 0n || report.at === undefined || report.reference.length > 64) return false;
+  if (report.kind === ApplicationReportKind.ACCEPTED) return report.reference !== '';
+  if (report.kind === ApplicationReportKind.OPENED) return /^[A-Z0-9]{1,64}$/.test(report.account);
+  return report.kind === ApplicationReportKind.REJECTED;
+}
+
+/** Moves an application to a state its transitions allow, with the sentence that explains it. */
+export function moveTo<T extends ApplicationFacts>(
+  application: T,
+  state: ApplicationStateWord,
+  reason: string | null,
+  now: number,
+): T {
+  if (!transitions[application.state].includes(state)) {
+    throw new Error(`an application cannot go from ${application.state} to ${state}`);
+  }
+  return { ...application, state, reason, updatedAt: Math.max(now, application.updatedAt) };
+}
+
+function applyAccepted<T extends ApplicationFacts>(application: T, now: number): Applied<T> {
+  const evidence = 'the broker accepted it';
+  const { state } = application;
+  if (takesDocuments(state) || state === 'opened') {
+    return { application, changed: false, contradiction: false, evidence };
+  }
+  if (!isUnsettled(state)) return contradiction(application, evidence);
+  const accepted = moveTo(application, 'documents_required', 'The broker wants the four documents.', now);
+  return { application: accepted, changed: true, contradiction: false, evidence };
+}
+
+function applyOpened<T extends ApplicationFacts>(
+  application: T,
+  { account }: ApplicationReport,
+  now: number,
+): Applied<T> {
+  const evidence = 'the broker opened the account';
+  if (application.state === 'opened' && application.account === account) {
+    return { application, changed: false, contradiction: false, evidence };
+  }
+  if (!transitions[application.state].includes('opened')) return contradiction(application, evidence);
+  const opened = { ...moveTo(application, 'opened', null, now), account };
+  return { application: opened, changed: true, contradiction: false, evidence };
+}
+
+function applyRejected<T extends ApplicationFacts>(application: T, report: ApplicationReport, now: number): Applied<T> {
+  const evidence = 'the broker rejected it';
+  if (application.state === 'rejected') return { application, changed: false, contradiction: false, evidence };
+  if (!transitions[application.state].includes('rejected')) return contradiction(application, evidence);
+  const { word, sentence } = rejectReasonOf(report.rejectReason);
+  const rejected = { ...moveTo(application, 'rejected', sentence, now), rejectReason: word, param: paramOf(report) };
+  return { application: rejected, changed: true, contradiction: false, evidence: `${evidence}: ${word}` };
+}
+
+function contradiction<T extends ApplicationFacts>(application: T, what: string): Applied<T> {
+  const evidence = `the broker reported what contradicts the state ${application.state}: ${what}`;
+  return { application, changed: false, contradiction: true, evidence };
+}
+
+const fieldNames: ReadonlySet<string> = new Set(ApplicationFieldsSchema.fields.map(({ name }) => name));
+
+/** The field a rejection names. What is no field's name could be a value, and is left out. */
+function paramOf({ param }: ApplicationReport): string | null {
+  return fieldNames.has(param) ? param : null;
+}
+
+const rejectReasons: Partial<Record<ApplicationRejectReason, { word: string; sentence: string }>> = {
+  [ApplicationRejectReason.INVALID_FIELD]: {
+    word: 'invalid_field',
+    sentence: 'A field is not what the broker accepts.',
+  },
+  [ApplicationRejectReason.ALREADY_AT_BROKER]: {
+    word: 'already_at_broker',
+    sentence: 'The customer already has an account at the broker.',
+  },
+  [ApplicationRejectReason.DECLINED_BY_BROKER]: {
+    word: 'declined_by_broker',
+    sentence: "The broker's staff declined it.",
+  },
+};
+
+/** Our word and sentence for a rejection; a reason we do not know is the general one. */
+export function rejectReasonOf(reason: ApplicationRejectReason): { word: string; sentence: string } {
+  return rejectReasons[reason] ?? { word: 'rejected_by_broker', sentence: 'The broker rejected the application.' };
+}

@@ -1,0 +1,219 @@
+import { insertRows, type SqlRow, type SqlValue, type Statement, statement, toBigInt } from '../db/statement.ts';
+import type { ApplicationFacts, ApplicationStateWord } from './rules.ts';
+
+/** What the creating request was first answered with: the object, or one of the two errors that a replay repeats. */
+export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
+
+/** What partners see of an application. Instants are milliseconds since the epoch. */
+export interface ShownApplication {
+  readonly id: string;
+  readonly state: ApplicationStateWord;
+  readonly reference: string | null;
+  readonly account: string | null;
+  readonly reason: string | null;
+  readonly rejectReason: string | null;
+  readonly param: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** An application as stored: nothing of the customer is. Instants marked real are not business time. */
+export interface StoredApplication extends ShownApplication, ApplicationFacts {
+  readonly partnerId: string;
+  readonly idempotencyKey: string | null;
+  readonly requestDigest: Buffer;
+  readonly firstAnswer: FirstAnswer | null;
+  /** By what its state is known, for operators. */
+  readonly evidence: string;
+  /** Real: past this the broker must not take the application. */
+  readonly notAfter: number;
+  /** Real: when the reconciler must look at it; null once nothing is unclear. */
+  readonly checkAt: number | null;
+  /** How often the reconciler has asked about it. */
+  readonly checks: number;
+  /** Real: since when the broker's record is known not to have it. */
+  readonly missingSince: number | null;
+}
+
+const shownColumns = [
+  'id',
+  'state',
+  'reference',
+  'account',
+  'reason',
+  'reject_reason',
+  'param',
+  'created_at',
+  'updated_at',
+] as const;
+
+const allColumns = [
+  ...shownColumns,
+  'partner_id',
+  'idempotency_key',
+  'request_digest',
+  'first_answer',
+  'last_report',
+  'evidence',
+  'not_after',
+  'check_at',
+  'checks',
+  'missing_since',
+] as const;
+
+const shown = shownColumns.join(', ');
+const all = allColumns.join(', ');
+
+export function insertApplication(application: StoredApplication): Statement {
+  const row = toRow(application);
+  return insertRows('applications', allColumns, [allColumns.map((column) => row[column])]);
+}
+
+function toRow(application: StoredApplication): Record<(typeof allColumns)[number], SqlValue> {
+  return {
+    id: application.id,
+    state: application.state,
+    reference: application.reference,
+    account: application.account,
+    reason: application.reason,
+    reject_reason: application.rejectReason,
+    param: application.param,
+    created_at: new Date(application.createdAt),
+    updated_at: new Date(application.updatedAt),
+    partner_id: application.partnerId,
+    idempotency_key: binary(application.idempotencyKey),
+    request_digest: application.requestDigest,
+    first_answer: application.firstAnswer,
+    last_report: application.lastReport,
+    evidence: application.evidence.slice(0, 300),
+    not_after: new Date(application.notAfter),
+    check_at: instant(application.checkAt),
+    checks: application.checks,
+    missing_since: instant(application.missingSince),
+  };
+}
+
+/** Saves what can change of an application. The partner's lock must be held. */
+export function updateApplication(application: StoredApplication): Statement {
+  return statement(
+    `UPDATE applications SET state = ?, reference = ?, account = ?, reason = ?, reject_reason = ?, param = ?,
+      updated_at = ?, idempotency_key = ?, first_answer = ?, last_report = ?, evidence = ?, check_at = ?, checks = ?,
+      missing_since = ? WHERE partner_id = ? AND id = ?`,
+    application.state,
+    application.reference,
+    application.account,
+    application.reason,
+    application.rejectReason,
+    application.param,
+    new Date(application.updatedAt),
+    binary(application.idempotencyKey),
+    application.firstAnswer,
+    application.lastReport,
+    application.evidence.slice(0, 300),
+    instant(application.checkAt),
+    application.checks,
+    instant(application.missingSince),
+    application.partnerId,
+    application.id,
+  );
+}
+
+export function findApplication(partnerId: string, id: string): Statement {
+  return statement(`SELECT ${all} FROM applications WHERE partner_id = ? AND id = ?`, partnerId, id);
+}
+
+/** The same as partners see it. */
+export function findShownApplication(partnerId: string, id: string): Statement {
+  return statement(`SELECT ${shown} FROM applications WHERE partner_id = ? AND id = ?`, partnerId, id);
+}
+
+export function findApplications(partnerId: string, ids: readonly string[]): Statement {
+  return statement(`SELECT ${all} FROM applications WHERE partner_id = ? AND id IN (?)`, partnerId, ids);
+}
+
+export function findApplicationByKey(partnerId: string, idempotencyKey: string): Statement {
+  return statement(
+    `SELECT ${all} FROM applications WHERE partner_id = ? AND idempotency_key = ?`,
+    partnerId,
+    Buffer.from(idempotencyKey),
+  );
+}
+
+/** The partners of some applications, for reports that name applications only. */
+export function findPartnersOfApplications(ids: readonly string[]): Statement {
+  return statement(
+    `SELECT id, partner_id, last_report FROM applications WHERE id IN (${ids.map(() => '?').join(', ')})`,
+    ...ids,
+  );
+}
+
+/** Finds an account if it belongs to another partner than the application it was opened for. */
+export function findForeignAccount(applicationId: string, account: string): Statement {
+  return statement(
+    `SELECT c.account FROM accounts c JOIN applications a ON a.id = ? WHERE c.account = ?
+      AND c.partner_id <> a.partner_id`,
+    applicationId,
+    account,
+  );
+}
+
+/** Applications the reconciler must look at, longest due first. `now` is real time. */
+export function findDueApplications(now: number, most: number): Statement {
+  return statement(
+    `SELECT ${all} FROM applications WHERE check_at <= ? ORDER BY check_at LIMIT ${most}`,
+    new Date(now),
+  );
+}
+
+/** A page of a partner's applications, newest first, after the one with the given id. */
+export function listApplications(partnerId: string, beforeId: string | undefined, most: number): Statement {
+  const after = beforeId === undefined ? [] : [beforeId];
+  return statement(
+    `SELECT ${shown} FROM applications WHERE partner_id = ?${beforeId === undefined ? '' : ' AND id < ?'}
+      ORDER BY id DESC LIMIT ${most}`,
+    partnerId,
+    ...after,
+  );
+}
+
+export function toShownApplication(row: SqlRow): ShownApplication {
+  return {
+    id: row.id as string,
+    state: row.state as ApplicationStateWord,
+    reference: row.reference as string | null,
+    account: row.account as string | null,
+    reason: row.reason as string | null,
+    rejectReason: row.reject_reason as string | null,
+    param: row.param as string | null,
+    createdAt: (row.created_at as Date).getTime(),
+    updatedAt: (row.updated_at as Date).getTime(),
+  };
+}
+
+export function toStoredApplication(row: SqlRow): StoredApplication {
+  return {
+    ...toShownApplication(row),
+    partnerId: row.partner_id as string,
+    idempotencyKey: row.idempotency_key === null ? null : String(row.idempotency_key),
+    requestDigest: row.request_digest as Buffer,
+    firstAnswer: row.first_answer as FirstAnswer | null,
+    lastReport: toBigInt(row.last_report),
+    evidence: String(row.evidence),
+    notAfter: (row.not_after as Date).getTime(),
+    checkAt: milliseconds(row.check_at),
+    checks: Number(row.checks),
+    missingSince: milliseconds(row.missing_since),
+  };
+}
+
+function milliseconds(value: unknown): number | null {
+  return value === null ? null : (value as Date).getTime();
+}
+
+function instant(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms);
+}
+
+function binary(text: string | null): Buffer | null {
+  return text === null ? null : Buffer.from(text);
+}

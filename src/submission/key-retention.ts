@@ -1,0 +1,64 @@
+import type { Database } from '../db/database.ts';
+import { underLease } from '../db/lease.ts';
+import { type Statement, statement } from '../db/statement.ts';
+import type { Clock } from '../lib/clock.ts';
+import { pause, type Worker } from '../lib/worker.ts';
+
+/** How long an idempotency key is kept at least. It is kept longer while its object is not final. */
+export const keyKeptMs = 30 * 86_400_000;
+
+/** Where one kind of object keeps its keys. */
+export interface KeptKeys {
+  readonly name: 'order' | 'application' | 'allocation';
+  readonly table: string;
+  readonly finalStates: readonly string[];
+}
+
+const mostAtOnce = 500;
+const betweenRoundsMs = 5_000;
+
+/**
+ * Sets idempotency keys free after 30 days. It passes each object once, in the order of their ids, which begin with the
+ * clock; one that is not final by then keeps its key, and loses it with the change that makes it final.
+ */
+export function keyRetention(database: Database, clock: Clock, holder: string, keys: KeptKeys): Worker {
+  return underLease(database, positionOf(keys), holder, async ({ signal }) => {
+    while (!signal.aborted) {
+      const passed = await passOld(database, keys, clock.now() - keyKeptMs);
+      if (passed < mostAtOnce) await pause(betweenRoundsMs, signal);
+    }
+  });
+}
+
+function positionOf({ name }: KeptKeys): string {
+  return `${name}-key-retention`;
+}
+
+async function passOld(database: Database, keys: KeptKeys, before: number): Promise<number> {
+  const [row] = await database.read(statement('SELECT position FROM positions WHERE name = ?', positionOf(keys)));
+  const position = row === undefined ? '' : String(row.position);
+  const rows = await database.read(
+    statement(`SELECT id, created_at FROM ${keys.table} WHERE id > ? ORDER BY id LIMIT ${mostAtOnce}`, position),
+  );
+  const ids: string[] = [];
+  for (const { id, created_at: createdAt } of rows) {
+    if ((createdAt as Date).getTime() >= before) break;
+    ids.push(String(id));
+  }
+  const last = ids.at(-1);
+  if (last === undefined) return 0;
+  await database.transaction([], () => ({ writes: [freeKeys(keys, ids), moveTo(keys, last)], result: undefined }));
+  return ids.length;
+}
+
+function freeKeys({ table, finalStates }: KeptKeys, ids: readonly string[]): Statement {
+  return statement(`UPDATE ${table} SET idempotency_key = NULL WHERE id IN (?) AND state IN (?)`, ids, finalStates);
+}
+
+function moveTo(keys: KeptKeys, position: string): Statement {
+  return statement(
+    'INSERT INTO positions (name, position) VALUES (?, ?) ON DUPLICATE KEY UPDATE position = VALUES(position)',
+    positionOf(keys),
+    position,
+  );
+}
