@@ -1,0 +1,353 @@
+import type { Logger } from '../lib/log.ts';
+import { pause } from '../lib/worker.ts';
+import type { BoardListener, Holding, SlotBoard } from './slot-board.ts';
+import { type Slot, type Slots, slot } from './slots.ts';
+
+/** One name's places, as this replica knows them. */
+interface Place {
+  /** Places taken here now. */
+  used: number;
+  /**
+   * Places the others leave to this replica. Fewer than are used only where too many are, because NATS was away or this
+   * replica was taken for dead: then no more are taken.
+   */
+  reserved: number;
+  /** How many there are, as was last asked for. */
+  most: number;
+  /** What the board says this replica has; undefined: not known. */
+  written: number | undefined;
+  writtenAt: number;
+  idleSince: number;
+  /** What the board said last, as long as nothing says otherwise. */
+  holding: Holding | undefined;
+  /** Work on the board, one after the other. */
+  turn: Promise<void>;
+  readonly waiting: Waiting[];
+  reserving: boolean;
+}
+
+interface Waiting {
+  readonly most: number;
+  readonly settle: (slot: Slot | undefined) => void;
+}
+
+/** How long places nobody uses are kept, so that a partner's next request finds one without asking. */
+const keptIdleMs = 2_000;
+const sweepMs = 500;
+const mostAtOnce = 32;
+/** How long one change of a name's entry may be beaten by other replicas' changes. */
+const writeWithinMs = 1_000;
+/** How long a replica that has just started waits for the others before it goes on with its share. */
+const firstWaitMs = 3_000;
+const retryMs = 250;
+
+/**
+ * Places counted across replicas. A replica reserves places on the board and hands them out from memory; it gives back
+ * what it has not used for a while, or at once when another replica needs it. What is reserved by all is never more than
+ * there is, so what is used is not. While NATS is away each replica keeps to its share: what there is, divided by the
+ * replicas there were last, and at least one.
+ */
+export class SharedSlots implements Slots {
+  readonly #places = new Map<string, Place>();
+  readonly #stopping = new AbortController();
+  #isShared = false;
+  #wasShared = false;
+  #joining: Promise<void> | undefined;
+  #losses = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #sweeping: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(
+    private readonly board: SlotBoard,
+    private readonly log: Logger,
+  ) {}
+
+  /** Whether places are counted across replicas now, and not by share. */
+  get isShared(): boolean {
+    return this.#isShared && this.board.isHeard;
+  }
+
+  /** Finds the other replicas, if NATS is there. */
+  async start(): Promise<void> {
+    const listener: BoardListener = {
+      lost: () => this.#lose(),
+      found: () => this.#join(),
+      asked: (name) => this.#giveUpIdle(name),
+    };
+    this.#timer = setInterval(() => this.#sweep(), sweepMs);
+    await this.board.start(listener);
+  }
+
+  async acquire(name: string, most: number): Promise<Slot | undefined> {
+    if (!this.#isShared && !this.#wasShared) await this.#firstJoin();
+    const place = this.#placeOf(name);
+    place.most = most;
+    if (!this.isShared) return this.#takeOfShare(name, place, most);
+    if (place.used < place.reserved) return place.used < most ? this.#take(name, place) : undefined;
+    // Those who wait already get what is left.
+    if (place.used + place.waiting.length >= most) return undefined;
+    return new Promise((settle) => {
+      place.waiting.push({ most, settle });
+      void this.#reserve(name, place);
+    });
+  }
+
+  /** Gives back what is reserved and ends. Places still taken come back to the others by the end of the lease. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    this.#stopping.abort();
+    clearInterval(this.#timer);
+    await Promise.all([this.#sweeping, this.#joining]);
+    if (this.isShared) await this.#writeAll((place) => place.written !== 0);
+    this.#lose();
+    await this.board.close();
+  }
+
+  #placeOf(name: string): Place {
+    const found = this.#places.get(name);
+    if (found !== undefined) return found;
+    const place: Place = {
+      used: 0,
+      reserved: 0,
+      most: 0,
+      written: 0,
+      writtenAt: 0,
+      idleSince: performance.now(),
+      holding: undefined,
+      turn: Promise.resolve(),
+      waiting: [],
+      reserving: false,
+    };
+    this.#places.set(name, place);
+    return place;
+  }
+
+  #take(name: string, place: Place): Slot {
+    place.used += 1;
+    return slot(() => {
+      place.used -= 1;
+      place.idleSince = performance.now();
+      this.#forgetIfEmpty(name, place);
+    });
+  }
+
+  #takeOfShare(name: string, place: Place, most: number): Slot | undefined {
+    const share = Math.max(1, Math.floor(most / this.board.replicas));
+    if (place.used < share) return this.#take(name, place);
+    return undefined;
+  }
+
+  #forgetIfEmpty(name: string, place: Place): void {
+    const isKept = place.used > 0 || place.reserved > 0 || place.waiting.length > 0 || place.reserving;
+    if (!isKept && place.written === 0 && this.#places.get(name) === place) this.#places.delete(name);
+  }
+
+  /** Reserves places for those who wait, asking the others for what they do not use. */
+  async #reserve(name: string, place: Place): Promise<void> {
+    if (place.reserving) return;
+    place.reserving = true;
+    try {
+      for (let asked = false; place.waiting.length > 0; ) {
+        const reservedBefore = place.reserved;
+        await this.#exclusively(place, () => this.#write(name, place, (others) => wanted(place, others)));
+        this.#serve(name, place);
+        if (place.waiting.length === 0 || place.reserved > reservedBefore) continue;
+        const others = Object.keys(place.holding?.holders ?? {}).filter((replica) => replica !== this.board.replica);
+        if (asked || others.length === 0) break;
+        asked = true;
+        await this.board.ask(others, name);
+        place.holding = undefined;
+      }
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      place.reserving = false;
+    }
+    for (const { most, settle } of place.waiting.splice(0)) {
+      settle(this.isShared ? undefined : this.#takeOfShare(name, place, most));
+    }
+    this.#forgetIfEmpty(name, place);
+  }
+
+  #serve(name: string, place: Place): void {
+    if (!this.isShared) return;
+    while (place.used < place.reserved) {
+      const next = place.waiting.shift();
+      if (next === undefined) return;
+      next.settle(place.used < next.most ? this.#take(name, place) : undefined);
+    }
+  }
+
+  /** Gives up, for another replica, what is not used. */
+  async #giveUpIdle(name: string): Promise<void> {
+    const place = this.#places.get(name);
+    if (place === undefined || !this.isShared) return;
+    try {
+      await this.#exclusively(place, () => this.#writeUsed(name, place));
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Writes that only what is used is reserved. From now on no more is taken; afterwards the others can have it. */
+  async #writeUsed(name: string, place: Place): Promise<void> {
+    place.reserved = Math.min(place.reserved, place.used);
+    await this.#write(name, place, () => Math.max(place.used, place.reserved));
+    this.#forgetIfEmpty(name, place);
+  }
+
+  /** Changes what this replica has of a name on the board, from what the others have. */
+  async #write(name: string, place: Place, own: (others: number) => number): Promise<void> {
+    const { board } = this;
+    const end = performance.now() + writeWithinMs;
+    const before = this.#losses;
+    do {
+      place.holding ??= await board.read(name);
+      const { holders, revision } = place.holding;
+      const others = Object.entries(holders).filter(([id]) => id !== board.replica && !board.isDead(id));
+      const ofOthers = others.reduce((sum, [, each]) => sum + each, 0);
+      const count = own(ofOthers);
+      const reserved = Math.min(count, Math.max(0, place.most - ofOthers));
+      const isFresh = performance.now() - place.writtenAt < board.refreshMs;
+      if (count === (holders[board.replica] ?? 0) && (count === 0 || isFresh)) {
+        place.written = count;
+        place.reserved = reserved;
+        return;
+      }
+      place.written = undefined;
+      const changed = Object.fromEntries(count > 0 ? [...others, [board.replica, count]] : others);
+      const written = await board.write(name, changed, revision);
+      place.holding = written === undefined ? undefined : { holders: changed, revision: written };
+      if (this.#losses !== before) throw new Error('the other replicas were lost');
+      if (written === undefined) continue;
+      place.written = count;
+      place.writtenAt = performance.now();
+      place.reserved = reserved;
+      return;
+    } while (performance.now() < end);
+    throw new Error('other replicas changed the places of a limit all the time');
+  }
+
+  /** Lets work on a name's entry wait for the work before it. */
+  #exclusively(place: Place, work: () => Promise<void>): Promise<void> {
+    const done = place.turn.then(work);
+    place.turn = done.catch(() => undefined); // Whoever asked for it is told.
+    return done;
+  }
+
+  /** What is reserved and not used for a while goes back; what is used is written again before it is forgotten. */
+  #sweep(): void {
+    if (this.#sweeping !== undefined || !this.isShared) return;
+    const now = performance.now();
+    this.#sweeping = this.#writeAll((place) => {
+      const isIdle = place.reserved > place.used && now - place.idleSince >= keptIdleMs;
+      return (
+        isIdle ||
+        place.written !== Math.max(place.used, place.reserved) ||
+        (place.written > 0 && now - place.writtenAt >= this.board.refreshMs)
+      );
+    }).finally(() => {
+      this.#sweeping = undefined;
+    });
+  }
+
+  /** Writes what is used of the names that match. A failure means that the others are lost. */
+  async #writeAll(matches: (place: Place) => boolean): Promise<void> {
+    const names = [...this.#places].filter(([, place]) => !place.reserving && matches(place));
+    try {
+      for (let first = 0; first < names.length; first += mostAtOnce) {
+        const some = names.slice(first, first + mostAtOnce);
+        await Promise.all(some.map(([name, place]) => this.#exclusively(place, () => this.#writeUsed(name, place))));
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isShared) this.log.warn({ err: error }, 'limits are not counted across replicas now');
+    this.#lose();
+    this.#join();
+  }
+
+  #lose(): void {
+    this.#losses += 1;
+    this.#isShared = false;
+    for (const place of this.#places.values()) {
+      place.holding = undefined;
+      place.written = undefined;
+    }
+  }
+
+  #join(): void {
+    this.#joining ??= this.#keepJoining().finally(() => {
+      this.#joining = undefined;
+    });
+  }
+
+  async #keepJoining(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted && !this.#isShared && this.board.isHeard) {
+      try {
+        await this.#joinOnce(signal);
+      } catch (error) {
+        this.log.debug({ err: error }, 'the board of limits could not be joined');
+        await pause(retryMs, signal);
+      }
+    }
+  }
+
+  /** Writes what is used here where the others see it, waits until they all have, and counts with them from then on. */
+  async #joinOnce(signal: AbortSignal): Promise<void> {
+    const before = this.#losses;
+    const waitMs = await this.board.join();
+    const writeOwn = () =>
+      Promise.all(
+        [...this.#places]
+          .filter(([, place]) => !isWritten(place))
+          .map(([name, place]) =>
+            this.#exclusively(place, async () => {
+              place.reserved = place.used;
+              await this.#write(name, place, () => place.used);
+              this.#forgetIfEmpty(name, place);
+            }),
+          ),
+      );
+    await writeOwn();
+    await pause(waitMs, signal);
+    // Meanwhile more may have been taken of the share.
+    for (;;) {
+      if (this.#losses !== before || signal.aborted) return;
+      if ([...this.#places.values()].every(isWritten)) break;
+      await writeOwn();
+    }
+    if (this.#wasShared) this.log.info('limits are counted across replicas again');
+    this.#isShared = true;
+    this.#wasShared = true;
+  }
+
+  /** Right after the start nobody knows what the others have taken: that is worth a moment, where NATS is there. */
+  async #firstJoin(): Promise<void> {
+    const end = performance.now() + firstWaitMs;
+    while (this.#joining !== undefined && !this.#isShared && performance.now() < end) {
+      await Promise.race([this.#joining, pause(retryMs, this.#stopping.signal)]);
+    }
+    this.#wasShared ||= !this.#isShared;
+  }
+}
+
+/** Whether the others can see all that is used here. */
+function isWritten(place: Place): boolean {
+  return place.written !== undefined && place.used <= place.written;
+}
+
+/** How many places to have for those who wait, as far as the others leave some. */
+function wanted(place: Place, others: number): number {
+  const needed = Math.min(place.used + place.waiting.length, place.most - others);
+  return Math.max(place.used, place.reserved, needed);
+}

@@ -1,0 +1,289 @@
+import { connect, type KV, type NatsConnection, NatsError, StorageType } from 'nats';
+import type { Logger } from '../lib/log.ts';
+import { pause } from '../lib/worker.ts';
+
+export interface SlotBoardOptions {
+  /** One or more NATS servers, separated by commas. */
+  readonly url: string;
+  /** Stands before the names of the bucket and the subjects, so that gateways can share a NATS. */
+  readonly prefix: string;
+  /** This replica's name: letters, digits, hyphens; no other has it. */
+  readonly replica: string;
+  readonly log: Logger;
+  /** How long a replica that is not heard of keeps its places. */
+  readonly leaseMs?: number;
+}
+
+/** How many places of a name each replica has, at a revision; 0: nothing is written yet. */
+export interface Holding {
+  readonly revision: number;
+  readonly holders: Readonly<Record<string, number>>;
+}
+
+/** What is told of the board's state. */
+export interface BoardListener {
+  /** The replicas may no longer know of each other. */
+  lost(): void;
+  /** They can again. */
+  found(): void;
+  /** Another replica needs places of a name that are kept here and not used. */
+  asked(name: string): Promise<void>;
+}
+
+const requestTimeoutMs = 500;
+const connectTimeoutMs = 2_000;
+const reconnectMs = 250;
+const connectAgainMs = 1_000;
+/** How many heartbeats a lease is long. */
+const heartbeatsPerLease = 5;
+/** How long the question for unused places waits for its answers. */
+const askTimeoutMs = 250;
+/** When NATS is back, or its bucket is new, all replicas that are there write what they have within this time. */
+const settleMs = 1_500;
+const usualLeaseMs = 5_000;
+/** What nobody writes for so long is forgotten, so that the bucket holds names in use only. */
+const keptMs = 600_000;
+const mostBytes = 16 * 1024 * 1024;
+const wrongRevision = 10_071;
+
+/**
+ * What the replicas tell each other of the places they have taken: a NATS bucket in which each name's entry is changed by
+ * compare-and-set, and heartbeats by which they know who is there. No two clocks are compared: a replica is dead when this
+ * one has not heard of it for the length of a lease, and the age of the bucket is told by the server's times alone.
+ */
+export class SlotBoard {
+  readonly #options: SlotBoardOptions;
+  readonly #leaseMs: number;
+  readonly #heartbeatMs: number;
+  readonly #heard = new Map<string, number>();
+  #listener: BoardListener | undefined;
+  #connection: NatsConnection | undefined;
+  #bucket: KV | undefined;
+  #connecting: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #closed = new AbortController();
+  #reachable = false;
+  #wasAway = false;
+  #sentAt = Number.NEGATIVE_INFINITY;
+  #echoedAt = Number.NEGATIVE_INFINITY;
+  #listeningSince = 0;
+
+  constructor(options: SlotBoardOptions) {
+    this.#options = options;
+    this.#leaseMs = options.leaseMs ?? usualLeaseMs;
+    this.#heartbeatMs = this.#leaseMs / heartbeatsPerLease;
+  }
+
+  /** This replica's name. */
+  get replica(): string {
+    return this.#options.replica;
+  }
+
+  /** How often what is written must be written again. */
+  get refreshMs(): number {
+    return keptMs / 3;
+  }
+
+  /** Whether the others hear this replica: what it has here nobody else takes. */
+  get isHeard(): boolean {
+    // Somewhat less than the others wait, so that this replica stops first.
+    return this.#reachable && performance.now() - this.#echoedAt < this.#leaseMs - this.#heartbeatMs;
+  }
+
+  /** How many replicas there are; while NATS is away, how many there were. */
+  get replicas(): number {
+    return 1 + this.#heard.size;
+  }
+
+  /** Connects, if NATS is there; otherwise tries again until it is. */
+  async start(listener: BoardListener): Promise<void> {
+    this.#listener = listener;
+    this.#timer = setInterval(() => this.#beat(), this.#heartbeatMs);
+    await this.#connect().catch((error: unknown) => {
+      this.#options.log.warn({ err: error }, 'NATS cannot be reached; each replica keeps to its share of the limits');
+      this.#connecting = this.#keepConnecting();
+    });
+  }
+
+  /** Whether a replica is there no more, so that its places can be taken. */
+  isDead(replica: string): boolean {
+    const now = performance.now();
+    if (replica === this.replica || now - this.#listeningSince < this.#leaseMs) return false;
+    return now - (this.#heard.get(replica) ?? Number.NEGATIVE_INFINITY) >= this.#leaseMs;
+  }
+
+  /** Reads who has how many places of a name. */
+  async read(name: string): Promise<Holding> {
+    const entry = await this.#open().get(`places.${name}`);
+    if (entry === null) return { revision: 0, holders: {} };
+    return { revision: entry.revision, holders: holdersFrom(entry.string()) };
+  }
+
+  /** Writes it, unless another replica did since it was read. Answers the new revision, or undefined. */
+  async write(name: string, holders: Holding['holders'], revision: number): Promise<number | undefined> {
+    try {
+      return await this.#open().put(`places.${name}`, JSON.stringify(holders), { previousSeq: revision });
+    } catch (error) {
+      if (error instanceof NatsError && error.api_error?.err_code === wrongRevision) return undefined;
+      throw error;
+    }
+  }
+
+  /** Asks replicas to give up what they keep of a name and do not use. */
+  async ask(replicas: readonly string[], name: string): Promise<void> {
+    const { prefix } = this.#options;
+    const connection = this.#connection;
+    if (connection === undefined) return;
+    // One that does not answer gives nothing up; who needed a place finds it taken.
+    await Promise.allSettled(
+      replicas.map((replica) => connection.request(`${prefix}slots.ask.${replica}`, name, { timeout: askTimeoutMs })),
+    );
+  }
+
+  /**
+   * Makes sure of the bucket, and says how long to wait until all replicas have written there what they have: no time,
+   * unless the bucket is new or NATS was away.
+   */
+  async join(): Promise<number> {
+    const connection = this.#connection;
+    if (connection === undefined) throw new Error('not connected to NATS');
+    const jetStream = connection.jetstream({ timeout: requestTimeoutMs });
+    const bucket = await jetStream.views.kv(`${this.#options.prefix}SLOTS`, {
+      history: 1,
+      storage: StorageType.File,
+      ttl: keptMs,
+      max_bytes: mostBytes,
+      // What was read from a follower could be old.
+      allow_direct: false,
+      timeout: requestTimeoutMs,
+    });
+    this.#bucket = bucket;
+    if (this.#wasAway) return settleMs;
+    await bucket.put(`replica.${this.replica}`, '');
+    const [{ streamInfo }, now] = await Promise.all([bucket.status(), bucket.get(`replica.${this.replica}`)]);
+    if (now === null) throw new Error('the bucket of places was lost');
+    // Both are the server's times.
+    return Math.max(0, settleMs - (now.created.getTime() - Date.parse(streamInfo.created)));
+  }
+
+  /** Tells the others that this replica goes, and disconnects. */
+  async close(): Promise<void> {
+    this.#closed.abort();
+    clearInterval(this.#timer);
+    await this.#connecting;
+    const connection = this.#connection;
+    if (connection === undefined || connection.isClosed()) return;
+    if (this.#reachable) {
+      connection.publish(`${this.#options.prefix}slots.gone`, this.replica);
+      // Where that cannot be said the others find out by its silence.
+      await Promise.race([connection.flush(), pause(requestTimeoutMs, AbortSignal.timeout(requestTimeoutMs))]);
+    }
+    await connection.close();
+  }
+
+  #open(): KV {
+    if (this.#bucket === undefined) throw new Error('not connected to NATS');
+    return this.#bucket;
+  }
+
+  async #keepConnecting(): Promise<void> {
+    const { signal } = this.#closed;
+    while (!signal.aborted && this.#connection === undefined) {
+      await pause(connectAgainMs, signal);
+      if (!signal.aborted) await this.#connect().catch(() => undefined); // It was said once that NATS is away.
+    }
+  }
+
+  async #connect(): Promise<void> {
+    const connection = await connect({
+      servers: this.#options.url.split(','),
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: reconnectMs,
+      timeout: connectTimeoutMs,
+      pingInterval: 5_000,
+      maxPingOut: 2,
+      name: 'marina limits',
+      noAsyncTraces: true,
+    });
+    this.#connection = connection;
+    const { prefix } = this.#options;
+    this.#subscribe(`${prefix}slots.here`, (text) => this.#hear(text));
+    this.#subscribe(`${prefix}slots.gone`, (text) => this.#heard.delete(text));
+    connection.subscribe(`${prefix}slots.ask.${this.replica}`, {
+      callback: (error, message) => {
+        if (error !== null) return;
+        const answer = () => void message.respond();
+        this.#listener?.asked(message.string()).then(answer, answer);
+      },
+    });
+    void this.#watch(connection);
+    this.#reached();
+    // After this its own first word has come back.
+    await connection.flush();
+  }
+
+  #subscribe(subject: string, take: (text: string) => void): void {
+    this.#connection?.subscribe(subject, {
+      callback: (error, message) => {
+        if (error === null) take(message.string());
+      },
+    });
+  }
+
+  async #watch(connection: NatsConnection): Promise<void> {
+    for await (const { type } of connection.status()) {
+      if (type === 'disconnect') {
+        this.#reachable = false;
+        this.#wasAway = true;
+        this.#listener?.lost();
+      }
+      if (type === 'reconnect') this.#reached();
+    }
+  }
+
+  #reached(): void {
+    this.#reachable = true;
+    this.#startListening();
+    this.#beat();
+  }
+
+  /** Who was there is taken to be there until it has had the time to be heard. */
+  #startListening(): void {
+    const now = performance.now();
+    this.#listeningSince = now;
+    for (const replica of this.#heard.keys()) this.#heard.set(replica, now);
+    this.#echoedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  #beat(): void {
+    if (!this.#reachable) return;
+    const now = performance.now();
+    for (const [replica, at] of this.#heard) if (now - at >= this.#leaseMs && this.isHeard) this.#heard.delete(replica);
+    this.#sentAt = now;
+    this.#connection?.publish(`${this.#options.prefix}slots.here`, `${this.replica} ${now}`);
+  }
+
+  #hear(text: string): void {
+    const [replica = '', sentAt = ''] = text.split(' ');
+    if (replica !== this.replica) {
+      this.#heard.set(replica, performance.now());
+      return;
+    }
+    // Its own word: the server has it, and with it the others.
+    const wasHeard = this.isHeard;
+    this.#echoedAt = Math.max(this.#echoedAt, Math.min(Number(sentAt), this.#sentAt));
+    if (wasHeard || !this.isHeard) return;
+    // It was silent for long, frozen perhaps: others may have taken its places, and it has heard of none of them.
+    this.#listener?.lost();
+    const heardAt = this.#echoedAt;
+    this.#startListening();
+    this.#echoedAt = heardAt;
+    this.#listener?.found();
+  }
+}
+
+function holdersFrom(text: string): Record<string, number> {
+  const value: unknown = text === '' ? {} : JSON.parse(text);
+  if (typeof value !== 'object' || value === null) return {};
+  return Object.fromEntries(Object.entries(value).filter(([, count]) => Number.isSafeInteger(count) && count > 0));
+}

@@ -1,0 +1,46 @@
+/**
+ * A replica of a test: takes places of a limit and gives them back, again and again, and holds a connection to the judge
+ * for as long as it holds a place, so that a place ends with the process that held it.
+ */
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createConnection } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createLogger } from '../../src/lib/log.ts';
+import { SharedSlots } from '../../src/limits/shared-slots.ts';
+import { SlotBoard } from '../../src/limits/slot-board.ts';
+
+const { SLOTS_NATS_URL, SLOTS_PREFIX, SLOTS_JUDGE_PORT, SLOTS_MOST, SLOTS_HOLD, SLOTS_LEASE_MS } = process.env;
+const most = Number(SLOTS_MOST);
+const log = createLogger({ name: 'slots', level: 'silent' });
+const board = new SlotBoard({
+  url: SLOTS_NATS_URL ?? '',
+  prefix: SLOTS_PREFIX ?? '',
+  replica: randomUUID(),
+  log,
+  leaseMs: Number(SLOTS_LEASE_MS ?? 5_000),
+});
+const slots = new SharedSlots(board, log);
+await slots.start();
+while (!slots.isShared) await delay(10);
+process.send?.('ready');
+
+await Promise.all(Array.from({ length: most * 2 }, () => hammer('documents.0')));
+
+async function hammer(name: string): Promise<void> {
+  for (;;) {
+    const slot = await slots.acquire(name, most);
+    if (slot === undefined) {
+      await delay(1);
+      continue;
+    }
+    const socket = createConnection(Number(SLOTS_JUDGE_PORT), '127.0.0.1');
+    socket.write(name);
+    await once(socket, 'data');
+    if (SLOTS_HOLD !== undefined) await new Promise(() => {});
+    await delay(Math.random() * 5);
+    socket.end();
+    await once(socket, 'close');
+    slot.release();
+  }
+}
