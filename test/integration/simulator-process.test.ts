@@ -6,12 +6,37 @@ import { after, afterEach, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
+import { ApplicationReportKind, DocumentType } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { AccountStatus, type Report, ReportKind } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import type { BrokerApplication } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestDatabase } from '../support/servers.ts';
 import { account, type Clients, connect, exchangeOrder, newOrder, reportsOf, soon } from './simulator-fixture.ts';
 
+const documentTypes = [
+  DocumentType.PHOTO,
+  DocumentType.GOVERNMENT_ID,
+  DocumentType.UTILITY_BILL,
+  DocumentType.SIGNATURE,
+] as const;
+const customer = {
+  firstName: 'Ada',
+  lastName: 'Obi',
+  dateOfBirth: '1990-04-01',
+  gender: 'female',
+  email: 'ada@example.com',
+  phone: '+2348010000000',
+  address: 'Broad Street 1',
+  city: 'Ikeja',
+  state: 'LAGOS',
+  stateOfOrigin: 'LAGOS',
+  lgaOfOrigin: 'LAGOS-IKEJA',
+  bvn: '22200000001',
+  nextOfKinName: 'Emeka Obi',
+  nextOfKinPhone: '+2348020000000',
+  nextOfKinRelationship: 'brother',
+};
 const main = new URL('../../src/simulator/main.ts', import.meta.url);
 const database = await createTestDatabase();
 const children = new Set<ChildProcess>();
@@ -58,6 +83,18 @@ async function ready({ child, exited, stderr }: Run): Promise<Clients & { port: 
   const clients = { ...connect(first.port), port: first.port };
   await clients.controls.setAccount({ account, status: AccountStatus.ACTIVE }, soon);
   return clients;
+}
+
+/** Every application the broker has. */
+async function everyApplication({ controls }: Clients): Promise<BrokerApplication[]> {
+  const all: BrokerApplication[] = [];
+  for (let more = true; more; ) {
+    const afterSequence = all.at(-1)?.sequence ?? 0n;
+    const { applications, hasMore } = await controls.listApplications({ afterSequence }, soon);
+    all.push(...applications);
+    more = hasMore;
+  }
+  return all;
 }
 
 /** Ends a process and says how long that took. */
@@ -125,6 +162,60 @@ describe("the simulator's process", () => {
     );
     assert.ok(seen.length > 0);
     assert.deepEqual(all.slice(0, seen.length), seen);
+    assert.equal((await stop(second, () => second.child.kill('SIGTERM'))).code, 0);
+  });
+
+  it('keeps every application, document and allocation it answered through its own SIGKILL', async () => {
+    const first = run({ MARINA_SIMULATOR_FILL_DELAY_MS: '50' });
+    const before = await ready(first);
+    const answered = { applications: [] as string[], documents: [] as string[], allocations: [] as string[] };
+    let killed = false;
+    const load = Array.from({ length: 12 }, async (_, index) => {
+      for (let count = 0; !killed; count += 1) {
+        const id = `${index}_${count}`;
+        await before.allocations.submitAllocation({ clientAllocationId: `alc_${id}`, account, amountKobo: 3n }, soon);
+        answered.allocations.push(`alc_${id}`);
+        const application = { clientApplicationId: `app_${id}`, fields: customer };
+        await before.applications.submitApplication(application, soon);
+        answered.applications.push(application.clientApplicationId);
+        for (const type of documentTypes) {
+          const content = Buffer.from(`${id} ${type}`);
+          await before.applications.sendDocument({ ...application, type, contentType: 'image/png', content }, soon);
+        }
+        answered.documents.push(application.clientApplicationId);
+      }
+    });
+    await eventually(() => assert.equal(answered.documents.length > 100, true));
+    first.child.kill('SIGKILL');
+    killed = true;
+    await Promise.allSettled([...load, first.exited]);
+
+    const second = run();
+    const clients = await ready(second);
+    const applications = await everyApplication(clients);
+    const byId = new Map(applications.map((each) => [each.clientApplicationId, each]));
+    for (const id of answered.applications) assert.ok(byId.has(id), id);
+    for (const id of answered.documents) assert.equal(byId.get(id)?.documents.length, 4, id);
+    for (const each of applications) for (const document of each.documents) assert.equal(document.timesReceived, 1);
+    await eventually(async () => {
+      const states = (await everyApplication(clients)).filter(({ documents }) => documents.length === 4);
+      assert.deepEqual([...new Set(states.map(({ state }) => state))], [ApplicationReportKind.OPENED]);
+    });
+    const { allocations, hasMore } = await clients.controls.listAllocations({}, soon);
+    const booked = new Set(allocations.map(({ record }) => record?.clientAllocationId));
+    for (const id of answered.allocations) assert.ok(booked.has(id) || hasMore, id);
+    const { accounts } = await clients.controls.listAccounts({}, soon);
+    const listed = accounts.find((each) => each.account === account);
+    if (!hasMore && listed !== undefined) assert.equal(listed.cashKobo, 3n * BigInt(allocations.length));
+    const numbers: number[] = [];
+    for await (const { reports, lastNumber } of clients.applications.streamApplicationReports({}, soon)) {
+      numbers.push(...reports.map((report) => Number(report.number)));
+      if (numbers.length > 0 && numbers.length >= Number(lastNumber) && reports.length === 0) break;
+    }
+    assert.deepEqual(
+      numbers,
+      numbers.map((_, index) => index + 1),
+    );
     assert.equal((await stop(second, () => second.child.kill('SIGTERM'))).code, 0);
   });
 
