@@ -9,6 +9,7 @@ import { startMariaDb, startNats } from '../../src/dev/servers.ts';
 import { Cluster } from '../support/cluster.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { benchCreates } from './creates.ts';
+import { benchDocuments } from './documents.ts';
 import { benchFeed } from './feed.ts';
 import { benchReads } from './reads.ts';
 import { benchSize } from './size.ts';
@@ -31,6 +32,7 @@ const sections: Record<string, (cluster: Cluster, turns: Turns) => Promise<Row[]
   reads: benchReads,
   creates: benchCreates,
   feed: benchFeed,
+  documents: benchDocuments,
   size: benchSize,
 };
 
