@@ -209,7 +209,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     ...defineOperations(Wallet, walletHandlers({ database, cursors })),
     ...defineOperations(Applications, {
       ...applicationHandlers({ database, submitter, kind: applicationKind, cursors, digestKey }),
-      ...documentHandlers({ database, kind: applicationKind, images, sender: documents }),
+      ...documentHandlers({ database, images, sender: documents }),
     }),
     ...defineOperations(Events, eventHandlers({ database, cursors, feedWatch })),
   ];

@@ -77,8 +77,8 @@ describe('a file that comes', () => {
   });
 
   it('is taken by an application that requires documents, or has them, and by no other', () => {
-    for (const state of ['documents_required', 'submitted']) checkTakesDocuments(state);
-    for (const state of ['sending', 'opened', 'uncertain', 'rejected', 'refused', 'unplaced']) {
+    for (const state of ['documents_required', 'submitted'] as const) checkTakesDocuments(state);
+    for (const state of ['sending', 'opened', 'uncertain', 'rejected', 'refused', 'unplaced'] as const) {
       assert.equal(refusalOf(() => checkTakesDocuments(state)).code, 'application_not_accepting_documents');
     }
   });

@@ -10,27 +10,21 @@ import {
   type SendDocumentRequest,
 } from '../../gen/marina/gateway/v1/documents_pb.ts';
 import { ApiError } from '../../lib/errors.ts';
-import type { Submittable } from '../../submission/kind.ts';
 import type { ImageChecker } from '../images/checker.ts';
+import { findShownApplication, type ShownApplication, toShownApplication } from '../store.ts';
 import { toDocumentMessage, typeWords } from './messages.ts';
 import { checkTakesDocuments } from './rules.ts';
-import type { DocumentedKind, DocumentSender } from './sender.ts';
+import type { DocumentSender } from './sender.ts';
 import { findDocuments, toStoredDocument } from './store.ts';
 
-export interface DocumentHandlerParts<Row extends Submittable> {
+export interface DocumentHandlerParts {
   readonly database: Database;
-  readonly kind: DocumentedKind<Row>;
   readonly images: ImageChecker;
-  readonly sender: DocumentSender<Row>;
+  readonly sender: DocumentSender;
 }
 
 /** The operations on applications' documents. */
-export function documentHandlers<Row extends Submittable>({
-  database,
-  kind,
-  images,
-  sender,
-}: DocumentHandlerParts<Row>) {
+export function documentHandlers({ database, images, sender }: DocumentHandlerParts) {
   /** What the application says comes before the file: one that cannot be taken is not waited for. */
   const sendDocument: Handler<SendDocumentRequest, Document> = async ({ id, type }, call) => {
     const { partnerId } = call.caller;
@@ -51,10 +45,10 @@ export function documentHandlers<Row extends Submittable>({
   };
 
   /** Another partner's application is found exactly as little, and as fast, as one that does not exist. */
-  async function find(id: string | undefined, { caller }: Call): Promise<Row> {
-    const [row] = await database.read(kind.find(caller.partnerId, id ?? ''));
+  async function find(id: string | undefined, { caller }: Call): Promise<ShownApplication> {
+    const [row] = await database.read(findShownApplication(caller.partnerId, id ?? ''));
     if (row === undefined) throw new ApiError('application_not_found');
-    return kind.toRow(row);
+    return toShownApplication(row);
   }
 
   return { sendDocument, listDocuments };

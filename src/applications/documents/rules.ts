@@ -1,4 +1,5 @@
 import { ApiError } from '../../lib/errors.ts';
+import { type ApplicationStateWord, takesDocuments } from '../rules.ts';
 
 /** The four documents of an application. */
 export const documentTypes = ['photo', 'government_id', 'utility_bill', 'signature'] as const;
@@ -9,9 +10,6 @@ export type DocumentStateWord = 'sending' | 'unconfirmed' | 'delivered';
 
 /** How many of a partner's documents may be on their way to the broker at once. */
 export const mostUnderWay = 2;
-
-/** The states in which an application takes documents. */
-const takingStates: ReadonlySet<string> = new Set(['documents_required', 'submitted']);
 
 /** What is kept of a document: of its file a keyed digest. */
 export interface DocumentFacts {
@@ -27,8 +25,8 @@ export interface DocumentFacts {
 }
 
 /** Throws `application_not_accepting_documents`. */
-export function checkTakesDocuments(applicationState: string): void {
-  if (!takingStates.has(applicationState)) throw new ApiError('application_not_accepting_documents');
+export function checkTakesDocuments(state: ApplicationStateWord): void {
+  if (!takesDocuments(state)) throw new ApiError('application_not_accepting_documents');
 }
 
 /** What the rest of the partner's world looks like when a file is to be sent. */

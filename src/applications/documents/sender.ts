@@ -4,8 +4,8 @@ import type { Clock } from '../../lib/clock.ts';
 import { crash } from '../../lib/crash.ts';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Change, ObjectKind, Submittable } from '../../submission/kind.ts';
 import type { Recorder } from '../../submission/record.ts';
+import type { ApplicationKind } from '../kind.ts';
 import {
   beginSend,
   checkTakesDocuments,
@@ -24,14 +24,8 @@ import {
   toStoredDocument,
 } from './store.ts';
 
-/** What documents need of the applications they belong to. */
-export interface DocumentedKind<Row extends Submittable> extends ObjectKind<Row> {
-  /** The broker has all four documents. Undefined where that changes nothing any more. */
-  documentsDelivered(row: Row): Change<Row> | undefined;
-}
-
-export interface DocumentSenderParts<Row extends Submittable> {
-  readonly kind: DocumentedKind<Row>;
+export interface DocumentSenderParts {
+  readonly kind: ApplicationKind;
   readonly recorder: Recorder;
   readonly broker: Broker;
   readonly clock: Clock;
@@ -61,8 +55,8 @@ const leaseMarginMs = 1_000;
  * The file itself is in memory while it is sent, and nowhere else. What is under way is counted by the rows, under the
  * partner's lock: exactly, for all replicas, and what a dead one had taken is free again when its lease is over.
  */
-export class DocumentSender<Row extends Submittable> {
-  constructor(private readonly parts: DocumentSenderParts<Row>) {}
+export class DocumentSender {
+  constructor(private readonly parts: DocumentSenderParts) {}
 
   /** Returns the delivered document. Throws what the operation answers otherwise. */
   async send(file: DocumentFile, log: Logger): Promise<StoredDocument> {
@@ -110,7 +104,7 @@ export class DocumentSender<Row extends Submittable> {
         });
         const document = { partnerId, applicationId, type, ...facts };
         begun = { document, beganAt };
-        return facts === before ? undefined : unchanged(application, saveDocument(document));
+        return facts === before ? undefined : kind.begin(application).write(saveDocument(document));
       },
       {
         // Two of a partner's at the same time would both count without the other.
@@ -149,9 +143,7 @@ export class DocumentSender<Row extends Submittable> {
         const write = ended === undefined ? removeDocument(before) : saveDocument(ended);
         const isLast = ended?.state === 'delivered' && areAllDelivered([...documents, ended]);
         const change = isLast ? kind.documentsDelivered(application) : undefined;
-        return change === undefined
-          ? unchanged(application, write)
-          : { ...change, told: change.told, writes: [...change.writes, write] };
+        return (change ?? kind.begin(application)).write(write);
       },
       { touches: ['documents under way'], reads: [findDocuments(partnerId, applicationId)] },
     );
@@ -165,11 +157,6 @@ export class DocumentSender<Row extends Submittable> {
       .update(content)
       .digest();
   }
-}
-
-/** An application that stays as it is while something beside it is written. */
-function unchanged<Row>(application: Row, write: Change<Row>['writes'][number]): Change<Row> {
-  return { before: application, after: application, told: [], writes: [write] };
 }
 
 function areAllDelivered(documents: readonly (DocumentFacts & { readonly type: DocumentTypeWord })[]): boolean {

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { readJpeg } from './jpeg.ts';
@@ -7,7 +8,7 @@ import { CheckerWorker, DecoderDied, DecoderLate } from './worker.ts';
 
 export interface ImageCheckerOptions {
   readonly log: Logger;
-  /** How many images are decoded at once, each in a process of its own. */
+  /** How many images are decoded at once, each in a process of its own; by default two, or one on a small machine. */
   readonly workers?: number;
   /** How long an image may wait for its turn. */
   readonly waitMs?: number;
@@ -45,7 +46,8 @@ export class ImageChecker {
   #isClosed = false;
 
   constructor(private readonly options: ImageCheckerOptions) {
-    const { workers = 2, decodeMs = 15_000 } = options;
+    // On a small machine one is enough, and leaves the other processor to orders.
+    const { workers = availableParallelism() > 2 ? 2 : 1, decodeMs = 15_000 } = options;
     this.#waitMs = options.waitMs ?? 25_000;
     this.#mostWaiting = options.mostWaiting ?? 200;
     this.#workers = Array.from({ length: workers }, () => new CheckerWorker(decodeMs, mostResidentBytes));

@@ -57,18 +57,15 @@ export function readBody(
   { maxBytes, tooLarge }: BodyBound,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
+    const body = new BodyBuffer(request.headers['content-length']);
     const late = () =>
       settle(() => reject(invalid(`The body did not arrive whole within ${Math.ceil(timeoutMs / 1_000)} seconds.`)));
     const timer = setTimeout(late, timeoutMs);
     const onData = (chunk: Buffer) => {
-      bytes += chunk.length;
-      chunks.push(chunk);
-      if (bytes > maxBytes) settle(() => reject(tooLarge()));
+      if (body.bytes + chunk.length > maxBytes) settle(() => reject(tooLarge()));
+      else body.add(chunk);
     };
-    const onEnd = () =>
-      settle(() => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
+    const onEnd = () => settle(() => resolve(body.whole()));
     const onGone = () => settle(() => reject(new ClientGone()));
     const onMalformed = () => settle(() => reject(invalid('The body is not properly framed.')));
     const settle = (then: () => void) => {
@@ -80,6 +77,34 @@ export function readBody(
     if (isMalformed) onMalformed();
     if (request.destroyed && !request.readableEnded) onGone();
   });
+}
+
+/**
+ * A body as it arrives. One of a size that is known and not small is put together at once: to keep its pieces until it is
+ * whole would take its memory twice.
+ */
+class BodyBuffer {
+  bytes = 0;
+  readonly #chunks: Buffer[] = [];
+  readonly #whole: Buffer | undefined;
+
+  /** The size was found to be within its bound. */
+  constructor(contentLength: string | undefined) {
+    const size = Number(contentLength ?? 0);
+    if (size > maxBodyBytes) this.#whole = Buffer.allocUnsafeSlow(size);
+  }
+
+  add(chunk: Buffer): void {
+    if (this.#whole === undefined) this.#chunks.push(chunk);
+    else chunk.copy(this.#whole, this.bytes);
+    this.bytes += chunk.length;
+  }
+
+  whole(): Buffer {
+    if (this.#whole !== undefined) return this.#whole;
+    const [first] = this.#chunks;
+    return this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
+  }
 }
 
 /** Takes a body nobody asked for off the connection, so that the next request on it can be read. */
