@@ -23,7 +23,7 @@ import {
   OrderType,
   TimeInForce,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { type Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { createGrpcServer, type GrpcServer } from '../../src/transport/grpc.ts';
 import { defineOperations, type HandlersOf } from '../../src/transport/operations.ts';
@@ -60,7 +60,10 @@ export const goodOrder = {
 
 const everyScope = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
 
-export function callerWith(scopes: readonly Scope[] = everyScope, features: readonly Feature[] = []): Caller {
+export function callerWith(
+  scopes: readonly Scope[] = everyScope,
+  features: readonly Feature[] = [Feature.ACCOUNT_OPENING],
+): Caller {
   const limits = {
     requestsPerSecond: 20,
     requestsBurst: 40,
