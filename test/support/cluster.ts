@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createKey, createPartner, linkAccount } from '../../src/admin/provision.ts';
+import { createKey, createPartner, creditWallet, linkAccount } from '../../src/admin/provision.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { type KeptProcess, sharedKeeper } from '../../src/dev/keeper.ts';
@@ -61,6 +61,7 @@ export interface GatewayProcess {
     options: { key: string; idempotencyKey?: string; body?: unknown },
   ): Promise<Answer>;
   place(partner: Partner, order: Record<string, unknown>, idempotencyKey?: string): Promise<Answer>;
+  allocate(partner: Partner, allocation: Record<string, unknown>, idempotencyKey?: string): Promise<Answer>;
   kill(): Promise<unknown>;
   stop(): Promise<unknown>;
   freeze(): void;
@@ -166,6 +167,12 @@ export class Cluster {
       request,
       place: (partner, order, idempotencyKey = randomUUID()) =>
         request('POST', '/v1/orders', { key: partner.key, idempotencyKey, body: newOrder(partner, order) }),
+      allocate: (partner, allocation, idempotencyKey = randomUUID()) =>
+        request('POST', '/v1/allocations', {
+          key: partner.key,
+          idempotencyKey,
+          body: { account: partner.account, amount_kobo: 1_000, ...allocation },
+        }),
       kill: () => kept.kill(),
       stop: () => kept.stop(),
       freeze: () => process.kill(kept.pid, 'SIGSTOP'),
@@ -179,17 +186,24 @@ export class Cluster {
       requestsBurst: 1_000_000,
       requestsUnderWay: 1_000,
       ordersKoboPerDay: 10n ** 17n,
+      allocationsKoboPerDay: 10n ** 17n,
     };
     const id = await createPartner(this.database, {
       name: 'Fault Partner',
       limits,
       features: [Feature.ACCOUNT_OPENING],
     });
-    const { key } = await createKey(this.database, { partnerId: id, scopes: [Scope.READ, Scope.TRADE, Scope.APPLY] });
+    const scopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND];
+    const { key } = await createKey(this.database, { partnerId: id, scopes });
     const account = `F${randomBytes(6).toString('hex').toUpperCase()}`;
     await linkAccount(this.database, { partnerId: id, account });
     await this.controls.setAccount({ account, status: AccountStatus.ACTIVE }, callTimeout);
     return { id, key, account };
+  }
+
+  /** Puts money into a partner's wallet. */
+  async fund({ id: partnerId }: Partner, amountKobo: bigint, bankReference: string = randomUUID()): Promise<void> {
+    await creditWallet(this.database, { partnerId, amountKobo, bankReference });
   }
 
   async stop(): Promise<void> {

@@ -1,0 +1,11 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { crashPoints } from '../../src/lib/crash.ts';
+import { describeAllocationCrashes, killedAt } from './support/allocation-crashes.ts';
+
+describeAllocationCrashes('a gateway that allocates, killed at any point, alone', false);
+
+it('no crash point of allocations is without a test', () => {
+  const ofAllocations = crashPoints.filter((point) => point.startsWith('allocation'));
+  assert.deepEqual([...killedAt].sort(), ofAllocations.sort());
+});
