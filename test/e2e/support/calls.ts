@@ -1,4 +1,5 @@
 import type { DescMethod } from '@bufbuild/protobuf';
+import { Applications } from '../../../src/gen/marina/gateway/v1/applications_pb.ts';
 import { Events } from '../../../src/gen/marina/gateway/v1/events_pb.ts';
 import { Orders } from '../../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Scope } from '../../../src/gen/marina/options/v1/options_pb.ts';
@@ -15,7 +16,33 @@ export interface Operation {
 
 const { method: orders } = Orders;
 
-/** The operations there are now. */
+const { method: applications } = Applications;
+
+/** The operations on applications, which have tables of their own. */
+const applicationTable = {
+  createApplication: {
+    method: 'POST',
+    path: () => '/v1/applications',
+    rpc: applications.createApplication,
+    scope: Scope.APPLY,
+    takesBody: true,
+    takesKey: true,
+  },
+  listApplications: {
+    method: 'GET',
+    path: () => '/v1/applications',
+    rpc: applications.listApplications,
+    scope: Scope.READ,
+  },
+  getApplication: {
+    method: 'GET',
+    path: (id) => `/v1/applications/${id}`,
+    rpc: applications.getApplication,
+    scope: Scope.READ,
+  },
+} satisfies Record<string, Operation>;
+
+/** The operations on orders and events. */
 const table = {
   createOrder: {
     method: 'POST',
@@ -44,9 +71,9 @@ const table = {
   listEvents: { method: 'GET', path: () => '/v1/events', rpc: Events.method.listEvents, scope: Scope.READ },
 } satisfies Record<string, Operation>;
 
-export type OperationName = keyof typeof table;
-export const operations: Readonly<Record<OperationName, Operation>> = table;
-export const operationNames = Object.keys(operations) as OperationName[];
+export type OperationName = keyof typeof table | keyof typeof applicationTable;
+export const operations: Readonly<Record<OperationName, Operation>> = { ...table, ...applicationTable };
+export const operationNames = Object.keys(table) as (keyof typeof table)[];
 
 /** A number, or anything else, that stands in a body letter by letter. */
 export class Raw {

@@ -81,7 +81,7 @@ export class Doors {
     const answer = await this.rest(call);
     assert.ok(answer.status === 200 || answer.status === 201, answer.text);
     const isNew = answer.status === 201;
-    assertHeaders(answer, answerHeaders(isNew, answer));
+    assertHeaders(answer, answerHeaders(call, isNew, answer));
     const header = (name: string) => answer.headers.get(name)?.[0];
     return { status: answer.status, body: JSON.parse(answer.text), header };
   }
@@ -89,8 +89,8 @@ export class Doors {
   async #answersConnect(door: ConnectDoor, call: Call): Promise<Answered> {
     const answer = await this.connect(door, call);
     assert.equal(answer.status, 200, answer.text);
-    const isNew = call.operation === 'createOrder' && !answer.headers.has('idempotent-replayed');
-    assertHeaders(answer, answerHeaders(isNew, answer), contentTypeOf(door));
+    const isNew = operations[call.operation].takesKey === true && !answer.headers.has('idempotent-replayed');
+    assertHeaders(answer, answerHeaders(call, isNew, answer), contentTypeOf(door));
     const header = (name: string) => answer.headers.get(name)?.[0];
     return { status: undefined, body: toSnake(fromConnect(door, call, answer)), header };
   }
@@ -105,10 +105,13 @@ export class Doors {
   }
 }
 
+const orderPath = /^\/v1\/orders\/ord_[a-z2-7]{20}$/;
+
 /** The headers an answer has beside those of every answer. */
-function answerHeaders(isNew: boolean, answer: WireAnswer): Map<string, RegExp> {
+function answerHeaders({ operation }: Call, isNew: boolean, answer: WireAnswer): Map<string, RegExp> {
   const expected = new Map<string, RegExp>();
-  if (isNew) expected.set('location', /^\/v1\/orders\/ord_[a-z2-7]{20}$/);
+  const path = operation === 'createApplication' ? /^\/v1\/applications\/app_[a-z2-7]{20}$/ : orderPath;
+  if (isNew) expected.set('location', path);
   if (answer.headers.has('idempotent-replayed')) expected.set('idempotent-replayed', /^true$/);
   return expected;
 }
@@ -135,6 +138,7 @@ export function toRest(call: Call): WireRequest {
 }
 
 function idOf({ operation, id }: Call): string | undefined {
+  if (operation === 'getApplication') return id;
   return ['getOrder', 'getOrderHistory', 'cancelOrder'].includes(operation) ? (id ?? nobodysOrder) : undefined;
 }
 

@@ -16,6 +16,7 @@ export interface Refusal {
 export const contract = {
   unauthorized: [401, 'authentication_error'],
   insufficient_scope: [403, 'permission_error'],
+  feature_not_enabled: [403, 'permission_error'],
   not_found: [404, 'invalid_request_error'],
   method_not_allowed: [405, 'invalid_request_error'],
   unsupported_media_type: [415, 'invalid_request_error'],
@@ -31,6 +32,10 @@ export const contract = {
   order_not_sent: [503, 'order_error'],
   order_not_cancelable: [409, 'order_error'],
   duplicate_order: [409, 'idempotency_error'],
+  application_not_found: [404, 'invalid_request_error'],
+  application_rejected: [422, 'application_error'],
+  application_not_sent: [503, 'application_error'],
+  duplicate_application: [409, 'idempotency_error'],
   similar_order_unresolved: [409, 'order_error', 1],
   cancel_unconfirmed: [503, 'order_error', 5],
   limit_exceeded: [422, 'limit_error'],
