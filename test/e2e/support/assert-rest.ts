@@ -38,7 +38,7 @@ export function refusalHeaders({ code, location }: Refusal): Map<string, string 
   if (retryAfter !== undefined) expected.set('retry-after', String(retryAfter));
   if (status === 401) expected.set('www-authenticate', /^Bearer\b/);
   if (status === 405) expected.set('allow', /./);
-  if (location) expected.set('location', /^\/v1\/orders\/ord_[a-z2-7]{20}$/);
+  if (location) expected.set('location', /^\/v1\/(orders\/ord|applications\/app|allocations\/alc)_[a-z2-7]{20}$/);
   return expected;
 }
 

@@ -1,7 +1,9 @@
 import type { DescMethod } from '@bufbuild/protobuf';
+import { Allocations } from '../../../src/gen/marina/gateway/v1/allocations_pb.ts';
 import { Applications } from '../../../src/gen/marina/gateway/v1/applications_pb.ts';
 import { Events } from '../../../src/gen/marina/gateway/v1/events_pb.ts';
 import { Orders } from '../../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { Wallet } from '../../../src/gen/marina/gateway/v1/wallet_pb.ts';
 import { Scope } from '../../../src/gen/marina/options/v1/options_pb.ts';
 
 /** One operation as the contract lists it. */
@@ -42,6 +44,37 @@ const applicationTable = {
   },
 } satisfies Record<string, Operation>;
 
+/** The operations on the wallet and allocations, which have tables of their own. */
+const moneyTable = {
+  createAllocation: {
+    method: 'POST',
+    path: () => '/v1/allocations',
+    rpc: Allocations.method.createAllocation,
+    scope: Scope.FUND,
+    takesBody: true,
+    takesKey: true,
+  },
+  listAllocations: {
+    method: 'GET',
+    path: () => '/v1/allocations',
+    rpc: Allocations.method.listAllocations,
+    scope: Scope.READ,
+  },
+  getAllocation: {
+    method: 'GET',
+    path: (id) => `/v1/allocations/${id}`,
+    rpc: Allocations.method.getAllocation,
+    scope: Scope.READ,
+  },
+  getWallet: { method: 'GET', path: () => '/v1/wallet', rpc: Wallet.method.getWallet, scope: Scope.READ },
+  listTransfers: {
+    method: 'GET',
+    path: () => '/v1/wallet/transfers',
+    rpc: Wallet.method.listTransfers,
+    scope: Scope.READ,
+  },
+} satisfies Record<string, Operation>;
+
 /** The operations on orders and events. */
 const table = {
   createOrder: {
@@ -71,8 +104,8 @@ const table = {
   listEvents: { method: 'GET', path: () => '/v1/events', rpc: Events.method.listEvents, scope: Scope.READ },
 } satisfies Record<string, Operation>;
 
-export type OperationName = keyof typeof table | keyof typeof applicationTable;
-export const operations: Readonly<Record<OperationName, Operation>> = { ...table, ...applicationTable };
+export type OperationName = keyof typeof table | keyof typeof applicationTable | keyof typeof moneyTable;
+export const operations: Readonly<Record<OperationName, Operation>> = { ...table, ...applicationTable, ...moneyTable };
 export const operationNames = Object.keys(table) as (keyof typeof table)[];
 
 /** A number, or anything else, that stands in a body letter by letter. */

@@ -105,13 +105,18 @@ export class Doors {
   }
 }
 
-const orderPath = /^\/v1\/orders\/ord_[a-z2-7]{20}$/;
+/** The paths of what operations create. */
+const createdPaths: Partial<Record<Call['operation'], RegExp>> = {
+  createOrder: /^\/v1\/orders\/ord_[a-z2-7]{20}$/,
+  createApplication: /^\/v1\/applications\/app_[a-z2-7]{20}$/,
+  createAllocation: /^\/v1\/allocations\/alc_[a-z2-7]{20}$/,
+};
 
 /** The headers an answer has beside those of every answer. */
 function answerHeaders({ operation }: Call, isNew: boolean, answer: WireAnswer): Map<string, RegExp> {
   const expected = new Map<string, RegExp>();
-  const path = operation === 'createApplication' ? /^\/v1\/applications\/app_[a-z2-7]{20}$/ : orderPath;
-  if (isNew) expected.set('location', path);
+  const path = createdPaths[operation];
+  if (isNew && path !== undefined) expected.set('location', path);
   if (answer.headers.has('idempotent-replayed')) expected.set('idempotent-replayed', /^true$/);
   return expected;
 }
@@ -138,7 +143,7 @@ export function toRest(call: Call): WireRequest {
 }
 
 function idOf({ operation, id }: Call): string | undefined {
-  if (operation === 'getApplication') return id;
+  if (operation === 'getApplication' || operation === 'getAllocation') return id;
   return ['getOrder', 'getOrderHistory', 'cancelOrder'].includes(operation) ? (id ?? nobodysOrder) : undefined;
 }
 

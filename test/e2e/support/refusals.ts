@@ -8,7 +8,7 @@ export interface Refusal {
   readonly rejectReason?: string;
   /** The methods of the path, on `method_not_allowed`. */
   readonly allow?: readonly string[];
-  /** The error leaves an order behind, whose path it carries. */
+  /** The error leaves an object behind, whose path it carries. */
   readonly location?: true;
 }
 
@@ -32,6 +32,12 @@ export const contract = {
   order_not_sent: [503, 'order_error'],
   order_not_cancelable: [409, 'order_error'],
   duplicate_order: [409, 'idempotency_error'],
+  allocation_not_found: [404, 'invalid_request_error'],
+  allocation_rejected: [422, 'wallet_error'],
+  allocation_not_sent: [503, 'wallet_error'],
+  duplicate_allocation: [409, 'idempotency_error'],
+  similar_allocation_unresolved: [409, 'wallet_error', 1],
+  wallet_too_low: [422, 'wallet_error'],
   application_not_found: [404, 'invalid_request_error'],
   application_rejected: [422, 'application_error'],
   application_not_sent: [503, 'application_error'],
