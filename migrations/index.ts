@@ -2,6 +2,13 @@ import { Orders1763650000000 } from './1763650000000-orders.ts';
 import { Wallet1763660300000 } from './1763660300000-wallet.ts';
 import { Applications1763660400000 } from './1763660400000-applications.ts';
 import { Documents1763661500000 } from './1763661500000-documents.ts';
+import { Webhooks1763670000000 } from './1763670000000-webhooks.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
-export const migrations = [Orders1763650000000, Wallet1763660300000, Applications1763660400000, Documents1763661500000];
+export const migrations = [
+  Orders1763650000000,
+  Wallet1763660300000,
+  Applications1763660400000,
+  Documents1763661500000,
+  Webhooks1763670000000,
+];

@@ -4,6 +4,7 @@ import { EnvironmentState } from './admin/environment.ts';
 import { adminHandlers, words } from './admin/handlers.ts';
 import { type AdminService, createAdminServer } from './admin/server.ts';
 import { walletAdminHandlers } from './admin/wallets.ts';
+import { webhookAdminHandlers } from './admin/webhooks.ts';
 import { allocationHandlers } from './allocations/handlers.ts';
 import { AllocationKind } from './allocations/kind.ts';
 import { finalStates as finalAllocationStates } from './allocations/rules.ts';
@@ -31,6 +32,7 @@ import { Clock as ClockService } from './gen/marina/admin/v1/clock_pb.ts';
 import { Keys as KeysService } from './gen/marina/admin/v1/keys_pb.ts';
 import { Trading as TradingService } from './gen/marina/admin/v1/trading_pb.ts';
 import { Wallets as WalletsService } from './gen/marina/admin/v1/wallets_pb.ts';
+import { Webhooks as WebhooksService } from './gen/marina/admin/v1/webhooks_pb.ts';
 import { Allocations } from './gen/marina/gateway/v1/allocations_pb.ts';
 import { Applications } from './gen/marina/gateway/v1/applications_pb.ts';
 import { Events } from './gen/marina/gateway/v1/events_pb.ts';
@@ -64,6 +66,15 @@ import { createOpsServer } from './transport/ops.ts';
 import { Pipeline } from './transport/pipeline.ts';
 import { createRestServer } from './transport/rest/server.ts';
 import { walletHandlers } from './wallet/handlers.ts';
+import { Dispatcher } from './webhooks/dispatcher.ts';
+import { dispatcherLeasePrefix, webhookRetention } from './webhooks/retention.ts';
+import { SecretSeal } from './webhooks/sealed.ts';
+import { Sender } from './webhooks/sender.ts';
+import { makeSecret } from './webhooks/signature.ts';
+import { signingKeys } from './webhooks/signing-keys.ts';
+import { countPaused } from './webhooks/store.ts';
+import { WebhookTaker } from './webhooks/taker.ts';
+import { checkEndpointUrl } from './webhooks/url.ts';
 
 /** A running gateway. */
 export interface App {
@@ -113,7 +124,30 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     feedWatch.wake();
     carrier.say('feed');
   });
-  const relay = new Relay({ database, carrier, clock, log, holder, takers: [feed] });
+  const seal = new SecretSeal(subkey(config.secretKey, 'webhook secrets'));
+  const keysOf = signingKeys(seal);
+  const { webhookAllowLoopback: allowLoopback, webhookAuthorities: extraAuthorities } = config;
+  const sender = new Sender({ clock, allowLoopback, extraAuthorities });
+  const dispatcher = new Dispatcher({
+    database,
+    clock,
+    log,
+    holder,
+    leaseName: `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`,
+    send: (delivery) => sender.send(delivery),
+    keysOf,
+    meters: {
+      attempted: (outcome, errorClass, seconds) =>
+        metrics.webhookAttempts.observe({ outcome, error_class: errorClass ?? 'none' }, seconds),
+      waited: (seconds) => metrics.webhookWaits.observe(seconds),
+      arrived: (seconds) => metrics.webhookArrivals.observe(seconds),
+    },
+  });
+  const webhooks = new WebhookTaker(database, carrier, clock, (partnerIds) => {
+    const others = dispatcher.wake(partnerIds);
+    if (others.length > 0) carrier.say('webhooks', others.join(','));
+  });
+  const relay = new Relay({ database, carrier, clock, log, holder, takers: [feed, webhooks] });
   const wakeRelay = () => {
     relay.wakeup.wake();
     carrier.say('relay');
@@ -241,6 +275,29 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     { service: TradingService, handlers: handlers.trading },
     { service: KeysService, handlers: handlers.keys },
     { service: WalletsService, handlers: walletAdminHandlers({ database, clock, ids }) },
+    {
+      service: WebhooksService,
+      handlers: webhookAdminHandlers({
+        database,
+        clock,
+        ids,
+        checkUrl: (url) => checkEndpointUrl(url, { allowLoopback }),
+        makeSecret,
+        seal: (partnerId, secret) => seal.seal(partnerId, secret),
+        sendTest: (endpoint, id, body) =>
+          sender.send({
+            endpointId: `${endpoint.partnerId} test`,
+            url: endpoint.url,
+            id,
+            body,
+            keys: keysOf(endpoint, clock.now()),
+          }),
+        onChange: () => {
+          dispatcher.changed();
+          carrier.say('webhooks-changed');
+        },
+      }),
+    },
     ...(isSandbox ? [{ service: ClockService, handlers: handlers.clock }] : []),
   ];
   const admin = createAdminServer({ services, operators: config.operators, log });
@@ -266,18 +323,28 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     metrics: async () => {
       metrics.reportPosition.set({ kind: 'order' }, Number(reports.position));
       metrics.reportPosition.set({ kind: 'application' }, Number(applicationReports.position));
+      metrics.webhookLag.set(dispatcher.lagMs / 1_000);
+      const [paused] = await database.read(countPaused()).catch(() => []);
+      if (paused !== undefined) {
+        metrics.webhookPaused.set({ by: 'failures' }, Number(paused.failing));
+        metrics.webhookPaused.set({ by: 'operator' }, Number(paused.held));
+      }
       return { body: await metrics.registry.metrics(), contentType: metrics.registry.contentType };
     },
   });
 
   carrier.listen('relay', () => relay.wakeup.wake());
   carrier.listen('feed', () => feedWatch.wake());
+  carrier.listen('webhooks', (partnerIds) => dispatcher.wake(partnerIds.split(',')));
+  carrier.listen('webhooks-changed', () => dispatcher.changed());
   carrier.listen(words.environmentChanged, () => environment.wakeup.wake());
   carrier.listen(words.keyRevoked, (keyId) => authenticator.forget(keyId));
   await Promise.all([carrier.start(), slots.start()]);
-  for (const { worker } of [environment, relay, feed, feedWatch, reports, reconciler]) supervisor.start(worker);
+  for (const { worker } of [environment, relay, feed, webhooks, dispatcher, feedWatch, reports, reconciler])
+    supervisor.start(worker);
   for (const { worker } of [applicationReports, applicationReconciler, allocationReconciler]) supervisor.start(worker);
   supervisor.start(feedRetention(database, clock, holder));
+  supervisor.start(webhookRetention(database, clock, holder));
   for (const keys of [
     { name: 'order', table: 'orders', finalStates: finalOrderStates },
     { name: 'application', table: 'applications', finalStates: finalApplicationStates },
@@ -292,6 +359,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     await Promise.all([rest.close(graceMs), grpc.close(graceMs), admin.close(graceMs)]);
     if (!(await supervisor.stop(graceMs))) log.warn('background work did not end in time');
     await Promise.all([carrier.close(), slots.close()]);
+    await sender.close();
     broker.close();
     applicationBroker.close();
     allocationBroker.close();

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { isAddressOrRange } from './auth/addresses.ts';
 import type { Environment } from './db/database.ts';
 import { type CrashPoint, crashPoints } from './lib/crash.ts';
@@ -30,6 +31,9 @@ export interface Config {
   readonly readTimeoutMs: number;
   readonly clockSkewMs: number;
   readonly shutdownTimeoutMs: number;
+  /** Certificates of authorities that webhook endpoints' certificates may be from beside the known ones, in PEM. */
+  readonly webhookAuthorities: string | undefined;
+  readonly webhookAllowLoopback: boolean;
   readonly crashPoint: CrashPoint | undefined;
   readonly crashSignal: NodeJS.Signals;
 }
@@ -171,6 +175,18 @@ const settings: { readonly [Name in keyof Config]: Setting<Config[Name]> } = {
     fallback: '15000',
     parse: wholeNumber(0, 120_000),
   },
+  webhookAuthorities: {
+    variable: 'MARINA_WEBHOOK_CA_FILE',
+    meaning: 'a PEM file of authorities that webhook endpoints may have certificates from; sandbox only',
+    fallback: '',
+    parse: (value) => (value === '' ? undefined : readPem(value)),
+  },
+  webhookAllowLoopback: {
+    variable: 'MARINA_WEBHOOK_ALLOW_LOOPBACK',
+    meaning: "whether webhooks may be sent to this machine's own addresses: true or false; sandbox only",
+    fallback: 'false',
+    parse: (value) => oneOf('true', 'false')(value) === 'true',
+  },
   crashPoint: {
     variable: 'MARINA_CRASH_POINT',
     meaning: 'the named point at which the process ends itself, for fault tests; sandbox only',
@@ -201,6 +217,8 @@ export function readConfig(variables: NodeJS.ProcessEnv): Config {
   ) as unknown as Config;
   if (config.environment === 'live') {
     if (config.simulatorAddress !== undefined) problems.push('MARINA_SIMULATOR_ADDRESS must not be set in live');
+    if (config.webhookAuthorities !== undefined) problems.push('MARINA_WEBHOOK_CA_FILE must not be set in live');
+    if (config.webhookAllowLoopback) problems.push('MARINA_WEBHOOK_ALLOW_LOOPBACK must not be true in live');
     if (config.crashPoint !== undefined) problems.push('MARINA_CRASH_POINT must not be set in live');
   }
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
@@ -260,6 +278,17 @@ function wholeNumber(least: number, most: number): (text: string) => number {
     if (!(number >= least && number <= most)) throw new Error(`must be a whole number from ${least} to ${most}`);
     return number;
   };
+}
+
+function readPem(path: string): string {
+  let pem: string;
+  try {
+    pem = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new Error(`cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+  if (!pem.includes('-----BEGIN CERTIFICATE-----')) throw new Error('must hold certificates in PEM');
+  return pem;
 }
 
 function parseAddresses(value: string): readonly string[] {

@@ -22,6 +22,11 @@ export class LockedPartner {
     this.#version = toBigInt(row.version);
   }
 
+  /** The version of the partner's last event, with those this transaction makes so far. */
+  get version(): bigint {
+    return this.#version;
+  }
+
   /** Takes the partner's next versions and returns the first of them. */
   takeVersions(count: number): bigint {
     const first = this.#version + 1n;

@@ -3,12 +3,7 @@ import { type Statement, statement, toBigInt } from '../db/statement.ts';
 import { crash } from '../lib/crash.ts';
 import type { Worker } from '../lib/worker.ts';
 import type { Carrier } from './carrier.ts';
-
-/** Which event: its partner and its number among the partner's events. */
-export interface EventKey {
-  readonly partnerId: string;
-  readonly version: bigint;
-}
+import { type EventKey, onOutbox, takeFromOutbox } from './sign.ts';
 
 /** A page of the feed as stored. */
 export interface FeedPage {
@@ -35,19 +30,11 @@ export class FeedTaker {
     };
   }
 
-  /**
-   * Takes events from the outbox into the feed. The outbox row is locked and removed in the same transaction as the
-   * insert, so an event that comes twice, or whose row is gone, changes nothing: each is taken once. The feed is the only
-   * taker so far.
-   */
+  /** Takes events from the outbox into the feed, each once. */
   async take(events: readonly EventKey[]): Promise<void> {
     if (events.length === 0) return;
     crash('feed.before-sign');
-    await this.database.transaction([lockRows(events)], ([rows = []]) => {
-      const found = rows.map((row) => ({ partnerId: String(row.partner_id), version: toBigInt(row.version) }));
-      if (found.length === 0) return { writes: [], result: undefined };
-      return { writes: [copyRows(found), removeRows(found)], result: undefined };
-    });
+    await takeFromOutbox(this.database, 'feed', events, { writes: (taken) => [copyRows(taken)] });
     crash('feed.signed');
     this.onTaken();
   }
@@ -91,25 +78,7 @@ async function readPurgedVersion(database: Database, partnerId: string): Promise
   return purge === undefined ? 0n : toBigInt(purge.purged_version);
 }
 
-function lockRows(events: readonly EventKey[]): Statement {
-  return onRows('SELECT partner_id, version FROM outbox WHERE (partner_id, version) IN', events, ' FOR UPDATE');
-}
-
 function copyRows(events: readonly EventKey[]): Statement {
   const columns = 'partner_id, version, id, body, occurred_at';
-  return onRows(
-    `INSERT INTO feed_events (${columns}) SELECT ${columns} FROM outbox WHERE (partner_id, version) IN`,
-    events,
-  );
-}
-
-function removeRows(events: readonly EventKey[]): Statement {
-  return onRows('DELETE FROM outbox WHERE (partner_id, version) IN', events);
-}
-
-function onRows(sql: string, events: readonly EventKey[], end = ''): Statement {
-  return statement(
-    `${sql} (${events.map(() => '(?, ?)').join(', ')})${end}`,
-    ...events.flatMap(({ partnerId, version }) => [partnerId, version]),
-  );
+  return onOutbox(`INSERT INTO feed_events (${columns}) SELECT ${columns} FROM outbox WHERE`, events);
 }

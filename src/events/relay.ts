@@ -6,7 +6,7 @@ import { crash } from '../lib/crash.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, Wakeup, type Worker } from '../lib/worker.ts';
 import type { Carried, Carrier } from './carrier.ts';
-import type { EventKey } from './feed.ts';
+import type { EventKey } from './sign.ts';
 
 export interface RelayOptions {
   readonly database: Database;

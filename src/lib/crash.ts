@@ -40,6 +40,12 @@ export const crashPoints = [
   'relay.handed-over',
   'feed.before-sign',
   'feed.signed',
+  'webhooks.before-sign',
+  'webhooks.signed',
+  'delivery.claimed',
+  'delivery.before-send',
+  'delivery.sent',
+  'delivery.recorded',
 ] as const;
 
 export type CrashPoint = (typeof crashPoints)[number];

@@ -79,9 +79,9 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'the outbox row is signed off before the feed has the event',
-    file: 'src/events/feed.ts',
-    find: 'writes: [copyRows(found), removeRows(found)]',
-    replace: 'writes: [removeRows(found), copyRows(found)]',
+    file: 'src/events/sign.ts',
+    find: 'return { writes, result: taken };',
+    replace: 'return { writes: writes.reverse(), result: taken };',
     test: lost,
     pattern: 'is taken and its answer lost',
   },

@@ -40,6 +40,7 @@ describe('a tool that knows no protos', () => {
       'marina.admin.v1.Keys',
       'marina.admin.v1.Trading',
       'marina.admin.v1.Wallets',
+      'marina.admin.v1.Webhooks',
     ]);
   });
 

@@ -3,6 +3,7 @@ import { Clock } from '../../src/gen/marina/admin/v1/clock_pb.ts';
 import { Keys } from '../../src/gen/marina/admin/v1/keys_pb.ts';
 import { Trading } from '../../src/gen/marina/admin/v1/trading_pb.ts';
 import { Wallets } from '../../src/gen/marina/admin/v1/wallets_pb.ts';
+import { Webhooks } from '../../src/gen/marina/admin/v1/webhooks_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { operatorToken } from './gateway.ts';
 
@@ -15,17 +16,20 @@ export function adminClient(adminPort: number, token = operatorToken) {
   const trading = createGrpcClient(Trading, address);
   const keys = createGrpcClient(Keys, address);
   const wallets = createGrpcClient(Wallets, address);
+  const webhooks = createGrpcClient(Webhooks, address);
   return {
     clock,
     trading,
     keys,
     wallets,
+    webhooks,
     options: { timeoutMs: 10_000, metadata },
     close() {
       clock.close();
       trading.close();
       keys.close();
       wallets.close();
+      webhooks.close();
     },
   };
 }

@@ -12,6 +12,7 @@ import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
 import { eventually } from './eventually.ts';
 import { temporaryFolder } from './folders.ts';
+import { operatorToken } from './gateway.ts';
 import { createTestDatabase, testServers } from './servers.ts';
 
 export const callTimeout = { timeoutMs: 10_000 };
@@ -117,6 +118,7 @@ export class Cluster {
         MARINA_ADMIN_PORT: '0',
         MARINA_OPS_PORT: '0',
         MARINA_SECRET_KEY: '42'.repeat(32),
+        MARINA_OPERATOR_TOKENS: `tester:${operatorToken}`,
         MARINA_LOG_LEVEL: 'info',
         MARINA_SUBMIT_TIMEOUT_MS: '1000',
         MARINA_READ_TIMEOUT_MS: '1000',

@@ -20,7 +20,8 @@ export async function tracesOf({ database, controls }: TestGateway, partner: Tes
   const counted = statement(
     `SELECT (SELECT COUNT(*) FROM orders WHERE partner_id = ?) AS orders,
       (SELECT COUNT(*) FROM usage_days WHERE partner_id = ?) AS \`usage\`,
-      (SELECT COUNT(*) FROM outbox WHERE partner_id = ?) + (SELECT COUNT(*) FROM feed_events WHERE partner_id = ?) AS events,
+      (SELECT COUNT(*) FROM outbox WHERE partner_id = ? AND signed & 1 = 0)
+        + (SELECT COUNT(*) FROM feed_events WHERE partner_id = ?) AS events,
       (SELECT version FROM partners WHERE id = ?) AS version`,
     ...Array.from({ length: 5 }, () => id),
   );

@@ -5,6 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { statement } from '../../../src/db/statement.ts';
 import type { CrashPoint } from '../../../src/lib/crash.ts';
 import { Cluster, type GatewayProcess, type Partner } from '../../support/cluster.ts';
+import { WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { checkArrivals, registerEndpoints } from './arrivals.ts';
 import { checkEverything } from './checker.ts';
 
 /** Where a process is killed while it places an order, and whether the order is stored by then. */
@@ -26,6 +28,16 @@ const backgroundPoints: readonly CrashPoint[] = [
   'relay.published',
   'feed.before-sign',
   'feed.signed',
+  'webhooks.before-sign',
+  'webhooks.signed',
+];
+
+/** Points passed when there is an endpoint to send to. */
+const deliveryPoints: readonly CrashPoint[] = [
+  'delivery.claimed',
+  'delivery.before-send',
+  'delivery.sent',
+  'delivery.recorded',
 ];
 
 /** Points passed only while NATS cannot be reached. */
@@ -40,6 +52,7 @@ export const killedAt: readonly CrashPoint[] = [
   ...cancelPoints,
   ...backgroundPoints,
   ...withoutNatsPoints,
+  ...deliveryPoints,
   ...reconcilePoints,
 ];
 
@@ -47,12 +60,17 @@ export const killedAt: readonly CrashPoint[] = [
 export function describeCrashes(name: string, hasPeer: boolean): void {
   describe(name, () => {
     let cluster: Cluster;
+    let receiver: WebhookReceiver;
     let peer: GatewayProcess | undefined;
     const partners: Partner[] = [];
     before(async () => {
-      cluster = await Cluster.start();
+      receiver = await WebhookReceiver.start();
+      cluster = await Cluster.start(receiver.variables);
     });
-    after(() => cluster.stop());
+    after(async () => {
+      await cluster.stop();
+      await receiver.close();
+    });
 
     async function newPartner(): Promise<Partner> {
       const made = await cluster.newPartner();
@@ -141,6 +159,20 @@ export function describeCrashes(name: string, hasPeer: boolean): void {
         );
         const gateway = await nextAfter(dying, point);
         await Promise.all(placed);
+        await check(gateway);
+      });
+    }
+
+    for (const point of deliveryPoints) {
+      it(`at ${point}: every event arrives at its endpoint, signed`, async () => {
+        const dying = await startDying(point);
+        // With a peer, each endpoint is served by one or the other: some of a few come to the one that dies.
+        const owners = await Promise.all(Array.from({ length: hasPeer ? 8 : 1 }, newPartner));
+        const endpoints = await registerEndpoints(peer ?? dying, receiver, owners);
+        const placed = owners.map((owner) => dying.place(owner, { symbol: 'SIM-PARTS' }));
+        const gateway = await nextAfter(dying, point);
+        await Promise.all(placed);
+        await checkArrivals(cluster.database, receiver, endpoints);
         await check(gateway);
       });
     }

@@ -41,7 +41,7 @@ export class FeedWatch {
       const rows = await this.database
         .read(
           statement(
-            `SELECT p.id, p.version, (SELECT MIN(o.version) FROM outbox o WHERE o.partner_id = p.id) AS first
+            `SELECT p.id, p.version, (SELECT MIN(o.version) FROM outbox o WHERE o.partner_id = p.id AND o.signed & 1 = 0) AS first
               FROM partners p`,
           ),
         )

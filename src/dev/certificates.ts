@@ -1,0 +1,86 @@
+import 'reflect-metadata'; // Before the library, which asks for it.
+import { isIP } from 'node:net';
+import {
+  AuthorityKeyIdentifierExtension,
+  BasicConstraintsExtension,
+  ExtendedKeyUsage,
+  ExtendedKeyUsageExtension,
+  type GeneralNameType,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  SubjectAlternativeNameExtension,
+  X509CertificateGenerator,
+} from '@peculiar/x509';
+
+/** A certificate and its private key, in PEM. */
+export interface Identity {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** An authority of its own for servers on this machine. Only who is told to trust it does. */
+export interface Authority {
+  /** Its certificate in PEM, for those who are to trust it. */
+  readonly cert: string;
+  /** Makes a certificate for names and addresses, valid from an hour ago for a year unless told otherwise. */
+  issue(names: readonly string[], validity?: { notBefore?: Date; notAfter?: Date }): Promise<Identity>;
+}
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+const hourMs = 3_600_000;
+const yearMs = 365 * 24 * hourMs;
+
+/** Makes an authority. Its private key is never written anywhere and ends with the process. */
+export async function makeAuthority(name: string): Promise<Authority> {
+  const keys = await makeKeys();
+  const authority = await X509CertificateGenerator.createSelfSigned({
+    name: `CN=${name}`,
+    keys,
+    signingAlgorithm: algorithm,
+    ...validFor({}),
+    extensions: [
+      new BasicConstraintsExtension(true, 0, true),
+      new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+    ],
+  });
+  return {
+    cert: authority.toString('pem'),
+    async issue(names, validity = {}) {
+      const own = await makeKeys();
+      const certificate = await X509CertificateGenerator.create({
+        subject: `CN=${name} server`,
+        issuer: authority.subject,
+        publicKey: own.publicKey,
+        signingKey: keys.privateKey,
+        signingAlgorithm: algorithm,
+        ...validFor(validity),
+        extensions: [
+          new BasicConstraintsExtension(false, undefined, true),
+          new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+          new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
+          new SubjectAlternativeNameExtension(
+            names.map((value) => ({ type: (isIP(value) === 0 ? 'dns' : 'ip') satisfies GeneralNameType, value })),
+          ),
+          await AuthorityKeyIdentifierExtension.create(keys.publicKey),
+        ],
+      });
+      const key = Buffer.from(await crypto.subtle.exportKey('pkcs8', own.privateKey)).toString('base64');
+      const lines = key.match(/.{1,64}/g)?.join('\n');
+      return {
+        cert: certificate.toString('pem'),
+        key: `-----BEGIN PRIVATE KEY-----\n${lines}\n-----END PRIVATE KEY-----\n`,
+      };
+    },
+  };
+}
+
+function validFor({ notBefore, notAfter }: { notBefore?: Date; notAfter?: Date }) {
+  return {
+    notBefore: notBefore ?? new Date(Date.now() - hourMs),
+    notAfter: notAfter ?? new Date(Date.now() + yearMs),
+  };
+}
+
+function makeKeys() {
+  return crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+}

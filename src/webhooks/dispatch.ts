@@ -1,0 +1,438 @@
+import type { Lease } from '../db/lease.ts';
+import { crash } from '../lib/crash.ts';
+import { pause, Wakeup } from '../lib/worker.ts';
+import type { Attempt, DispatcherOptions } from './dispatcher.ts';
+import { Lane, type NextTry } from './lane.ts';
+import { Recording } from './recording.ts';
+import type { EndpointsAfter, Result } from './results.ts';
+import {
+  bringForward,
+  claimEndpoints,
+  endDraining,
+  findEndpoints,
+  findProbe,
+  findReady,
+  findRetries,
+  findWork,
+  lockFree,
+  releaseEndpoints,
+  type StoredEndpoint,
+  toDelivery,
+  toEndpoint,
+} from './store.ts';
+
+/** How often queues are looked at when nobody says that they grew. */
+const pollMs = 500;
+/** How long an endpoint without work is kept, so that its next event need not claim it. */
+const idleMs = 30_000;
+/** How many endpoints a process serves at once. */
+const mostLanes = 2_000;
+const mostClaimedAtOnce = 200;
+const mostLoadedAtOnce = 32;
+/** How many round trips of reading queues are under way at once. */
+const loaders = 2;
+const afterFailureMs = 250;
+const mostBroughtForward = 2_000;
+/** How long a stop waits for attempts that are under way. What is cut off is sent again. */
+const stopWaitMs = 2_000;
+
+/** The sending of events by one process while it holds its lease. */
+export class Dispatch {
+  readonly #lanes = new Map<string, Lane>();
+  /** Lanes that may have something to begin, in the order of their turns. */
+  readonly #turns = new Set<Lane>();
+  readonly #toLoad = new Set<Lane>();
+  readonly #woken = new Set<string>();
+  readonly #look = new Wakeup();
+  readonly #load = new Wakeup();
+  readonly #recording: Recording;
+  readonly #total = { underWay: 0, retriesUnderWay: 0 };
+  #loadsUnderWay = 0;
+  #isPumping = false;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    private readonly options: DispatcherOptions,
+    private readonly lease: Lease,
+  ) {
+    const { database, clock, log } = options;
+    this.#recording = new Recording({
+      database,
+      clock,
+      log,
+      onRecorded: (results, endpoints) => this.#recorded(results, endpoints),
+    });
+  }
+
+  async run(): Promise<void> {
+    const { signal } = this.lease;
+    const stopped = new AbortController();
+    const recording = this.#recording.run(stopped.signal);
+    try {
+      await Promise.all([
+        this.#keepOn('look', () => this.#lookOnce(signal)),
+        this.#keepOn('load', () => this.#loadOnce(signal)),
+      ]);
+    } finally {
+      const end = performance.now() + stopWaitMs;
+      while (this.#total.underWay > 0 && performance.now() < end) await pause(20, stopped.signal);
+      stopped.abort();
+      await recording;
+      // Others may go on at once; where this fails they wait until the lease has run out.
+      await this.#release([...this.#lanes.values()]).catch(() => undefined);
+    }
+  }
+
+  wake(partnerIds: readonly string[]): readonly string[] {
+    const others: string[] = [];
+    for (const partnerId of partnerIds) {
+      const lane = this.#lanes.get(partnerId);
+      if (lane !== undefined) this.#stir(lane);
+      else {
+        // Where there are more than can be served, the look at the queues finds them.
+        if (this.#woken.size < mostLanes) this.#woken.add(partnerId);
+        others.push(partnerId);
+      }
+    }
+    if (others.length > 0) this.#look.wake();
+    return others;
+  }
+
+  /** Looks at the queues and at the endpoints' rows now. */
+  lookAgain(): void {
+    this.#lookedAt = Number.NEGATIVE_INFINITY;
+    this.#look.wake();
+  }
+
+  get lagMs(): number {
+    const now = this.options.clock.now();
+    let oldest = now;
+    for (const { oldestDue } of this.#lanes.values()) oldest = Math.min(oldest, oldestDue ?? now);
+    return now - oldest;
+  }
+
+  #stir(lane: Lane): void {
+    lane.stir();
+    this.#wantLoad(lane);
+  }
+
+  #wantLoad(lane: Lane): void {
+    if (lane.wants(this.options.clock.now()) === undefined) return;
+    this.#toLoad.add(lane);
+    this.#load.wake();
+  }
+
+  /** Does a step again and again while the lease is held. One that fails is tried again: the database comes back. */
+  async #keepOn(step: string, once: () => Promise<void>): Promise<void> {
+    const { signal } = this.lease;
+    while (!signal.aborted) {
+      try {
+        await once();
+      } catch (error) {
+        this.options.log.warn({ err: error, step }, 'webhooks wait for the database');
+        await pause(afterFailureMs, signal);
+      }
+    }
+  }
+
+  /** Claims endpoints that have work, looks for those nobody told of, and gives back those without. */
+  async #lookOnce(signal: AbortSignal): Promise<void> {
+    const { database, clock } = this.options;
+    await this.#look.wait(Math.max(0, this.#lookedAt + pollMs - performance.now()), signal);
+    if (signal.aborted) return;
+    const wanted = [...this.#woken];
+    this.#woken.clear();
+    if (performance.now() - this.#lookedAt >= pollMs) {
+      this.#lookedAt = performance.now();
+      const held = [...this.#lanes.keys()];
+      const [work = [], rows = []] = await database.readAll([
+        findWork(this.lease, clock.now(), mostLanes),
+        findEndpoints(held.length > 0 ? held : ['']),
+      ]);
+      const endpoints = new Map(rows.map((row) => [String(row.partner_id), toEndpoint(row)]));
+      for (const partnerId of held) this.#refresh(partnerId, endpoints.get(partnerId));
+      for (const row of work) {
+        const partnerId = String(row.partner_id);
+        const lane = this.#lanes.get(partnerId);
+        if (lane === undefined) wanted.push(partnerId);
+        else this.#stir(lane);
+      }
+      await this.#releaseIdle();
+    }
+    await this.#claim([...new Set(wanted)].filter((partnerId) => !this.#lanes.has(partnerId)));
+  }
+
+  async #claim(partnerIds: readonly string[]): Promise<void> {
+    const room = mostLanes - this.#lanes.size;
+    for (let first = 0; first < Math.min(partnerIds.length, room); first += mostClaimedAtOnce) {
+      const some = partnerIds.slice(first, Math.min(first + mostClaimedAtOnce, room));
+      const claimed = await this.options.database.transaction<StoredEndpoint[]>([lockFree(some)], ([rows = []]) => {
+        if (rows.length === 0) return { writes: [], result: [] };
+        const endpoints = rows.map(toEndpoint).map((endpoint) => ({ ...endpoint, fence: endpoint.fence + 1n }));
+        const ids = endpoints.map(({ partnerId }) => partnerId);
+        return { writes: [claimEndpoints(ids, this.lease)], result: endpoints };
+      });
+      crash('delivery.claimed');
+      for (const endpoint of claimed) {
+        const lane = new Lane(endpoint);
+        this.#lanes.set(endpoint.partnerId, lane);
+        this.#afterChange(lane);
+        this.#wantLoad(lane);
+      }
+    }
+  }
+
+  /** Takes an endpoint's row as it is now; one that is another's by now is let go. */
+  #refresh(partnerId: string, endpoint: StoredEndpoint | undefined): void {
+    const lane = this.#lanes.get(partnerId);
+    if (lane === undefined) return;
+    if (endpoint === undefined || endpoint.fence !== lane.endpoint.fence) {
+      this.#forget(lane);
+      return;
+    }
+    lane.adopt(endpoint);
+    this.#afterChange(lane);
+  }
+
+  #forget(lane: Lane): void {
+    this.#lanes.delete(lane.partnerId);
+    this.#turns.delete(lane);
+    this.#toLoad.delete(lane);
+  }
+
+  /** A pause that ended has all that waits moved to the front, before anything else is read. */
+  #afterChange(lane: Lane): void {
+    if (lane.endpoint.draining && !lane.isPaused) this.#toLoad.add(lane);
+    this.#turns.add(lane);
+    this.#pumpSoon();
+  }
+
+  async #releaseIdle(): Promise<void> {
+    const now = performance.now();
+    const idle: Lane[] = [];
+    for (const lane of this.#lanes.values()) {
+      if (!lane.isEmpty || lane.isLoading || lane.endpoint.draining) lane.idleSince = undefined;
+      else lane.idleSince ??= now;
+      if (lane.idleSince !== undefined && now - lane.idleSince > idleMs) idle.push(lane);
+    }
+    if (idle.length > 0) await this.#release(idle);
+  }
+
+  async #release(lanes: readonly Lane[]): Promise<void> {
+    for (const lane of lanes) this.#forget(lane);
+    const ids = lanes.map(({ partnerId }) => partnerId);
+    if (ids.length > 0) await this.options.database.write(releaseEndpoints(ids, this.lease));
+  }
+
+  /** Has queues read, a few round trips at the same time. */
+  async #loadOnce(signal: AbortSignal): Promise<void> {
+    if (this.#toLoad.size === 0 || this.#loadsUnderWay >= loaders) await this.#load.wait(pollMs, signal);
+    if (this.#loadsUnderWay >= loaders) return;
+    const lanes = [...this.#toLoad].slice(0, mostLoadedAtOnce);
+    for (const lane of lanes) this.#toLoad.delete(lane);
+    // One that is being read asks again by itself when that is done.
+    const free = lanes.filter(({ isLoading }) => !isLoading);
+    if (free.length === 0) return;
+    this.#loadsUnderWay += 1;
+    void this.#read(free)
+      .catch((error: unknown) => {
+        this.options.log.warn({ err: error }, 'the queues of webhooks could not be read');
+        return pause(afterFailureMs, signal);
+      })
+      .then(() => {
+        this.#loadsUnderWay -= 1;
+        this.#load.wake();
+      });
+  }
+
+  /** Reads what lanes want, in one round trip. */
+  async #read(lanes: readonly Lane[]): Promise<void> {
+    const { database, clock } = this.options;
+    for (const lane of lanes) if (lane.endpoint.draining && !lane.isPaused) await this.#drain(lane);
+    const now = clock.now();
+    const asked = lanes.flatMap((lane) => {
+      const wish = lane.wants(now);
+      return wish === undefined ? [] : [{ lane, wish }];
+    });
+    if (asked.length === 0) return;
+    for (const { lane, wish } of asked) {
+      lane.isLoading = true;
+      lane.mayHaveMore = {
+        fresh: wish.kind === 'waiting' && wish.fresh === 0 && lane.mayHaveMore.fresh,
+        retries: wish.kind === 'waiting' && wish.retries === 0 && lane.mayHaveMore.retries,
+      };
+    }
+    try {
+      const sets = await database.readAll(
+        asked.flatMap(({ lane, wish }) => {
+          const { partnerId, known } = lane;
+          return wish.kind === 'probe'
+            ? [findProbe(partnerId, lane.health.probedVersion, now), findProbe(partnerId, 0n, now)]
+            : [findReady(partnerId, known, now, wish.fresh), findRetries(partnerId, known, now, wish.retries)];
+        }),
+      );
+      for (const [index, { lane, wish }] of asked.entries()) {
+        const [first = [], second = []] = [sets[2 * index], sets[2 * index + 1]];
+        if (wish.kind === 'probe') {
+          // After the last one that waits, the oldest comes again.
+          lane.take((first.length > 0 ? first : second).map(toDelivery), true);
+        } else {
+          if (wish.fresh > 0 && first.length >= wish.fresh) lane.mayHaveMore.fresh = true;
+          if (wish.retries > 0 && second.length >= wish.retries) lane.mayHaveMore.retries = true;
+          lane.take([...first, ...second].map(toDelivery), false);
+        }
+      }
+    } catch (error) {
+      for (const { lane } of asked) lane.stir();
+      throw error;
+    } finally {
+      for (const { lane } of asked) {
+        lane.isLoading = false;
+        this.#turns.add(lane);
+      }
+      this.#pumpSoon();
+    }
+  }
+
+  /** Moves what waits to the front of the queue, and notes it when all is there. */
+  async #drain(lane: Lane): Promise<void> {
+    const { database } = this.options;
+    const { partnerId, fence } = lane.endpoint;
+    const moved = await database.write(bringForward(partnerId, fence, mostBroughtForward));
+    if (moved < mostBroughtForward) {
+      await database.write(endDraining(partnerId, fence));
+      lane.adopt({ ...lane.endpoint, draining: false });
+      lane.stir();
+    } else this.#toLoad.add(lane);
+  }
+
+  #pumpSoon(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    setImmediate(() => {
+      this.#isPumping = false;
+      this.#pump();
+    });
+  }
+
+  /** Begins as many attempts as may be, one of each endpoint in turn. */
+  #pump(): void {
+    if (this.lease.signal.aborted) return;
+    for (let hasBegun = true; hasBegun; ) {
+      hasBegun = false;
+      for (const lane of this.#turns) {
+        const next = lane.next(this.#total);
+        if (next === 'no shared place') continue;
+        if (next === 'nothing') {
+          this.#turns.delete(lane);
+          this.#wantLoad(lane);
+          continue;
+        }
+        hasBegun = true;
+        this.#begin(lane, next);
+      }
+    }
+    for (const lane of this.#turns) this.#wantLoad(lane);
+  }
+
+  #begin(lane: Lane, next: NextTry): void {
+    const { clock, log, keysOf, meters } = this.options;
+    const { delivery, isProbe } = next;
+    const { body } = delivery;
+    let keys: readonly Buffer[];
+    try {
+      keys = keysOf(lane.endpoint, clock.now());
+      if (body === undefined) throw new Error('the event is neither in the outbox nor in the feed');
+    } catch (error) {
+      lane.drop(next);
+      log.error({ err: error, partnerId: lane.partnerId, eventId: delivery.eventId }, 'an event cannot be sent');
+      return;
+    }
+    if (body === undefined) return;
+    const { url, generation, fence } = lane.endpoint;
+    const isRetry = delivery.isRetry && !isProbe;
+    const startedAt = clock.now();
+    this.#total.underWay += 1;
+    if (isRetry) this.#total.retriesUnderWay += 1;
+    if (!isProbe) meters.waited(Math.max(0, startedAt - delivery.dueSince) / 1_000);
+    crash('delivery.before-send');
+    void this.options
+      .send({ endpointId: lane.partnerId, url, id: delivery.eventId, body, keys })
+      .catch((error: unknown): Attempt => {
+        log.error({ err: error, partnerId: lane.partnerId, eventId: delivery.eventId }, 'an attempt failed here');
+        return { outcome: 'endpoint-failed', status: null, errorClass: 'internal', durationMs: 0 };
+      })
+      .then((attempt) => {
+        crash('delivery.sent');
+        this.#total.underWay -= 1;
+        if (isRetry) this.#total.retriesUnderWay -= 1;
+        this.#ended(lane, next, attempt, { generation, fence, startedAt });
+      });
+  }
+
+  #ended(
+    lane: Lane,
+    next: NextTry,
+    attempt: Attempt,
+    made: { generation: number; fence: bigint; startedAt: number },
+  ): void {
+    const { clock, log, meters } = this.options;
+    const { delivery, isProbe } = next;
+    const { version } = delivery;
+    const { outcome, status, errorClass, durationMs } = attempt;
+    const number = delivery.tries + 1;
+    log.info(
+      {
+        partnerId: lane.partnerId,
+        eventId: delivery.eventId,
+        type: delivery.type,
+        version: version.toString(),
+        attempt: number,
+        isProbe,
+        outcome,
+        status,
+        errorClass,
+        durationMs,
+      },
+      'webhook attempt',
+    );
+    meters.attempted(outcome, errorClass, durationMs / 1_000);
+    if (outcome === 'delivered' && delivery.round === 0) {
+      meters.arrived(Math.max(0, clock.realNow() - delivery.committedAt) / 1_000);
+    }
+    const ended = { version, outcome, isProbe, endedAt: clock.now() };
+    lane.end(next, ended, made.generation);
+    this.#recording.add({
+      ...ended,
+      ...made,
+      partnerId: lane.partnerId,
+      number,
+      round: delivery.round,
+      status,
+      errorClass,
+      durationMs,
+    });
+    this.#turns.add(lane);
+    this.#pumpSoon();
+  }
+
+  #recorded(results: readonly Result[], endpoints: EndpointsAfter): void {
+    const versionsOf = new Map<string, bigint[]>();
+    for (const { partnerId, version } of results) {
+      const versions = versionsOf.get(partnerId);
+      if (versions === undefined) versionsOf.set(partnerId, [version]);
+      else versions.push(version);
+    }
+    for (const [partnerId, versions] of versionsOf) {
+      const lane = this.#lanes.get(partnerId);
+      if (lane === undefined) continue;
+      const endpoint = endpoints.get(partnerId);
+      if (endpoint === undefined || endpoint.fence !== lane.endpoint.fence) {
+        this.#forget(lane);
+        continue;
+      }
+      lane.recorded(versions, endpoint);
+      this.#afterChange(lane);
+    }
+  }
+}

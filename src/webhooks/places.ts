@@ -1,0 +1,49 @@
+/** How many attempts of a process are under way at once, at most. */
+export const mostUnderWay = 1_024;
+/** Beyond this many, places are for endpoints whose last attempt was answered with a 2xx. */
+const mostUnproven = 768;
+/** Beyond this many, an endpoint has no more places than a new one. */
+const crowdedFrom = 512;
+/** How many attempts of retries are under way at once, at most: the rest is kept for first attempts. */
+const mostRetriesUnderWay = 512;
+
+/** How many attempts of one endpoint are under way at once: at first, and when all has gone well for long. */
+export const firstWindow = 4;
+const smallestWindow = 2;
+export const largestWindow = 32;
+
+/** What of an endpoint decides whether it may have one more attempt under way. */
+export interface LaneLoad {
+  readonly window: number;
+  readonly underWay: number;
+  readonly retriesUnderWay: number;
+  /** Whether its last attempt was answered with a 2xx. */
+  readonly isProven: boolean;
+}
+
+/** What of the process decides it. */
+export interface TotalLoad {
+  readonly underWay: number;
+  readonly retriesUnderWay: number;
+}
+
+/** Whether one more attempt may begin for the endpoint's own sake. */
+export function hasOwnPlace(lane: LaneLoad, total: TotalLoad): boolean {
+  const own = total.underWay < crowdedFrom ? lane.window : Math.min(lane.window, firstWindow);
+  return lane.underWay < own;
+}
+
+/** Whether one more attempt may begin for the sake of all. */
+export function hasSharedPlace(lane: LaneLoad, total: TotalLoad): boolean {
+  return total.underWay < (lane.isProven ? mostUnderWay : mostUnproven);
+}
+
+/** Whether a retry may begin: at most half of an endpoint's places are for retries, and half of all. */
+export function hasRetryPlace(lane: LaneLoad, total: TotalLoad): boolean {
+  return lane.retriesUnderWay < Math.max(1, Math.floor(lane.window / 2)) && total.retriesUnderWay < mostRetriesUnderWay;
+}
+
+/** How many may be under way after an attempt: one more while all goes well, half as many after a failure. */
+export function windowAfter(window: number, isDelivered: boolean): number {
+  return isDelivered ? Math.min(window + 1, largestWindow) : Math.max(smallestWindow, Math.floor(window / 2));
+}

@@ -1,0 +1,120 @@
+import type { Database } from '../db/database.ts';
+import { type Statement, toBigInt } from '../db/statement.ts';
+import { groupBy } from '../lib/group.ts';
+import { type EndedAttempt, type Health, healthAfter, progressAfter } from './rules.ts';
+import {
+  findProgress,
+  insertAttempts,
+  lockEndpoints,
+  type StoredAttempt,
+  type StoredEndpoint,
+  type StoredProgress,
+  saveDelivered,
+  saveHealth,
+  saveRetry,
+  saveTry,
+  toEndpoint,
+  toProgress,
+} from './store.ts';
+
+/** An attempt that ended and is to be recorded. */
+export interface Result extends EndedAttempt {
+  readonly partnerId: string;
+  /** The fence under which it was made: once another process sends to the endpoint, it is not recorded. */
+  readonly fence: bigint;
+  /** The endpoint's generation it was made to. */
+  readonly generation: number;
+  /** The how many-th attempt of the event it is. */
+  readonly number: number;
+  readonly round: number;
+  readonly startedAt: number;
+  readonly status: number | null;
+  readonly errorClass: string | null;
+  readonly durationMs: number;
+}
+
+/** The endpoints of some results as they are once these are recorded. One that is missing is another's by now. */
+export type EndpointsAfter = ReadonlyMap<string, StoredEndpoint>;
+
+/**
+ * Records attempts in the order in which they ended: each attempt, how its delivery stands, and how its endpoint fares.
+ * Everything is decided on the rows as they are now, under the locks of the endpoints. An attempt that is there already
+ * changes nothing, so a batch whose COMMIT had no answer is simply recorded again.
+ */
+export function recordResults(database: Database, results: readonly Result[], now: number): Promise<EndpointsAfter> {
+  const versionsOf = new Map(
+    [...groupBy(results, ({ partnerId }) => partnerId)].map(([partnerId, own]) => [
+      partnerId,
+      own.map(({ version }) => version),
+    ]),
+  );
+  return database.transaction<EndpointsAfter>(
+    [lockEndpoints([...versionsOf.keys()]), findProgress(versionsOf)],
+    ([endpointRows = [], progressRows = []]) => {
+      const endpoints = new Map(endpointRows.map((row) => [String(row.partner_id), toEndpoint(row)]));
+      const progressOf = new Map(
+        progressRows.map((row) => [keyOf(String(row.partner_id), toBigInt(row.version)), toProgress(row)]),
+      );
+      return decide(results, endpoints, progressOf, now);
+    },
+  );
+}
+
+function decide(
+  results: readonly Result[],
+  endpoints: ReadonlyMap<string, StoredEndpoint>,
+  progressOf: ReadonlyMap<string, StoredProgress>,
+  now: number,
+): { writes: Statement[]; result: EndpointsAfter } {
+  const attempts: StoredAttempt[] = [];
+  const delivered = new Map<string, bigint[]>();
+  const writes: Statement[] = [];
+  const healthOf = new Map<string, Health>();
+  for (const result of results) {
+    const { partnerId, version } = result;
+    const endpoint = endpoints.get(partnerId);
+    const progress = progressOf.get(keyOf(partnerId, version));
+    if (endpoint === undefined || endpoint.fence !== result.fence) continue;
+    if (progress === undefined || progress.tries >= result.number) continue;
+    attempts.push({ ...result, at: result.startedAt });
+    if (result.generation === endpoint.generation) {
+      healthOf.set(partnerId, healthAfter(healthOf.get(partnerId) ?? endpoint.health, result));
+    }
+    const after = progressAfter(progress, result);
+    if (progress.round !== result.round) {
+      // An operator has asked for it again meanwhile: it stays as it was put.
+      writes.push(saveTry(partnerId, version, after.attempts));
+    } else if (after.state === 'delivered') {
+      const own = delivered.get(partnerId);
+      if (own === undefined) delivered.set(partnerId, [version]);
+      else own.push(version);
+    } else if (after.state === 'waiting' && after.attempts > progress.attempts && after.dueAt !== null) {
+      writes.push(saveRetry(partnerId, version, after.attempts, after.dueAt));
+    } else {
+      writes.push(saveTry(partnerId, version, after.attempts));
+    }
+  }
+  if (delivered.size > 0) writes.push(saveDelivered(delivered, now));
+  if (attempts.length > 0) writes.push(insertAttempts(attempts));
+  const after = new Map<string, StoredEndpoint>();
+  for (const [partnerId, endpoint] of endpoints) {
+    const health = healthOf.get(partnerId) ?? endpoint.health;
+    const isResumed = endpoint.health.pausedAt !== null && health.pausedAt === null;
+    if (!isSame(health, endpoint.health)) writes.push(saveHealth(partnerId, health, isResumed));
+    after.set(partnerId, { ...endpoint, health, draining: endpoint.draining || isResumed });
+  }
+  return { writes, result: after };
+}
+
+function isSame(left: Health, right: Health): boolean {
+  return (
+    left.streak === right.streak &&
+    left.pausedAt === right.pausedAt &&
+    left.probeAt === right.probeAt &&
+    left.probedVersion === right.probedVersion
+  );
+}
+
+function keyOf(partnerId: string, version: bigint): string {
+  return `${partnerId} ${version}`;
+}

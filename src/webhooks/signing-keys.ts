@@ -1,0 +1,31 @@
+import { signsWithOld } from './rules.ts';
+import type { SecretSeal } from './sealed.ts';
+import { parseSecret } from './signature.ts';
+import type { StoredEndpoint } from './store.ts';
+
+/** What of an endpoint says how its events are signed. */
+export type SignedEndpoint = Pick<StoredEndpoint, 'partnerId' | 'secret' | 'oldSecret' | 'oldSecretUntil'>;
+
+/** The keys an endpoint's events are signed with at an instant, the newest first. */
+export type KeysOf = (endpoint: SignedEndpoint, now: number) => readonly Buffer[];
+
+const mostRemembered = 4_096;
+
+/** Opens endpoints' secrets, and remembers what it opened. */
+export function signingKeys(seal: SecretSeal): KeysOf {
+  const opened = new Map<string, Buffer>();
+  const open = (partnerId: string, sealed: Buffer): Buffer => {
+    const name = sealed.toString('base64');
+    const known = opened.get(name);
+    if (known !== undefined) return known;
+    const key = parseSecret(seal.open(partnerId, sealed));
+    if (key === undefined) throw new Error('a sealed secret is none');
+    if (opened.size >= mostRemembered) opened.clear();
+    opened.set(name, key);
+    return key;
+  };
+  return ({ partnerId, secret, oldSecret, oldSecretUntil }, now) => {
+    const newest = open(partnerId, secret);
+    return oldSecret !== null && signsWithOld(oldSecretUntil, now) ? [newest, open(partnerId, oldSecret)] : [newest];
+  };
+}

@@ -1,0 +1,550 @@
+import { insertRows, type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
+import { type DeliveryState, type Health, type Outcome, type Progress, sentForMs } from './rules.ts';
+
+/** A partner's endpoint as stored. Instants are business time. */
+export interface StoredEndpoint {
+  readonly partnerId: string;
+  readonly url: string;
+  /** Sealed, as is the old one. */
+  readonly secret: Buffer;
+  readonly oldSecret: Buffer | null;
+  /** Until when events are signed with the old secret too. */
+  readonly oldSecretUntil: number | null;
+  /** Events with a higher version are delivered. */
+  readonly afterVersion: bigint;
+  readonly registeredAt: number;
+  /** Grows with a move. */
+  readonly generation: number;
+  readonly health: Health;
+  /** Since when an operator holds it; null when none does. */
+  readonly heldAt: number | null;
+  /** Whether all that waits must still be moved to the front, because a pause ended. */
+  readonly draining: boolean;
+  /** Grows with each process that sends to it. */
+  readonly fence: bigint;
+}
+
+/** An event on its way to its endpoint. */
+export interface Delivery {
+  readonly partnerId: string;
+  readonly version: bigint;
+  readonly eventId: string;
+  readonly type: string;
+  readonly occurredAt: number;
+  /** When the change was committed, in real time. */
+  readonly committedAt: number;
+  /** From when on it could be sent, in business time. */
+  readonly dueSince: number;
+  readonly tries: number;
+  readonly round: number;
+  readonly isRetry: boolean;
+  /** The event's bytes; undefined when the event is gone. */
+  readonly body: Buffer | undefined;
+}
+
+/** How a delivery stands, as stored. */
+export interface StoredProgress extends Progress {
+  readonly tries: number;
+  readonly round: number;
+}
+
+/** An attempt as it is kept. */
+export interface StoredAttempt {
+  readonly partnerId: string;
+  readonly version: bigint;
+  /** The how many-th of this event, from 1. */
+  readonly number: number;
+  /** When it began, in business time. */
+  readonly at: number;
+  readonly isProbe: boolean;
+  readonly outcome: Outcome;
+  readonly status: number | null;
+  readonly errorClass: string | null;
+  readonly durationMs: number;
+}
+
+/** A lease of a process, which its endpoints name. */
+export interface HolderLease {
+  readonly name: string;
+  readonly fence: bigint;
+}
+
+export function insertEndpoint(endpoint: {
+  partnerId: string;
+  url: string;
+  secret: Buffer;
+  afterVersion: bigint;
+  registeredAt: number;
+}): Statement {
+  return insertRows(
+    'webhook_endpoints',
+    ['partner_id', 'url', 'secret', 'after_version', 'registered_at'],
+    [[endpoint.partnerId, endpoint.url, endpoint.secret, endpoint.afterVersion, new Date(endpoint.registeredAt)]],
+  );
+}
+
+export function findEndpoint(partnerId: string): Statement {
+  return statement('SELECT * FROM webhook_endpoints WHERE partner_id = ?', partnerId);
+}
+
+/** The endpoints of some partners. */
+export function findEndpoints(partnerIds: readonly string[]): Statement {
+  return statement('SELECT * FROM webhook_endpoints WHERE partner_id IN (?)', partnerIds);
+}
+
+export function lockEndpoint(partnerId: string): Statement {
+  return statement('SELECT * FROM webhook_endpoints WHERE partner_id = ? FOR UPDATE', partnerId);
+}
+
+/** Locks endpoints, always in the same order. */
+export function lockEndpoints(partnerIds: readonly string[]): Statement {
+  return statement(
+    'SELECT * FROM webhook_endpoints WHERE partner_id IN (?) ORDER BY partner_id FOR UPDATE',
+    partnerIds,
+  );
+}
+
+export function toEndpoint(row: SqlRow): StoredEndpoint {
+  return {
+    partnerId: String(row.partner_id),
+    url: String(row.url),
+    secret: row.secret as Buffer,
+    oldSecret: row.old_secret as Buffer | null,
+    oldSecretUntil: toMs(row.old_secret_until),
+    afterVersion: toBigInt(row.after_version),
+    registeredAt: toMs(row.registered_at) ?? 0,
+    generation: Number(row.generation),
+    health: {
+      streak: Number(row.streak),
+      pausedAt: toMs(row.paused_at),
+      probeAt: toMs(row.probe_at),
+      probedVersion: toBigInt(row.probed_version),
+    },
+    heldAt: toMs(row.held_at),
+    draining: Number(row.draining) === 1,
+    fence: toBigInt(row.fence),
+  };
+}
+
+export function saveHealth(partnerId: string, health: Health, startDraining: boolean): Statement {
+  return statement(
+    `UPDATE webhook_endpoints SET streak = ?, paused_at = ?, probe_at = ?, probed_version = ?,
+      draining = draining | ? WHERE partner_id = ?`,
+    health.streak,
+    toDate(health.pausedAt),
+    toDate(health.probeAt),
+    health.probedVersion,
+    startDraining,
+    partnerId,
+  );
+}
+
+/** Sends events to another URL from now on. */
+export function saveMove(partnerId: string, url: string, fresh: Health, startDraining: boolean): Statement[] {
+  return [
+    statement('UPDATE webhook_endpoints SET url = ?, generation = generation + 1 WHERE partner_id = ?', url, partnerId),
+    saveHealth(partnerId, fresh, startDraining),
+  ];
+}
+
+export function saveRotation(partnerId: string, secret: Buffer, oldSecret: Buffer, oldUntil: number): Statement {
+  return statement(
+    'UPDATE webhook_endpoints SET secret = ?, old_secret = ?, old_secret_until = ? WHERE partner_id = ?',
+    secret,
+    oldSecret,
+    new Date(oldUntil),
+    partnerId,
+  );
+}
+
+/** Holds an endpoint for an operator. */
+export function saveHold(partnerId: string, at: number): Statement {
+  return statement('UPDATE webhook_endpoints SET held_at = ? WHERE partner_id = ?', new Date(at), partnerId);
+}
+
+/** Ends every pause of an endpoint. */
+export function saveResume(partnerId: string, fresh: Health): Statement[] {
+  return [
+    statement('UPDATE webhook_endpoints SET held_at = NULL WHERE partner_id = ?', partnerId),
+    saveHealth(partnerId, fresh, true),
+  ];
+}
+
+const isFree = `NOT EXISTS (SELECT 1 FROM leases l
+  WHERE l.name = e.lease_name AND l.fence = e.lease_fence AND l.expires_at > NOW(3))`;
+
+/** Locks those of some endpoints that no living process sends to. */
+export function lockFree(partnerIds: readonly string[]): Statement {
+  return statement(
+    `SELECT e.* FROM webhook_endpoints e WHERE e.partner_id IN (?) AND ${isFree} ORDER BY e.partner_id FOR UPDATE`,
+    partnerIds,
+  );
+}
+
+/** Makes a process the one that sends to endpoints. What others that did so before it still write is refused. */
+export function claimEndpoints(partnerIds: readonly string[], lease: HolderLease): Statement {
+  return statement(
+    'UPDATE webhook_endpoints SET lease_name = ?, lease_fence = ?, fence = fence + 1 WHERE partner_id IN (?)',
+    lease.name,
+    lease.fence,
+    partnerIds,
+  );
+}
+
+/** Gives endpoints back, so that any process may send to them at once. */
+export function releaseEndpoints(partnerIds: readonly string[], lease: HolderLease): Statement {
+  return statement(
+    `UPDATE webhook_endpoints SET lease_name = NULL, lease_fence = NULL
+      WHERE partner_id IN (?) AND lease_name = ? AND lease_fence = ?`,
+    partnerIds,
+    lease.name,
+    lease.fence,
+  );
+}
+
+/** Partners whose endpoint has something to be sent now and is free or this process's, at most so many. */
+export function findWork(lease: HolderLease, now: number, most: number): Statement {
+  return statement(
+    `SELECT e.partner_id FROM webhook_endpoints e
+      WHERE e.held_at IS NULL AND (e.paused_at IS NULL OR e.probe_at <= ?)
+        AND ((e.lease_name = ? AND e.lease_fence = ?) OR ${isFree})
+        AND (e.draining = 1
+          OR EXISTS (SELECT 1 FROM webhook_deliveries d
+            WHERE d.partner_id = e.partner_id AND d.queue = 1 AND d.due_at IS NULL)
+          OR EXISTS (SELECT 1 FROM webhook_deliveries d
+            WHERE d.partner_id = e.partner_id AND d.queue = 2 AND (d.due_at <= ? OR e.paused_at IS NOT NULL)))
+      LIMIT ${most}`,
+    new Date(now),
+    lease.name,
+    lease.fence,
+    new Date(now),
+  );
+}
+
+/** Puts events into the queue of their endpoints, out of the rows of the outbox. */
+export function insertDeliveries(events: readonly { partnerId: string; version: bigint }[], now: number): Statement {
+  return statement(
+    `INSERT INTO webhook_deliveries
+      (partner_id, version, event_id, type, occurred_at, committed_at, taken_at, state, queue)
+      SELECT partner_id, version, id, type, occurred_at, publish_at, ?, 'waiting', 1 FROM outbox
+      WHERE (partner_id, version) IN (${events.map(() => '(?, ?)').join(', ')})`,
+    new Date(now),
+    ...events.flatMap(({ partnerId, version }) => [partnerId, version]),
+  );
+}
+
+const deliveryColumns = `d.partner_id, d.version, d.event_id, d.type, d.occurred_at, d.committed_at, d.taken_at, d.queue,
+  d.due_at, d.tries, d.round, COALESCE(f.body, o.body) AS body`;
+// The feed's copy and the outbox row change places in one transaction, so one statement always finds one of them.
+const bodies = `LEFT JOIN feed_events f ON f.partner_id = d.partner_id AND f.version = d.version
+  LEFT JOIN outbox o ON o.partner_id = d.partner_id AND o.version = d.version`;
+
+/** What is to be sent at once, oldest first, without the given versions. */
+export function findReady(partnerId: string, without: readonly bigint[], now: number, most: number): Statement {
+  return statement(
+    `SELECT ${deliveryColumns} FROM webhook_deliveries d ${bodies}
+      WHERE d.partner_id = ? AND d.queue = 1 AND d.due_at IS NULL AND d.occurred_at > ? ${except(without)}
+      ORDER BY d.version LIMIT ${most}`,
+    partnerId,
+    new Date(now - sentForMs),
+  );
+}
+
+/** What is to be sent again by now, longest due first, without the given versions. */
+export function findRetries(partnerId: string, without: readonly bigint[], now: number, most: number): Statement {
+  return statement(
+    `SELECT ${deliveryColumns} FROM webhook_deliveries d ${bodies}
+      WHERE d.partner_id = ? AND d.queue = 2 AND d.due_at <= ? AND d.occurred_at > ? ${except(without)}
+      ORDER BY d.due_at LIMIT ${most}`,
+    partnerId,
+    new Date(now),
+    new Date(now - sentForMs),
+  );
+}
+
+/** The oldest events that wait after a version: the one with the lowest version is among them. */
+export function findProbe(partnerId: string, afterVersion: bigint, now: number): Statement {
+  const oldest = (condition: string) =>
+    `(SELECT d.* FROM webhook_deliveries d WHERE d.partner_id = ? AND ${condition} AND d.version > ?
+      AND d.occurred_at > ? ORDER BY d.version LIMIT 1)`;
+  const values = [partnerId, afterVersion, new Date(now - sentForMs)];
+  return statement(
+    `SELECT ${deliveryColumns} FROM (${oldest('d.queue = 1 AND d.due_at IS NULL')}
+      UNION ALL ${oldest('d.queue = 2')}) d ${bodies} ORDER BY d.version LIMIT 1`,
+    ...values,
+    ...values,
+  );
+}
+
+/** Versions are numbers, so they can stand in the statement. */
+function except(versions: readonly bigint[]): string {
+  return versions.length === 0 ? '' : `AND d.version NOT IN (${versions.join(', ')})`;
+}
+
+export function toDelivery(row: SqlRow): Delivery {
+  const isRetry = Number(row.queue) === 2;
+  return {
+    partnerId: String(row.partner_id),
+    version: toBigInt(row.version),
+    eventId: String(row.event_id),
+    type: String(row.type),
+    occurredAt: toMs(row.occurred_at) ?? 0,
+    committedAt: toMs(row.committed_at) ?? 0,
+    dueSince: toMs(isRetry ? row.due_at : row.taken_at) ?? 0,
+    tries: Number(row.tries),
+    round: Number(row.round),
+    isRetry,
+    body: (row.body as Buffer | null) ?? undefined,
+  };
+}
+
+/** How the deliveries of some events stand. */
+export function findProgress(versionsOf: ReadonlyMap<string, readonly bigint[]>): Statement {
+  const { sql, values } = ofVersions(versionsOf);
+  return statement(
+    `SELECT partner_id, version, state, attempts, due_at, tries, round FROM webhook_deliveries WHERE ${sql}`,
+    ...values,
+  );
+}
+
+export function toProgress(row: SqlRow): StoredProgress {
+  return {
+    state: String(row.state) as DeliveryState,
+    attempts: Number(row.attempts),
+    dueAt: toMs(row.due_at),
+    tries: Number(row.tries),
+    round: Number(row.round),
+  };
+}
+
+/** Notes that events were delivered at their next attempt. */
+export function saveDelivered(versionsOf: ReadonlyMap<string, readonly bigint[]>, now: number): Statement {
+  const { sql, values } = ofVersions(versionsOf);
+  return statement(
+    `UPDATE webhook_deliveries SET state = 'delivered', queue = NULL, due_at = NULL, attempts = attempts + 1,
+      tries = tries + 1, ended_at = ? WHERE ${sql}`,
+    new Date(now),
+    ...values,
+  );
+}
+
+/** Notes an attempt that does not change when the event is sent next. */
+export function saveTry(partnerId: string, version: bigint, attempts: number): Statement {
+  return statement(
+    'UPDATE webhook_deliveries SET tries = tries + 1, attempts = ? WHERE partner_id = ? AND version = ?',
+    attempts,
+    partnerId,
+    version,
+  );
+}
+
+/** Notes an attempt after which an event is sent again. */
+export function saveRetry(partnerId: string, version: bigint, attempts: number, dueAt: number): Statement {
+  return statement(
+    `UPDATE webhook_deliveries SET tries = tries + 1, attempts = ?, queue = 2, due_at = ?
+      WHERE partner_id = ? AND version = ?`,
+    attempts,
+    new Date(dueAt),
+    partnerId,
+    version,
+  );
+}
+
+export function insertAttempts(attempts: readonly StoredAttempt[]): Statement {
+  return insertRows(
+    'webhook_attempts',
+    ['partner_id', 'version', 'number', 'at', 'is_probe', 'outcome', 'status', 'error_class', 'duration_ms'],
+    attempts.map((attempt) => [
+      attempt.partnerId,
+      attempt.version,
+      attempt.number,
+      new Date(attempt.at),
+      attempt.isProbe,
+      attempt.outcome,
+      attempt.status,
+      attempt.errorClass,
+      Math.round(attempt.durationMs),
+    ]),
+  );
+}
+
+/** Moves what waits for its time to the front of the queue, at most so many. */
+export function bringForward(partnerId: string, fence: bigint, most: number): Statement {
+  return statement(
+    `UPDATE webhook_deliveries SET queue = 1, due_at = NULL WHERE partner_id = ? AND queue = 2
+      AND EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.partner_id = ? AND e.fence = ?) LIMIT ${most}`,
+    partnerId,
+    partnerId,
+    fence,
+  );
+}
+
+export function endDraining(partnerId: string, fence: bigint): Statement {
+  return statement('UPDATE webhook_endpoints SET draining = 0 WHERE partner_id = ? AND fence = ?', partnerId, fence);
+}
+
+/** Ends deliveries of events that are no longer sent, at most so many. */
+export function expireDeliveries(now: number, most: number): Statement {
+  return statement(
+    `UPDATE webhook_deliveries SET state = 'expired', queue = NULL, due_at = NULL, ended_at = ?
+      WHERE queue IN (1, 2) AND occurred_at <= ? LIMIT ${most}`,
+    new Date(now),
+    new Date(now - sentForMs),
+  );
+}
+
+/** Removes attempts from before an instant, at most so many. */
+export function removeAttempts(before: number, most: number): Statement {
+  return statement(`DELETE FROM webhook_attempts WHERE at < ? LIMIT ${most}`, new Date(before));
+}
+
+/** Removes ended deliveries of changes from before an instant, at most so many. */
+export function removeDeliveries(before: number, most: number): Statement {
+  return statement(
+    `DELETE FROM webhook_deliveries WHERE queue IS NULL AND occurred_at < ? LIMIT ${most}`,
+    new Date(before),
+  );
+}
+
+export function countPaused(): Statement {
+  return statement(
+    `SELECT (SELECT COUNT(*) FROM webhook_endpoints WHERE paused_at IS NOT NULL) AS failing,
+      (SELECT COUNT(*) FROM webhook_endpoints WHERE held_at IS NOT NULL) AS held`,
+  );
+}
+
+/** Which deliveries an operator asks for again: one, or those of changes in a window. */
+export interface RedeliveryRange {
+  readonly eventId?: string;
+  /** Changes from this instant on. */
+  readonly from?: number;
+  /** Changes before this instant. */
+  readonly to?: number;
+}
+
+/** Deliveries that can still be sent, of an event or a window, after a version, in the order of versions. */
+export function lockForRedelivery(
+  partnerId: string,
+  { eventId, from, to }: RedeliveryRange,
+  afterVersion: bigint,
+  now: number,
+  most: number,
+): Statement {
+  const conditions = ['partner_id = ?', 'version > ?', 'occurred_at > ?'];
+  const values: (string | bigint | Date)[] = [partnerId, afterVersion, new Date(now - sentForMs)];
+  if (eventId !== undefined) {
+    conditions.push('event_id = ?');
+    values.push(eventId);
+  }
+  if (from !== undefined) {
+    conditions.push('occurred_at >= ?');
+    values.push(new Date(from));
+  }
+  if (to !== undefined) {
+    conditions.push('occurred_at < ?');
+    values.push(new Date(to));
+  }
+  return statement(
+    `SELECT version FROM webhook_deliveries WHERE ${conditions.join(' AND ')} ORDER BY version LIMIT ${most} FOR UPDATE`,
+    ...values,
+  );
+}
+
+/** Sends deliveries again, at once. */
+export function redeliver(partnerId: string, versions: readonly bigint[]): Statement {
+  return statement(
+    `UPDATE webhook_deliveries SET state = 'waiting', queue = 1, due_at = NULL, ended_at = NULL, round = round + 1
+      WHERE partner_id = ? AND version IN (${versions.join(', ')})`,
+    partnerId,
+  );
+}
+
+/** A delivery as operators see it. */
+export interface ListedDelivery {
+  readonly version: bigint;
+  readonly eventId: string;
+  readonly type: string;
+  readonly state: DeliveryState;
+  readonly occurredAt: number;
+  readonly attempts: number;
+  /** When it is sent next; null when that is at once or never. */
+  readonly dueAt: number | null;
+}
+
+/** Deliveries of a partner before a version, newest first; all states, or one. */
+export function findDeliveries(
+  partnerId: string,
+  before: bigint | undefined,
+  state: DeliveryState | undefined,
+  eventId: string | undefined,
+  most: number,
+): Statement {
+  const conditions = ['partner_id = ?'];
+  const values: (string | bigint)[] = [partnerId];
+  if (before !== undefined) {
+    conditions.push('version < ?');
+    values.push(before);
+  }
+  if (state !== undefined) {
+    conditions.push('state = ?');
+    values.push(state);
+  }
+  if (eventId !== undefined) {
+    conditions.push('event_id = ?');
+    values.push(eventId);
+  }
+  return statement(
+    `SELECT version, event_id, type, state, occurred_at, attempts, due_at FROM webhook_deliveries
+      WHERE ${conditions.join(' AND ')} ORDER BY version DESC LIMIT ${most}`,
+    ...values,
+  );
+}
+
+export function toListedDelivery(row: SqlRow): ListedDelivery {
+  return {
+    version: toBigInt(row.version),
+    eventId: String(row.event_id),
+    type: String(row.type),
+    state: String(row.state) as DeliveryState,
+    occurredAt: toMs(row.occurred_at) ?? 0,
+    attempts: Number(row.attempts),
+    dueAt: toMs(row.due_at),
+  };
+}
+
+/** The attempts of some deliveries, in their order, at most so many. */
+export function findAttempts(partnerId: string, versions: readonly bigint[], most: number): Statement {
+  return statement(
+    `SELECT * FROM webhook_attempts WHERE partner_id = ? AND version IN (${versions.join(', ')})
+      ORDER BY version DESC, number LIMIT ${most}`,
+    partnerId,
+  );
+}
+
+export function toAttempt(row: SqlRow): StoredAttempt {
+  return {
+    partnerId: String(row.partner_id),
+    version: toBigInt(row.version),
+    number: Number(row.number),
+    at: toMs(row.at) ?? 0,
+    isProbe: Number(row.is_probe) === 1,
+    outcome: String(row.outcome) as Outcome,
+    status: row.status === null ? null : Number(row.status),
+    errorClass: row.error_class === null ? null : String(row.error_class),
+    durationMs: Number(row.duration_ms),
+  };
+}
+
+/** Each partner's versions as a range of the primary key: one list of pairs would be compared with every row. */
+function ofVersions(versionsOf: ReadonlyMap<string, readonly bigint[]>): { sql: string; values: string[] } {
+  const parts = [...versionsOf.values()].map((versions) => `(partner_id = ? AND version IN (${versions.join(', ')}))`);
+  return { sql: parts.join(' OR '), values: [...versionsOf.keys()] };
+}
+
+function toMs(value: unknown): number | null {
+  return value === null || value === undefined ? null : (value as Date).getTime();
+}
+
+function toDate(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms);
+}

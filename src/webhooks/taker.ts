@@ -1,0 +1,51 @@
+import type { Database } from '../db/database.ts';
+import { statement, toBigInt } from '../db/statement.ts';
+import type { Carrier } from '../events/carrier.ts';
+import { type EventKey, takeFromOutbox } from '../events/sign.ts';
+import type { Clock } from '../lib/clock.ts';
+import { crash } from '../lib/crash.ts';
+import type { Worker } from '../lib/worker.ts';
+import { insertDeliveries } from './store.ts';
+
+/**
+ * Takes events into the queues of their partners' endpoints. An event of a partner without an endpoint, or from before
+ * its registration, is signed and nothing more.
+ */
+export class WebhookTaker {
+  readonly worker: Worker;
+
+  constructor(
+    private readonly database: Database,
+    carrier: Carrier,
+    private readonly clock: Clock,
+    /** Called with the partners whose endpoints have something to be sent. */
+    private readonly onTaken: (partnerIds: readonly string[]) => void = () => {},
+  ) {
+    this.worker = {
+      name: 'webhooks',
+      run: (signal) => carrier.consume('webhooks', (events) => this.take(events), signal),
+    };
+  }
+
+  /** Takes events from the outbox into the queues, each once. */
+  async take(events: readonly EventKey[]): Promise<void> {
+    if (events.length === 0) return;
+    crash('webhooks.before-sign');
+    const partnerIds = [...new Set(events.map(({ partnerId }) => partnerId))];
+    let queued: readonly EventKey[] = [];
+    await takeFromOutbox(this.database, 'webhooks', events, {
+      // An event after a registration was committed after it, so whoever finds the event finds the endpoint.
+      reads: [statement('SELECT partner_id, after_version FROM webhook_endpoints WHERE partner_id IN (?)', partnerIds)],
+      writes: (taken, [endpoints = []]) => {
+        const afterOf = new Map(endpoints.map((row) => [String(row.partner_id), toBigInt(row.after_version)]));
+        queued = taken.filter(({ partnerId, version }) => {
+          const after = afterOf.get(partnerId);
+          return after !== undefined && version > after;
+        });
+        return queued.length === 0 ? [] : [insertDeliveries(queued, this.clock.now())];
+      },
+    });
+    crash('webhooks.signed');
+    if (queued.length > 0) this.onTaken([...new Set(queued.map(({ partnerId }) => partnerId))]);
+  }
+}

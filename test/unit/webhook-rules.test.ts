@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { firstWindow, hasOwnPlace, hasRetryPlace, hasSharedPlace, windowAfter } from '../../src/webhooks/places.ts';
+import {
+  freshHealth,
+  type Health,
+  healthAfter,
+  isTooOld,
+  type Outcome,
+  type Progress,
+  progressAfter,
+  signsWithOld,
+} from '../../src/webhooks/rules.ts';
+import { SecretSeal } from '../../src/webhooks/sealed.ts';
+
+const minute = 60_000;
+
+describe('the schedule of a delivery', () => {
+  const table = [1, 5, 15, 30, 60, 120, 240, 480, 720, 720, 720];
+
+  it('waits after each failure as the contract says', () => {
+    let progress: Progress = { state: 'waiting', attempts: 0, dueAt: null };
+    let endedAt = 0;
+    for (const [index, minutes] of table.entries()) {
+      progress = progressAfter(progress, { version: 1n, outcome: 'endpoint-failed', isProbe: false, endedAt });
+      assert.equal(progress.attempts, index + 1);
+      assert.equal((progress.dueAt ?? 0) - endedAt, minutes * minute);
+      endedAt = progress.dueAt ?? 0;
+    }
+  });
+
+  it('makes ten attempts at most: the next one would come after 28 hours and 51 minutes', () => {
+    const starts = [0];
+    for (const minutes of table) starts.push((starts.at(-1) ?? 0) + minutes);
+    assert.equal(starts.filter((start) => !isTooOld(0, start * minute)).length, 10);
+    assert.equal(isTooOld(0, 28 * 60 * minute + 51 * minute - 1), false);
+    assert.equal(isTooOld(0, 28 * 60 * minute + 51 * minute), true);
+  });
+
+  it('counts a probe that fails because of the endpoint for nothing, and one the event fails by as an attempt', () => {
+    const waiting: Progress = { state: 'waiting', attempts: 2, dueAt: 5 };
+    const probe = { version: 1n, isProbe: true, endedAt: 100 };
+    assert.deepEqual(progressAfter(waiting, { ...probe, outcome: 'endpoint-failed' }), waiting);
+    assert.deepEqual(progressAfter(waiting, { ...probe, outcome: 'event-failed' }), {
+      state: 'waiting',
+      attempts: 3,
+      dueAt: 100 + 15 * minute,
+    });
+    assert.deepEqual(progressAfter(waiting, { ...probe, outcome: 'delivered' }), {
+      state: 'delivered',
+      attempts: 3,
+      dueAt: null,
+    });
+  });
+
+  it('leaves what is over as it is when a late attempt fails, and takes a late success', () => {
+    const late = { version: 1n, isProbe: false, endedAt: 9 };
+    const expired: Progress = { state: 'expired', attempts: 9, dueAt: null };
+    assert.equal(progressAfter(expired, { ...late, outcome: 'endpoint-failed' }).state, 'expired');
+    assert.equal(progressAfter(expired, { ...late, outcome: 'delivered' }).state, 'delivered');
+    const delivered: Progress = { state: 'delivered', attempts: 1, dueAt: null };
+    assert.equal(progressAfter(delivered, { ...late, outcome: 'endpoint-failed' }).state, 'delivered');
+  });
+});
+
+describe('how an endpoint fares', () => {
+  const after = (outcomes: readonly Outcome[], from: Health = freshHealth, isProbe = false) =>
+    outcomes.reduce<Health>(
+      (health, outcome, index) => healthAfter(health, { version: BigInt(index + 1), outcome, isProbe, endedAt: index }),
+      from,
+    );
+
+  it('three failures of its own in a row pause it, and nothing less', () => {
+    assert.equal(after(['endpoint-failed', 'endpoint-failed']).pausedAt, null);
+    assert.equal(after(['endpoint-failed', 'endpoint-failed', 'delivered', 'endpoint-failed']).pausedAt, null);
+    assert.equal(after(['endpoint-failed', 'endpoint-failed', 'event-failed', 'endpoint-failed']).pausedAt, null);
+    assert.equal(after(Array(9).fill('event-failed')).pausedAt, null);
+    const paused = after(['endpoint-failed', 'endpoint-failed', 'endpoint-failed']);
+    assert.deepEqual(paused, { streak: 3, pausedAt: 2, probeAt: 2 + minute, probedVersion: 0n });
+  });
+
+  it('only a 2xx ends the pause; a probe that fails moves on to the next event a minute later', () => {
+    const paused: Health = { streak: 3, pausedAt: 0, probeAt: minute, probedVersion: 0n };
+    const probe = { version: 7n, isProbe: true, endedAt: minute };
+    assert.deepEqual(healthAfter(paused, { ...probe, outcome: 'endpoint-failed' }), {
+      streak: 4,
+      pausedAt: 0,
+      probeAt: 2 * minute,
+      probedVersion: 7n,
+    });
+    assert.deepEqual(healthAfter(paused, { ...probe, outcome: 'event-failed' }), {
+      streak: 0,
+      pausedAt: 0,
+      probeAt: 2 * minute,
+      probedVersion: 7n,
+    });
+    assert.deepEqual(healthAfter(paused, { ...probe, outcome: 'delivered' }), freshHealth);
+  });
+
+  it('an attempt from before the pause that ends in it moves no probe', () => {
+    const paused: Health = { streak: 3, pausedAt: 0, probeAt: minute, probedVersion: 0n };
+    const late = healthAfter(paused, { version: 9n, outcome: 'endpoint-failed', isProbe: false, endedAt: 5 });
+    assert.deepEqual(late, { ...paused, streak: 4 });
+  });
+
+  it('signs with the old secret up to the end of the 24 hours and not at it', () => {
+    assert.equal(signsWithOld(null, 0), false);
+    assert.equal(signsWithOld(100, 99), true);
+    assert.equal(signsWithOld(100, 100), false);
+  });
+});
+
+describe('places', () => {
+  const lane = { window: 32, underWay: 0, retriesUnderWay: 0, isProven: true };
+
+  it('an endpoint begins small, grows with each success, and shrinks by half with a failure of its own', () => {
+    let window = firstWindow;
+    for (let count = 0; count < 100; count += 1) window = windowAfter(window, true);
+    assert.equal(window, 32);
+    for (let count = 0; count < 10; count += 1) window = windowAfter(window, false);
+    assert.equal(window, 2);
+  });
+
+  it('in a crowd no endpoint has more places than a new one', () => {
+    assert.equal(hasOwnPlace({ ...lane, underWay: 20 }, { underWay: 100, retriesUnderWay: 0 }), true);
+    assert.equal(hasOwnPlace({ ...lane, underWay: 20 }, { underWay: 600, retriesUnderWay: 0 }), false);
+    assert.equal(hasOwnPlace({ ...lane, underWay: 3 }, { underWay: 600, retriesUnderWay: 0 }), true);
+  });
+
+  it('the last places are for endpoints that answer', () => {
+    const crowd = { underWay: 800, retriesUnderWay: 0 };
+    assert.equal(hasSharedPlace(lane, crowd), true);
+    assert.equal(hasSharedPlace({ ...lane, isProven: false }, crowd), false);
+    assert.equal(hasSharedPlace(lane, { underWay: 1_024, retriesUnderWay: 0 }), false);
+  });
+
+  it('retries leave half of the places to first attempts', () => {
+    assert.equal(hasRetryPlace({ ...lane, retriesUnderWay: 15 }, { underWay: 0, retriesUnderWay: 0 }), true);
+    assert.equal(hasRetryPlace({ ...lane, retriesUnderWay: 16 }, { underWay: 0, retriesUnderWay: 0 }), false);
+    assert.equal(hasRetryPlace(lane, { underWay: 600, retriesUnderWay: 512 }), false);
+  });
+});
+
+describe('a sealed secret', () => {
+  const seal = new SecretSeal(randomBytes(32));
+  const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+
+  it('opens to what it was, and shows nothing of it', () => {
+    const sealed = seal.seal('par_one', secret);
+    assert.equal(seal.open('par_one', sealed), secret);
+    assert.ok(!sealed.includes('MfKQ9r8GKYq'), 'it cannot be read');
+    assert.notDeepEqual(seal.seal('par_one', secret), sealed);
+  });
+
+  it('does not open for another partner, under another key, or changed', () => {
+    const sealed = seal.seal('par_one', secret);
+    assert.throws(() => seal.open('par_two', sealed), /cannot be opened/);
+    assert.throws(() => new SecretSeal(randomBytes(32)).open('par_one', sealed), /cannot be opened/);
+    const changed = Buffer.from(sealed);
+    changed.writeUInt8((changed.at(-1) ?? 0) ^ 1, changed.length - 1);
+    assert.throws(() => seal.open('par_one', changed), /cannot be opened/);
+    assert.throws(() => seal.open('par_one', Buffer.alloc(40)), /not known/);
+  });
+});
