@@ -157,11 +157,9 @@ export class SharedSlots implements Slots {
         await this.#exclusively(place, () => this.#write(name, place, (others) => wanted(place, others)));
         this.#serve(name, place);
         if (place.waiting.length === 0 || place.reserved > reservedBefore) continue;
-        const others = Object.keys(place.holding?.holders ?? {}).filter((replica) => replica !== this.board.replica);
-        if (asked || others.length === 0) break;
-        asked = true;
-        await this.board.ask(others, name);
-        place.holding = undefined;
+        if (asked) break;
+        asked = await this.#askOthers(name, place);
+        if (!asked) break;
       }
     } catch (error) {
       this.#fail(error);
@@ -183,10 +181,20 @@ export class SharedSlots implements Slots {
     }
   }
 
-  /** Gives up, for another replica, what is not used. */
+  /** Asks the other replicas that have some of a name to give up what they do not use. Answers whether there are any. */
+  async #askOthers(name: string, place: Place): Promise<boolean> {
+    const others = Object.keys(place.holding?.holders ?? {}).filter((replica) => replica !== this.board.replica);
+    if (others.length === 0) return false;
+    await this.board.ask(others, name);
+    place.holding = undefined;
+    return true;
+  }
+
+  /** Gives up, for another replica, what is not used; and learns what that one has. */
   async #giveUpIdle(name: string): Promise<void> {
     const place = this.#places.get(name);
     if (place === undefined || !this.isShared) return;
+    place.holding = undefined;
     try {
       await this.#exclusively(place, () => this.#writeUsed(name, place));
     } catch (error) {
@@ -208,6 +216,7 @@ export class SharedSlots implements Slots {
     const before = this.#losses;
     do {
       place.holding ??= await board.read(name);
+      if (this.#losses !== before) throw new Error('the other replicas were lost');
       const { holders, revision } = place.holding;
       const others = Object.entries(holders).filter(([id]) => id !== board.replica && !board.isDead(id));
       const ofOthers = others.reduce((sum, [, each]) => sum + each, 0);
@@ -242,6 +251,7 @@ export class SharedSlots implements Slots {
 
   /** What is reserved and not used for a while goes back; what is used is written again before it is forgotten. */
   #sweep(): void {
+    if (this.board.isHeard && !this.#isShared) this.#join();
     if (this.#sweeping !== undefined || !this.isShared) return;
     const now = performance.now();
     this.#sweeping = this.#writeAll((place) => {
@@ -258,12 +268,9 @@ export class SharedSlots implements Slots {
 
   /** Writes what is used of the names that match. A failure means that the others are lost. */
   async #writeAll(matches: (place: Place) => boolean): Promise<void> {
-    const names = [...this.#places].filter(([, place]) => !place.reserving && matches(place));
+    const places = [...this.#places].filter(([, place]) => !place.reserving && matches(place));
     try {
-      for (let first = 0; first < names.length; first += mostAtOnce) {
-        const some = names.slice(first, first + mostAtOnce);
-        await Promise.all(some.map(([name, place]) => this.#exclusively(place, () => this.#writeUsed(name, place))));
-      }
+      await this.#inTurn(places, (name, place) => this.#writeUsed(name, place));
     } catch (error) {
       this.#fail(error);
     }
@@ -306,29 +313,39 @@ export class SharedSlots implements Slots {
   async #joinOnce(signal: AbortSignal): Promise<void> {
     const before = this.#losses;
     const waitMs = await this.board.join();
-    const writeOwn = () =>
-      Promise.all(
-        [...this.#places]
-          .filter(([, place]) => !isWritten(place))
-          .map(([name, place]) =>
-            this.#exclusively(place, async () => {
-              place.reserved = place.used;
-              await this.#write(name, place, () => place.used);
-              this.#forgetIfEmpty(name, place);
-            }),
-          ),
-      );
-    await writeOwn();
+    await this.#writeOwn();
     await pause(waitMs, signal);
-    // Meanwhile more may have been taken of the share.
-    for (;;) {
+    // By now everyone has written, and meanwhile more may have been taken of the share.
+    for (const place of this.#places.values()) place.holding = undefined;
+    do {
+      await this.#writeOwn();
       if (this.#losses !== before || signal.aborted) return;
-      if ([...this.#places.values()].every(isWritten)) break;
-      await writeOwn();
-    }
+    } while (![...this.#places.values()].every(isWritten));
     if (this.#wasShared) this.log.info('limits are counted across replicas again');
     this.#isShared = true;
     this.#wasShared = true;
+    // Where too many are taken, those who still have some left must know.
+    for (const [name, place] of this.#places) if (place.used > place.reserved) void this.#askOthers(name, place);
+  }
+
+  /** Writes what is used of all names. */
+  #writeOwn(): Promise<void> {
+    return this.#inTurn([...this.#places], async (name, place) => {
+      place.reserved = place.used;
+      await this.#write(name, place, () => place.used);
+      this.#forgetIfEmpty(name, place);
+    });
+  }
+
+  /** Works on the entries of some names, a bounded number at once. */
+  async #inTurn(
+    places: readonly (readonly [string, Place])[],
+    work: (name: string, place: Place) => Promise<void>,
+  ): Promise<void> {
+    for (let first = 0; first < places.length; first += mostAtOnce) {
+      const some = places.slice(first, first + mostAtOnce);
+      await Promise.all(some.map(([name, place]) => this.#exclusively(place, () => work(name, place))));
+    }
   }
 
   /** Right after the start nobody knows what the others have taken: that is worth a moment, where NATS is there. */

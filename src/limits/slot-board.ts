@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type KV, type NatsConnection, NatsError, StorageType } from 'nats';
 import type { Logger } from '../lib/log.ts';
 import { pause } from '../lib/worker.ts';
@@ -101,6 +102,7 @@ export class SlotBoard {
     this.#timer = setInterval(() => this.#beat(), this.#heartbeatMs);
     await this.#connect().catch((error: unknown) => {
       this.#options.log.warn({ err: error }, 'NATS cannot be reached; each replica keeps to its share of the limits');
+      this.#wasAway = true;
       this.#connecting = this.#keepConnecting();
     });
   }
@@ -176,7 +178,8 @@ export class SlotBoard {
     if (this.#reachable) {
       connection.publish(`${this.#options.prefix}slots.gone`, this.replica);
       // Where that cannot be said the others find out by its silence.
-      await Promise.race([connection.flush(), pause(requestTimeoutMs, AbortSignal.timeout(requestTimeoutMs))]);
+      const said = connection.flush().catch(() => undefined);
+      await Promise.race([said, delay(requestTimeoutMs, undefined, { ref: false })]);
     }
     await connection.close();
   }
@@ -219,7 +222,7 @@ export class SlotBoard {
     void this.#watch(connection);
     this.#reached();
     // After this its own first word has come back.
-    await connection.flush();
+    await Promise.race([connection.flush(), pause(requestTimeoutMs, this.#closed.signal)]);
   }
 
   #subscribe(subject: string, take: (text: string) => void): void {
@@ -239,6 +242,13 @@ export class SlotBoard {
       }
       if (type === 'reconnect') this.#reached();
     }
+    // It ends by itself only where the server does not want it; that may change.
+    if (this.#closed.signal.aborted) return;
+    this.#reachable = false;
+    this.#wasAway = true;
+    this.#connection = undefined;
+    this.#listener?.lost();
+    this.#connecting = this.#keepConnecting();
   }
 
   #reached(): void {

@@ -23,9 +23,19 @@ const board = new SlotBoard({
 const slots = new SharedSlots(board, log);
 await slots.start();
 while (!slots.isShared) await delay(10);
-process.send?.('ready');
+process.send?.(true);
+void tellChanges();
 
 await Promise.all(Array.from({ length: most * 2 }, () => hammer('documents.0')));
+
+/** Says whether places are counted across replicas, whenever that changes. */
+async function tellChanges(): Promise<void> {
+  for (let told = true; ; await delay(10)) {
+    if (slots.isShared === told) continue;
+    told = slots.isShared;
+    process.send?.(told);
+  }
+}
 
 async function hammer(name: string): Promise<void> {
   for (;;) {

@@ -184,6 +184,40 @@ describe('places across processes', () => {
     assert.ok(judge.takeMost() <= 2);
   });
 
+  it('hammered by three of them are one each while NATS is away, and never more than two when it is back', async () => {
+    const own = await startTestNats();
+    const judge = await newJudge();
+    const settings = { SLOTS_PREFIX: newPrefix(), SLOTS_JUDGE_PORT: String(judge.port), SLOTS_MOST: '2' };
+    const start = () => startProcess({ ...settings, SLOTS_NATS_URL: own.url });
+    const counting = new Map<ChildProcess, unknown>();
+    for (const child of await Promise.all([start(), start(), start()])) {
+      counting.set(child, true);
+      child.on('message', (isShared) => counting.set(child, isShared));
+    }
+    const allAre = (isShared: boolean) =>
+      eventually(() => assert.deepEqual([...counting.values()], [isShared, isShared, isShared]), 30_000);
+    const more = async (count: number) => {
+      const before = judge.total;
+      await eventually(() => assert.equal(judge.total > before + count, true), 30_000);
+    };
+    for (const empty of [true, false]) {
+      await own.kill();
+      await allAre(false);
+      await delay(500);
+      judge.takeMost();
+      await more(200);
+      assert.ok(judge.takeMost() <= 3);
+      await own.restart({ empty });
+      await allAre(true);
+      // What was taken of the shares ends soon.
+      await delay(500);
+      judge.takeMost();
+      await more(300);
+      assert.ok(judge.takeMost() <= 2);
+    }
+    await own.kill();
+  });
+
   it('of a process killed while it holds all of them come back after its lease and not before', async () => {
     const judge = await newJudge();
     const prefix = newPrefix();
@@ -259,6 +293,32 @@ describe('places while NATS is away', () => {
       assert.equal(await one.acquire('orders', 5), undefined);
       for (const slot of all) slot.release();
     }
+    for (const slots of replicas) await slots.close();
+    await own.kill();
+  });
+
+  it('when the replicas start are counted across them once NATS is there', async () => {
+    const own = await startTestNats();
+    await own.kill();
+    const prefix = newPrefix();
+    const replicas = [0, 1].map(
+      () => new SharedSlots(new SlotBoard({ url: own.url, prefix, replica: randomUUID(), log }), log),
+    );
+    const [one, other] = replicas;
+    if (one === undefined || other === undefined) throw new Error('two replicas were started');
+    for (const slots of replicas) {
+      running.add(slots);
+      await slots.start();
+    }
+    const held = [await taken(one, 'orders', 2), await taken(one, 'orders', 2), await taken(other, 'orders', 2)];
+    await own.restart();
+    await eventually(() => assert.equal(one.isShared && other.isShared, true), 20_000);
+    held.shift()?.release();
+    assert.equal(await one.acquire('orders', 2), undefined);
+    assert.equal(await other.acquire('orders', 2), undefined);
+    held.shift()?.release();
+    held.push(await taken(other, 'orders', 2));
+    assert.equal(await one.acquire('orders', 2), undefined);
     for (const slots of replicas) await slots.close();
     await own.kill();
   });
