@@ -50,7 +50,8 @@ export function judgeError(error: Error): ErrorClass {
   if (error instanceof SendFailure) return error.errorClass;
   const { code = '' } = error as NodeJS.ErrnoException;
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'timeout';
-  return code.startsWith('HPE_') || invalidResponses.has(code) ? 'invalid_response' : 'unreachable';
+  const isUnreadable = error.name === 'HTTPParserError' || invalidResponses.has(code);
+  return isUnreadable ? 'invalid_response' : 'unreachable';
 }
 
 const invalidResponses = new Set([
