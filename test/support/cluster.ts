@@ -80,7 +80,8 @@ export class Cluster {
     readonly simulatorPid: number,
     /** What gateways are started with. */
     readonly gatewayVariables: Record<string, string>,
-    private readonly folder: string,
+    /** Where its processes write their logs. */
+    readonly folder: string,
   ) {}
 
   static async start(variables: Record<string, string> = {}, options: ClusterOptions = {}): Promise<Cluster> {
