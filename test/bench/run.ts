@@ -8,6 +8,7 @@ import { sharedKeeper } from '../../src/dev/keeper.ts';
 import { startMariaDb, startNats } from '../../src/dev/servers.ts';
 import { Cluster } from '../support/cluster.ts';
 import { temporaryFolder } from '../support/folders.ts';
+import { benchAllocations } from './allocations.ts';
 import { benchCreates } from './creates.ts';
 import { benchDocuments } from './documents.ts';
 import { benchFeed } from './feed.ts';
@@ -31,6 +32,7 @@ const sections: Record<string, (cluster: Cluster, turns: Turns) => Promise<Row[]
   start: benchStart,
   reads: benchReads,
   creates: benchCreates,
+  allocations: benchAllocations,
   feed: benchFeed,
   documents: benchDocuments,
   size: benchSize,
