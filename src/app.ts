@@ -48,8 +48,6 @@ import { Metrics } from './lib/metrics.ts';
 import { Cursors } from './lib/paging.ts';
 import { Supervisor } from './lib/worker.ts';
 import { LocalLimits } from './limits/local.ts';
-import { SharedSlots } from './limits/shared-slots.ts';
-import { SlotBoard } from './limits/slot-board.ts';
 import { Canceller } from './orders/cancel.ts';
 import { orderHandlers } from './orders/handlers.ts';
 import { OrderKind } from './orders/kind.ts';
@@ -115,10 +113,6 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const digestKey = subkey(config.secretKey, 'request digests');
 
   const carrier = new Carrier({ url: config.natsUrl, prefix: config.natsPrefix, log });
-  const slots = new SharedSlots(
-    new SlotBoard({ url: config.natsUrl, prefix: config.natsPrefix, replica: randomUUID(), log }),
-    log,
-  );
   const feedWatch = new FeedWatch(database);
   const feed = new FeedTaker(database, carrier, () => {
     feedWatch.wake();
@@ -315,7 +309,6 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     degraded: () => [
       ...(broker.connected ? [] : ['the broker cannot be reached']),
       ...(carrier.connected ? [] : ['NATS cannot be reached; events go on without it']),
-      ...(slots.isShared ? [] : ['limits are not counted across replicas']),
       ...(reports.isBroken ? ["the exchange's reports cannot be applied"] : []),
       ...(applicationReports.isBroken ? ["the broker's reports about applications cannot be applied"] : []),
       ...supervisor.failing.map((name) => `${name} fails`),
@@ -339,7 +332,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   carrier.listen('webhooks-changed', () => dispatcher.changed());
   carrier.listen(words.environmentChanged, () => environment.wakeup.wake());
   carrier.listen(words.keyRevoked, (keyId) => authenticator.forget(keyId));
-  await Promise.all([carrier.start(), slots.start()]);
+  await carrier.start();
   for (const { worker } of [environment, relay, feed, webhooks, dispatcher, feedWatch, reports, reconciler])
     supervisor.start(worker);
   for (const { worker } of [applicationReports, applicationReconciler, allocationReconciler]) supervisor.start(worker);
@@ -358,7 +351,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     const graceMs = config.shutdownTimeoutMs;
     await Promise.all([rest.close(graceMs), grpc.close(graceMs), admin.close(graceMs)]);
     if (!(await supervisor.stop(graceMs))) log.warn('background work did not end in time');
-    await Promise.all([carrier.close(), slots.close()]);
+    await carrier.close();
     await sender.close();
     broker.close();
     applicationBroker.close();
