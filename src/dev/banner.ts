@@ -1,6 +1,6 @@
 import { join, relative } from 'node:path';
 import type { Sandbox } from './sandbox-file.ts';
-import { sandboxFile } from './settings.ts';
+import { receiverLog, sandboxFile } from './settings.ts';
 
 /** What to try, as lines that work when pasted: with the real key, account and addresses. */
 export function banner(sandbox: Sandbox, dataDir: string, seconds: number): string {
@@ -31,6 +31,9 @@ curl -s ${rest}/v1/events ${key}
 ${bufCurl} ${key} ${once} -d '${JSON.stringify(message)}' http://${grpc}/marina.gateway.v1.Orders/CreateOrder
 
 grpcurl -plaintext ${key} ${once} -d '${JSON.stringify(message)}' ${grpc} marina.gateway.v1.Orders/CreateOrder
+
+  Both partners' events come to a webhook receiver here, which verifies them; this shows each. Its log:
+  ${shown(receiverLog(dataDir))}
 
   As the operator, an hour later:
 

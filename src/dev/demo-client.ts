@@ -10,6 +10,7 @@ export interface DemoOrder {
 }
 
 export interface DemoEvent {
+  id: string;
   type: string;
   version: number;
   data: DemoOrder;
@@ -66,10 +67,15 @@ export function partnerClient(restUrl: string, key: string) {
       for (let pages = 0; (await read()).has_more; pages += 1) {
         if (pages > 1_000) throw new Error('the feed does not end');
       }
+      const seen: string[] = [];
       return {
+        /** The ids of all events that came. */
+        seen: seen as readonly string[],
         async next(): Promise<DemoEvent[]> {
           await sleep(150);
-          return (await read()).data;
+          const { data } = await read();
+          seen.push(...data.map(({ id }) => id));
+          return data;
         },
       };
     },

@@ -1,10 +1,12 @@
 /** `make demo`: an order's life against the running sandbox, and a check that everything shown holds. */
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../lib/grpc-client.ts';
 import { explain } from './advice.ts';
 import { type DemoOrder, type Partner, partnerClient } from './demo-client.ts';
 import { runningSandbox, type Sandbox } from './sandbox-file.ts';
-import { dataFolder } from './settings.ts';
+import { dataFolder, receiverLog } from './settings.ts';
 
 const symbol = 'ZENITHBANK';
 const waitMs = 20_000;
@@ -48,6 +50,9 @@ async function demo(sandbox: Sandbox): Promise<void> {
   check(cancelled.state === 'cancelled', 'the answer to the cancel must show the order cancelled');
   await follow(partner, feed, resting.order.id, 'cancelled');
 
+  title("5. The same events have come to the partner's webhook receiver, which verified their signatures");
+  for (const line of await received(feed.seen)) say(line);
+
   process.stdout.write(`\n${bold('Everything held.')}\n`);
 }
 
@@ -71,6 +76,19 @@ async function follow(
   }
   const { state: now } = await partner.getOrder(id);
   throw new Error(`no event said within ${waitMs / 1000} s that ${id} is ${state}; it is ${now}`);
+}
+
+/** The receiver's lines of events, in the order in which they came. */
+async function received(eventIds: readonly string[]): Promise<string[]> {
+  const deadline = performance.now() + waitMs;
+  for (;;) {
+    const lines = readFileSync(receiverLog(dataFolder(process.env)), 'utf8').split('\n');
+    const found = lines.filter((line) => eventIds.some((id) => line.includes(id)));
+    const missing = eventIds.filter((id) => !found.some((line) => line.includes(id)));
+    if (missing.length === 0) return found;
+    if (performance.now() > deadline) throw new Error(`the receiver did not get ${missing.join(', ')}`);
+    await sleep(150);
+  }
 }
 
 /** The lowest price of the day: as far from the market as an order may be. */

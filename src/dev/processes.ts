@@ -16,6 +16,20 @@ const readyWithinMs = 60_000;
 export const gatewayEntry = fileURLToPath(new URL('../main.ts', import.meta.url));
 export const simulatorEntry = fileURLToPath(new URL('../simulator/main.ts', import.meta.url));
 
+export const receiverEntry = fileURLToPath(new URL('./receiver-process.ts', import.meta.url));
+
+/** Starts the receiver of webhooks, on the port given when it is free, and has it write whom to trust to a file. */
+export async function startReceiver(settings: RunSettings, port: number, authorityFile: string, watch: Watch) {
+  return startEntry(
+    'receiver',
+    receiverEntry,
+    { ...withoutOurs(process.env), MARINA_RECEIVER_PORT: String(port), MARINA_RECEIVER_CA_FILE: authorityFile },
+    ['port'],
+    settings.dataDir,
+    watch,
+  );
+}
+
 /** Starts the simulator. Of the variables that were set it gets its own only. */
 export async function startSimulator(settings: RunSettings, databaseUrl: string, watch: Watch) {
   return startEntry(
@@ -42,6 +56,8 @@ export interface GatewayNeeds {
   simulatorAddress: string;
   secretKey: string;
   operatorTokens: string;
+  /** Whom it trusts to have made the receiver's certificate. */
+  authorityFile: string;
 }
 
 /** Starts the gateway. Variables that were set go through to it. */
@@ -56,6 +72,8 @@ export async function startGateway(settings: RunSettings, needs: GatewayNeeds, w
       MARINA_SIMULATOR_ADDRESS: needs.simulatorAddress,
       // Nobody waits long for a sandbox to stop.
       MARINA_SHUTDOWN_TIMEOUT_MS: '5000',
+      MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true',
+      MARINA_WEBHOOK_CA_FILE: needs.authorityFile,
       ...ofGateway(settings.given),
       MARINA_ENVIRONMENT: 'sandbox',
       MARINA_DATABASE_URL: needs.databaseUrl,

@@ -12,6 +12,10 @@ export interface SandboxPartner {
   accounts: string[];
   /** The first of its accounts. */
   account: string;
+  /** What its webhooks are signed with. */
+  webhook_secret: string;
+  /** Where its events are sent: the receiver of this sandbox. */
+  receiver_url: string;
 }
 
 /** What a sandbox says about itself to demos, tools and people. */
@@ -24,7 +28,7 @@ export interface Sandbox {
   operator_token: string;
   partners: SandboxPartner[];
   /** The processes that run now; without a gateway the sandbox is not ready, without any it is stopped. */
-  pids: { run?: number; gateway?: number; simulator?: number; mariadb?: number; nats?: number };
+  pids: { run?: number; gateway?: number; simulator?: number; receiver?: number; mariadb?: number; nats?: number };
 }
 
 /** Writes the file: whole, and for its owner alone, since it holds keys. */

@@ -4,8 +4,17 @@ import { Advice } from './advice.ts';
 import { createDatabases, type Databases, useDatabases } from './databases.ts';
 import { endLeftover } from './leftover.ts';
 import { isPortTaken, readGreeting } from './ports.ts';
-import { gatewayEntry, simulatorEntry, startGateway, startSimulator, type Watch } from './processes.ts';
+import {
+  gatewayEntry,
+  receiverEntry,
+  simulatorEntry,
+  startGateway,
+  startReceiver,
+  startSimulator,
+  type Watch,
+} from './processes.ts';
 import type { Progress } from './progress.ts';
+import { earlierPort, type ReceiverSays, registerReceiver } from './receiver.ts';
 import { readSandbox, type Sandbox, writeSandbox } from './sandbox-file.ts';
 import { keptSecret } from './secrets.ts';
 import { seedPartners } from './seed.ts';
@@ -18,6 +27,7 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
   const earlier = readSandbox(dataDir);
   await endLeftover(earlier?.pids.gateway ?? 0, gatewayEntry);
   await endLeftover(earlier?.pids.simulator ?? 0, simulatorEntry);
+  await endLeftover(earlier?.pids.receiver ?? 0, receiverEntry);
   await requirePorts(settings);
   if (earlier !== undefined) writeSandbox(dataDir, { ...earlier, pids: { run: process.pid } });
 
@@ -26,12 +36,22 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
     openNats(settings, progress, watch),
   ]);
   const { databases } = database;
-  const [simulator] = await Promise.all([
+  const kept = earlier?.partners ?? [];
+  const authorityFile = join(dataDir, 'receiver-authority.pem');
+  const [simulator, receiver] = await Promise.all([
     progress.step('simulator', startSimulator(settings, databases.simulatorUrl, watch)),
+    progress.step('webhook receiver', startReceiver(settings, earlierPort(kept), authorityFile, watch)),
     progress.step('migrations', migrate(databases.ownerUrl)).then(databases.grant),
   ]);
   const simulatorAddress = address(settings, 'simulator', simulator.ports.port);
   const token = keptSecret(join(dataDir, 'operator-token'), 24);
+  receiver.process.onMessage((message) => {
+    const said = message as ReceiverSays;
+    if (said.type === 'received') progress.note(said.line);
+  });
+  for (const { id, name, webhook_secret: secret } of kept) {
+    if (secret !== undefined) receiver.process.send({ id, name, secret });
+  }
   const operatorTokens = settings.operatorTokens ?? `operator:${token}`;
   const gateway = await progress.step(
     'gateway',
@@ -43,30 +63,38 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
         simulatorAddress,
         secretKey: settings.secretKey ?? keptSecret(join(dataDir, 'secret-key'), 32),
         operatorTokens,
+        authorityFile,
       },
       watch,
     ),
   );
   const { restPort, grpcPort, adminPort, opsPort } = gateway.ports;
   const restUrl = `http://${address(settings, 'rest', restPort)}`;
-  const seeding = seedPartners({
-    ownerUrl: databases.ownerUrl,
-    restUrl,
-    simulatorAddress,
-    kept: earlier?.partners ?? [],
-  });
+  const operatorToken = operatorTokens.split(',')[0]?.split(':')[1] ?? '';
+  const adminAddress = address(settings, 'admin', adminPort);
+  const seeding = seedPartners({ ownerUrl: databases.ownerUrl, restUrl, simulatorAddress, kept }).then((partners) =>
+    registerReceiver({
+      adminAddress,
+      operatorToken,
+      receiverPort: receiver.ports.port,
+      partners,
+      kept,
+      introduce: (partner) => receiver.process.send(partner),
+    }),
+  );
   const sandbox: Sandbox = {
     rest_url: restUrl,
     grpc_address: address(settings, 'grpc', grpcPort),
-    admin_address: address(settings, 'admin', adminPort),
+    admin_address: adminAddress,
     ops_url: `http://${address(settings, 'ops', opsPort)}`,
     simulator_address: simulatorAddress,
-    operator_token: operatorTokens.split(',')[0]?.split(':')[1] ?? '',
+    operator_token: operatorToken,
     partners: await progress.step('two partners', seeding),
     pids: {
       run: process.pid,
       gateway: gateway.process.pid,
       simulator: simulator.process.pid,
+      receiver: receiver.process.pid,
       ...(database.pid === undefined ? {} : { mariadb: database.pid }),
       ...(nats.pid === undefined ? {} : { nats: nats.pid }),
     },

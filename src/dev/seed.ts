@@ -8,6 +8,9 @@ import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../lib/grpc-client.ts';
 import type { SandboxPartner } from './sandbox-file.ts';
 
+/** A partner before its events have a place to go. */
+export type SeededPartner = Omit<SandboxPartner, 'webhook_secret' | 'receiver_url'>;
+
 const names = ['Lagoon Invest', 'Harmattan Capital'];
 const accountsEach = 2;
 /** What each wallet is credited with: 100 million naira. */
@@ -20,14 +23,14 @@ export interface SeedOptions {
   restUrl: string;
   simulatorAddress: string;
   /** The partners of an earlier start: what still works of them stays. */
-  kept: readonly SandboxPartner[];
+  kept: readonly SeededPartner[];
 }
 
 /** Two partners, each with a key that works, two accounts that can trade, money in the wallet, and every feature. */
-export async function seedPartners(options: SeedOptions): Promise<SandboxPartner[]> {
+export async function seedPartners(options: SeedOptions): Promise<SeededPartner[]> {
   const database = await openDatabase({ url: options.ownerUrl, environment: 'sandbox', poolSize: 2 });
   try {
-    const partners: SandboxPartner[] = [];
+    const partners: SeededPartner[] = [];
     for (const [index, name] of names.entries()) {
       const partner = await seedPartner(database, options, name, options.kept[index]);
       // The reference makes it one payment, however often the sandbox is started.
@@ -49,8 +52,8 @@ async function seedPartner(
   database: Database,
   options: SeedOptions,
   name: string,
-  kept: SandboxPartner | undefined,
-): Promise<SandboxPartner> {
+  kept: SeededPartner | undefined,
+): Promise<SeededPartner> {
   if (kept !== undefined && (await isStored(database, kept))) {
     await setFeatures(database, kept.id, allFeatures); // Before the key is tried, and remembered with what it may do.
     if (await isKeyGood(options.restUrl, kept.key)) return kept;
@@ -72,7 +75,7 @@ async function seedPartner(
   return { id, name, key, accounts, account };
 }
 
-async function isStored(database: Database, partner: SandboxPartner): Promise<boolean> {
+async function isStored(database: Database, partner: SeededPartner): Promise<boolean> {
   const rows = await database.read(statement('SELECT account FROM accounts WHERE partner_id = ?', partner.id));
   const stored = new Set(rows.map((row) => row.account));
   return partner.accounts.length > 0 && partner.accounts.every((account) => stored.has(account));

@@ -73,6 +73,11 @@ export function sandboxFile(dataDir: string): string {
   return join(dataDir, 'sandbox.json');
 }
 
+/** Where the receiver of webhooks writes a line for each event it verified. */
+export function receiverLog(dataDir: string): string {
+  return join(dataDir, 'receiver.log');
+}
+
 /** As the gateway reads them: partners' doors by one variable, the others by one each. The simulator is local. */
 function readHosts(given: Readonly<Record<string, string>>): Record<Door, string> {
   const local = '127.0.0.1';

@@ -58,6 +58,7 @@ describe('a sandbox', () => {
     const demo = await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/dev/demo.ts'], {
       env: { ...process.env, MARINA_DATA_DIR: dataDir },
     });
+    assert.match(demo.stdout, /webhook receiver, which verified.+\n   .+ event \d+ order\.pending ord_/);
     assert.match(demo.stdout, /Everything held\./);
     process.kill(run.pid, 'SIGTERM');
     assert.deepEqual(await run.wait(), { code: 0, signal: null }, output());
@@ -75,7 +76,7 @@ describe('a sandbox', () => {
     assert.deepEqual(await run.wait(), { code: 0, signal: null });
   });
 
-  for (const part of ['gateway', 'simulator', 'nats', 'mariadb'] as const) {
+  for (const part of ['gateway', 'simulator', 'receiver', 'nats', 'mariadb'] as const) {
     it(`stops as a whole and says so when its ${part} dies`, async () => {
       const { process: run, sandbox, output } = await startReady();
       process.kill(sandbox.pids[part] ?? 0, 'SIGKILL');
