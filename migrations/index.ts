@@ -2,6 +2,7 @@ import { Orders1763650000000 } from './1763650000000-orders.ts';
 import { Wallet1763660300000 } from './1763660300000-wallet.ts';
 import { Applications1763660400000 } from './1763660400000-applications.ts';
 import { Documents1763661500000 } from './1763661500000-documents.ts';
+import { Keys1763662800000 } from './1763662800000-keys.ts';
 import { Webhooks1763670000000 } from './1763670000000-webhooks.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
@@ -10,5 +11,6 @@ export const migrations = [
   Wallet1763660300000,
   Applications1763660400000,
   Documents1763661500000,
+  Keys1763662800000,
   Webhooks1763670000000,
 ];

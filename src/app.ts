@@ -36,9 +36,13 @@ import { Webhooks as WebhooksService } from './gen/marina/admin/v1/webhooks_pb.t
 import { Allocations } from './gen/marina/gateway/v1/allocations_pb.ts';
 import { Applications } from './gen/marina/gateway/v1/applications_pb.ts';
 import { Events } from './gen/marina/gateway/v1/events_pb.ts';
+import { Keys } from './gen/marina/gateway/v1/keys_pb.ts';
+import { Limits } from './gen/marina/gateway/v1/limits_pb.ts';
 import { Orders } from './gen/marina/gateway/v1/orders_pb.ts';
 import { Wallet } from './gen/marina/gateway/v1/wallet_pb.ts';
 import { Controls } from './gen/marina/simulator/v1/controls_pb.ts';
+import { keyHandlers } from './keys/handlers.ts';
+import { KeyUses } from './keys/uses.ts';
 import { SystemClock } from './lib/clock.ts';
 import { armCrash } from './lib/crash.ts';
 import { createGrpcClient } from './lib/grpc-client.ts';
@@ -47,6 +51,7 @@ import { createLogger, type Logger } from './lib/log.ts';
 import { Metrics } from './lib/metrics.ts';
 import { Cursors } from './lib/paging.ts';
 import { Supervisor } from './lib/worker.ts';
+import { limitHandlers } from './limits/handlers.ts';
 import { LocalLimits } from './limits/local.ts';
 import { Canceller } from './orders/cancel.ts';
 import { orderHandlers } from './orders/handlers.ts';
@@ -58,6 +63,7 @@ import { Reconciler } from './submission/reconcile.ts';
 import { Recorder } from './submission/record.ts';
 import { ReportTaker } from './submission/reports.ts';
 import { Submitter } from './submission/submit.ts';
+import { maxBodyBytes } from './transport/body-limit.ts';
 import { createGrpcServer } from './transport/grpc.ts';
 import { defineOperations } from './transport/operations.ts';
 import { createOpsServer } from './transport/ops.ts';
@@ -215,10 +221,18 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     clockSkewMs,
   });
 
-  const authenticator = new Authenticator(database, config.environment);
+  const keyUses = new KeyUses(database, clock);
+  const authenticator = new Authenticator(database, config.environment, (partnerId, keyId) =>
+    keyUses.note(partnerId, keyId),
+  );
+  const keyEnded = (keyId: string) => {
+    authenticator.forget(keyId);
+    carrier.say(words.keyRevoked, keyId);
+  };
+  const limits = new LocalLimits();
   const pipeline = new Pipeline({
     identify: authenticator.identify,
-    limits: new LocalLimits(),
+    limits,
     log,
     onFinished: ({ door, operation, status, code, durationMs }) => {
       metrics.requests.observe({ door, operation: operation ?? 'none', status }, durationMs / 1_000);
@@ -240,6 +254,16 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
       ...documentHandlers({ database, images, sender: documents }),
     }),
     ...defineOperations(Events, eventHandlers({ database, cursors, feedWatch })),
+    ...defineOperations(
+      Limits,
+      limitHandlers({
+        database,
+        clock,
+        underWay: async (caller) => limits.underWay(caller),
+        requestBodyBytes: maxBodyBytes,
+      }),
+    ),
+    ...defineOperations(Keys, keyHandlers({ database, clock, ids, cursors, uses: keyUses, ended: keyEnded })),
   ];
 
   const address = { restPort: config.restPort };
@@ -336,6 +360,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   for (const { worker } of [environment, relay, feed, webhooks, dispatcher, feedWatch, reports, reconciler])
     supervisor.start(worker);
   for (const { worker } of [applicationReports, applicationReconciler, allocationReconciler]) supervisor.start(worker);
+  supervisor.start(keyUses.worker);
   supervisor.start(feedRetention(database, clock, holder));
   supervisor.start(webhookRetention(database, clock, holder));
   for (const keys of [

@@ -24,6 +24,8 @@ export class Authenticator {
   constructor(
     private readonly database: Database,
     private readonly environment: Environment,
+    /** Hears of every use of a key that is good; it must be quick. */
+    private readonly onUsed: (partnerId: string, keyId: string) => void = () => undefined,
   ) {}
 
   readonly identify: Identify = async (authorization, clientAddress) => {
@@ -31,7 +33,10 @@ export class Authenticator {
     const parts = token === undefined ? undefined : parseKey(this.environment, token);
     if (parts === undefined) return unknown;
     const remembered = this.#recall(parts.id) ?? (await this.#ask(parts.id));
-    return judge(remembered, parts, clientAddress);
+    const identification = judge(remembered, parts, clientAddress);
+    const { caller, refusal } = identification;
+    if (caller !== undefined && refusal === undefined) this.onUsed(caller.partnerId, caller.keyId);
+    return identification;
   };
 
   /** Forgets a key, so that its next use asks the database. */

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from './log.ts';
 
@@ -9,6 +10,7 @@ export interface Worker {
 
 const firstRestartMs = 100;
 const longestRestartMs = 5_000;
+const mostListeners = 100;
 
 /** Keeps workers running: one that throws is started again after a wait that grows, until the supervisor stops. */
 export class Supervisor {
@@ -16,7 +18,10 @@ export class Supervisor {
   readonly #running: Promise<void>[] = [];
   readonly #failing = new Map<string, number>();
 
-  constructor(private readonly log: Logger) {}
+  constructor(private readonly log: Logger) {
+    // Each worker listens to the one signal; Node takes more than ten listeners for a leak.
+    setMaxListeners(mostListeners, this.#stopping.signal);
+  }
 
   start(worker: Worker): void {
     this.#running.push(this.#keepRunning(worker));

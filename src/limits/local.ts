@@ -34,7 +34,7 @@ export class LocalLimits implements CallLimits {
     counts.filledAtMs = nowMs;
     if (counts.tokens < 1) {
       throw new ApiError('rate_limited', {
-        message: `The limit of ${requestsPerSecond} requests per second (bursts up to ${requestsBurst}) is used up: 0 remain, and ${requestsPerSecond} more come each second. Nothing was done; send the same request again in a second.`,
+        message: `The limit of ${requestsPerSecond} requests per second (bursts up to ${requestsBurst}) is used up: ${requestsBurst} of ${requestsBurst} are used, 0 remain, and ${requestsPerSecond} come back each second. Nothing was done; send the same request again in a second.`,
       });
     }
     counts.tokens -= 1;
@@ -45,7 +45,7 @@ export class LocalLimits implements CallLimits {
     const { requestsUnderWay } = caller.limits;
     if (counts.underWay >= requestsUnderWay) {
       throw new ApiError('rate_limited', {
-        message: `The limit of ${requestsUnderWay} requests in progress is used up: ${counts.underWay} are in progress, 0 more can start until one ends. Nothing was done; send the same request again in a second.`,
+        message: `The limit of ${requestsUnderWay} requests in progress is used up: ${counts.underWay} are in progress, 0 remain, and one more can start whenever one ends. Nothing was done; send the same request again in a second.`,
       });
     }
     counts.underWay += 1;
@@ -54,11 +54,16 @@ export class LocalLimits implements CallLimits {
     });
   }
 
+  /** How many of the partner's requests are in progress. */
+  underWay({ partnerId }: Caller): number {
+    return this.#counts.get(partnerId)?.underWay ?? 0;
+  }
+
   takeStream(caller: Caller): () => void {
     const counts = this.#of(caller);
     if (counts.streams >= mostStreams.ofPartner) {
       throw new ApiError('rate_limited', {
-        message: `${counts.streams} of ${mostStreams.ofPartner} streams are open. Close one, then open this one again.`,
+        message: `The limit of ${mostStreams.ofPartner} open streams is used up: ${counts.streams} are open, 0 remain. Close one, then open this one again.`,
       });
     }
     if (this.#streams >= mostStreams.ofAll) {
@@ -76,7 +81,7 @@ export class LocalLimits implements CallLimits {
     const counts = this.#of(caller);
     if (counts.files >= mostFiles.ofPartner || this.#files >= mostFiles.ofAll) {
       throw new ApiError('rate_limited', {
-        message: `${counts.files} files are being received. Nothing was done; send this one again in a second.`,
+        message: `The limit of ${mostFiles.ofPartner} files at once is used up: ${counts.files} are being received. Nothing was done; send this one again in a second.`,
       });
     }
     counts.files += 1;

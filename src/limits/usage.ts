@@ -14,6 +14,11 @@ export function readUsage(partnerId: string, day: string, kind: UsageKind): Stat
   );
 }
 
+/** Reads what a partner has used of every daily limit. */
+export function readDay(partnerId: string, day: string): Statement {
+  return statement('SELECT kind, used_kobo FROM usage_days WHERE partner_id = ? AND day = ?', partnerId, day);
+}
+
 /** What is used of a day: what was read, and what work before ours in the same transaction added. */
 export function toUsedKobo(
   partner: LockedPartner,

@@ -42,7 +42,19 @@ export function missingProblem(rules: FieldRules, siblings: readonly DescField[]
     return (value, values) =>
       value === undefined && condition.holds(values) ? `is required when ${condition.text}.` : undefined;
   }
-  return rules.required ? (value) => (value === undefined ? 'is required.' : undefined) : undefined;
+  return rules.required ? (value) => (isThere(value) ? undefined : 'is required.') : undefined;
+}
+
+/** Protobuf cannot tell an empty list from none. */
+function isThere(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 : value !== undefined;
+}
+
+/** A list that is too long. */
+export function lengthProblem({ maxItems }: FieldRules): Problem | undefined {
+  if (maxItems === 0) return undefined;
+  const problem = `must have at most ${maxItems} items.`;
+  return (value) => ((value as readonly unknown[]).length > maxItems ? problem : undefined);
 }
 
 /** A value outside its bounds, of another form, or one that may not be there at all. */

@@ -2,7 +2,15 @@ import { type DescField, type DescMessage, getOption, type Message } from '@bufb
 import { FeatureSet_FieldPresence, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { field as fieldOption } from '../gen/marina/options/v1/options_pb.ts';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
-import { type FieldProblems, missingProblem, rangeProblem, settle, typeProblem } from './field-checks.ts';
+import {
+  type FieldProblems,
+  lengthProblem,
+  missingProblem,
+  type Problem,
+  rangeProblem,
+  settle,
+  typeProblem,
+} from './field-checks.ts';
 
 /** Checks some of a request's fields and then fills in defaults and upper-cases. Throws an ApiError. */
 export type FieldCheck = (message: Message) => void;
@@ -33,6 +41,8 @@ interface FieldRule {
   /** The rules of the message inside. */
   readonly nested: readonly FieldRule[] | undefined;
   readonly problems: FieldProblems;
+  /** What is wrong with a list as a whole, looked for before its items' ranges. */
+  readonly length: Problem | undefined;
   readonly settle: ((value: unknown) => unknown) | undefined;
   /** What a value that breaks a rule is answered with instead of `invalid_request`. */
   readonly malformedCode: ErrorCode | undefined;
@@ -50,6 +60,8 @@ function check(stage: Stage, rules: readonly FieldRule[], values: Values, path: 
       checkValue(stage, rule, value, values, path + rule.name);
     } else {
       const items = value as readonly unknown[];
+      const problem = stage === 'range' ? rule.length?.(items, values) : undefined;
+      if (problem !== undefined) throw refusal('invalid_request', path + rule.name, problem);
       for (let at = 0; at < items.length; at += 1) {
         checkValue(stage, rule, items[at], values, `${path}${rule.name}[${at}]`);
       }
@@ -103,20 +115,24 @@ function compileField(
 ): FieldRule {
   const rules = getOption(field, fieldOption);
   const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
-  if ((rules.required || rules.defaultValue !== undefined || rules.onlyWith !== '') && !hasPresence) {
+  const isList = field.fieldKind === 'list';
+  const needsPresence = (rules.required && !isList) || rules.defaultValue !== undefined || rules.onlyWith !== '';
+  if (needsPresence && !hasPresence) {
     throw new Error(`${field}: whether it is there can only be told of an optional field`);
   }
+  if (rules.maxItems > 0 && !isList) throw new Error(`${field}: only a list has items`);
   const inside = field.message?.typeName === TimestampSchema.typeName ? undefined : field.message;
   return {
     name: field.name,
     key: field.localName,
-    isList: field.fieldKind === 'list',
+    isList,
     nested: inside && (known.get(inside) ?? compile(inside, inside.fields, known)),
     problems: {
-      type: typeProblem(field, hasPresence || field.fieldKind === 'list'),
+      type: typeProblem(field, hasPresence || isList),
       missing: missingProblem(rules, siblings),
       range: rangeProblem(field, rules, siblings),
     },
+    length: lengthProblem(rules),
     settle: settle(field, rules),
     malformedCode: rules.malformedCode === '' ? undefined : (rules.malformedCode as ErrorCode),
   };

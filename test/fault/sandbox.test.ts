@@ -58,7 +58,7 @@ describe('a sandbox', () => {
     const demo = await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/dev/demo.ts'], {
       env: { ...process.env, MARINA_DATA_DIR: dataDir },
     });
-    assert.match(demo.stdout, /webhook receiver, which verified.+\n   .+ event \d+ order\.pending ord_/);
+    assert.match(demo.stdout, /webhook receiver, which verified.+\n {3}.+ event \d+ order\.pending ord_/);
     assert.match(demo.stdout, /Everything held\./);
     process.kill(run.pid, 'SIGTERM');
     assert.deepEqual(await run.wait(), { code: 0, signal: null }, output());

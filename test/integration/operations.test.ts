@@ -31,6 +31,8 @@ describe('a tool that knows no protos', () => {
       'marina.gateway.v1.Allocations',
       'marina.gateway.v1.Applications',
       'marina.gateway.v1.Events',
+      'marina.gateway.v1.Keys',
+      'marina.gateway.v1.Limits',
       'marina.gateway.v1.Orders',
       'marina.gateway.v1.Wallet',
     ]);

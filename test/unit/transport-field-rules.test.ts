@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { ListEventsRequestSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
+import { CreateKeyRequestSchema } from '../../src/gen/marina/gateway/v1/keys_pb.ts';
 import {
   CreateOrderRequestSchema,
   GetOrderRequestSchema,
@@ -10,6 +11,7 @@ import {
   OrderType,
   TimeInForce,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 import { compileFieldRules } from '../../src/transport/field-rules.ts';
 import { compilePattern } from '../../src/transport/text-pattern.ts';
@@ -156,4 +158,20 @@ test('a pattern that could take long over a crafted text stops the start', () =>
     [matches('a'), matches('b'), matches('ax'), matches('xb'), matches('a\n')],
     [true, true, false, false, false],
   );
+});
+
+test('a list that must have something in it is missing when it is empty, and is looked at before its items', () => {
+  const check = compileFieldRules(CreateKeyRequestSchema, CreateKeyRequestSchema.fields);
+  const code = (init: MessageInitShape<typeof CreateKeyRequestSchema>) => {
+    const error = refusal(() => check(create(CreateKeyRequestSchema, init)));
+    return error && `${error.code} ${error.param}`;
+  };
+  const scopes = [Scope.READ];
+  assert.equal(code({ scopes }), undefined);
+  assert.equal(code({}), 'missing_required_field scopes');
+  assert.equal(code({ scopes: Array<Scope>(10).fill(Scope.READ) }), undefined);
+  assert.equal(code({ scopes: Array<Scope>(11).fill(Scope.READ) }), 'invalid_request scopes');
+  assert.equal(code({ scopes: [Scope.READ, Scope.UNSPECIFIED] }), 'invalid_request scopes[1]');
+  assert.equal(code({ scopes, addresses: [''] }), 'invalid_request addresses[0]');
+  assert.equal(code({ scopes, addresses: ['', ...Array(20).fill('::1')] }), 'invalid_request addresses');
 });

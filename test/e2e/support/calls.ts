@@ -2,6 +2,8 @@ import type { DescMethod } from '@bufbuild/protobuf';
 import { Allocations } from '../../../src/gen/marina/gateway/v1/allocations_pb.ts';
 import { Applications } from '../../../src/gen/marina/gateway/v1/applications_pb.ts';
 import { Events } from '../../../src/gen/marina/gateway/v1/events_pb.ts';
+import { Keys } from '../../../src/gen/marina/gateway/v1/keys_pb.ts';
+import { Limits } from '../../../src/gen/marina/gateway/v1/limits_pb.ts';
 import { Orders } from '../../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Wallet } from '../../../src/gen/marina/gateway/v1/wallet_pb.ts';
 import { Scope } from '../../../src/gen/marina/options/v1/options_pb.ts';
@@ -17,6 +19,7 @@ export interface Operation {
 }
 
 const { method: orders } = Orders;
+const { method: keys } = Keys;
 
 const { method: applications } = Applications;
 
@@ -104,8 +107,25 @@ const table = {
   listEvents: { method: 'GET', path: () => '/v1/events', rpc: Events.method.listEvents, scope: Scope.READ },
 } satisfies Record<string, Operation>;
 
-export type OperationName = keyof typeof table | keyof typeof applicationTable | keyof typeof moneyTable;
-export const operations: Readonly<Record<OperationName, Operation>> = { ...table, ...applicationTable, ...moneyTable };
+/** The operations on keys and limits, which have tests of their own. */
+const keyTable = {
+  listKeys: { method: 'GET', path: () => '/v1/keys', rpc: keys.listKeys, scope: Scope.KEYS },
+  createKey: { method: 'POST', path: () => '/v1/keys', rpc: keys.createKey, scope: Scope.KEYS, takesBody: true },
+  revokeKey: { method: 'DELETE', path: (id) => `/v1/keys/${id}`, rpc: keys.revokeKey, scope: Scope.KEYS },
+  getLimits: { method: 'GET', path: () => '/v1/limits', rpc: Limits.method.getLimits, scope: Scope.READ },
+} satisfies Record<string, Operation>;
+
+export type OperationName =
+  | keyof typeof table
+  | keyof typeof applicationTable
+  | keyof typeof moneyTable
+  | keyof typeof keyTable;
+export const operations: Readonly<Record<OperationName, Operation>> = {
+  ...table,
+  ...applicationTable,
+  ...moneyTable,
+  ...keyTable,
+};
 export const operationNames = Object.keys(table) as (keyof typeof table)[];
 
 /** A number, or anything else, that stands in a body letter by letter. */

@@ -89,7 +89,8 @@ export class Doors {
   async #answersConnect(door: ConnectDoor, call: Call): Promise<Answered> {
     const answer = await this.connect(door, call);
     assert.equal(answer.status, 200, answer.text);
-    const isNew = operations[call.operation].takesKey === true && !answer.headers.has('idempotent-replayed');
+    const { takesKey } = operations[call.operation];
+    const isNew = call.operation === 'createKey' || (takesKey === true && !answer.headers.has('idempotent-replayed'));
     assertHeaders(answer, answerHeaders(call, isNew, answer), contentTypeOf(door));
     const header = (name: string) => answer.headers.get(name)?.[0];
     return { status: undefined, body: toSnake(fromConnect(door, call, answer)), header };
@@ -110,6 +111,7 @@ const createdPaths: Partial<Record<Call['operation'], RegExp>> = {
   createOrder: /^\/v1\/orders\/ord_[a-z2-7]{20}$/,
   createApplication: /^\/v1\/applications\/app_[a-z2-7]{20}$/,
   createAllocation: /^\/v1\/allocations\/alc_[a-z2-7]{20}$/,
+  createKey: /^\/v1\/keys\/key_[a-z2-7]{20}$/,
 };
 
 /** The headers an answer has beside those of every answer. */
@@ -144,6 +146,7 @@ export function toRest(call: Call): WireRequest {
 
 function idOf({ operation, id }: Call): string | undefined {
   if (operation === 'getApplication' || operation === 'getAllocation') return id;
+  if (operation === 'revokeKey') return id ?? 'key_abcdefghijklmnopqrst';
   return ['getOrder', 'getOrderHistory', 'cancelOrder'].includes(operation) ? (id ?? nobodysOrder) : undefined;
 }
 

@@ -28,6 +28,17 @@ export function toMessage({ operation, id, query = {}, body = {} }: Call): Messa
 }
 
 function convert(field: DescField, value: unknown, isText: boolean): unknown {
+  if (field.fieldKind === 'list') return toList(field, value);
+  return convertOne(field, value, isText);
+}
+
+function toList(field: DescField, value: unknown): unknown {
+  if (!Array.isArray(value)) return noForm;
+  const items = value.map((item) => convertOne(field, item, false));
+  return items.includes(noForm) ? noForm : items;
+}
+
+function convertOne(field: DescField, value: unknown, isText: boolean): unknown {
   if (field.enum !== undefined) return toEnum(field, value);
   if (field.message !== undefined) return toTime(value);
   if (field.scalar === ScalarType.STRING) {

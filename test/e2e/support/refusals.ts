@@ -45,6 +45,7 @@ export const contract = {
   similar_order_unresolved: [409, 'order_error', 1],
   cancel_unconfirmed: [503, 'order_error', 5],
   limit_exceeded: [422, 'limit_error'],
+  too_many_keys: [422, 'limit_error'],
   rate_limited: [429, 'rate_limit_error', 1],
   trading_paused: [503, 'api_error', 30],
   exchange_unavailable: [503, 'api_error', 5],

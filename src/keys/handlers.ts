@@ -1,0 +1,184 @@
+import { create } from '@bufbuild/protobuf';
+import type { Call, Handler } from '../auth/call.ts';
+import { makeKey } from '../auth/keys.ts';
+import { insertKey, revokeKey } from '../auth/store.ts';
+import type { Database } from '../db/database.ts';
+import type { SqlRow } from '../db/statement.ts';
+import {
+  type CreateKeyRequest,
+  type Key,
+  KeySchema,
+  type ListKeysRequest,
+  type ListKeysResponse,
+  ListKeysResponseSchema,
+  type NewKey,
+  NewKeySchema,
+  type RevokeKeyRequest,
+} from '../gen/marina/gateway/v1/keys_pb.ts';
+import { ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
+import type { Clock } from '../lib/clock.ts';
+import { enumWords } from '../lib/enums.ts';
+import { ApiError } from '../lib/errors.ts';
+import type { IdMaker } from '../lib/ids.ts';
+import type { Cursors } from '../lib/paging.ts';
+import { toSecond } from '../lib/timestamps.ts';
+import { isWithin, mostActiveKeys, normalAddress } from './rules.ts';
+import { countActiveKeys, findShownKey, insertKeyChange, listKeys, type ShownKey, toShownKey } from './store.ts';
+import type { KeyUses } from './uses.ts';
+
+const scopeWords = enumWords(ScopeSchema);
+
+export interface KeyHandlerParts {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly ids: IdMaker;
+  readonly cursors: Cursors;
+  readonly uses: KeyUses;
+  /** Tells this replica and the others that a key has ended. */
+  readonly ended: (keyId: string) => void;
+}
+
+/** The operations on a partner's own keys. */
+export function keyHandlers({ database, clock, ids, cursors, uses, ended }: KeyHandlerParts) {
+  const listKeys_: Handler<ListKeysRequest, ListKeysResponse> = async (request, { caller }) => {
+    const { limit = 25, cursor } = request;
+    const issuedFor = ['keys', caller.partnerId];
+    const before = cursor === undefined ? undefined : cursors.read(issuedFor, cursor);
+    const rows = await database.read(listKeys(caller.partnerId, before, limit + 1));
+    const page = rows.slice(0, limit).map(toShownKey);
+    const hasMore = rows.length > limit;
+    const last = page.at(-1);
+    return create(ListKeysResponseSchema, {
+      hasMore,
+      nextCursor: hasMore && last !== undefined ? cursors.issue(issuedFor, last.id) : undefined,
+      data: page.map((key) => toMessage(key, uses)),
+    });
+  };
+
+  const createKey: Handler<CreateKeyRequest, NewKey> = async (request, call) => {
+    const { caller } = call;
+    const { partnerId } = caller;
+    const scopes = [...new Set(request.scopes)].sort((one, other) => one - other);
+    const addresses = normalAddresses(request.addresses);
+    const id = ids.object('key');
+    const { key: secret, secretHash } = makeKey(database.environment, id);
+    const createdAt = clock.now();
+    await database.inPartner(partnerId, {
+      touches: ['keys'],
+      reads: [findShownKey(partnerId, caller.keyId), countActiveKeys(partnerId)],
+      decide: (_, [own, counted]) => {
+        const using = keyInUse(own);
+        checkScopes(request, using);
+        checkAddresses(addresses, using, database.environment === 'live');
+        checkCount(Number(counted?.[0]?.active));
+        return {
+          writes: [
+            insertKey({ id, partnerId, secretHash, scopes, addresses, createdAt }),
+            insertKeyChange({ ...changeBy(call, createdAt), keyId: id, action: 'created' }),
+          ],
+          result: undefined,
+        };
+      },
+    });
+    return create(NewKeySchema, { id, scopes, addresses, createdAt: toSecond(createdAt), secret });
+  };
+
+  const revokeKey_: Handler<RevokeKeyRequest, Key> = async ({ id: keyId = '' }, call) => {
+    const { partnerId } = call.caller;
+    try {
+      const key = await database.inPartner(partnerId, {
+        touches: ['keys'],
+        reads: [findShownKey(partnerId, call.caller.keyId), findShownKey(partnerId, keyId)],
+        decide: (_, [own, wanted]) => {
+          keyInUse(own);
+          const row = wanted?.[0];
+          if (row === undefined) throw new ApiError('not_found');
+          const found = toShownKey(row);
+          if (found.revokedAt !== undefined) return { writes: [], result: found };
+          const revokedAt = clock.now();
+          const change = insertKeyChange({ ...changeBy(call, revokedAt), keyId, action: 'revoked' });
+          return { writes: [revokeKey(keyId, revokedAt), change], result: { ...found, revokedAt } };
+        },
+      });
+      return toMessage(key, uses);
+    } finally {
+      // Whether it is revoked may be unknown by now: whoever uses it next asks the database.
+      ended(keyId);
+    }
+  };
+
+  return { listKeys: listKeys_, createKey, revokeKey: revokeKey_ };
+}
+
+/** The calling key as it is under the lock, where it may have been revoked since the request began. */
+function keyInUse(rows: readonly SqlRow[] | undefined): ShownKey {
+  const row = rows?.[0];
+  const key = row === undefined ? undefined : toShownKey(row);
+  if (key === undefined || key.revokedAt !== undefined) throw new ApiError('unauthorized');
+  return key;
+}
+
+function checkScopes({ scopes }: CreateKeyRequest, using: ShownKey): void {
+  const at = scopes.findIndex((scope) => !using.scopes.includes(scope));
+  const scope = scopes[at];
+  if (scope === undefined) return;
+  const param = `scopes[${at}]`;
+  throw new ApiError('insufficient_scope', {
+    param,
+    message: `\`${param}\`: this key does not have the scope \`${scopeWords.word(scope)}\` itself.`,
+  });
+}
+
+function normalAddresses(addresses: readonly string[]): string[] {
+  const normal = addresses.map((address, at) => {
+    const known = normalAddress(address);
+    if (known === undefined) throw badAddress(at, 'must be an IPv4 or IPv6 address or range.');
+    return known;
+  });
+  return [...new Set(normal)];
+}
+
+/** A key without addresses works from everywhere, which is wider than any address. */
+function checkAddresses(addresses: readonly string[], using: ShownKey, isLive: boolean): void {
+  const isBound = using.addresses.length > 0;
+  if (addresses.length === 0) {
+    if (!isLive && !isBound) return;
+    const why = isLive ? 'a live key needs at least one' : 'this key works from registered addresses only';
+    throw new ApiError('missing_required_field', {
+      param: 'addresses',
+      message: `\`addresses\` is required: ${why}.`,
+    });
+  }
+  const at = isBound ? addresses.findIndex((address) => !isWithin(address, using.addresses)) : -1;
+  if (at >= 0) throw badAddress(at, 'must lie within an address or range of this key.');
+}
+
+function badAddress(at: number, problem: string): ApiError {
+  const param = `addresses[${at}]`;
+  return new ApiError('invalid_request', { param, message: `\`${param}\` ${problem}` });
+}
+
+function checkCount(active: number): void {
+  if (active < mostActiveKeys) return;
+  throw new ApiError('too_many_keys', {
+    message:
+      `The limit of ${mostActiveKeys} active keys is used up: there are ${active}, and 0 more can be made. ` +
+      'It does not reset by itself; revoke a key first.',
+  });
+}
+
+function changeBy({ caller, requestId }: Call, at: number) {
+  return { partnerId: caller.partnerId, byKeyId: caller.keyId, requestId, at };
+}
+
+function toMessage(key: ShownKey, uses: KeyUses): Key {
+  const usedAt = Math.max(key.usedAt ?? 0, uses.notedAt(key.id) ?? 0);
+  return create(KeySchema, {
+    id: key.id,
+    scopes: [...key.scopes],
+    addresses: [...key.addresses],
+    createdAt: toSecond(key.createdAt),
+    lastUsedAt: usedAt === 0 ? undefined : toSecond(usedAt),
+    revokedAt: key.revokedAt === undefined ? undefined : toSecond(key.revokedAt),
+  });
+}

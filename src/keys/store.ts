@@ -1,0 +1,87 @@
+import { insertRows, type SqlRow, type Statement, statement } from '../db/statement.ts';
+import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
+import { enumWords } from '../lib/enums.ts';
+
+const scopeWords = enumWords(ScopeSchema);
+
+/** A key as its partner sees it. */
+export interface ShownKey {
+  readonly id: string;
+  readonly scopes: readonly Scope[];
+  readonly addresses: readonly string[];
+  readonly createdAt: number;
+  /** When it was last used, as far as it is written down. */
+  readonly usedAt: number | undefined;
+  readonly revokedAt: number | undefined;
+}
+
+const shown = `SELECT k.id, k.scopes, k.addresses, k.created_at, k.revoked_at, u.used_at
+  FROM api_keys k LEFT JOIN key_uses u ON u.partner_id = k.partner_id AND u.key_id = k.id`;
+
+/** Reads one of a partner's keys. */
+export function findShownKey(partnerId: string, id: string): Statement {
+  return statement(`${shown} WHERE k.partner_id = ? AND k.id = ?`, partnerId, id);
+}
+
+/** Reads keys made before the given one, newest first; undefined: from the newest on. */
+export function listKeys(partnerId: string, before: string | undefined, most: number): Statement {
+  const order = `ORDER BY k.id DESC LIMIT ${most}`;
+  if (before === undefined) return statement(`${shown} WHERE k.partner_id = ? ${order}`, partnerId);
+  return statement(`${shown} WHERE k.partner_id = ? AND k.id < ? ${order}`, partnerId, before);
+}
+
+export function toShownKey(row: SqlRow): ShownKey {
+  return {
+    id: String(row.id),
+    scopes: String(row.scopes)
+      .split(',')
+      .map((word) => scopeWords.value(word) as Scope),
+    addresses: JSON.parse(String(row.addresses)) as string[],
+    createdAt: (row.created_at as Date).getTime(),
+    usedAt: (row.used_at as Date | null)?.getTime(),
+    revokedAt: (row.revoked_at as Date | null)?.getTime(),
+  };
+}
+
+/** Counts a partner's keys that are not revoked; its lock keeps the number from changing. */
+export function countActiveKeys(partnerId: string): Statement {
+  return statement('SELECT COUNT(*) AS active FROM api_keys WHERE partner_id = ? AND revoked_at IS NULL', partnerId);
+}
+
+/** One thing a partner did with a key. */
+export interface KeyChange {
+  readonly partnerId: string;
+  readonly keyId: string;
+  readonly action: 'created' | 'revoked';
+  readonly at: number;
+  /** The key it was done with. */
+  readonly byKeyId: string;
+  readonly requestId: string;
+}
+
+/** Writes down what a partner did with a key; belongs into the transaction of the change itself. */
+export function insertKeyChange(change: KeyChange): Statement {
+  return statement(
+    'INSERT INTO key_changes (partner_id, key_id, action, at, by_key_id, request_id) VALUES (?, ?, ?, ?, ?, ?)',
+    change.partnerId,
+    change.keyId,
+    change.action,
+    new Date(change.at),
+    change.byKeyId,
+    change.requestId,
+  );
+}
+
+/** When a key was used. */
+export interface KeyUse {
+  readonly partnerId: string;
+  readonly keyId: string;
+  readonly usedAt: number;
+}
+
+/** Writes down the last uses of some keys; another replica may have written later ones. */
+export function saveKeyUses(uses: readonly KeyUse[]): Statement {
+  const rows = uses.map(({ partnerId, keyId, usedAt }) => [partnerId, keyId, new Date(usedAt)]);
+  const { sql, values } = insertRows('key_uses', ['partner_id', 'key_id', 'used_at'], rows);
+  return { sql: `${sql} ON DUPLICATE KEY UPDATE used_at = GREATEST(used_at, VALUES(used_at))`, values };
+}

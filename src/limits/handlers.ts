@@ -1,0 +1,67 @@
+import { create, type DescMessage, getOption } from '@bufbuild/protobuf';
+import type { Caller, Handler } from '../auth/call.ts';
+import type { Database } from '../db/database.ts';
+import { toBigInt } from '../db/statement.ts';
+import { CreateAllocationRequestSchema } from '../gen/marina/gateway/v1/allocations_pb.ts';
+import {
+  type Allowance,
+  AllowanceSchema,
+  type GetLimitsRequest,
+  type PartnerLimits,
+  PartnerLimitsSchema,
+} from '../gen/marina/gateway/v1/limits_pb.ts';
+import { CreateOrderRequestSchema } from '../gen/marina/gateway/v1/orders_pb.ts';
+import { field as fieldOption } from '../gen/marina/options/v1/options_pb.ts';
+import { type Clock, lagosDay, nextLagosMidnight } from '../lib/clock.ts';
+import { toSecond } from '../lib/timestamps.ts';
+import { remaining } from './rules.ts';
+import { readDay, type UsageKind } from './usage.ts';
+
+export interface LimitHandlerParts {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** How many of a partner's requests are in progress. */
+  readonly underWay: (caller: Caller) => Promise<number>;
+  readonly requestBodyBytes: number;
+}
+
+/** The operation on a partner's limits. */
+export function limitHandlers({ database, clock, underWay, requestBodyBytes }: LimitHandlerParts) {
+  const perRequest = {
+    orderQuantity: maximumOf(CreateOrderRequestSchema, 'quantity'),
+    allocationKobo: maximumOf(CreateAllocationRequestSchema, 'amount_kobo'),
+    requestBodyBytes: BigInt(requestBodyBytes),
+  };
+
+  const getLimits: Handler<GetLimitsRequest, PartnerLimits> = async (_, { caller }) => {
+    const { partnerId, limits } = caller;
+    const now = clock.now();
+    const day = lagosDay(now);
+    const [rows, inProgress] = await Promise.all([database.read(readDay(partnerId, day)), underWay(caller)]);
+    const used = new Map(rows.map((row) => [row.kind as UsageKind, toBigInt(row.used_kobo)]));
+    const midnight = nextLagosMidnight(now);
+    return create(PartnerLimitsSchema, {
+      day,
+      requestsPerSecond: { limit: BigInt(limits.requestsPerSecond), burst: BigInt(limits.requestsBurst) },
+      requestsUnderWay: allowance(BigInt(limits.requestsUnderWay), BigInt(inProgress)),
+      ordersKoboPerDay: allowance(limits.ordersKoboPerDay, used.get('orders'), midnight),
+      allocationsKoboPerDay: allowance(limits.allocationsKoboPerDay, used.get('allocations'), midnight),
+      perRequest,
+    });
+  };
+
+  return { getLimits };
+}
+
+function allowance(limit: bigint, used = 0n, resetsAt?: number): Allowance {
+  const reset = resetsAt === undefined ? undefined : toSecond(resetsAt);
+  return create(AllowanceSchema, { limit, used, remaining: remaining(limit, used), resetsAt: reset });
+}
+
+/** The largest number a request's field may hold: what the doors check is what partners are told. */
+function maximumOf(schema: DescMessage, name: string): bigint {
+  const field = schema.fields.find((each) => each.name === name);
+  const maximum = field && getOption(field, fieldOption).maximum;
+  if (maximum === undefined) throw new Error(`${schema.typeName} has no bound for ${name}`);
+  return maximum;
+}
