@@ -279,6 +279,12 @@ describe('documents', () => {
         assert.equal(list.body.error.code, 'application_not_found');
       });
 
+      it('a partner without the feature sends nothing', async () => {
+        const owner = await gateway.newPartner({ features: [] });
+        const wanted = { key: owner.key, id: 'app_aaaaaaaaaaaaaaaaaaaa', type: 'photo', file };
+        assert.equal((await open()(wanted)).outcome, 'feature_not_enabled');
+      });
+
       it('a key without the scope sends nothing', async () => {
         const id = await newApplication();
         const reader = await gateway.newPartner({ scopes: [Scope.READ, Scope.TRADE] });

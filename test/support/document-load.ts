@@ -1,0 +1,72 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { median } from '../bench/support/load.ts';
+import { residentMiB } from '../bench/support/processes.ts';
+import type { Cluster } from './cluster.ts';
+import { apply, overRest } from './documents.ts';
+import { noiseJpeg, noisePng } from './images.ts';
+
+export const uploads = 100;
+
+/** What 100 documents at once came to. */
+export interface DocumentLoad {
+  /** Until the last was delivered, by round. */
+  readonly tookMs: readonly number[];
+  /** How long an order takes meanwhile, against one alone. */
+  readonly orderRatio: number;
+  /** The most memory the gateway held, with the processes that decode for it. */
+  readonly mostMiB: number;
+}
+
+/** Sends 100 documents of just under 1,000,000 bytes at once, each from a partner of its own, and orders beside them. */
+export async function loadDocuments(cluster: Cluster, rounds: number, aloneMs: number): Promise<DocumentLoad> {
+  const gateway = await cluster.startGateway();
+  const send = overRest(gateway.restPort);
+  const trader = await cluster.newPartner();
+  const files = [await noisePng(576, 577), await noiseJpeg(1_300, 1_000, { quality: 82 })];
+  const order = async () => {
+    const startedAt = performance.now();
+    const { status } = await gateway.place(trader, { symbol: 'SIM-REST' });
+    if (status !== 201) throw new Error(`an order was answered ${status}`);
+    return performance.now() - startedAt;
+  };
+  const alone: number[] = [];
+  const beside: number[] = [];
+  const tookMs: number[] = [];
+  let mostMiB = 0;
+  for (let round = 0; round < rounds; round += 1) {
+    const partners = await Promise.all(
+      Array.from({ length: uploads }, async () => {
+        const { key } = await cluster.newPartner();
+        return { key, id: await apply(gateway.request, key) };
+      }),
+    );
+    for (const endAt = performance.now() + aloneMs; performance.now() < endAt; ) alone.push(await order());
+    let underWay = uploads;
+    const startedAt = performance.now();
+    const sent = Promise.all(
+      partners.map(async ({ key, id }, index) => {
+        const file = files[index % files.length] ?? Buffer.alloc(0);
+        const { outcome } = await send({ key, id, type: 'photo', file });
+        underWay -= 1;
+        return outcome;
+      }),
+    );
+    while (underWay > 0) {
+      beside.push(await order());
+      mostMiB = Math.max(mostMiB, withChildrenMiB(gateway.pid));
+    }
+    const others = (await sent).filter((outcome) => outcome !== 'delivered');
+    if (others.length > 0) throw new Error(`documents came to ${others.join(', ')}`);
+    tookMs.push(performance.now() - startedAt);
+  }
+  await gateway.stop();
+  return { tookMs, orderRatio: median(beside) / median(alone), mostMiB };
+}
+
+/** What a process and those it started hold of memory. */
+function withChildrenMiB(pid: number): number {
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+  );
+  return children.reduce((sum, child) => sum + residentMiB(child), residentMiB(pid));
+}
