@@ -1,54 +1,20 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, fork } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
-import { after, afterEach, before, describe, it } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
+import { after, before, describe, it } from 'node:test';
 import { connect } from 'nats';
-import { createLogger } from '../../src/lib/log.ts';
-import { SharedSlots } from '../../src/limits/shared-slots.ts';
-import { SlotBoard } from '../../src/limits/slot-board.ts';
-import type { Slot } from '../../src/limits/slots.ts';
-import { eventually } from '../support/eventually.ts';
 import { type RestartableServer, startTestNats } from '../support/servers.ts';
+import { endReplicasAfterEach, newPrefix, startReplica, startSharing, taken } from '../support/slots.ts';
 
-const holderFile = new URL('./slots-process.ts', import.meta.url);
-const log = createLogger({ name: 'slots', level: 'silent' });
 let nats: RestartableServer;
 before(async () => {
   nats = await startTestNats();
 });
 after(() => nats.kill());
-
-const running = new Set<SharedSlots>();
-afterEach(async () => {
-  for (const slots of running) await slots.close();
-  running.clear();
-});
-
-/** A replica in this process, counting with the others of the same prefix. */
-async function startReplica(prefix: string, leaseMs?: number): Promise<SharedSlots> {
-  const options = { url: nats.url, prefix, replica: randomUUID(), log };
-  const slots = new SharedSlots(new SlotBoard(leaseMs === undefined ? options : { ...options, leaseMs }), log);
-  running.add(slots);
-  await slots.start();
-  await eventually(() => assert.equal(slots.isShared, true));
-  return slots;
-}
-
-const newPrefix = () => `t${randomUUID().slice(0, 8)}_`;
-
-async function taken(slots: SharedSlots, name: string, most: number): Promise<Slot> {
-  const slot = await slots.acquire(name, most);
-  if (slot === undefined) throw new assert.AssertionError({ message: `no place of ${name} was left` });
-  return slot;
-}
+endReplicasAfterEach();
 
 describe('places across replicas', () => {
   it('are no more than there are, whichever replica is asked, and another name has its own', async () => {
     const prefix = newPrefix();
-    const [one, other] = [await startReplica(prefix), await startReplica(prefix)];
+    const [one, other] = [await startSharing({ url: nats.url, prefix }), await startSharing({ url: nats.url, prefix })];
     const first = await taken(one, 'documents.a', 2);
     await taken(other, 'documents.a', 2);
     assert.equal(await one.acquire('documents.a', 2), undefined);
@@ -61,7 +27,7 @@ describe('places across replicas', () => {
 
   it('that nobody uses are had by whoever needs them, at once', async () => {
     const prefix = newPrefix();
-    const [one, other] = [await startReplica(prefix), await startReplica(prefix)];
+    const [one, other] = [await startSharing({ url: nats.url, prefix }), await startSharing({ url: nats.url, prefix })];
     for (let round = 0; round < 20; round += 1) {
       const [from, to] = round % 2 === 0 ? [one, other] : [other, one];
       const slots = await Promise.all([taken(from, 'orders', 5), taken(from, 'orders', 5), taken(from, 'orders', 5)]);
@@ -74,7 +40,11 @@ describe('places across replicas', () => {
 
   it('asked for all at once are given to as many as there are', async () => {
     const prefix = newPrefix();
-    const replicas = [await startReplica(prefix), await startReplica(prefix), await startReplica(prefix)];
+    const replicas = [
+      await startSharing({ url: nats.url, prefix }),
+      await startSharing({ url: nats.url, prefix }),
+      await startSharing({ url: nats.url, prefix }),
+    ];
     const results = await Promise.all(
       Array.from({ length: 30 }, (_, index) => replicas[index % 3]?.acquire('orders', 7)),
     );
@@ -85,7 +55,7 @@ describe('places across replicas', () => {
 
   it('of a replica that stopped in order are there at once', async () => {
     const prefix = newPrefix();
-    const [one, other] = [await startReplica(prefix), await startReplica(prefix)];
+    const [one, other] = [await startSharing({ url: nats.url, prefix }), await startSharing({ url: nats.url, prefix })];
     for (const slot of [await taken(one, 'orders', 2), await taken(one, 'orders', 2)]) slot.release();
     await one.close();
     await taken(other, 'orders', 2);
@@ -94,7 +64,7 @@ describe('places across replicas', () => {
 
   it('cost no message while one replica takes and gives back', async () => {
     const prefix = newPrefix();
-    const slots = await startReplica(prefix);
+    const slots = await startSharing({ url: nats.url, prefix });
     (await taken(slots, 'orders', 5)).release();
     const connection = await connect({ servers: nats.url });
     let writes = 0;
@@ -111,225 +81,9 @@ describe('places across replicas', () => {
   });
 });
 
-/** Counts how many hold a place at once: whoever holds one holds a connection to it. */
-async function startJudge() {
-  const holding = new Map<Socket, string>();
-  const most = new Map<string, number>();
-  let total = 0;
-  const server = createServer((socket) => {
-    socket.on('error', () => {});
-    socket.on('close', () => holding.delete(socket));
-    socket.once('data', (data) => {
-      const name = data.toString();
-      holding.set(socket, name);
-      total += 1;
-      const now = [...holding.values()].filter((each) => each === name).length;
-      most.set(name, Math.max(most.get(name) ?? 0, now));
-      socket.write('held');
-    });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: (server.address() as { port: number }).port,
-    /** The most that held a place of a name at once since it was last asked. */
-    takeMost: () => {
-      const highest = Math.max(0, ...most.values());
-      most.clear();
-      return highest;
-    },
-    get total() {
-      return total;
-    },
-    holdingOf: (name: string) => [...holding.values()].filter((each) => each === name).length,
-    close: () => server.close(),
-  };
-}
-
-describe('places across processes', () => {
-  const children = new Set<ChildProcess>();
-  const judges = new Set<Awaited<ReturnType<typeof startJudge>>>();
-  afterEach(() => {
-    for (const child of children) child.kill('SIGKILL');
-    for (const judge of judges) judge.close();
-    judges.clear();
-  });
-
-  async function newJudge() {
-    const judge = await startJudge();
-    judges.add(judge);
-    return judge;
-  }
-
-  async function startProcess(settings: Record<string, string>): Promise<ChildProcess> {
-    const child = fork(holderFile, {
-      execArgv: ['--import', 'tsx'],
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      env: { ...process.env, SLOTS_NATS_URL: nats.url, ...settings },
-    });
-    children.add(child);
-    child.once('exit', () => children.delete(child));
-    await once(child, 'message');
-    return child;
-  }
-
-  it('hammered by three of them are never more than two, and those of a killed one come back', async () => {
-    const judge = await newJudge();
-    const settings = { SLOTS_PREFIX: newPrefix(), SLOTS_JUDGE_PORT: String(judge.port), SLOTS_MOST: '2' };
-    const [victim] = await Promise.all([startProcess(settings), startProcess(settings), startProcess(settings)]);
-    await eventually(() => assert.equal(judge.total > 500, true), 30_000);
-    assert.ok(judge.takeMost() <= 2);
-    const before = judge.total;
-    victim?.kill('SIGKILL');
-    await eventually(() => assert.equal(judge.total > before + 500, true), 30_000);
-    assert.ok(judge.takeMost() <= 2);
-  });
-
-  it('hammered by three of them are one each while NATS is away, and never more than two when it is back', async () => {
-    const own = await startTestNats();
-    const judge = await newJudge();
-    const settings = { SLOTS_PREFIX: newPrefix(), SLOTS_JUDGE_PORT: String(judge.port), SLOTS_MOST: '2' };
-    const start = () => startProcess({ ...settings, SLOTS_NATS_URL: own.url });
-    const counting = new Map<ChildProcess, unknown>();
-    for (const child of await Promise.all([start(), start(), start()])) {
-      counting.set(child, true);
-      child.on('message', (isShared) => counting.set(child, isShared));
-    }
-    const allAre = (isShared: boolean) =>
-      eventually(() => assert.deepEqual([...counting.values()], [isShared, isShared, isShared]), 30_000);
-    const more = async (count: number) => {
-      const before = judge.total;
-      await eventually(() => assert.equal(judge.total > before + count, true), 30_000);
-    };
-    for (const empty of [true, false]) {
-      await own.kill();
-      await allAre(false);
-      await delay(500);
-      judge.takeMost();
-      await more(200);
-      assert.ok(judge.takeMost() <= 3);
-      await own.restart({ empty });
-      await allAre(true);
-      // What was taken of the shares ends soon.
-      await delay(500);
-      judge.takeMost();
-      await more(300);
-      assert.ok(judge.takeMost() <= 2);
-    }
-    await own.kill();
-  });
-
-  it('of a process killed while it holds all of them come back after its lease and not before', async () => {
-    const judge = await newJudge();
-    const prefix = newPrefix();
-    const other = await startReplica(prefix, 2_000);
-    const settings = { SLOTS_PREFIX: prefix, SLOTS_JUDGE_PORT: String(judge.port), SLOTS_MOST: '2' };
-    const holder = await startProcess({ ...settings, SLOTS_HOLD: 'for ever', SLOTS_LEASE_MS: '2000' });
-    await eventually(() => assert.equal(judge.holdingOf('documents.0'), 2));
-    assert.equal(await other.acquire('documents.0', 2), undefined);
-    const killedAt = performance.now();
-    holder.kill('SIGKILL');
-    await once(holder, 'exit');
-    assert.equal(await other.acquire('documents.0', 2), undefined);
-    await eventually(async () => void (await taken(other, 'documents.0', 2)));
-    assert.ok(performance.now() - killedAt > 900);
-    await taken(other, 'documents.0', 2);
-    assert.equal(await other.acquire('documents.0', 2), undefined);
-  });
-
-  it('of a process frozen for long are taken by others, and when it wakes it takes no more than are free', async () => {
-    const judge = await newJudge();
-    const prefix = newPrefix();
-    const other = await startReplica(prefix, 2_000);
-    const settings = { SLOTS_PREFIX: prefix, SLOTS_JUDGE_PORT: String(judge.port), SLOTS_MOST: '2' };
-    const frozen = await startProcess({ ...settings, SLOTS_LEASE_MS: '2000' });
-    await eventually(() => assert.equal(judge.total > 50, true));
-    frozen.kill('SIGSTOP');
-    await eventually(async () => void (await taken(other, 'documents.0', 2)));
-    await taken(other, 'documents.0', 2);
-    frozen.kill('SIGCONT');
-    // What it had when it was frozen ends, and until it hears of the others it may take its share.
-    await delay(1_000);
-    assert.ok(judge.takeMost() <= 2);
-    const before = judge.total;
-    await delay(1_000);
-    assert.equal(judge.total, before);
-  });
-});
-
-describe('places while NATS is away', () => {
-  it('are shared by the replicas there were, and counted across them again afterwards, with or without its store', async () => {
-    const prefix = newPrefix();
-    const own = await startTestNats();
-    const start = async () => {
-      const slots = new SharedSlots(new SlotBoard({ url: own.url, prefix, replica: randomUUID(), log }), log);
-      running.add(slots);
-      await slots.start();
-      await eventually(() => assert.equal(slots.isShared, true));
-      return slots;
-    };
-    const replicas = [await start(), await start()];
-    const [one, other] = replicas;
-    if (one === undefined || other === undefined) throw new Error('two replicas were started');
-    // Both have heard of each other.
-    await delay(1_200);
-    for (const empty of [false, true]) {
-      const held = [await taken(one, 'orders', 5), await taken(one, 'orders', 5)];
-      await own.kill();
-      await eventually(() => assert.equal(one.isShared || other.isShared, false));
-      // The share is two: one has it already.
-      assert.equal(await one.acquire('orders', 5), undefined);
-      held.push(await taken(other, 'orders', 5), await taken(other, 'orders', 5));
-      assert.equal(await other.acquire('orders', 5), undefined);
-      // Of a place there is but once each has one.
-      held.push(await taken(one, 'single', 1), await taken(other, 'single', 1));
-      await own.restart({ empty });
-      await eventually(() => assert.equal(one.isShared && other.isShared, true), 20_000);
-      const fifth = await taken(one, 'orders', 5);
-      assert.equal(await one.acquire('orders', 5), undefined);
-      assert.equal(await other.acquire('orders', 5), undefined);
-      assert.equal(await one.acquire('single', 1), undefined);
-      for (const slot of [...held, fifth]) slot.release();
-      const all = await Promise.all(Array.from({ length: 5 }, () => taken(other, 'orders', 5)));
-      assert.equal(await one.acquire('orders', 5), undefined);
-      for (const slot of all) slot.release();
-    }
-    for (const slots of replicas) await slots.close();
-    await own.kill();
-  });
-
-  it('when the replicas start are counted across them once NATS is there', async () => {
-    const own = await startTestNats();
-    await own.kill();
-    const prefix = newPrefix();
-    const replicas = [0, 1].map(
-      () => new SharedSlots(new SlotBoard({ url: own.url, prefix, replica: randomUUID(), log }), log),
-    );
-    const [one, other] = replicas;
-    if (one === undefined || other === undefined) throw new Error('two replicas were started');
-    for (const slots of replicas) {
-      running.add(slots);
-      await slots.start();
-    }
-    const held = [await taken(one, 'orders', 2), await taken(one, 'orders', 2), await taken(other, 'orders', 2)];
-    await own.restart();
-    await eventually(() => assert.equal(one.isShared && other.isShared, true), 20_000);
-    held.shift()?.release();
-    assert.equal(await one.acquire('orders', 2), undefined);
-    assert.equal(await other.acquire('orders', 2), undefined);
-    held.shift()?.release();
-    held.push(await taken(other, 'orders', 2));
-    assert.equal(await one.acquire('orders', 2), undefined);
-    for (const slots of replicas) await slots.close();
-    await own.kill();
-  });
-
+describe('places of a replica without NATS', () => {
   it('are all a single replica has, from its start, and it neither waits nor fails', async () => {
-    const slots = new SharedSlots(
-      new SlotBoard({ url: 'nats://127.0.0.1:9', prefix: newPrefix(), replica: randomUUID(), log }),
-      log,
-    );
-    running.add(slots);
-    await slots.start();
+    const slots = await startReplica({ url: 'nats://127.0.0.1:9', prefix: newPrefix() });
     const started = performance.now();
     await taken(slots, 'documents.a', 2);
     await taken(slots, 'documents.a', 2);

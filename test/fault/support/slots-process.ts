@@ -6,9 +6,9 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createLogger } from '../../src/lib/log.ts';
-import { SharedSlots } from '../../src/limits/shared-slots.ts';
-import { SlotBoard } from '../../src/limits/slot-board.ts';
+import { createLogger } from '../../../src/lib/log.ts';
+import { SharedSlots } from '../../../src/limits/shared-slots.ts';
+import { SlotBoard } from '../../../src/limits/slot-board.ts';
 
 const { SLOTS_NATS_URL, SLOTS_PREFIX, SLOTS_JUDGE_PORT, SLOTS_MOST, SLOTS_HOLD, SLOTS_LEASE_MS } = process.env;
 const most = Number(SLOTS_MOST);
