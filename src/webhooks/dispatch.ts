@@ -87,8 +87,10 @@ export class Dispatch {
     const others: string[] = [];
     for (const partnerId of partnerIds) {
       const lane = this.#lanes.get(partnerId);
-      if (lane !== undefined) this.#stir(lane);
-      else {
+      if (lane !== undefined) {
+        lane.grow();
+        this.#wantLoad(lane);
+      } else {
         // Where there are more than can be served, the look at the queues finds them.
         if (this.#woken.size < mostLanes) this.#woken.add(partnerId);
         others.push(partnerId);
@@ -265,10 +267,13 @@ export class Dispatch {
     try {
       const sets = await database.readAll(
         asked.flatMap(({ lane, wish }) => {
-          const { partnerId, known } = lane;
+          const { partnerId, known, readUpTo } = lane;
           return wish.kind === 'probe'
             ? [findProbe(partnerId, lane.health.probedVersion, now), findProbe(partnerId, 0n, now)]
-            : [findReady(partnerId, known, now, wish.fresh), findRetries(partnerId, known, now, wish.retries)];
+            : [
+                findReady(partnerId, { after: readUpTo, without: known }, now, wish.fresh),
+                findRetries(partnerId, known, now, wish.retries),
+              ];
         }),
       );
       for (const [index, { lane, wish }] of asked.entries()) {
@@ -339,16 +344,20 @@ export class Dispatch {
     const { clock, log, keysOf, meters } = this.options;
     const { delivery, isProbe } = next;
     const { body } = delivery;
+    if (body === undefined) {
+      lane.pass(next);
+      log.error({ partnerId: lane.partnerId, eventId: delivery.eventId }, 'an event to be sent is gone');
+      return;
+    }
     let keys: readonly Buffer[];
     try {
       keys = keysOf(lane.endpoint, clock.now());
-      if (body === undefined) throw new Error('the event is neither in the outbox nor in the feed');
     } catch (error) {
-      lane.drop(next);
-      log.error({ err: error, partnerId: lane.partnerId, eventId: delivery.eventId }, 'an event cannot be sent');
+      lane.pass(next);
+      lane.rest(next);
+      log.error({ err: error, partnerId: lane.partnerId }, 'the events of an endpoint cannot be signed');
       return;
     }
-    if (body === undefined) return;
     const { url, generation, fence } = lane.endpoint;
     const isRetry = delivery.isRetry && !isProbe;
     const startedAt = clock.now();

@@ -4,6 +4,8 @@ import type { Delivery, StoredEndpoint } from './store.ts';
 
 /** How many attempts of an endpoint may have ended without being recorded before no more are begun. */
 const mostUnrecorded = 512;
+/** How long an endpoint whose secret cannot be opened is left alone. */
+const restMs = 60_000;
 /** How many deliveries wait in memory for each place. */
 const readyPerPlace = 4;
 
@@ -31,6 +33,8 @@ export class Lane {
   #probe: Delivery | undefined;
   /** Versions that wait here, are under way or are not recorded yet: not to be read again. */
   readonly #known = new Set<bigint>();
+  #readUpTo = 0n;
+  #restsUntil = 0;
   #window = firstWindow;
   #underWay = 0;
   #retriesUnderWay = 0;
@@ -55,8 +59,14 @@ export class Lane {
     return this.#health;
   }
 
+  /** Versions that are not to be read again. */
   get known(): readonly bigint[] {
     return [...this.#known];
+  }
+
+  /** The version after which new events are read; those before it have been. */
+  get readUpTo(): bigint {
+    return this.#readUpTo;
   }
 
   get isPaused(): boolean {
@@ -74,9 +84,19 @@ export class Lane {
     return fresh === undefined ? retry : Math.min(fresh, retry ?? fresh);
   }
 
-  /** Takes that the database may have more for it than is in memory. */
+  /** Takes that the database may have more for it than is in memory, before what was read too. */
   stir(): void {
     this.mayHaveMore = { fresh: true, retries: true };
+    this.#readUpTo = 0n;
+  }
+
+  /**
+   * Takes that new events have come. They are read from where reading stopped: from the start, each reading would pass
+   * what was sent a moment ago and the server has not cleared away yet. One that came out of order is found by the next
+   * look at all.
+   */
+  grow(): void {
+    this.mayHaveMore.fresh = true;
   }
 
   /** Takes the endpoint's row as it is now. What waits here is forgotten when it must not be sent any more. */
@@ -98,7 +118,7 @@ export class Lane {
   /** What is to be read for it now, and how much; undefined when nothing is. */
   wants(now: number): { kind: 'probe' } | { kind: 'waiting'; fresh: number; retries: number } | undefined {
     const { fresh: mayHaveFresh, retries: mayHaveRetries } = this.mayHaveMore;
-    if (this.isLoading || this.#endpoint.heldAt !== null) return undefined;
+    if (this.isLoading || this.#endpoint.heldAt !== null || performance.now() < this.#restsUntil) return undefined;
     if (this.#unrecorded >= mostUnrecorded) return undefined;
     // What is to be moved to the front must be there before anything is read, or it would not come oldest first.
     if (this.#endpoint.draining && !this.isPaused) return undefined;
@@ -122,7 +142,11 @@ export class Lane {
       if (this.#known.has(delivery.version)) continue;
       this.#known.add(delivery.version);
       if (isProbe) this.#probe = delivery;
-      else (delivery.isRetry ? this.#retries : this.#fresh).push(delivery);
+      else if (delivery.isRetry) this.#retries.push(delivery);
+      else {
+        this.#fresh.push(delivery);
+        if (delivery.version > this.#readUpTo) this.#readUpTo = delivery.version;
+      }
     }
   }
 
@@ -172,12 +196,18 @@ export class Lane {
     this.adopt(endpoint);
   }
 
-  /** Forgets what it knows of a delivery that is not tried after all. */
-  drop({ delivery, isProbe }: NextTry): void {
+  /** Takes that a delivery is not tried after all. It stays known, so that it is not read again and again. */
+  pass({ delivery, isProbe }: NextTry): void {
     this.#underWay -= 1;
     if (isProbe) this.#probesUnderWay -= 1;
     else if (delivery.isRetry) this.#retriesUnderWay -= 1;
+  }
+
+  /** Stops for a while, because nothing can be sent to it now, and forgets what was about to be. */
+  rest({ delivery }: NextTry): void {
+    this.#restsUntil = performance.now() + restMs;
     this.#known.delete(delivery.version);
+    this.#forgetWaiting();
   }
 
   #load() {
