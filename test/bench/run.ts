@@ -16,6 +16,7 @@ import { benchReads } from './reads.ts';
 import { benchSize } from './size.ts';
 import { benchStart } from './start.ts';
 import { printRows, type Row } from './support/report.ts';
+import { benchWebhooks } from './webhooks.ts';
 
 /** How long each turn is, and how many there are. */
 export interface Turns {
@@ -36,6 +37,7 @@ const sections: Record<string, (cluster: Cluster, turns: Turns) => Promise<Row[]
   feed: benchFeed,
   documents: benchDocuments,
   size: benchSize,
+  webhooks: benchWebhooks,
 };
 
 const chosen = process.argv.slice(2);
