@@ -60,6 +60,10 @@ describe('a sandbox', () => {
     });
     assert.match(demo.stdout, /webhook receiver, which verified.+\n {3}.+ event \d+ order\.pending ord_/);
     assert.match(demo.stdout, /Everything held\./);
+    const ledgers = await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/dev/verify-ledger.ts'], {
+      env: { ...process.env, MARINA_DATA_DIR: dataDir },
+    });
+    for (const { id } of sandbox.partners) assert.match(ledgers.stdout, new RegExp(`${id}: \\d+ entries, proven`));
     process.kill(run.pid, 'SIGTERM');
     assert.deepEqual(await run.wait(), { code: 0, signal: null }, output());
     assertGone(sandbox);

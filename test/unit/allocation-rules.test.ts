@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { AllocationChange, applySent } from '../../src/allocations/changes.ts';
+import {
+  type AllocationStateWord,
+  countedKobo,
+  finalStates,
+  isFinal,
+  isUnsettled,
+  moveTo,
+  rejectReasonOf,
+  settlementOf,
+  transitions,
+} from '../../src/allocations/rules.ts';
+import type { StoredAllocation } from '../../src/allocations/store.ts';
+import type { Sent } from '../../src/broker/port.ts';
+import {
+  AllocationOutcome,
+  type AllocationRecord,
+  AllocationRecordSchema,
+  AllocationRejectReason,
+} from '../../src/gen/marina/broker/v1/allocations_pb.ts';
+
+const states = Object.keys(transitions) as AllocationStateWord[];
+const now = Date.UTC(2026, 2, 2, 9);
+
+const sending: StoredAllocation = {
+  id: 'alc_1',
+  partnerId: 'par_1',
+  state: 'sending',
+  account: 'C1',
+  amountKobo: 1_000n,
+  clientReference: null,
+  brokerReference: null,
+  reason: null,
+  rejectReason: null,
+  createdAt: now,
+  updatedAt: now,
+  countedDay: '2026-03-02',
+  idempotencyKey: 'k',
+  requestDigest: Buffer.alloc(32),
+  firstAnswer: null,
+  evidence: '',
+  notAfter: now + 10_000,
+  checkAt: now + 12_000,
+  checks: 0,
+  missingSince: null,
+};
+
+const booked = create(AllocationRecordSchema, { outcome: AllocationOutcome.BOOKED, brokerReference: 'B1' });
+const rejected = create(AllocationRecordSchema, {
+  outcome: AllocationOutcome.REJECTED,
+  rejectReason: AllocationRejectReason.ACCOUNT_RESTRICTED,
+});
+
+describe('the states of an allocation', () => {
+  it('are left as the tables say, and the final ones never', () => {
+    for (const from of states) {
+      assert.equal(isFinal(from), transitions[from].length === 0);
+      assert.equal(finalStates.includes(from), isFinal(from));
+      assert.notEqual(isFinal(from), isUnsettled(from), 'nothing is in between');
+      for (const to of states) {
+        const move = () => moveTo({ ...sending, state: from }, to, null, now);
+        if (transitions[from].includes(to)) assert.equal(move().state, to);
+        else assert.throws(move, /cannot go/);
+      }
+    }
+  });
+
+  it('move money once: a post when booked, a return when refused or rejected, nothing before', () => {
+    for (const from of states) {
+      for (const to of transitions[from]) {
+        const expected = to === 'uncertain' ? undefined : to === 'booked' ? 'post' : 'return';
+        assert.equal(settlementOf(from, to), expected, `${from} to ${to}`);
+      }
+      assert.equal(settlementOf(from, from), undefined);
+    }
+  });
+
+  it('count against the day unless refused or rejected', () => {
+    const counted = states.map((state) => [state, countedKobo({ state, amountKobo: 7n })]);
+    assert.deepEqual(
+      counted.filter(([, kobo]) => kobo === 0n).map(([state]) => state),
+      ['rejected', 'refused'],
+    );
+  });
+
+  it('never go back in time', () => {
+    assert.equal(moveTo(sending, 'booked', null, now - 5_000).updatedAt, now);
+  });
+
+  it('give every reason of the broker a word, an unknown one the general word', () => {
+    assert.equal(rejectReasonOf(AllocationRejectReason.AMOUNT_NOT_ACCEPTED).word, 'amount_not_accepted');
+    assert.equal(rejectReasonOf(99 as AllocationRejectReason).word, 'rejected_by_broker');
+  });
+});
+
+describe('what becomes of an allocation', () => {
+  const cases: readonly [string, Sent<AllocationRecord>, AllocationStateWord, StoredAllocation['firstAnswer']][] = [
+    ['booked', { outcome: 'answered', answer: booked }, 'booked', 'object'],
+    ['rejected', { outcome: 'answered', answer: rejected }, 'rejected', 'rejected'],
+    ['never sent', { outcome: 'never-left', evidence: 'no link' }, 'refused', 'not_sent'],
+    ['unclear', { outcome: 'unclear', evidence: 'no answer' }, 'uncertain', 'object'],
+  ];
+  for (const [name, sent, state, firstAnswer] of cases) {
+    it(`one that is ${name} is ${state}, and the partner hears of it once`, () => {
+      const { after, told } = applySent(sending, sent, now, now);
+      assert.deepEqual([after.state, after.firstAnswer], [state, firstAnswer]);
+      assert.deepEqual(
+        told.map((row) => row.state),
+        [state],
+      );
+      assert.equal(after.checkAt, state === 'uncertain' ? now : null);
+    });
+  }
+
+  it('whatever comes in whatever order, its money is settled once at most, by what the broker has', () => {
+    const step = fc.constantFrom<(row: StoredAllocation) => AllocationChange>(
+      ...cases.map(
+        ([, sent]) =>
+          (row: StoredAllocation) =>
+            applySent(row, sent, now, now),
+      ),
+      (row) => new AllocationChange(row, now).record(booked),
+      (row) => new AllocationChange(row, now).record(rejected),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 1, maxLength: 8 }), (steps) => {
+        let row = sending;
+        const settlements: string[] = [];
+        const told: string[] = [];
+        for (const next of steps) {
+          const change = next(row);
+          const settlement = settlementOf(row.state, change.after.state);
+          if (settlement !== undefined) settlements.push(settlement);
+          told.push(...change.told.map(({ state }) => state));
+          if (isFinal(row.state)) assert.equal(change.after.state, row.state, 'a final state stays');
+          row = change.after;
+        }
+        assert.equal(settlements.length, isFinal(row.state) ? 1 : 0);
+        if (settlements.length > 0) assert.equal(settlements[0], row.state === 'booked' ? 'post' : 'return');
+        assert.equal(new Set(told).size, told.length, 'no state is told twice');
+        assert.equal(row.brokerReference !== null, row.state === 'booked');
+        assert.equal(row.rejectReason !== null, row.state === 'rejected');
+      }),
+    );
+  });
+
+  it('a record that contradicts what the partner was told for good is alarmed, and changes nothing', () => {
+    const refused = { ...sending, state: 'refused' as const };
+    const change = new AllocationChange(refused, now).record(booked);
+    assert.match(change.contradiction ?? '', /says booked.*is refused/);
+    assert.equal(change.after.state, 'refused');
+    assert.deepEqual(change.told, []);
+    assert.equal(new AllocationChange(refused, now).record(rejected).contradiction, undefined, 'the money is back');
+    assert.ok(new AllocationChange({ ...sending, state: 'booked' }, now).record(rejected).contradiction);
+    assert.ok(new AllocationChange({ ...sending, state: 'rejected' }, now).record(booked).contradiction);
+  });
+});
