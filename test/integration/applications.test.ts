@@ -272,6 +272,27 @@ describe('applying for accounts', { concurrency: 4 }, () => {
     }
   });
 
+  it('a key is kept 30 days and as long as its application is not final, then is free', async () => {
+    const own = await startGateway();
+    const admin = adminClient(own.app.adminPort);
+    try {
+      const partner = await own.newPartner();
+      const waiting = await apply(own, partner, { last_name: 'SIM-WAIT' }, 'waiting');
+      const rejected = await apply(own, partner, { last_name: 'SIM-ALREADY' }, 'rejected');
+      assert.equal(rejected.status, 422);
+      await admin.clock.advanceClock({ by: { seconds: BigInt(31 * 86_400) } }, admin.options);
+      await eventually(async () => assert.equal((await apply(own, partner, {}, 'rejected')).status, 201), 15_000);
+      const replayed = await apply(own, partner, { last_name: 'SIM-WAIT' }, 'waiting');
+      assert.equal(replayed.body.id, waiting.body.id, 'it still waits, and so does its key');
+      const decision = { clientApplicationId: waiting.body.id, outcome: ApplicationOutcome.DECLINE };
+      await own.controls.decideApplication(decision, callTimeout);
+      await eventually(async () => assert.equal((await apply(own, partner, {}, 'waiting')).status, 201), 15_000);
+    } finally {
+      admin.close();
+      await own.stop();
+    }
+  });
+
   it('a partner without the feature may read, and applies for nothing', async () => {
     const partner = await gateway.newPartner({ features: [] });
     const refused = await gateway.rest('POST', '/v1/applications', { key: partner.key, body: 'not even JSON' });
