@@ -53,6 +53,9 @@ import { Cursors } from './lib/paging.ts';
 import { Supervisor } from './lib/worker.ts';
 import { limitHandlers } from './limits/handlers.ts';
 import { LocalLimits } from './limits/local.ts';
+import { SharedLimits } from './limits/shared.ts';
+import { SharedSlots } from './limits/shared-slots.ts';
+import { SlotBoard } from './limits/slot-board.ts';
 import { Canceller } from './orders/cancel.ts';
 import { orderHandlers } from './orders/handlers.ts';
 import { OrderKind } from './orders/kind.ts';
@@ -119,6 +122,10 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const digestKey = subkey(config.secretKey, 'request digests');
 
   const carrier = new Carrier({ url: config.natsUrl, prefix: config.natsPrefix, log });
+  const slots = new SharedSlots(
+    new SlotBoard({ url: config.natsUrl, prefix: config.natsPrefix, replica: randomUUID(), log }),
+    log,
+  );
   const feedWatch = new FeedWatch(database);
   const feed = new FeedTaker(database, carrier, () => {
     feedWatch.wake();
@@ -229,7 +236,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     authenticator.forget(keyId);
     carrier.say(words.keyRevoked, keyId);
   };
-  const limits = new LocalLimits();
+  const limits = new SharedLimits(new LocalLimits(), slots);
   const pipeline = new Pipeline({
     identify: authenticator.identify,
     limits,
@@ -259,7 +266,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
       limitHandlers({
         database,
         clock,
-        underWay: async (caller) => limits.underWay(caller),
+        underWay: (caller) => limits.underWay(caller),
         requestBodyBytes: maxBodyBytes,
       }),
     ),
@@ -333,6 +340,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     degraded: () => [
       ...(broker.connected ? [] : ['the broker cannot be reached']),
       ...(carrier.connected ? [] : ['NATS cannot be reached; events go on without it']),
+      ...(slots.isShared ? [] : ['limits are not counted across replicas']),
       ...(reports.isBroken ? ["the exchange's reports cannot be applied"] : []),
       ...(applicationReports.isBroken ? ["the broker's reports about applications cannot be applied"] : []),
       ...supervisor.failing.map((name) => `${name} fails`),
@@ -356,7 +364,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   carrier.listen('webhooks-changed', () => dispatcher.changed());
   carrier.listen(words.environmentChanged, () => environment.wakeup.wake());
   carrier.listen(words.keyRevoked, (keyId) => authenticator.forget(keyId));
-  await carrier.start();
+  await Promise.all([carrier.start(), slots.start()]);
   for (const { worker } of [environment, relay, feed, webhooks, dispatcher, feedWatch, reports, reconciler])
     supervisor.start(worker);
   for (const { worker } of [applicationReports, applicationReconciler, allocationReconciler]) supervisor.start(worker);
@@ -376,7 +384,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     const graceMs = config.shutdownTimeoutMs;
     await Promise.all([rest.close(graceMs), grpc.close(graceMs), admin.close(graceMs)]);
     if (!(await supervisor.stop(graceMs))) log.warn('background work did not end in time');
-    await carrier.close();
+    await Promise.all([carrier.close(), slots.close()]);
     await sender.close();
     broker.close();
     applicationBroker.close();

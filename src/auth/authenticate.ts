@@ -3,6 +3,7 @@ import { isRegistered } from './addresses.ts';
 import type { Caller, Identification, Identify } from './call.ts';
 import { type KeyParts, parseKey, sameHash } from './keys.ts';
 import { findKey, type StoredKey, toStoredKey } from './store.ts';
+import { UnknownKeys } from './unknown-keys.ts';
 
 /** How long a key is believed without asking the database: the longest a revocation can stay unknown to a replica. */
 const believedMs = 5_000;
@@ -20,6 +21,7 @@ interface Remembered {
 export class Authenticator {
   readonly #remembered = new Map<string, Remembered>();
   readonly #asking = new Map<string, Promise<Remembered | undefined>>();
+  readonly #unknownKeys = new UnknownKeys();
 
   constructor(
     private readonly database: Database,
@@ -32,12 +34,22 @@ export class Authenticator {
     const token = bearer.exec(authorization ?? '')?.[1];
     const parts = token === undefined ? undefined : parseKey(this.environment, token);
     if (parts === undefined) return unknown;
-    const remembered = this.#recall(parts.id) ?? (await this.#ask(parts.id));
+    const remembered = this.#recall(parts.id) ?? (await this.#lookUp(parts, clientAddress));
     const identification = judge(remembered, parts, clientAddress);
     const { caller, refusal } = identification;
     if (caller !== undefined && refusal === undefined) this.onUsed(caller.partnerId, caller.keyId);
     return identification;
   };
+
+  /** Asks the database, unless the address asked for too many keys that are nobody's. */
+  async #lookUp(parts: KeyParts, clientAddress: string): Promise<Remembered | undefined> {
+    const known = this.#remembered.get(parts.id);
+    if (known !== undefined && sameHash(known.key.secretHash, parts.secretHash)) return this.#ask(parts.id);
+    const giveBack = this.#unknownKeys.take(clientAddress);
+    const found = await this.#ask(parts.id);
+    if (found !== undefined && sameHash(found.key.secretHash, parts.secretHash)) giveBack();
+    return found;
+  }
 
   /** Forgets a key, so that its next use asks the database. */
   forget(keyId: string): void {

@@ -75,7 +75,7 @@ export interface CallLimits {
   /** Takes one request from the partner's bucket. */
   takeRequest(caller: Caller): void;
   /** Takes one of the partner's "requests in progress" places; call what it returns to give it back. */
-  takePlace(caller: Caller): () => void;
+  takePlace(caller: Caller): Promise<() => void> | (() => void);
   /** Takes one of the places for open streams; call what it returns to give it back. */
   takeStream(caller: Caller): () => void;
   /** Takes one of the places for files in memory; call what it returns to give it back. */

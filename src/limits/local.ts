@@ -13,13 +13,12 @@ const mostFiles = { ofPartner: 40, ofAll: 160 };
 interface Counts {
   tokens: number;
   filledAtMs: number;
-  underWay: number;
   streams: number;
   files: number;
 }
 
 /** Counts requests per partner within this process, on a clock that never goes back. */
-export class LocalLimits implements CallLimits {
+export class LocalLimits implements Omit<CallLimits, 'takePlace'> {
   readonly #counts = new Map<string, Counts>();
   #streams = 0;
   #files = 0;
@@ -38,25 +37,6 @@ export class LocalLimits implements CallLimits {
       });
     }
     counts.tokens -= 1;
-  }
-
-  takePlace(caller: Caller): () => void {
-    const counts = this.#of(caller);
-    const { requestsUnderWay } = caller.limits;
-    if (counts.underWay >= requestsUnderWay) {
-      throw new ApiError('rate_limited', {
-        message: `The limit of ${requestsUnderWay} requests in progress is used up: ${counts.underWay} are in progress, 0 remain, and one more can start whenever one ends. Nothing was done; send the same request again in a second.`,
-      });
-    }
-    counts.underWay += 1;
-    return once(() => {
-      counts.underWay -= 1;
-    });
-  }
-
-  /** How many of the partner's requests are in progress. */
-  underWay({ partnerId }: Caller): number {
-    return this.#counts.get(partnerId)?.underWay ?? 0;
   }
 
   takeStream(caller: Caller): () => void {
@@ -97,7 +77,6 @@ export class LocalLimits implements CallLimits {
     const counts = found ?? {
       tokens: caller.limits.requestsBurst,
       filledAtMs: this.monotonicNow(),
-      underWay: 0,
       streams: 0,
       files: 0,
     };
@@ -110,7 +89,7 @@ export class LocalLimits implements CallLimits {
 
   #forgetIdle(): void {
     for (const [partnerId, counts] of this.#counts) {
-      if (counts.underWay > 0 || counts.streams > 0 || counts.files > 0) continue;
+      if (counts.streams > 0 || counts.files > 0) continue;
       this.#counts.delete(partnerId);
       return;
     }

@@ -93,6 +93,29 @@ export class SharedSlots implements Slots {
     });
   }
 
+  /** On all replicas, or here while the others cannot be asked. */
+  async taken(name: string): Promise<number> {
+    const here = () => this.#places.get(name)?.used ?? 0;
+    if (!this.isShared) return here();
+    try {
+      const sumOfOthers = ({ holders }: Holding) =>
+        Object.entries(holders)
+          .filter(([id]) => id !== this.board.replica && !this.board.isDead(id))
+          .reduce((sum, [, count]) => sum + count, 0);
+      const holding = await this.board.read(name);
+      if (sumOfOthers(holding) === 0) return here();
+      // What they have may be kept for later: once asked they say what is used.
+      await this.board.ask(
+        Object.keys(holding.holders).filter((id) => id !== this.board.replica),
+        name,
+      );
+      return sumOfOthers(await this.board.read(name)) + here();
+    } catch (error) {
+      this.log.debug({ err: error }, 'the other replicas could not be asked for the places they have');
+      return here();
+    }
+  }
+
   /** Gives back what is reserved and ends. Places still taken come back to the others by the end of the lease. */
   close(): Promise<void> {
     this.#closed ??= this.#close();

@@ -16,6 +16,9 @@ export interface Slots {
    * @param most How many places there are, 1 or more.
    */
   acquire(name: string, most: number): Promise<Slot | undefined>;
+
+  /** How many places of a name are taken now, as far as that can be found out. It never throws. */
+  taken(name: string): Promise<number>;
 }
 
 /** Counts places within this process. */
@@ -31,6 +34,10 @@ export class LocalSlots implements Slots {
       if (left === 0) this.#taken.delete(name);
       else this.#taken.set(name, left);
     });
+  }
+
+  async taken(name: string): Promise<number> {
+    return this.#taken.get(name) ?? 0;
   }
 }
 

@@ -96,7 +96,7 @@ export class Pipeline {
     visit.operation = operation;
     const caller = this.#permit(operation, identification);
     if (operation.kind === 'stream') visit.holdPlace(limits.takeStream(caller));
-    else if (operation.takesPlace) visit.holdPlace(limits.takePlace(caller));
+    else if (operation.takesPlace) visit.holdPlace(await limits.takePlace(caller));
     if (operation.file !== undefined) visit.holdPlace(limits.takeFile(caller));
     return route;
   }

@@ -19,8 +19,10 @@ export class Visit {
 
   constructor(readonly door: Door) {}
 
+  /** Keeps a place for as long as the visit lasts, which may have ended while the place was waited for. */
   holdPlace(giveBack: () => void): void {
-    this.#givePlacesBack.push(giveBack);
+    if (this.finished) giveBack();
+    else this.#givePlacesBack.push(giveBack);
   }
 
   /** Gives the partner's places back, if the request holds any; the second time does nothing. */

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { isRegistered } from '../../src/auth/addresses.ts';
 import { makeKey, parseKey, sameHash } from '../../src/auth/keys.ts';
+import { UnknownKeys } from '../../src/auth/unknown-keys.ts';
 import { PartnerQueue } from '../../src/db/partner-queue.ts';
 import { lagosDay, nextLagosMidnight, SystemClock } from '../../src/lib/clock.ts';
 import { ApiError, catalogue } from '../../src/lib/errors.ts';
@@ -12,6 +13,8 @@ import { divideToKoboDecimal, isKoboDecimal, roundKoboDecimal } from '../../src/
 import { Cursors } from '../../src/lib/paging.ts';
 import { LocalLimits } from '../../src/limits/local.ts';
 import { checkDayLimit } from '../../src/limits/rules.ts';
+import { SharedLimits } from '../../src/limits/shared.ts';
+import { LocalSlots } from '../../src/limits/slots.ts';
 
 describe('ids', () => {
   it('have the form partners are promised, and sort in the order they were made', () => {
@@ -156,14 +159,44 @@ describe('local limits', () => {
     local.takeRequest({ ...caller, partnerId: 'q' });
   });
 
-  it('a sixth request under way is refused until one ends, and giving a place back twice counts once', () => {
-    const local = new LocalLimits();
-    const places = Array.from({ length: 5 }, () => local.takePlace(caller));
-    assert.throws(() => local.takePlace(caller), isLimited);
+  it('a sixth request under way is refused until one ends, and giving a place back twice counts once', async () => {
+    const shared = new SharedLimits(new LocalLimits(), new LocalSlots());
+    const places = await Promise.all(Array.from({ length: 5 }, () => shared.takePlace(caller)));
+    await assert.rejects(shared.takePlace(caller), isLimited);
+    assert.equal(await shared.underWay(caller), 5);
     places[0]?.();
     places[0]?.();
-    local.takePlace(caller);
-    assert.throws(() => local.takePlace(caller), isLimited);
+    await shared.takePlace(caller);
+    await assert.rejects(shared.takePlace(caller), isLimited);
+    const none = { ...caller, partnerId: 'q', limits: { ...limits, requestsUnderWay: 0 } };
+    await assert.rejects(shared.takePlace(none), isLimited);
+  });
+
+  it('an address may try 100 unknown keys at once and 10 a second after, an IPv6 network counts as one', () => {
+    let nowMs = 0;
+    const unknown = new UnknownKeys(() => nowMs);
+    const exhaust = (address: string, count: number) => {
+      for (let tries = 0; tries < count; tries += 1) unknown.take(address);
+      assert.throws(() => unknown.take(address), isLimited);
+    };
+    exhaust('192.0.2.1', 100);
+    assert.throws(() => unknown.take('::ffff:192.0.2.1'), isLimited);
+    nowMs = 1_000;
+    exhaust('192.0.2.1', 10);
+    unknown.take('192.0.2.2');
+    exhaust('2001:db8:1:2:3::1', 100);
+    assert.throws(() => unknown.take('2001:db8:1:2:ffff::2'), isLimited);
+    unknown.take('2001:db8:1:3::1');
+    exhaust('', 100);
+    const giveBack = unknown.take('192.0.2.9');
+    giveBack();
+    exhaust('192.0.2.9', 100);
+  });
+
+  it('however many addresses try keys, ten thousand are remembered', () => {
+    const unknown = new UnknownKeys(() => 0);
+    for (let at = 0; at < 20_000; at += 1) unknown.take(`10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`);
+    assert.equal(unknown.size, 10_000);
   });
 
   it('exactly at the day limit passes, one kobo above does not and says what remains', () => {

@@ -1,0 +1,44 @@
+import type { Caller, CallLimits } from '../auth/call.ts';
+import { ApiError } from '../lib/errors.ts';
+import type { LocalLimits } from './local.ts';
+import type { Slots } from './slots.ts';
+
+/** Holds callers to their limits across replicas: what is in progress by shared places, the rest by each process. */
+export class SharedLimits implements CallLimits {
+  constructor(
+    private readonly local: LocalLimits,
+    private readonly slots: Slots,
+  ) {}
+
+  takeRequest(caller: Caller): void {
+    this.local.takeRequest(caller);
+  }
+
+  async takePlace(caller: Caller): Promise<() => void> {
+    const { requestsUnderWay } = caller.limits;
+    const slot = requestsUnderWay > 0 ? await this.slots.acquire(placesOf(caller), requestsUnderWay) : undefined;
+    if (slot === undefined) {
+      throw new ApiError('rate_limited', {
+        message: `The limit of ${requestsUnderWay} requests in progress is used up: ${requestsUnderWay} are in progress, 0 remain, and one more can start whenever one ends. Nothing was done; send the same request again in a second.`,
+      });
+    }
+    return () => slot.release();
+  }
+
+  takeStream(caller: Caller): () => void {
+    return this.local.takeStream(caller);
+  }
+
+  takeFile(caller: Caller): () => void {
+    return this.local.takeFile(caller);
+  }
+
+  /** How many of the partner's requests are in progress, on all replicas that can be asked. */
+  underWay(caller: Caller): Promise<number> {
+    return this.slots.taken(placesOf(caller));
+  }
+}
+
+function placesOf({ partnerId }: Caller): string {
+  return `requests.${partnerId}`;
+}
