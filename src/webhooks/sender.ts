@@ -193,6 +193,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    this.#controller = undefined; // There is nothing left to break off.
     this.#end('invalid_response');
   }
 
@@ -208,7 +209,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.onOver(
       this.#outcome ?? { outcome: 'endpoint-failed', status: null, errorClass, durationMs: this.#elapsedMs() },
     );
-    // What is not read to its end breaks the connection. Nothing happens where all was read.
+    // An answer that is not read to its end takes the connection with it.
     this.#controller?.abort(new SendFailure(errorClass, 'the attempt is over'));
   }
 
@@ -239,7 +240,8 @@ function guardedConnector(options: SenderOptions, timeoutMs: number, dialling: S
     const socket = dial(target, (error, connected) => {
       dialling.delete(socket);
       if (error !== null) {
-        return callback(isConnected ? new SendFailure('tls', 'no secure connection', error) : error, null);
+        const isTls = isConnected && judgeError(error) !== 'timeout';
+        return callback(isTls ? new SendFailure('tls', 'no secure connection', error) : error, null);
       }
       limitAnswers(connected, mostHeadBytes + mostBodyBytes);
       callback(null, connected);
