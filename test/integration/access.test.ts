@@ -137,6 +137,10 @@ describe('a live gateway', () => {
         /must not be set in live/,
       );
       assert.throws(() => readConfig({ ...variables, MARINA_CRASH_POINT: 'order.sent' }), /must not be set in live/);
+      assert.throws(
+        () => readConfig({ ...variables, MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true' }),
+        /MARINA_WEBHOOK_ALLOW_LOOPBACK must not be true in live/,
+      );
     } finally {
       admin.close();
       await app.stop();

@@ -393,4 +393,34 @@ describe('webhooks', () => {
       await assert.rejects(call(), /NOT_FOUND/);
     }
   });
+
+  it('each attempt is one line of the log, and is kept for 30 days', async () => {
+    const { partner } = await register('/kept');
+    await place(partner, 1);
+    const [received] = await arrived('/kept', 1);
+    const line = await eventually(() => {
+      const found = gateway.logged.map((each) => JSON.parse(each)).filter(({ eventId }) => eventId === received?.id);
+      assert.equal(found.length, 1);
+      return found[0];
+    });
+    assert.deepEqual(
+      [line.msg, line.partnerId, line.type, line.attempt, line.outcome, line.status],
+      ['webhook attempt', partner.id, 'order.pending', 1, 'delivered', 200],
+    );
+    await eventually(async () => assert.equal((await deliveriesOf(partner))[0]?.attempts.length, 1));
+    await advance(29 * 24 * 60);
+    await place(partner, 1);
+    await arrived('/kept', 2);
+    assert.equal((await deliveriesOf(partner)).at(-1)?.attempts.length, 1);
+    await advance(26 * 60);
+    await eventually(async () => assert.equal((await deliveriesOf(partner)).at(-1)?.attempts.length, 0));
+    await advance(29 * 60);
+    await eventually(async () => {
+      const deliveries = await deliveriesOf(partner);
+      assert.deepEqual(
+        deliveries.map(({ version }) => version),
+        [2n],
+      );
+    });
+  });
 });
