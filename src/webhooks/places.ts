@@ -10,7 +10,7 @@ const mostRetriesUnderWay = 512;
 /** How many attempts of one endpoint are under way at once: at first, and when all has gone well for long. */
 export const firstWindow = 4;
 const smallestWindow = 2;
-export const largestWindow = 32;
+export const largestWindow = 16;
 
 /** What of an endpoint decides whether it may have one more attempt under way. */
 export interface LaneLoad {

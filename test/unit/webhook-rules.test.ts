@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { firstWindow, hasOwnPlace, hasRetryPlace, hasSharedPlace, windowAfter } from '../../src/webhooks/places.ts';
+import {
+  firstWindow,
+  hasOwnPlace,
+  hasRetryPlace,
+  hasSharedPlace,
+  largestWindow,
+  windowAfter,
+} from '../../src/webhooks/places.ts';
 import {
   freshHealth,
   type Health,
@@ -112,19 +119,19 @@ describe('how an endpoint fares', () => {
 });
 
 describe('places', () => {
-  const lane = { window: 32, underWay: 0, retriesUnderWay: 0, isProven: true };
+  const lane = { window: largestWindow, underWay: 0, retriesUnderWay: 0, isProven: true };
 
   it('an endpoint begins small, grows with each success, and shrinks by half with a failure of its own', () => {
     let window = firstWindow;
     for (let count = 0; count < 100; count += 1) window = windowAfter(window, true);
-    assert.equal(window, 32);
+    assert.equal(window, largestWindow);
     for (let count = 0; count < 10; count += 1) window = windowAfter(window, false);
     assert.equal(window, 2);
   });
 
   it('in a crowd no endpoint has more places than a new one', () => {
-    assert.equal(hasOwnPlace({ ...lane, underWay: 20 }, { underWay: 100, retriesUnderWay: 0 }), true);
-    assert.equal(hasOwnPlace({ ...lane, underWay: 20 }, { underWay: 600, retriesUnderWay: 0 }), false);
+    assert.equal(hasOwnPlace({ ...lane, underWay: 10 }, { underWay: 100, retriesUnderWay: 0 }), true);
+    assert.equal(hasOwnPlace({ ...lane, underWay: 10 }, { underWay: 600, retriesUnderWay: 0 }), false);
     assert.equal(hasOwnPlace({ ...lane, underWay: 3 }, { underWay: 600, retriesUnderWay: 0 }), true);
   });
 
@@ -136,8 +143,8 @@ describe('places', () => {
   });
 
   it('retries leave half of the places to first attempts', () => {
-    assert.equal(hasRetryPlace({ ...lane, retriesUnderWay: 15 }, { underWay: 0, retriesUnderWay: 0 }), true);
-    assert.equal(hasRetryPlace({ ...lane, retriesUnderWay: 16 }, { underWay: 0, retriesUnderWay: 0 }), false);
+    assert.equal(hasRetryPlace({ ...lane, retriesUnderWay: 7 }, { underWay: 0, retriesUnderWay: 0 }), true);
+    assert.equal(hasRetryPlace({ ...lane, retriesUnderWay: 8 }, { underWay: 0, retriesUnderWay: 0 }), false);
     assert.equal(hasRetryPlace(lane, { underWay: 600, retriesUnderWay: 512 }), false);
   });
 });
