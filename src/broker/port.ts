@@ -1,6 +1,14 @@
+import type {
+  GetBalanceResponse,
+  GetMarketResponse,
+  ListContractNotesResponse,
+  ListPositionsResponse,
+  ListTradesResponse,
+} from '../gen/marina/broker/v1/accounts_pb.ts';
 import type { AllocationRecord } from '../gen/marina/broker/v1/allocations_pb.ts';
 import type { ApplicationFields, ApplicationReport } from '../gen/marina/broker/v1/applications_pb.ts';
 import type { EstimateOrderResponse, GetTradingContextResponse, Report } from '../gen/marina/broker/v1/orders_pb.ts';
+import type { Lga, State } from '../gen/marina/broker/v1/reference_pb.ts';
 
 /** An order as the broker must know it. Words are the ones the database and partners use. */
 export interface OrderToSend {
@@ -96,5 +104,51 @@ export interface AllocationBroker {
   submitAllocation(allocation: AllocationToSend, notAfterMs: number): Promise<Sent<AllocationRecord>>;
   /** Throws when the broker gives no answer that makes sense. */
   lookUpAllocation(allocationId: string): Promise<LookedUp<AllocationRecord>>;
+  close(): void;
+}
+
+/** What account reads need beside the account: how long they may take. */
+export interface ReadTime {
+  readonly timeoutMs: number;
+}
+
+/** A part of an account's records between two Lagos days, both YYYY-MM-DD, from a place on. */
+export interface RecordRange<Place> {
+  readonly account: string;
+  readonly from: string;
+  readonly to: string;
+  /** Only what comes after it; undefined: from the newest. */
+  readonly after: Place | undefined;
+  /** How many at most, 1 to 100. */
+  readonly limit: number;
+}
+
+export interface TradePlace {
+  readonly executedAtMs: number;
+  readonly id: string;
+}
+
+export interface ContractNotePlace {
+  readonly tradeDate: string;
+  readonly ticket: string;
+}
+
+/**
+ * What the gateway reads of a broker's records. Every read throws `exchange_unavailable`, or `exchange_error` where the
+ * answer makes no sense; those of an account also `account_not_at_broker`.
+ */
+export interface RecordsBroker {
+  balance(account: string, time: ReadTime): Promise<GetBalanceResponse>;
+  positions(
+    account: string,
+    page: { readonly afterSymbol: string; readonly limit: number },
+    time: ReadTime,
+  ): Promise<ListPositionsResponse>;
+  trades(range: RecordRange<TradePlace>, time: ReadTime): Promise<ListTradesResponse>;
+  contractNotes(range: RecordRange<ContractNotePlace>, time: ReadTime): Promise<ListContractNotesResponse>;
+  market(time: ReadTime): Promise<GetMarketResponse>;
+  states(time: ReadTime): Promise<readonly State[]>;
+  /** Throws `not_found` for a state there is not. */
+  lgas(state: string, time: ReadTime): Promise<readonly Lga[]>;
   close(): void;
 }

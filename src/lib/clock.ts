@@ -44,3 +44,19 @@ export function lagosDay(atMs: number): string {
 export function nextLagosMidnight(atMs: number): number {
   return (Math.floor((atMs + lagosOffsetMs) / dayMs) + 1) * dayMs - lagosOffsetMs;
 }
+
+const datePattern = /^\d{4}-\d{2}-\d{2}$/;
+
+/** Whether a text is a date there is, as YYYY-MM-DD. */
+export function isDate(text: string): boolean {
+  if (!datePattern.test(text)) return false;
+  const at = Date.parse(`${text}T00:00:00Z`);
+  // A day the month does not have is no time, or another day.
+  return !Number.isNaN(at) && new Date(at).toISOString().slice(0, 10) === text;
+}
+
+/** The date some days before another, both YYYY-MM-DD; the first there is when there are not so many. */
+export function daysBefore(date: string, days: number): string {
+  const at = Math.max(Date.parse(`${date}T00:00:00Z`) - days * dayMs, Date.parse('0000-01-01T00:00:00Z'));
+  return new Date(at).toISOString().slice(0, 10);
+}

@@ -11,6 +11,7 @@ import {
   WireFault,
 } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { type BackOfficeControlsContext, backOfficeControls } from './back-office/controls.ts';
+import { type ClearingControlsContext, clearingControls } from './clearing/controls.ts';
 import type { Disturbance } from './disturbance.ts';
 import { type Changed, end, fill } from './exchange.ts';
 import { changedInstrument } from './instrument-change.ts';
@@ -32,7 +33,7 @@ interface Disturbable {
 }
 
 /** What the controls are made of. */
-export interface ControlsContext extends BackOfficeControlsContext {
+export interface ControlsContext extends BackOfficeControlsContext, ClearingControlsContext {
   readonly world: World;
   readonly records: Records;
   readonly streams: Disturbable;
@@ -46,6 +47,7 @@ export function controlsService(context: ControlsContext): UnaryHandlers<typeof 
   const { world, writer, records, directives } = context;
   return {
     ...backOfficeControls(context),
+    ...clearingControls(context),
     setClock: async ({ offsetMs }) => {
       const offset = whole(offsetMs, 'offset_ms');
       check(offset <= maxOffsetMs, 'offset_ms');

@@ -157,7 +157,11 @@ function trade(unit: UnitOfWork, order: Order, quantity: number, priceKobo: numb
   if (instrument !== undefined && instrument.lastKobo !== priceKobo) {
     unit.setInstrument({ ...instrument, lastKobo: priceKobo });
   }
-  return unit.report(order, ReportKind.TRADE, { quantity, priceKobo });
+  const { account, clientOrderId, symbol, side } = order;
+  const report = unit.report(order, ReportKind.TRADE, { quantity, priceKobo });
+  const name = instrument?.name ?? symbol;
+  unit.clearing.book({ account, clientOrderId, symbol, name, side, quantity, priceKobo, executedAtMs: report.atMs });
+  return report;
 }
 
 function close(order: Order, endedBy: ReportKind): void {

@@ -1,4 +1,5 @@
 import { backOfficeSchema } from './back-office/schema.ts';
+import { clearingSchema } from './clearing/schema.ts';
 
 const table = 'ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
 
@@ -68,4 +69,5 @@ export const schema: readonly string[] = [
     KEY by_order (client_order_id, number)
   ) ${table}`,
   ...backOfficeSchema(table),
+  ...clearingSchema(table),
 ];

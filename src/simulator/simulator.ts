@@ -1,5 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { Server } from '@grpc/grpc-js';
+import { Accounts } from '../gen/marina/broker/v1/accounts_pb.ts';
 import { Allocations } from '../gen/marina/broker/v1/allocations_pb.ts';
 import { Applications, StreamApplicationReportsResponseSchema } from '../gen/marina/broker/v1/applications_pb.ts';
 import { Orders, StreamReportsResponseSchema } from '../gen/marina/broker/v1/orders_pb.ts';
@@ -15,6 +16,10 @@ import { createBackOfficeNonsense } from './back-office/nonsense.ts';
 import { BackOfficeRecords } from './back-office/records.ts';
 import { referenceService } from './back-office/reference-service.ts';
 import { applicationReportMessage } from './back-office/rows.ts';
+import { accountsService } from './clearing/accounts-service.ts';
+import { clearingNonsense } from './clearing/nonsense.ts';
+import { Reads } from './clearing/reads.ts';
+import { ClearingRecords } from './clearing/records.ts';
 import { controlsService } from './controls-service.ts';
 import { Database } from './database.ts';
 import { Directives } from './directives.ts';
@@ -114,12 +119,21 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
   const streamApplicationReports: GrpcImplementation<typeof Applications>['streamApplicationReports'] = (call) =>
     applicationStreams.serve(call);
   const officeContext = { world, writer, records: backOffice, wire, office, nonsense: createBackOfficeNonsense() };
+  const reads = new Reads();
+  const accountsContext = {
+    world,
+    wire,
+    records: new ClearingRecords(database, world),
+    reads,
+    nonsense: clearingNonsense,
+  };
   const controls = controlsService({
     world,
     writer,
     records,
     backOffice,
     directives,
+    reads,
     streams,
     applicationStreams,
     clockMoved: () => upkeep.sweep(),
@@ -130,9 +144,13 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     streamApplicationReports,
   });
   grpc.addService(serviceDefinition(Allocations), unaryCalls(Allocations, allocationsService(officeContext), log));
-  grpc.addService(serviceDefinition(Reference), unaryCalls(Reference, referenceService(officeContext), log));
+  grpc.addService(serviceDefinition(Accounts), unaryCalls(Accounts, accountsService(accountsContext), log));
+  grpc.addService(
+    serviceDefinition(Reference),
+    unaryCalls(Reference, referenceService({ ...officeContext, reads }), log),
+  );
   grpc.addService(serviceDefinition(Controls), unaryCalls(Controls, controls, log));
-  addReflection(grpc, [Orders, Applications, Allocations, Reference, Controls]);
+  addReflection(grpc, [Orders, Applications, Allocations, Accounts, Reference, Controls]);
 
   let closed: Promise<void> | undefined;
   const close = async () => {

@@ -1,6 +1,7 @@
 import mysql from 'mysql2/promise';
 import { type AccountStatus, RejectReason, type ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import { BackOfficeUnit, type HeldByOffice } from './back-office/unit.ts';
+import { ClearingUnit } from './clearing/unit.ts';
 import type { InstrumentState, Message, Order, OrderReport, Submission } from './model.ts';
 import { type ColumnValue, orderColumns, orderValues, reportColumns, reportValues } from './rows.ts';
 import { instrumentColumns, instrumentValues, type World } from './world.ts';
@@ -20,6 +21,8 @@ export class UnitOfWork {
   readonly changedOrders = new Set<Order>();
   /** Applications, documents and allocations. */
   readonly office: BackOfficeUnit;
+  /** What executions come to. */
+  readonly clearing: ClearingUnit;
   readonly #messages = new Map<number, Message>();
   readonly #accounts = new Map<string, AccountStatus>();
   readonly #instruments = new Set<string>();
@@ -30,6 +33,7 @@ export class UnitOfWork {
     private readonly held: Held,
   ) {
     this.office = new BackOfficeUnit(world, held);
+    this.clearing = new ClearingUnit(world);
   }
 
   /** One of the orders the change was to be given, if it exists. */
@@ -129,7 +133,7 @@ export class UnitOfWork {
     const instruments = [...this.#instruments].flatMap((symbol) => this.world.instruments.get(symbol) ?? []);
     upsert('instruments', instrumentColumns, instruments.map(instrumentValues), instrumentColumns.split(', ').slice(1));
     upsert('settings', 'name, value', [...this.#settings], ['value']);
-    return [...statements, ...this.office.statements()];
+    return [...statements, ...this.office.statements(), ...this.clearing.statements()];
   }
 }
 

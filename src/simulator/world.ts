@@ -1,4 +1,6 @@
+import { create } from '@bufbuild/protobuf';
 import mysql, { type RowDataPacket } from 'mysql2/promise';
+import { type GetMarketResponse, GetMarketResponseSchema, MarketSession } from '../gen/marina/broker/v1/accounts_pb.ts';
 import { type AccountStatus, InstrumentKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import { SystemClock } from '../lib/clock.ts';
 import type { WriterConnection } from './database.ts';
@@ -33,6 +35,9 @@ export class World {
   lastApplicationReport = 0;
   lastAllocation = 0;
   lastCashEntry = 0;
+  lastDeal = 0;
+  /** What the exchange says its session is; it trades all the same. */
+  market: GetMarketResponse = create(GetMarketResponseSchema, { session: MarketSession.OPEN });
 
   constructor(readonly seed: number) {}
 
@@ -50,7 +55,8 @@ export class World {
               (SELECT COALESCE(MAX(sequence), 0) FROM applications) AS application,
               (SELECT COALESCE(MAX(number), 0) FROM application_reports) AS application_report,
               (SELECT COALESCE(MAX(sequence), 0) FROM allocations) AS allocation,
-              (SELECT COALESCE(MAX(number), 0) FROM cash_entries) AS cash_entry`,
+              (SELECT COALESCE(MAX(number), 0) FROM cash_entries) AS cash_entry,
+              (SELECT COALESCE(MAX(number), 0) FROM deals) AS deal`,
     );
     if (last === undefined) throw new Error('The database did not say which numbers come next');
     this.lastMessage = last.message;
@@ -60,6 +66,7 @@ export class World {
     this.lastApplicationReport = last.application_report;
     this.lastAllocation = last.allocation;
     this.lastCashEntry = last.cash_entry;
+    this.lastDeal = last.deal;
     this.cash.clear();
     for (const row of cash) this.cash.set(row.account, row.balance_kobo);
     this.accounts.clear();
@@ -141,6 +148,7 @@ interface LastRow extends RowDataPacket {
   application_report: number;
   allocation: number;
   cash_entry: number;
+  deal: number;
 }
 
 interface InstrumentRow extends RowDataPacket {

@@ -157,8 +157,13 @@ export class BackOfficeUnit {
     };
     this.held.allocations.set(allocation.clientAllocationId, allocation);
     this.#allocations.push(allocation);
-    if (booked) this.#enter(allocation);
+    if (booked) this.#enter(allocation.account, allocation.amountKobo, allocation.clientAllocationId);
     return allocation;
+  }
+
+  /** Puts money on an account or takes it off, so that it has what is asked. */
+  setCash(account: string, balanceKobo: number): void {
+    this.#enter(account, balanceKobo - (this.world.cash.get(account) ?? 0), '');
   }
 
   /** What must be written for all of it. */
@@ -181,13 +186,20 @@ export class BackOfficeUnit {
     return statements;
   }
 
-  #enter({ account, amountKobo, clientAllocationId, atMs }: Allocation): void {
+  #enter(account: string, amountKobo: number, clientAllocationId: string): void {
     this.world.lastCashEntry += 1;
     const balanceKobo = (this.world.cash.get(account) ?? 0) + amountKobo;
     if (!Number.isSafeInteger(balanceKobo)) throw new Error('An account has more money than can be counted exactly');
     this.world.cash.set(account, balanceKobo);
     const number = this.world.lastCashEntry;
-    this.#entries.push({ number, account, amountKobo, balanceKobo, clientAllocationId, atMs });
+    this.#entries.push({
+      number,
+      account,
+      amountKobo,
+      balanceKobo,
+      clientAllocationId,
+      atMs: this.world.clock.now(),
+    });
   }
 }
 

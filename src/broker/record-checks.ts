@@ -1,0 +1,171 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt';
+import {
+  type ContractNote,
+  type GetBalanceResponse,
+  type GetMarketResponse,
+  type ListContractNotesResponse,
+  type ListPositionsResponse,
+  type ListTradesResponse,
+  MarketSession,
+  type Position,
+  type Trade,
+} from '../gen/marina/broker/v1/accounts_pb.ts';
+import { Side } from '../gen/marina/broker/v1/orders_pb.ts';
+import { isDate, lagosDay } from '../lib/clock.ts';
+import { isKoboDecimal } from '../lib/money.ts';
+import type { ContractNotePlace, RecordRange, TradePlace } from './port.ts';
+
+/** What a page of records says beside the records. */
+interface Page {
+  readonly account: string;
+  readonly hasMore: boolean;
+}
+
+const name = /^\P{C}{1,200}$/u;
+const recordId = /^[A-Za-z0-9-]{1,64}$/;
+const symbolCode = /^[A-Z0-9.-]{1,20}$/;
+const areaCode = /^[A-Z0-9-]+$/;
+const mostAreas = 1_000;
+/** The last instant that has a date of four digits. */
+const lastMs = 253_402_300_799_999;
+
+/** Whether an answer is the balance of the account asked for. */
+export function isBalance(balance: GetBalanceResponse, account: string): boolean {
+  return balance.account === account && balance.pendingDebitsKobo >= 0n;
+}
+
+/** Whether an answer is the page of positions that was asked for. */
+export function isPositionsPage(
+  page: ListPositionsResponse,
+  account: string,
+  { afterSymbol, limit }: { readonly afterSymbol: string; readonly limit: number },
+): boolean {
+  const { positions } = page;
+  const isInOrder = positions.every(({ symbol }, at) => symbol > (positions[at - 1]?.symbol ?? afterSymbol));
+  return isPage(page, account, positions.length, limit) && isInOrder && positions.every(isPosition);
+}
+
+/** Whether an answer is the page of trades that was asked for. */
+export function isTradesPage(page: ListTradesResponse, range: RecordRange<TradePlace>): boolean {
+  const { trades } = page;
+  if (!isPage(page, range.account, trades.length, range.limit) || page.inRange < trades.length) return false;
+  if (!trades.every(isTrade)) return false;
+  const places = trades.map(placeOfTrade);
+  return (
+    trades.every((trade) => isWithin(range, tradeDate(trade))) &&
+    places.every((place, at) => {
+      const before = places[at - 1] ?? range.after;
+      return before === undefined || isOlder(place.executedAtMs, before.executedAtMs, place.id, before.id);
+    })
+  );
+}
+
+/** Whether an answer is the page of contract notes that was asked for. */
+export function isNotesPage(page: ListContractNotesResponse, range: RecordRange<ContractNotePlace>): boolean {
+  const { notes } = page;
+  if (!isPage(page, range.account, notes.length, range.limit) || page.inRange < notes.length) return false;
+  return notes.every((note, at) => {
+    const before = notes[at - 1] ?? range.after;
+    const isInOrder = before === undefined || isOlder(note.tradeDate, before.tradeDate, note.ticket, before.ticket);
+    return isInOrder && isNote(note) && isWithin(range, note.tradeDate);
+  });
+}
+
+/** Whether an answer says what the exchange does now. */
+export function isMarket({ session, nextOpenAt, nextCloseAt }: GetMarketResponse): boolean {
+  const isKnown = session !== MarketSession.UNSPECIFIED && MarketSession[session] !== undefined;
+  return isKnown && [nextOpenAt, nextCloseAt].every((at) => at === undefined || isInstant(timestampMs(at)));
+}
+
+/** Whether an answer is a list of places: each with a code of its own and a name. */
+export function isAreaList(
+  areas: readonly { readonly code: string; readonly name: string }[],
+  maxCodeLength: number,
+): boolean {
+  return (
+    areas.length > 0 &&
+    areas.length <= mostAreas &&
+    new Set(areas.map(({ code }) => code)).size === areas.length &&
+    areas.every((area) => area.code.length <= maxCodeLength && areaCode.test(area.code) && name.test(area.name))
+  );
+}
+
+/** A trade's place in the list of trades. */
+export function placeOfTrade({ id, executedAt }: Trade): TradePlace {
+  return { id, executedAtMs: executedAt === undefined ? 0 : timestampMs(executedAt) };
+}
+
+/** The Lagos day of a trade. */
+export function tradeDate(trade: Trade): string {
+  return lagosDay(placeOfTrade(trade).executedAtMs);
+}
+
+function isPage({ account, hasMore }: Page, expected: string, length: number, limit: number): boolean {
+  // A page that is not full and has more behind it would make readers ask for ever.
+  return account === expected && length <= limit && (!hasMore || length === limit);
+}
+
+function isWithin({ from, to }: RecordRange<unknown>, day: string): boolean {
+  return day >= from && day <= to;
+}
+
+function isOlder<T extends number | string>(one: T, before: T, id: string, beforeId: string): boolean {
+  return one < before || (one === before && id < beforeId);
+}
+
+function isPosition(position: Position): boolean {
+  const { quantity, priceKobo, averageCostKoboDecimal: cost } = position;
+  return (
+    symbolCode.test(position.symbol) &&
+    name.test(position.name) &&
+    quantity > 0n &&
+    priceKobo > 0n &&
+    position.marketValueKobo === quantity * priceKobo &&
+    isKoboDecimal(cost) &&
+    !cost.startsWith('-')
+  );
+}
+
+function isTrade(trade: Trade): boolean {
+  return (
+    recordId.test(trade.id) &&
+    trade.executedAt !== undefined &&
+    isInstant(placeOfTrade(trade).executedAtMs) &&
+    isDeal(trade)
+  );
+}
+
+function isNote(note: ContractNote): boolean {
+  const charges = [note.commissionKobo, note.statutoryFeesKobo, note.otherFeesKobo];
+  return (
+    recordId.test(note.ticket) &&
+    name.test(note.name) &&
+    isDeal(note) &&
+    charges.every((charge) => charge >= 0n) &&
+    isDate(note.tradeDate) &&
+    isDate(note.transactionDate) &&
+    note.transactionDate >= note.tradeDate
+  );
+}
+
+function isDeal({ symbol, side, quantity, priceKobo, amountKobo }: Deal): boolean {
+  return (
+    symbolCode.test(symbol) &&
+    (side === Side.BUY || side === Side.SELL) &&
+    quantity > 0n &&
+    priceKobo > 0n &&
+    amountKobo === quantity * priceKobo
+  );
+}
+
+function isInstant(ms: number): boolean {
+  return ms >= 0 && ms <= lastMs;
+}
+
+interface Deal {
+  readonly symbol: string;
+  readonly side: Side;
+  readonly quantity: bigint;
+  readonly priceKobo: bigint;
+  readonly amountKobo: bigint;
+}

@@ -1,0 +1,62 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt';
+import { MarketSession } from '../../gen/marina/broker/v1/accounts_pb.ts';
+import type { Controls } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import type { UnaryHandlers } from '../rpc.ts';
+import { check, isSide, positive, text } from '../validation.ts';
+import type { World } from '../world.ts';
+import type { Writer } from '../writer.ts';
+import type { Reads } from './reads.ts';
+
+const maxTrades = 10_000;
+const maxAmountKobo = 10n ** 18n;
+const maxCashKobo = 10n ** 15n;
+
+/** What the controls of accounts' records are made of. */
+export interface ClearingControlsContext {
+  readonly world: World;
+  readonly writer: Writer;
+  readonly reads: Reads;
+}
+
+type ClearingControls = Pick<UnaryHandlers<typeof Controls>, 'setCash' | 'addTrades' | 'setMarket' | 'getReads'>;
+
+/** The controls of what accounts have on record, and of the session. */
+export function clearingControls({ world, writer, reads }: ClearingControlsContext): ClearingControls {
+  return {
+    setCash: async ({ account, cashKobo }) => {
+      text(account, 'account', 64);
+      check(cashKobo >= -maxCashKobo && cashKobo <= maxCashKobo, 'cash_kobo');
+      await writer.run([], (unit) => unit.office.setCash(account, Number(cashKobo)));
+      return {};
+    },
+    addTrades: async (request) => {
+      const account = text(request.account, 'account', 64);
+      const symbol = text(request.symbol, 'symbol', 20);
+      check(isSide(request.side), 'side');
+      const quantity = positive(request.quantity, 'quantity');
+      const priceKobo = positive(request.priceKobo, 'price_kobo');
+      const count = Math.max(1, request.count);
+      check(count <= maxTrades, 'count');
+      check(request.quantity * request.priceKobo * BigInt(count) <= maxAmountKobo, 'quantity');
+      check(request.stepMs >= 0, 'step_ms');
+      const first = request.executedAt === undefined ? world.clock.now() : timestampMs(request.executedAt);
+      const { side, stepMs } = request;
+      await writer.run([], (unit) => {
+        const name = world.instruments.get(symbol)?.name ?? symbol;
+        const trade = { account, clientOrderId: '', symbol, name, side, quantity, priceKobo };
+        for (let at = 0; at < count; at += 1) unit.clearing.book({ ...trade, executedAtMs: first + at * stepMs });
+      });
+      return {};
+    },
+    setMarket: async ({ market }) => {
+      check(market !== undefined && market.session !== MarketSession.UNSPECIFIED, 'market.session');
+      // In memory: a restart is a fresh start for tests.
+      world.market = market;
+      return {};
+    },
+    getReads: async () => {
+      const { most, mostOfAccount, now } = reads.take();
+      return { most, mostOfAccount, now };
+    },
+  };
+}

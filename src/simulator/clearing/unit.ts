@@ -1,0 +1,95 @@
+import mysql from 'mysql2/promise';
+import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
+import type { World } from '../world.ts';
+import { type Deal, type Execution, toDeal } from './deals.ts';
+
+/** Clearing's part of a unit of work: what executions do to an account's money and stocks. */
+export class ClearingUnit {
+  readonly #deals: Deal[] = [];
+
+  constructor(private readonly world: World) {}
+
+  /** Books an execution. */
+  book(execution: Execution): void {
+    this.world.lastDeal += 1;
+    this.#deals.push(toDeal(this.world.lastDeal, execution));
+  }
+
+  /** What must be written for all of it. */
+  statements(): string[] {
+    if (this.#deals.length === 0) return [];
+    return [
+      mysql.format(`INSERT INTO deals (${dealColumns}) VALUES ?`, [this.#deals.map(dealValues)]),
+      ...runsOf(this.#deals).map(holdingStatement),
+    ];
+  }
+}
+
+export const dealColumns =
+  'number, account, client_order_id, symbol, name, side, quantity, price_kobo, amount_kobo, commission_kobo, ' +
+  'statutory_kobo, other_kobo, consideration_kobo, executed_at_ms, trade_date, settlement_date';
+
+function dealValues(deal: Deal): (string | number)[] {
+  return [
+    deal.number,
+    deal.account,
+    deal.clientOrderId,
+    deal.symbol,
+    deal.name,
+    deal.side,
+    deal.quantity,
+    deal.priceKobo,
+    deal.amountKobo.toString(),
+    deal.commissionKobo.toString(),
+    deal.statutoryKobo.toString(),
+    deal.otherKobo.toString(),
+    deal.considerationKobo.toString(),
+    deal.executedAtMs,
+    deal.tradeDate,
+    deal.settlementDate,
+  ];
+}
+
+interface Run {
+  readonly account: string;
+  readonly symbol: string;
+  readonly side: Side;
+  quantity: bigint;
+  amountKobo: bigint;
+}
+
+/** Deals that follow each other and do the same to the same stock, added up. */
+function runsOf(deals: readonly Deal[]): Run[] {
+  const runs: Run[] = [];
+  for (const { account, symbol, side, quantity, amountKobo } of deals) {
+    const last = runs.at(-1);
+    if (last !== undefined && last.account === account && last.symbol === symbol && last.side === side) {
+      last.quantity += BigInt(quantity);
+      last.amountKobo += amountKobo;
+    } else {
+      runs.push({ account, symbol, side, quantity: BigInt(quantity), amountKobo });
+    }
+  }
+  return runs;
+}
+
+/**
+ * A buy adds its amount to what the stock cost; a sale takes its share of that. The exchange asks nobody whether he has
+ * what he sells: a holding below nothing costs nothing, until it is bought back.
+ */
+function holdingStatement({ account, symbol, side, quantity, amountKobo }: Run): string {
+  const [shares, amount] = [quantity.toString(), amountKobo.toString()];
+  const added =
+    side === Side.BUY
+      ? // Of a buy that makes good for what was sold, only what is left of it is held.
+        `cost_kobo = IF(quantity >= 0, cost_kobo + ${amount},
+           IF(quantity + ${shares} > 0, CAST(${amount} AS DECIMAL(40)) * (quantity + ${shares}) DIV ${shares}, 0)),
+         quantity = quantity + ${shares}`
+      : `cost_kobo = IF(quantity > ${shares}, cost_kobo - CAST(cost_kobo AS DECIMAL(40)) * ${shares} DIV quantity, 0),
+         quantity = quantity - ${shares}`;
+  const first = side === Side.BUY ? [shares, amount] : [(-quantity).toString(), '0'];
+  return mysql.format(
+    `INSERT INTO holdings (account, symbol, quantity, cost_kobo) VALUES (?) ON DUPLICATE KEY UPDATE ${added}`,
+    [[account, symbol, ...first]],
+  );
+}
