@@ -1,5 +1,6 @@
 import { hkdfSync, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { accountHandlers } from './accounts/handlers.ts';
 import { EnvironmentState } from './admin/environment.ts';
 import { adminHandlers, words } from './admin/handlers.ts';
 import { type AdminService, createAdminServer } from './admin/server.ts';
@@ -19,6 +20,7 @@ import { clientAddressBehind } from './auth/client-address.ts';
 import { GrpcAllocations } from './broker/grpc-allocations.ts';
 import { GrpcApplications } from './broker/grpc-applications.ts';
 import { GrpcBroker } from './broker/grpc-broker.ts';
+import { GrpcRecords } from './broker/grpc-records.ts';
 import type { Config } from './config.ts';
 import { type Database, openDatabase } from './db/database.ts';
 import { statement } from './db/statement.ts';
@@ -33,12 +35,14 @@ import { Keys as KeysService } from './gen/marina/admin/v1/keys_pb.ts';
 import { Trading as TradingService } from './gen/marina/admin/v1/trading_pb.ts';
 import { Wallets as WalletsService } from './gen/marina/admin/v1/wallets_pb.ts';
 import { Webhooks as WebhooksService } from './gen/marina/admin/v1/webhooks_pb.ts';
+import { Accounts } from './gen/marina/gateway/v1/accounts_pb.ts';
 import { Allocations } from './gen/marina/gateway/v1/allocations_pb.ts';
 import { Applications } from './gen/marina/gateway/v1/applications_pb.ts';
 import { Events } from './gen/marina/gateway/v1/events_pb.ts';
 import { Keys } from './gen/marina/gateway/v1/keys_pb.ts';
 import { Limits } from './gen/marina/gateway/v1/limits_pb.ts';
 import { Orders } from './gen/marina/gateway/v1/orders_pb.ts';
+import { Reference } from './gen/marina/gateway/v1/reference_pb.ts';
 import { Wallet } from './gen/marina/gateway/v1/wallet_pb.ts';
 import { Controls } from './gen/marina/simulator/v1/controls_pb.ts';
 import { keyHandlers } from './keys/handlers.ts';
@@ -53,6 +57,7 @@ import { Cursors } from './lib/paging.ts';
 import { Supervisor } from './lib/worker.ts';
 import { limitHandlers } from './limits/handlers.ts';
 import { LocalLimits } from './limits/local.ts';
+import { ReadQueue } from './limits/read-queue.ts';
 import { SharedLimits } from './limits/shared.ts';
 import { SharedSlots } from './limits/shared-slots.ts';
 import { SlotBoard } from './limits/slot-board.ts';
@@ -61,6 +66,7 @@ import { orderHandlers } from './orders/handlers.ts';
 import { OrderKind } from './orders/kind.ts';
 import { finalStates as finalOrderStates } from './orders/rules.ts';
 import { TradingContexts } from './orders/trading-context.ts';
+import { referenceHandlers } from './reference/handlers.ts';
 import { keyRetention } from './submission/key-retention.ts';
 import { Reconciler } from './submission/reconcile.ts';
 import { Recorder } from './submission/record.ts';
@@ -168,6 +174,8 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const broker = new GrpcBroker(upstream);
   const applicationBroker = new GrpcApplications(upstream);
   const allocationBroker = new GrpcAllocations(upstream);
+  const records = new GrpcRecords({ address: config.brokerAddress });
+  const reads = new ReadQueue({ slots, timeoutMs: config.recordsTimeoutMs });
   const recorder = new Recorder(database, clock, ids, wakeRelay);
   const submitter = new Submitter(database, recorder, () => environment.paused);
   const contexts = new TradingContexts(broker);
@@ -260,6 +268,8 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
       ...applicationHandlers({ database, submitter, kind: applicationKind, cursors, digestKey }),
       ...documentHandlers({ database, images, sender: documents }),
     }),
+    ...defineOperations(Accounts, accountHandlers({ database, records, reads, cursors, clock })),
+    ...defineOperations(Reference, referenceHandlers({ records, reads, readTimeoutMs: config.readTimeoutMs })),
     ...defineOperations(Events, eventHandlers({ database, cursors, feedWatch })),
     ...defineOperations(
       Limits,
@@ -389,6 +399,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     broker.close();
     applicationBroker.close();
     allocationBroker.close();
+    records.close();
     images.close();
     simulator?.close();
     await ops.close();

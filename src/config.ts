@@ -29,6 +29,7 @@ export interface Config {
   readonly logLevel: string;
   readonly submitTimeoutMs: number;
   readonly readTimeoutMs: number;
+  readonly recordsTimeoutMs: number;
   readonly clockSkewMs: number;
   readonly shutdownTimeoutMs: number;
   /** Certificates of authorities that webhook endpoints' certificates may be from beside the known ones, in PEM. */
@@ -161,6 +162,12 @@ const settings: { readonly [Name in keyof Config]: Setting<Config[Name]> } = {
     variable: 'MARINA_READ_TIMEOUT_MS',
     meaning: 'how long a read from the broker may take in milliseconds',
     fallback: '5000',
+    parse: wholeNumber(100, 20_000),
+  },
+  recordsTimeoutMs: {
+    variable: 'MARINA_RECORDS_TIMEOUT_MS',
+    meaning: "how long a partner's read of the broker's records may wait and take in milliseconds",
+    fallback: '20000',
     parse: wholeNumber(100, 20_000),
   },
   clockSkewMs: {

@@ -1,4 +1,14 @@
-import { type Statement, statement } from '../db/statement.ts';
+import { type SqlRow, type Statement, statement } from '../db/statement.ts';
+
+/** An account as partners see it. */
+export interface ShownAccount {
+  readonly account: string;
+  readonly applicationId: string | null;
+  readonly createdAt: number;
+}
+
+/** The place of an account in the list: newest first, of the same time by code. */
+export type AccountPlace = Pick<ShownAccount, 'account' | 'createdAt'>;
 
 /** Finds an account of a partner by its code. No row: the partner cannot trade for it. */
 export function findAccount(partnerId: string, account: string): Statement {
@@ -33,4 +43,24 @@ export function openAccount(opened: {
     opened.applicationId,
     new Date(opened.createdAt),
   );
+}
+
+/** Lists a partner's accounts, newest first, from a place on. */
+export function listAccounts(partnerId: string, after: AccountPlace | undefined, most: number): Statement {
+  const createdAt = after && new Date(after.createdAt);
+  return statement(
+    `SELECT account, application_id, created_at FROM accounts
+      WHERE partner_id = ? ${after === undefined ? '' : 'AND (created_at < ? OR (created_at = ? AND account > ?))'}
+      ORDER BY created_at DESC, account LIMIT ${most}`,
+    partnerId,
+    ...(after === undefined || createdAt === undefined ? [] : [createdAt, createdAt, after.account]),
+  );
+}
+
+export function toShownAccount(row: SqlRow): ShownAccount {
+  return {
+    account: String(row.account),
+    applicationId: row.application_id as string | null,
+    createdAt: (row.created_at as Date).getTime(),
+  };
 }

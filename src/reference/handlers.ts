@@ -1,0 +1,68 @@
+import { create } from '@bufbuild/protobuf';
+import { timestampMs } from '@bufbuild/protobuf/wkt';
+import type { Handler } from '../auth/call.ts';
+import type { RecordsBroker } from '../broker/port.ts';
+import { MarketSession as BrokerSession, type GetMarketResponse } from '../gen/marina/broker/v1/accounts_pb.ts';
+import {
+  type GetMarketRequest,
+  type ListLgasRequest,
+  type ListLgasResponse,
+  ListLgasResponseSchema,
+  type ListStatesRequest,
+  type ListStatesResponse,
+  ListStatesResponseSchema,
+  type Market,
+  MarketSchema,
+  MarketSession,
+} from '../gen/marina/gateway/v1/reference_pb.ts';
+import { toSecond } from '../lib/timestamps.ts';
+import type { ReadQueue } from '../limits/read-queue.ts';
+
+export interface ReferenceHandlerParts {
+  readonly records: RecordsBroker;
+  readonly reads: ReadQueue;
+  /** How long reading the exchange's session may take. */
+  readonly readTimeoutMs: number;
+}
+
+const sessions: Readonly<Record<BrokerSession, MarketSession>> = {
+  [BrokerSession.UNSPECIFIED]: MarketSession.UNSPECIFIED,
+  [BrokerSession.OPEN]: MarketSession.OPEN,
+  [BrokerSession.CLOSED]: MarketSession.CLOSED,
+  [BrokerSession.PAUSED]: MarketSession.PAUSED,
+  [BrokerSession.HALTED]: MarketSession.HALTED,
+};
+
+/** The operations on the lists applications use, and on the exchange's session. */
+export function referenceHandlers({ records, reads, readTimeoutMs }: ReferenceHandlerParts) {
+  let marketRead: Promise<GetMarketResponse> | undefined;
+
+  /** The session is the same for all: whoever asks while it is read, waits for that answer. */
+  function readMarket(): Promise<GetMarketResponse> {
+    marketRead ??= records.market({ timeoutMs: readTimeoutMs }).finally(() => {
+      marketRead = undefined;
+    });
+    return marketRead;
+  }
+
+  const listStates: Handler<ListStatesRequest, ListStatesResponse> = async (_, { caller }) => {
+    const states = await reads.read(caller.partnerId, (time) => records.states(time));
+    return create(ListStatesResponseSchema, { hasMore: false, data: states.map(({ code, name }) => ({ code, name })) });
+  };
+
+  const listLgas: Handler<ListLgasRequest, ListLgasResponse> = async ({ state = '' }, { caller }) => {
+    const lgas = await reads.read(caller.partnerId, (time) => records.lgas(state, time));
+    return create(ListLgasResponseSchema, { hasMore: false, data: lgas.map(({ code, name }) => ({ code, name })) });
+  };
+
+  const getMarket: Handler<GetMarketRequest, Market> = async () => {
+    const { session, nextOpenAt, nextCloseAt } = await readMarket();
+    return create(MarketSchema, {
+      session: sessions[session],
+      nextOpenAt: nextOpenAt && toSecond(timestampMs(nextOpenAt)),
+      nextCloseAt: nextCloseAt && toSecond(timestampMs(nextCloseAt)),
+    });
+  };
+
+  return { listStates, listLgas, getMarket };
+}
