@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { statement } from '../../src/db/statement.ts';
+import { lagosDay } from '../../src/lib/clock.ts';
+import { adminClient } from '../support/admin.ts';
+import { eventually } from '../support/eventually.ts';
+import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+
+const symbols = [
+  'SIM-REST',
+  'SIM-FILL',
+  'SIM-PARTS',
+  'SIM-HALF',
+  'SIM-LAPSE',
+  'SIM-KILLED',
+  'SIM-REJECT',
+  'SIM-RESET',
+  'SIM-RESETAFTER',
+];
+
+type Step =
+  | {
+      readonly kind: 'place';
+      symbol: string;
+      side: string;
+      type: string;
+      quantity: number;
+      price: number;
+      gtc: boolean;
+    }
+  | { readonly kind: 'cancel'; which: number }
+  | { readonly kind: 'advance'; minutes: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('place' as const),
+      symbol: fc.constantFrom(...symbols),
+      side: fc.constantFrom('buy', 'sell'),
+      type: fc.constantFrom('limit', 'market'),
+      quantity: fc.integer({ min: 1, max: 5_000 }),
+      price: fc.integer({ min: 950, max: 1_050 }),
+      gtc: fc.boolean(),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('cancel' as const), which: fc.nat(50) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('advance' as const), minutes: fc.integer({ min: 1, max: 2_000 }) }),
+  },
+);
+
+describe('the value of orders counted by day', () => {
+  let gateway: TestGateway;
+  let admin: ReturnType<typeof adminClient>;
+  before(async () => {
+    gateway = await startGateway();
+    admin = adminClient(gateway.app.adminPort);
+  });
+  after(async () => {
+    admin.close();
+    await gateway.stop();
+  });
+
+  /** What is counted and what should be, by day, from one snapshot: orders go on changing meanwhile. */
+  async function counts({ id }: TestPartner) {
+    const rows = await gateway.database.read(
+      statement(
+        `SELECT created_at, state, side, type, quantity, filled_quantity, price_kobo, counted_price_kobo, NULL AS day,
+          NULL AS used_kobo FROM orders WHERE partner_id = ?
+         UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, DATE_FORMAT(day, '%Y-%m-%d'), used_kobo
+          FROM usage_days WHERE partner_id = ? AND kind = 'orders'`,
+        id,
+        id,
+      ),
+    );
+    const used = new Map<string, bigint>();
+    const expected = new Map<string, bigint>();
+    for (const row of rows) {
+      if (row.day !== null) {
+        if (BigInt(String(row.used_kobo)) !== 0n) used.set(String(row.day), BigInt(String(row.used_kobo)));
+        continue;
+      }
+      // The contract's table: which shares count, and at which price.
+      const isLimitBuy = row.type === 'limit' && row.side === 'buy';
+      const price = BigInt(String(isLimitBuy ? row.price_kobo : row.counted_price_kobo));
+      const onlyFilled = ['rejected', 'cancelled', 'expired'].includes(String(row.state));
+      const shares = row.state === 'refused' ? 0n : BigInt(String(onlyFilled ? row.filled_quantity : row.quantity));
+      const day = lagosDay((row.created_at as Date).getTime());
+      if (shares > 0n) expected.set(day, (expected.get(day) ?? 0n) + shares * price);
+    }
+    return { used, expected };
+  }
+
+  async function take(partner: TestPartner, each: Step, placed: string[]): Promise<void> {
+    if (each.kind === 'advance') {
+      await admin.clock.advanceClock({ by: { seconds: BigInt(each.minutes * 60) } }, admin.options);
+    } else if (each.kind === 'cancel') {
+      const id = placed[each.which % Math.max(1, placed.length)];
+      if (id === undefined) return;
+      const { status } = await gateway.rest('DELETE', `/v1/orders/${id}`, { key: partner.key });
+      assert.ok([200, 409, 503].includes(status), String(status));
+    } else {
+      const { symbol, side, type, quantity, price, gtc } = each;
+      const order = { account: partner.account, symbol, side, type, quantity, time_in_force: gtc ? 'gtc' : 'day' };
+      const answer = await gateway.place(partner, { ...order, price_kobo: type === 'limit' ? price : null });
+      assert.ok([201, 409, 422, 503].includes(answer.status), answer.text);
+      if (answer.status === 201) placed.push(answer.body.id);
+    }
+  }
+
+  it('equals what the contract’s table makes of the orders, after every step of any course over several days', async () => {
+    const course = fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 40 }), async (steps) => {
+      const partner = await gateway.newPartner();
+      const placed: string[] = [];
+      for (const each of steps) {
+        await take(partner, each, placed);
+        const { used, expected } = await counts(partner);
+        assert.deepEqual(used, expected);
+      }
+      await eventually(async () => {
+        const { expected } = await counts(partner);
+        const { body } = await gateway.rest('GET', '/v1/limits', { key: partner.key });
+        assert.equal(BigInt(body.orders_kobo_per_day.used), expected.get(body.day) ?? 0n);
+      });
+    });
+    await fc.assert(course, { numRuns: 12, endOnFailure: true });
+  });
+});
