@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ApiError } from '../../src/lib/errors.ts';
+import { ReadQueue } from '../../src/limits/read-queue.ts';
+import { LocalSlots } from '../../src/limits/slots.ts';
+import { eventually } from '../support/eventually.ts';
+
+/** A read that ends when it is told to. */
+function held() {
+  let finish = () => {};
+  const ended = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  return { ended, finish };
+}
+
+/** A queue, and the reads it has begun in order. */
+function startQueue(timeoutMs = 30_000) {
+  const queue = new ReadQueue({ slots: new LocalSlots(), timeoutMs });
+  const begun: string[] = [];
+  const read = (name: string) => {
+    const { ended, finish } = held();
+    const done = queue.read(name.slice(0, 1), async () => {
+      begun.push(name);
+      await ended;
+      return name;
+    });
+    return { done, finish };
+  };
+  return { queue, begun, read };
+}
+
+const unavailable = (error: unknown) => error instanceof ApiError && error.code === 'exchange_unavailable';
+
+describe('reads of the broker', () => {
+  it('begin two of a partner and four in all, in the order of arrival past partners without a place', async () => {
+    const { begun, read } = startQueue();
+    const names = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1', 'a4', 'b3'];
+    const reads = new Map(names.map((name) => [name, read(name)]));
+    const finish = async (name: string, next: readonly string[]) => {
+      const before = begun.length;
+      reads.get(name)?.finish();
+      await reads.get(name)?.done;
+      await eventually(() => assert.deepEqual(begun.slice(before), next));
+    };
+    await eventually(() => assert.deepEqual(begun, ['a1', 'a2', 'b1', 'b2']));
+    await finish('b1', ['c1']);
+    await finish('a1', ['a3']);
+    await finish('c1', ['b3']);
+    await finish('a2', ['a4']);
+    for (const { finish: end } of reads.values()) end();
+    assert.deepEqual(await Promise.all([...reads.values()].map(({ done }) => done)), names);
+  });
+
+  it('that have no turn in their time are unavailable, and are not begun later', async () => {
+    const { queue, begun, read } = startQueue(300);
+    const hanging = held();
+    const stuck = ['one', 'two'].map(() => queue.read('a', () => hanging.ended));
+    const waiting = read('a3');
+    await Promise.all([...stuck, waiting.done].map((each) => assert.rejects(each, unavailable)));
+    hanging.finish();
+    const next = read('a4');
+    next.finish();
+    assert.equal(await next.done, 'a4');
+    assert.deepEqual(begun, ['a4']);
+  });
+
+  it('wait in a line that has an end for each partner, and the others still come in', async () => {
+    const { begun, read } = startQueue();
+    const reads = Array.from({ length: 2 + 32 + 1 }, (_, at) => read(`a${at}`));
+    const settled = Promise.allSettled(reads.map(({ done }) => done));
+    const other = read('b1');
+    await eventually(() => assert.ok(begun.includes('b1')));
+    other.finish();
+    for (const { finish } of reads) finish();
+    const refused = (await settled).filter(({ status }) => status === 'rejected');
+    assert.ok(refused.length >= 1 && refused.length <= 3, `${refused.length} were refused`);
+    for (const each of refused) assert.ok(each.status === 'rejected' && unavailable(each.reason));
+  });
+
+  it('give their places back whatever became of them', async () => {
+    const { queue } = startQueue();
+    for (let count = 0; count < 20; count += 1) {
+      await assert.rejects(
+        queue.read('a', async () => {
+          throw new Error('failed');
+        }),
+        /failed/,
+      );
+    }
+    assert.equal(await queue.read('a', async () => 'done'), 'done');
+  });
+});
