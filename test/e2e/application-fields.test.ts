@@ -37,9 +37,10 @@ const mistakes: readonly FieldMistake[] = [
     { name: `${param} null`, body: { [param]: null }, code: 'missing_required_field' as const, param },
     { name: `${param} empty`, body: { [param]: '' }, param },
   ]),
-  ...['1990', '1990-13-01', '1990-00-10', '1990-04-31', '1990-02-30', '31-12-1990', '1990-1-1', ' 1990-12-31'].map(
-    (value) => ({ name: `date_of_birth ${value}`, body: { date_of_birth: value }, param: 'date_of_birth' }),
-  ),
+  ...[
+    ...['1990', '1990-13-01', '1990-00-10', '1990-04-31', '1990-02-30', '31-12-1990', '1990-1-1', ' 1990-12-31'],
+    ...['1990-02-29', '1900-02-29'],
+  ].map((value) => ({ name: `date_of_birth ${value}`, body: { date_of_birth: value }, param: 'date_of_birth' })),
   {
     name: 'the first of two missing',
     body: { bvn: undefined, email: undefined },
@@ -85,6 +86,7 @@ const good: readonly (readonly [string, Members])[] = [
   ],
   ['optional fields that are null', { title: null, nin: null, bank_code: null }],
   ['a leap day', { date_of_birth: '2000-02-29' }],
+  ['another leap day', { date_of_birth: '1996-02-29' }],
 ];
 
 describe('the fields of createApplication', () => {
