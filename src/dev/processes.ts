@@ -56,7 +56,7 @@ export interface GatewayNeeds {
   simulatorAddress: string;
   secretKey: string;
   operatorTokens: string;
-  /** Whom it trusts to have made the receiver's certificate. */
+  /** Whom it trusts to have made the certificates of receivers of webhooks. */
   authorityFile: string;
 }
 
@@ -73,9 +73,9 @@ export async function startGateway(settings: RunSettings, needs: GatewayNeeds, w
       // Nobody waits long for a sandbox to stop.
       MARINA_SHUTDOWN_TIMEOUT_MS: '5000',
       MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true',
-      MARINA_WEBHOOK_CA_FILE: needs.authorityFile,
       ...ofGateway(settings.given),
       MARINA_ENVIRONMENT: 'sandbox',
+      MARINA_WEBHOOK_CA_FILE: needs.authorityFile,
       MARINA_DATABASE_URL: needs.databaseUrl,
       MARINA_NATS_URL: needs.natsUrl,
       MARINA_SECRET_KEY: needs.secretKey,

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { migrate } from '../db/migrate.ts';
 import { Advice } from './advice.ts';
+import { gatherAuthorities } from './authorities.ts';
 import { createDatabases, type Databases, useDatabases } from './databases.ts';
 import { endLeftover } from './leftover.ts';
 import { isPortTaken, readGreeting } from './ports.ts';
@@ -63,7 +64,7 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
         simulatorAddress,
         secretKey: settings.secretKey ?? keptSecret(join(dataDir, 'secret-key'), 32),
         operatorTokens,
-        authorityFile,
+        authorityFile: gatherAuthorities(dataDir, authorityFile, settings.authorityFiles),
       },
       watch,
     ),

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Advice } from './advice.ts';
 
@@ -35,6 +36,8 @@ export interface RunSettings {
   natsUrl: string | undefined;
   operatorTokens: string | undefined;
   secretKey: string | undefined;
+  /** Files of authorities that other receivers of webhooks have certificates from, beside the sandbox's own receiver. */
+  authorityFiles: readonly string[];
   /** All MARINA_ variables that were set, for the processes they are meant for. */
   given: Readonly<Record<string, string>>;
 }
@@ -59,8 +62,14 @@ export function readSettings(environment: NodeJS.ProcessEnv): RunSettings {
     natsUrl: given.MARINA_NATS_URL,
     operatorTokens: given.MARINA_OPERATOR_TOKENS,
     secretKey: given.MARINA_SECRET_KEY,
+    authorityFiles: authorityFiles(environment),
     given,
   };
+}
+
+/** Node's own variable counts too, and one that names no file is left to Node, which warns of it. */
+function authorityFiles({ MARINA_WEBHOOK_CA_FILE: given, NODE_EXTRA_CA_CERTS: extra }: NodeJS.ProcessEnv): string[] {
+  return [...(given ? [given] : []), ...(extra && existsSync(extra) ? [extra] : [])];
 }
 
 /** The folder a sandbox keeps everything in. */
