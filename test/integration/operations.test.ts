@@ -28,12 +28,14 @@ describe('a tool that knows no protos', () => {
   it("finds the services of the partners' and of the operators' port", async () => {
     assert.deepEqual((await curl('--list-services', `http://127.0.0.1:${gateway.app.grpcPort}`)).split('\n'), [
       'grpc.health.v1.Health',
+      'marina.gateway.v1.Accounts',
       'marina.gateway.v1.Allocations',
       'marina.gateway.v1.Applications',
       'marina.gateway.v1.Events',
       'marina.gateway.v1.Keys',
       'marina.gateway.v1.Limits',
       'marina.gateway.v1.Orders',
+      'marina.gateway.v1.Reference',
       'marina.gateway.v1.Wallet',
     ]);
     assert.deepEqual((await curl('--list-services', `http://127.0.0.1:${gateway.app.adminPort}`)).split('\n'), [

@@ -337,6 +337,7 @@ describe('a simulator in the process of a test', () => {
         (await promisify(execFile)(buf, ['curl', '--http2-prior-knowledge', '--protocol', 'grpc', ...args])).stdout;
       const base = `http://127.0.0.1:${simulator.port}`;
       assert.deepEqual((await curl('--list-services', base)).trim().split('\n'), [
+        'marina.broker.v1.Accounts',
         'marina.broker.v1.Allocations',
         'marina.broker.v1.Applications',
         'marina.broker.v1.Orders',

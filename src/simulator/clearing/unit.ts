@@ -3,14 +3,18 @@ import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import type { World } from '../world.ts';
 import { type Deal, type Execution, toDeal } from './deals.ts';
 
+/** The highest price there is, in kobo, as the exchange promises. */
+const highestPriceKobo = 10_000_000_000;
+
 /** Clearing's part of a unit of work: what executions do to an account's money and stocks. */
 export class ClearingUnit {
   readonly #deals: Deal[] = [];
 
   constructor(private readonly world: World) {}
 
-  /** Books an execution. */
+  /** Books an execution. One at a price that cannot be, which only the controls make, is reported and never cleared. */
   book(execution: Execution): void {
+    if (execution.priceKobo > highestPriceKobo) return;
     this.world.lastDeal += 1;
     this.#deals.push(toDeal(this.world.lastDeal, execution));
   }
