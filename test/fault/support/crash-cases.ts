@@ -6,7 +6,7 @@ import { statement } from '../../../src/db/statement.ts';
 import type { CrashPoint } from '../../../src/lib/crash.ts';
 import { Cluster, type GatewayProcess, type Partner } from '../../support/cluster.ts';
 import { WebhookReceiver } from '../../support/webhook-receiver.ts';
-import { checkArrivals, registerEndpoints } from './arrivals.ts';
+import { checkArrivals, type Endpoint, registerEndpoints } from './arrivals.ts';
 import { checkEverything } from './checker.ts';
 
 /** Where a process is killed while it places an order, and whether the order is stored by then. */
@@ -91,6 +91,17 @@ export function describeCrashes(name: string, hasPeer: boolean): void {
       return dying;
     }
 
+    /**
+     * Gives it work until it dies of it. With a peer, each event and each endpoint comes to one or the other: there is more
+     * until some has come to the one that dies.
+     */
+    async function untilDead(dying: GatewayProcess, work: () => Promise<void>): Promise<void> {
+      for (let round = 0; round < (hasPeer ? 6 : 1); round += 1) {
+        await work();
+        if (await Promise.race([dying.exited.then(() => true), delay(2_500, false)])) return;
+      }
+    }
+
     /** Waits until it is dead, and returns the process that goes on: the peer, or one started now. */
     async function nextAfter(dying: GatewayProcess, point: CrashPoint): Promise<GatewayProcess> {
       const died = await Promise.race([dying.exited.then(() => true), delay(20_000, false)]);
@@ -153,10 +164,12 @@ export function describeCrashes(name: string, hasPeer: boolean): void {
           ? { MARINA_NATS_URL: 'nats://127.0.0.1:1' }
           : {};
         const dying = await startDying(point, variables);
-        // With a peer, each event is taken by one or the other: some of a few orders come to the one that dies.
-        const placed = Array.from({ length: hasPeer ? 6 : 1 }, (_, count) =>
-          dying.place(owner, { symbol: 'SIM-PARTS', quantity: 100 + count }),
-        );
+        const placed: Promise<unknown>[] = [];
+        await untilDead(dying, async () => {
+          for (let count = 0; count < (hasPeer ? 6 : 1); count += 1) {
+            placed.push(dying.place(owner, { symbol: 'SIM-PARTS', quantity: 100 + placed.length }));
+          }
+        });
         const gateway = await nextAfter(dying, point);
         await Promise.all(placed);
         await check(gateway);
@@ -166,10 +179,13 @@ export function describeCrashes(name: string, hasPeer: boolean): void {
     for (const point of deliveryPoints) {
       it(`at ${point}: every event arrives at its endpoint, signed`, async () => {
         const dying = await startDying(point);
-        // With a peer, each endpoint is served by one or the other: some of a few come to the one that dies.
-        const owners = await Promise.all(Array.from({ length: hasPeer ? 8 : 1 }, newPartner));
-        const endpoints = await registerEndpoints(peer ?? dying, receiver, owners);
-        const placed = owners.map((owner) => dying.place(owner, { symbol: 'SIM-PARTS' }));
+        const endpoints: Endpoint[] = [];
+        const placed: Promise<unknown>[] = [];
+        await untilDead(dying, async () => {
+          const owners = await Promise.all(Array.from({ length: hasPeer ? 8 : 1 }, newPartner));
+          endpoints.push(...(await registerEndpoints(peer ?? dying, receiver, owners)));
+          placed.push(...owners.map((owner) => dying.place(owner, { symbol: 'SIM-PARTS' })));
+        });
         const gateway = await nextAfter(dying, point);
         await Promise.all(placed);
         await checkArrivals(cluster.database, receiver, endpoints);
