@@ -1,4 +1,14 @@
-import { insertRows, type SqlRow, type SqlValue, type Statement, statement, toBigInt } from '../db/statement.ts';
+import {
+  binary,
+  insertRows,
+  instant,
+  milliseconds,
+  type SqlRow,
+  type SqlValue,
+  type Statement,
+  statement,
+  toBigInt,
+} from '../db/statement.ts';
 import type { ApplicationFacts, ApplicationStateWord } from './rules.ts';
 
 /** What the creating request was first answered with: the object, or one of the two errors that a replay repeats. */
@@ -204,16 +214,4 @@ export function toStoredApplication(row: SqlRow): StoredApplication {
     checks: Number(row.checks),
     missingSince: milliseconds(row.missing_since),
   };
-}
-
-function milliseconds(value: unknown): number | null {
-  return value === null ? null : (value as Date).getTime();
-}
-
-function instant(ms: number | null): Date | null {
-  return ms === null ? null : new Date(ms);
-}
-
-function binary(text: string | null): Buffer | null {
-  return text === null ? null : Buffer.from(text);
 }

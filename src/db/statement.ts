@@ -38,3 +38,18 @@ export function toBigInt(value: unknown): bigint {
   if (typeof value === 'number' || typeof value === 'string' || typeof value === 'bigint') return BigInt(value);
   throw new Error('a column that must be a whole number is not');
 }
+
+/** An instant from a column, in milliseconds; null where there is none. */
+export function milliseconds(value: unknown): number | null {
+  return value === null ? null : (value as Date).getTime();
+}
+
+/** An instant for a column. */
+export function instant(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms);
+}
+
+/** Text for a binary column, which compares it byte by byte, trailing spaces too. */
+export function binary(text: string | null): Buffer | null {
+  return text === null ? null : Buffer.from(text);
+}

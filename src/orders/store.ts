@@ -1,4 +1,14 @@
-import { insertRows, type SqlRow, type SqlValue, type Statement, statement, toBigInt } from '../db/statement.ts';
+import {
+  binary,
+  insertRows,
+  instant,
+  milliseconds,
+  type SqlRow,
+  type SqlValue,
+  type Statement,
+  statement,
+  toBigInt,
+} from '../db/statement.ts';
 import type { OrderFacts, OrderStateWord } from './rules.ts';
 
 /** What the creating request was first answered with: the object, or one of the two errors that a replay repeats. */
@@ -318,16 +328,4 @@ export function toStoredOrder(row: SqlRow): StoredOrder {
     missingSince: milliseconds(row.missing_since),
     cancelUntil: milliseconds(row.cancel_until),
   };
-}
-
-function milliseconds(value: unknown): number | null {
-  return value === null ? null : (value as Date).getTime();
-}
-
-function instant(ms: number | null): Date | null {
-  return ms === null ? null : new Date(ms);
-}
-
-function binary(text: string | null): Buffer | null {
-  return text === null ? null : Buffer.from(text);
 }
