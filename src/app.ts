@@ -80,12 +80,12 @@ import { Pipeline } from './transport/pipeline.ts';
 import { createRestServer } from './transport/rest/server.ts';
 import { walletHandlers } from './wallet/handlers.ts';
 import { Dispatcher } from './webhooks/dispatcher.ts';
+import { countPaused } from './webhooks/endpoint-store.ts';
 import { dispatcherLeasePrefix, webhookRetention } from './webhooks/retention.ts';
 import { SecretSeal } from './webhooks/sealed.ts';
 import { Sender } from './webhooks/sender.ts';
 import { makeSecret } from './webhooks/signature.ts';
 import { signingKeys } from './webhooks/signing-keys.ts';
-import { countPaused } from './webhooks/store.ts';
 import { WebhookTaker } from './webhooks/taker.ts';
 import { checkEndpointUrl } from './webhooks/url.ts';
 

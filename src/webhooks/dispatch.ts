@@ -1,25 +1,21 @@
 import type { Lease } from '../db/lease.ts';
 import { crash } from '../lib/crash.ts';
 import { pause, Wakeup } from '../lib/worker.ts';
+import { bringForward, findProbe, findReady, findRetries, toDelivery } from './delivery-store.ts';
 import type { Attempt, DispatcherOptions } from './dispatcher.ts';
-import { Lane, type NextTry } from './lane.ts';
-import { Recording } from './recording.ts';
-import type { EndpointsAfter, Result } from './results.ts';
 import {
-  bringForward,
   claimEndpoints,
   endDraining,
   findEndpoints,
-  findProbe,
-  findReady,
-  findRetries,
   findWork,
   lockFree,
   releaseEndpoints,
   type StoredEndpoint,
-  toDelivery,
   toEndpoint,
-} from './store.ts';
+} from './endpoint-store.ts';
+import { Lane, type NextTry } from './lane.ts';
+import { Recording } from './recording.ts';
+import type { EndpointsAfter, Result } from './results.ts';
 
 /** How often queues are looked at when nobody says that they grew. */
 const pollMs = 500;

@@ -1,6 +1,7 @@
+import type { Delivery } from './delivery-store.ts';
+import type { StoredEndpoint } from './endpoint-store.ts';
 import { firstWindow, hasOwnPlace, hasRetryPlace, hasSharedPlace, type TotalLoad, windowAfter } from './places.ts';
 import { type EndedAttempt, type Health, healthAfter } from './rules.ts';
-import type { Delivery, StoredEndpoint } from './store.ts';
 
 /** How many attempts of an endpoint may have ended without being recorded before no more are begun. */
 const mostUnrecorded = 512;

@@ -1,21 +1,10 @@
 import type { Database } from '../db/database.ts';
 import { type Statement, toBigInt } from '../db/statement.ts';
 import { groupBy } from '../lib/group.ts';
+import { insertAttempts, type StoredAttempt } from './attempt-store.ts';
+import { findProgress, type StoredProgress, saveDelivered, saveRetry, saveTry, toProgress } from './delivery-store.ts';
+import { lockEndpoints, type StoredEndpoint, saveHealth, toEndpoint } from './endpoint-store.ts';
 import { type EndedAttempt, type Health, healthAfter, progressAfter } from './rules.ts';
-import {
-  findProgress,
-  insertAttempts,
-  lockEndpoints,
-  type StoredAttempt,
-  type StoredEndpoint,
-  type StoredProgress,
-  saveDelivered,
-  saveHealth,
-  saveRetry,
-  saveTry,
-  toEndpoint,
-  toProgress,
-} from './store.ts';
 
 /** An attempt that ended and is to be recorded. */
 export interface Result extends EndedAttempt {

@@ -3,8 +3,9 @@ import { type Lease, underLease } from '../db/lease.ts';
 import { statement } from '../db/statement.ts';
 import type { Clock } from '../lib/clock.ts';
 import { pause, type Worker } from '../lib/worker.ts';
+import { removeAttempts } from './attempt-store.ts';
+import { expireDeliveries, removeDeliveries } from './delivery-store.ts';
 import { attemptsKeptMs, sentForMs } from './rules.ts';
-import { expireDeliveries, removeAttempts, removeDeliveries } from './store.ts';
 
 const mostAtOnce = 500;
 const betweenRoundsMs = 1_000;

@@ -1,7 +1,7 @@
+import type { StoredEndpoint } from './endpoint-store.ts';
 import { signsWithOld } from './rules.ts';
 import type { SecretSeal } from './sealed.ts';
 import { parseSecret } from './signature.ts';
-import type { StoredEndpoint } from './store.ts';
 
 /** What of an endpoint says how its events are signed. */
 export type SignedEndpoint = Pick<StoredEndpoint, 'partnerId' | 'secret' | 'oldSecret' | 'oldSecretUntil'>;

@@ -5,7 +5,7 @@ import { type EventKey, takeFromOutbox } from '../events/sign.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import type { Worker } from '../lib/worker.ts';
-import { insertDeliveries } from './store.ts';
+import { insertDeliveries } from './delivery-store.ts';
 
 /**
  * Takes events into the queues of their partners' endpoints. An event of a partner without an endpoint, or from before

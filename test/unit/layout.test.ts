@@ -21,7 +21,7 @@ const allowedFolders: Record<string, readonly string[]> = {
 };
 
 /** Files that only tell the truth about data: any part may read another's. */
-const isShared = (file: string) => /\/(rules|store)\.ts$/.test(file);
+const isShared = (file: string) => /(\/rules|[/-]store)\.ts$/.test(file);
 
 /** Files that put everything together. */
 const isRoot = (file: string) => /^(app|main|config)\.ts$/.test(file) || file.startsWith('dev/');
@@ -33,7 +33,7 @@ function mayImport(from: string, to: string): boolean {
   const [fromFolder = ''] = from.split('/');
   const [toFolder = ''] = to.split('/');
   if (/\/rules\.ts$/.test(from)) return ['lib', 'gen'].includes(toFolder) || /\/rules\.ts$/.test(to);
-  if (/\/store\.ts$/.test(from)) {
+  if (/[/-]store\.ts$/.test(from)) {
     const given = ['db/statement.ts', 'db/database.ts', 'db/locked-partner.ts'];
     return ['lib', 'gen', 'json', fromFolder].includes(toFolder) || given.includes(to);
   }

@@ -1,0 +1,202 @@
+import {
+  insertRows,
+  instant,
+  milliseconds,
+  type SqlRow,
+  type Statement,
+  statement,
+  toBigInt,
+} from '../db/statement.ts';
+import type { Health } from './rules.ts';
+
+/** A partner's endpoint as stored. Instants are business time. */
+export interface StoredEndpoint {
+  readonly partnerId: string;
+  readonly url: string;
+  /** Sealed, as is the old one. */
+  readonly secret: Buffer;
+  readonly oldSecret: Buffer | null;
+  /** Until when events are signed with the old secret too. */
+  readonly oldSecretUntil: number | null;
+  /** Events with a higher version are delivered. */
+  readonly afterVersion: bigint;
+  readonly registeredAt: number;
+  /** Grows with a move. */
+  readonly generation: number;
+  readonly health: Health;
+  /** Since when an operator holds it; null when none does. */
+  readonly heldAt: number | null;
+  /** Whether all that waits must still be moved to the front, because a pause ended. */
+  readonly draining: boolean;
+  /** Grows with each process that sends to it. */
+  readonly fence: bigint;
+}
+
+/** A lease of a process, which its endpoints name. */
+export interface HolderLease {
+  readonly name: string;
+  readonly fence: bigint;
+}
+
+export function insertEndpoint(endpoint: {
+  partnerId: string;
+  url: string;
+  secret: Buffer;
+  afterVersion: bigint;
+  registeredAt: number;
+}): Statement {
+  return insertRows(
+    'webhook_endpoints',
+    ['partner_id', 'url', 'secret', 'after_version', 'registered_at'],
+    [[endpoint.partnerId, endpoint.url, endpoint.secret, endpoint.afterVersion, new Date(endpoint.registeredAt)]],
+  );
+}
+
+export function findEndpoint(partnerId: string): Statement {
+  return statement('SELECT * FROM webhook_endpoints WHERE partner_id = ?', partnerId);
+}
+
+/** The endpoints of some partners. */
+export function findEndpoints(partnerIds: readonly string[]): Statement {
+  return statement('SELECT * FROM webhook_endpoints WHERE partner_id IN (?)', partnerIds);
+}
+
+export function lockEndpoint(partnerId: string): Statement {
+  return statement('SELECT * FROM webhook_endpoints WHERE partner_id = ? FOR UPDATE', partnerId);
+}
+
+/** Locks endpoints, always in the same order. */
+export function lockEndpoints(partnerIds: readonly string[]): Statement {
+  return statement(
+    'SELECT * FROM webhook_endpoints WHERE partner_id IN (?) ORDER BY partner_id FOR UPDATE',
+    partnerIds,
+  );
+}
+
+export function toEndpoint(row: SqlRow): StoredEndpoint {
+  return {
+    partnerId: String(row.partner_id),
+    url: String(row.url),
+    secret: row.secret as Buffer,
+    oldSecret: row.old_secret as Buffer | null,
+    oldSecretUntil: milliseconds(row.old_secret_until),
+    afterVersion: toBigInt(row.after_version),
+    registeredAt: milliseconds(row.registered_at) ?? 0,
+    generation: Number(row.generation),
+    health: {
+      streak: Number(row.streak),
+      pausedAt: milliseconds(row.paused_at),
+      probeAt: milliseconds(row.probe_at),
+      probedVersion: toBigInt(row.probed_version),
+    },
+    heldAt: milliseconds(row.held_at),
+    draining: Number(row.draining) === 1,
+    fence: toBigInt(row.fence),
+  };
+}
+
+export function saveHealth(partnerId: string, health: Health, startDraining: boolean): Statement {
+  return statement(
+    `UPDATE webhook_endpoints SET streak = ?, paused_at = ?, probe_at = ?, probed_version = ?,
+      draining = draining | ? WHERE partner_id = ?`,
+    health.streak,
+    instant(health.pausedAt),
+    instant(health.probeAt),
+    health.probedVersion,
+    startDraining,
+    partnerId,
+  );
+}
+
+/** Sends events to another URL from now on. */
+export function saveMove(partnerId: string, url: string, fresh: Health, startDraining: boolean): Statement[] {
+  return [
+    statement('UPDATE webhook_endpoints SET url = ?, generation = generation + 1 WHERE partner_id = ?', url, partnerId),
+    saveHealth(partnerId, fresh, startDraining),
+  ];
+}
+
+export function saveRotation(partnerId: string, secret: Buffer, oldSecret: Buffer, oldUntil: number): Statement {
+  return statement(
+    'UPDATE webhook_endpoints SET secret = ?, old_secret = ?, old_secret_until = ? WHERE partner_id = ?',
+    secret,
+    oldSecret,
+    new Date(oldUntil),
+    partnerId,
+  );
+}
+
+/** Holds an endpoint for an operator. */
+export function saveHold(partnerId: string, at: number): Statement {
+  return statement('UPDATE webhook_endpoints SET held_at = ? WHERE partner_id = ?', new Date(at), partnerId);
+}
+
+/** Ends every pause of an endpoint. */
+export function saveResume(partnerId: string, fresh: Health): Statement[] {
+  return [
+    statement('UPDATE webhook_endpoints SET held_at = NULL WHERE partner_id = ?', partnerId),
+    saveHealth(partnerId, fresh, true),
+  ];
+}
+
+const isFree = `NOT EXISTS (SELECT 1 FROM leases l
+  WHERE l.name = e.lease_name AND l.fence = e.lease_fence AND l.expires_at > NOW(3))`;
+
+/** Locks those of some endpoints that no living process sends to. */
+export function lockFree(partnerIds: readonly string[]): Statement {
+  return statement(
+    `SELECT e.* FROM webhook_endpoints e WHERE e.partner_id IN (?) AND ${isFree} ORDER BY e.partner_id FOR UPDATE`,
+    partnerIds,
+  );
+}
+
+/** Makes a process the one that sends to endpoints. What others that did so before it still write is refused. */
+export function claimEndpoints(partnerIds: readonly string[], lease: HolderLease): Statement {
+  return statement(
+    'UPDATE webhook_endpoints SET lease_name = ?, lease_fence = ?, fence = fence + 1 WHERE partner_id IN (?)',
+    lease.name,
+    lease.fence,
+    partnerIds,
+  );
+}
+
+/** Gives endpoints back, so that any process may send to them at once. */
+export function releaseEndpoints(partnerIds: readonly string[], lease: HolderLease): Statement {
+  return statement(
+    `UPDATE webhook_endpoints SET lease_name = NULL, lease_fence = NULL
+      WHERE partner_id IN (?) AND lease_name = ? AND lease_fence = ?`,
+    partnerIds,
+    lease.name,
+    lease.fence,
+  );
+}
+
+/** Partners whose endpoint has something to be sent now and is free or this process's, at most so many. */
+export function findWork(lease: HolderLease, now: number, most: number): Statement {
+  return statement(
+    `SELECT e.partner_id FROM webhook_endpoints e
+      WHERE e.held_at IS NULL AND (e.paused_at IS NULL OR e.probe_at <= ?)
+        AND ((e.lease_name = ? AND e.lease_fence = ?) OR ${isFree})
+        AND (e.draining = 1
+          OR EXISTS (SELECT 1 FROM webhook_deliveries d
+            WHERE d.partner_id = e.partner_id AND d.queue = 1 AND d.due_at IS NULL)
+          OR EXISTS (SELECT 1 FROM webhook_deliveries d
+            WHERE d.partner_id = e.partner_id AND d.queue = 2 AND (d.due_at <= ? OR e.paused_at IS NOT NULL)))
+      LIMIT ${most}`,
+    new Date(now),
+    lease.name,
+    lease.fence,
+    new Date(now),
+  );
+}
+
+export function endDraining(partnerId: string, fence: bigint): Statement {
+  return statement('UPDATE webhook_endpoints SET draining = 0 WHERE partner_id = ? AND fence = ?', partnerId, fence);
+}
+
+export function countPaused(): Statement {
+  return statement(
+    `SELECT (SELECT COUNT(*) FROM webhook_endpoints WHERE paused_at IS NOT NULL) AS failing,
+      (SELECT COUNT(*) FROM webhook_endpoints WHERE held_at IS NOT NULL) AS held`,
+  );
+}
