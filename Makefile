@@ -10,6 +10,9 @@ PACKAGES := node_modules/.package-lock.json
 GENERATED := src/gen/marina/options/v1/options_pb.ts
 PROTOS := $(shell find proto -name '*.proto') buf.yaml buf.gen.yaml
 
+# What is made of the OpenAPI document, which is made of the protos.
+OPENAPI := src/gen/openapi.json
+
 .PHONY: help run demo verify-ledger test test-fault check bench generate config clean node
 
 help: ## List the targets
@@ -30,8 +33,11 @@ test: $(PACKAGES) $(GENERATED) ## Run the unit, integration and end-to-end tests
 test-fault: $(PACKAGES) $(GENERATED) ## Run the long tests: crashes, lost answers, stopped servers
 	@exec $(NODE) test/run.ts fault
 
-check: $(PACKAGES) $(GENERATED) ## Check format, lint, types, protos, and the protos against the last release
+check: $(PACKAGES) $(GENERATED) ## Check format, lint, types, protos, OpenAPI, and the protos against the last release
 	@npx biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
+	@$(NODE) src/dev/openapi.ts > $(OPENAPI)
+	@REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx redocly lint --format=stylish $(OPENAPI)
+	@npx openapi-typescript --default-non-nullable=false --output src/gen/openapi.ts $(OPENAPI) > /dev/null
 	@npx tsc
 	@npx buf lint
 	@release=$$(git describe --tags --match 'v*' --abbrev=0 2>/dev/null || true); \

@@ -24,6 +24,7 @@ import { GrpcRecords } from './broker/grpc-records.ts';
 import type { Config } from './config.ts';
 import { type Database, openDatabase } from './db/database.ts';
 import { statement } from './db/statement.ts';
+import { Site } from './docs/site.ts';
 import { Carrier } from './events/carrier.ts';
 import { FeedTaker } from './events/feed.ts';
 import { FeedWatch } from './events/feed-watch.ts';
@@ -289,7 +290,8 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     operations,
     log,
     clientAddress: clientAddressBehind(config.trustedProxies),
-    get baseUrl() {
+    pages: new Site({ operations, environment: config.environment, baseUrl: (): string => doorOptions.baseUrl }),
+    get baseUrl(): string {
       return config.baseUrl ?? `http://${config.host}:${address.restPort}`;
     },
   };

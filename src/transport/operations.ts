@@ -9,9 +9,11 @@ import {
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2';
 import type { Handler, StreamHandler } from '../auth/call.ts';
 import { type Feature, operation as operationOption, Scope } from '../gen/marina/options/v1/options_pb.ts';
+import type { ErrorCode } from '../lib/errors.ts';
 import { compileFieldRules, type FieldCheck } from './field-rules.ts';
 import { type FileBody, fileBody } from './file-body.ts';
 import { type HttpBinding, httpBinding } from './http-binding.ts';
+import { operationErrors } from './operation-errors.ts';
 
 /** One operation as the doors serve it: what its proto says of it, and its handler. */
 export type Operation = UnaryOperation | StreamOperation;
@@ -28,7 +30,8 @@ export interface StreamOperation extends OperationRules {
   readonly handler: StreamHandler<Message, Message>;
 }
 
-interface OperationRules {
+/** What a proto says of an operation. */
+export interface OperationRules {
   /** Service and method, as in `Orders.CreateOrder`: the operation's name in logs and metrics. */
   readonly name: string;
   readonly method: DescMethod;
@@ -45,6 +48,8 @@ interface OperationRules {
   readonly file: FileBody | undefined;
   /** Undefined: not served over REST. */
   readonly http: HttpBinding | undefined;
+  /** Every code of the catalogue it can answer with once its path and method are found. */
+  readonly errors: readonly ErrorCode[];
   /**
    * The field rules in the parts in which they are checked: REST knows path and query before it reads a body, and the
    * other doors keep its order.
@@ -98,7 +103,8 @@ function defineOperation(method: DescMethod, handler: Operation['handler']): Ope
   return { ...rules, kind: 'stream', handler: handler as StreamHandler<Message, Message> };
 }
 
-function readRules(method: DescMethod): OperationRules {
+/** Reads what a proto says of an operation. Throws on anything the doors could not serve. */
+export function readRules(method: DescMethod): OperationRules {
   const name = `${method.parent.name}.${method.name}`;
   const rules = getOption(method, operationOption);
   if (rules.scope === Scope.UNSPECIFIED) throw new Error(`${name} needs no scope`);
@@ -122,6 +128,7 @@ function readRules(method: DescMethod): OperationRules {
     location: rules.location === '' ? undefined : compileLocation(method.output, rules.location),
     file,
     http: binding,
+    errors: operationErrors(method, rules, binding, file),
     checkPath: check(binding?.pathFields ?? []),
     checkQuery: check(binding?.queryFields ?? []),
     checkBody: check(binding?.bodyFields ?? method.input.fields),

@@ -11,6 +11,7 @@ import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
+import { assertDescribed } from './described.ts';
 import { createTestDatabase, testServers } from './servers.ts';
 
 export const operatorToken = 'test-operator-token-0123456789';
@@ -125,6 +126,8 @@ export async function startGateway(variables: Record<string, string> = {}): Prom
     const body = typeof request.body === 'string' ? request.body : JSON.stringify(request.body);
     const response = await fetch(`${baseUrl}${path}`, { method, headers, body });
     const text = await response.text();
+    const header = (name: string) => response.headers.get(name) ?? undefined;
+    assertDescribed({ method, path, status: response.status, header, text });
     return {
       status: response.status,
       headers: response.headers,

@@ -17,6 +17,7 @@ const allowedFolders: Record<string, readonly string[]> = {
   db: ['lib', 'db'],
   broker: ['lib', 'gen', 'broker'],
   transport,
+  docs: [...transport, 'docs'],
   simulator: ['lib', 'gen', 'simulator'],
 };
 

@@ -4,16 +4,18 @@ import type { Answer, AnswerHead } from './protocol.ts';
 
 /** The headers of every answer that is whole. */
 export function wholeHeaders(answer: Answer, requestId: string): string[] {
-  return [...commonHeaders(answer, requestId), 'Content-Length', String(Buffer.byteLength(answer.body))];
+  const headers = commonHeaders(answer, requestId);
+  // The answer that says that nothing changed has no body whose length could be told.
+  return answer.status === 304 ? headers : [...headers, 'Content-Length', String(Buffer.byteLength(answer.body))];
 }
 
-/** The headers of every answer: none may be kept by a cache, each can be named to our support. */
-export function commonHeaders({ contentType, headers }: AnswerHead, requestId: string): string[] {
+/** The headers of every answer: what a cache may do with it, and a name by which our support finds it. */
+export function commonHeaders({ contentType, cacheControl, headers }: AnswerHead, requestId: string): string[] {
   return [
     'Content-Type',
     contentType ?? 'application/json',
     'Cache-Control',
-    'no-store',
+    cacheControl ?? 'no-store',
     'x-request-id',
     requestId,
     ...headers,

@@ -21,6 +21,8 @@ export interface AnswerHead {
   readonly headers: readonly string[];
   /** JSON when absent. */
   readonly contentType?: string;
+  /** That nothing may keep it, when absent. */
+  readonly cacheControl?: string;
 }
 
 /** A whole answer as HTTP carries it. */

@@ -3,13 +3,16 @@ import type { AddressInfo } from 'node:net';
 import { ConnectDoor } from '../connect/door.ts';
 import { RestDoor, type RestDoorOptions } from './door.ts';
 import { defaultRestLimits, type RestLimits } from './limits.ts';
+import { type Pages, PagesDoor } from './pages.ts';
 import { HttpPort, type HttpPortOptions } from './port.ts';
 
 export interface RestServerOptions extends RestDoorOptions, HttpPortOptions {
   readonly limits?: Partial<RestLimits>;
+  /** What is shown to everyone beside the operations. */
+  readonly pages?: Pages;
 }
 
-/** The HTTP port: REST, and Connect's protocol beside it. */
+/** The HTTP port: REST, Connect's protocol beside it, and the pages partners read. */
 export interface RestServer {
   /** Starts to serve, and returns the port. */
   listen(port: number, host: string): Promise<number>;
@@ -22,7 +25,11 @@ export function createRestServer(options: RestServerOptions): RestServer {
   const limits = { ...defaultRestLimits, ...options.limits };
   const rest = new RestDoor(options);
   const connect = new ConnectDoor(options);
-  const port = new HttpPort(options, limits, (path) => (connect.owns(path) ? connect : rest));
+  const pages = options.pages && new PagesDoor(options.pages, options);
+  const port = new HttpPort(options, limits, (path) => {
+    if (connect.owns(path)) return connect;
+    return pages?.owns(path) ? pages : rest;
+  });
   const server = createServer({
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headersTimeoutMs,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { fromBinary } from '@bufbuild/protobuf';
 import { Metadata } from '@grpc/grpc-js';
+import { assertDescribed } from '../../support/described.ts';
 import type { TestGateway } from '../../support/gateway.ts';
 import { assertConnectRefusal } from './assert-connect.ts';
 import { assertGrpcRefusal } from './assert-grpc.ts';
@@ -35,8 +36,12 @@ export class Doors {
     this.#grpc.close();
   }
 
-  raw(request: WireRequest): Promise<WireAnswer> {
-    return sendRaw(this.gateway.app.restPort, request);
+  /** Sends a request as it stands, and asserts that the answer is one the OpenAPI document describes. */
+  async raw(request: WireRequest): Promise<WireAnswer> {
+    const answer = await sendRaw(this.gateway.app.restPort, request);
+    const { status, text } = answer;
+    assertDescribed({ ...request, status, text, header: (name) => answer.headers.get(name)?.[0] });
+    return answer;
   }
 
   rest(call: Call): Promise<WireAnswer> {

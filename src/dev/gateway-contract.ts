@@ -1,0 +1,23 @@
+import { Accounts } from '../gen/marina/gateway/v1/accounts_pb.ts';
+import { Allocations } from '../gen/marina/gateway/v1/allocations_pb.ts';
+import { Applications } from '../gen/marina/gateway/v1/applications_pb.ts';
+import { Events } from '../gen/marina/gateway/v1/events_pb.ts';
+import { Keys } from '../gen/marina/gateway/v1/keys_pb.ts';
+import { Limits } from '../gen/marina/gateway/v1/limits_pb.ts';
+import { Orders } from '../gen/marina/gateway/v1/orders_pb.ts';
+import { Reference } from '../gen/marina/gateway/v1/reference_pb.ts';
+import { Wallet } from '../gen/marina/gateway/v1/wallet_pb.ts';
+import { type OperationRules, readRules } from '../transport/operations.ts';
+
+/** Every operation of the gateway, as its protos describe it, without a gateway that serves it. */
+export const gatewayOperations: readonly OperationRules[] = [
+  Orders,
+  Allocations,
+  Wallet,
+  Applications,
+  Accounts,
+  Reference,
+  Events,
+  Limits,
+  Keys,
+].flatMap((service) => service.methods.map(readRules));

@@ -1,0 +1,8 @@
+/** Writes the OpenAPI document to standard output: `node --import tsx src/dev/openapi.ts > openapi.json`. */
+import { readComments } from '../docs/comments.ts';
+import { readExamples } from '../docs/examples.ts';
+import { openApiDocument } from '../docs/openapi/document.ts';
+import { gatewayOperations } from './gateway-contract.ts';
+
+const reference = { operations: gatewayOperations, comments: readComments(), examples: readExamples() };
+process.stdout.write(`${JSON.stringify(openApiDocument(reference, 'https://marina.example'), undefined, 2)}\n`);

@@ -1,0 +1,11 @@
+import type { OperationRules } from '../transport/operations.ts';
+import type { Comments } from './comments.ts';
+import type { Examples } from './examples.ts';
+
+/** All that the reference is made of. */
+export interface Reference {
+  /** In the order in which they are shown. */
+  readonly operations: readonly OperationRules[];
+  readonly comments: Comments;
+  readonly examples: Examples;
+}

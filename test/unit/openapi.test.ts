@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
+import { commentOf, readComments } from '../../src/docs/comments.ts';
+import { catalogue } from '../../src/lib/errors.ts';
+import { assertDescribed, type DescribedAnswer, described } from '../support/described.ts';
+
+const comments = readComments();
+
+/** A good answer of GET /v1/wallet. */
+const wallet: DescribedAnswer = {
+  method: 'GET',
+  path: '/v1/wallet',
+  status: 200,
+  header: (name) => ({ 'x-request-id': '1', 'cache-control': 'no-store' })[name],
+  text: '{"object":"wallet","available_kobo":1,"reserved_kobo":0,"posted_kobo":100000000000000000}',
+};
+
+function refusal(status: number, code: string, headers: Record<string, string> = {}): DescribedAnswer {
+  const error = {
+    type: 'api_error',
+    code,
+    message: 'A sentence.',
+    doc_url: `https://marina.example/docs/errors#${code}`,
+  };
+  const header = (name: string) => headers[name] ?? wallet.header(name);
+  return { ...wallet, status, header, text: JSON.stringify({ error }) };
+}
+
+describe('the OpenAPI document', () => {
+  it('has every operation of REST at its path and method, and its name', () => {
+    const told = Object.entries(described.paths).flatMap(([path, methods]) =>
+      Object.entries(methods as Record<string, { operationId: string }>).map(
+        ([method, { operationId }]) => `${method.toUpperCase()} ${path} ${operationId}`,
+      ),
+    );
+    assert.ok(told.includes('POST /v1/orders createOrder'));
+    assert.ok(told.includes('PUT /v1/applications/{id}/documents/{type} sendDocument'));
+    assert.equal(told.length, gatewayOperations.filter(({ http }) => http !== undefined).length);
+  });
+
+  it('lists with an operation every error its comment names', () => {
+    for (const operation of gatewayOperations.filter(({ http }) => http !== undefined)) {
+      const named = [...commentOf(comments, operation.method).matchAll(/`([a-z_]+)`/g)].map(([, code]) => code ?? '');
+      const missing = named.filter((code) => code in catalogue && !(operation.errors as string[]).includes(code));
+      assert.deepEqual(missing, [], operation.name);
+    }
+  });
+
+  it('takes what may be null for null, and lists of values for open', () => {
+    const { properties } = described.components.schemas.Order;
+    assert.deepEqual(properties.price_kobo.type, ['integer', 'null']);
+    assert.deepEqual(properties.created_at.type, 'string');
+    assert.deepEqual(properties.reject_reason.anyOf[1], { type: 'null' });
+    const { OrderState } = described.components.schemas;
+    assert.equal(OrderState.enum, undefined);
+    assert.ok(OrderState['x-extensible-enum'].includes('uncertain'));
+  });
+});
+
+describe('what holds answers against it', () => {
+  it('takes one that is as described', () => {
+    assertDescribed(wallet);
+    assertDescribed(refusal(503, 'service_unavailable', { 'retry-after': '5' }));
+    assertDescribed({ ...refusal(404, 'not_found'), path: '/v1/nothing' });
+  });
+
+  it('fails on another status, member, type, header or code', () => {
+    const wrong: readonly DescribedAnswer[] = [
+      { ...wallet, status: 201 },
+      { ...wallet, text: wallet.text.replace('}', ',"more":1}') },
+      { ...wallet, text: wallet.text.replace(',"reserved_kobo":0', '') },
+      { ...wallet, text: wallet.text.replace('"reserved_kobo":0', '"reserved_kobo":0.5') },
+      { ...wallet, text: wallet.text.replace('"wallet"', '"order"') },
+      { ...wallet, header: () => undefined },
+      { ...wallet, header: (name) => (name === 'location' ? '/v1/orders' : wallet.header(name)) },
+      refusal(409, 'duplicate_order'),
+      refusal(503, 'trading_paused', { 'retry-after': '30' }),
+      refusal(401, 'unauthorized'),
+    ];
+    for (const answer of wrong) assert.throws(() => assertDescribed(answer), assert.AssertionError, answer.text);
+  });
+});
