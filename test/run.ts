@@ -4,12 +4,15 @@
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { explain } from '../src/dev/advice.ts';
 import { sharedKeeper } from '../src/dev/keeper.ts';
 import { progressLines } from '../src/dev/progress.ts';
 import { startMariaDb, startNats } from '../src/dev/servers.ts';
 import { temporaryFolder } from './support/folders.ts';
+
+/** Where what was promised is compared with what is. */
+const checkers = /support\/(checker|money|ledger)\.ts/;
 
 const keeper = sharedKeeper({ output: 'inherit' });
 const progress = progressLines((text) => process.stderr.write(text));
@@ -40,26 +43,53 @@ async function main(): Promise<number> {
     ]),
   );
   const report = join(folder, 'report.tap');
+  const servers = { MARINA_TEST_DATABASE_URL: mariadb.url, MARINA_TEST_NATS_URL: nats.url };
   // Tests that crash things mostly wait, and mind when the machine is short of time.
   const crashing = names.some((name) => name.includes('fault'));
-  const atOnce = crashing ? Math.min(2, availableParallelism()) : availableParallelism();
-  const tests = await keeper.start({
-    name: 'tests',
-    command: process.execPath,
-    args: [
-      ...['--import', 'tsx', '--test', `--test-concurrency=${atOnce}`],
-      `--test-timeout=${crashing ? 300_000 : 120_000}`,
-      ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
-      ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
-      ...options,
-      ...files,
-    ],
-    env: { ...process.env, MARINA_TEST_DATABASE_URL: mariadb.url, MARINA_TEST_NATS_URL: nats.url },
-    logPath: 'inherit',
-  });
-  const { code } = await tests.wait();
-  if (code === 0 && testsRun(report) === 0) throw new Error('No test ran.');
-  return code ?? 1;
+  const atOnce = Math.min(crashing ? 2 : Infinity, availableParallelism());
+  const run = async (some: readonly string[], concurrency: number) => {
+    const tests = await keeper.start({
+      name: 'tests',
+      command: process.execPath,
+      args: [
+        ...['--import', 'tsx', '--test', `--test-concurrency=${concurrency}`],
+        `--test-timeout=${crashing ? 300_000 : 120_000}`,
+        ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
+        ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
+        ...options,
+        ...some,
+      ],
+      env: { ...process.env, ...servers },
+      logPath: 'inherit',
+    });
+    const { code } = await tests.wait();
+    return { code: code ?? 1, report: readFileSync(report, 'utf8') };
+  };
+
+  const first = await run(files, atOnce);
+  if (first.code === 0) {
+    if (testsRun(first.report) === 0) throw new Error('No test ran.');
+    return 0;
+  }
+  const again = unsteadyFiles(first.report, files);
+  if (again.length === 0) return first.code;
+  process.stderr.write(`\nFailed, and run once more by themselves: ${again.join(', ')}\n\n`);
+  const second = await run(again, 1);
+  if (second.code === 0) process.stderr.write(`\nUnsteady, passed the second time: ${again.join(', ')}\n`);
+  return second.code;
+}
+
+/**
+ * The files that get a second chance after a run of many: those with real processes and real time that failed, when they
+ * are few. There is none for a unit test, nor when anything failed in one of the checkers, which tell of a promise broken
+ * to a partner: once is too often. What needed a second chance is a defect of the test, and is said at the end.
+ */
+function unsteadyFiles(report: string, files: readonly string[]): string[] {
+  if (files.length < 3 || checkers.test(report)) return [];
+  const failed = report.matchAll(/^ *not ok .*\n *---\n(?: .*\n)*? *location: '(.+?)(?::\d+:\d+)?'$/gm);
+  const found = [...new Set([...failed].map(([, path]) => relative(process.cwd(), path as string)))];
+  const mayFail = found.length > 0 && found.length <= 3 && found.every((path) => !path.includes('unit'));
+  return mayFail && found.every((path) => files.includes(path)) ? found : [];
 }
 
 async function finish(code: number): Promise<never> {
@@ -80,8 +110,7 @@ function testFiles(name: string): string[] {
 }
 
 /** Tests that ran and were not skipped, by the runner's own count, which counts an empty file as a test. */
-function testsRun(report: string): number {
-  const text = readFileSync(report, 'utf8');
+function testsRun(text: string): number {
   const count = (word: string) => Number(text.match(new RegExp(`^# ${word} (\\d+)$`, 'm'))?.[1] ?? 0);
   const emptyFiles = text.match(/^ok \d+ - .+\.test\.ts$/gm)?.length ?? 0;
   return count('tests') - count('skipped') - count('todo') - emptyFiles;

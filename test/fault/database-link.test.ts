@@ -138,8 +138,6 @@ describe('a gateway whose link to the database fails', () => {
 
   it('answers the settings of a new connection with an error: the connection is not used, and the process lives', async () => {
     const owner = await newPartner();
-    proxy.reset();
-    await delay(50);
     let met = 0;
     proxy.onBytes = (link, direction, bytes) => {
       if (direction !== 'toServer' || !bytes.includes('sql_mode') || met >= 5) return;
@@ -147,8 +145,11 @@ describe('a gateway whose link to the database fails', () => {
       link.toServer.set({ blackhole: true });
       link.toClient.inject(errorPacket(1053, '08S01', 'Server shutdown in progress'));
     };
-    await Promise.all(Array.from({ length: 8 }, () => gateway.request('GET', '/v1/orders', { key: owner.key })));
-    assert.ok(met > 0);
+    proxy.reset();
+    await eventually(async () => {
+      await Promise.all(Array.from({ length: 8 }, () => gateway.request('GET', '/v1/orders', { key: owner.key })));
+      assert.ok(met > 0, 'no connection was opened');
+    });
     await isAlive();
     await eventually(
       async () => assert.equal((await gateway.place(owner, { symbol: 'SIM-FILL' })).status, 201),
