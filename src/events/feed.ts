@@ -1,4 +1,5 @@
 import type { Database } from '../db/database.ts';
+import { PageReader } from '../db/page-reader.ts';
 import { type Statement, statement, toBigInt } from '../db/statement.ts';
 import { crash } from '../lib/crash.ts';
 import type { Worker } from '../lib/worker.ts';
@@ -40,42 +41,40 @@ export class FeedTaker {
   }
 }
 
-/**
- * Reads a partner's events after a version, or from the oldest held. It stops at the first gap, because what is missing
- * there is still on its way: nobody ever sees n+1 before n.
- */
-export async function readFeed(
-  database: Database,
-  partnerId: string,
-  afterVersion: bigint | undefined,
-  most: number,
-): Promise<FeedPage> {
-  const rows = await database.read(
-    statement(
-      `SELECT version, body FROM feed_events WHERE partner_id = ? AND version > ? ORDER BY version LIMIT ${most + 1}`,
-      partnerId,
-      (afterVersion ?? 0n).toString(),
-    ),
-  );
-  // Nothing was removed between a version and the one right after it; only a gap needs the look at what was.
-  const follows = rows[0] !== undefined && toBigInt(rows[0].version) === (afterVersion ?? 0n) + 1n;
-  const purgedVersion = follows ? 0n : await readPurgedVersion(database, partnerId);
-  const after = afterVersion ?? purgedVersion;
-  if (after < purgedVersion) return { events: [], hasMore: false, purgedVersion };
-  const events: { version: bigint; body: Buffer }[] = [];
-  for (const row of rows) {
-    const version = toBigInt(row.version);
-    if (version !== after + BigInt(events.length + 1)) break;
-    events.push({ version, body: row.body as Buffer });
-  }
-  return { events: events.slice(0, most), hasMore: events.length > most, purgedVersion };
-}
+/** Reads the feed as it is stored. */
+export class FeedReader {
+  readonly #pages: PageReader;
 
-async function readPurgedVersion(database: Database, partnerId: string): Promise<bigint> {
-  const [purge] = await database.read(
-    statement('SELECT purged_version FROM feed_purges WHERE partner_id = ?', partnerId),
-  );
-  return purge === undefined ? 0n : toBigInt(purge.purged_version);
+  constructor(private readonly database: Database) {
+    this.#pages = new PageReader(database, 'feed_events', 'version, body', 'version');
+  }
+
+  /**
+   * A partner's events after a version, or from the oldest held. It stops at the first gap, because what is missing there
+   * is still on its way: nobody ever sees n+1 before n.
+   */
+  async read(partnerId: string, afterVersion: bigint | undefined, most: number): Promise<FeedPage> {
+    const rows = await this.#pages.read(partnerId, (afterVersion ?? 0n).toString(), most + 1);
+    // Nothing was removed between a version and the one right after it; only a gap needs the look at what was.
+    const follows = rows[0] !== undefined && toBigInt(rows[0].version) === (afterVersion ?? 0n) + 1n;
+    const purgedVersion = follows ? 0n : await this.#readPurgedVersion(partnerId);
+    const after = afterVersion ?? purgedVersion;
+    if (after < purgedVersion) return { events: [], hasMore: false, purgedVersion };
+    const events: { version: bigint; body: Buffer }[] = [];
+    for (const row of rows) {
+      const version = toBigInt(row.version);
+      if (version !== after + BigInt(events.length + 1)) break;
+      events.push({ version, body: row.body as Buffer });
+    }
+    return { events: events.slice(0, most), hasMore: events.length > most, purgedVersion };
+  }
+
+  async #readPurgedVersion(partnerId: string): Promise<bigint> {
+    const [purge] = await this.database.read(
+      statement('SELECT purged_version FROM feed_purges WHERE partner_id = ?', partnerId),
+    );
+    return purge === undefined ? 0n : toBigInt(purge.purged_version);
+  }
 }
 
 function copyRows(events: readonly EventKey[]): Statement {

@@ -3,7 +3,7 @@ import { type Event, EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
 import { storedMessage } from '../json/stored.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Cursors } from '../lib/paging.ts';
-import { readFeed } from './feed.ts';
+import { FeedReader } from './feed.ts';
 
 /** A part of a partner's feed as partners see it. */
 export interface EventPage {
@@ -15,10 +15,14 @@ export interface EventPage {
 
 /** The feed in pages and cursors, the same to those who list and those who watch. */
 export class EventPages {
+  readonly #feed: FeedReader;
+
   constructor(
-    private readonly database: Database,
+    database: Database,
     private readonly cursors: Cursors,
-  ) {}
+  ) {
+    this.#feed = new FeedReader(database);
+  }
 
   /** The version a cursor stands for; undefined, without one, for the oldest held. */
   readCursor(partnerId: string, cursor: string | undefined): bigint | undefined {
@@ -31,7 +35,7 @@ export class EventPages {
 
   /** Reads the events after a version. Throws `invalid_request` when events after it were removed. */
   async read(partnerId: string, after: bigint | undefined, most: number): Promise<EventPage> {
-    const { events, hasMore, purgedVersion } = await readFeed(this.database, partnerId, after, most);
+    const { events, hasMore, purgedVersion } = await this.#feed.read(partnerId, after, most);
     if (after !== undefined && after < purgedVersion) {
       throw new ApiError('invalid_request', {
         param: 'cursor',

@@ -2,12 +2,15 @@ import { createPool, type RowDataPacket } from 'mysql2/promise';
 import { Pool } from 'undici';
 import type { Cluster } from '../support/cluster.ts';
 import type { Turns } from './run.ts';
+import { bothCpu, loadProcess } from './support/cpu.ts';
 import { load, quantiles } from './support/load.ts';
 import { startBaseline } from './support/processes.ts';
 import { ms, type Row, ratio } from './support/report.ts';
 
 const atOnce = 32;
 const changes = 200;
+/** Pages from so many places of the feed are read. */
+const pages = 64;
 
 /** A page of the feed against the same rows by bare SQL, and how long a change takes to be readable. */
 export async function benchFeed(cluster: Cluster, { rounds, durationMs }: Turns): Promise<Row[]> {
@@ -37,11 +40,19 @@ export async function benchFeed(cluster: Cluster, { rounds, durationMs }: Turns)
     latencies.push(performance.now() - committedAt);
   }
 
+  // Pages from here and there, so that no two of those under way are the same.
+  const cursors: string[] = [];
+  let at = '';
+  while (cursors.length < pages) {
+    at = JSON.parse(await page(`?limit=1${at === '' ? '' : `&cursor=${at}`}`)).next_cursor;
+    cursors.push(at);
+  }
+  let turn = 0;
   const sql = createPool({ uri: cluster.databaseUrl, connectionLimit: atOnce, timezone: 'Z' });
   const bare = async () => {
     const [rows] = await sql.execute<RowDataPacket[]>(
       'SELECT version, body FROM feed_events WHERE partner_id = ? AND version > ? ORDER BY version LIMIT 26',
-      [partner.id, '0'],
+      [partner.id, String(1 + (turn++ % pages))],
     );
     if (rows.length !== 26) throw new Error('a page is missing');
   };
@@ -51,19 +62,27 @@ export async function benchFeed(cluster: Cluster, { rounds, durationMs }: Turns)
   });
   const bareHttp = new Pool(`http://127.0.0.1:${server.port}`, { connections: atOnce, pipelining: 1 });
   const bareServer = async () => {
-    const { body } = await bareHttp.request({ path: '/v1/events', method: 'GET', headers });
+    const { body } = await bareHttp.request({
+      path: `/v1/events?cursor=${1 + (turn++ % pages)}`,
+      method: 'GET',
+      headers,
+    });
     await body.text();
   };
+  const somePage = () => page(`?cursor=${cursors[turn++ % pages]}`);
   const ours: number[] = [];
   const served: number[] = [];
   const inProcess: number[] = [];
+  const [oursCpu, servedCpu]: [number[], number[]] = [[], []];
   for (let round = -1; round < rounds; round += 1) {
-    const left = await load(() => page(), atOnce, durationMs);
-    const right = await load(bareServer, atOnce, durationMs);
+    const left = await loadProcess(gateway.pid, somePage, atOnce, durationMs);
+    const right = await loadProcess(server.process.pid, bareServer, atOnce, durationMs);
     const alone = await load(bare, atOnce, durationMs);
     if (round < 0) continue;
     ours.push(left.perSecond);
     served.push(right.perSecond);
+    oursCpu.push(left.cpuUs);
+    servedCpu.push(right.cpuUs);
     inProcess.push(alone.perSecond);
   }
   await Promise.all([sql.end(), bareHttp.close(), server.process.stop()]);
@@ -75,6 +94,7 @@ export async function benchFeed(cluster: Cluster, { rounds, durationMs }: Turns)
       figure: ratio(ours, served),
       bound: '≥ 0.75×',
     },
+    { what: '  CPU per page, ours / bare', figure: bothCpu(oursCpu, servedCpu) },
     { what: '  the same against the SQL alone, in the load itself, without a server', figure: ratio(ours, inProcess) },
     { what: '  the bare server against the SQL alone: what HTTP itself costs', figure: ratio(served, inProcess) },
     { what: 'commit to readable in the feed, median', figure: ms(medianMs), bound: 'under 50 ms' },

@@ -4,8 +4,8 @@ import { Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import type { Cluster } from '../support/cluster.ts';
 import type { Turns } from './run.ts';
-import { load, median } from './support/load.ts';
-import { cpuMs, startBaseline } from './support/processes.ts';
+import { bothCpu, loadProcess } from './support/cpu.ts';
+import { startBaseline } from './support/processes.ts';
 import { type Row, ratio } from './support/report.ts';
 
 const atOnce = 32;
@@ -87,20 +87,13 @@ interface Side {
 async function inTurns(ours: Side, theirs: Side, { rounds, durationMs }: Turns) {
   const figures = { ours: [] as number[], theirs: [] as number[], oursCpu: [] as number[], theirsCpu: [] as number[] };
   for (let round = -1; round < rounds; round += 1) {
-    const left = await measure(ours, durationMs);
-    const right = await measure(theirs, durationMs);
+    const left = await loadProcess(ours.pid, ours.call, atOnce, durationMs);
+    const right = await loadProcess(theirs.pid, theirs.call, atOnce, durationMs);
     if (round < 0) continue;
     figures.ours.push(left.perSecond);
     figures.theirs.push(right.perSecond);
     figures.oursCpu.push(left.cpuUs);
     figures.theirsCpu.push(right.cpuUs);
   }
-  const cpu = `${median(figures.oursCpu).toFixed(0)} µs / ${median(figures.theirsCpu).toFixed(0)} µs`;
-  return { ratio: ratio(figures.ours, figures.theirs), cpu };
-}
-
-async function measure({ call, pid }: Side, durationMs: number) {
-  const before = cpuMs(pid);
-  const { perSecond, count } = await load(call, atOnce, durationMs);
-  return { perSecond, cpuUs: ((cpuMs(pid) - before) * 1_000) / count };
+  return { ratio: ratio(figures.ours, figures.theirs), cpu: bothCpu(figures.oursCpu, figures.theirsCpu) };
 }

@@ -7,8 +7,9 @@ const pool = createPool({ uri: process.env.BASELINE_DATABASE_URL ?? '', connecti
 const partnerId = process.env.BASELINE_PARTNER ?? '';
 const sql = 'SELECT version, body FROM feed_events WHERE partner_id = ? AND version > ? ORDER BY version LIMIT 26';
 
-const server = createServer((_request, response) => {
-  pool.execute<RowDataPacket[]>(sql, [partnerId, '0'], (error, rows = []) => {
+const server = createServer((request, response) => {
+  const after = (request.url ?? '').slice('/v1/events?cursor='.length);
+  pool.execute<RowDataPacket[]>(sql, [partnerId, after], (error, rows = []) => {
     if (error) {
       response.writeHead(500).end();
       return;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { PageReader } from '../../src/db/page-reader.ts';
 import { RowReader } from '../../src/db/row-reader.ts';
 import { insertRows, statement } from '../../src/db/statement.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
@@ -14,10 +15,11 @@ describe('rows asked for at the same time', () => {
     test = await createTestDatabase();
     await migrate(test.url);
     database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
-    const columns = 'partner_id VARCHAR(24) NOT NULL, id VARCHAR(24) NOT NULL, PRIMARY KEY (partner_id, id)';
+    const columns =
+      'partner_id VARCHAR(24) NOT NULL, id VARCHAR(24) NOT NULL, number INT, PRIMARY KEY (partner_id, id)';
     await database.write(statement(`CREATE TABLE things (${columns}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`));
-    const rows = ['one', 'two'].flatMap((partner) => Array.from({ length: 150 }, (_, at) => [partner, String(at)]));
-    await database.write(insertRows('things', ['partner_id', 'id'], rows));
+    const rows = ['one', 'two'].flatMap((partner) => Array.from({ length: 150 }, (_, at) => [partner, String(at), at]));
+    await database.write(insertRows('things', ['partner_id', 'id', 'number'], rows));
     reader = new RowReader(database, 'things', 'partner_id, id');
   });
   after(async () => {
@@ -35,16 +37,36 @@ describe('rows asked for at the same time', () => {
     }
   });
 
+  it('come page by page to those who asked, each in order and no longer than it may be', async () => {
+    const pages = new PageReader(database, 'things', 'id', 'number');
+    const asked = ['one', 'two', 'three'].flatMap((partner) =>
+      Array.from({ length: 40 }, (_, at) => ({ partner, after: at * 5, most: at % 2 === 0 ? 3 : 26 })),
+    );
+    const read = await Promise.all(
+      [...asked, ...asked].map(({ partner, after, most }) => pages.read(partner, String(after), most)),
+    );
+    for (const [at, { partner, after, most }] of [...asked, ...asked].entries()) {
+      const left = partner === 'three' ? 0 : Math.max(0, 149 - after);
+      const expected = Array.from({ length: Math.min(left, most) }, (_, place) => String(after + 1 + place));
+      assert.deepEqual(
+        read[at]?.map(({ id }) => id),
+        expected,
+        `${most} of ${partner} after ${after}`,
+      );
+    }
+  });
+
   it('are all refused when the database cannot be asked', async () => {
     const broken = new RowReader(database, 'nowhere', 'id');
     const answers = await Promise.allSettled([
       broken.read('one', '1'),
       broken.read('one', '2'),
       broken.read('two', '1'),
+      new PageReader(database, 'nowhere', 'id', 'number').read('one', '0', 3),
     ]);
     assert.deepEqual(
       answers.map(({ status }) => status),
-      ['rejected', 'rejected', 'rejected'],
+      ['rejected', 'rejected', 'rejected', 'rejected'],
     );
   });
 });
