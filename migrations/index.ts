@@ -4,6 +4,7 @@ import { Applications1763660400000 } from './1763660400000-applications.ts';
 import { Documents1763661500000 } from './1763661500000-documents.ts';
 import { Keys1763662800000 } from './1763662800000-keys.ts';
 import { Webhooks1763670000000 } from './1763670000000-webhooks.ts';
+import { Operators1763683000000 } from './1763683000000-operators.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -13,4 +14,5 @@ export const migrations = [
   Documents1763661500000,
   Keys1763662800000,
   Webhooks1763670000000,
+  Operators1763683000000,
 ];

@@ -1,9 +1,14 @@
 import { hkdfSync, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { accountHandlers } from './accounts/handlers.ts';
+import { accountAdminHandlers } from './admin/accounts.ts';
+import { auditHandlers } from './admin/audit.ts';
+import type { AdminService } from './admin/call.ts';
 import { EnvironmentState } from './admin/environment.ts';
 import { adminHandlers, words } from './admin/handlers.ts';
-import { type AdminService, createAdminServer } from './admin/server.ts';
+import { keyAdminHandlers } from './admin/keys.ts';
+import { partnerAdminHandlers } from './admin/partners.ts';
+import { createAdminServer } from './admin/server.ts';
 import { walletAdminHandlers } from './admin/wallets.ts';
 import { webhookAdminHandlers } from './admin/webhooks.ts';
 import { allocationHandlers } from './allocations/handlers.ts';
@@ -31,8 +36,11 @@ import { FeedWatch } from './events/feed-watch.ts';
 import { eventHandlers } from './events/handlers.ts';
 import { Relay } from './events/relay.ts';
 import { feedRetention } from './events/retention.ts';
+import { Accounts as AccountsAdminService } from './gen/marina/admin/v1/accounts_pb.ts';
+import { Audit as AuditService } from './gen/marina/admin/v1/audit_pb.ts';
 import { Clock as ClockService } from './gen/marina/admin/v1/clock_pb.ts';
 import { Keys as KeysService } from './gen/marina/admin/v1/keys_pb.ts';
+import { Partners as PartnersService } from './gen/marina/admin/v1/partners_pb.ts';
 import { Trading as TradingService } from './gen/marina/admin/v1/trading_pb.ts';
 import { Wallets as WalletsService } from './gen/marina/admin/v1/wallets_pb.ts';
 import { Webhooks as WebhooksService } from './gen/marina/admin/v1/webhooks_pb.ts';
@@ -307,10 +315,21 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     (async (offsetMs: number) => {
       await simulator.setClock({ offsetMs: BigInt(offsetMs) }, { timeoutMs: config.readTimeoutMs });
     });
-  const handlers = adminHandlers({ database, clock, environment, authenticator, carrier, moveSimulator });
+  const handlers = adminHandlers({ database, clock, environment, carrier, moveSimulator });
+  const partnerChanged = (partnerId: string) => {
+    authenticator.forgetPartner(partnerId);
+    carrier.say(words.partnerChanged, partnerId);
+  };
+  const unlinked = (partnerId: string, account: string) => {
+    contexts.forget(partnerId, account);
+    carrier.say(words.accountUnlinked, `${partnerId} ${account}`);
+  };
   const services: AdminService[] = [
     { service: TradingService, handlers: handlers.trading },
-    { service: KeysService, handlers: handlers.keys },
+    { service: PartnersService, handlers: partnerAdminHandlers({ database, clock, ids, changed: partnerChanged }) },
+    { service: KeysService, handlers: keyAdminHandlers({ database, clock, ids, ended: keyEnded }) },
+    { service: AccountsAdminService, handlers: accountAdminHandlers({ database, clock, unlinked }) },
+    { service: AuditService, handlers: auditHandlers(database) },
     { service: WalletsService, handlers: walletAdminHandlers({ database, clock, ids }) },
     {
       service: WebhooksService,
@@ -376,6 +395,11 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   carrier.listen('webhooks-changed', () => dispatcher.changed());
   carrier.listen(words.environmentChanged, () => environment.wakeup.wake());
   carrier.listen(words.keyRevoked, (keyId) => authenticator.forget(keyId));
+  carrier.listen(words.partnerChanged, (partnerId) => authenticator.forgetPartner(partnerId));
+  carrier.listen(words.accountUnlinked, (text) => {
+    const [partnerId = '', account = ''] = text.split(' ');
+    contexts.forget(partnerId, account);
+  });
   await Promise.all([carrier.start(), slots.start()]);
   for (const { worker } of [environment, relay, feed, webhooks, dispatcher, feedWatch, reports, reconciler])
     supervisor.start(worker);

@@ -64,3 +64,23 @@ export function toShownAccount(row: SqlRow): ShownAccount {
     createdAt: (row.created_at as Date).getTime(),
   };
 }
+
+/** Finds whose an account is. */
+export function findAccountOwner(account: string): Statement {
+  return statement('SELECT partner_id, account, application_id, created_at FROM accounts WHERE account = ?', account);
+}
+
+/** Makes an account none of a partner's. */
+export function removeAccount(partnerId: string, account: string): Statement {
+  return statement('DELETE FROM accounts WHERE partner_id = ? AND account = ?', partnerId, account);
+}
+
+/** A page of a partner's accounts in the order of their codes. */
+export function listAccountsByCode(partnerId: string, after: string, most: number): Statement {
+  return statement(
+    `SELECT partner_id, account, application_id, created_at FROM accounts WHERE partner_id = ? AND account > ?
+      ORDER BY account LIMIT ${most}`,
+    partnerId,
+    after,
+  );
+}

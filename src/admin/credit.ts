@@ -3,7 +3,7 @@ import type { Database } from '../db/database.ts';
 import { type Statement, statement } from '../db/statement.ts';
 import { type LedgerEntry, mostInWalletKobo } from '../wallet/rules.ts';
 import { findCredit, readWallet, sumsOf, toEntry, transfer } from '../wallet/store.ts';
-import { AdminError } from './server.ts';
+import { AdminError } from './call.ts';
 
 /** A payment to record. */
 export interface NewCredit {

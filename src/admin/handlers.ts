@@ -1,8 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import type { Authenticator } from '../auth/authenticate.ts';
-import { revokeKey } from '../auth/store.ts';
 import type { Database } from '../db/database.ts';
 import { statement } from '../db/statement.ts';
 import type { Carrier } from '../events/carrier.ts';
@@ -11,11 +9,6 @@ import {
   type AdvanceClockResponse,
   AdvanceClockResponseSchema,
 } from '../gen/marina/admin/v1/clock_pb.ts';
-import {
-  type RevokeKeyRequest,
-  type RevokeKeyResponse,
-  RevokeKeyResponseSchema,
-} from '../gen/marina/admin/v1/keys_pb.ts';
 import {
   type PauseTradingRequest,
   type PauseTradingResponse,
@@ -26,42 +19,51 @@ import {
 } from '../gen/marina/admin/v1/trading_pb.ts';
 import type { SystemClock } from '../lib/clock.ts';
 import { audit } from './audit.ts';
+import { AdminError, invalidField, type Operator } from './call.ts';
 import { type EnvironmentState, lockEnvironment, toOffsetMs } from './environment.ts';
-import { AdminError, type Operator } from './server.ts';
 
 export interface AdminParts {
   readonly database: Database;
   readonly clock: SystemClock;
   readonly environment: EnvironmentState;
-  readonly authenticator: Authenticator;
   readonly carrier: Carrier;
   /** Moves the simulator's clock to an offset; undefined where there is no simulator. */
   readonly moveSimulator: ((offsetMs: number) => Promise<void>) | undefined;
 }
 
 /** The words processes say to each other when an operator changed something. */
-export const words = { environmentChanged: 'environment-changed', keyRevoked: 'key-revoked' } as const;
+export const words = {
+  environmentChanged: 'environment-changed',
+  keyRevoked: 'key-revoked',
+  partnerChanged: 'partner-changed',
+  accountUnlinked: 'account-unlinked',
+} as const;
 
 const longestAdvanceMs = 400 * 86_400_000;
-const longestReasonBytes = 200;
 
 /** The operators' calls. Each writes down who did what, in the transaction that does it. */
 export function adminHandlers(parts: AdminParts) {
-  const { database, clock, environment, authenticator, carrier } = parts;
+  const { database, clock, environment, carrier } = parts;
 
   async function advanceClock(request: AdvanceClockRequest, operator: Operator): Promise<AdvanceClockResponse> {
     const { seconds, nanos } = request.by ?? { seconds: 0n, nanos: 0 };
     const byMs = Number(seconds) * 1_000 + Math.floor(nanos / 1e6);
     if (seconds < 0n || nanos < 0 || nanos > 999_999_999 || byMs > longestAdvanceMs) {
-      throw new AdminError(status.INVALID_ARGUMENT, '`by` must be 0 to 400 days');
+      throw invalidField('by', 'must be 0 to 400 days.');
     }
     const offsetMs = await database.transaction([lockEnvironment()], ([rows]) => {
-      const offset = toOffsetMs(rows) + byMs;
+      const before = toOffsetMs(rows);
+      const offset = before + byMs;
+      const said = audit({
+        at: clock.now(),
+        operator,
+        action: 'Clock.AdvanceClock',
+        detail: { byMs },
+        before: { offsetMs: before },
+        after: { offsetMs: offset },
+      });
       return {
-        writes: [
-          statement('UPDATE environment SET clock_offset_ms = ? WHERE id = 1', offset),
-          audit({ at: clock.now(), operator, action: 'Clock.AdvanceClock', detail: { byMs, offsetMs: offset } }),
-        ],
+        writes: [statement('UPDATE environment SET clock_offset_ms = ? WHERE id = 1', offset), said],
         result: offset,
       };
     });
@@ -72,7 +74,7 @@ export function adminHandlers(parts: AdminParts) {
       throw new AdminError(
         status.UNAVAILABLE,
         'the gateway moved, and the simulator did not: advance by 0 to try again',
-        error,
+        { cause: error },
       );
     }
     return create(AdvanceClockResponseSchema, {
@@ -82,7 +84,6 @@ export function adminHandlers(parts: AdminParts) {
   }
 
   async function setPaused(pause: boolean, reason: string, operator: Operator): Promise<boolean> {
-    checkReason(reason);
     const changed = await database.transaction([lockEnvironment()], ([rows]) => {
       const isPaused = rows?.[0]?.trading_paused_at !== null;
       if (isPaused === pause) return { writes: [], result: false };
@@ -90,7 +91,14 @@ export function adminHandlers(parts: AdminParts) {
       return {
         writes: [
           statement('UPDATE environment SET trading_paused_at = ? WHERE id = 1', pause ? new Date(clock.now()) : null),
-          audit({ at: clock.now(), operator, action, detail: { reason } }),
+          audit({
+            at: clock.now(),
+            operator,
+            action,
+            detail: { reason },
+            before: { paused: isPaused },
+            after: { paused: pause },
+          }),
         ],
         result: true,
       };
@@ -107,32 +115,11 @@ export function adminHandlers(parts: AdminParts) {
     return create(ResumeTradingResponseSchema, { changed: await setPaused(false, reason, operator) });
   }
 
-  async function revoke({ keyId, reason }: RevokeKeyRequest, operator: Operator): Promise<RevokeKeyResponse> {
-    checkReason(reason);
-    const find = statement('SELECT revoked_at FROM api_keys WHERE id = ? FOR UPDATE', keyId);
-    const changed = await database.transaction([find], ([rows]) => {
-      const key = rows?.[0];
-      if (key === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such key');
-      if (key.revoked_at !== null) return { writes: [], result: false };
-      const entry = { at: clock.now(), operator, action: 'Keys.RevokeKey', subject: keyId, detail: { reason } };
-      return { writes: [revokeKey(keyId, clock.now()), audit(entry)], result: true };
-    });
-    authenticator.forget(keyId);
-    carrier.say(words.keyRevoked, keyId);
-    return create(RevokeKeyResponseSchema, { changed });
-  }
-
   /** This process knows at once, the others when the message comes or when they next look. */
   async function told(): Promise<void> {
     await environment.refresh();
     carrier.say(words.environmentChanged);
   }
 
-  return { clock: { advanceClock }, trading: { pauseTrading, resumeTrading }, keys: { revokeKey: revoke } };
-}
-
-function checkReason(reason: string): void {
-  if (Buffer.byteLength(reason) > longestReasonBytes) {
-    throw new AdminError(status.INVALID_ARGUMENT, '`reason` must be at most 200 bytes');
-  }
+  return { clock: { advanceClock }, trading: { pauseTrading, resumeTrading } };
 }

@@ -2,7 +2,7 @@ import { insertAccount } from '../accounts/store.ts';
 import { isAddressOrRange } from '../auth/addresses.ts';
 import type { PartnerLimits } from '../auth/call.ts';
 import { makeKey } from '../auth/keys.ts';
-import { checkAddresses, featureList, insertKey } from '../auth/store.ts';
+import { checkAddresses, featureList, insertKey, insertPartner } from '../auth/store.ts';
 import type { Database } from '../db/database.ts';
 import { statement } from '../db/statement.ts';
 import type { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
@@ -17,23 +17,8 @@ export async function createPartner(
   partner: { name: string; limits?: Partial<PartnerLimits>; features?: readonly Feature[] },
 ): Promise<string> {
   const id = ids.object('par');
-  const { requestsPerSecond, requestsBurst, requestsUnderWay, ordersKoboPerDay, allocationsKoboPerDay } =
-    partner.limits ?? {};
-  await database.write(
-    statement(
-      `INSERT INTO partners (id, name, state, requests_per_second, requests_burst, requests_under_way,
-        orders_kobo_per_day, allocations_kobo_per_day, features, created_at) VALUES (?, ?, 'active', ?, ?, ?, ?, ?, ?, ?)`,
-      id,
-      partner.name,
-      requestsPerSecond ?? null,
-      requestsBurst ?? null,
-      requestsUnderWay ?? null,
-      ordersKoboPerDay ?? null,
-      allocationsKoboPerDay ?? null,
-      featureList(partner.features ?? []),
-      new Date(),
-    ),
-  );
+  const { name, limits = {}, features = [] } = partner;
+  await database.write(insertPartner({ id, name, limits, features, createdAt: Date.now() }));
   return id;
 }
 

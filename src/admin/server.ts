@@ -1,118 +1,225 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
-import type { DescMethod, Message } from '@bufbuild/protobuf';
-import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from '@grpc/grpc-js';
+import { randomUUID } from 'node:crypto';
+import { type DescMethod, type Message, toBinary } from '@bufbuild/protobuf';
+import {
+  Metadata,
+  type MethodDefinition,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type sendUnaryData,
+  status,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
+import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.ts';
 import { Health } from '../gen/grpc/health/v1/health_pb.ts';
-import { ApiError } from '../lib/errors.ts';
 import { addReflection } from '../lib/grpc-reflection.ts';
-import { serviceDefinition, type TypedService } from '../lib/grpc-service.ts';
 import type { Logger } from '../lib/log.ts';
-
-/** The name of an operator, as its token says. */
-export type Operator = string;
-
-/** What an operator's call is refused with. */
-export class AdminError extends Error {
-  override readonly name = 'AdminError';
-
-  constructor(
-    readonly status: status,
-    message: string,
-    cause?: unknown,
-  ) {
-    super(message, { cause });
-  }
-}
-
-/** A service of the operators' port, with its calls. */
-export interface AdminService {
-  readonly service: TypedService;
-  readonly handlers: Record<string, (request: never, operator: Operator) => Promise<Message>>;
-}
+import { atMost } from '../transport/at-most.ts';
+import { compileFieldRules } from '../transport/field-rules.ts';
+import { watchStreams } from '../transport/grpc-streams.ts';
+import { decodeProtobuf } from '../transport/protobuf-wire.ts';
+import { deliver, OpenStreams, slowReaderMs } from '../transport/streams.ts';
+import { AdminError, type AdminHandler, type AdminService, type AdminStreamHandler, type Operator } from './call.ts';
+import { identifyOperators } from './operators.ts';
+import { toRefusal } from './refusals.ts';
 
 export interface AdminServerOptions {
   readonly services: readonly AdminService[];
-  /** Each operator's name and token. */
+  /** Each operator's name by its token. */
   readonly operators: ReadonlyMap<string, Operator>;
   readonly log: Logger;
+  /** Without them the port speaks plain text. */
+  readonly credentials?: ServerCredentials;
 }
 
-/** The operators' port: gRPC with reflection and health, every call under a named operator's token. */
-export function createAdminServer({ services, operators, log }: AdminServerOptions) {
-  const server = new Server({ 'grpc.max_receive_message_length': 64 * 1024 });
-  const hashes = [...operators].map(([token, name]) => ({ name, hash: sha256(token) }));
-  for (const { service, handlers } of services) {
-    const implementation = Object.fromEntries(
-      service.methods.map((method) => [method.localName, unary(method, handlers[method.localName])]),
-    );
-    server.addService(serviceDefinition(service), implementation);
-  }
-  new HealthImplementation({ '': 'SERVING' }).addToServer(server);
-  addReflection(server, [...services.map(({ service }) => service), Health]);
+type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
+type StreamCall = ServerWritableStream<Buffer, Buffer>;
 
-  function unary(method: DescMethod, handler: AdminService['handlers'][string] | undefined) {
-    if (handler === undefined) throw new Error(`${method.parent.typeName}.${method.name} has no handler`);
-    return (call: ServerUnaryCall<Message, Message>, callback: sendUnaryData<Message>) => {
-      const action = `${method.parent.name}.${method.name}`;
-      const operator = identify(call.metadata.get('authorization'));
-      if (operator === undefined) {
-        callback({ code: status.UNAUTHENTICATED, details: 'a valid operator token is needed' });
-        return;
+const mostMessageBytes = 64 * 1024;
+const mostConnections = 200;
+/** Streams of all operators together. */
+const mostStreams = 20;
+const messageTimeoutMs = 30_000;
+/** How long the end of a stream that is read too slowly may take to be written out. */
+const slowEndMs = 5_000;
+const flushMs = 500;
+
+/**
+ * The operators' port: gRPC with reflection and health, every call under a named operator's token. A message is looked at
+ * after the token, and a handler runs after its fields were checked.
+ */
+export function createAdminServer(options: AdminServerOptions) {
+  const { services, log } = options;
+  const server = new Server({
+    'grpc.max_receive_message_length': mostMessageBytes,
+    'grpc.max_concurrent_streams': 100,
+    'grpc.keepalive_time_ms': 60_000,
+    'grpc.keepalive_timeout_ms': 20_000,
+    'grpc.enable_channelz': 0,
+  });
+  const identify = identifyOperators(options.operators);
+  const streams = new OpenStreams();
+  let openStreams = 0;
+  for (const { service, handlers } of services) {
+    const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
+    const implementation: UntypedServiceImplementation = {};
+    for (const method of service.methods) {
+      const handler = handlers[method.localName];
+      if (handler === undefined) throw new Error(`${method.parent.typeName}.${method.name} has no handler`);
+      definition[method.localName] = rawMethod(method);
+      implementation[method.localName] = isStream(method)
+        ? serveStream(method, handler as AdminStreamHandler)
+        : serveUnary(method, handler as AdminHandler);
+    }
+    server.addService(definition, implementation);
+  }
+  const names = ['', ...services.map(({ service }) => service.typeName)];
+  const health = new HealthImplementation(Object.fromEntries(names.map((name) => [name, 'SERVING' as const])));
+  health.addToServer(server);
+  addReflection(server, [...services.map(({ service }) => service), Health], [file_google_rpc_error_details]);
+
+  function serveUnary(method: DescMethod, handler: AdminHandler) {
+    const read = requestReader(method);
+    return async (call: UnaryCall, respond: sendUnaryData<Buffer>) => {
+      const visit = begin(method, call.metadata);
+      try {
+        const operator = visit.operator();
+        const answer = await handler(read(call.request) as never, operator);
+        call.sendMetadata(visit.metadata());
+        respond(null, encode(method, answer));
+        visit.answered();
+      } catch (error) {
+        respond(visit.refused(error));
       }
-      handler(call.request as never, operator).then(
-        (answer) => {
-          log.info({ operator, action }, 'an operator called');
-          callback(null, answer);
-        },
-        (error: unknown) => {
-          log.warn({ err: error, operator, action }, 'an operator call failed');
-          callback(toStatus(error));
-        },
-      );
     };
   }
 
-  /** Compares with every token, so that the time tells nothing. */
-  function identify(authorization: readonly (string | Buffer)[]): Operator | undefined {
-    const [value] = authorization;
-    if (authorization.length !== 1 || typeof value !== 'string') return undefined;
-    const token = /^bearer +([^ ]+)$/i.exec(value)?.[1];
-    if (token === undefined) return undefined;
-    const given = sha256(token);
-    let found: Operator | undefined;
-    for (const { name, hash } of hashes) {
-      if (timingSafeEqual(hash, given)) found = name;
-    }
-    return found;
+  function serveStream(method: DescMethod, handler: AdminStreamHandler) {
+    const read = requestReader(method);
+    return async (call: StreamCall) => {
+      const visit = begin(method, call.metadata);
+      const ending = streams.open();
+      let isGone = false;
+      call.on('cancelled', () => {
+        isGone = true;
+        ending.abort(new Error('the operator left'));
+      });
+      openStreams += 1;
+      try {
+        const operator = visit.operator();
+        if (openStreams > mostStreams) throw new AdminError(status.RESOURCE_EXHAUSTED, 'too many streams are open');
+        const request = read(call.request);
+        call.sendMetadata(visit.metadata());
+        const write = (message: Message) =>
+          new Promise<void>((resolve) => call.write(encode(method, message), () => resolve()));
+        await deliver(handler(request as never, operator, ending.signal), ending, write);
+        call.end();
+        visit.answered();
+      } catch (error) {
+        if (isGone) visit.answered();
+        else call.emit('error', visit.refused(error));
+      } finally {
+        openStreams -= 1;
+        streams.ended(ending);
+      }
+    };
+  }
+
+  function begin(method: DescMethod, metadata: Metadata) {
+    const action = `${method.parent.name}.${method.name}`;
+    const requestId = randomUUID();
+    const startedAt = performance.now();
+    let operator: Operator | undefined;
+    const facts = () => ({ requestId, operator, action, durationMs: Math.round(performance.now() - startedAt) });
+    return {
+      /** Who calls. Throws where nobody known does. */
+      operator: (): Operator => {
+        operator = identify(metadata.get('authorization'));
+        if (operator === undefined) throw new AdminError(status.UNAUTHENTICATED, 'a valid operator token is needed');
+        return operator;
+      },
+      metadata: () => {
+        const answered = new Metadata();
+        answered.set('x-request-id', requestId);
+        return answered;
+      },
+      answered: () => log.info(facts(), 'an operator called'),
+      refused: (error: unknown) => {
+        const refusal = toRefusal(error, requestId);
+        log.warn({ err: error, ...facts(), code: status[refusal.code] }, 'an operator call failed');
+        return refusal;
+      },
+    };
   }
 
   return {
-    listen: (port: number, host: string) =>
-      new Promise<number>((resolve, reject) => {
-        server.bindAsync(`${host}:${port}`, ServerCredentials.createInsecure(), (error, bound) =>
-          error === null ? resolve(bound) : reject(error),
-        );
-      }),
-    close: (graceMs: number) =>
-      new Promise<void>((resolve) => {
-        const timer = setTimeout(() => {
-          server.forceShutdown();
-          resolve();
-        }, graceMs);
-        server.tryShutdown(() => {
-          clearTimeout(timer);
-          resolve();
-        });
-      }),
+    listen: async (port: number, host: string) => {
+      const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+      const credentials = options.credentials ?? ServerCredentials.createInsecure();
+      const bound = await new Promise<number>((resolve, reject) => {
+        server.bindAsync(address, credentials, (error, found) => (error === null ? resolve(found) : reject(error)));
+      });
+      const paths = services.flatMap(({ service }) => service.methods);
+      watchStreams(server, {
+        paths: new Set(paths.map(pathOf)),
+        streamPaths: new Set(paths.filter(isStream).map(pathOf)),
+        stalledMs: slowReaderMs + slowEndMs,
+        messageTimeoutMs,
+        filePaths: new Set(),
+        mostFiles: 0,
+        mostMessageBytes: mostMessageBytes + 5,
+        connections: mostConnections,
+      });
+      return bound;
+    },
+    /** Says NOT_SERVING, ends streams, answers what is under way for at most `graceMs`, and closes. */
+    close: async (graceMs: number) => {
+      for (const name of names) health.setStatus(name, 'NOT_SERVING');
+      streams.close();
+      const drained = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+      await atMost(Math.max(graceMs, flushMs), drained);
+      server.forceShutdown();
+    },
   };
 }
 
-function toStatus(error: unknown): { code: status; details: string } {
-  if (error instanceof AdminError) return { code: error.status, details: error.message };
-  if (error instanceof ApiError) return { code: status.UNAVAILABLE, details: error.message };
-  return { code: status.INTERNAL, details: 'something went wrong; the log has more' };
+/** Reads and checks a call's message. Throws what names the field that is at fault. */
+function requestReader(method: DescMethod): (bytes: Buffer) => Message {
+  const check = compileFieldRules(method.input, method.input.fields);
+  return (bytes) => {
+    const message = decodeProtobuf(method.input, bytes);
+    check(message);
+    return message;
+  };
 }
 
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+function rawMethod(method: DescMethod): MethodDefinition<Buffer, Buffer> {
+  return {
+    path: pathOf(method),
+    requestStream: false,
+    responseStream: isStream(method),
+    requestSerialize: asIs,
+    requestDeserialize: asIs,
+    responseSerialize: asIs,
+    responseDeserialize: asIs,
+  };
+}
+
+function encode(method: DescMethod, message: Message): Buffer {
+  const bytes = toBinary(method.output, message);
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function pathOf(method: DescMethod): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+function isStream(method: DescMethod): boolean {
+  return method.methodKind === 'server_streaming';
+}
+
+function asIs(bytes: Buffer): Buffer {
+  return bytes;
 }

@@ -28,22 +28,11 @@ import {
   toListedDelivery,
 } from '../webhooks/delivery-store.ts';
 import { type DeliveryState as DeliveryStateWord, isTooOld } from '../webhooks/rules.ts';
-import { AdminError, type Operator } from './server.ts';
-import {
-  changeEndpoint,
-  checkReason,
-  entry,
-  invalid,
-  outcomes,
-  readEndpoint,
-  toTimestamp,
-  type WebhookAdminParts,
-} from './webhook-parts.ts';
+import { AdminError, invalidField, type Operator, pageSize } from './call.ts';
+import { changeEndpoint, entry, outcomes, readEndpoint, toTimestamp, type WebhookAdminParts } from './webhook-parts.ts';
 
 const stateWords = enumWords<DeliveryStateWord>(DeliveryStateSchema);
 
-const mostListed = 100;
-const usuallyListed = 25;
 const mostAttemptsListed = 100;
 const mostRedelivered = 1_000;
 
@@ -53,10 +42,7 @@ export function webhookDeliveryHandlers(parts: WebhookAdminParts) {
 
   async function listDeliveries(request: ListDeliveriesRequest): Promise<ListDeliveriesResponse> {
     const { partnerId, beforeVersion, state, eventId } = request;
-    const limit = request.limit === 0 ? usuallyListed : request.limit;
-    if (limit < 1 || limit > mostListed) throw invalid('`limit` must be 1 to 100');
-    if (beforeVersion < 0n) throw invalid('`before_version` must not be negative');
-    if (DeliveryState[state] === undefined) throw invalid('`state` is not known');
+    const limit = pageSize(request.limit);
     await readEndpoint(database, partnerId);
     const rows = await readRows(
       findDeliveries(
@@ -80,14 +66,13 @@ export function webhookDeliveryHandlers(parts: WebhookAdminParts) {
 
   async function redeliver(request: RedeliverRequest, operator: Operator): Promise<RedeliverResponse> {
     const { partnerId, eventId, from, to, afterVersion, reason } = request;
-    checkReason(reason);
     const hasWindow = from !== undefined || to !== undefined;
-    if ((eventId !== '') === hasWindow) throw invalid('name either `event_id` or a window, `from` and `to`');
-    if (hasWindow && (from === undefined || to === undefined)) throw invalid('a window needs `from` and `to`');
-    if (afterVersion < 0n) throw invalid('`after_version` must not be negative');
+    if ((eventId !== '') === hasWindow) throw invalidField('event_id', 'or a window, `from` and `to`, must be named.');
+    if (hasWindow && from === undefined) throw invalidField('from', 'is required beside `to`.');
+    if (hasWindow && to === undefined) throw invalidField('to', 'is required beside `from`.');
     const range = hasWindow ? { from: msOf(from), to: msOf(to) } : { eventId };
     if (range.from !== undefined && range.to !== undefined && range.to <= range.from) {
-      throw invalid('the window ends before it begins');
+      throw invalidField('to', 'must be after `from`.');
     }
     const now = clock.now();
     if (!hasWindow) await requireRecent(partnerId, eventId, now);

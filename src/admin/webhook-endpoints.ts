@@ -35,17 +35,9 @@ import {
 } from '../webhooks/endpoint-store.ts';
 import { freshHealth, rotationMs, signsWithOld } from '../webhooks/rules.ts';
 import { audit } from './audit.ts';
+import { AdminError, type Operator } from './call.ts';
 import { requirePartner } from './credit.ts';
-import { AdminError, type Operator } from './server.ts';
-import {
-  changeEndpoint,
-  checkReason,
-  entry,
-  invalid,
-  readEndpoint,
-  toTimestamp,
-  type WebhookAdminParts,
-} from './webhook-parts.ts';
+import { changeEndpoint, entry, readEndpoint, toTimestamp, type WebhookAdminParts } from './webhook-parts.ts';
 
 /** The operators' calls on endpoints themselves: where events go, under which secret, and whether they do. */
 export function webhookEndpointHandlers(parts: WebhookAdminParts) {
@@ -77,8 +69,10 @@ export function webhookEndpointHandlers(parts: WebhookAdminParts) {
           at: registeredAt,
           operator,
           action: 'Webhooks.RegisterEndpoint',
+          partnerId,
           subject: partnerId,
-          detail: { url, afterVersion: partner.version.toString() },
+          detail: {},
+          after: { url, afterVersion: partner.version },
         });
         return { writes: [insertEndpoint(made), entry], result: newEndpoint(made) };
       },
@@ -94,7 +88,7 @@ export function webhookEndpointHandlers(parts: WebhookAdminParts) {
     const moved = await changeEndpoint<StoredEndpoint>(parts, partnerId, (endpoint, now) => ({
       writes: [
         ...saveMove(partnerId, url, freshHealth, endpoint.health.pausedAt !== null),
-        entry(operator, 'MoveEndpoint', partnerId, now, { from: endpoint.url, to: url }),
+        entry(operator, 'MoveEndpoint', partnerId, now, {}, { url: endpoint.url }, { url }),
       ],
       result: { ...endpoint, url, health: freshHealth },
     }));
@@ -125,10 +119,15 @@ export function webhookEndpointHandlers(parts: WebhookAdminParts) {
     { partnerId, reason }: PauseEndpointRequest,
     operator: Operator,
   ): Promise<PauseEndpointResponse> {
-    checkReason(reason);
     const changed = await changeEndpoint<boolean>(parts, partnerId, (endpoint, now) => {
       if (endpoint.heldAt !== null) return { writes: [], result: false };
-      const writes = [saveHold(partnerId, now), entry(operator, 'PauseEndpoint', partnerId, now, { reason })];
+      const writes = [
+        saveHold(partnerId, now),
+        entry(operator, 'PauseEndpoint', partnerId, now, { reason }, pauses(endpoint), {
+          ...pauses(endpoint),
+          paused: true,
+        }),
+      ];
       return { writes, result: true };
     });
     return create(PauseEndpointResponseSchema, { changed });
@@ -138,12 +137,14 @@ export function webhookEndpointHandlers(parts: WebhookAdminParts) {
     { partnerId, reason }: ResumeEndpointRequest,
     operator: Operator,
   ): Promise<ResumeEndpointResponse> {
-    checkReason(reason);
     const changed = await changeEndpoint<boolean>(parts, partnerId, (endpoint, now) => {
       if (endpoint.heldAt === null && endpoint.health.pausedAt === null) return { writes: [], result: false };
       const writes = [
         ...saveResume(partnerId, freshHealth),
-        entry(operator, 'ResumeEndpoint', partnerId, now, { reason }),
+        entry(operator, 'ResumeEndpoint', partnerId, now, { reason }, pauses(endpoint), {
+          paused: false,
+          failing: false,
+        }),
       ];
       return { writes, result: true };
     });
@@ -160,12 +161,18 @@ export function webhookEndpointHandlers(parts: WebhookAdminParts) {
     try {
       return parts.checkUrl(text);
     } catch (error) {
-      if (error instanceof ApiError && error.code === 'invalid_request') throw invalid(error.message);
+      if (error instanceof ApiError && error.code === 'invalid_request')
+        throw new AdminError(status.INVALID_ARGUMENT, error.message, { param: 'url' });
       throw error;
     }
   }
 
   return { registerEndpoint, moveEndpoint, rotateSecret, pauseEndpoint, resumeEndpoint, getEndpoint };
+}
+
+/** What keeps an endpoint from being sent to. */
+function pauses({ heldAt, health }: StoredEndpoint): Record<string, unknown> {
+  return { paused: heldAt !== null, failing: health.pausedAt !== null };
 }
 
 function newEndpoint(made: {

@@ -8,7 +8,7 @@ import type { IdMaker } from '../lib/ids.ts';
 import { findEndpoint, lockEndpoint, type StoredEndpoint, toEndpoint } from '../webhooks/endpoint-store.ts';
 import type { Outcome } from '../webhooks/rules.ts';
 import { audit } from './audit.ts';
-import { AdminError, type Operator } from './server.ts';
+import { AdminError, type Operator } from './call.ts';
 
 /** What became of one attempt. */
 export interface TestOutcome {
@@ -37,8 +37,6 @@ export const outcomes: Record<Outcome, AttemptOutcome> = {
   'endpoint-failed': AttemptOutcome.ENDPOINT_FAILED,
   'event-failed': AttemptOutcome.EVENT_FAILED,
 };
-
-const longestReasonBytes = 200;
 
 /** Changes an endpoint under its lock, and tells those who send to it. */
 export async function changeEndpoint<T>(
@@ -70,20 +68,14 @@ export function entry(
   partnerId: string,
   at: number,
   detail: Record<string, unknown>,
+  before?: Record<string, unknown>,
+  after?: Record<string, unknown>,
 ): Statement {
-  return audit({ at, operator, action: `Webhooks.${call}`, subject: partnerId, detail });
+  return audit({ at, operator, action: `Webhooks.${call}`, partnerId, subject: partnerId, detail, before, after });
 }
 
 export function toTimestamp(ms: number | null): Timestamp | undefined {
   return ms === null ? undefined : timestampFromMs(ms);
-}
-
-export function invalid(message: string): AdminError {
-  return new AdminError(status.INVALID_ARGUMENT, message);
-}
-
-export function checkReason(reason: string): void {
-  if (Buffer.byteLength(reason) > longestReasonBytes) throw invalid('`reason` must be at most 200 bytes');
 }
 
 function noEndpoint(): AdminError {

@@ -5,7 +5,7 @@ import {
   type SendTestResponse,
   SendTestResponseSchema,
 } from '../gen/marina/admin/v1/webhooks_pb.ts';
-import { AdminError, type Operator } from './server.ts';
+import { AdminError, type Operator } from './call.ts';
 import { entry, outcomes, readEndpoint, type WebhookAdminParts } from './webhook-parts.ts';
 
 const mostTestsAtOnce = 10;

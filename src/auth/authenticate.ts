@@ -57,6 +57,13 @@ export class Authenticator {
     this.#asking.delete(keyId);
   }
 
+  /** Forgets all keys of a partner, because what was agreed with it has changed. */
+  forgetPartner(partnerId: string): void {
+    for (const [keyId, { key }] of this.#remembered) if (key.partnerId === partnerId) this.#remembered.delete(keyId);
+    // Whose keys those are that are being read is not known yet: none of these answers is kept.
+    this.#asking.clear();
+  }
+
   #recall(keyId: string): Remembered | undefined {
     const remembered = this.#remembered.get(keyId);
     return remembered !== undefined && performance.now() < remembered.until ? remembered : undefined;

@@ -58,7 +58,7 @@ export function toStoredKey(row: SqlRow): StoredKey {
 }
 
 /** What is enabled for a partner. A feature of another release is passed over. */
-function toFeatures(row: SqlRow): Set<Feature> {
+export function toFeatures(row: SqlRow): Set<Feature> {
   const words = String(row.features).split(',');
   return new Set(
     FeatureSchema.values
@@ -80,6 +80,61 @@ export function toLimits(row: SqlRow): PartnerLimits {
     requestsUnderWay: Number(row.requests_under_way ?? defaultLimits.requestsUnderWay),
     ordersKoboPerDay: BigInt(String(row.orders_kobo_per_day ?? defaultLimits.ordersKoboPerDay)),
     allocationsKoboPerDay: BigInt(String(row.allocations_kobo_per_day ?? defaultLimits.allocationsKoboPerDay)),
+  };
+}
+
+/** A partner to store. */
+export interface NewPartner {
+  readonly id: string;
+  readonly name: string;
+  /** What was agreed; the defaults hold for the rest. */
+  readonly limits: Partial<PartnerLimits>;
+  readonly features: readonly Feature[];
+  readonly createdAt: number;
+}
+
+export function insertPartner({ id, name, limits, features, createdAt }: NewPartner): Statement {
+  return statement(
+    `INSERT INTO partners (id, name, state, requests_per_second, requests_burst, requests_under_way,
+      orders_kobo_per_day, allocations_kobo_per_day, features, created_at) VALUES (?, ?, 'active', ?, ?, ?, ?, ?, ?, ?)`,
+    id,
+    name,
+    ...limitColumns(limits),
+    featureList(features),
+    new Date(createdAt),
+  );
+}
+
+/** Saves what was agreed with a partner; the defaults hold for what is absent. */
+export function saveLimits(partnerId: string, limits: Partial<PartnerLimits>): Statement {
+  return statement(
+    `UPDATE partners SET requests_per_second = ?, requests_burst = ?, requests_under_way = ?, orders_kobo_per_day = ?,
+      allocations_kobo_per_day = ? WHERE id = ?`,
+    ...limitColumns(limits),
+    partnerId,
+  );
+}
+
+function limitColumns(limits: Partial<PartnerLimits>) {
+  return [
+    limits.requestsPerSecond ?? null,
+    limits.requestsBurst ?? null,
+    limits.requestsUnderWay ?? null,
+    limits.ordersKoboPerDay ?? null,
+    limits.allocationsKoboPerDay ?? null,
+  ];
+}
+
+/** What was agreed with a partner, without the defaults. */
+export function toAgreedLimits(row: SqlRow): Partial<PartnerLimits> {
+  const whole = (value: unknown) => (value === null ? undefined : Number(value));
+  const kobo = (value: unknown) => (value === null ? undefined : BigInt(String(value)));
+  return {
+    requestsPerSecond: whole(row.requests_per_second),
+    requestsBurst: whole(row.requests_burst),
+    requestsUnderWay: whole(row.requests_under_way),
+    ordersKoboPerDay: kobo(row.orders_kobo_per_day),
+    allocationsKoboPerDay: kobo(row.allocations_kobo_per_day),
   };
 }
 

@@ -11,8 +11,13 @@ import type { TypedService } from './grpc-service.ts';
  * because @grpc/reflection encodes the files anew and thereby drops every option it does not know, such as the REST
  * annotations.
  */
-export function addReflection(server: Server, services: readonly TypedService[]): void {
-  const index = new ReflectionIndex(services);
+export function addReflection(
+  server: Server,
+  services: readonly TypedService[],
+  /** Files of what no method names, such as the details of errors. */
+  more: readonly DescFile[] = [],
+): void {
+  const index = new ReflectionIndex(services, more);
   for (const version of ['v1', 'v1alpha']) {
     server.addService(
       {
@@ -50,9 +55,10 @@ export class ReflectionIndex {
   readonly #symbols = new Map<string, DescFile>();
   readonly #extensions = new Map<string, Map<number, DescFile>>();
 
-  constructor(services: readonly TypedService[]) {
+  constructor(services: readonly TypedService[], more: readonly DescFile[] = []) {
     this.#services = [...new Set(services.map((service) => service.typeName))].sort();
     for (const service of services) this.#addFile(service.file);
+    for (const file of more) this.#addFile(file);
   }
 
   answer(request: ReflectionRequest): ReflectionAnswer {

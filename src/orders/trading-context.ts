@@ -16,7 +16,18 @@ export class TradingContexts {
   /** By partner, because an account is here only after it was found to be that partner's. */
   readonly #remembered = new Map<string, Remembered>();
 
+  /** Grows when something is forgotten: what was being read then may be of before, and is not kept. */
+  #generation = 0;
+
   constructor(private readonly broker: Broker) {}
+
+  /** Forgets an account of a partner, which may no longer be the partner's. */
+  forget(partnerId: string, account: string): void {
+    this.#generation += 1;
+    for (const key of this.#remembered.keys()) {
+      if (key.startsWith(`${partnerId} ${account} `)) this.#remembered.delete(key);
+    }
+  }
 
   /**
    * The instrument an account of a partner may trade now, by what is remembered alone. Undefined where it must be read,
@@ -47,7 +58,9 @@ export class TradingContexts {
 
   async #read(key: string, account: string, symbol: string): Promise<GetTradingContextResponse> {
     const askedAt = performance.now();
+    const generation = this.#generation;
     const context = await this.broker.tradingContext(account, symbol);
+    if (generation !== this.#generation) return context;
     this.#remembered.delete(key);
     this.#remembered.set(key, { context, until: askedAt + usableMs });
     if (this.#remembered.size > mostRemembered) {

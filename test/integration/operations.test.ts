@@ -40,8 +40,11 @@ describe('a tool that knows no protos', () => {
     ]);
     assert.deepEqual((await curl('--list-services', `http://127.0.0.1:${gateway.app.adminPort}`)).split('\n'), [
       'grpc.health.v1.Health',
+      'marina.admin.v1.Accounts',
+      'marina.admin.v1.Audit',
       'marina.admin.v1.Clock',
       'marina.admin.v1.Keys',
+      'marina.admin.v1.Partners',
       'marina.admin.v1.Trading',
       'marina.admin.v1.Wallets',
       'marina.admin.v1.Webhooks',

@@ -1,0 +1,245 @@
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { status } from '@grpc/grpc-js';
+import type { PartnerLimits } from '../auth/call.ts';
+import { featureList, insertPartner, saveLimits, toAgreedLimits, toFeatures, toLimits } from '../auth/store.ts';
+import type { Database } from '../db/database.ts';
+import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
+import {
+  AgreedLimit,
+  type CreatePartnerRequest,
+  type CreatePartnerResponse,
+  CreatePartnerResponseSchema,
+  type GetPartnerRequest,
+  type GetPartnerResponse,
+  GetPartnerResponseSchema,
+  type PartnerLimits as LimitsMessage,
+  type ListPartnersRequest,
+  type ListPartnersResponse,
+  ListPartnersResponseSchema,
+  type Partner,
+  PartnerLimitsSchema,
+  PartnerSchema,
+  PartnerState,
+  type ResumePartnerRequest,
+  type ResumePartnerResponse,
+  ResumePartnerResponseSchema,
+  type SetFeaturesRequest,
+  type SetFeaturesResponse,
+  SetFeaturesResponseSchema,
+  type SetLimitsRequest,
+  type SetLimitsResponse,
+  SetLimitsResponseSchema,
+  type SuspendPartnerRequest,
+  type SuspendPartnerResponse,
+  SuspendPartnerResponseSchema,
+} from '../gen/marina/admin/v1/partners_pb.ts';
+import type { Feature } from '../gen/marina/options/v1/options_pb.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { IdMaker } from '../lib/ids.ts';
+import { audit } from './audit.ts';
+import { AdminError, invalidField, type Operator, pageSize } from './call.ts';
+
+export interface PartnerAdminParts {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly ids: IdMaker;
+  /** Tells this replica and the others that what was agreed with a partner has changed. */
+  readonly changed: (partnerId: string) => void;
+}
+
+/** Which limit each name of the proto stands for. */
+const agreedLimits: Partial<Record<AgreedLimit, keyof PartnerLimits>> = {
+  [AgreedLimit.REQUESTS_PER_SECOND]: 'requestsPerSecond',
+  [AgreedLimit.REQUESTS_BURST]: 'requestsBurst',
+  [AgreedLimit.REQUESTS_UNDER_WAY]: 'requestsUnderWay',
+  [AgreedLimit.ORDERS_KOBO_PER_DAY]: 'ordersKoboPerDay',
+  [AgreedLimit.ALLOCATIONS_KOBO_PER_DAY]: 'allocationsKoboPerDay',
+};
+
+/** The operators' calls on partners. Each change is written down in the transaction that makes it. */
+export function partnerAdminHandlers({ database, clock, ids, changed }: PartnerAdminParts) {
+  async function createPartner(request: CreatePartnerRequest, operator: Operator): Promise<CreatePartnerResponse> {
+    const { name, reason } = request;
+    const id = ids.object('par');
+    const createdAt = clock.now();
+    const limits = request.limits === undefined ? {} : given(request.limits);
+    const features = distinct(request.features);
+    const after = { name, state: 'active', limits, features: featureList(features) };
+    await database.transaction([], () => ({
+      writes: [
+        insertPartner({ id, name, limits, features, createdAt }),
+        audit({ ...entry('CreatePartner', id, operator, createdAt), detail: { reason }, after }),
+      ],
+      result: undefined,
+    }));
+    return create(CreatePartnerResponseSchema, { partner: toMessage(await find(id)) });
+  }
+
+  async function getPartner({ partnerId }: GetPartnerRequest): Promise<GetPartnerResponse> {
+    const [row] = await database.read(readPartner(partnerId));
+    if (row === undefined) throw noPartner();
+    return create(GetPartnerResponseSchema, {
+      partner: toMessage(row),
+      activeKeys: Number(row.active_keys),
+      accounts: toBigInt(row.accounts),
+    });
+  }
+
+  async function listPartners(request: ListPartnersRequest): Promise<ListPartnersResponse> {
+    const limit = pageSize(request.limit);
+    const sql = `SELECT * FROM partners WHERE id > ? ORDER BY id LIMIT ${limit + 1}`;
+    const rows = await database.read(statement(sql, request.afterPartnerId));
+    return create(ListPartnersResponseSchema, {
+      partners: rows.slice(0, limit).map(toMessage),
+      hasMore: rows.length > limit,
+    });
+  }
+
+  async function suspendPartner(request: SuspendPartnerRequest, operator: Operator): Promise<SuspendPartnerResponse> {
+    return create(SuspendPartnerResponseSchema, {
+      changed: await setState('SuspendPartner', 'suspended', request, operator),
+    });
+  }
+
+  async function resumePartner(request: ResumePartnerRequest, operator: Operator): Promise<ResumePartnerResponse> {
+    return create(ResumePartnerResponseSchema, {
+      changed: await setState('ResumePartner', 'active', request, operator),
+    });
+  }
+
+  function setState(
+    action: string,
+    state: 'active' | 'suspended',
+    { partnerId, reason }: { partnerId: string; reason: string },
+    operator: Operator,
+  ): Promise<boolean> {
+    return change(partnerId, (row) => {
+      if (row.state === state) return [];
+      return [
+        statement('UPDATE partners SET state = ? WHERE id = ?', state, partnerId),
+        audit({
+          ...entry(action, partnerId, operator, clock.now()),
+          detail: { reason },
+          before: { state: row.state },
+          after: { state },
+        }),
+      ];
+    });
+  }
+
+  async function setLimits(request: SetLimitsRequest, operator: Operator): Promise<SetLimitsResponse> {
+    const { partnerId, reason } = request;
+    const wanted = request.limits === undefined ? {} : given(request.limits);
+    const setBack = request.setBack.flatMap((limit) => agreedLimits[limit] ?? []);
+    if (Object.keys(wanted).length + setBack.length === 0)
+      throw invalidField('limits', 'must name at least one limit.');
+    const both = setBack.findIndex((limit) => wanted[limit] !== undefined);
+    if (both >= 0) throw invalidField(`set_back[${both}]`, 'must not be a limit that is also given.');
+    const isChanged = await change(partnerId, (row) => {
+      const before = defined(toAgreedLimits(row));
+      const after = defined({ ...before, ...wanted, ...Object.fromEntries(setBack.map((name) => [name, undefined])) });
+      if (isSame(before, after)) return [];
+      const said = audit({
+        ...entry('SetLimits', partnerId, operator, clock.now()),
+        detail: { limits: wanted, setBack, reason },
+        before,
+        after,
+      });
+      return [saveLimits(partnerId, after), said];
+    });
+    return create(SetLimitsResponseSchema, { changed: isChanged, partner: toMessage(await find(partnerId)) });
+  }
+
+  async function setFeatures(request: SetFeaturesRequest, operator: Operator): Promise<SetFeaturesResponse> {
+    const { partnerId, reason } = request;
+    const features = featureList(distinct(request.features));
+    const isChanged = await change(partnerId, (row) => {
+      if (row.features === features) return [];
+      return [
+        statement('UPDATE partners SET features = ? WHERE id = ?', features, partnerId),
+        audit({
+          ...entry('SetFeatures', partnerId, operator, clock.now()),
+          detail: { reason },
+          before: { features: row.features },
+          after: { features },
+        }),
+      ];
+    });
+    return create(SetFeaturesResponseSchema, { changed: isChanged, partner: toMessage(await find(partnerId)) });
+  }
+
+  /** Changes a partner under its lock, and tells all replicas, also when whether it was changed is unknown. */
+  async function change(partnerId: string, decide: (row: SqlRow) => readonly Statement[]): Promise<boolean> {
+    await find(partnerId);
+    try {
+      return await database.inPartner(partnerId, {
+        touches: ['partner'],
+        reads: [],
+        decide: ({ row }) => {
+          const writes = decide(row);
+          return { writes, result: writes.length > 0 };
+        },
+      });
+    } finally {
+      changed(partnerId);
+    }
+  }
+
+  async function find(partnerId: string): Promise<SqlRow> {
+    const [row] = await database.read(statement('SELECT * FROM partners WHERE id = ?', partnerId));
+    if (row === undefined) throw noPartner();
+    return row;
+  }
+
+  return { createPartner, getPartner, listPartners, suspendPartner, resumePartner, setLimits, setFeatures };
+}
+
+function readPartner(partnerId: string): Statement {
+  return statement(
+    `SELECT p.*,
+      (SELECT COUNT(*) FROM api_keys k WHERE k.partner_id = p.id AND k.revoked_at IS NULL) AS active_keys,
+      (SELECT COUNT(*) FROM accounts a WHERE a.partner_id = p.id) AS accounts
+      FROM partners p WHERE p.id = ?`,
+    partnerId,
+  );
+}
+
+function entry(action: string, partnerId: string, operator: Operator, at: number) {
+  return { at, operator, action: `Partners.${action}`, partnerId, subject: partnerId };
+}
+
+function toMessage(row: SqlRow): Partner {
+  return create(PartnerSchema, {
+    id: String(row.id),
+    name: String(row.name),
+    state: row.state === 'active' ? PartnerState.ACTIVE : PartnerState.SUSPENDED,
+    limits: create(PartnerLimitsSchema, toLimits(row)),
+    agreedLimits: create(PartnerLimitsSchema, toAgreedLimits(row)),
+    features: [...toFeatures(row)],
+    createdAt: timestampFromMs((row.created_at as Date).getTime()),
+    lastVersion: toBigInt(row.version),
+  });
+}
+
+/** The values a request gives. */
+function given(limits: LimitsMessage): Partial<PartnerLimits> {
+  const { requestsPerSecond, requestsBurst, requestsUnderWay, ordersKoboPerDay, allocationsKoboPerDay } = limits;
+  return defined({ requestsPerSecond, requestsBurst, requestsUnderWay, ordersKoboPerDay, allocationsKoboPerDay });
+}
+
+function defined(limits: Partial<PartnerLimits>): Partial<PartnerLimits> {
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+}
+
+function isSame(one: Partial<PartnerLimits>, other: Partial<PartnerLimits>): boolean {
+  return Object.values(agreedLimits).every((name) => one[name] === other[name]);
+}
+
+function distinct(features: readonly Feature[]): Feature[] {
+  return [...new Set(features)].sort((one, other) => one - other);
+}
+
+function noPartner(): AdminError {
+  return new AdminError(status.NOT_FOUND, 'there is no such partner');
+}
