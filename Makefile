@@ -50,7 +50,7 @@ bench: $(PACKAGES) $(GENERATED) ## Measure, and print ratios
 generate: $(PACKAGES) ## Make src/gen from proto/
 	@npx buf generate
 
-config: $(PACKAGES) $(GENERATED) ## List every setting with its default
+config: $(PACKAGES) $(GENERATED) ## List every setting with its default, range and meaning
 	@exec $(NODE) src/main.ts config
 
 clean: ## Remove the sandbox's data and the generated code

@@ -148,13 +148,14 @@ function readPorts<Port extends string>(message: unknown, names: readonly Port[]
   return said as Record<Port, number>;
 }
 
-function withoutOurs(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+/** An environment without our variables: a process of ours is given its own. */
+export function withoutOurs(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('MARINA_')));
 }
 
 /** Variables that are about starting things, or for the simulator, are not the gateway's business. */
 function ofGateway(given: Readonly<Record<string, string>>): Record<string, string> {
-  const others = /^MARINA_(DATA_DIR|SERVERS|OWNER_DATABASE_URL|SIMULATOR_(?!ADDRESS$).*)$/;
+  const others = /^MARINA_(DATA_DIR|SERVERS|ADMIN_ADDRESS|OPERATOR_TOKEN|OWNER_DATABASE_URL|SIMULATOR_(?!ADDRESS$).*)$/;
   return Object.fromEntries(Object.entries(given).filter(([name]) => !others.test(name)));
 }
 

@@ -5,7 +5,7 @@ import { createKey, createPartner, creditWallet, linkAccount } from '../../src/a
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { type KeptProcess, sharedKeeper } from '../../src/dev/keeper.ts';
-import { gatewayEntry, simulatorEntry } from '../../src/dev/processes.ts';
+import { gatewayEntry, simulatorEntry, withoutOurs } from '../../src/dev/processes.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
@@ -240,7 +240,7 @@ async function startEntry(entry: string, logPath: string, variables: Record<stri
     name: entry.includes('simulator') ? 'simulator' : 'gateway',
     command: process.execPath,
     args: ['--import', 'tsx', entry],
-    env: { ...process.env, ...variables },
+    env: { ...withoutOurs(process.env), ...variables },
     logPath,
     ipc: true,
   });
