@@ -5,6 +5,7 @@ import { Documents1763661500000 } from './1763661500000-documents.ts';
 import { Keys1763662800000 } from './1763662800000-keys.ts';
 import { Webhooks1763670000000 } from './1763670000000-webhooks.ts';
 import { Operators1763683000000 } from './1763683000000-operators.ts';
+import { Diagnostics1763684000000 } from './1763684000000-diagnostics.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -15,4 +16,5 @@ export const migrations = [
   Keys1763662800000,
   Webhooks1763670000000,
   Operators1763683000000,
+  Diagnostics1763684000000,
 ];

@@ -1,6 +1,8 @@
 import type { Sent } from '../broker/port.ts';
+import type { Statement } from '../db/statement.ts';
 import { AllocationOutcome, type AllocationRecord } from '../gen/marina/broker/v1/allocations_pb.ts';
 import type { Change } from '../submission/kind.ts';
+import { insertObjectSteps, type ObjectStep } from '../submission/step-store.ts';
 import { isUnsettled, moveTo, rejectReasonOf } from './rules.ts';
 import type { StoredAllocation } from './store.ts';
 
@@ -8,7 +10,7 @@ import type { StoredAllocation } from './store.ts';
 export class AllocationChange implements Change<StoredAllocation> {
   after: StoredAllocation;
   readonly told: StoredAllocation[] = [];
-  readonly writes = [];
+  readonly #steps: ObjectStep[] = [];
   /** Set when the broker's record says another thing than what the partner was told for good. */
   contradiction: string | undefined;
 
@@ -17,6 +19,20 @@ export class AllocationChange implements Change<StoredAllocation> {
     private readonly now: number,
   ) {
     this.after = before;
+  }
+
+  get writes(): Statement[] {
+    return insertObjectSteps(this.after, this.#steps);
+  }
+
+  get contradictions(): string[] {
+    return this.contradiction === undefined ? [] : [this.contradiction];
+  }
+
+  /** Adds a step to the history, after what it tells of. */
+  step(kind: ObjectStep['kind'], detail: string): this {
+    this.#steps.push({ kind, at: this.now, state: this.after.state, detail });
+    return this.note({ steps: this.after.steps + 1 });
   }
 
   /** Changes what partners do not see. */
@@ -44,11 +60,13 @@ export class AllocationChange implements Change<StoredAllocation> {
       if (same || harmless) return this;
       const said = booked ? 'booked' : 'rejected';
       this.contradiction = `the broker's record says ${said}, and the allocation is ${this.after.state}`;
-      return this.note({ evidence: this.contradiction });
+      return this.note({ evidence: this.contradiction }).step('contradiction', this.contradiction);
     }
-    if (booked) return this.note({ brokerReference }).move('booked', null);
+    if (booked) return this.note({ brokerReference }).move('booked', null).step('report', 'the broker booked it');
     const { word, sentence } = rejectReasonOf(rejectReason);
-    return this.note({ rejectReason: word }).move('rejected', sentence);
+    return this.note({ rejectReason: word })
+      .move('rejected', sentence)
+      .step('report', `the broker rejected it: ${word}`);
   }
 }
 
@@ -64,19 +82,23 @@ export function applySent(
   if (sent.outcome === 'answered') {
     const rejected = sent.answer.outcome === AllocationOutcome.REJECTED;
     const evidence = rejected ? 'sent, and the broker refused it' : 'sent, and the broker booked it';
-    return change.note({ firstAnswer: rejected ? 'rejected' : 'object', evidence }).record(sent.answer);
+    return change
+      .note({ firstAnswer: rejected ? 'rejected' : 'object', evidence })
+      .step('sent', evidence)
+      .record(sent.answer);
   }
   if (sent.outcome === 'never-left') {
-    if (unsettled)
-      change.note({ evidence: `not sent: ${sent.evidence}` }).move('refused', 'It never left the gateway.');
-    return change.note({ firstAnswer: firstAnswerOf(change.after) });
+    const evidence = `not sent: ${sent.evidence}`;
+    if (unsettled) change.note({ evidence }).move('refused', 'It never left the gateway.');
+    return change.note({ firstAnswer: firstAnswerOf(change.after) }).step('sent', evidence);
   }
-  if (unsettled) change.note({ evidence: `sent, and the outcome is unclear: ${sent.evidence}` });
+  const evidence = `sent, and the outcome is unclear: ${sent.evidence}`;
+  if (unsettled) change.note({ evidence });
   if (allocation.state === 'sending') {
     change.move('uncertain', 'It is not known whether the broker received it; the gateway is finding out.');
     change.note({ checkAt: realNow });
   }
-  return change.note({ firstAnswer: firstAnswerOf(change.after) });
+  return change.note({ firstAnswer: firstAnswerOf(change.after) }).step('sent', evidence);
 }
 
 /** Where the send itself told nothing, the allocation as it is by now is the answer. */

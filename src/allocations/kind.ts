@@ -14,6 +14,7 @@ import { readUsage, toUsedKobo } from '../limits/usage.ts';
 import { keyKeptMs } from '../submission/key-retention.ts';
 import type { Change, Kind, NewSubmission, Stored } from '../submission/kind.ts';
 import type { ReconciledKind } from '../submission/reconcile.ts';
+import { insertObjectSteps } from '../submission/step-store.ts';
 import type { TransferTypeWord } from '../wallet/rules.ts';
 import { readWallet, sumsOf, transfer } from '../wallet/store.ts';
 import { AllocationChange, applySent } from './changes.ts';
@@ -97,6 +98,7 @@ export class AllocationKind
       evidence: 'stored, before it is sent',
       checks: 0,
       missingSince: null,
+      steps: 1,
     };
   }
 
@@ -140,7 +142,8 @@ export class AllocationKind
     const row = { ...draft, ...submission, notAfter, checkAt: notAfter + this.parts.clockSkewMs };
     this.#transfer('reserve', row, partner, wallets);
     partner.addUsage('allocations', row.countedDay, countedKobo(row));
-    return { row, writes: [insertAllocation(row)] };
+    const stored = { kind: 'stored', at: row.createdAt, state: row.state, detail: row.evidence } as const;
+    return { row, writes: [insertAllocation(row), ...insertObjectSteps(row, [stored])] };
   }
 
   send(row: StoredAllocation): Promise<Sent<AllocationRecord>> {
@@ -148,7 +151,7 @@ export class AllocationKind
   }
 
   applySent(row: StoredAllocation, sent: Sent<AllocationRecord>): AllocationChange {
-    return this.#alarmed(applySent(row, sent, this.parts.clock.now(), this.parts.clock.realNow()));
+    return applySent(row, sent, this.parts.clock.now(), this.parts.clock.realNow());
   }
 
   isUnsettled(row: StoredAllocation): boolean {
@@ -158,9 +161,11 @@ export class AllocationKind
   /** The sender has had its time: whatever became of it, nobody knows it now. */
   leaseRanOut(row: StoredAllocation): AllocationChange | undefined {
     if (row.state !== 'sending') return undefined;
+    const evidence = 'the time to send it ran out without a recorded outcome';
     return this.#begin(row)
-      .note({ evidence: 'the time to send it ran out without a recorded outcome' })
-      .move('uncertain', 'It is not known whether the broker received it; the gateway is finding out.');
+      .note({ evidence })
+      .move('uncertain', 'It is not known whether the broker received it; the gateway is finding out.')
+      .step('reconciliation', evidence);
   }
 
   lookUp(row: StoredAllocation): Promise<LookedUp<AllocationRecord>> {
@@ -168,18 +173,19 @@ export class AllocationKind
   }
 
   found(row: StoredAllocation, record: AllocationRecord): AllocationChange {
-    return this.#alarmed(this.#begin(row).note({ evidence: "the broker's record has it" }).record(record));
+    const evidence = "the broker's record has it";
+    return this.#begin(row).note({ evidence }).step('reconciliation', evidence).record(record);
   }
 
   missing(row: StoredAllocation, askedAt: number, provesAbsence: boolean, nextCheckAt: number): AllocationChange {
     const change = this.#begin(row).note({ checks: row.checks + 1, checkAt: nextCheckAt });
     if (provesAbsence) {
-      return change
-        .note({ evidence: "the broker's record does not have it, and it can no longer be taken" })
-        .move('refused', 'It never reached the broker.');
+      const evidence = "the broker's record does not have it, and it can no longer be taken";
+      return change.note({ evidence }).move('refused', 'It never reached the broker.').step('reconciliation', evidence);
     }
     if (row.missingSince !== null) return change;
-    return change.note({ missingSince: askedAt, evidence: "the broker's record does not have it yet" });
+    const evidence = "the broker's record does not have it yet";
+    return change.note({ missingSince: askedAt, evidence }).step('reconciliation', evidence);
   }
 
   unanswered(row: StoredAllocation, nextCheckAt: number): AllocationChange {
@@ -225,17 +231,5 @@ export class AllocationKind
       bankReference: null,
       createdAt: this.parts.clock.now(),
     });
-  }
-
-  /** Money that may be in two places is for a person to look at. */
-  #alarmed(change: AllocationChange): AllocationChange {
-    const { contradiction, before } = change;
-    if (contradiction !== undefined) {
-      this.parts.log.error(
-        { objectId: before.id, state: before.state, contradiction },
-        'the broker says what contradicts the state of an allocation',
-      );
-    }
-    return change;
   }
 }

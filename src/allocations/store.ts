@@ -46,6 +46,8 @@ export interface StoredAllocation extends ShownAllocation {
   readonly checks: number;
   /** Real: since when the broker's record is known not to have it. */
   readonly missingSince: number | null;
+  /** How many steps its history has. */
+  readonly steps: number;
 }
 
 const shownColumns = [
@@ -73,6 +75,7 @@ const allColumns = [
   'check_at',
   'checks',
   'missing_since',
+  'steps',
 ] as const;
 
 const shown = shownColumns.join(', ');
@@ -105,6 +108,7 @@ function toRow(allocation: StoredAllocation): Record<(typeof allColumns)[number]
     check_at: instant(allocation.checkAt),
     checks: allocation.checks,
     missing_since: instant(allocation.missingSince),
+    steps: allocation.steps,
   };
 }
 
@@ -112,7 +116,7 @@ function toRow(allocation: StoredAllocation): Record<(typeof allColumns)[number]
 export function updateAllocation(allocation: StoredAllocation): Statement {
   return statement(
     `UPDATE allocations SET state = ?, broker_reference = ?, reason = ?, reject_reason = ?, updated_at = ?,
-      idempotency_key = ?, first_answer = ?, evidence = ?, check_at = ?, checks = ?, missing_since = ?
+      idempotency_key = ?, first_answer = ?, evidence = ?, check_at = ?, checks = ?, missing_since = ?, steps = ?
       WHERE partner_id = ? AND id = ?`,
     allocation.state,
     allocation.brokerReference,
@@ -125,6 +129,7 @@ export function updateAllocation(allocation: StoredAllocation): Statement {
     instant(allocation.checkAt),
     allocation.checks,
     instant(allocation.missingSince),
+    allocation.steps,
     allocation.partnerId,
     allocation.id,
   );
@@ -236,5 +241,6 @@ export function toStoredAllocation(row: SqlRow): StoredAllocation {
     checkAt: milliseconds(row.check_at),
     checks: Number(row.checks),
     missingSince: milliseconds(row.missing_since),
+    steps: Number(row.steps),
   };
 }

@@ -2,7 +2,8 @@ import type { Sent } from '../broker/port.ts';
 import type { Statement } from '../db/statement.ts';
 import { type ApplicationReport, ApplicationReportKind } from '../gen/marina/broker/v1/applications_pb.ts';
 import type { Change } from '../submission/kind.ts';
-import { applyReport, isUnsettled, moveTo } from './rules.ts';
+import { insertObjectSteps, type ObjectStep } from '../submission/step-store.ts';
+import { applyReport, isUnsettled, moveTo, reportedAt } from './rules.ts';
 import type { StoredApplication } from './store.ts';
 
 const unclear = 'It is not known whether the broker received it; the gateway is finding out.';
@@ -11,14 +12,19 @@ const unclear = 'It is not known whether the broker received it; the gateway is 
 export class ApplicationChange implements Change<StoredApplication> {
   after: StoredApplication;
   readonly told: StoredApplication[] = [];
-  readonly writes: Statement[] = [];
-  contradictions = 0;
+  readonly contradictions: string[] = [];
+  readonly #steps: ObjectStep[] = [];
+  readonly #beside: Statement[] = [];
 
   constructor(
     readonly before: StoredApplication,
     private readonly now: number,
   ) {
     this.after = before;
+  }
+
+  get writes(): Statement[] {
+    return [...this.#beside, ...insertObjectSteps(this.after, this.#steps)];
   }
 
   /** Changes what partners do not see. */
@@ -29,8 +35,15 @@ export class ApplicationChange implements Change<StoredApplication> {
 
   /** Writes something beside the application, such as a document of it. */
   write(...writes: readonly Statement[]): this {
-    this.writes.push(...writes);
+    this.#beside.push(...writes);
     return this;
+  }
+
+  /** Adds a step to the history, after what it tells of. */
+  step(kind: ObjectStep['kind'], detail: string, report?: ApplicationReport): this {
+    const said = report === undefined ? {} : { reportNumber: report.number, upstreamAt: reportedAt(report) };
+    this.#steps.push({ kind, at: this.now, state: this.after.state, detail, ...said });
+    return this.note({ steps: this.after.steps + 1 });
   }
 
   /** Moves the application to a state and tells the partner. */
@@ -49,9 +62,10 @@ export class ApplicationChange implements Change<StoredApplication> {
       const applied = applyReport(this.after, report, this.now);
       if (applied === undefined) continue;
       const { application, changed, contradiction, evidence } = applied;
-      if (contradiction) this.contradictions += 1;
+      if (contradiction) this.contradictions.push(evidence);
       if (changed) this.#tell({ ...application, evidence });
       else this.after = contradiction ? { ...application, evidence } : application;
+      this.step(contradiction ? 'contradiction' : 'report', evidence, report);
     }
     return this;
   }
@@ -74,18 +88,19 @@ export function applySent(
   const change = new ApplicationChange(application, now);
   if (sent.outcome === 'answered') {
     const rejected = sent.answer.kind === ApplicationReportKind.REJECTED;
-    return change.note({ firstAnswer: rejected ? 'rejected' : 'object' }).reports([sent.answer]);
+    return change
+      .note({ firstAnswer: rejected ? 'rejected' : 'object' })
+      .step('sent', rejected ? 'sent, and the broker refused it' : 'sent, and the broker accepted it')
+      .reports([sent.answer]);
   }
   if (sent.outcome === 'never-left') {
-    if (isUnsettled(application.state)) {
-      change.move('refused', 'It never left the gateway.', `not sent: ${sent.evidence}`);
-    }
-    return change.note({ firstAnswer: firstAnswerOf(change.after) });
+    const evidence = `not sent: ${sent.evidence}`;
+    if (isUnsettled(application.state)) change.move('refused', 'It never left the gateway.', evidence);
+    return change.note({ firstAnswer: firstAnswerOf(change.after) }).step('sent', evidence);
   }
-  if (application.state === 'sending') {
-    change.moveToUncertain(`sent, and the outcome is unclear: ${sent.evidence}`).note({ checkAt: realNow });
-  }
-  return change.note({ firstAnswer: firstAnswerOf(change.after) });
+  const evidence = `sent, and the outcome is unclear: ${sent.evidence}`;
+  if (application.state === 'sending') change.moveToUncertain(evidence).note({ checkAt: realNow });
+  return change.note({ firstAnswer: firstAnswerOf(change.after) }).step('sent', evidence);
 }
 
 /** Where the send itself told nothing, the application as it is by now is the answer. */

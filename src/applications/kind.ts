@@ -11,6 +11,7 @@ import { keyKeptMs } from '../submission/key-retention.ts';
 import type { Change, Kind, NewSubmission, Stored } from '../submission/kind.ts';
 import type { ReconciledKind } from '../submission/reconcile.ts';
 import type { ReportedKind } from '../submission/reports.ts';
+import { insertObjectSteps } from '../submission/step-store.ts';
 import { ApplicationChange, applySent } from './changes.ts';
 import { toApplicationFields, toApplicationMessage } from './messages.ts';
 import { isFinal, isUnsettled } from './rules.ts';
@@ -94,6 +95,7 @@ export class ApplicationKind
       evidence: 'stored, before it is sent',
       checks: 0,
       missingSince: null,
+      steps: 1,
     };
   }
 
@@ -108,7 +110,8 @@ export class ApplicationKind
   store(draft: ApplicationDraft, submission: NewSubmission): Stored<StoredApplication> {
     const notAfter = this.parts.clock.realNow() + this.parts.submitTimeoutMs;
     const row = { ...draft, ...submission, notAfter, checkAt: notAfter + this.parts.clockSkewMs };
-    return { row, writes: [insertApplication(row)] };
+    const stored = { kind: 'stored', at: row.createdAt, state: row.state, detail: row.evidence } as const;
+    return { row, writes: [insertApplication(row), ...insertObjectSteps(row, [stored])] };
   }
 
   send(row: StoredApplication, request: CreateApplicationRequest): Promise<Sent<ApplicationReport>> {
@@ -137,7 +140,8 @@ export class ApplicationKind
   /** The broker has all four documents. It may have decided before the last of them was recorded. */
   documentsDelivered(row: StoredApplication): ApplicationChange | undefined {
     if (row.state !== 'documents_required') return undefined;
-    return this.begin(row).move('submitted', null, 'the broker has the four documents');
+    const evidence = 'the broker has the four documents';
+    return this.begin(row).move('submitted', null, evidence).step('document', evidence);
   }
 
   isUnsettled(row: StoredApplication): boolean {
@@ -152,7 +156,8 @@ export class ApplicationKind
   /** The sender has had its time: whatever became of it, nobody knows it now. */
   leaseRanOut(row: StoredApplication): ApplicationChange | undefined {
     if (row.state !== 'sending') return undefined;
-    return this.begin(row).moveToUncertain('the time to send it ran out without a recorded outcome');
+    const evidence = 'the time to send it ran out without a recorded outcome';
+    return this.begin(row).moveToUncertain(evidence).step('reconciliation', evidence);
   }
 
   async lookUp(row: StoredApplication): Promise<LookedUp<readonly ApplicationReport[]>> {
@@ -161,17 +166,19 @@ export class ApplicationKind
   }
 
   found(row: StoredApplication, reports: readonly ApplicationReport[]): ApplicationChange | undefined {
-    return reports.length === 0 ? undefined : this.begin(row).reports(reports);
+    if (reports.length === 0) return undefined;
+    return this.begin(row).step('reconciliation', "the broker's record has it").reports(reports);
   }
 
   missing(row: StoredApplication, askedAt: number, provesAbsence: boolean, nextCheckAt: number): ApplicationChange {
     const change = this.begin(row).note({ checks: row.checks + 1, checkAt: nextCheckAt });
     if (provesAbsence) {
       const evidence = "the broker's record does not have it, and it can no longer be taken";
-      return change.move('unplaced', 'The broker never had it.', evidence);
+      return change.move('unplaced', 'The broker never had it.', evidence).step('reconciliation', evidence);
     }
     if (row.missingSince !== null) return change;
-    return change.note({ missingSince: askedAt, evidence: "the broker's record does not have it yet" });
+    const evidence = "the broker's record does not have it yet";
+    return change.note({ missingSince: askedAt, evidence }).step('reconciliation', evidence);
   }
 
   unanswered(row: StoredApplication, nextCheckAt: number): ApplicationChange {

@@ -43,6 +43,8 @@ export interface StoredApplication extends ShownApplication, ApplicationFacts {
   readonly checks: number;
   /** Real: since when the broker's record is known not to have it. */
   readonly missingSince: number | null;
+  /** How many steps its history has. */
+  readonly steps: number;
 }
 
 const shownColumns = [
@@ -69,6 +71,7 @@ const allColumns = [
   'check_at',
   'checks',
   'missing_since',
+  'steps',
 ] as const;
 
 const shown = shownColumns.join(', ');
@@ -100,6 +103,7 @@ function toRow(application: StoredApplication): Record<(typeof allColumns)[numbe
     check_at: instant(application.checkAt),
     checks: application.checks,
     missing_since: instant(application.missingSince),
+    steps: application.steps,
   };
 }
 
@@ -108,7 +112,7 @@ export function updateApplication(application: StoredApplication): Statement {
   return statement(
     `UPDATE applications SET state = ?, reference = ?, account = ?, reason = ?, reject_reason = ?, param = ?,
       updated_at = ?, idempotency_key = ?, first_answer = ?, last_report = ?, evidence = ?, check_at = ?, checks = ?,
-      missing_since = ? WHERE partner_id = ? AND id = ?`,
+      missing_since = ?, steps = ? WHERE partner_id = ? AND id = ?`,
     application.state,
     application.reference,
     application.account,
@@ -123,6 +127,7 @@ export function updateApplication(application: StoredApplication): Statement {
     instant(application.checkAt),
     application.checks,
     instant(application.missingSince),
+    application.steps,
     application.partnerId,
     application.id,
   );
@@ -213,5 +218,6 @@ export function toStoredApplication(row: SqlRow): StoredApplication {
     checkAt: milliseconds(row.check_at),
     checks: Number(row.checks),
     missingSince: milliseconds(row.missing_since),
+    steps: Number(row.steps),
   };
 }

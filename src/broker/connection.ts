@@ -94,10 +94,14 @@ export function codeOf(error: unknown): status | undefined {
   return (error as Partial<ServiceError>).code;
 }
 
+/** The status a call failed with, in a word; undefined for what is none. */
+export function statusOf(error: unknown): string | undefined {
+  const code = codeOf(error);
+  return code === undefined ? undefined : status[code]?.toLowerCase();
+}
+
 /** What a failed call proves in a word: its status, never the broker's own text. */
 export function evidenceOf(error: unknown): string {
-  const code = codeOf(error);
-  return code === undefined
-    ? 'no answer'
-    : `no answer: ${(status[code] ?? 'unknown').toLowerCase().replaceAll('_', ' ')}`;
+  if (codeOf(error) === undefined) return 'no answer';
+  return `no answer: ${(statusOf(error) ?? 'unknown').replaceAll('_', ' ')}`;
 }

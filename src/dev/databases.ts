@@ -16,7 +16,7 @@ export interface Databases {
 }
 
 /** Nothing ever changes or removes a row of these, so the gateway's account cannot. */
-const appendOnlyTables = new Set(['audit_entries', 'key_changes', 'order_steps', 'wallet_transfers']);
+const appendOnlyTables = new Set(['audit_entries', 'key_changes', 'object_steps', 'order_steps', 'wallet_transfers']);
 /** Only migrating writes these. */
 const ownersTables = new Set(['migrations']);
 

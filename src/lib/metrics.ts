@@ -26,6 +26,13 @@ export class Metrics {
     registers: [this.registry],
   });
 
+  readonly contradictions = new Counter({
+    name: 'marina_contradictions_total',
+    help: 'What the upstream said, by report, answer or look-up, that contradicts the state of an object, by its kind.',
+    labelNames: ['kind'],
+    registers: [this.registry],
+  });
+
   readonly webhookAttempts = new Histogram({
     name: 'marina_webhook_attempt_duration_seconds',
     help: 'Duration of webhook attempts by outcome and, where they failed, by error class.',

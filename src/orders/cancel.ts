@@ -109,7 +109,9 @@ export class Canceller {
     if (outcome.outcome === 'too-late') {
       return change.step('cancel', 'the exchange said it was too late to cancel').reports(outcome.reports);
     }
-    return change.step('cancel', `the cancel is unconfirmed: ${outcome.evidence}`);
+    // Past by now, so that it may be sent again; and set, so that it is known to be unclear.
+    const cancelUntil = isFinal(change.after.state) ? null : this.parts.clock.realNow();
+    return change.note({ cancelUntil }).step('cancel', `the cancel is unconfirmed: ${outcome.evidence}`);
   }
 }
 

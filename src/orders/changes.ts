@@ -1,7 +1,7 @@
 import type { Sent } from '../broker/port.ts';
 import { type Report, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Change } from '../submission/kind.ts';
-import { applyReport, isUnsettled, moveTo } from './rules.ts';
+import { applyReport, atMs, isFinal, isUnsettled, moveTo } from './rules.ts';
 import { insertSteps, type StoredOrder, type StoredStep } from './store.ts';
 
 /** Builds up what becomes of an order: each step moves it on, and a step the partner must hear of is told. */
@@ -9,7 +9,7 @@ export class OrderChange implements Change<StoredOrder> {
   after: StoredOrder;
   readonly told: StoredOrder[] = [];
   readonly steps: StoredStep[] = [];
-  contradictions = 0;
+  readonly contradictions: string[] = [];
 
   constructor(
     readonly before: StoredOrder,
@@ -30,7 +30,8 @@ export class OrderChange implements Change<StoredOrder> {
 
   step(kind: StoredStep['kind'], detail: string, report?: Report): this {
     const trade = report?.kind === ReportKind.TRADE ? { quantity: report.quantity, priceKobo: report.priceKobo } : {};
-    this.steps.push({ kind, at: this.now, state: this.after.state, detail, reportNumber: report?.number, ...trade });
+    const said = report === undefined ? {} : { reportNumber: report.number, upstreamAt: atMs(report) };
+    this.steps.push({ kind, at: this.now, state: this.after.state, detail, ...said, ...trade });
     return this.note({ steps: this.after.steps + 1 });
   }
 
@@ -48,16 +49,17 @@ export class OrderChange implements Change<StoredOrder> {
       if (applied === undefined) continue;
       this.after = settle(applied.order);
       this.step(applied.contradiction ? 'contradiction' : 'report', applied.detail, report);
-      if (applied.contradiction) this.contradictions += 1;
+      if (applied.contradiction) this.contradictions.push(applied.detail);
       if (applied.changed) this.told.push(this.after);
     }
     return this;
   }
 }
 
-/** Once nothing is unclear about an order, the reconciler need not look at it. */
+/** Once nothing is unclear about an order, the reconciler need not look at it; nor is a cancel, once it is final. */
 function settle(order: StoredOrder): StoredOrder {
-  return isUnsettled(order.state) ? order : { ...order, checkAt: null };
+  if (isUnsettled(order.state)) return order;
+  return { ...order, checkAt: null, cancelUntil: isFinal(order.state) ? null : order.cancelUntil };
 }
 
 /** What the send came to. The order may have moved on since: a report, or the reconciler, may have come first. */

@@ -27,6 +27,7 @@ import {
   insertOrder,
   insertSteps,
   type StoredOrder,
+  saveOpenCancel,
   toStoredOrder,
   updateOrder,
 } from './store.ts';
@@ -213,7 +214,9 @@ export class OrderKind
   save({ before, after }: Change<StoredOrder>, partner: LockedPartner): Statement[] {
     partner.addUsage('orders', after.countedDay, countedKobo(after) - countedKobo(before));
     const isOld = after.createdAt < this.parts.clock.now() - keyKeptMs;
-    return [updateOrder(isOld && isFinal(after.state) ? { ...after, idempotencyKey: null } : after)];
+    const saved = updateOrder(isOld && isFinal(after.state) ? { ...after, idempotencyKey: null } : after);
+    const cancelIsAsBefore = (before.cancelUntil === null) === (after.cancelUntil === null);
+    return cancelIsAsBefore ? [saved] : [saved, saveOpenCancel(after, this.parts.clock.now())];
   }
 
   toEvent(row: StoredOrder) {

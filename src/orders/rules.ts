@@ -170,7 +170,7 @@ function contradiction<T extends OrderFacts>(order: T, what: string): Applied<T>
 }
 
 /** When it happened, if the exchange says so and it can be: between the years 2000 and 2200. */
-function atMs({ at }: Report): number | undefined {
+export function atMs({ at }: Pick<Report, 'at'>): number | undefined {
   if (at === undefined || at.seconds < 946_684_800n || at.seconds > 7_258_118_400n) return undefined;
   return Number(at.seconds) * 1_000 + Math.floor(at.nanos / 1e6);
 }

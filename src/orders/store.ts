@@ -54,7 +54,7 @@ export interface StoredOrder extends ShownOrder, OrderFacts {
   readonly checks: number;
   /** Real: since when the exchange's record is known not to have it. */
   readonly missingSince: number | null;
-  /** Real: until when a cancel is under way. */
+  /** Real: until when a cancel is under way, or when it was found to be unclear; null: nothing is unclear of one. */
   readonly cancelUntil: number | null;
 }
 
@@ -67,6 +67,8 @@ export interface StoredStep {
   readonly reportNumber?: bigint;
   readonly quantity?: bigint;
   readonly priceKobo?: bigint;
+  /** When the exchange says that it happened. */
+  readonly upstreamAt?: number;
 }
 
 /** What partners see of an order. A read of these alone is a good deal cheaper than one of all. */
@@ -184,7 +186,19 @@ export function updateOrder(order: StoredOrder): Statement {
 export function insertSteps(order: StoredOrder, before: number, steps: readonly StoredStep[]): Statement {
   return insertRows(
     'order_steps',
-    ['partner_id', 'order_id', 'sequence', 'kind', 'at', 'state', 'detail', 'report_number', 'quantity', 'price_kobo'],
+    [
+      'partner_id',
+      'order_id',
+      'sequence',
+      'kind',
+      'at',
+      'state',
+      'detail',
+      'report_number',
+      'quantity',
+      'price_kobo',
+      'upstream_at',
+    ],
     steps.map((step, index) => [
       order.partnerId,
       order.id,
@@ -196,7 +210,22 @@ export function insertSteps(order: StoredOrder, before: number, steps: readonly 
       step.reportNumber ?? null,
       step.quantity ?? null,
       step.priceKobo ?? null,
+      step.upstreamAt === undefined ? null : new Date(step.upstreamAt),
     ]),
+  );
+}
+
+/** Notes that a cancel of an order is under way or unclear, or that nothing is unclear of one any more. */
+export function saveOpenCancel({ partnerId, id, cancelUntil }: StoredOrder, now: number): Statement {
+  if (cancelUntil === null) {
+    return statement('DELETE FROM open_cancels WHERE partner_id = ? AND order_id = ?', partnerId, id);
+  }
+  return statement(
+    `INSERT INTO open_cancels (partner_id, order_id, sent_at) VALUES (?, ?, ?)
+      ON DUPLICATE KEY UPDATE sent_at = sent_at`,
+    partnerId,
+    id,
+    new Date(now),
   );
 }
 

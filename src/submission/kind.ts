@@ -27,6 +27,8 @@ export interface Change<Row> {
   readonly told: readonly Row[];
   /** What is written beside the row and its events, such as steps of its history. */
   readonly writes: readonly Statement[];
+  /** What the upstream said that cannot be, in our own words: the state was kept, and a person must look. */
+  readonly contradictions: readonly string[];
 }
 
 /** How one kind of object is read, saved and told of. */

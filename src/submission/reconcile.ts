@@ -1,13 +1,16 @@
+import { statusOf } from '../broker/connection.ts';
 import type { LookedUp } from '../broker/port.ts';
 import type { Database } from '../db/database.ts';
 import { type Lease, underLease } from '../db/lease.ts';
 import type { SqlRow, Statement } from '../db/statement.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
+import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import type { Change, ObjectKind, Submittable } from './kind.ts';
 import type { Recorder } from './record.ts';
+import { type LookUp, saveLookUp } from './step-store.ts';
 
 /** A row whose outcome may be unclear. Instants are real time. */
 export interface Unsettled extends Submittable {
@@ -94,12 +97,16 @@ export class Reconciler<Row extends Unsettled, Answer> {
       const askedAt = clock.realNow();
       const answer = await kind.lookUp(row);
       crash(`${kind.name}-reconcile.looked-up`);
-      await this.#change(row, (current) => this.#apply(current, answer, askedAt, honoursNotAfter));
+      const lookUp = { at: askedAt, outcome: answer.found ? 'found' : 'missing', errorClass: undefined } as const;
+      await this.#change(row, (current) => noted(this.#apply(current, answer, askedAt, honoursNotAfter), lookUp));
       crash(`${kind.name}-reconcile.recorded`);
     } catch (error) {
       const next = clock.realNow() + waitAfter(row.checks);
       log.warn({ err: error, objectId: row.id, nextCheckAt: next }, 'an unclear outcome could not be looked up');
-      await this.#change(row, (current) => (kind.isUnsettled(current) ? kind.unanswered(current, next) : undefined));
+      const lookUp = { at: clock.realNow(), outcome: 'unanswered', errorClass: errorClassOf(error) } as const;
+      await this.#change(row, (current) =>
+        kind.isUnsettled(current) ? noted(kind.unanswered(current, next), lookUp) : undefined,
+      );
     }
   }
 
@@ -121,6 +128,22 @@ export class Reconciler<Row extends Unsettled, Answer> {
   #change(row: Row, decide: (row: Row) => Change<Row> | undefined): Promise<Row> {
     return this.options.recorder.change(this.options.kind, row.partnerId, row.id, decide);
   }
+}
+
+/** A change with what the record said when it was asked, for those who want to know how it is known. */
+function noted<Row extends Unsettled>(
+  change: Change<Row> | undefined,
+  lookUp: Pick<LookUp, 'at' | 'outcome' | 'errorClass'>,
+): Change<Row> | undefined {
+  if (change === undefined) return undefined;
+  const { before, after, told, writes, contradictions } = change;
+  const saved = saveLookUp({ partnerId: after.partnerId, id: after.id, ...lookUp });
+  return { before, after, told, contradictions, writes: [...writes, saved] };
+}
+
+/** What kept a look-up from being answered, in a word: a code of the catalogue, or a status. Never anybody's text. */
+function errorClassOf(error: unknown): string {
+  return error instanceof ApiError ? error.code : (statusOf(error) ?? 'failed');
 }
 
 function waitAfter(checks: number): number {

@@ -14,6 +14,16 @@ export interface Beside {
 
 const nothing: Beside = { touches: [], reads: [] };
 
+/** What the upstream said of an object that cannot be, by whichever way it came. The object's state was kept. */
+export interface Contradiction {
+  readonly kind: 'order' | 'application' | 'allocation';
+  readonly partnerId: string;
+  readonly id: string;
+  readonly state: string;
+  /** What it said, in our own words. */
+  readonly detail: string;
+}
+
 /** Saves what became of objects, with their events, in one partner transaction: the only way an object ever changes. */
 export class Recorder {
   constructor(
@@ -22,6 +32,8 @@ export class Recorder {
     private readonly ids: IdMaker,
     /** Tells the relay that there is something to carry. */
     private readonly wakeRelay: () => void,
+    /** Hears of what a person must look at, once it is recorded. */
+    private readonly alarm: (contradiction: Contradiction) => void,
   ) {}
 
   /**
@@ -50,7 +62,7 @@ export class Recorder {
     decide: (row: Row, beside: readonly SqlRow[][]) => Change<Row> | undefined,
     beside: Beside = nothing,
   ): Promise<Row[]> {
-    const { rows, told } = await this.database.inPartner(partnerId, {
+    const { rows, told, contradictions } = await this.database.inPartner(partnerId, {
       touches: [...ids, ...beside.touches],
       reads: [find, ...beside.reads, ...(kind.saveReads?.(partnerId) ?? [])],
       decide: (partner, [found = [], ...known]) => {
@@ -64,11 +76,15 @@ export class Recorder {
         const result = {
           rows: decided.map(({ row, change }) => change?.after ?? row),
           told: changes.some((change) => change.told.length > 0),
+          contradictions: changes.flatMap(({ after: { id, state }, contradictions }) =>
+            contradictions.map((detail) => ({ kind: kind.name, partnerId, id, state, detail })),
+          ),
         };
         return { writes, result };
       },
     });
     if (told) this.wakeRelay();
+    for (const contradiction of contradictions) this.alarm(contradiction);
     return rows;
   }
 

@@ -25,7 +25,7 @@ export interface ReportedKind<Row extends Submittable, Report extends Numbered> 
   findPartners(ids: readonly string[]): Statement;
   findMany(partnerId: string, ids: readonly string[]): Statement;
   /** Applies an object's reports in number order, each once. Undefined when it had seen them all. */
-  applyReports(row: Row, reports: readonly Report[]): (Change<Row> & { contradictions: number }) | undefined;
+  applyReports(row: Row, reports: readonly Report[]): Change<Row> | undefined;
 }
 
 export interface ReportTakerOptions<Row extends Submittable, Report extends Numbered> {
@@ -153,17 +153,10 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
   }
 
   async #applyToPartner(partnerId: string, ids: string[], byObject: Map<string, Report[]>): Promise<void> {
-    const { kind, recorder, log } = this.options;
-    await recorder.changeMany(kind, partnerId, ids, kind.findMany(partnerId, ids), (row) => {
-      const change = kind.applyReports(row, byObject.get(row.id) ?? []);
-      if (change !== undefined && change.contradictions > 0) {
-        log.error(
-          { objectId: row.id, state: row.state },
-          'the upstream reports what contradicts the state of an object',
-        );
-      }
-      return change;
-    });
+    const { kind, recorder } = this.options;
+    await recorder.changeMany(kind, partnerId, ids, kind.findMany(partnerId, ids), (row) =>
+      kind.applyReports(row, byObject.get(row.id) ?? []),
+    );
   }
 
   async #readPosition(): Promise<bigint> {

@@ -41,6 +41,7 @@ describe("the rights of the gateway's database account", () => {
   for (const [table, column] of [
     ['wallet_transfers', 'amount_kobo'],
     ['order_steps', 'detail'],
+    ['object_steps', 'detail'],
     ['audit_entries', 'detail'],
   ] as const) {
     it(`are not enough to change or remove anything in ${table}`, async () => {

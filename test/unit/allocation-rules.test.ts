@@ -47,6 +47,7 @@ const sending: StoredAllocation = {
   checkAt: now + 12_000,
   checks: 0,
   missingSince: null,
+  steps: 1,
 };
 
 const booked = create(AllocationRecordSchema, { outcome: AllocationOutcome.BOOKED, brokerReference: 'B1' });

@@ -47,6 +47,14 @@ export interface DocumentFile {
   readonly content: Buffer;
 }
 
+/** What the history says of an outcome. */
+const outcomes: Record<Outcome, string> = {
+  delivered: 'delivered',
+  refused: 'the broker refused it',
+  'never-left': 'it never left the gateway',
+  unclear: 'the broker did not confirm it',
+};
+
 /** How much longer than it may take a send counts as under way, beside what clocks may differ by. */
 const leaseMarginMs = 1_000;
 
@@ -104,7 +112,11 @@ export class DocumentSender {
         });
         const document = { partnerId, applicationId, type, ...facts };
         begun = { document, beganAt };
-        return facts === before ? undefined : kind.begin(application).write(saveDocument(document));
+        if (facts === before) return undefined;
+        return kind
+          .begin(application)
+          .write(saveDocument(document))
+          .step('document', `${type}: to be sent, attempt ${facts.attempt}`);
       },
       {
         // Two of a partner's at the same time would both count without the other.
@@ -143,7 +155,7 @@ export class DocumentSender {
         const write = ended === undefined ? removeDocument(before) : saveDocument(ended);
         const isLast = ended?.state === 'delivered' && areAllDelivered([...documents, ended]);
         const change = isLast ? kind.documentsDelivered(application) : undefined;
-        return (change ?? kind.begin(application)).write(write);
+        return (change ?? kind.begin(application)).write(write).step('document', `${type}: ${outcomes[outcome]}`);
       },
       { touches: ['documents under way'], reads: [findDocuments(partnerId, applicationId)] },
     );
