@@ -68,7 +68,9 @@ import { limitHandlers } from './limits/handlers.ts';
 import { LocalLimits } from './limits/local.ts';
 import { ReadQueue } from './limits/read-queue.ts';
 import { SharedLimits } from './limits/shared.ts';
+import { SharedBuckets } from './limits/shared-buckets.ts';
 import { SharedSlots } from './limits/shared-slots.ts';
+import { Sharing } from './limits/sharing.ts';
 import { SlotBoard } from './limits/slot-board.ts';
 import { Canceller } from './orders/cancel.ts';
 import { orderHandlers } from './orders/handlers.ts';
@@ -137,10 +139,11 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const digestKey = subkey(config.secretKey, 'request digests');
 
   const carrier = new Carrier({ url: config.natsUrl, prefix: config.natsPrefix, log });
-  const slots = new SharedSlots(
+  const sharing = new Sharing(
     new SlotBoard({ url: config.natsUrl, prefix: config.natsPrefix, replica: randomUUID(), log }),
     log,
   );
+  const slots = new SharedSlots(sharing, log);
   const feedWatch = new FeedWatch(database);
   const feed = new FeedTaker(database, carrier, () => {
     feedWatch.wake();
@@ -259,7 +262,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     authenticator.forget(keyId);
     carrier.say(words.keyRevoked, keyId);
   };
-  const limits = new SharedLimits(new LocalLimits(), slots);
+  const limits = new SharedLimits(new LocalLimits(), slots, new SharedBuckets(sharing));
   const pipeline = new Pipeline({
     identify: authenticator.identify,
     limits,
@@ -377,7 +380,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     degraded: () => [
       ...(broker.connected ? [] : ['the broker cannot be reached']),
       ...(carrier.connected ? [] : ['NATS cannot be reached; events go on without it']),
-      ...(slots.isShared ? [] : ['limits are not counted across replicas']),
+      ...(sharing.isShared ? [] : ['limits are not counted across replicas']),
       ...(reports.isBroken ? ["the exchange's reports cannot be applied"] : []),
       ...(applicationReports.isBroken ? ["the broker's reports about applications cannot be applied"] : []),
       ...supervisor.failing.map((name) => `${name} fails`),
@@ -406,7 +409,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     const [partnerId = '', account = ''] = text.split(' ');
     contexts.forget(partnerId, account);
   });
-  await Promise.all([carrier.start(), slots.start()]);
+  await Promise.all([carrier.start(), sharing.start()]);
   for (const { worker } of [environment, relay, feed, webhooks, dispatcher, feedWatch, reports, reconciler])
     supervisor.start(worker);
   for (const { worker } of [applicationReports, applicationReconciler, allocationReconciler]) supervisor.start(worker);
@@ -426,7 +429,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     const graceMs = config.shutdownTimeoutMs;
     await Promise.all([rest.close(graceMs), grpc.close(graceMs), admin.close(graceMs)]);
     if (!(await supervisor.stop(graceMs))) log.warn('background work did not end in time');
-    await Promise.all([carrier.close(), slots.close()]);
+    await Promise.all([carrier.close(), sharing.close()]);
     await sender.close();
     broker.close();
     applicationBroker.close();

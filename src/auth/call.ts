@@ -73,7 +73,7 @@ export type Identify = (authorization: string | undefined, clientAddress: string
 /** Holds callers to their limits. Each throws `rate_limited`. */
 export interface CallLimits {
   /** Takes one request from the partner's bucket. */
-  takeRequest(caller: Caller): void;
+  takeRequest(caller: Caller): Promise<void> | undefined;
   /** Takes one of the partner's "requests in progress" places; call what it returns to give it back. */
   takePlace(caller: Caller): Promise<() => void> | (() => void);
   /** Takes one of the places for open streams; call what it returns to give it back. */

@@ -11,33 +11,15 @@ const mostStreams = { ofPartner: 10, ofAll: 500 };
 const mostFiles = { ofPartner: 40, ofAll: 160 };
 
 interface Counts {
-  tokens: number;
-  filledAtMs: number;
   streams: number;
   files: number;
 }
 
-/** Counts requests per partner within this process, on a clock that never goes back. */
-export class LocalLimits implements Omit<CallLimits, 'takePlace'> {
+/** Counts streams and files per partner within this process. */
+export class LocalLimits implements Pick<CallLimits, 'takeStream' | 'takeFile'> {
   readonly #counts = new Map<string, Counts>();
   #streams = 0;
   #files = 0;
-
-  constructor(private readonly monotonicNow: () => number = () => performance.now()) {}
-
-  takeRequest(caller: Caller): void {
-    const counts = this.#of(caller);
-    const { requestsPerSecond, requestsBurst } = caller.limits;
-    const nowMs = this.monotonicNow();
-    counts.tokens = Math.min(requestsBurst, counts.tokens + ((nowMs - counts.filledAtMs) * requestsPerSecond) / 1_000);
-    counts.filledAtMs = nowMs;
-    if (counts.tokens < 1) {
-      throw new ApiError('rate_limited', {
-        message: `The limit of ${requestsPerSecond} requests per second (bursts up to ${requestsBurst}) is used up: ${requestsBurst} of ${requestsBurst} are used, 0 remain, and ${requestsPerSecond} come back each second. Nothing was done; send the same request again in a second.`,
-      });
-    }
-    counts.tokens -= 1;
-  }
 
   takeStream(caller: Caller): () => void {
     const counts = this.#of(caller);
@@ -75,8 +57,6 @@ export class LocalLimits implements Omit<CallLimits, 'takePlace'> {
   #of(caller: Caller): Counts {
     const found = this.#counts.get(caller.partnerId);
     const counts = found ?? {
-      tokens: caller.limits.requestsBurst,
-      filledAtMs: this.monotonicNow(),
       streams: 0,
       files: 0,
     };

@@ -1,6 +1,6 @@
 import type { Logger } from '../lib/log.ts';
-import { pause } from '../lib/worker.ts';
-import type { BoardListener, Holding, SlotBoard } from './slot-board.ts';
+import type { Participant, Sharing } from './sharing.ts';
+import type { Holding, SlotBoard } from './slot-board.ts';
 import { type Slot, type Slots, slot } from './slots.ts';
 
 /** One name's places, as this replica knows them. */
@@ -33,13 +33,9 @@ interface Waiting {
 
 /** How long places nobody uses are kept, so that a partner's next request finds one without asking. */
 const keptIdleMs = 2_000;
-const sweepMs = 500;
 const mostAtOnce = 32;
 /** How long one change of a name's entry may be beaten by other replicas' changes. */
 const writeWithinMs = 1_000;
-/** How long a replica that has just started waits for the others before it goes on with its share. */
-const firstWaitMs = 3_000;
-const retryMs = 250;
 
 /**
  * Places counted across replicas. A replica reserves places on the board and hands them out from memory; it gives back
@@ -47,43 +43,29 @@ const retryMs = 250;
  * there is, so what is used is not. While NATS is away each replica keeps to its share: what there is, divided by the
  * replicas there were last, and at least one.
  */
-export class SharedSlots implements Slots {
+export class SharedSlots implements Slots, Participant {
   readonly #places = new Map<string, Place>();
-  readonly #stopping = new AbortController();
-  #isShared = false;
-  #wasShared = false;
-  #joining: Promise<void> | undefined;
-  #losses = 0;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #board: SlotBoard;
   #sweeping: Promise<void> | undefined;
-  #closed: Promise<void> | undefined;
 
   constructor(
-    private readonly board: SlotBoard,
+    private readonly sharing: Sharing,
     private readonly log: Logger,
-  ) {}
-
-  /** Whether places are counted across replicas now, and not by share. */
-  get isShared(): boolean {
-    return this.#isShared && this.board.isHeard;
-  }
-
-  /** Finds the other replicas, if NATS is there. */
-  async start(): Promise<void> {
-    const listener: BoardListener = {
-      lost: () => this.#lose(),
-      found: () => this.#join(),
-      asked: (name) => this.#giveUpIdle(name),
-    };
-    this.#timer = setInterval(() => this.#sweep(), sweepMs);
-    await this.board.start(listener);
+  ) {
+    this.#board = sharing.board;
+    sharing.add(this);
   }
 
   async acquire(name: string, most: number): Promise<Slot | undefined> {
-    if (!this.#isShared && !this.#wasShared) await this.#firstJoin();
     const place = this.#placeOf(name);
     place.most = most;
-    if (!this.isShared) return this.#takeOfShare(name, place, most);
+    if (this.sharing.isStarting) {
+      // One is anybody's share; what goes beyond waits for the others.
+      if (place.used === 0) return this.#take(name, place);
+      await this.sharing.started();
+      if (this.#places.get(name) !== place) return this.acquire(name, most);
+    }
+    if (!this.sharing.isShared) return this.#takeOfShare(name, place, most);
     if (place.used < place.reserved) return place.used < most ? this.#take(name, place) : undefined;
     // Those who wait already get what is left.
     if (place.used + place.waiting.length >= most) return undefined;
@@ -96,39 +78,30 @@ export class SharedSlots implements Slots {
   /** On all replicas, or here while the others cannot be asked. */
   async taken(name: string): Promise<number> {
     const here = () => this.#places.get(name)?.used ?? 0;
-    if (!this.isShared) return here();
+    if (!this.sharing.isShared) return here();
     try {
       const sumOfOthers = ({ holders }: Holding) =>
         Object.entries(holders)
-          .filter(([id]) => id !== this.board.replica && !this.board.isDead(id))
+          .filter(([id]) => id !== this.#board.replica && !this.#board.isDead(id))
           .reduce((sum, [, count]) => sum + count, 0);
-      const holding = await this.board.read(name);
+      const holding = await this.#board.read(name);
       if (sumOfOthers(holding) === 0) return here();
       // What they have may be kept for later: once asked they say what is used.
-      await this.board.ask(
-        Object.keys(holding.holders).filter((id) => id !== this.board.replica),
+      await this.#board.ask(
+        Object.keys(holding.holders).filter((id) => id !== this.#board.replica),
         name,
       );
-      return sumOfOthers(await this.board.read(name)) + here();
+      return sumOfOthers(await this.#board.read(name)) + here();
     } catch (error) {
       this.log.debug({ err: error }, 'the other replicas could not be asked for the places they have');
       return here();
     }
   }
 
-  /** Gives back what is reserved and ends. Places still taken come back to the others by the end of the lease. */
-  close(): Promise<void> {
-    this.#closed ??= this.#close();
-    return this.#closed;
-  }
-
-  async #close(): Promise<void> {
-    this.#stopping.abort();
-    clearInterval(this.#timer);
-    await Promise.all([this.#sweeping, this.#joining]);
-    if (this.isShared) await this.#writeAll((place) => place.written !== 0);
-    this.#lose();
-    await this.board.close();
+  /** Gives back what is reserved. Places still taken come back to the others by the end of the lease. */
+  async leave(): Promise<void> {
+    await this.#sweeping;
+    await this.#writeAll((place) => place.written !== 0);
   }
 
   #placeOf(name: string): Place {
@@ -160,7 +133,7 @@ export class SharedSlots implements Slots {
   }
 
   #takeOfShare(name: string, place: Place, most: number): Slot | undefined {
-    const share = Math.max(1, Math.floor(most / this.board.replicas));
+    const share = Math.max(1, Math.floor(most / this.#board.replicas));
     if (place.used < share) return this.#take(name, place);
     return undefined;
   }
@@ -185,18 +158,18 @@ export class SharedSlots implements Slots {
         if (!asked) break;
       }
     } catch (error) {
-      this.#fail(error);
+      this.sharing.fail(error);
     } finally {
       place.reserving = false;
     }
     for (const { most, settle } of place.waiting.splice(0)) {
-      settle(this.isShared ? undefined : this.#takeOfShare(name, place, most));
+      settle(this.sharing.isShared ? undefined : this.#takeOfShare(name, place, most));
     }
     this.#forgetIfEmpty(name, place);
   }
 
   #serve(name: string, place: Place): void {
-    if (!this.isShared) return;
+    if (!this.sharing.isShared) return;
     while (place.used < place.reserved) {
       const next = place.waiting.shift();
       if (next === undefined) return;
@@ -206,22 +179,22 @@ export class SharedSlots implements Slots {
 
   /** Asks the other replicas that have some of a name to give up what they do not use. Answers whether there are any. */
   async #askOthers(name: string, place: Place): Promise<boolean> {
-    const others = Object.keys(place.holding?.holders ?? {}).filter((replica) => replica !== this.board.replica);
+    const others = Object.keys(place.holding?.holders ?? {}).filter((replica) => replica !== this.#board.replica);
     if (others.length === 0) return false;
-    await this.board.ask(others, name);
+    await this.#board.ask(others, name);
     place.holding = undefined;
     return true;
   }
 
   /** Gives up, for another replica, what is not used; and learns what that one has. */
-  async #giveUpIdle(name: string): Promise<void> {
+  async asked(name: string): Promise<void> {
     const place = this.#places.get(name);
-    if (place === undefined || !this.isShared) return;
+    if (place === undefined || !this.sharing.isShared) return;
     place.holding = undefined;
     try {
       await this.#exclusively(place, () => this.#writeUsed(name, place));
     } catch (error) {
-      this.#fail(error);
+      this.sharing.fail(error);
     }
   }
 
@@ -234,12 +207,12 @@ export class SharedSlots implements Slots {
 
   /** Changes what this replica has of a name on the board, from what the others have. */
   async #write(name: string, place: Place, own: (others: number) => number): Promise<void> {
-    const { board } = this;
+    const board = this.#board;
     const end = performance.now() + writeWithinMs;
-    const before = this.#losses;
+    const before = this.sharing.losses;
     do {
       place.holding ??= await board.read(name);
-      if (this.#losses !== before) throw new Error('the other replicas were lost');
+      if (this.sharing.losses !== before) throw new Error('the other replicas were lost');
       const { holders, revision } = place.holding;
       const others = Object.entries(holders).filter(([id]) => id !== board.replica && !board.isDead(id));
       const ofOthers = others.reduce((sum, [, each]) => sum + each, 0);
@@ -255,7 +228,7 @@ export class SharedSlots implements Slots {
       const changed = Object.fromEntries(count > 0 ? [...others, [board.replica, count]] : others);
       const written = await board.write(name, changed, revision);
       place.holding = written === undefined ? undefined : { holders: changed, revision: written };
-      if (this.#losses !== before) throw new Error('the other replicas were lost');
+      if (this.sharing.losses !== before) throw new Error('the other replicas were lost');
       if (written === undefined) continue;
       place.written = count;
       place.writtenAt = performance.now();
@@ -273,16 +246,15 @@ export class SharedSlots implements Slots {
   }
 
   /** What is reserved and not used for a while goes back; what is used is written again before it is forgotten. */
-  #sweep(): void {
-    if (this.board.isHeard && !this.#isShared) this.#join();
-    if (this.#sweeping !== undefined || !this.isShared) return;
+  sweep(): void {
+    if (this.#sweeping !== undefined) return;
     const now = performance.now();
     this.#sweeping = this.#writeAll((place) => {
       const isIdle = place.reserved > place.used && now - place.idleSince >= keptIdleMs;
       return (
         isIdle ||
         place.written !== Math.max(place.used, place.reserved) ||
-        (place.written > 0 && now - place.writtenAt >= this.board.refreshMs)
+        (place.written > 0 && now - place.writtenAt >= this.#board.refreshMs)
       );
     }).finally(() => {
       this.#sweeping = undefined;
@@ -295,69 +267,32 @@ export class SharedSlots implements Slots {
     try {
       await this.#inTurn(places, (name, place) => this.#writeUsed(name, place));
     } catch (error) {
-      this.#fail(error);
+      this.sharing.fail(error);
     }
   }
 
-  #fail(error: unknown): void {
-    if (this.#isShared) this.log.warn({ err: error }, 'limits are not counted across replicas now');
-    this.#lose();
-    this.#join();
-  }
-
-  #lose(): void {
-    this.#losses += 1;
-    this.#isShared = false;
+  /** Forgets what the board said. */
+  lost(): void {
     for (const place of this.#places.values()) {
       place.holding = undefined;
       place.written = undefined;
     }
   }
 
-  #join(): void {
-    this.#joining ??= this.#keepJoining().finally(() => {
-      this.#joining = undefined;
-    });
-  }
-
-  async #keepJoining(): Promise<void> {
-    const { signal } = this.#stopping;
-    while (!signal.aborted && !this.#isShared && this.board.isHeard) {
-      try {
-        await this.#joinOnce(signal);
-      } catch (error) {
-        this.log.debug({ err: error }, 'the board of limits could not be joined');
-        await pause(retryMs, signal);
-      }
-    }
-  }
-
-  /** Writes what is used here where the others see it, waits until they all have, and counts with them from then on. */
-  async #joinOnce(signal: AbortSignal): Promise<void> {
-    const before = this.#losses;
-    const waitMs = await this.board.join();
-    await this.#writeOwn();
-    await pause(waitMs, signal);
-    // By now everyone has written, and meanwhile more may have been taken of the share.
+  /** Writes what is used of all names. Answers whether the others can see all that is used here. */
+  async writeOwn(): Promise<boolean> {
     for (const place of this.#places.values()) place.holding = undefined;
-    do {
-      await this.#writeOwn();
-      if (this.#losses !== before || signal.aborted) return;
-    } while (![...this.#places.values()].every(isWritten));
-    if (this.#wasShared) this.log.info('limits are counted across replicas again');
-    this.#isShared = true;
-    this.#wasShared = true;
-    // Where too many are taken, those who still have some left must know.
-    for (const [name, place] of this.#places) if (place.used > place.reserved) void this.#askOthers(name, place);
-  }
-
-  /** Writes what is used of all names. */
-  #writeOwn(): Promise<void> {
-    return this.#inTurn([...this.#places], async (name, place) => {
+    await this.#inTurn([...this.#places], async (name, place) => {
       place.reserved = place.used;
       await this.#write(name, place, () => place.used);
       this.#forgetIfEmpty(name, place);
     });
+    return [...this.#places.values()].every(isWritten);
+  }
+
+  /** Where too many are taken, those who still have some left must know. */
+  joined(): void {
+    for (const [name, place] of this.#places) if (place.used > place.reserved) void this.#askOthers(name, place);
   }
 
   /** Works on the entries of some names, a bounded number at once. */
@@ -369,15 +304,6 @@ export class SharedSlots implements Slots {
       const some = places.slice(first, first + mostAtOnce);
       await Promise.all(some.map(([name, place]) => this.#exclusively(place, () => work(name, place))));
     }
-  }
-
-  /** Right after the start nobody knows what the others have taken: that is worth a moment, where NATS is there. */
-  async #firstJoin(): Promise<void> {
-    const end = performance.now() + firstWaitMs;
-    while (this.#joining !== undefined && !this.#isShared && performance.now() < end) {
-      await Promise.race([this.#joining, pause(retryMs, this.#stopping.signal)]);
-    }
-    this.#wasShared ||= !this.#isShared;
   }
 }
 

@@ -1,17 +1,25 @@
 import type { Caller, CallLimits } from '../auth/call.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { LocalLimits } from './local.ts';
+import type { SharedBuckets } from './shared-buckets.ts';
 import type { Slots } from './slots.ts';
 
-/** Holds callers to their limits across replicas: what is in progress by shared places, the rest by each process. */
+/** Holds callers to their limits across replicas: their rate, and what is in progress. The rest each process counts. */
 export class SharedLimits implements CallLimits {
   constructor(
     private readonly local: LocalLimits,
     private readonly slots: Slots,
+    private readonly buckets: Pick<SharedBuckets, 'take'>,
   ) {}
 
-  takeRequest(caller: Caller): void {
-    this.local.takeRequest(caller);
+  takeRequest(caller: Caller): Promise<void> | undefined {
+    const { requestsPerSecond, requestsBurst } = caller.limits;
+    const taken = this.buckets.take(`rate.${caller.partnerId}`, { perSecond: requestsPerSecond, burst: requestsBurst });
+    if (taken === true) return;
+    if (taken === false) throw tooFast(caller);
+    return taken.then((isTaken) => {
+      if (!isTaken) throw tooFast(caller);
+    });
   }
 
   async takePlace(caller: Caller): Promise<() => void> {
@@ -41,4 +49,10 @@ export class SharedLimits implements CallLimits {
 
 function placesOf({ partnerId }: Caller): string {
   return `requests.${partnerId}`;
+}
+
+function tooFast({ limits: { requestsPerSecond, requestsBurst } }: Caller): ApiError {
+  return new ApiError('rate_limited', {
+    message: `The limit of ${requestsPerSecond} requests per second (bursts up to ${requestsBurst}) is used up: ${requestsBurst} of ${requestsBurst} are used, 0 remain, and ${requestsPerSecond} come back each second. Nothing was done; send the same request again in a second.`,
+  });
 }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type KV, type NatsConnection, NatsError, StorageType } from 'nats';
 import type { Logger } from '../lib/log.ts';
 import { pause } from '../lib/worker.ts';
+import { type Instant, ServerClock } from './server-clock.ts';
 
 export interface SlotBoardOptions {
   /** One or more NATS servers, separated by commas. */
@@ -21,6 +22,12 @@ export interface Holding {
   readonly holders: Readonly<Record<string, number>>;
 }
 
+/** The text of a name's entry, at a revision; undefined and 0: nothing is written. */
+export interface Entry {
+  readonly revision: number;
+  readonly text: string | undefined;
+}
+
 /** What is told of the board's state. */
 export interface BoardListener {
   /** The replicas may no longer know of each other. */
@@ -34,7 +41,7 @@ export interface BoardListener {
 const requestTimeoutMs = 500;
 const connectTimeoutMs = 2_000;
 const reconnectMs = 250;
-const connectAgainMs = 1_000;
+const connectAgainMs = 250;
 /** How many heartbeats a lease is long. */
 const heartbeatsPerLease = 5;
 /** How long the question for unused places waits for its answers. */
@@ -46,6 +53,8 @@ const usualLeaseMs = 5_000;
 const keptMs = 600_000;
 const mostBytes = 16 * 1024 * 1024;
 const wrongRevision = 10_071;
+/** How many heartbeats there are from one look at the server's clock to the next. */
+const heartbeatsPerLook = 10;
 
 /**
  * What the replicas tell each other of the places they have taken: a NATS bucket in which each name's entry is changed by
@@ -68,6 +77,9 @@ export class SlotBoard {
   #sentAt = Number.NEGATIVE_INFINITY;
   #echoedAt = Number.NEGATIVE_INFINITY;
   #listeningSince = 0;
+  #beats = 0;
+  readonly #serverClock = new ServerClock();
+  #createdAt = 0;
 
   constructor(options: SlotBoardOptions) {
     this.#options = options;
@@ -96,6 +108,21 @@ export class SlotBoard {
     return 1 + this.#heard.size;
   }
 
+  /** How long what nobody writes is kept. */
+  get keptMs(): number {
+    return keptMs;
+  }
+
+  /** When what is on the board began, in milliseconds of the server's clock. */
+  get createdAt(): number {
+    return this.#createdAt;
+  }
+
+  /** What the server's clock says. */
+  get serverTime(): Instant {
+    return this.#serverClock.now();
+  }
+
   /** Connects, if NATS is there; otherwise tries again until it is. */
   async start(listener: BoardListener): Promise<void> {
     this.#listener = listener;
@@ -116,15 +143,25 @@ export class SlotBoard {
 
   /** Reads who has how many places of a name. */
   async read(name: string): Promise<Holding> {
-    const entry = await this.#open().get(`places.${name}`);
-    if (entry === null) return { revision: 0, holders: {} };
-    return { revision: entry.revision, holders: holdersFrom(entry.string()) };
+    const { revision, text } = await this.readText(`places.${name}`);
+    return { revision, holders: text === undefined ? {} : holdersFrom(text) };
   }
 
   /** Writes it, unless another replica did since it was read. Answers the new revision, or undefined. */
-  async write(name: string, holders: Holding['holders'], revision: number): Promise<number | undefined> {
+  write(name: string, holders: Holding['holders'], revision: number): Promise<number | undefined> {
+    return this.writeText(`places.${name}`, JSON.stringify(holders), revision);
+  }
+
+  /** Reads an entry. */
+  async readText(key: string): Promise<Entry> {
+    const entry = await this.#open().get(key);
+    return entry === null ? { revision: 0, text: undefined } : { revision: entry.revision, text: entry.string() };
+  }
+
+  /** Writes an entry, unless another replica did since it was read. Answers the new revision, or undefined. */
+  async writeText(key: string, text: string, revision: number): Promise<number | undefined> {
     try {
-      return await this.#open().put(`places.${name}`, JSON.stringify(holders), { previousSeq: revision });
+      return await this.#open().put(key, text, { previousSeq: revision });
     } catch (error) {
       if (error instanceof NatsError && error.api_error?.err_code === wrongRevision) return undefined;
       throw error;
@@ -159,13 +196,25 @@ export class SlotBoard {
       allow_direct: false,
       timeout: requestTimeoutMs,
     });
+    this.#serverClock.forget();
+    const [{ streamInfo }, now] = await Promise.all([bucket.status(), this.#lookAtClock(bucket)]);
+    this.#createdAt = Date.parse(streamInfo.created);
     this.#bucket = bucket;
-    if (this.#wasAway) return settleMs;
-    await bucket.put(`replica.${this.replica}`, '');
-    const [{ streamInfo }, now] = await Promise.all([bucket.status(), bucket.get(`replica.${this.replica}`)]);
-    if (now === null) throw new Error('the bucket of places was lost');
     // Both are the server's times.
-    return Math.max(0, settleMs - (now.created.getTime() - Date.parse(streamInfo.created)));
+    return this.#wasAway ? settleMs : Math.max(0, settleMs - (now - this.#createdAt));
+  }
+
+  /** Finds out what the server's clock says, by what it gives an entry of this replica's own. */
+  async #lookAtClock(bucket: KV): Promise<number> {
+    const key = `replica.${this.replica}`;
+    const sentAt = performance.now();
+    await bucket.put(key, '');
+    const answeredAt = performance.now();
+    const entry = await bucket.get(key);
+    if (entry === null) throw new Error('the bucket of limits was lost');
+    const created = entry.created.getTime();
+    this.#serverClock.learn(created, sentAt, answeredAt);
+    return created;
   }
 
   /** Tells the others that this replica goes, and disconnects. */
@@ -271,6 +320,11 @@ export class SlotBoard {
     for (const [replica, at] of this.#heard) if (now - at >= this.#leaseMs && this.isHeard) this.#heard.delete(replica);
     this.#sentAt = now;
     this.#connection?.publish(`${this.#options.prefix}slots.here`, `${this.replica} ${now}`);
+    this.#beats += 1;
+    if (this.#beats % heartbeatsPerLook > 0 || this.#bucket === undefined) return;
+    this.#lookAtClock(this.#bucket).catch((error: unknown) => {
+      this.#options.log.debug({ err: error }, "the server's clock could not be looked at");
+    });
   }
 
   #hear(text: string): void {

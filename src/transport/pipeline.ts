@@ -90,7 +90,7 @@ export class Pipeline {
     const identification = await identify(head.authorization, head.clientAddress);
     visit.caller = identification.caller;
     visit.credential = head;
-    if (visit.caller !== undefined) limits.takeRequest(visit.caller);
+    if (visit.caller !== undefined) await limits.takeRequest(visit.caller);
     const route = head.route();
     const { operation } = route;
     visit.operation = operation;

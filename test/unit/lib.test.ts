@@ -148,19 +148,8 @@ describe('local limits', () => {
   const caller = { partnerId: 'p', keyId: 'k', scopes: new Set<never>(), features: new Set<never>(), limits };
   const isLimited = (error: unknown) => error instanceof ApiError && error.code === 'rate_limited';
 
-  it('a burst of 40 passes, the 41st is refused, and 20 pass in each second after', () => {
-    let nowMs = 0;
-    const local = new LocalLimits(() => nowMs);
-    for (let count = 0; count < 40; count += 1) local.takeRequest(caller);
-    assert.throws(() => local.takeRequest(caller), isLimited);
-    nowMs = 1_000;
-    for (let count = 0; count < 20; count += 1) local.takeRequest(caller);
-    assert.throws(() => local.takeRequest(caller), isLimited);
-    local.takeRequest({ ...caller, partnerId: 'q' });
-  });
-
   it('a sixth request under way is refused until one ends, and giving a place back twice counts once', async () => {
-    const shared = new SharedLimits(new LocalLimits(), new LocalSlots());
+    const shared = new SharedLimits(new LocalLimits(), new LocalSlots(), { take: () => true });
     const places = await Promise.all(Array.from({ length: 5 }, () => shared.takePlace(caller)));
     await assert.rejects(shared.takePlace(caller), isLimited);
     assert.equal(await shared.underWay(caller), 5);

@@ -88,6 +88,7 @@ function admission(faults: Faults): Promise<string> {
     ...noLimits,
     takeRequest: () => {
       if (faults.rate) throw new ApiError('rate_limited', { message: 'rate' });
+      return undefined;
     },
     takePlace: () => {
       if (faults.place) throw new ApiError('rate_limited', { message: 'place' });
@@ -123,6 +124,7 @@ test('a request with a refused key counts against its partner, one without a key
     ...noLimits,
     takeRequest: () => {
       taken += 1;
+      return undefined;
     },
   };
   const admit = (found: Identification) => {

@@ -8,6 +8,7 @@ import { createConnection } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createLogger } from '../../../src/lib/log.ts';
 import { SharedSlots } from '../../../src/limits/shared-slots.ts';
+import { Sharing } from '../../../src/limits/sharing.ts';
 import { SlotBoard } from '../../../src/limits/slot-board.ts';
 
 const { SLOTS_NATS_URL, SLOTS_PREFIX, SLOTS_JUDGE_PORT, SLOTS_MOST, SLOTS_HOLD, SLOTS_LEASE_MS } = process.env;
@@ -20,9 +21,10 @@ const board = new SlotBoard({
   log,
   leaseMs: Number(SLOTS_LEASE_MS ?? 5_000),
 });
-const slots = new SharedSlots(board, log);
-await slots.start();
-while (!slots.isShared) await delay(10);
+const sharing = new Sharing(board, log);
+const slots = new SharedSlots(sharing, log);
+await sharing.start();
+while (!sharing.isShared) await delay(10);
 process.send?.(true);
 void tellChanges();
 
@@ -31,8 +33,8 @@ await Promise.all(Array.from({ length: most * 2 }, () => hammer('documents.0')))
 /** Says whether places are counted across replicas, whenever that changes. */
 async function tellChanges(): Promise<void> {
   for (let told = true; ; await delay(10)) {
-    if (slots.isShared === told) continue;
-    told = slots.isShared;
+    if (sharing.isShared === told) continue;
+    told = sharing.isShared;
     process.send?.(told);
   }
 }
