@@ -36,6 +36,7 @@ export class Sharing {
   #wasShared = false;
   #isFirst = false;
   #joining: Promise<void> | undefined;
+  #started: Promise<void> | undefined;
   #losses = 0;
   #lostAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
@@ -89,12 +90,9 @@ export class Sharing {
   }
 
   /** Right after the start nobody knows what the others have taken: that is worth a moment, where NATS is there. */
-  async started(): Promise<void> {
-    const end = performance.now() + firstWaitMs;
-    while (this.isStarting && performance.now() < end) {
-      await Promise.race([this.#joining, pause(retryMs, this.#stopping.signal)]);
-    }
-    this.#wasShared ||= !this.#isShared;
+  started(): Promise<void> {
+    this.#started ??= this.#waitForStart();
+    return this.#started;
   }
 
   /** What the board did not do: until it does, each keeps to its share. */
@@ -108,6 +106,14 @@ export class Sharing {
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
+  }
+
+  async #waitForStart(): Promise<void> {
+    const end = performance.now() + firstWaitMs;
+    while (this.isStarting && performance.now() < end) {
+      await Promise.race([this.#joining, pause(retryMs, this.#stopping.signal)]);
+    }
+    this.#wasShared ||= !this.#isShared;
   }
 
   async #close(): Promise<void> {

@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Metadata, status } from '@grpc/grpc-js';
+import { createKey } from '../../src/admin/provision.ts';
 import { type App, startApp } from '../../src/app.ts';
 import { makeKey } from '../../src/auth/keys.ts';
 import { readConfig } from '../../src/config.ts';
+import { statement } from '../../src/db/statement.ts';
+import { OrderSide, Orders, OrderType } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
@@ -70,6 +77,103 @@ describe('three replicas', () => {
     });
     const next = await request(1, 'POST', '/v1/orders', partner, { ...order, quantity: 200 });
     assert.equal(next.status, 201, JSON.stringify(next.body));
+  });
+
+  it('hammered over REST and gRPC let no more pass in any second than a burst and a rate, and no sixth at once', async () => {
+    const limits = { requestsPerSecond: undefined, requestsBurst: undefined, requestsUnderWay: undefined };
+    const partner = await gateway.newPartner({ limits });
+    const second = await createKey(gateway.database, { partnerId: partner.id, scopes: [Scope.READ, Scope.TRADE] });
+    const delayMs = 150;
+    const fault = {
+      call: Call.SUBMIT_ORDER,
+      account: partner.account,
+      times: 1_000,
+      fault: WireFault.LATE_ANSWER,
+      delayMs,
+    };
+    await gateway.controls.injectFault(fault, callTimeout);
+    const clients = [gateway.app, ...others].map(({ grpcPort }) => createGrpcClient(Orders, `127.0.0.1:${grpcPort}`));
+    const symbols = ['SIM-REST', 'SIM-REJECT', 'SIM-FILL'];
+    const passed: { sentAt: number; answeredAt: number }[] = [];
+    let placed = 0;
+    let refused = 0;
+
+    async function once(at: number, key: string, isOrder: boolean, isGrpc: boolean): Promise<boolean> {
+      placed += 1;
+      const order = { account: partner.account, symbol: symbols[placed % 3] ?? '', quantity: placed };
+      if (!isGrpc) {
+        const body = isOrder ? { ...order, side: 'buy', type: 'limit', price_kobo: 1_000 } : undefined;
+        const { status } = await request(at, isOrder ? 'POST' : 'GET', '/v1/orders', { ...partner, key }, body);
+        assert.ok([200, 201, 422, 429].includes(status), String(status));
+        return status !== 429;
+      }
+      const metadata = new Metadata();
+      metadata.set('authorization', `Bearer ${key}`);
+      if (isOrder) metadata.set('idempotency-key', crypto.randomUUID());
+      const options = { ...callTimeout, metadata };
+      const typed = {
+        ...order,
+        quantity: BigInt(order.quantity),
+        side: OrderSide.BUY,
+        type: OrderType.LIMIT,
+        priceKobo: 1_000n,
+      };
+      const answer = isOrder ? clients[at % 3]?.createOrder(typed, options) : clients[at % 3]?.listOrders({}, options);
+      return Promise.resolve(answer).then(
+        () => true,
+        ({ code }) => {
+          assert.ok([status.RESOURCE_EXHAUSTED, status.FAILED_PRECONDITION].includes(code), String(code));
+          return code !== status.RESOURCE_EXHAUSTED;
+        },
+      );
+    }
+
+    const startedAt = performance.now();
+    const hammers = Array.from({ length: 18 }, async (_, at) => {
+      const key = at % 2 === 0 ? partner.key : second.key;
+      while (performance.now() - startedAt < 5_000) {
+        const sentAt = performance.now();
+        const isOrder = at % 3 > 0;
+        if (await once(at, key, isOrder, at % 4 < 2)) passed.push({ sentAt, answeredAt: performance.now() });
+        else {
+          refused += 1;
+          await delay(10);
+        }
+      }
+    });
+    await Promise.all(hammers);
+    const elapsedMs = performance.now() - startedAt;
+    for (const { sentAt } of passed) {
+      const within = passed.filter((each) => each.sentAt >= sentAt && each.answeredAt <= sentAt + 1_000).length;
+      assert.ok(within <= 60, `${within} passed in a second`);
+    }
+    assert.ok(passed.length <= 40 + Math.ceil((20 * elapsedMs) / 1_000), `${passed.length} passed`);
+    // An order that finds no place has used its token.
+    assert.ok(passed.length > 40 && refused > 0, `${passed.length} passed, ${refused} were refused`);
+
+    const { messages } = await gateway.controls.listMessages({}, callTimeout);
+    const received = messages
+      .filter(({ call, account }) => call === Call.SUBMIT_ORDER && account === partner.account)
+      .map(({ receivedAt }) => Number(receivedAt?.seconds) * 1_000 + Number(receivedAt?.nanos) / 1e6);
+    assert.ok(received.length > 10, `${received.length} were received`);
+    for (const at of received) {
+      const underWay = received.filter((each) => each <= at && at - each < delayMs - 5).length;
+      assert.ok(underWay <= 5, `${underWay} under way at once`);
+    }
+
+    const keptIn = 'SELECT state, quantity, filled_quantity FROM orders WHERE partner_id = ?';
+    await eventually(async () => {
+      const rows = await gateway.database.read(statement(keptIn, partner.id));
+      assert.equal(rows.length, received.length);
+      const shares = rows.map((row) => Number(row.state === 'rejected' ? row.filled_quantity : row.quantity));
+      const used = shares.reduce((sum, each) => sum + each, 0) * 1_000;
+      for (const at of [0, 1, 2]) {
+        const { body } = await request(at, 'GET', '/v1/limits', partner);
+        assert.equal(body.orders_kobo_per_day?.used, used);
+        assert.deepEqual(body.requests_under_way, { limit: 5, used: 0, remaining: 5, resets_at: null });
+      }
+    });
+    for (const client of clients) client.close();
   });
 
   it('look up few of the keys that are nobody’s and come from one address, and serve others from there', async () => {
