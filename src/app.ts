@@ -426,6 +426,9 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
 
   async function stop(): Promise<void> {
     stopping = true;
+    rest.drain();
+    grpc.drain();
+    await new Promise((resolve) => setTimeout(resolve, config.drainMs));
     const graceMs = config.shutdownTimeoutMs;
     await Promise.all([rest.close(graceMs), grpc.close(graceMs), admin.close(graceMs)]);
     if (!(await supervisor.stop(graceMs))) log.warn('background work did not end in time');

@@ -48,6 +48,7 @@ export interface Config {
   readonly readTimeoutMs: number;
   readonly recordsTimeoutMs: number;
   readonly clockSkewMs: number;
+  readonly drainMs: number;
   readonly shutdownTimeoutMs: number;
   /** Certificates of authorities that webhook endpoints' certificates may be from beside the known ones, in PEM. */
   readonly webhookAuthorities: string | undefined;
@@ -179,6 +180,12 @@ const settings: Settings<Config> = {
     meaning: "how far the broker's clock may be from ours in milliseconds",
     fallback: '2000',
     form: wholeNumber(0, 60_000),
+  },
+  drainMs: {
+    variable: 'MARINA_DRAIN_MS',
+    meaning: 'how long a stop still takes requests, in milliseconds, so that balancers see that it is not ready',
+    fallback: '5000',
+    form: wholeNumber(0, 120_000),
   },
   shutdownTimeoutMs: {
     variable: 'MARINA_SHUTDOWN_TIMEOUT_MS',

@@ -42,7 +42,7 @@ async function serve(): Promise<void> {
     if (stopping) return;
     stopping = true;
     log.info({ reason }, 'stopping');
-    setTimeout(() => process.exit(1), config.shutdownTimeoutMs * 2 + closingMs).unref();
+    setTimeout(() => process.exit(1), config.drainMs + config.shutdownTimeoutMs * 2 + closingMs).unref();
     app.stop().then(
       () => {
         log.info('stopped');

@@ -71,6 +71,7 @@ export async function startGateway(settings: RunSettings, needs: GatewayNeeds, w
       MARINA_BROKER_ADDRESS: needs.simulatorAddress,
       MARINA_SIMULATOR_ADDRESS: needs.simulatorAddress,
       // Nobody waits long for a sandbox to stop.
+      MARINA_DRAIN_MS: '0',
       MARINA_SHUTDOWN_TIMEOUT_MS: '5000',
       MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true',
       ...ofGateway(settings.given),
@@ -88,7 +89,7 @@ export async function startGateway(settings: RunSettings, needs: GatewayNeeds, w
     ['restPort', 'grpcPort', 'adminPort', 'opsPort'],
     settings.dataDir,
     watch,
-    Number(settings.given.MARINA_SHUTDOWN_TIMEOUT_MS ?? 5_000) + 5_000,
+    Number(settings.given.MARINA_DRAIN_MS ?? 0) + Number(settings.given.MARINA_SHUTDOWN_TIMEOUT_MS ?? 5_000) + 5_000,
   );
 }
 

@@ -38,9 +38,14 @@ export class GrpcDoor {
     this.#options = options;
   }
 
-  /** Ends all streams, which would go on for ever. Resolves once no call is under way. */
-  drain(): Promise<void> {
+  /** Ends all streams, which would go on for ever. */
+  endStreams(): void {
     this.#streams.close();
+  }
+
+  /** Ends all streams. Resolves once no call is under way. */
+  drain(): Promise<void> {
+    this.endStreams();
     if (this.#underWay === 0) return Promise.resolve();
     return new Promise((resolve) => {
       this.#whenIdle = resolve;

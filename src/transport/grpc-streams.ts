@@ -1,4 +1,10 @@
-import { constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import {
+  constants,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import type { Server } from '@grpc/grpc-js';
 
 export interface StreamRules {
@@ -19,11 +25,18 @@ export interface StreamRules {
 /** Metadata of which a second value must be seen: Node keeps only the first of one, and joins those of the other. */
 const single = ['authorization', 'idempotency-key'];
 
+/** Named as the last stream that is served, none is refused. */
+const lastStreamThereCanBe = 2 ** 31 - 1;
+
 /**
  * What grpc-js leaves open on its HTTP/2 servers: repeated metadata becomes visible, a message that does not arrive is
  * not waited for without end, nor a stream that nobody reads, and connections, files and bytes are bounded.
+ *
+ * Returns what tells the clients of all connections to make a new one for what they begin next, while what they have
+ * begun, and what they begin before they hear of it, is served: grpc-js says this only as it refuses the latter.
  */
-export function watchStreams(server: Server, rules: StreamRules): void {
+export function watchStreams(server: Server, rules: StreamRules): () => void {
+  const sessions = new Set<ServerHttp2Session>();
   let files = 0;
   const limitFiles = (stream: ServerHttp2Stream) => {
     files += 1;
@@ -34,6 +47,10 @@ export function watchStreams(server: Server, rules: StreamRules): void {
   };
   for (const http2Server of http2Servers(server)) {
     http2Server.maxConnections = rules.connections;
+    http2Server.on('session', (session) => {
+      sessions.add(session);
+      session.once('close', () => sessions.delete(session));
+    });
     // In front of grpc-js's own listener, which reads the same headers.
     http2Server.prependListener('stream', (...args: unknown[]) => {
       const [stream, headers, , rawHeaders] = args as [ServerHttp2Stream, IncomingHttpHeaders, number, string[]];
@@ -48,6 +65,9 @@ export function watchStreams(server: Server, rules: StreamRules): void {
       }
     });
   }
+  return () => {
+    for (const session of sessions) session.goaway(constants.NGHTTP2_NO_ERROR, lastStreamThereCanBe);
+  };
 }
 
 /** grpc-js keeps them to itself; without them none of this can be done, so their absence stops the start. */

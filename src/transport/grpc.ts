@@ -27,6 +27,8 @@ export interface GrpcServer {
   listen(port: number, host: string): Promise<number>;
   /** What health answers, for every service and over all. */
   setServing(isServing: boolean): void;
+  /** Says NOT_SERVING, ends streams, and tells each client to connect anew for its next call; goes on serving. */
+  drain(): void;
   /** Says NOT_SERVING, takes no more calls, answers what is under way for at most `graceMs`, and closes. */
   close(graceMs: number): Promise<void>;
 }
@@ -71,10 +73,11 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const setServing = (isServing: boolean) => {
     for (const name of names) health.setStatus(name, isServing ? 'SERVING' : 'NOT_SERVING');
   };
+  let sendAway = () => {};
   return {
     listen: async (port, host) => {
       const bound = await bind(server, host, port, options.credentials ?? ServerCredentials.createInsecure());
-      watchStreams(server, {
+      sendAway = watchStreams(server, {
         paths: new Set(options.operations.map(rpcPath)),
         filePaths: new Set(files.map(rpcPath)),
         mostFiles,
@@ -87,6 +90,11 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       return bound;
     },
     setServing,
+    drain: () => {
+      setServing(false);
+      door.endStreams();
+      sendAway();
+    },
     close: async (graceMs) => {
       setServing(false);
       const drained = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));

@@ -124,6 +124,7 @@ export class Cluster {
         MARINA_SUBMIT_TIMEOUT_MS: '1000',
         MARINA_READ_TIMEOUT_MS: '1000',
         MARINA_CLOCK_SKEW_MS: '200',
+        MARINA_DRAIN_MS: '0',
         MARINA_SHUTDOWN_TIMEOUT_MS: '5000',
         ...variables,
       },

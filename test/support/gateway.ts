@@ -103,6 +103,7 @@ export async function startGateway(variables: Record<string, string> = {}): Prom
     MARINA_SUBMIT_TIMEOUT_MS: '2000',
     MARINA_READ_TIMEOUT_MS: '1000',
     MARINA_CLOCK_SKEW_MS: '200',
+    MARINA_DRAIN_MS: '0',
     MARINA_SHUTDOWN_TIMEOUT_MS: '5000',
     ...variables,
   };

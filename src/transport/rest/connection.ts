@@ -15,6 +15,8 @@ export interface Exchange {
 
 /** How many requests a client may send ahead on one connection. */
 const maxWaiting = 32;
+/** How long a new connection may take to send its first request when the port closes: it may be on its way. */
+const firstRequestMs = 500;
 
 /**
  * One client's connection. Requests sent ahead are served one after the other: a client that pipelines sees the effects
@@ -76,8 +78,15 @@ export class Connection {
     this.socket.destroySoon();
   }
 
-  /** Closes a connection on which nothing was asked. */
+  /** Closes a connection on which nothing is asked; one that is new gets a moment for its first request. */
   closeIfIdle(): void {
+    if (this.#last === undefined) {
+      const timer = setTimeout(() => this.#closeIfIdle(), firstRequestMs);
+      this.socket.once('close', () => clearTimeout(timer));
+    } else this.#closeIfIdle();
+  }
+
+  #closeIfIdle(): void {
     if (this.current === undefined && !this.isOver && !this.owesAnswer) this.socket.destroy();
   }
 

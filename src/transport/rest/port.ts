@@ -33,7 +33,7 @@ export class HttpPort {
   readonly #streams = new OpenStreams();
   readonly #options: HttpPortOptions;
   #underWay = 0;
-  #isClosing = false;
+  #isDraining = false;
   #silentUntilMs = 0;
   #whenIdle: (() => void) | undefined;
 
@@ -59,9 +59,14 @@ export class HttpPort {
     server.on('drop', () => this.#onDrop());
   }
 
-  async close(server: Server, graceMs: number): Promise<void> {
-    this.#isClosing = true;
+  /** Serves on, and makes each answer the last of its connection; streams end. */
+  drain(): void {
+    this.#isDraining = true;
     this.#streams.close();
+  }
+
+  async close(server: Server, graceMs: number): Promise<void> {
+    this.drain();
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     const idle = new Promise<void>((resolve) => {
       this.#whenIdle = resolve;
@@ -161,7 +166,7 @@ export class HttpPort {
 
   /** What was not read stands between an answer and the next request. */
   #isLast(connection: Connection, { response, hasUnreadBody }: Exchange): boolean {
-    return connection.isEnding || this.#isClosing || hasUnreadBody || !response.shouldKeepAlive;
+    return connection.isEnding || this.#isDraining || hasUnreadBody || !response.shouldKeepAlive;
   }
 
   /** What Node could not read as a request, or waited for too long. */

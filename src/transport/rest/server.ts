@@ -16,6 +16,8 @@ export interface RestServerOptions extends RestDoorOptions, HttpPortOptions {
 export interface RestServer {
   /** Starts to serve, and returns the port. */
   listen(port: number, host: string): Promise<number>;
+  /** Goes on serving, ends streams, and tells each client to connect anew for its next request. */
+  drain(): void;
   /** Takes no more connections, answers what is under way for at most `graceMs`, and closes. */
   close(graceMs: number): Promise<void>;
 }
@@ -51,6 +53,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
         server.once('error', reject);
         server.listen(number, host, () => resolve((server.address() as AddressInfo).port));
       }),
+    drain: () => port.drain(),
     close: (graceMs) => port.close(server, graceMs),
   };
 }
