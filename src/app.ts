@@ -28,7 +28,6 @@ import { GrpcBroker } from './broker/grpc-broker.ts';
 import { GrpcRecords } from './broker/grpc-records.ts';
 import type { Config } from './config.ts';
 import { type Database, openDatabase } from './db/database.ts';
-import { statement } from './db/statement.ts';
 import { Site } from './docs/site.ts';
 import { Carrier } from './events/carrier.ts';
 import { FeedTaker } from './events/feed.ts';
@@ -83,6 +82,9 @@ import { Reconciler } from './submission/reconcile.ts';
 import { Recorder } from './submission/record.ts';
 import { ReportTaker } from './submission/reports.ts';
 import { Submitter } from './submission/submit.ts';
+import { Gauges } from './telemetry/gauges.ts';
+import { Health } from './telemetry/health.ts';
+import { lookAtParts } from './telemetry/parts.ts';
 import { maxBodyBytes } from './transport/body-limit.ts';
 import { createGrpcServer } from './transport/grpc.ts';
 import { defineOperations } from './transport/operations.ts';
@@ -91,8 +93,8 @@ import { Pipeline } from './transport/pipeline.ts';
 import { createRestServer } from './transport/rest/server.ts';
 import { walletHandlers } from './wallet/handlers.ts';
 import { Dispatcher } from './webhooks/dispatcher.ts';
-import { countPaused } from './webhooks/endpoint-store.ts';
-import { dispatcherLeasePrefix, webhookRetention } from './webhooks/retention.ts';
+import { dispatcherLeasePrefix } from './webhooks/endpoint-store.ts';
+import { webhookRetention } from './webhooks/retention.ts';
 import { SecretSeal } from './webhooks/sealed.ts';
 import { Sender } from './webhooks/sender.ts';
 import { makeSecret } from './webhooks/signature.ts';
@@ -145,7 +147,9 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   );
   const slots = new SharedSlots(sharing, log);
   const feedWatch = new FeedWatch(database);
-  const feed = new FeedTaker(database, carrier, () => {
+  const feed = new FeedTaker(database, carrier, (taken) => {
+    const now = clock.realNow();
+    for (const { committedAt } of taken) metrics.feedArrivals.observe(Math.max(0, now - committedAt) / 1_000);
     feedWatch.wake();
     carrier.say('feed');
   });
@@ -202,7 +206,18 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const canceller = new Canceller({ kind, broker, recorder, clock, submitTimeoutMs });
   const honoursNotAfter = () => broker.honoursNotAfter();
   const reconciler = new Reconciler({ kind, database, recorder, clock, log, holder, clockSkewMs, honoursNotAfter });
-  const reports = new ReportTaker({ kind, database, recorder, log, holder });
+  const reportMeters = (kind: 'order' | 'application') => ({
+    delayed: (seconds: number) => metrics.reportDelays.observe({ kind }, seconds),
+  });
+  const reports = new ReportTaker({
+    kind,
+    database,
+    recorder,
+    clock,
+    log,
+    holder,
+    meters: reportMeters('order'),
+  });
   const allocationKind = new AllocationKind({
     broker: allocationBroker,
     clock,
@@ -241,7 +256,15 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     clockSkewMs,
     honoursNotAfter,
   });
-  const applicationReports = new ReportTaker({ kind: applicationKind, database, recorder, log, holder });
+  const applicationReports = new ReportTaker({
+    kind: applicationKind,
+    database,
+    recorder,
+    clock,
+    log,
+    holder,
+    meters: reportMeters('application'),
+  });
   const images = new ImageChecker({ log });
   const documents = new DocumentSender({
     kind: applicationKind,
@@ -252,6 +275,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     isPaused: () => environment.paused,
     submitTimeoutMs,
     clockSkewMs,
+    onSent: (outcome) => metrics.documents.inc({ outcome }),
   });
 
   const keyUses = new KeyUses(database, clock);
@@ -262,14 +286,16 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     authenticator.forget(keyId);
     carrier.say(words.keyRevoked, keyId);
   };
-  const limits = new SharedLimits(new LocalLimits(), slots, new SharedBuckets(sharing));
+  const local = new LocalLimits();
+  const limits = new SharedLimits(local, slots, new SharedBuckets(sharing));
   const pipeline = new Pipeline({
     identify: authenticator.identify,
     limits,
     log,
-    onFinished: ({ door, operation, status, code, durationMs }) => {
-      metrics.requests.observe({ door, operation: operation ?? 'none', status }, durationMs / 1_000);
-      if (code !== undefined) metrics.refusals.inc({ code });
+    onFinished: ({ door, operation = 'none', status, code, limit, durationMs }) => {
+      metrics.requests.observe({ door, operation, status }, durationMs / 1_000);
+      if (code !== undefined) metrics.refusals.inc({ door, operation, code });
+      if (limit !== undefined) metrics.limitRefusals.inc({ limit });
     },
   });
   const operations = [
@@ -369,31 +395,39 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
 
   const supervisor = new Supervisor(log);
   let stopping = false;
+  const health = new Health(
+    () =>
+      lookAtParts({
+        database,
+        broker,
+        carrier,
+        sharing,
+        reports,
+        applicationReports,
+        failingWorkers: () => supervisor.failing,
+        isStopping: () => stopping,
+      }),
+    () => clock.realNow(),
+  );
+  const gauges = new Gauges({
+    metrics,
+    database,
+    clock,
+    health,
+    holder,
+    pipeline,
+    local,
+    reads,
+    images,
+    dispatcher,
+    carrier,
+    reports: { order: reports, application: applicationReports },
+    isPaused: () => environment.paused,
+  });
   const ops = createOpsServer({
-    notReady: async () => [
-      ...(stopping ? ['stopping'] : []),
-      ...(await database.read(statement('SELECT 1')).then(
-        () => [],
-        () => ['the database cannot be reached'],
-      )),
-    ],
-    degraded: () => [
-      ...(broker.connected ? [] : ['the broker cannot be reached']),
-      ...(carrier.connected ? [] : ['NATS cannot be reached; events go on without it']),
-      ...(sharing.isShared ? [] : ['limits are not counted across replicas']),
-      ...(reports.isBroken ? ["the exchange's reports cannot be applied"] : []),
-      ...(applicationReports.isBroken ? ["the broker's reports about applications cannot be applied"] : []),
-      ...supervisor.failing.map((name) => `${name} fails`),
-    ],
+    troubles: () => health.troubles(),
     metrics: async () => {
-      metrics.reportPosition.set({ kind: 'order' }, Number(reports.position));
-      metrics.reportPosition.set({ kind: 'application' }, Number(applicationReports.position));
-      metrics.webhookLag.set(dispatcher.lagMs / 1_000);
-      const [paused] = await database.read(countPaused()).catch(() => []);
-      if (paused !== undefined) {
-        metrics.webhookPaused.set({ by: 'failures' }, Number(paused.failing));
-        metrics.webhookPaused.set({ by: 'operator' }, Number(paused.held));
-      }
+      await gauges.set();
       return { body: await metrics.registry.metrics(), contentType: metrics.registry.contentType };
     },
   });
@@ -414,6 +448,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     supervisor.start(worker);
   for (const { worker } of [applicationReports, applicationReconciler, allocationReconciler]) supervisor.start(worker);
   supervisor.start(keyUses.worker);
+  supervisor.start(health.worker);
   supervisor.start(feedRetention(database, clock, holder));
   supervisor.start(webhookRetention(database, clock, holder));
   for (const keys of [

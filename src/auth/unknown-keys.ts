@@ -27,6 +27,7 @@ export class UnknownKeys {
     const bucket = this.#bucketOf(name);
     if (bucket.tokens < 1) {
       throw new ApiError('rate_limited', {
+        limit: 'unknown_keys',
         message:
           `The limit of ${perSecond} unknown keys per second (bursts up to ${burst}) from one address is used up: ` +
           `0 remain, and ${perSecond} come back each second. Nothing was done; send the same request again in a second.`,

@@ -24,8 +24,9 @@ export async function openDatabase(options: {
   environment: Environment;
   poolSize?: number;
 }): Promise<Database> {
-  const source = await connect(createDataSource(options.url, options.poolSize ?? 16));
-  const database = new Database(source, options.environment);
+  const { poolSize = 16 } = options;
+  const source = await connect(createDataSource(options.url, poolSize));
+  const database = new Database(source, options.environment, poolSize);
   try {
     await database.write(statement('INSERT IGNORE INTO environment (id, name) VALUES (1, ?)', options.environment));
     const [row] = await database.read(statement('SELECT name FROM environment WHERE id = 1'));
@@ -47,11 +48,14 @@ export async function openDatabase(options: {
  */
 export class Database {
   readonly #pool: Pool;
+  #inUse = 0;
+  #waiting = 0;
   readonly #partners = new PartnerQueue((partnerId, group) => this.#runTogether(partnerId, group));
 
   constructor(
     readonly source: DataSource,
     readonly environment: Environment,
+    private readonly poolSize: number,
   ) {
     this.#pool = (source.driver as unknown as { pool: Pool }).pool;
   }
@@ -123,6 +127,16 @@ export class Database {
     return decided.result;
   }
 
+  /** How busy it is: connections there can be, in use and waited for, and work that waits for its partner's turn. */
+  get load(): { limit: number; inUse: number; waiting: number; partnersWaiting: number } {
+    return {
+      limit: this.poolSize,
+      inUse: this.#inUse,
+      waiting: this.#waiting,
+      partnersWaiting: this.#partners.waiting,
+    };
+  }
+
   async close(): Promise<void> {
     if (this.source.isInitialized) await this.source.destroy();
   }
@@ -131,24 +145,30 @@ export class Database {
     let connection: PoolConnection | undefined;
     try {
       connection = await this.#acquire();
+      this.#inUse += 1;
       const result = await work(connection);
       connection.release();
       return result;
     } catch (error) {
       if (connection !== undefined) giveBack(connection, error);
       throw toApiError(error);
+    } finally {
+      if (connection !== undefined) this.#inUse -= 1;
     }
   }
 
   #acquire(): Promise<PoolConnection> {
     return new Promise((resolve, reject) => {
       let late = false;
+      this.#waiting += 1;
       const timer = setTimeout(() => {
         late = true;
+        this.#waiting -= 1;
         reject(new ApiError('service_unavailable', { cause: new Error('no database connection became free') }));
       }, acquireTimeoutMs);
       this.#pool.getConnection((error, connection) => {
         clearTimeout(timer);
+        if (!late) this.#waiting -= 1;
         if (late) connection?.release();
         else if (error) reject(error);
         else resolve(connection);

@@ -40,6 +40,13 @@ export class PartnerQueue {
   /** `runTogether` runs some work in one transaction and settles each piece of it. It never rejects. */
   constructor(private readonly runTogether: (partnerId: string, group: readonly WaitingWork[]) => Promise<void>) {}
 
+  /** How many pieces of work wait for their turn. */
+  get waiting(): number {
+    let waiting = 0;
+    for (const entries of this.#waiting.values()) waiting += entries.length;
+    return waiting;
+  }
+
   run<T>(partnerId: string, work: PartnerWork<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const waiting = this.#waiting.get(partnerId);

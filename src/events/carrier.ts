@@ -66,6 +66,7 @@ export class Carrier {
   #reachable = false;
   #restsUntil = 0;
   readonly #listeners: Listener[] = [];
+  readonly #consumers = new Set<string>();
 
   constructor(options: CarrierOptions) {
     this.#options = options;
@@ -120,6 +121,7 @@ export class Carrier {
     take: (events: readonly { partnerId: string; version: bigint }[]) => Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
+    this.#consumers.add(name);
     const jetStream = await this.#ready();
     const consumer = await this.#consumer(jetStream, name);
     const messages = await consumer.consume({ max_messages: mostAtOnce, expires: 5_000, idle_heartbeat: 1_000 });
@@ -168,6 +170,17 @@ export class Carrier {
   /** Says a word to the other processes, if NATS is there. */
   say(word: string, text = ''): void {
     if (this.connected) this.#connection?.publish(`${this.#options.prefix}say.${word}`, text);
+  }
+
+  /** How many messages each consumer has not taken yet; of those NATS does not say it of, nothing. */
+  async pending(): Promise<ReadonlyMap<string, number>> {
+    const manager = this.connected ? this.#manager : undefined;
+    const pending = new Map<string, number>();
+    for (const name of manager === undefined ? [] : this.#consumers) {
+      const info = await manager?.consumers.info(this.#stream, `${this.#options.prefix}${name}`).catch(() => undefined);
+      if (info !== undefined) pending.set(name, info.num_pending + info.num_ack_pending);
+    }
+    return pending;
   }
 
   /** Connects, if NATS is there. Otherwise the next use tries again. */

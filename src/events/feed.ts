@@ -4,7 +4,7 @@ import { type Statement, statement, toBigInt } from '../db/statement.ts';
 import { crash } from '../lib/crash.ts';
 import type { Worker } from '../lib/worker.ts';
 import type { Carrier } from './carrier.ts';
-import { type EventKey, onOutbox, takeFromOutbox } from './sign.ts';
+import { type EventKey, onOutbox, type TakenEvent, takeFromOutbox } from './sign.ts';
 
 /** A page of the feed as stored. */
 export interface FeedPage {
@@ -23,7 +23,7 @@ export class FeedTaker {
     private readonly database: Database,
     carrier: Carrier,
     /** Called when events have come into the feed. */
-    private readonly onTaken: () => void = () => {},
+    private readonly onTaken: (taken: readonly TakenEvent[]) => void = () => {},
   ) {
     this.worker = {
       name: 'feed',
@@ -35,9 +35,9 @@ export class FeedTaker {
   async take(events: readonly EventKey[]): Promise<void> {
     if (events.length === 0) return;
     crash('feed.before-sign');
-    await takeFromOutbox(this.database, 'feed', events, { writes: (taken) => [copyRows(taken)] });
+    const taken = await takeFromOutbox(this.database, 'feed', events, { writes: (own) => [copyRows(own)] });
     crash('feed.signed');
-    this.onTaken();
+    this.onTaken(taken);
   }
 }
 

@@ -12,7 +12,15 @@ const takers = { feed: 1, webhooks: 2 } as const;
 
 export type TakerName = keyof typeof takers;
 
+export const takerNames = Object.keys(takers) as readonly TakerName[];
+
 const signedByAll = Object.values(takers).reduce<number>((sum, bit) => sum | bit, 0);
+
+/** An event that was taken. */
+export interface TakenEvent extends EventKey {
+  /** When its change was committed, in real time. */
+  readonly committedAt: number;
+}
 
 /**
  * Lets a taker take events from the outbox: the rows it has not signed yet are locked, what it makes of them is written
@@ -28,15 +36,16 @@ export async function takeFromOutbox(
     readonly reads?: readonly Statement[];
     readonly writes: (taken: readonly EventKey[], rows: SqlRow[][]) => readonly Statement[];
   },
-): Promise<readonly EventKey[]> {
+): Promise<readonly TakenEvent[]> {
   const bit = takers[taker];
-  return database.transaction<readonly EventKey[]>(
+  return database.transaction<readonly TakenEvent[]>(
     [lockRows(events), ...(work.reads ?? [])],
     ([rows = [], ...more]) => {
       const found = rows.map((row) => ({
         partnerId: String(row.partner_id),
         version: toBigInt(row.version),
         signed: Number(row.signed),
+        committedAt: (row.publish_at as Date).getTime(),
       }));
       const taken = found.filter(({ signed }) => (signed & bit) === 0);
       if (taken.length === 0) return { writes: [], result: [] };
@@ -50,6 +59,14 @@ export async function takeFromOutbox(
   );
 }
 
+/** Counts the events a taker has not taken, at most so many of them, and finds when the oldest was committed. */
+export function findUnsigned(taker: TakerName, most: number): Statement {
+  return statement(
+    `SELECT COUNT(*) AS count, MIN(publish_at) AS oldest FROM
+      (SELECT publish_at FROM outbox WHERE signed & ${takers[taker]} = 0 ORDER BY publish_at LIMIT ${most}) AS waiting`,
+  );
+}
+
 /** A statement on the outbox rows of some events. */
 export function onOutbox(sql: string, events: readonly EventKey[], end = ''): Statement {
   return statement(
@@ -59,5 +76,5 @@ export function onOutbox(sql: string, events: readonly EventKey[], end = ''): St
 }
 
 function lockRows(events: readonly EventKey[]): Statement {
-  return onOutbox('SELECT partner_id, version, signed FROM outbox WHERE', events, ' FOR UPDATE');
+  return onOutbox('SELECT partner_id, version, signed, publish_at FROM outbox WHERE', events, ' FOR UPDATE');
 }

@@ -161,6 +161,7 @@ function badAddress(at: number, problem: string): ApiError {
 function checkCount(active: number): void {
   if (active < mostActiveKeys) return;
   throw new ApiError('too_many_keys', {
+    limit: 'active_keys',
     message:
       `The limit of ${mostActiveKeys} active keys is used up: there are ${active}, and 0 more can be made. ` +
       'It does not reset by itself; revoke a key first.',

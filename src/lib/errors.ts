@@ -203,8 +203,24 @@ export interface ErrorDetails {
   location?: string;
   /** The methods a path supports, for `Allow`. */
   allow?: readonly string[];
+  /** Which limit refuses, for metrics. */
+  limit?: Limit;
   cause?: unknown;
 }
+
+/** The limits that refuse something. */
+export type Limit =
+  | 'requests_per_second'
+  | 'requests_under_way'
+  | 'open_streams'
+  | 'files'
+  | 'documents_under_way'
+  | 'broker_reads'
+  | 'unknown_keys'
+  | 'active_keys'
+  | 'order_value_per_day'
+  | 'allocations_per_day'
+  | 'all_requests';
 
 /** An error from the catalogue: what domain code throws, and what each door translates in one place. */
 export class ApiError extends Error {
@@ -216,6 +232,7 @@ export class ApiError extends Error {
   readonly rejectReason: string | undefined;
   readonly location: string | undefined;
   readonly allow: readonly string[] | undefined;
+  readonly limit: Limit | undefined;
 
   constructor(
     readonly code: ErrorCode,
@@ -230,6 +247,7 @@ export class ApiError extends Error {
     this.rejectReason = details.rejectReason;
     this.location = details.location;
     this.allow = details.allow;
+    this.limit = details.limit;
   }
 }
 

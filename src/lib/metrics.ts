@@ -1,74 +1,189 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
-/** What the gateway counts, for Prometheus. */
+const waitBuckets = [0.01, 0.02, 0.05, 0.1, 0.3, 1, 5, 60, 3_600, 36_000];
+
+/**
+ * What the gateway counts, for Prometheus. Labels are words of our own (operations, states, codes), never an id or
+ * anything a partner or a broker wrote, so that their number is bounded. What is counted as it happens is a counter or a
+ * histogram; the gauges are set when somebody looks (`telemetry/gauges`).
+ */
 export class Metrics {
   readonly registry = new Registry();
 
-  readonly requests = new Histogram({
-    name: 'marina_request_duration_seconds',
-    help: 'Duration of requests by door, operation and HTTP status.',
-    labelNames: ['door', 'operation', 'status'],
-    buckets: [0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 15],
-    registers: [this.registry],
-  });
+  readonly requests = this.#histogram(
+    'marina_request_duration_seconds',
+    'Duration of requests by door, operation and HTTP status.',
+    ['door', 'operation', 'status'],
+    [0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 15],
+  );
 
-  readonly refusals = new Counter({
-    name: 'marina_request_refusals_total',
-    help: 'Requests answered with an error, by error code.',
-    labelNames: ['code'],
-    registers: [this.registry],
-  });
+  readonly requestsUnderWay = this.#gauge('marina_requests_under_way', 'Requests under way in this process.');
 
-  readonly reportPosition = new Gauge({
-    name: 'marina_report_position',
-    help: "Number of the last of the upstream's reports this process applied, by what they are about.",
-    labelNames: ['kind'],
-    registers: [this.registry],
-  });
+  readonly refusals = this.#counter(
+    'marina_request_refusals_total',
+    'Requests answered with an error, by door, operation and error code.',
+    ['door', 'operation', 'code'],
+  );
 
-  readonly contradictions = new Counter({
-    name: 'marina_contradictions_total',
-    help: 'What the upstream said, by report, answer or look-up, that contradicts the state of an object, by its kind.',
-    labelNames: ['kind'],
-    registers: [this.registry],
-  });
+  readonly limitRefusals = this.#counter('marina_limit_refusals_total', 'Requests refused by a limit, by which.', [
+    'limit',
+  ]);
 
-  readonly webhookAttempts = new Histogram({
-    name: 'marina_webhook_attempt_duration_seconds',
-    help: 'Duration of webhook attempts by outcome and, where they failed, by error class.',
-    labelNames: ['outcome', 'error_class'],
-    buckets: [0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 10],
-    registers: [this.registry],
-  });
+  readonly unsettled = this.#gauge(
+    'marina_unsettled',
+    'Objects of which it is not known whether the broker has them, by kind and state; at most 10000 of a kind.',
+    ['kind', 'state'],
+  );
 
-  readonly webhookWaits = new Histogram({
-    name: 'marina_webhook_wait_seconds',
-    help: 'How long after an event was due its attempt began, in business time.',
-    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 60, 600, 3_600],
-    registers: [this.registry],
-  });
+  readonly unsettledAge = this.#gauge(
+    'marina_unsettled_oldest_seconds',
+    'How long ago the oldest unsettled object was stored, by kind and state, in business time.',
+    ['kind', 'state'],
+  );
 
-  readonly webhookArrivals = new Histogram({
-    name: 'marina_webhook_commit_to_delivered_seconds',
-    help: 'From the commit of a change to the 2xx of its endpoint.',
-    buckets: [0.01, 0.02, 0.05, 0.1, 0.3, 1, 5, 60, 3_600, 36_000],
-    registers: [this.registry],
-  });
+  readonly reportPosition = this.#gauge(
+    'marina_report_position',
+    "Number of the last of the upstream's reports this process applied, by what they are about.",
+    ['kind'],
+  );
 
-  readonly webhookLag = new Gauge({
-    name: 'marina_webhook_due_lag_seconds',
-    help: 'How long the oldest event that waits in this process for a place could have been sent, in business time.',
-    registers: [this.registry],
-  });
+  readonly reportStreams = this.#gauge(
+    'marina_report_streams',
+    "Whether this process follows the upstream's stream of reports, by what they are about.",
+    ['kind'],
+  );
 
-  readonly webhookPaused = new Gauge({
-    name: 'marina_webhook_paused_endpoints',
-    help: 'Endpoints that are paused, by failures or by an operator.',
-    labelNames: ['by'],
-    registers: [this.registry],
-  });
+  readonly reportDelays = this.#histogram(
+    'marina_report_delay_seconds',
+    "From when the upstream made a batch's last report to when it was applied, by kind, by its clock and ours.",
+    ['kind'],
+    waitBuckets,
+  );
+
+  readonly contradictions = this.#counter(
+    'marina_contradictions_total',
+    'What the upstream said, by report, answer or look-up, that contradicts the state of an object, by its kind.',
+    ['kind'],
+  );
+
+  readonly outbox = this.#gauge(
+    'marina_outbox_events',
+    'Committed events that wait in the outbox for one of their takers; at most 10000.',
+    ['taker'],
+  );
+
+  readonly outboxAge = this.#gauge(
+    'marina_outbox_oldest_seconds',
+    'How long ago the oldest event that waits for a taker was committed; 0 when none waits.',
+    ['taker'],
+  );
+
+  readonly streamPending = this.#gauge(
+    'marina_stream_pending_messages',
+    'Messages NATS holds for a taker that has not acknowledged them; absent while NATS is away.',
+    ['taker'],
+  );
+
+  readonly feedArrivals = this.#histogram(
+    'marina_feed_commit_to_listed_seconds',
+    'From the commit of a change to its event in the feed.',
+    [],
+    waitBuckets,
+  );
+
+  readonly webhookAttempts = this.#histogram(
+    'marina_webhook_attempt_duration_seconds',
+    'Duration of webhook attempts by outcome and, where they failed, by error class.',
+    ['outcome', 'error_class'],
+    [0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 10],
+  );
+
+  readonly webhookWaits = this.#histogram(
+    'marina_webhook_wait_seconds',
+    'How long after an event was due its attempt began, in business time.',
+    [],
+    [0.01, 0.05, 0.1, 0.5, 1, 5, 60, 600, 3_600],
+  );
+
+  readonly webhookArrivals = this.#histogram(
+    'marina_webhook_commit_to_delivered_seconds',
+    'From the commit of a change to the 2xx of its endpoint.',
+    [],
+    waitBuckets,
+  );
+
+  readonly webhookLag = this.#gauge(
+    'marina_webhook_due_lag_seconds',
+    'How long the oldest event that waits in this process for a place could have been sent, in business time.',
+  );
+
+  readonly webhookPaused = this.#gauge(
+    'marina_webhook_paused_endpoints',
+    'Endpoints that are paused, by failures or by an operator.',
+    ['by'],
+  );
+
+  readonly databaseConnections = this.#gauge(
+    'marina_database_connections',
+    'Database connections in use, work that waits for one, and how many there can be.',
+    ['state'],
+  );
+
+  readonly partnerQueue = this.#gauge(
+    'marina_partner_queue_waiting',
+    "Pieces of work that wait for their partners' turn in this process.",
+  );
+
+  readonly reads = this.#gauge(
+    'marina_broker_reads',
+    "Partners' reads of the broker's records in this process, waiting and under way.",
+    ['state'],
+  );
+
+  readonly documents = this.#counter(
+    'marina_documents_total',
+    'Documents sent to the broker, by what became of them.',
+    ['outcome'],
+  );
+
+  readonly files = this.#gauge('marina_files_in_memory', 'Files that are received or sent in this process.');
+
+  readonly images = this.#gauge('marina_images', 'Images that wait to be decoded and that are decoded.', ['state']);
+
+  readonly streams = this.#gauge('marina_open_streams', 'Streams partners have open with this process.');
+
+  readonly leasesHeld = this.#gauge('marina_leases_held', 'Leases this process holds, by name.', ['lease']);
+
+  readonly leasesTaken = this.#gauge('marina_leases_taken', 'Leases any process holds, by name.', ['lease']);
+
+  readonly troubles = this.#gauge(
+    'marina_part_trouble_seconds',
+    'For how long a part has been in trouble; absent while it is well.',
+    ['part'],
+  );
+
+  readonly paused = this.#gauge('marina_trading_paused', 'Whether trading is paused.');
+
+  readonly clockOffset = this.#gauge('marina_clock_offset_seconds', 'How far business time is ahead of real time.');
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
+  }
+
+  #counter<Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Counter<Label> {
+    return new Counter({ name, help, labelNames, registers: [this.registry] });
+  }
+
+  #gauge<Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Gauge<Label> {
+    return new Gauge({ name, help, labelNames, registers: [this.registry] });
+  }
+
+  #histogram<Label extends string = never>(
+    name: string,
+    help: string,
+    labelNames: Label[],
+    buckets: number[],
+  ): Histogram<Label> {
+    return new Histogram({ name, help, labelNames, buckets, registers: [this.registry] });
   }
 }

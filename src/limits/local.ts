@@ -21,15 +21,29 @@ export class LocalLimits implements Pick<CallLimits, 'takeStream' | 'takeFile'> 
   #streams = 0;
   #files = 0;
 
+  /** How many streams are open. */
+  get streams(): number {
+    return this.#streams;
+  }
+
+  /** How many files are in memory. */
+  get files(): number {
+    return this.#files;
+  }
+
   takeStream(caller: Caller): () => void {
     const counts = this.#of(caller);
     if (counts.streams >= mostStreams.ofPartner) {
       throw new ApiError('rate_limited', {
+        limit: 'open_streams',
         message: `The limit of ${mostStreams.ofPartner} open streams is used up: ${counts.streams} are open, 0 remain. Close one, then open this one again.`,
       });
     }
     if (this.#streams >= mostStreams.ofAll) {
-      throw new ApiError('rate_limited', { message: 'Too many streams are open. Open this one again later.' });
+      throw new ApiError('rate_limited', {
+        limit: 'open_streams',
+        message: 'Too many streams are open. Open this one again later.',
+      });
     }
     counts.streams += 1;
     this.#streams += 1;
@@ -43,6 +57,7 @@ export class LocalLimits implements Pick<CallLimits, 'takeStream' | 'takeFile'> 
     const counts = this.#of(caller);
     if (counts.files >= mostFiles.ofPartner || this.#files >= mostFiles.ofAll) {
       throw new ApiError('rate_limited', {
+        limit: 'files',
         message: `The limit of ${mostFiles.ofPartner} files at once is used up: ${counts.files} are being received. Nothing was done; send this one again in a second.`,
       });
     }

@@ -39,6 +39,16 @@ export class ReadQueue {
 
   constructor(private readonly options: ReadQueueOptions) {}
 
+  /** How many reads wait here for their turn. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** How many are under way here. */
+  get underWay(): number {
+    return this.#allUnderWay;
+  }
+
   /** Does a read of a partner's when it is its turn. The read gets the time that is left of its own. */
   read<T>(partnerId: string, work: (time: ReadTime) => Promise<T>): Promise<T> {
     const deadline = performance.now() + this.options.timeoutMs;
@@ -135,5 +145,5 @@ export class ReadQueue {
 }
 
 function tooLate(reason: string): ApiError {
-  return new ApiError('exchange_unavailable', { cause: new Error(reason) });
+  return new ApiError('exchange_unavailable', { cause: new Error(reason), limit: 'broker_reads' });
 }

@@ -27,6 +27,7 @@ export class SharedLimits implements CallLimits {
     const slot = requestsUnderWay > 0 ? await this.slots.acquire(placesOf(caller), requestsUnderWay) : undefined;
     if (slot === undefined) {
       throw new ApiError('rate_limited', {
+        limit: 'requests_under_way',
         message: `The limit of ${requestsUnderWay} requests in progress is used up: ${requestsUnderWay} are in progress, 0 remain, and one more can start whenever one ends. Nothing was done; send the same request again in a second.`,
       });
     }
@@ -53,6 +54,7 @@ function placesOf({ partnerId }: Caller): string {
 
 function tooFast({ limits: { requestsPerSecond, requestsBurst } }: Caller): ApiError {
   return new ApiError('rate_limited', {
+    limit: 'requests_per_second',
     message: `The limit of ${requestsPerSecond} requests per second (bursts up to ${requestsBurst}) is used up: ${requestsBurst} of ${requestsBurst} are used, 0 remain, and ${requestsPerSecond} come back each second. Nothing was done; send the same request again in a second.`,
   });
 }

@@ -1,6 +1,8 @@
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Database } from '../db/database.ts';
 import { fenced, type Lease, underLease } from '../db/lease.ts';
 import { type Statement, statement, toBigInt } from '../db/statement.ts';
+import type { Clock } from '../lib/clock.ts';
 import { coalesce } from '../lib/coalesce.ts';
 import { crash } from '../lib/crash.ts';
 import { groupBy } from '../lib/group.ts';
@@ -12,6 +14,8 @@ import type { Recorder } from './record.ts';
 /** One of the things the upstream says, by its place in their sequence. */
 interface Numbered {
   readonly number: bigint;
+  /** When the upstream made it, by its clock in business time. */
+  readonly at?: Timestamp | undefined;
 }
 
 /** How one kind of object takes the upstream's reports. */
@@ -34,6 +38,14 @@ export interface ReportTakerOptions<Row extends Submittable, Report extends Numb
   readonly recorder: Recorder;
   readonly log: Logger;
   readonly holder: string;
+  readonly clock: Clock;
+  readonly meters?: ReportMeters;
+}
+
+/** What is counted of reports. */
+export interface ReportMeters {
+  /** A batch was applied so long after its last report was made. */
+  delayed(seconds: number): void;
 }
 
 const mostAtOnce = 1_000;
@@ -76,6 +88,11 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
   get isBroken(): boolean {
     const holds = this.#followingSince !== undefined && performance.now() - this.#followingSince > holdsAfterMs;
     return this.#fruitless >= 5 && !holds;
+  }
+
+  /** Whether this process follows the stream now. */
+  get isFollowing(): boolean {
+    return this.#followingSince !== undefined;
   }
 
   async #run(lease: Lease): Promise<void> {
@@ -149,7 +166,11 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
     });
     await Promise.all(appliers);
     crash(`${kind.name}-report.applied`);
-    this.position = reports.at(-1)?.number ?? this.position;
+    const last = reports.at(-1);
+    if (last === undefined) return;
+    this.position = last.number;
+    const { meters, clock } = this.options;
+    if (last.at !== undefined) meters?.delayed(Math.max(0, clock.now() - timestampMs(last.at)) / 1_000);
   }
 
   async #applyToPartner(partnerId: string, ids: string[], byObject: Map<string, Report[]>): Promise<void> {

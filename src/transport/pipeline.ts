@@ -1,7 +1,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { Caller, CallLimits, Identification, Identify, ReceivedFile } from '../auth/call.ts';
 import { Feature } from '../gen/marina/options/v1/options_pb.ts';
-import { ApiError, type ErrorCode } from '../lib/errors.ts';
+import { ApiError, type ErrorCode, type Limit } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { type FileBody, receiveWithMessage } from './file-body.ts';
 import type { Operation } from './operations.ts';
@@ -33,6 +33,8 @@ export interface Finished {
   /** The HTTP status, whatever the door. */
   readonly status: number;
   readonly code: ErrorCode | 'client_gone' | undefined;
+  /** Which limit refused it, if one did. */
+  readonly limit: Limit | undefined;
   readonly durationMs: number;
 }
 
@@ -85,7 +87,7 @@ export class Pipeline {
 
   /** Decides who calls, whether they may, and whether there is a place for them. Returns the operation's route. */
   async admit<Route extends { readonly operation: Operation }>(visit: Visit, head: Head<Route>): Promise<Route> {
-    if (this.#underWay > this.#maxUnderWay) throw new ApiError('service_unavailable');
+    if (this.#underWay > this.#maxUnderWay) throw new ApiError('service_unavailable', { limit: 'all_requests' });
     const { limits, identify } = this.#options;
     const identification = await identify(head.authorization, head.clientAddress);
     visit.caller = identification.caller;
@@ -166,6 +168,7 @@ export class Pipeline {
       this.#options.log.error({ err: error, requestId, operation }, 'a request failed');
       return new ApiError('internal_error', { cause: error });
     }
+    visit.limit = error.limit;
     if (error.status >= 500 && error.cause !== undefined) {
       this.#options.log.warn({ err: error.cause, requestId, operation, code: error.code }, 'a request was not served');
     }
@@ -178,7 +181,7 @@ export class Pipeline {
     visit.finished = true;
     this.#underWay -= 1;
     visit.releasePlace();
-    const { door, requestId, caller } = visit;
+    const { door, requestId, caller, limit } = visit;
     const operation = visit.operation?.name;
     const durationMs = Math.round((performance.now() - visit.startedMs) * 1_000) / 1_000;
     const partnerId = caller?.partnerId;
@@ -186,7 +189,7 @@ export class Pipeline {
       { requestId, door, operation, partnerId, keyId: caller?.keyId, status, code, durationMs },
       'request',
     );
-    this.#options.onFinished?.({ door, operation, partnerId, status, code, durationMs });
+    this.#options.onFinished?.({ door, operation, partnerId, status, code, limit, durationMs });
   }
 
   /** The caller, if the credential is good and lets it use the operation. */

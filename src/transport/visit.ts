@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Call, Caller, ReceivedFile } from '../auth/call.ts';
+import type { Limit } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Operation } from './operations.ts';
 
@@ -14,6 +15,8 @@ export class Visit {
   caller: Caller | undefined;
   /** With what the caller was identified, for streams, whose caller is looked at again. */
   credential: Credential | undefined;
+  /** Which limit refused it, if one did. */
+  limit: Limit | undefined;
   finished = false;
   readonly #givePlacesBack: (() => void)[] = [];
 

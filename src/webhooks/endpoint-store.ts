@@ -9,6 +9,9 @@ import {
 } from '../db/statement.ts';
 import type { Health } from './rules.ts';
 
+/** What stands before the names of dispatchers' leases. */
+export const dispatcherLeasePrefix = 'webhooks-';
+
 /** A partner's endpoint as stored. Instants are business time. */
 export interface StoredEndpoint {
   readonly partnerId: string;

@@ -5,13 +5,11 @@ import type { Clock } from '../lib/clock.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import { removeAttempts } from './attempt-store.ts';
 import { expireDeliveries, removeDeliveries } from './delivery-store.ts';
+import { dispatcherLeasePrefix } from './endpoint-store.ts';
 import { attemptsKeptMs, sentForMs } from './rules.ts';
 
 const mostAtOnce = 500;
 const betweenRoundsMs = 1_000;
-
-/** What stands before the names of dispatchers' leases. */
-export const dispatcherLeasePrefix = 'webhooks-';
 
 /**
  * Ends deliveries whose time is over, and removes attempts after 30 days and deliveries when no attempt of theirs can be

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { ApiError, catalogue, type ErrorCode } from '../../src/lib/errors.ts';
+import { Metrics } from '../../src/lib/metrics.ts';
 import { magicAmounts, magicFirstNames, magicLastNames } from '../../src/simulator/back-office/magic.ts';
 import { magicSymbols } from '../../src/simulator/magic.ts';
 import { docUrl } from '../../src/transport/doc-url.ts';
@@ -57,6 +58,20 @@ describe('docs/ERRORS.md', () => {
     for (const code of codes) {
       assert.ok((page.get(new URL(docUrl('http://localhost', code)).hash.slice(1)) ?? '').length > 10, code);
     }
+  });
+});
+
+describe('docs/OPERATIONS.md', () => {
+  it('lists every metric with its labels', () => {
+    const told = rowsOf('docs/OPERATIONS.md', /^`marina_/).map(([name = '', labels]) => [
+      /`(.+?)`/.exec(name)?.[1],
+      labels,
+    ]);
+    const expected = new Metrics().registry.getMetricsAsArray().flatMap((metric) => {
+      const { name, labelNames = [] } = metric as unknown as { name: string; labelNames?: string[] };
+      return name.startsWith('marina_') ? [[name, labelNames.join(', ')]] : [];
+    });
+    assert.deepEqual(told.sort(), expected.sort());
   });
 });
 

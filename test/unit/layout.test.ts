@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, '../../src');
 /** What every part above the foundations may use. */
 const foundations = ['lib', 'gen', 'json', 'db', 'broker'];
 /** Mechanisms capabilities share; they know each other and no capability. */
-const mechanisms = ['auth', 'limits', 'events', 'submission'];
+const mechanisms = ['auth', 'limits', 'events', 'submission', 'telemetry'];
 const transport = ['lib', 'gen', 'json', 'auth', 'limits', 'transport'];
 
 const allowedFolders: Record<string, readonly string[]> = {

@@ -63,6 +63,7 @@ export function beginSend(
   }
   if (underWay >= mostUnderWay) {
     throw new ApiError('document_in_flight', {
+      limit: 'documents_under_way',
       message: `${underWay} of at most ${mostUnderWay} documents are being sent. Send this one again shortly.`,
     });
   }

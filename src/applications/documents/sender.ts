@@ -36,6 +36,8 @@ export interface DocumentSenderParts {
   readonly submitTimeoutMs: number;
   /** How far the clocks of replicas may be from each other. */
   readonly clockSkewMs: number;
+  /** Hears what became of each document that was sent. */
+  readonly onSent?: (outcome: Outcome) => void;
 }
 
 /** A file that is a whole image. */
@@ -76,6 +78,7 @@ export class DocumentSender {
     const sent = await broker.sendDocument({ ...file }, begun.beganAt + submitTimeoutMs);
     crash('document.sent');
     const outcome = sent.outcome === 'answered' ? sent.answer : sent.outcome;
+    this.parts.onSent?.(outcome);
     const document = await this.#end(begun.document, outcome, log);
     crash('document.recorded');
     if (document?.state === 'delivered') return document;

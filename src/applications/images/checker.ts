@@ -53,6 +53,16 @@ export class ImageChecker {
     this.#workers = Array.from({ length: workers }, () => new CheckerWorker(decodeMs, mostResidentBytes));
   }
 
+  /** How many images wait to be decoded. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** How many are decoded now. */
+  get decoding(): number {
+    return this.#workers.filter(({ isBusy }) => isBusy).length;
+  }
+
   /** Throws `invalid_document`, or `service_unavailable` where it could not be found out. */
   async check(file: Buffer, mediaType: string): Promise<void> {
     const shape = mediaType === 'image/png' ? readPng(file) : readJpeg(file);

@@ -1,0 +1,82 @@
+import type { Database } from '../db/database.ts';
+import { type SqlRow, type Statement, statement } from '../db/statement.ts';
+import { findUnsigned, type TakerName, takerNames } from '../events/sign.ts';
+import type { Clock } from '../lib/clock.ts';
+
+/** Objects of one kind and state of which it is not known whether the broker has them. */
+export interface UnsettledFigure {
+  readonly kind: 'order' | 'application' | 'allocation';
+  readonly state: 'sending' | 'uncertain';
+  /** At most `mostCounted` of a kind. */
+  readonly count: number;
+  /** How long ago the oldest of them was stored, in business milliseconds; 0 when there is none. */
+  readonly oldestMs: number;
+}
+
+/** Committed events that one taker has not taken. */
+export interface OutboxFigure {
+  readonly taker: TakerName;
+  /** At most `mostCounted`. */
+  readonly count: number;
+  /** How long ago the oldest was committed, in real milliseconds; 0 when there is none. */
+  readonly oldestMs: number;
+}
+
+/** Who holds a lease now. */
+export interface LeaseFigure {
+  readonly name: string;
+  readonly holder: string;
+}
+
+/** What waits in the database, for all replicas. */
+export interface BacklogFigures {
+  readonly unsettled: readonly UnsettledFigure[];
+  readonly outbox: readonly OutboxFigure[];
+  readonly leases: readonly LeaseFigure[];
+}
+
+/** How many rows of a kind are looked at: a number that is not exact beyond it costs no more than one that is. */
+export const mostCounted = 10_000;
+const mostLeases = 1_000;
+
+const tables = { order: 'orders', application: 'applications', allocation: 'allocations' } as const;
+const kinds = Object.keys(tables) as (keyof typeof tables)[];
+const states = ['sending', 'uncertain'] as const;
+
+/** Reads what waits, in one round trip. */
+export async function readBacklog(database: Database, clock: Clock): Promise<BacklogFigures> {
+  const rows = await database.readAll([
+    ...kinds.map((kind) => countUnsettled(tables[kind])),
+    ...takerNames.map((taker) => findUnsigned(taker, mostCounted)),
+    statement(`SELECT name, holder FROM leases WHERE expires_at > NOW(3) ORDER BY name LIMIT ${mostLeases}`),
+  ]);
+  const [now, realNow] = [clock.now(), clock.realNow()];
+  return {
+    unsettled: kinds.flatMap((kind, index) =>
+      states.map((state) => ({
+        kind,
+        state,
+        ...figureOf(
+          rows[index]?.find((row) => row.state === state),
+          now,
+        ),
+      })),
+    ),
+    outbox: takerNames.map((taker, index) => ({ taker, ...figureOf(rows[kinds.length + index]?.[0], realNow) })),
+    leases: (rows.at(-1) ?? []).map((row) => ({ name: String(row.name), holder: String(row.holder) })),
+  };
+}
+
+/** What the reconciler will look at, now or later. */
+function countUnsettled(table: string): Statement {
+  return statement(
+    `SELECT state, COUNT(*) AS count, MIN(created_at) AS oldest FROM
+      (SELECT state, created_at FROM ${table} WHERE check_at IS NOT NULL ORDER BY check_at LIMIT ${mostCounted}) AS due
+      GROUP BY state`,
+  );
+}
+
+function figureOf(row: SqlRow | undefined, now: number): { count: number; oldestMs: number } {
+  const oldest = (row?.oldest ?? null) as Date | null;
+  return { count: Number(row?.count ?? 0), oldestMs: oldest === null ? 0 : Math.max(0, now - oldest.getTime()) };
+}
