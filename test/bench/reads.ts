@@ -4,11 +4,9 @@ import { Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import type { Cluster } from '../support/cluster.ts';
 import type { Turns } from './run.ts';
-import { bothCpu, loadProcess } from './support/cpu.ts';
 import { startBaseline } from './support/processes.ts';
-import { type Row, ratio } from './support/report.ts';
-
-const atOnce = 32;
+import type { Row } from './support/report.ts';
+import { atOnce, inTurns } from './support/turns.ts';
 
 /** GetOrder over REST and gRPC against bare servers that answer with the same bytes. */
 export async function benchReads(cluster: Cluster, { rounds, durationMs }: Turns): Promise<Row[]> {
@@ -77,23 +75,3 @@ export async function benchReads(cluster: Cluster, { rounds, durationMs }: Turns
 
 let oursGrpc: (() => Promise<unknown> | undefined) | undefined;
 let theirsGrpc: (() => Promise<unknown> | undefined) | undefined;
-
-interface Side {
-  readonly call: () => Promise<unknown>;
-  readonly pid: number;
-}
-
-/** Measures two sides in turns, after one turn of each that does not count. */
-async function inTurns(ours: Side, theirs: Side, { rounds, durationMs }: Turns) {
-  const figures = { ours: [] as number[], theirs: [] as number[], oursCpu: [] as number[], theirsCpu: [] as number[] };
-  for (let round = -1; round < rounds; round += 1) {
-    const left = await loadProcess(ours.pid, ours.call, atOnce, durationMs);
-    const right = await loadProcess(theirs.pid, theirs.call, atOnce, durationMs);
-    if (round < 0) continue;
-    figures.ours.push(left.perSecond);
-    figures.theirs.push(right.perSecond);
-    figures.oursCpu.push(left.cpuUs);
-    figures.theirsCpu.push(right.cpuUs);
-  }
-  return { ratio: ratio(figures.ours, figures.theirs), cpu: bothCpu(figures.oursCpu, figures.theirsCpu) };
-}

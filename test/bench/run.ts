@@ -12,6 +12,7 @@ import { benchAllocations } from './allocations.ts';
 import { benchCreates } from './creates.ts';
 import { benchDocuments } from './documents.ts';
 import { benchFeed } from './feed.ts';
+import { benchLimits } from './limits.ts';
 import { benchReads } from './reads.ts';
 import { benchSize } from './size.ts';
 import { benchStart } from './start.ts';
@@ -32,6 +33,7 @@ const turns: Turns = {
 const sections: Record<string, (cluster: Cluster, turns: Turns) => Promise<Row[]>> = {
   start: benchStart,
   reads: benchReads,
+  limits: benchLimits,
   creates: benchCreates,
   allocations: benchAllocations,
   feed: benchFeed,
