@@ -26,6 +26,7 @@ interface Case {
   readonly call: (world: World, door: Door) => Omit<Call, 'key'> & { key?: string | undefined };
   /** What comes of it; absent: it is answered. */
   readonly code?: string;
+  readonly param?: string;
   /** It makes an order of its own through each door, so that what is made there differs. */
   readonly isNew?: true;
 }
@@ -43,6 +44,11 @@ const estimate = (body: Members): Case['call'] => {
 const list = (query: Record<string, string>): Case['call'] => {
   return () => ({ operation: 'listOrders', query });
 };
+
+const ofAccount = (operation: Call['operation'], query: Record<string, string> = {}, id?: string): Case['call'] => {
+  return ({ partner }) => ({ operation, id: id ?? partner.account, query });
+};
+const badRange = { code: 'invalid_request', param: 'from' } as const;
 
 /** The one table: whatever is asked, and however wrongly, every door answers alike. */
 const cases: readonly Case[] = [
@@ -92,6 +98,48 @@ const cases: readonly Case[] = [
   { name: 'a made-up cursor', call: list({ cursor: 'AAAA' }), code: 'invalid_request' },
   { name: 'an id that is none', call: () => ({ operation: 'getOrder', id: 'x' }), code: 'order_not_found' },
   { name: 'an id nobody has', call: () => ({ operation: 'getOrder', id: nobodysOrder }), code: 'order_not_found' },
+  { name: 'the accounts', call: () => ({ operation: 'listAccounts' }) },
+  { name: 'a balance', call: ofAccount('getBalance') },
+  {
+    name: 'a balance in lower case',
+    call: (world) => ofAccount('getBalance', {}, world.partner.account.toLowerCase())(world, 'REST'),
+  },
+  { name: 'the positions', call: ofAccount('listPositions') },
+  { name: 'the trades', call: ofAccount('listTrades') },
+  { name: 'a page of trades', call: ofAccount('listTrades', { limit: '1' }) },
+  { name: 'the contract notes', call: ofAccount('listContractNotes') },
+  {
+    name: 'the contract notes of a day',
+    call: ofAccount('listContractNotes', { from: '2026-01-02', to: '2026-01-02' }),
+  },
+  { name: 'a day that is none', call: ofAccount('listTrades', { from: '2026-02-30' }), ...badRange },
+  {
+    name: 'a day before the other',
+    call: ofAccount('listContractNotes', { from: '2026-01-02', to: '2026-01-01' }),
+    ...badRange,
+  },
+  { name: 'a day to come', call: ofAccount('listTrades', { to: '9999-12-31' }), code: 'invalid_request', param: 'to' },
+  {
+    name: 'too many trades on a page',
+    call: ofAccount('listTrades', { limit: '101' }),
+    code: 'invalid_request',
+    param: 'limit',
+  },
+  {
+    name: 'the balance of an account nobody has',
+    call: ofAccount('getBalance', {}, 'NOBODYS'),
+    code: 'account_not_found',
+  },
+  {
+    name: 'the trades of an account that is none',
+    call: ofAccount('listTrades', {}, 'A-B'),
+    code: 'account_not_found',
+  },
+  { name: 'the states', call: () => ({ operation: 'listStates' }) },
+  { name: 'the areas of a state', call: () => ({ operation: 'listLgas', id: 'lagos' }) },
+  { name: 'the areas of no state', call: () => ({ operation: 'listLgas', id: 'NOWHERE' }), code: 'not_found' },
+  { name: 'the session', call: () => ({ operation: 'getMarket' }) },
+  { name: 'the limits', call: () => ({ operation: 'getLimits' }) },
   {
     name: 'the cancel of an order that filled',
     call: ({ filled }) => ({ operation: 'cancelOrder', id: filled }),
@@ -135,7 +183,7 @@ describe('every door answers alike', () => {
     world = { partner, tradeKey, resting: resting.body.id, filled: filled.body.id };
   });
 
-  for (const { name, call, code, isNew } of cases) {
+  for (const { name, call, code, param, isNew } of cases) {
     it(`${name}: ${code ?? 'answered'}`, async () => {
       const outcomes: Outcome[] = [];
       for (const door of doors) {
@@ -145,6 +193,7 @@ describe('every door answers alike', () => {
       }
       const [first, ...others] = outcomes;
       assert.equal(first?.error?.code, code, JSON.stringify(first));
+      if (param !== undefined) assert.equal(first?.error?.param, param);
       for (const [at, other] of others.entries()) assert.deepEqual(other, first, doors[at + 1]);
     });
   }

@@ -1,5 +1,7 @@
+import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { nobodysOrder, operations } from './support/calls.ts';
+import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
+import { nobodysOrder, operationNames, operations } from './support/calls.ts';
 import { doorsOf } from './support/doors.ts';
 import { useGateway } from './support/suite.ts';
 import { assertUntouched } from './support/traces.ts';
@@ -67,14 +69,20 @@ const unknownPaths: readonly string[] = [
 
 /** The paths there are, with the methods each supports. */
 const knownPaths: readonly (readonly [string, readonly string[]])[] = [
-  ['/v1/orders', ['GET', 'POST']],
-  ['/v1/orders/estimate', ['POST']],
-  [`/v1/orders/${nobodysOrder}`, ['GET', 'DELETE']],
+  ...byPath(),
   ['/v1/orders/not-an-id', ['GET', 'DELETE']],
   ['/v1/orders/estimat%65', ['GET', 'DELETE']],
-  [`/v1/orders/${nobodysOrder}/history`, ['GET']],
-  ['/v1/events', ['GET']],
 ];
+
+function byPath(): Map<string, string[]> {
+  const paths = new Map<string, string[]>();
+  for (const name of operationNames) {
+    const { method, path, names } = operations[name];
+    const text = path(names?.[1] ?? '');
+    paths.set(text, [...(paths.get(text) ?? []), method]);
+  }
+  return paths;
+}
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY'];
 
@@ -111,6 +119,22 @@ const malformedSegments: readonly (readonly [string, string])[] = [
   ['an id encoded twice', '%256Frd_abcdefghijklmnopqrst'],
   ['a matrix parameter', `${nobodysOrder};a=b`],
 ];
+
+describe('the operations', () => {
+  it('are those of the protos, with their methods, paths and scopes', () => {
+    const inTables = operationNames.map((name) => {
+      const { rpc, method, path, names, scope } = operations[name];
+      return [rpc.name, method, path(`{${names?.[0]}}`).replace('photo', '{type}'), scope];
+    });
+    const inProtos = gatewayOperations
+      .filter(({ method }) => method.methodKind === 'unary')
+      .map(({ method: { name }, http, scope }) => {
+        const segments = http?.segments.map((segment) => (typeof segment === 'string' ? segment : `{${segment.name}}`));
+        return [name, http?.method, `/${segments?.join('/')}`, scope];
+      });
+    assert.deepEqual(inTables.sort(), inProtos.sort());
+  });
+});
 
 describe('paths', () => {
   const suite = useGateway();

@@ -5,7 +5,7 @@ import { makeKey } from '../../src/auth/keys.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestPartner } from '../support/gateway.ts';
-import { goodBody, operationNames, operations } from './support/calls.ts';
+import { operationNames, sampleBody } from './support/calls.ts';
 import { doors } from './support/doors.ts';
 import { useGateway } from './support/suite.ts';
 import { noTraces, tracesOf } from './support/traces.ts';
@@ -24,7 +24,7 @@ describe('the rate of requests', () => {
     for (const operation of operationNames) {
       it(`${door}: ${operation} past the rate is answered rate_limited, and nothing is done`, async () => {
         const partner = await suite.gateway.newPartner(bucketOf(0));
-        const body = operations[operation].takesBody ? goodBody(partner.account) : undefined;
+        const body = sampleBody(operation, partner.account);
         const call = { operation, key: partner.key, idempotencyKey: ['k'], body };
         await suite.doors.refuses(door, call, limited);
         assert.deepEqual(await tracesOf(suite.gateway, partner), noTraces);

@@ -1,10 +1,12 @@
 import type { DescMethod } from '@bufbuild/protobuf';
+import { Accounts } from '../../../src/gen/marina/gateway/v1/accounts_pb.ts';
 import { Allocations } from '../../../src/gen/marina/gateway/v1/allocations_pb.ts';
 import { Applications } from '../../../src/gen/marina/gateway/v1/applications_pb.ts';
 import { Events } from '../../../src/gen/marina/gateway/v1/events_pb.ts';
 import { Keys } from '../../../src/gen/marina/gateway/v1/keys_pb.ts';
 import { Limits } from '../../../src/gen/marina/gateway/v1/limits_pb.ts';
 import { Orders } from '../../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { Reference } from '../../../src/gen/marina/gateway/v1/reference_pb.ts';
 import { Wallet } from '../../../src/gen/marina/gateway/v1/wallet_pb.ts';
 import { Scope } from '../../../src/gen/marina/options/v1/options_pb.ts';
 
@@ -16,7 +18,15 @@ export interface Operation {
   readonly scope: Scope;
   readonly takesBody?: true;
   readonly takesKey?: true;
+  /** The body is a file and nothing else; over protobuf it is a field beside the others. */
+  readonly takesFile?: true;
+  /** What its path names, where it names something: the field, and a value of it that nobody has. */
+  readonly names?: readonly [field: 'id' | 'account' | 'state', nobodys: string];
 }
+
+/** An order's id that nobody has. */
+export const nobodysOrder = 'ord_abcdefghijklmnopqrst';
+const nobodysApplication = 'app_abcdefghijklmnopqrst';
 
 const { method: orders } = Orders;
 const { method: keys } = Keys;
@@ -44,6 +54,22 @@ const applicationTable = {
     path: (id) => `/v1/applications/${id}`,
     rpc: applications.getApplication,
     scope: Scope.READ,
+    names: ['id', nobodysApplication],
+  },
+  sendDocument: {
+    method: 'PUT',
+    path: (id) => `/v1/applications/${id}/documents/photo`,
+    rpc: applications.sendDocument,
+    scope: Scope.APPLY,
+    takesFile: true,
+    names: ['id', nobodysApplication],
+  },
+  listDocuments: {
+    method: 'GET',
+    path: (id) => `/v1/applications/${id}/documents`,
+    rpc: applications.listDocuments,
+    scope: Scope.READ,
+    names: ['id', nobodysApplication],
   },
 } satisfies Record<string, Operation>;
 
@@ -68,6 +94,7 @@ const moneyTable = {
     path: (id) => `/v1/allocations/${id}`,
     rpc: Allocations.method.getAllocation,
     scope: Scope.READ,
+    names: ['id', 'alc_abcdefghijklmnopqrst'],
   },
   getWallet: { method: 'GET', path: () => '/v1/wallet', rpc: Wallet.method.getWallet, scope: Scope.READ },
   listTransfers: {
@@ -96,14 +123,27 @@ const table = {
     takesBody: true,
   },
   listOrders: { method: 'GET', path: () => '/v1/orders', rpc: orders.listOrders, scope: Scope.READ },
-  getOrder: { method: 'GET', path: (id) => `/v1/orders/${id}`, rpc: orders.getOrder, scope: Scope.READ },
+  getOrder: {
+    method: 'GET',
+    path: (id) => `/v1/orders/${id}`,
+    rpc: orders.getOrder,
+    scope: Scope.READ,
+    names: ['id', nobodysOrder],
+  },
   getOrderHistory: {
     method: 'GET',
     path: (id) => `/v1/orders/${id}/history`,
     rpc: orders.getOrderHistory,
     scope: Scope.READ,
+    names: ['id', nobodysOrder],
   },
-  cancelOrder: { method: 'DELETE', path: (id) => `/v1/orders/${id}`, rpc: orders.cancelOrder, scope: Scope.TRADE },
+  cancelOrder: {
+    method: 'DELETE',
+    path: (id) => `/v1/orders/${id}`,
+    rpc: orders.cancelOrder,
+    scope: Scope.TRADE,
+    names: ['id', nobodysOrder],
+  },
   listEvents: { method: 'GET', path: () => '/v1/events', rpc: Events.method.listEvents, scope: Scope.READ },
 } satisfies Record<string, Operation>;
 
@@ -111,22 +151,80 @@ const table = {
 const keyTable = {
   listKeys: { method: 'GET', path: () => '/v1/keys', rpc: keys.listKeys, scope: Scope.KEYS },
   createKey: { method: 'POST', path: () => '/v1/keys', rpc: keys.createKey, scope: Scope.KEYS, takesBody: true },
-  revokeKey: { method: 'DELETE', path: (id) => `/v1/keys/${id}`, rpc: keys.revokeKey, scope: Scope.KEYS },
+  revokeKey: {
+    method: 'DELETE',
+    path: (id) => `/v1/keys/${id}`,
+    rpc: keys.revokeKey,
+    scope: Scope.KEYS,
+    names: ['id', 'key_abcdefghijklmnopqrst'],
+  },
   getLimits: { method: 'GET', path: () => '/v1/limits', rpc: Limits.method.getLimits, scope: Scope.READ },
+} satisfies Record<string, Operation>;
+
+const { method: accounts } = Accounts;
+
+/** The reads of the broker's records and lists, and the accounts they are about. */
+const recordTable = {
+  listAccounts: { method: 'GET', path: () => '/v1/accounts', rpc: accounts.listAccounts, scope: Scope.READ },
+  getBalance: {
+    method: 'GET',
+    path: (account) => `/v1/accounts/${account}/balance`,
+    rpc: accounts.getBalance,
+    scope: Scope.READ,
+    names: ['account', 'NOBODYS'],
+  },
+  listPositions: {
+    method: 'GET',
+    path: (account) => `/v1/accounts/${account}/positions`,
+    rpc: accounts.listPositions,
+    scope: Scope.READ,
+    names: ['account', 'NOBODYS'],
+  },
+  listTrades: {
+    method: 'GET',
+    path: (account) => `/v1/accounts/${account}/trades`,
+    rpc: accounts.listTrades,
+    scope: Scope.READ,
+    names: ['account', 'NOBODYS'],
+  },
+  listContractNotes: {
+    method: 'GET',
+    path: (account) => `/v1/accounts/${account}/contract-notes`,
+    rpc: accounts.listContractNotes,
+    scope: Scope.READ,
+    names: ['account', 'NOBODYS'],
+  },
+  listStates: {
+    method: 'GET',
+    path: () => '/v1/reference/states',
+    rpc: Reference.method.listStates,
+    scope: Scope.READ,
+  },
+  listLgas: {
+    method: 'GET',
+    path: (state) => `/v1/reference/states/${state}/lgas`,
+    rpc: Reference.method.listLgas,
+    scope: Scope.READ,
+    names: ['state', 'NOWHERE'],
+  },
+  getMarket: { method: 'GET', path: () => '/v1/market', rpc: Reference.method.getMarket, scope: Scope.READ },
 } satisfies Record<string, Operation>;
 
 export type OperationName =
   | keyof typeof table
   | keyof typeof applicationTable
   | keyof typeof moneyTable
-  | keyof typeof keyTable;
+  | keyof typeof keyTable
+  | keyof typeof recordTable;
 export const operations: Readonly<Record<OperationName, Operation>> = {
   ...table,
   ...applicationTable,
   ...moneyTable,
   ...keyTable,
+  ...recordTable,
 };
-export const operationNames = Object.keys(table) as (keyof typeof table)[];
+/** All operations of one request and one answer: `paths.test.ts` compares them with the protos. */
+export const operationNames = Object.keys(operations) as OperationName[];
 
 /** A number, or anything else, that stands in a body letter by letter. */
 export class Raw {
@@ -149,6 +247,7 @@ export interface Call {
   readonly authorization?: readonly string[];
   /** The values of Idempotency-Key. */
   readonly idempotencyKey?: readonly string[];
+  /** What the path names: an id, an account or a state. */
   readonly id?: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: Members;
@@ -156,12 +255,17 @@ export interface Call {
   readonly headers?: readonly (readonly [string, string])[];
 }
 
-/** An order's id that nobody has. */
-export const nobodysOrder = 'ord_abcdefghijklmnopqrst';
-
 /** A body of which nothing is wrong; the order rests at the exchange. */
 export function goodBody(account: string): Members {
   return { account, symbol: 'SIM-REST', side: 'buy', quantity: 100, type: 'limit', price_kobo: 1000 };
+}
+
+/** A body the operation can read, of which nothing is wrong but that nobody has the account. */
+export function sampleBody(operation: OperationName, account = 'NOBODYS'): Members | undefined {
+  if (operations[operation].takesBody !== true) return undefined;
+  if (operation === 'createAllocation') return { account, amount_kobo: 1_000 };
+  if (operation === 'createKey') return { scopes: ['read'] };
+  return operation === 'createApplication' ? { first_name: 'Ada' } : goodBody(account);
 }
 
 /** Writes a body as JSON. */

@@ -6,7 +6,7 @@ import type { TestGateway } from '../../support/gateway.ts';
 import { assertConnectRefusal } from './assert-connect.ts';
 import { assertGrpcRefusal } from './assert-grpc.ts';
 import { assertHeaders, assertRestRefusal } from './assert-rest.ts';
-import { type Call, nobodysOrder, operations, toJson } from './calls.ts';
+import { type Call, operations, toJson } from './calls.ts';
 import { type ConnectDoor, contentTypeOf, fromConnect, hasJson, toConnect } from './connect-form.ts';
 import { type GrpcAnswer, GrpcWire } from './grpc-wire.ts';
 import { toMessage, toProtobuf } from './protobuf-form.ts';
@@ -136,10 +136,11 @@ export function doorsOf(call: Call): readonly Door[] {
 }
 
 export function toRest(call: Call): WireRequest {
-  const { method, path, takesBody } = operations[call.operation];
+  const { method, path, takesBody, takesFile } = operations[call.operation];
   const query = new URLSearchParams(call.query).toString();
   const headers = credentialHeaders(call);
   if (takesBody) headers.push(['Content-Type', 'application/json']);
+  if (takesFile) headers.push(['Content-Type', 'image/png']);
   for (const [name, value] of call.headers ?? []) headers.push([name, value]);
   return {
     method,
@@ -149,10 +150,10 @@ export function toRest(call: Call): WireRequest {
   };
 }
 
+/** What the path names; undefined where it names nothing. */
 function idOf({ operation, id }: Call): string | undefined {
-  if (operation === 'getApplication' || operation === 'getAllocation') return id;
-  if (operation === 'revokeKey') return id ?? 'key_abcdefghijklmnopqrst';
-  return ['getOrder', 'getOrderHistory', 'cancelOrder'].includes(operation) ? (id ?? nobodysOrder) : undefined;
+  const { names } = operations[operation];
+  return names && (id ?? names[1]);
 }
 
 function credentialHeaders(call: Call): [string, string][] {

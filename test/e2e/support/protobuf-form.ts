@@ -14,9 +14,11 @@ export function toProtobuf(call: Call): Uint8Array | undefined {
 
 /** A call's message; undefined when protobuf cannot say what the call says. */
 export function toMessage({ operation, id, query = {}, body = {} }: Call): Message | undefined {
-  const { input } = operations[operation].rpc;
+  const { rpc, names, takesFile } = operations[operation];
+  const { input } = rpc;
   const values: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries({ id, ...query, ...body })) {
+  const named = { [names?.[0] ?? 'id']: id, ...(takesFile ? { type: 'photo' } : {}) };
+  for (const [name, value] of Object.entries({ ...named, ...query, ...body })) {
     if (value === undefined) continue;
     const field = input.fields.find((candidate) => candidate.name === name);
     if (field !== undefined && value === null) continue;

@@ -23,6 +23,7 @@ export const contract = {
   request_too_large: [413, 'invalid_request_error'],
   invalid_request: [400, 'invalid_request_error'],
   missing_required_field: [400, 'invalid_request_error'],
+  account_not_found: [404, 'invalid_request_error'],
   order_not_found: [404, 'invalid_request_error'],
   unknown_account: [422, 'invalid_request_error'],
   unknown_symbol: [422, 'order_error'],
