@@ -6,7 +6,7 @@ import type { Content, SiteOptions } from './site.ts';
 
 /** Every document of the site by its path, each made when it is asked for. */
 export function siteContents({ operations, baseUrl }: SiteOptions): ReadonlyMap<string, () => Content> {
-  const reference: Reference = { operations, comments: readComments(), examples: readExamples() };
+  const reference: Reference = { operations, comments: readComments(), examples: readExamples(baseUrl()) };
   return new Map([
     [
       '/openapi.json',

@@ -27,7 +27,10 @@ export interface Examples {
 /** Where the recorded examples are kept. */
 export const examplesFile = join(import.meta.dirname, 'examples.json');
 
-/** Reads the recorded examples. */
-export function readExamples(): Examples {
-  return JSON.parse(readFileSync(examplesFile, 'utf8')) as Examples;
+/** What stands in the recorded examples where a gateway says where it is reached. */
+export const recordedBaseUrl = 'https://marina.example';
+
+/** Reads the recorded examples, as a gateway that is reached there would answer. */
+export function readExamples(baseUrl = recordedBaseUrl): Examples {
+  return JSON.parse(readFileSync(examplesFile, 'utf8').replaceAll(recordedBaseUrl, baseUrl)) as Examples;
 }

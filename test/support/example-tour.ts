@@ -1,0 +1,273 @@
+import { randomUUID } from 'node:crypto';
+import createClient, { type Client } from 'openapi-fetch';
+import { linkAccount } from '../../src/admin/provision.ts';
+import { type Example, type Examples, recordedBaseUrl } from '../../src/docs/examples.ts';
+import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import type { paths } from '../../src/gen/openapi.ts';
+import { goodApplication } from './applications.ts';
+import { assertDescribed, described } from './described.ts';
+import { eventually } from './eventually.ts';
+import { callTimeout, startGateway, type TestGateway, type TestPartner } from './gateway.ts';
+import { plain } from './images.ts';
+
+const shownHeaders = ['idempotency-key', 'content-type'];
+const shownAnswerHeaders = ['location', 'idempotent-replayed', 'retry-after'];
+/** How much of a list that comes whole is kept. */
+const keptItems = 3;
+
+/** Does everything a partner can do, with a client made of the OpenAPI document, and writes down what came of it. */
+export async function takeTour(gateway: TestGateway): Promise<Examples> {
+  const tour = new Tour(gateway, await newcomer(gateway));
+  await tour.orders();
+  await tour.money();
+  await tour.application();
+  await tour.records();
+  await tour.keys();
+  const events = { ...(await tour.events()), ...(await refusedEvents()) };
+  const text = JSON.stringify({ operations: tour.recorded, events });
+  return JSON.parse(text.replaceAll(`http://127.0.0.1:${gateway.app.restPort}`, recordedBaseUrl));
+}
+
+/** A partner with one account that reads well. */
+async function newcomer(gateway: TestGateway): Promise<TestPartner> {
+  const partner = await gateway.newPartner();
+  const account = 'LAG0012345';
+  await linkAccount(gateway.database, { partnerId: partner.id, account });
+  await gateway.controls.setAccount({ account, status: AccountStatus.ACTIVE }, callTimeout);
+  await gateway.fund(partner, 10_000_000n);
+  await gateway.controls.setCash({ account, cashKobo: 500_000_000n }, callTimeout);
+  return { ...partner, account };
+}
+
+class Tour {
+  readonly recorded: Record<string, Example[]> = {};
+  readonly #client: Client<paths>;
+  /** What the next request is called; undefined: it is not written down. */
+  #title: string | undefined;
+
+  constructor(
+    private readonly gateway: TestGateway,
+    private readonly partner: TestPartner,
+  ) {
+    this.#client = createClient<paths>({
+      baseUrl: `http://127.0.0.1:${gateway.app.restPort}`,
+      headers: { authorization: `Bearer ${partner.key}` },
+    });
+    const bodies = new Map<string, unknown>();
+    this.#client.use({
+      onRequest: async ({ id, request }) => {
+        if (request.headers.get('content-type') === 'application/json') bodies.set(id, await request.clone().json());
+      },
+      onResponse: async ({ id, request, response, schemaPath }) => {
+        const text = await response.clone().text();
+        const { method } = request;
+        const { pathname, search } = new URL(request.url);
+        const path = pathname + search;
+        const header = (name: string) => response.headers.get(name) ?? undefined;
+        assertDescribed({ method, path, status: response.status, header, text });
+        const title = this.#title;
+        this.#title = undefined;
+        if (title === undefined) return;
+        const { operationId } = described.paths[schemaPath][method.toLowerCase()];
+        this.recorded[operationId] ??= [];
+        this.recorded[operationId].push({
+          title,
+          request: { method, path, headers: only(request.headers, shownHeaders), body: bodies.get(id) },
+          answer: {
+            status: response.status,
+            headers: only(response.headers, shownAnswerHeaders),
+            body: shown(JSON.parse(text)),
+          },
+        });
+      },
+    });
+  }
+
+  async orders(): Promise<void> {
+    const { account } = this.partner;
+    const client = this.#client;
+    const place = (title: string, symbol: string, key: string, priceKobo: number | undefined, quantity = 300) => {
+      this.#title = title;
+      const priced = priceKobo === undefined ? { type: 'market' as const } : { type: 'limit' as const };
+      const body = { account, symbol, side: 'buy' as const, quantity, ...priced, price_kobo: priceKobo };
+      return client.POST('/v1/orders', { params: { header: { 'Idempotency-Key': key } }, body });
+    };
+    this.#title = 'What a purchase would cost';
+    await client.POST('/v1/orders/estimate', {
+      body: { account, symbol: 'ZENITHBANK', side: 'buy', quantity: 300, type: 'market' },
+    });
+    const key = randomUUID();
+    const { data: placed } = await place('A limit order', 'ZENITHBANK', key, 5_000);
+    await place('The same request again', 'ZENITHBANK', key, 5_000);
+    await place('The exchange rejects it', 'SIM-FUNDS', randomUUID(), 1_000);
+    await place('It is unknown whether the exchange has it', 'SIM-HANG', randomUUID(), 1_000);
+    await place('A field is wrong', 'SIM-REST', randomUUID(), 1_000, 0);
+    await place('The key was used for another order', 'ZENITHBANK', key, 5_010);
+    const { data: filled } = await this.#quietly(() => place('', 'SIM-PARTS', randomUUID(), 1_000));
+    await this.#quietly(() => place('', 'SIM-LAPSE', randomUUID(), 1_000));
+    const params = (id = '') => ({ params: { path: { id } } });
+    await eventually(async () => {
+      const { data } = await client.GET('/v1/orders/{id}', params(filled?.id));
+      if (data?.state !== 'filled') throw new Error(`the order is ${data?.state}`);
+    });
+    this.#title = 'An order that was filled';
+    await client.GET('/v1/orders/{id}', params(filled?.id));
+    this.#title = 'There is no such order';
+    await client.GET('/v1/orders/{id}', params('ord_aaaaaaaaaaaaaaaaaaaa'));
+    this.#title = 'What happened to it';
+    await client.GET('/v1/orders/{id}/history', params(filled?.id));
+    this.#title = 'The newest orders';
+    await client.GET('/v1/orders', { params: { query: { limit: 2 } } });
+    this.#title = 'The exchange confirmed it';
+    await client.DELETE('/v1/orders/{id}', params(placed?.id));
+    this.#title = 'It has traded already';
+    await client.DELETE('/v1/orders/{id}', params(filled?.id));
+  }
+
+  async money(): Promise<void> {
+    const { account } = this.partner;
+    const client = this.#client;
+    const allocate = (title: string | undefined, amount: number) => {
+      this.#title = title;
+      const params = { header: { 'Idempotency-Key': randomUUID() } };
+      const body = { account, amount_kobo: amount, client_reference: 'salary-2026-11' };
+      return client.POST('/v1/allocations', { params, body });
+    };
+    const { data: booked } = await allocate('Ten thousand naira for an account', 1_000_000);
+    await allocate('The wallet has too little', 20_000_000);
+    await allocate(undefined, 999_002);
+    await allocate(undefined, 999_005);
+    this.#title = 'One allocation';
+    await client.GET('/v1/allocations/{id}', { params: { path: { id: booked?.id ?? '' } } });
+    this.#title = 'The newest allocations';
+    await client.GET('/v1/allocations', { params: { query: { limit: 2 } } });
+    this.#title = 'What is in the wallet';
+    await client.GET('/v1/wallet');
+    this.#title = 'The newest entries';
+    await client.GET('/v1/wallet/transfers', { params: { query: { limit: 3 } } });
+  }
+
+  async application(): Promise<void> {
+    const client = this.#client;
+    const apply = (title: string | undefined, names: Partial<typeof goodApplication> = {}) => {
+      this.#title = title;
+      const params = { header: { 'Idempotency-Key': randomUUID() } };
+      return client.POST('/v1/applications', { params, body: { ...goodApplication, ...names } });
+    };
+    const { data: applied } = await apply('An account for a customer');
+    await apply('The broker does not take a field', { last_name: 'SIM-REJECT-INVALID' });
+    await apply(undefined, { last_name: 'SIM-HANG' });
+    const id = applied?.id ?? '';
+    const file = await plain(320, 240).jpeg().toBuffer();
+    for (const type of ['photo', 'government_id', 'utility_bill', 'signature'] as const) {
+      this.#title = type === 'photo' ? 'The first of four' : undefined;
+      await client.PUT('/v1/applications/{id}/documents/{type}', {
+        params: { path: { id, type } },
+        headers: { 'content-type': 'image/jpeg' },
+        body: '',
+        bodySerializer: () => file,
+      });
+    }
+    this.#title = 'All the broker has';
+    await client.GET('/v1/applications/{id}/documents', { params: { path: { id } } });
+    await eventually(async () => {
+      const { data } = await client.GET('/v1/applications/{id}', { params: { path: { id } } });
+      if (data?.state !== 'opened') throw new Error(`the application is ${data?.state}`);
+    });
+    this.#title = 'The account is open';
+    await client.GET('/v1/applications/{id}', { params: { path: { id } } });
+    this.#title = 'The newest applications';
+    await client.GET('/v1/applications', { params: { query: { limit: 2 } } });
+  }
+
+  /** What the broker has on record: with trades of some days ago, which are settled by now. */
+  async records(): Promise<void> {
+    const { account } = this.partner;
+    const client = this.#client;
+    const executedAt = { seconds: BigInt(Math.floor(Date.now() / 1_000) - 10 * 86_400), nanos: 0 };
+    await this.gateway.controls.addTrades(
+      { account, symbol: 'ZENITHBANK', side: 1, quantity: 500n, priceKobo: 6_250n, executedAt, count: 1 },
+      callTimeout,
+    );
+    const params = { path: { account } };
+    this.#title = 'The accounts one can trade for';
+    await client.GET('/v1/accounts', { params: { query: { limit: 2 } } });
+    this.#title = 'The money of an account';
+    await client.GET('/v1/accounts/{account}/balance', { params });
+    this.#title = 'What an account holds';
+    await client.GET('/v1/accounts/{account}/positions', { params });
+    this.#title = 'The newest trades';
+    await client.GET('/v1/accounts/{account}/trades', { params: { ...params, query: { limit: 2 } } });
+    this.#title = 'Settled trades with their charges';
+    await client.GET('/v1/accounts/{account}/contract-notes', { params: { ...params, query: { limit: 2 } } });
+    this.#title = 'The states';
+    await client.GET('/v1/reference/states');
+    this.#title = 'The areas of one state';
+    await client.GET('/v1/reference/states/{state}/lgas', { params: { path: { state: 'LAGOS' } } });
+    this.#title = 'The session now';
+    await client.GET('/v1/market');
+    this.#title = 'The oldest events';
+    await client.GET('/v1/events', { params: { query: { limit: 2 } } });
+    const typical = { requestsPerSecond: 20, requestsBurst: 40, requestsUnderWay: 5 };
+    const { key } = await this.gateway.newPartner({ limits: typical });
+    this.#title = 'What is used and what remains';
+    await client.GET('/v1/limits', { headers: { authorization: `Bearer ${key}` } });
+  }
+
+  async keys(): Promise<void> {
+    const client = this.#client;
+    this.#title = 'A key that can only read';
+    const { data } = await client.POST('/v1/keys', { body: { scopes: ['read'], addresses: ['192.0.2.0/24'] } });
+    this.#title = 'The newest keys';
+    await client.GET('/v1/keys', { params: { query: { limit: 2 } } });
+    this.#title = 'It stops at once';
+    await client.DELETE('/v1/keys/{id}', { params: { path: { id: data?.id ?? '' } } });
+  }
+
+  /** The first event of each type, once all that are to come have come. */
+  async events(): Promise<Record<string, unknown>> {
+    const expected = ['order.refused', 'order.expired', 'allocation.refused', 'application.unplaced'];
+    return eventually(async () => {
+      const { data } = await this.#client.GET('/v1/events', { params: { query: { limit: 100 } } });
+      const byType: Record<string, unknown> = {};
+      for (const event of data?.data ?? []) byType[event.type] ??= event;
+      const missing = expected.filter((type) => !(type in byType));
+      if (missing.length > 0) throw new Error(`there is no ${missing.join(', ')} yet`);
+      return byType;
+    }, 30_000);
+  }
+
+  #quietly<T>(work: () => Promise<T>): Promise<T> {
+    const pending = work();
+    this.#title = undefined;
+    return pending;
+  }
+}
+
+/** What never reached the broker: that takes a gateway without one. */
+async function refusedEvents(): Promise<Record<string, unknown>> {
+  const gateway = await startGateway({ MARINA_BROKER_ADDRESS: '127.0.0.1:1' });
+  try {
+    const { key } = await gateway.newPartner();
+    const request = { key, idempotencyKey: randomUUID(), body: goodApplication };
+    await gateway.rest('POST', '/v1/applications', request);
+    return await eventually(async () => {
+      const [event] = (await gateway.rest('GET', '/v1/events', { key })).body.data;
+      if (event?.type !== 'application.refused') throw new Error('there is no such event yet');
+      return { 'application.refused': event };
+    });
+  } finally {
+    await gateway.stop();
+  }
+}
+
+function only(headers: Headers, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries([...headers].filter(([name]) => names.includes(name)));
+}
+
+/** An answer as a page may show it: without a key's secret, and with the beginning of a list that came whole. */
+function shown(body: Record<string, unknown>): unknown {
+  if (typeof body.secret === 'string') return { ...body, secret: 'marina_test_…' };
+  if (Array.isArray(body.data)) return { ...body, data: body.data.slice(0, keptItems) };
+  return body;
+}
