@@ -5,13 +5,25 @@ import { Advice } from './advice.ts';
 import { lastLines } from './exits.ts';
 import { sharedKeeper } from './keeper.ts';
 
+/** Packages that are unpacked together. */
+export interface PackageSet {
+  /** What they are, as in "the packages of MariaDB and NATS". */
+  readonly what: string;
+  /** The names of the packages, of those there are; none: the release does not have them. */
+  readonly choose: (existing: (prefix: string) => string[]) => string[];
+  /** The programs, whose libraries are brought too. */
+  readonly programs: readonly string[];
+  /** What to do where they cannot be had. */
+  readonly advice: string;
+}
+
 /**
- * Downloads the distribution's MariaDB and NATS packages and unpacks them into a folder: no root, no installed package,
- * no touched service. The folder appears when it is complete and its programs find all their libraries.
+ * Downloads packages of the distribution and unpacks them into a folder: no root, no installed package, no touched
+ * service. The folder appears when it is complete and its programs find all their libraries.
  */
-export async function unpackPackages(folder: string): Promise<void> {
+export async function unpackPackages(folder: string, set: PackageSet): Promise<void> {
   if (existsSync(folder)) return;
-  for (const tool of ['apt-get', 'apt-cache', 'dpkg-deb', 'dpkg-query']) requireTool(tool);
+  for (const tool of ['apt-get', 'apt-cache', 'dpkg-deb', 'dpkg-query']) requireTool(tool, set);
   mkdirSync(dirname(folder), { recursive: true, mode: 0o700 });
   const work = mkdtempSync(`${folder}.new-`);
   sharedKeeper().removeAtEnd(work);
@@ -19,23 +31,26 @@ export async function unpackPackages(folder: string): Promise<void> {
     const root = join(work, 'root');
     mkdirSync(root);
     const apt = await openApt(work);
-    let wanted = chooseServers(apt);
+    let wanted = set.choose((prefix) => candidates(apt, prefix));
+    if (wanted.length === 0) {
+      throw new Error(`the package sources cannot be read, or have none.\n${lastLines(join(apt.work, 'apt.log'), 4)}`);
+    }
     const taken = new Set<string>();
     // What the packages depend on, one step further each time, and only while a library is missing.
     for (let depth = 0; depth < 5 && wanted.length > 0; depth++) {
       await unpack(apt, wanted, root);
       for (const name of wanted) taken.add(name);
-      if (missingLibraries(root).length === 0) break;
+      if (missingLibraries(root, set).length === 0) break;
       wanted = dependencies(apt, wanted).filter((name) => !taken.has(name) && !isInstalled(name));
     }
-    const missing = missingLibraries(root);
+    const missing = missingLibraries(root, set);
     if (missing.length > 0) throw new Error(`no package brought ${missing.join(', ')}`);
     moveInto(root, folder);
   } catch (error) {
     if (error instanceof Advice) throw error;
     throw new Advice(
-      `The packages of MariaDB and NATS could not be unpacked: ${error instanceof Error ? error.message : error}`,
-      installAdvice,
+      `The packages of ${set.what} could not be unpacked: ${error instanceof Error ? error.message : error}`,
+      set.advice,
     );
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -48,13 +63,32 @@ export const installAdvice = [
   'or use servers you have: set MARINA_DATABASE_URL=mysql://user:password@host:3306/marina and MARINA_NATS_URL=nats://host:4222.',
 ].join('\n');
 
+/**
+ * MariaDB (under the plain name, else the highest version, as `mariadb-server-core-10.6`) and NATS, which older releases
+ * lack.
+ */
+export const serverPackages: PackageSet = {
+  what: 'MariaDB and NATS',
+  choose: (existing) => {
+    const names = existing('mariadb-server-core').filter((name) => /^mariadb-server-core(-[\d.]+)?$/.test(name));
+    names.sort((left, right) => left.localeCompare(right, 'en', { numeric: true }));
+    const mariadb = names.includes('mariadb-server-core') ? 'mariadb-server-core' : names.at(-1);
+    const nats = existing('nats-server').find((name) => name === 'nats-server');
+    return [mariadb, nats].filter((name) => name !== undefined);
+  },
+  programs: ['usr/sbin/mariadbd', 'usr/sbin/nats-server', 'usr/bin/nats-server'],
+  advice: installAdvice,
+};
+
 /** The environment that lets an unpacked program find its unpacked libraries. */
 export function libraryPath(root: string): string {
   const folders = ['lib', 'usr/lib'].flatMap((folder) => {
     const path = join(root, folder);
     return [path, ...list(path).map((name) => join(path, name))].filter((each) => each.match(/(lib|-linux-gnu\w*)$/));
   });
-  return folders.join(':');
+  // Some packages keep the libraries only they use in a folder of their own, such as `pulseaudio`.
+  const own = folders.flatMap((folder) => list(folder).map((name) => join(folder, name)));
+  return [...folders, ...own.filter((folder) => list(folder).some((name) => /^lib.*\.so/.test(name)))].join(':');
 }
 
 interface Apt {
@@ -115,21 +149,6 @@ async function unpack(apt: Apt, names: string[], root: string): Promise<void> {
   );
 }
 
-/**
- * What the release has of MariaDB (under the plain name, else the highest version, as `mariadb-server-core-10.6`) and
- * of NATS, which older releases lack.
- */
-function chooseServers(apt: Apt): string[] {
-  const names = candidates(apt, 'mariadb-server-core').filter((name) => /^mariadb-server-core(-[\d.]+)?$/.test(name));
-  names.sort((left, right) => left.localeCompare(right, 'en', { numeric: true }));
-  const mariadb = names.includes('mariadb-server-core') ? 'mariadb-server-core' : names.at(-1);
-  const nats = candidates(apt, 'nats-server').find((name) => name === 'nats-server');
-  if (mariadb === undefined && nats === undefined) {
-    throw new Error(`the package sources cannot be read, or know neither.\n${lastLines(join(apt.work, 'apt.log'), 4)}`);
-  }
-  return [mariadb, nats].filter((name) => name !== undefined);
-}
-
 function candidates(apt: Apt, prefix: string): string[] {
   return capture('apt-cache', ['-c', apt.config, 'pkgnames', prefix]).split('\n').filter(Boolean);
 }
@@ -145,8 +164,7 @@ function isInstalled(name: string): boolean {
 }
 
 /** The libraries the unpacked programs ask for and do not find. */
-function missingLibraries(root: string): string[] {
-  const programs = ['usr/sbin/mariadbd', 'usr/sbin/nats-server', 'usr/bin/nats-server'];
+function missingLibraries(root: string, { programs }: PackageSet): string[] {
   const found = programs.map((program) => join(root, program)).filter((program) => existsSync(program));
   const environment = { ...process.env, LD_LIBRARY_PATH: libraryPath(root) };
   const output = found.map((program) => capture('ldd', [program], environment)).join('\n');
@@ -162,11 +180,11 @@ function moveInto(root: string, folder: string): void {
   }
 }
 
-function requireTool(tool: string): void {
+function requireTool(tool: string, { what, advice }: PackageSet): void {
   try {
     execFileSync(tool, ['--version'], { stdio: 'ignore' });
   } catch {
-    throw new Advice(`There is neither a MariaDB and a NATS server here, nor ${tool} to unpack them.`, installAdvice);
+    throw new Advice(`There is no ${what} here, and no ${tool} to unpack it.`, advice);
   }
 }
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { Advice } from './advice.ts';
-import { installAdvice, libraryPath, unpackPackages } from './packages.ts';
+import { installAdvice, libraryPath, serverPackages, unpackPackages } from './packages.ts';
 import type { Progress } from './progress.ts';
 
 /** A server program and what it needs to run from where it lies. */
@@ -66,7 +66,7 @@ const unpackings = new Map<string, Promise<void>>();
 function unpackOnce(folder: string, progress: Progress | undefined): Promise<void> {
   const begun = unpackings.get(folder);
   if (begun !== undefined) return begun;
-  const unpacking = unpackPackages(folder).finally(() => unpackings.delete(folder));
+  const unpacking = unpackPackages(folder, serverPackages).finally(() => unpackings.delete(folder));
   const told = progress?.step('unpacking the packages of MariaDB and NATS', unpacking) ?? unpacking;
   unpackings.set(folder, told);
   return told;

@@ -1,16 +1,64 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { readComments } from './comments.ts';
 import { readExamples } from './examples.ts';
 import { openApiDocument } from './openapi/document.ts';
+import { errorsPage } from './pages/errors.ts';
+import { eventsPage } from './pages/events.ts';
+import { changelogPage, guideLinks, guidePage, guides } from './pages/guides.ts';
+import { type Frame, type NavigationGroup, type PageParts, wholePage } from './pages/layout.ts';
+import { referenceLinks, referencePage } from './pages/reference.ts';
+import { searchIndex } from './pages/search.ts';
 import type { Reference } from './reference.ts';
 import type { Content, SiteOptions } from './site.ts';
 
 /** Every document of the site by its path, each made when it is asked for. */
-export function siteContents({ operations, baseUrl }: SiteOptions): ReadonlyMap<string, () => Content> {
-  const reference: Reference = { operations, comments: readComments(), examples: readExamples(baseUrl()) };
-  return new Map([
-    [
-      '/openapi.json',
-      () => ({ contentType: 'application/json', text: JSON.stringify(openApiDocument(reference, baseUrl())) }),
-    ],
+export function siteContents(options: SiteOptions): ReadonlyMap<string, () => Content> {
+  const { operations, environment } = options;
+  const baseUrl = options.baseUrl();
+  const reference: Reference = { operations, comments: readComments(), examples: readExamples(baseUrl) };
+  const frame: Frame = { environment, navigation: navigation(reference) };
+  const page = (make: () => PageParts) => () => ({
+    contentType: 'text/html; charset=utf-8',
+    text: wholePage(make(), frame),
+  });
+  const canTry = environment === 'sandbox';
+  return new Map<string, () => Content>([
+    ['/openapi.json', () => json(openApiDocument(reference, baseUrl))],
+    ...guides.map((guide) => [guide.path, page(() => guidePage(guide, baseUrl))] as const),
+    ['/docs/reference', page(() => referencePage({ reference, baseUrl, canTry }))],
+    ['/docs/events', page(() => eventsPage(reference))],
+    ['/docs/errors', page(() => errorsPage(reference))],
+    ['/docs/changelog', page(() => changelogPage(baseUrl))],
+    ['/docs/search.json', () => json(searchIndex(reference))],
+    ['/docs/docs.css', asset('docs.css', 'text/css; charset=utf-8')],
+    ['/docs/docs.js', asset('docs.js', 'text/javascript; charset=utf-8')],
+    ['/docs/icon.svg', asset('icon.svg', 'image/svg+xml')],
   ]);
+}
+
+function navigation(reference: Reference): NavigationGroup[] {
+  return [
+    {
+      title: 'Guides',
+      links: guides.map((guide) => ({ title: guide.title, href: guide.path, inside: guideLinks(guide) })),
+    },
+    {
+      title: 'Reference',
+      links: [
+        { title: 'Operations and objects', href: '/docs/reference', inside: referenceLinks(reference) },
+        { title: 'Events', href: '/docs/events' },
+        { title: 'Errors', href: '/docs/errors' },
+        { title: 'Changelog', href: '/docs/changelog' },
+      ],
+    },
+  ];
+}
+
+function json(value: unknown): Content {
+  return { contentType: 'application/json', text: JSON.stringify(value) };
+}
+
+function asset(name: string, contentType: string): () => Content {
+  return () => ({ contentType, text: readFileSync(join(import.meta.dirname, 'assets', name), 'utf8') });
 }

@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
+import { readComments } from '../../src/docs/comments.ts';
 import { type Examples, examplesFile, readExamples } from '../../src/docs/examples.ts';
+import { openApiDocument } from '../../src/docs/openapi/document.ts';
+import { catalogue, type ErrorCode } from '../../src/lib/errors.ts';
+import { docUrl } from '../../src/transport/doc-url.ts';
 import { assertValid, described } from '../support/described.ts';
 import { takeTour } from '../support/example-tour.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
@@ -20,6 +24,110 @@ before(async () => {
 });
 
 after(() => gateway?.stop());
+
+function get(path: string, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`http://127.0.0.1:${gateway.app.restPort}${path}`, { headers });
+}
+
+async function textOf(path: string): Promise<string> {
+  const response = await get(path);
+  assert.equal(response.status, 200, path);
+  return response.text();
+}
+
+describe('the pages for partners', () => {
+  it('are reached from each other, and every link and anchor among them leads somewhere', async () => {
+    const pages = new Map<string, string>();
+    const wanted = ['/docs'];
+    const links: { from: string; to: URL }[] = [];
+    for (let path = wanted.pop(); path !== undefined; path = wanted.pop()) {
+      if (pages.has(path)) continue;
+      pages.set(path, await textOf(path));
+      for (const [, href = ''] of (pages.get(path) ?? '').matchAll(/ href="([^"]+)"/g)) {
+        const to: URL = new URL(href.replaceAll('&#38;', '&'), `http://docs.test${path}`);
+        assert.equal(to.host, 'docs.test', `${path} links to ${href}`);
+        links.push({ from: path, to });
+        wanted.push(to.pathname);
+      }
+    }
+    assert.ok(pages.size > 10, `there are ${pages.size} pages`);
+    for (const { from, to } of links) {
+      const id = decodeURIComponent(to.hash.slice(1));
+      const found = id === '' || pages.get(to.pathname)?.includes(` id="${id}"`);
+      assert.ok(found, `${from} links to ${to.pathname}${to.hash}`);
+    }
+  });
+
+  it('have an entry where the `doc_url` of every error points', async () => {
+    for (const code of Object.keys(catalogue) as ErrorCode[]) {
+      const { pathname, hash } = new URL(docUrl('http://127.0.0.1', code));
+      assert.ok((await textOf(pathname)).includes(`<section class="error" id="${hash.slice(1)}">`), code);
+    }
+  });
+
+  it('describe every operation, object and type of event, and let each be found', async () => {
+    const [reference, events, index] = await Promise.all([
+      textOf('/docs/reference'),
+      textOf('/docs/events'),
+      textOf('/docs/search.json'),
+    ]);
+    for (const { method } of gatewayOperations) {
+      assert.ok(reference.includes(`id="${method.localName}"`), method.name);
+      assert.ok(index.includes(`/docs/reference#${method.localName}`), method.name);
+    }
+    for (const type of Object.keys(readExamples().events)) {
+      assert.ok(events.includes(`id="${type}"`), type);
+      assert.ok(index.includes(`/docs/events#${type}`), type);
+    }
+  });
+
+  it('load nothing from elsewhere, and no script or style that stands in them', async () => {
+    const response = await get('/docs/reference');
+    const policy = response.headers.get('content-security-policy') ?? '';
+    assert.match(policy, /default-src 'none'/);
+    assert.doesNotMatch(policy, /unsafe|https?:|\*/);
+    assert.equal(response.headers.get('x-content-type-options'), 'nosniff');
+    const text = await response.text();
+    assert.doesNotMatch(text, /<script(?! src="\/docs\/docs\.js" defer>)|<style| style=| on\w+="/);
+    assert.doesNotMatch(text, /marina_(?:test|live)_[a-z0-9]/i);
+  });
+
+  it('are sent once: a client that has one is told that it did not change', async () => {
+    const first = await get('/docs/reference', { 'accept-encoding': 'identity' });
+    const etag = first.headers.get('etag') ?? '';
+    const again = await get('/docs/reference', { 'if-none-match': etag });
+    assert.deepEqual([first.status, again.status, await again.text()], [200, 304, '']);
+    assert.equal(first.headers.get('cache-control'), 'no-cache');
+    assert.equal((await get('/docs/reference', { 'if-none-match': '"other"' })).status, 200);
+    const packed = await get('/docs/reference', { 'accept-encoding': 'br, gzip;q=0.8' });
+    assert.equal(packed.headers.get('content-encoding'), 'gzip');
+    assert.ok(Number(packed.headers.get('content-length')) < Number(first.headers.get('content-length')) / 4);
+    assert.equal(await packed.text(), await first.text());
+    assert.equal(
+      (await get('/docs/reference', { 'accept-encoding': 'gzip;q=0' })).headers.get('content-encoding'),
+      null,
+    );
+  });
+
+  it('are only read, and are where they are', async () => {
+    for (const path of ['/docs/', '/docs/nothing', '/docs/docs.ts', '/openapi.json/']) {
+      assert.equal((await get(path)).status, 404, path);
+    }
+    const response = await fetch(`http://127.0.0.1:${gateway.app.restPort}/docs`, { method: 'POST' });
+    assert.deepEqual([response.status, response.headers.get('allow')], [405, 'GET']);
+    await response.body?.cancel();
+  });
+});
+
+describe('the OpenAPI document', () => {
+  it('is what the answers of all tests are held against, at the address of the gateway', async () => {
+    const baseUrl = `http://127.0.0.1:${gateway.app.restPort}`;
+    const reference = { operations: gatewayOperations, comments: readComments(), examples: readExamples(baseUrl) };
+    const served = JSON.parse(await textOf('/openapi.json'));
+    assert.deepEqual(served, JSON.parse(JSON.stringify(openApiDocument(reference, baseUrl))));
+    assert.deepEqual(served.servers, [{ url: baseUrl }]);
+  });
+});
 
 describe('the recorded examples', () => {
   it('are of every operation and every type of event there is', () => {

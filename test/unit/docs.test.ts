@@ -75,9 +75,9 @@ describe('docs/OPERATIONS.md', () => {
   });
 });
 
-describe('README.md', () => {
+describe('docs/SANDBOX.md', () => {
   it('has every magic symbol, name and amount with what it does', () => {
-    const told = rowsOf('README.md', /^`(SIM-|…999)/);
+    const told = rowsOf('docs/SANDBOX.md', /^`(SIM-|…999)/);
     const row = (value: string, does: string) => [`\`${value}\``, does];
     assert.deepEqual(told, [
       ...magicSymbols.map(({ symbol, does }) => row(symbol, does)),

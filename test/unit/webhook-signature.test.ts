@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { makeSecret, parseSecret, secretOf, sign } from '../../src/webhooks/signature.ts';
+
+const hasPython = spawnSync('python3', ['--version']).status === 0;
 
 function keyOf(secret: string): Buffer {
   const key = parseSecret(secret);
@@ -88,5 +92,63 @@ describe('a signing secret', () => {
   };
   for (const [how, mistake] of Object.entries(mistakes)) {
     it(`is refused ${how}`, () => assert.equal(parseSecret(mistake), undefined));
+  }
+});
+
+describe('what the pages show to verify an event with', () => {
+  const snippets = join(import.meta.dirname, '../../src/docs/snippets');
+  const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+  const now = 1_614_265_330;
+  const body = Buffer.from('{"test": 2432232314}');
+  const signature = 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=';
+  const headers = (changes: Record<string, string> = {}) => ({
+    'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    'webhook-timestamp': String(now),
+    'webhook-signature': signature,
+    ...changes,
+  });
+  /** What is tried, and whether it is ours. */
+  const tries: [string, Record<string, string>, Buffer, number, boolean][] = [
+    ['the reference vector', headers(), body, now, true],
+    [
+      'one of two signatures',
+      headers({ 'webhook-signature': `v1,${signature.slice(5)}AA== ${signature}` }),
+      body,
+      now,
+      true,
+    ],
+    ['another body', headers(), Buffer.from('{"test":2432232314}'), now, false],
+    ['another id', headers({ 'webhook-id': 'msg_1' }), body, now, false],
+    [
+      'another version of the scheme',
+      headers({ 'webhook-signature': signature.replace('v1', 'v2') }),
+      body,
+      now,
+      false,
+    ],
+    ['a clock five minutes behind', headers(), body, now - 300, true],
+    ['a clock more than five minutes ahead', headers(), body, now + 301, false],
+    ['a time that is none', headers({ 'webhook-timestamp': 'soon' }), body, now, false],
+  ];
+
+  for (const [what, sent, bytes, clock, isOurs] of tries) {
+    it(`in JavaScript ${isOurs ? 'accepts' : 'refuses'} ${what}`, async () => {
+      const { verify } = await import(join(snippets, 'verify.mjs'));
+      if (isOurs) assert.deepEqual(verify(secret, sent, bytes, clock), { test: 2432232314 });
+      else assert.throws(() => verify(secret, sent, bytes, clock));
+    });
+
+    it(`in Python ${isOurs ? 'accepts' : 'refuses'} ${what}`, {
+      skip: !hasPython && 'there is no python3 here',
+    }, () => {
+      const program =
+        'import json,sys,verify; a=json.load(sys.stdin); print(verify.verify(a[0],a[1],a[2].encode(),a[3])["test"])';
+      const { status, stdout } = spawnSync('python3', ['-B', '-c', program], {
+        cwd: snippets,
+        input: JSON.stringify([secret, sent, bytes.toString(), clock]),
+        encoding: 'utf8',
+      });
+      assert.deepEqual([status, stdout.trim()], isOurs ? [0, '2432232314'] : [1, '']);
+    });
   }
 });

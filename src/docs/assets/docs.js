@@ -1,0 +1,280 @@
+/**
+ * What the pages do beyond being read: search, copying code, where one is, and trying calls. Without it they lose nothing else. The key one
+ * tries calls with lives in its field, in this tab's memory: it is stored nowhere, and sent to this gateway only.
+ */
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+openMenu();
+addCopyButtons();
+markWhereOneIs();
+openTarget();
+addEventListener('hashchange', openTarget);
+startSearch(document.querySelector('.search'));
+startTrying();
+
+/** On a wide page the menu is always open; on a phone it is opened by hand. */
+function openMenu() {
+  const menu = document.querySelector('.menu');
+  const wide = matchMedia('(min-width: 56.01rem)');
+  const follow = () => {
+    menu.open = wide.matches;
+  };
+  wide.addEventListener('change', follow);
+  follow();
+  menu.addEventListener('click', ({ target }) => {
+    if (!wide.matches && target.closest('a')) menu.open = false;
+  });
+}
+
+function addCopyButtons() {
+  if (navigator.clipboard === undefined) return;
+  for (const figure of all('figure.code')) figure.append(copyButton(figure));
+}
+
+function copyButton(figure) {
+  const button = element('button', { type: 'button', className: 'copy', textContent: 'Copy' });
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(figure.querySelector('code').textContent);
+    button.textContent = 'Copied';
+    setTimeout(() => {
+      button.textContent = 'Copy';
+    }, 1500);
+  });
+  return button;
+}
+
+/** Marks the link of the part that is being read. */
+function markWhereOneIs() {
+  const links = new Map();
+  for (const link of all('.side ul ul a')) {
+    const target = document.getElementById(decodeURIComponent(link.hash.slice(1)));
+    if (target !== null) links.set(target, link);
+  }
+  let marked;
+  const mark = (link) => {
+    if (link === marked) return;
+    marked?.removeAttribute('aria-current');
+    link.setAttribute('aria-current', 'true');
+    const side = link.closest('.side');
+    const { top, bottom } = link.getBoundingClientRect();
+    const frame = side.getBoundingClientRect();
+    if (top < frame.top || bottom > frame.bottom) side.scrollTop += top - frame.top - frame.height / 2;
+    marked = link;
+  };
+  const observer = new IntersectionObserver(
+    (entries) => {
+      for (const { isIntersecting, target } of entries) if (isIntersecting) mark(links.get(target));
+    },
+    { rootMargin: '-15% 0px -75% 0px' },
+  );
+  for (const target of links.keys()) observer.observe(target);
+}
+
+/** A link may lead into something that is folded. */
+function openTarget() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (const details of target === null ? [] : all(':scope > details', target)) {
+    if (!details.classList.contains('try')) details.open = true;
+  }
+}
+
+function startSearch(box) {
+  const input = box.querySelector('input');
+  const list = box.querySelector('ul');
+  let index;
+  let chosen = -1;
+  box.hidden = false;
+  const load = () => {
+    index ??= fetch('/docs/search.json').then((response) => response.json());
+    return index;
+  };
+  const choose = (position) => {
+    const items = all('[role=option]', list);
+    chosen = items.length === 0 ? -1 : (position + items.length) % items.length;
+    for (const [at, item] of items.entries()) item.setAttribute('aria-selected', String(at === chosen));
+    items[chosen]?.scrollIntoView({ block: 'nearest' });
+    if (chosen === -1) input.removeAttribute('aria-activedescendant');
+    else input.setAttribute('aria-activedescendant', items[chosen].id);
+  };
+  const close = () => {
+    list.hidden = true;
+    input.setAttribute('aria-expanded', 'false');
+  };
+  const show = async () => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    if (words.length === 0) return close();
+    const found = rank(await load(), words).slice(0, 12);
+    list.replaceChildren(...found.map(foundItem));
+    if (found.length === 0) list.append(element('li', { className: 'none', textContent: 'Nothing was found.' }));
+    list.hidden = false;
+    input.setAttribute('aria-expanded', 'true');
+    choose(0);
+  };
+  input.addEventListener('focus', load);
+  input.addEventListener('input', show);
+  input.addEventListener('keydown', (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) choose(chosen + step);
+    else if (event.key === 'Enter') all('a', list)[chosen]?.click();
+    else if (event.key !== 'Escape') return;
+    if (event.key === 'Escape') input.blur();
+    if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') close();
+    event.preventDefault();
+  });
+  list.addEventListener('click', close);
+  document.addEventListener('click', ({ target }) => {
+    if (!box.contains(target)) close();
+  });
+  document.addEventListener('keydown', (event) => {
+    const writes = event.target.closest('input, textarea, select');
+    if (event.key !== '/' || writes || event.metaKey || event.ctrlKey) return;
+    event.preventDefault();
+    input.focus();
+  });
+}
+
+/** What has every word, by where: in the title first, at its beginning before all. */
+function rank(index, words) {
+  const scored = index.map((entry) => {
+    const [title, , kind, more] = entry.map((text) => text.toLowerCase());
+    let score = 0;
+    for (const word of words) {
+      if (title.startsWith(word)) score += 8;
+      else if (title.includes(word)) score += 5;
+      else if (more.includes(word)) score += 2;
+      else if (kind.includes(word)) score += 1;
+      else return { entry, score: 0 };
+    }
+    return { entry, score: title === words.join(' ') ? score + 10 : score };
+  });
+  return scored
+    .filter(({ score }) => score > 0)
+    .sort((one, other) => other.score - one.score)
+    .map(({ entry }) => entry);
+}
+
+function foundItem([title, href, kind], at) {
+  const item = element('li', { id: `found-${at}`, role: 'option' });
+  const link = element('a', { href, tabIndex: -1 });
+  link.append(title, element('span', { textContent: kind }));
+  item.append(link);
+  return item;
+}
+
+function startTrying() {
+  const key = document.getElementById('key');
+  if (key === null) return;
+  key.closest('section').hidden = false;
+  for (const panel of all('.try')) {
+    panel.hidden = false;
+    refresh(panel);
+    panel.querySelector('form').addEventListener('submit', (event) => {
+      event.preventDefault();
+      send(panel, key);
+    });
+  }
+}
+
+/** A key for a request that was not made yet. */
+function refresh(panel) {
+  for (const input of all('[data-fresh=uuid]', panel)) input.value = `try-${randomId()}`;
+}
+
+/** Outside https and this machine, browsers have no crypto.randomUUID. */
+function randomId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+async function send(panel, key) {
+  const result = panel.querySelector('.result');
+  const say = (text) => result.replaceChildren(element('p', { textContent: text }));
+  const secret = key.value.trim();
+  if (!secret.startsWith('marina_test_')) {
+    say('Enter a sandbox key at the top of the page first: it begins with marina_test_.');
+    key.focus();
+    return;
+  }
+  const button = panel.querySelector('button[type=submit]');
+  button.disabled = true;
+  say('Sending…');
+  try {
+    const { url, options } = requestOf(panel, secret);
+    const began = performance.now();
+    const response = await fetch(url, options);
+    const text = await response.text();
+    result.replaceChildren(...answerOf(response, text, Math.round(performance.now() - began)));
+    if (response.status < 300) refresh(panel);
+  } catch (error) {
+    say(`No answer came: ${error.message}`);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+function requestOf(panel, secret) {
+  let path = panel.dataset.path;
+  const query = new URLSearchParams();
+  const options = {
+    method: panel.dataset.method,
+    headers: { Authorization: `Bearer ${secret}` },
+    signal: AbortSignal.timeout(60_000),
+  };
+  for (const input of all('[data-place]', panel)) {
+    const { name, value } = input;
+    if (input.dataset.place === 'path') path = path.replace(`{${name}}`, encodeURIComponent(value));
+    else if (input.dataset.place === 'query' && value !== '') query.set(name, value);
+    else if (input.dataset.place === 'header') options.headers[name] = value;
+    else if (input.dataset.place === 'body') {
+      options.headers['Content-Type'] = 'application/json';
+      options.body = value;
+    } else if (input.dataset.place === 'file') {
+      options.body = input.files[0];
+      options.headers['Content-Type'] = input.files[0]?.type ?? 'image/jpeg';
+    }
+  }
+  return { url: query.size === 0 ? path : `${path}?${query}`, options };
+}
+
+function answerOf(response, text, ms) {
+  const line = element('p');
+  const shown = ['x-request-id', 'location', 'retry-after', 'idempotent-replayed'];
+  const headers = shown
+    .filter((name) => response.headers.has(name))
+    .map((name) => `${name}: ${response.headers.get(name)}`);
+  const status = element('span', {
+    className: `status ${response.ok ? 'good' : 'bad'}`,
+    textContent: String(response.status),
+  });
+  line.append(status, `${ms} ms. ${headers.join(', ')}`);
+  const figure = element('figure', { className: 'code' });
+  const pre = element('pre', { tabIndex: 0 });
+  pre.append(element('code', { textContent: indented(text) }));
+  figure.append(pre);
+  return [line, figure];
+}
+
+/** JSON with line breaks. The text's own digits are kept: numbers here can be longer than JavaScript's. */
+function indented(text) {
+  let depth = 0;
+  const parts = text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^"{}[\],:\s]+/g) ?? [];
+  let out = '';
+  for (const [at, part] of parts.entries()) {
+    const isOpening = part === '{' || part === '[';
+    const isClosing = part === '}' || part === ']';
+    const isEmpty = isClosing && ['{', '['].includes(parts[at - 1]);
+    if (isClosing) depth -= 1;
+    if (isClosing && !isEmpty) out += `\n${'  '.repeat(depth)}`;
+    out += part === ':' ? ': ' : part;
+    if (isOpening) depth += 1;
+    const isNextClosing = ['}', ']'].includes(parts[at + 1]);
+    if (part === ',' || (isOpening && !isNextClosing)) out += `\n${'  '.repeat(depth)}`;
+  }
+  return out;
+}
+
+function element(tag, { role, ...properties } = {}) {
+  const made = Object.assign(document.createElement(tag), properties);
+  if (role !== undefined) made.setAttribute('role', role);
+  return made;
+}

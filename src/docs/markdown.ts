@@ -1,0 +1,70 @@
+import { Marked, type Tokens } from 'marked';
+import { catalogue } from '../lib/errors.ts';
+import { codeBlock } from './code-block.ts';
+import { escapeHtml, Html } from './html.ts';
+
+/** A heading of a text, as it can be linked to. */
+export interface Heading {
+  readonly id: string;
+  readonly title: string;
+  readonly depth: number;
+}
+
+const marked = new Marked({
+  renderer: {
+    heading({ tokens, depth }: Tokens.Heading) {
+      const title = this.parser.parseInline(tokens);
+      const id = slug(plainText(title));
+      return `<h${depth} id="${id}"><a class="anchor" href="#${id}">${title}</a></h${depth}>\n`;
+    },
+    code({ text, lang }: Tokens.Code) {
+      return codeBlock(text, lang ?? '').text;
+    },
+    codespan({ text }: Tokens.Codespan) {
+      const code = `<code>${escapeHtml(text)}</code>`;
+      return text in catalogue ? `<a href="/docs/errors#${text}">${code}</a>` : code;
+    },
+    table({ header, rows }: Tokens.Table) {
+      const cells = (tag: string, row: Tokens.TableCell[]) =>
+        row.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join('');
+      const body = rows.map((row) => `<tr>${cells('td', row)}</tr>`).join('\n');
+      return `<div class="table" tabindex="0"><table><thead><tr>${cells('th', header)}</tr></thead><tbody>${body}</tbody></table></div>`;
+    },
+    // Our own texts have none; what looks like it is text.
+    html({ text }: Tokens.HTML | Tokens.Tag) {
+      return escapeHtml(text);
+    },
+  },
+});
+
+/** Our own texts (comments of protos, guides, the list of changes) as HTML. */
+export function markdown(text: string): Html {
+  return new Html(marked.parse(text, { async: false }));
+}
+
+/** The same for a text that stands within a line. */
+export function inlineMarkdown(text: string): Html {
+  return new Html(marked.parseInline(text, { async: false }));
+}
+
+/** The headings of a text. */
+export function headings(text: string): Heading[] {
+  return marked.lexer(text).flatMap((token) => {
+    if (token.type !== 'heading') return [];
+    const { text: written, depth } = token as Tokens.Heading;
+    const title = written.replaceAll('`', '');
+    return [{ id: slug(title), title, depth }];
+  });
+}
+
+/** A title as an anchor. */
+export function slug(title: string): string {
+  return title
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '');
+}
+
+function plainText(text: string): string {
+  return text.replace(/<[^>]*>/g, '').replace(/&#?\w+;/g, ' ');
+}

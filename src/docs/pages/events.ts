@@ -1,0 +1,65 @@
+import { AllocationStateSchema } from '../../gen/marina/gateway/v1/allocations_pb.ts';
+import { ApplicationStateSchema } from '../../gen/marina/gateway/v1/applications_pb.ts';
+import { EventSchema } from '../../gen/marina/gateway/v1/events_pb.ts';
+import { OrderStateSchema } from '../../gen/marina/gateway/v1/orders_pb.ts';
+import { codeBlock } from '../code-block.ts';
+import { answerMembers } from '../fields.ts';
+import { html } from '../html.ts';
+import { inlineMarkdown } from '../markdown.ts';
+import { enumValues } from '../openapi/schemas.ts';
+import type { Reference } from '../reference.ts';
+import type { PageParts } from './layout.ts';
+import { pretty } from './reference.ts';
+
+const kinds = [
+  { kind: 'order', title: 'Orders', states: OrderStateSchema },
+  { kind: 'application', title: 'Applications', states: ApplicationStateSchema },
+  { kind: 'allocation', title: 'Allocations', states: AllocationStateSchema },
+] as const;
+
+/** A type of event, and what it tells. */
+export interface EventType {
+  readonly type: string;
+  readonly meaning: string;
+}
+
+/** Every type of event about one kind of object: its name and a state, but for the one in which nothing happened yet. */
+export function eventTypes({ comments }: Reference): { title: string; types: EventType[] }[] {
+  return kinds.map(({ kind, title, states }) => ({
+    title,
+    types: enumValues(states, comments)
+      .filter(({ word }) => word !== 'sending')
+      .map(({ word, meaning }) => ({ type: `${kind}.${word}`, meaning })),
+  }));
+}
+
+/** Every type of event with the body of a real one. */
+export function eventsPage(reference: Reference): PageParts {
+  const { comments, examples } = reference;
+  const groups = eventTypes(reference).map(
+    ({
+      title,
+      types,
+    }) => html`<h2 id="${title.toLowerCase()}"><a class="anchor" href="#${title.toLowerCase()}">${title}</a></h2>
+${types.map(
+  ({ type, meaning }) => html`<section class="event" id="${type}">
+<h3><a class="anchor" href="#${type}"><code>${type}</code></a></h3>
+<p>${inlineMarkdown(meaning)}</p>
+<details><summary>A real one</summary>${codeBlock(pretty(examples.events[type]), 'json')}</details>
+</section>
+`,
+)}`,
+  );
+  return {
+    path: '/docs/events',
+    title: 'Events',
+    lead: 'Every change to your orders, applications and allocations, in order and without a gap.',
+    content: html`<div class="prose">
+<p>An event tells of one change to one object. It comes to your <a href="/docs/webhooks">webhook endpoint</a>, and stays in <a href="/docs/reference#listEvents">the feed</a> for 30 days, whether or not your endpoint took it; over gRPC and Connect the feed can be <a href="/docs/reference#watchEvents">watched</a> as it grows.</p>
+<p>Versions count a partner’s events: 1, 2, 3 and so on, none left out. Webhooks can come twice and out of order: drop a <code>webhook-id</code> you have seen, and an event whose version is lower than the last you applied to its object. New types can appear without notice: ignore those you do not handle.</p>
+</div>
+<h2 id="object"><a class="anchor" href="#object">An event</a></h2>
+${answerMembers(EventSchema, comments)}
+${groups}`,
+  };
+}

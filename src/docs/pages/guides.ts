@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { codeBlock } from '../code-block.ts';
+import { type Html, html } from '../html.ts';
+import { headings, markdown } from '../markdown.ts';
+import type { NavigationLink, PageParts } from './layout.ts';
+
+interface Guide {
+  readonly path: string;
+  readonly title: string;
+  readonly lead: string;
+  /** Beside this file's folder. */
+  readonly file: string;
+}
+
+/** What is told in prose, in the order in which it is read. */
+export const guides: readonly Guide[] = [
+  {
+    path: '/docs',
+    title: 'Getting started',
+    lead: 'Open accounts, fund them, and trade on the Nigerian market, with orders that are sent once and never guessed about.',
+    file: '../guides/start.md',
+  },
+  {
+    path: '/docs/idempotency',
+    title: 'Idempotency and uncertainty',
+    lead: 'How a request is made safe to send again, and what to do while nobody knows whether an order arrived.',
+    file: '../guides/idempotency.md',
+  },
+  {
+    path: '/docs/webhooks',
+    title: 'Webhooks',
+    lead: 'Every event, sent to your endpoint within seconds and signed so that you can tell it is ours.',
+    file: '../guides/webhooks.md',
+  },
+  {
+    path: '/docs/limits',
+    title: 'Limits',
+    lead: 'What you may use, how it is counted, and what happens at its end.',
+    file: '../guides/limits.md',
+  },
+  {
+    path: '/docs/sandbox',
+    title: 'The sandbox',
+    lead: 'A broker and an exchange to learn on: every outcome can be had on purpose.',
+    file: '../../../docs/SANDBOX.md',
+  },
+];
+
+const changelog: Guide = {
+  path: '/docs/changelog',
+  title: 'Changelog',
+  lead: 'What changed for those who call the gateway, newest first.',
+  file: '../../../CHANGELOG.md',
+};
+
+/** The page of a guide. */
+export function guidePage(guide: Guide, baseUrl: string): PageParts {
+  const { path, title, lead } = guide;
+  const parts = guideText(guide)
+    .replaceAll('{base_url}', baseUrl)
+    .split(/^\{verification\}$/m);
+  const content = parts.map((part, index) => html`${index > 0 && verification()}${markdown(part)}`);
+  return { path, title, lead, content: html`<div class="prose">${content}</div>` };
+}
+
+/** The page of what changed. */
+export function changelogPage(baseUrl: string): PageParts {
+  return guidePage(changelog, baseUrl);
+}
+
+/** The links to the parts of a guide. */
+export function guideLinks(guide: Guide): NavigationLink[] {
+  return headings(guideText(guide))
+    .filter(({ depth }) => depth === 2)
+    .map(({ id, title }) => ({ title, href: `${guide.path}#${id}` }));
+}
+
+/** A guide without its title, which the page has already. */
+export function guideText({ file }: Guide): string {
+  return readFileSync(join(import.meta.dirname, file), 'utf8').replace(/^# .*\n/, '');
+}
+
+const languages = [
+  { name: 'JavaScript', file: 'verify.mjs', highlighted: 'js' },
+  { name: 'Python', file: 'verify.py', highlighted: 'python' },
+  { name: 'Go', file: 'verify.go', highlighted: 'go' },
+  { name: 'PHP', file: 'verify.php', highlighted: 'php' },
+];
+
+/** How a signature is verified, in four languages: one is open. */
+function verification(): Html {
+  const blocks = languages.map(({ name, file, highlighted }, index) => {
+    const code = readFileSync(join(import.meta.dirname, '../snippets', file), 'utf8').trim();
+    return html`<details class="language" name="language"${index === 0 && html` open`}><summary>${name}</summary>${codeBlock(code, highlighted)}</details>`;
+  });
+  return html`<div class="languages">${blocks}</div>`;
+}

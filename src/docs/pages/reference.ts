@@ -1,0 +1,186 @@
+import type { DescMessage, DescService } from '@bufbuild/protobuf';
+import { Feature, FeatureSchema } from '../../gen/marina/options/v1/options_pb.ts';
+import { enumNames } from '../../lib/enums.ts';
+import { ApiError } from '../../lib/errors.ts';
+import type { OperationRules } from '../../transport/operations.ts';
+import { codeBlock } from '../code-block.ts';
+import { commentOf } from '../comments.ts';
+import type { Example } from '../examples.ts';
+import { answerMembers, isObject, objectLink, requestFields } from '../fields.ts';
+import { type Html, html } from '../html.ts';
+import { markdown } from '../markdown.ts';
+import { bindingOf, pathTemplate, scopeWord } from '../openapi/operations.ts';
+import { isTimestamp } from '../openapi/schemas.ts';
+import type { Reference } from '../reference.ts';
+import { curl } from './curl.ts';
+import { methodMark, type NavigationLink, type PageParts } from './layout.ts';
+import { tryKey, tryPanel } from './try.ts';
+
+/** What the reference needs to know beside its parts. */
+export interface ReferencePage {
+  readonly reference: Reference;
+  readonly baseUrl: string;
+  /** Whether calls can be tried from the page. */
+  readonly canTry: boolean;
+}
+
+/** Every operation and object, service by service. */
+export function referencePage({ reference, baseUrl, canTry }: ReferencePage): PageParts {
+  const shown = new Set<DescMessage>();
+  const sections = servicesOf(reference).map((service) => {
+    const operations = reference.operations.filter(({ method }) => method.parent === service);
+    const objects = operations.flatMap(({ output }) => objectsOf(output)).filter((desc) => !shown.has(desc));
+    for (const desc of objects) shown.add(desc);
+    return html`<section class="service" id="${service.name}">
+<h2><a class="anchor" href="#${service.name}">${service.name}</a></h2>
+<div class="prose">${markdown(commentOf(reference.comments, service))}</div>
+${[...new Set(objects)].map((desc) => objectSection(desc, reference))}
+${operations.map((operation) => operationSection(operation, { reference, baseUrl, canTry }))}
+</section>
+`;
+  });
+  return {
+    path: '/docs/reference',
+    title: 'API reference',
+    lead: 'Every operation and object, made from the same descriptors the gateway answers by.',
+    content: html`${canTry && tryKey()}${sections}`,
+    isWide: true,
+  };
+}
+
+/** The reference's links. */
+export function referenceLinks(reference: Reference): NavigationLink[] {
+  return servicesOf(reference).map((service) => ({
+    title: service.name,
+    href: `/docs/reference#${service.name}`,
+    inside: reference.operations
+      .filter(({ method }) => method.parent === service)
+      .map(({ method, http }) => ({
+        title: titleOf(method.name),
+        href: `/docs/reference#${method.localName}`,
+        method: http?.method ?? 'RPC',
+      })),
+  }));
+}
+
+/** An operation's name as words: `Create order`. */
+export function titleOf(name: string): string {
+  const words = name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+export function servicesOf({ operations }: Reference): DescService[] {
+  return [...new Set(operations.map(({ method }) => method.parent))];
+}
+
+/** The objects an answer is made of, its own first. */
+export function objectsOf(desc: DescMessage): DescMessage[] {
+  const inside = desc.fields.flatMap((field) =>
+    field.message === undefined || isTimestamp(field) ? [] : objectsOf(field.message),
+  );
+  return [...new Set([...(isObject(desc) ? [desc] : []), ...inside])];
+}
+
+function objectSection(desc: DescMessage, { comments, examples }: Reference): Html {
+  const recorded = Object.values(examples.operations)
+    .flat()
+    .map(({ answer }) => answer.body as Record<string, unknown>)
+    .flatMap((body) => (Array.isArray(body.data) ? (body.data as Record<string, unknown>[]) : [body]))
+    .find((body) => isOf(body, desc));
+  return html`<section class="object split" id="object-${desc.name}">
+<div class="text"><h3><a class="anchor" href="#object-${desc.name}">The ${titleOf(desc.name).toLowerCase()} object</a></h3>
+${markdown(commentOf(comments, desc))}
+${answerMembers(desc, comments)}</div>
+<div class="aside">${recorded !== undefined && codeBlock(pretty(recorded), 'json', titleOf(desc.name))}</div>
+</section>
+`;
+}
+
+/** Whether a recorded body has just the members of an object. */
+function isOf(body: Record<string, unknown>, desc: DescMessage): boolean {
+  const names = Object.keys(body).filter((name) => name !== 'object');
+  return names.join() === desc.members.map(({ name }) => name).join();
+}
+
+function operationSection(operation: OperationRules, page: ReferencePage): Html {
+  const { comments, examples } = page.reference;
+  const { method, http } = operation;
+  const recorded = examples.operations[method.localName] ?? [];
+  return html`<section class="operation split" id="${method.localName}">
+<div class="text">
+<h3><a class="anchor" href="#${method.localName}">${titleOf(method.name)}</a></h3>
+<p class="endpoint">${http === undefined ? rpcOnly(operation) : html`${methodMark(http.method)}<code>${pathTemplate(http)}</code>`}</p>
+<p class="access">${access(operation)}</p>
+${markdown(commentOf(comments, method))}
+${http !== undefined && inputs(operation, page)}
+<h4>Answer</h4>
+<p>${answerLine(operation)}</p>
+${http !== undefined && errorsLine(operation)}
+</div>
+<div class="aside">${http === undefined ? false : recorded.map((example, index) => exampleBlock(example, index, page.baseUrl))}${
+    page.canTry && http !== undefined && tryPanel(operation, recorded[0])
+  }</div>
+</section>
+`;
+}
+
+function rpcOnly({ method }: OperationRules): Html {
+  return html`${methodMark('RPC')}<code>${method.parent.typeName}/${method.name}</code>`;
+}
+
+function access({ scope, feature, takesPlace, takesIdempotencyKey }: OperationRules): Html {
+  const needed = enumNames(FeatureSchema).get(feature)?.replaceAll('_', ' ');
+  return html`<span>scope <code>${scopeWord(scope)}</code></span>${
+    feature !== Feature.UNSPECIFIED && html`<span>needs ${needed}</span>`
+  }${takesIdempotencyKey && html`<span><a href="/docs/idempotency">Idempotency-Key</a></span>`}${
+    takesPlace && html`<span><a href="/docs/limits">counts as in progress</a></span>`
+  }`;
+}
+
+function inputs(operation: OperationRules, { reference: { comments } }: ReferencePage): Html {
+  const { pathFields, queryFields, bodyFields, body } = bindingOf(operation);
+  const part = (title: string, fields: typeof pathFields) =>
+    fields.length > 0 && html`<h4>${title}</h4>${requestFields(fields, comments)}`;
+  const { file } = operation;
+  return html`${part('In the path', pathFields)}${part('In the query', queryFields)}${part('In the body', bodyFields)}${
+    body === 'file' &&
+    file !== undefined &&
+    html`<h4>Body</h4><p>The file itself, as <code>${file.mediaTypes.join(' or ')}</code>, at most ${file.maxBytes.toLocaleString('en')} bytes.</p>`
+  }`;
+}
+
+function answerLine({ output, location, takesIdempotencyKey, method }: OperationRules): Html {
+  if (method.methodKind === 'server_streaming') return html`A stream of ${objectsOf(output).map(objectLink)} messages.`;
+  const items = output.fields.find(({ name, fieldKind }) => name === 'data' && fieldKind === 'list')?.message;
+  const what =
+    items === undefined ? objectLink(output) : html`A <a href="/docs#lists">list</a> of ${objectLink(items)}`;
+  if (location === undefined) return html`<span class="status good">200</span> ${what}`;
+  const replayed =
+    takesIdempotencyKey &&
+    html`; <span class="status good">200</span> when an earlier request with the same key made it`;
+  return html`<span class="status good">201</span> ${what}, with its path in <code>Location</code>${replayed}`;
+}
+
+function errorsLine({ errors }: OperationRules): Html {
+  const items = errors.map((code) => {
+    const { status } = new ApiError(code);
+    return html`<li><a href="/docs/errors#${code}"><span class="status bad">${status}</span><code>${code}</code></a></li>`;
+  });
+  return html`<details class="errors"><summary>${errors.length} errors</summary><ul>${items}</ul></details>`;
+}
+
+function exampleBlock(example: Example, index: number, baseUrl: string): Html {
+  const { title, answer } = example;
+  const blocks = html`${codeBlock(curl(example, baseUrl), 'sh', 'Request')}${codeBlock(answerText(example), 'json', `Answer ${answer.status}`)}`;
+  if (index === 0) return html`<p class="example">${title}</p>${blocks}`;
+  return html`<details class="more"><summary><span class="status ${answer.status < 400 ? 'good' : 'bad'}">${answer.status}</span>${title}</summary>${blocks}</details>`;
+}
+
+function answerText({ answer }: Example): string {
+  return pretty(answer.body);
+}
+
+/** JSON as people read it. */
+export function pretty(value: unknown): string {
+  return JSON.stringify(value, undefined, 2);
+}
