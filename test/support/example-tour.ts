@@ -86,11 +86,12 @@ class Tour {
   async orders(): Promise<void> {
     const { account } = this.partner;
     const client = this.#client;
-    const place = (title: string, symbol: string, key: string, priceKobo: number | undefined, quantity = 300) => {
+    const place = (title: string, symbol: string, key: string, priceKobo: number, quantity = 300) => {
       this.#title = title;
-      const priced = priceKobo === undefined ? { type: 'market' as const } : { type: 'limit' as const };
-      const body = { account, symbol, side: 'buy' as const, quantity, ...priced, price_kobo: priceKobo };
-      return client.POST('/v1/orders', { params: { header: { 'Idempotency-Key': key } }, body });
+      return client.POST('/v1/orders', {
+        params: { header: { 'Idempotency-Key': key } },
+        body: { account, symbol, side: 'buy', quantity, type: 'limit', price_kobo: priceKobo },
+      });
     };
     this.#title = 'What a purchase would cost';
     await client.POST('/v1/orders/estimate', {

@@ -140,26 +140,60 @@ export function plainSchema(field: DescField, description: string): Node {
   }
 }
 
-/** What the strict reader and the field rules take, and nothing else. */
+/**
+ * What the strict reader and the field rules take, and nothing else. A field that goes with a value of another makes two
+ * schemas of it: with that value and the field, and with the other values and without it.
+ */
 function bodySchema(desc: DescMessage, fields: readonly DescField[], comments: Comments): Node {
+  const description = commentOf(comments, desc);
+  const [conditional, ...more] = fields.filter((field) => getOption(field, fieldOption).onlyWith !== '');
+  if (more.length > 0) throw new Error(`${desc}: more than one field goes with another`);
+  if (conditional === undefined) return { description, ...closedObject(fields, comments) };
+  const { other, word } = conditionOf(conditional, desc);
+  const otherWords =
+    other.enum === undefined ? [] : [...enumNames(other.enum).values()].filter((each) => each !== word);
+  return {
+    description,
+    oneOf: [
+      closedObject(fields, comments, (field, schema) => {
+        if (field === other) return { schema: { ...schema, enum: [word] } };
+        return field === conditional ? { schema: requestValue(field, comments), isRequired: true } : { schema };
+      }),
+      closedObject(fields, comments, (field, schema) => {
+        if (field === other) return { schema: { ...schema, enum: otherWords } };
+        return { schema: field === conditional ? { type: 'null' } : schema };
+      }),
+    ],
+  };
+}
+
+type Change = (field: DescField, schema: Node) => { schema: Node; isRequired?: boolean };
+
+function closedObject(
+  fields: readonly DescField[],
+  comments: Comments,
+  change: Change = (_, schema) => ({ schema }),
+): Node {
   const properties: Node = {};
   const required: string[] = [];
-  const conditions: Node[] = [];
   for (const field of fields) {
     const rules = getOption(field, fieldOption);
-    const schema = requestValue(field, comments, !rules.required);
+    const { schema, isRequired = rules.required } = change(field, requestValue(field, comments, !rules.required));
     properties[field.name] = { ...schema, description: commentOf(comments, field) };
-    if (rules.required) required.push(field.name);
-    if (rules.onlyWith !== '') conditions.push(condition(field, rules.onlyWith, desc));
+    if (isRequired) required.push(field.name);
   }
-  return {
-    type: 'object',
-    description: commentOf(comments, desc),
-    properties,
-    ...(required.length > 0 && { required }),
-    ...(conditions.length > 1 ? { allOf: conditions } : conditions[0]),
-    additionalProperties: false,
-  };
+  return { type: 'object', properties, ...(required.length > 0 && { required }), additionalProperties: false };
+}
+
+/** The field and the value of it that another goes with. */
+function conditionOf(field: DescField, desc: DescMessage): { other: DescField; word: string } {
+  const { onlyWith } = getOption(field, fieldOption);
+  const [name, valueName] = onlyWith.split('=');
+  const other = desc.fields.find((candidate) => candidate.name === name);
+  const value = other?.enum?.values.find((candidate) => candidate.name === valueName);
+  const word = value && other?.enum && enumNames(other.enum).get(value.number);
+  if (other === undefined || word === undefined) throw new Error(`${field}: ${onlyWith} is no condition`);
+  return { other, word };
 }
 
 /** The schema of one value of a request. Null counts as absent in a body, and has no form elsewhere. */
@@ -196,19 +230,4 @@ function requestItem(field: DescField, description: string): Node {
     schema.maximum = Number(rules.maximum ?? Number.MAX_SAFE_INTEGER);
   }
   return schema;
-}
-
-/** That a field is needed when another has a value, and must be absent otherwise. */
-function condition(field: DescField, onlyWith: string, desc: DescMessage): Node {
-  const [name, valueName] = onlyWith.split('=');
-  const other = desc.fields.find((candidate) => candidate.name === name);
-  const value = other?.enum?.values.find((candidate) => candidate.name === valueName);
-  const word = value && other?.enum && enumNames(other.enum).get(value.number);
-  if (other === undefined || word === undefined) throw new Error(`${field}: ${onlyWith} is no condition`);
-  return {
-    if: { properties: { [other.name]: { const: word } }, required: [other.name] },
-    // biome-ignore lint/suspicious/noThenProperty: it is JSON Schema's word.
-    then: { properties: { [field.name]: { type: plainSchema(field, '').type } }, required: [field.name] },
-    else: { properties: { [field.name]: { type: 'null' } } },
-  };
 }
