@@ -4,7 +4,7 @@ export interface Statement {
   readonly values: readonly SqlValue[];
 }
 
-export type SqlValue = string | number | bigint | boolean | Date | Buffer | null | readonly (string | number)[];
+export type SqlValue = string | number | bigint | boolean | Date | Buffer | null | readonly SqlValue[];
 
 /** A row as the driver returns it. */
 export type SqlRow = Record<string, unknown>;
@@ -26,11 +26,8 @@ export function insertRows(
   columns: readonly string[],
   rows: readonly (readonly SqlValue[])[],
 ): Statement {
-  const row = `(${columns.map(() => '?').join(', ')})`;
-  return {
-    sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rows.map(() => row).join(', ')}`,
-    values: rows.flat(),
-  };
+  // One place for all rows: looking for a place for each value took longer than writing the values.
+  return { sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ?`, values: [rows] };
 }
 
 /** A whole number from a column that can be beyond 2^53. */
