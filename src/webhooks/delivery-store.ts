@@ -3,11 +3,9 @@ import { type DeliveryState, type Progress, sentForMs } from './rules.ts';
 
 /** An event on its way to its endpoint. */
 export interface Delivery {
-  readonly partnerId: string;
   readonly version: bigint;
   readonly eventId: string;
   readonly type: string;
-  readonly occurredAt: number;
   /** When the change was committed, in real time. */
   readonly committedAt: number;
   /** From when on it could be sent, in business time. */
@@ -61,8 +59,8 @@ export function insertDeliveries(events: readonly { partnerId: string; version: 
 // Named, because a server that guesses from the age of events would sort all that waits for each look at it.
 const byDue = 'FORCE INDEX (webhook_deliveries_due)';
 
-const deliveryColumns = `d.partner_id, d.version, d.event_id, d.type, d.occurred_at, d.committed_at, d.taken_at, d.queue,
-  d.due_at, d.tries, d.round, COALESCE(f.body, o.body) AS body`;
+const deliveryColumns = `d.version, d.event_id, d.type, d.committed_at, COALESCE(d.due_at, d.taken_at) AS due_since, d.queue,
+  d.tries, d.round, COALESCE(f.body, o.body) AS body`;
 // The feed's copy and the outbox row change places in one transaction, so one statement always finds one of them.
 const bodies = `LEFT JOIN feed_events f ON f.partner_id = d.partner_id AND f.version = d.version
   LEFT JOIN outbox o ON o.partner_id = d.partner_id AND o.version = d.version`;
@@ -117,18 +115,15 @@ function except(versions: readonly bigint[]): string {
 }
 
 export function toDelivery(row: SqlRow): Delivery {
-  const isRetry = Number(row.queue) === 2;
   return {
-    partnerId: String(row.partner_id),
     version: toBigInt(row.version),
     eventId: String(row.event_id),
     type: String(row.type),
-    occurredAt: milliseconds(row.occurred_at) ?? 0,
     committedAt: milliseconds(row.committed_at) ?? 0,
-    dueSince: milliseconds(isRetry ? row.due_at : row.taken_at) ?? 0,
+    dueSince: milliseconds(row.due_since) ?? 0,
     tries: Number(row.tries),
     round: Number(row.round),
-    isRetry,
+    isRetry: Number(row.queue) === 2,
     body: (row.body as Buffer | null) ?? undefined,
   };
 }

@@ -1,8 +1,9 @@
 import type { Lease } from '../db/lease.ts';
 import { crash } from '../lib/crash.ts';
 import { pause, Wakeup } from '../lib/worker.ts';
+import { Attempts } from './attempts.ts';
 import { bringForward, findProbe, findReady, findRetries, toDelivery } from './delivery-store.ts';
-import type { Attempt, DispatcherOptions } from './dispatcher.ts';
+import type { DispatcherOptions } from './dispatcher.ts';
 import {
   claimEndpoints,
   endDraining,
@@ -13,7 +14,8 @@ import {
   type StoredEndpoint,
   toEndpoint,
 } from './endpoint-store.ts';
-import { Lane, type NextTry } from './lane.ts';
+import { Lane } from './lane.ts';
+import { firstWindow } from './places.ts';
 import { Recording } from './recording.ts';
 import type { EndpointsAfter, Result } from './results.ts';
 
@@ -23,6 +25,8 @@ const pollMs = 500;
 const idleMs = 30_000;
 /** How many endpoints a process serves at once. */
 const mostLanes = 2_000;
+/** How many deliveries wait in memory, with their bodies; a few more where there are endpoints beyond a quarter of it. */
+const mostWaiting = 4_096;
 const mostClaimedAtOnce = 200;
 const mostLoadedAtOnce = 32;
 /** How many round trips of reading queues are under way at once. */
@@ -42,7 +46,7 @@ export class Dispatch {
   readonly #look = new Wakeup();
   readonly #load = new Wakeup();
   readonly #recording: Recording;
-  readonly #total = { underWay: 0, retriesUnderWay: 0 };
+  readonly #attempts: Attempts;
   #loadsUnderWay = 0;
   #isPumping = false;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -52,6 +56,14 @@ export class Dispatch {
     private readonly lease: Lease,
   ) {
     const { database, clock, log } = options;
+    this.#attempts = new Attempts({
+      ...options,
+      onEnded: (lane, result) => {
+        this.#recording.add(result);
+        this.#turns.add(lane);
+        this.#pumpSoon();
+      },
+    });
     this.#recording = new Recording({
       database,
       clock,
@@ -71,7 +83,7 @@ export class Dispatch {
       ]);
     } finally {
       const end = performance.now() + stopWaitMs;
-      while (this.#total.underWay > 0 && performance.now() < end) await pause(20, stopped.signal);
+      while (this.#attempts.load.underWay > 0 && performance.now() < end) await pause(20, stopped.signal);
       stopped.abort();
       await recording;
       // Others may go on at once; where this fails they wait until the lease has run out.
@@ -109,13 +121,18 @@ export class Dispatch {
     return now - oldest;
   }
 
+  /** How many deliveries each endpoint may have waiting in memory, so that all together stay within bounds. */
+  get #share(): number {
+    return Math.max(firstWindow, Math.floor(mostWaiting / Math.max(1, this.#lanes.size)));
+  }
+
   #stir(lane: Lane): void {
     lane.stir();
     this.#wantLoad(lane);
   }
 
   #wantLoad(lane: Lane): void {
-    if (lane.wants(this.options.clock.now()) === undefined) return;
+    if (lane.wants(this.options.clock.now(), this.#share) === undefined) return;
     this.#toLoad.add(lane);
     this.#load.wake();
   }
@@ -249,7 +266,7 @@ export class Dispatch {
     for (const lane of lanes) if (lane.endpoint.draining && !lane.isPaused) await this.#drain(lane);
     const now = clock.now();
     const asked = lanes.flatMap((lane) => {
-      const wish = lane.wants(now);
+      const wish = lane.wants(now, this.#share);
       return wish === undefined ? [] : [{ lane, wish }];
     });
     if (asked.length === 0) return;
@@ -322,7 +339,7 @@ export class Dispatch {
     for (let hasBegun = true; hasBegun; ) {
       hasBegun = false;
       for (const lane of this.#turns) {
-        const next = lane.next(this.#total);
+        const next = lane.next(this.#attempts.load);
         if (next === 'no shared place') continue;
         if (next === 'nothing') {
           this.#turns.delete(lane);
@@ -330,95 +347,10 @@ export class Dispatch {
           continue;
         }
         hasBegun = true;
-        this.#begin(lane, next);
+        this.#attempts.begin(lane, next);
       }
     }
     for (const lane of this.#turns) this.#wantLoad(lane);
-  }
-
-  #begin(lane: Lane, next: NextTry): void {
-    const { clock, log, keysOf, meters } = this.options;
-    const { delivery, isProbe } = next;
-    const { body } = delivery;
-    if (body === undefined) {
-      lane.pass(next);
-      log.error({ partnerId: lane.partnerId, eventId: delivery.eventId }, 'an event to be sent is gone');
-      return;
-    }
-    let keys: readonly Buffer[];
-    try {
-      keys = keysOf(lane.endpoint, clock.now());
-    } catch (error) {
-      lane.pass(next);
-      lane.rest(next);
-      log.error({ err: error, partnerId: lane.partnerId }, 'the events of an endpoint cannot be signed');
-      return;
-    }
-    const { url, generation, fence } = lane.endpoint;
-    const isRetry = delivery.isRetry && !isProbe;
-    const startedAt = clock.now();
-    this.#total.underWay += 1;
-    if (isRetry) this.#total.retriesUnderWay += 1;
-    if (!isProbe) meters.waited(Math.max(0, startedAt - delivery.dueSince) / 1_000);
-    crash('delivery.before-send');
-    void this.options
-      .send({ endpointId: lane.partnerId, url, id: delivery.eventId, body, keys })
-      .catch((error: unknown): Attempt => {
-        log.error({ err: error, partnerId: lane.partnerId, eventId: delivery.eventId }, 'an attempt failed here');
-        return { outcome: 'endpoint-failed', status: null, errorClass: 'internal', durationMs: 0 };
-      })
-      .then((attempt) => {
-        crash('delivery.sent');
-        this.#total.underWay -= 1;
-        if (isRetry) this.#total.retriesUnderWay -= 1;
-        this.#ended(lane, next, attempt, { generation, fence, startedAt });
-      });
-  }
-
-  #ended(
-    lane: Lane,
-    next: NextTry,
-    attempt: Attempt,
-    made: { generation: number; fence: bigint; startedAt: number },
-  ): void {
-    const { clock, log, meters } = this.options;
-    const { delivery, isProbe } = next;
-    const { version } = delivery;
-    const { outcome, status, errorClass, durationMs } = attempt;
-    const number = delivery.tries + 1;
-    log.info(
-      {
-        partnerId: lane.partnerId,
-        eventId: delivery.eventId,
-        type: delivery.type,
-        version: version.toString(),
-        attempt: number,
-        isProbe,
-        outcome,
-        status,
-        errorClass,
-        durationMs,
-      },
-      'webhook attempt',
-    );
-    meters.attempted(outcome, errorClass, durationMs / 1_000);
-    if (outcome === 'delivered' && delivery.round === 0) {
-      meters.arrived(Math.max(0, clock.realNow() - delivery.committedAt) / 1_000);
-    }
-    const ended = { version, outcome, isProbe, endedAt: clock.now() };
-    lane.end(next, ended, made.generation);
-    this.#recording.add({
-      ...ended,
-      ...made,
-      partnerId: lane.partnerId,
-      number,
-      round: delivery.round,
-      status,
-      errorClass,
-      durationMs,
-    });
-    this.#turns.add(lane);
-    this.#pumpSoon();
   }
 
   #recorded(results: readonly Result[], endpoints: EndpointsAfter): void {

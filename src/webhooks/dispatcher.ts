@@ -4,6 +4,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Worker } from '../lib/worker.ts';
 import { Dispatch } from './dispatch.ts';
+import type { SigningKey } from './signature.ts';
 import type { KeysOf } from './signing-keys.ts';
 
 /** What became of one attempt. */
@@ -20,7 +21,7 @@ export type Send = (delivery: {
   readonly url: string;
   readonly id: string;
   readonly body: Buffer;
-  readonly keys: readonly Buffer[];
+  readonly keys: readonly SigningKey[];
 }) => Promise<Attempt>;
 
 /** What is counted of attempts, in seconds where it is a time. */

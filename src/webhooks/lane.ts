@@ -1,6 +1,16 @@
 import type { Delivery } from './delivery-store.ts';
 import type { StoredEndpoint } from './endpoint-store.ts';
-import { firstWindow, hasOwnPlace, hasRetryPlace, hasSharedPlace, type TotalLoad, windowAfter } from './places.ts';
+import {
+  answerMsAfter,
+  firstWindow,
+  hasOwnPlace,
+  hasRetryPlace,
+  hasSharedPlace,
+  type LaneLoad,
+  placesOf,
+  type TotalLoad,
+  windowAfter,
+} from './places.ts';
 import { type EndedAttempt, type Health, healthAfter } from './rules.ts';
 
 /** How many attempts of an endpoint may have ended without being recorded before no more are begun. */
@@ -37,6 +47,8 @@ export class Lane {
   #readUpTo = 0n;
   #restsUntil = 0;
   #window = firstWindow;
+  /** How long it takes for an answer; nothing is known of a new one. */
+  #answerMs = Number.POSITIVE_INFINITY;
   #underWay = 0;
   #retriesUnderWay = 0;
   #probesUnderWay = 0;
@@ -109,6 +121,7 @@ export class Lane {
     if (this.#unrecorded === 0) this.#health = endpoint.health;
     if (isMoved) {
       this.#window = firstWindow;
+      this.#answerMs = Number.POSITIVE_INFINITY;
       this.#isProven = false;
       this.#health = endpoint.health;
     }
@@ -116,8 +129,11 @@ export class Lane {
     if (isMoved || wasStill) this.stir();
   }
 
-  /** What is to be read for it now, and how much; undefined when nothing is. */
-  wants(now: number): { kind: 'probe' } | { kind: 'waiting'; fresh: number; retries: number } | undefined {
+  /** What is to be read for it now, and how much, at most its share; undefined when nothing is. */
+  wants(
+    now: number,
+    share: number,
+  ): { kind: 'probe' } | { kind: 'waiting'; fresh: number; retries: number } | undefined {
     const { fresh: mayHaveFresh, retries: mayHaveRetries } = this.mayHaveMore;
     if (this.isLoading || this.#endpoint.heldAt !== null || performance.now() < this.#restsUntil) return undefined;
     if (this.#unrecorded >= mostUnrecorded) return undefined;
@@ -128,10 +144,10 @@ export class Lane {
       const isFree = this.#probe === undefined && this.#probesUnderWay === 0;
       return isDue && isFree && mayHaveFresh ? { kind: 'probe' } : undefined;
     }
-    const most = this.#window * readyPerPlace;
+    const places = placesOf(this.#load());
+    const most = Math.min(places * readyPerPlace, share);
     const fresh = mayHaveFresh && this.#fresh.length * 2 <= most ? most - this.#fresh.length : 0;
-    const retries =
-      mayHaveRetries && this.#retries.length * 2 <= this.#window ? this.#window - this.#retries.length : 0;
+    const retries = mayHaveRetries && this.#retries.length * 2 <= places ? places - this.#retries.length : 0;
     return fresh + retries > 0 ? { kind: 'waiting', fresh, retries } : undefined;
   }
 
@@ -176,7 +192,7 @@ export class Lane {
   }
 
   /** Takes the end of an attempt, which is still to be recorded. */
-  end({ delivery, isProbe }: NextTry, attempt: EndedAttempt, generation: number): void {
+  end({ delivery, isProbe }: NextTry, attempt: EndedAttempt & { durationMs: number }, generation: number): void {
     this.#underWay -= 1;
     if (isProbe) this.#probesUnderWay -= 1;
     else if (delivery.isRetry) this.#retriesUnderWay -= 1;
@@ -185,6 +201,7 @@ export class Lane {
     this.#health = healthAfter(this.#health, attempt);
     if (attempt.outcome !== 'event-failed') {
       this.#isProven = attempt.outcome === 'delivered';
+      if (this.#isProven) this.#answerMs = answerMsAfter(this.#answerMs, attempt.durationMs);
       this.#window = windowAfter(this.#window, this.#isProven);
     }
     if (this.isPaused) this.#forgetWaiting();
@@ -211,9 +228,10 @@ export class Lane {
     this.#forgetWaiting();
   }
 
-  #load() {
+  #load(): LaneLoad {
     return {
       window: this.#window,
+      answerMs: this.#answerMs,
       underWay: this.#underWay,
       retriesUnderWay: this.#retriesUnderWay,
       isProven: this.#isProven,

@@ -7,19 +7,12 @@ import { lockEndpoints, type StoredEndpoint, saveHealth, toEndpoint } from './en
 import { type EndedAttempt, type Health, healthAfter, progressAfter } from './rules.ts';
 
 /** An attempt that ended and is to be recorded. */
-export interface Result extends EndedAttempt {
-  readonly partnerId: string;
+export interface Result extends EndedAttempt, StoredAttempt {
   /** The fence under which it was made: once another process sends to the endpoint, it is not recorded. */
   readonly fence: bigint;
   /** The endpoint's generation it was made to. */
   readonly generation: number;
-  /** The how many-th attempt of the event it is. */
-  readonly number: number;
   readonly round: number;
-  readonly startedAt: number;
-  readonly status: number | null;
-  readonly errorClass: string | null;
-  readonly durationMs: number;
 }
 
 /** The endpoints of some results as they are once these are recorded. One that is missing is another's by now. */
@@ -65,7 +58,7 @@ function decide(
     const progress = progressOf.get(keyOf(partnerId, version));
     if (endpoint === undefined || endpoint.fence !== result.fence) continue;
     if (progress === undefined || progress.tries >= result.number) continue;
-    attempts.push({ ...result, at: result.startedAt });
+    attempts.push(result);
     if (result.generation === endpoint.generation) {
       healthOf.set(partnerId, healthAfter(healthOf.get(partnerId) ?? endpoint.health, result));
     }

@@ -1,12 +1,13 @@
 import { isIP, type Socket } from 'node:net';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
-import { buildConnector, type Dispatcher, Pool } from 'undici';
+import { buildConnector, type Dispatcher } from 'undici';
 import type { Clock } from '../lib/clock.ts';
 import { mayDial } from './addresses.ts';
 import { limitAnswers } from './answer-reader.ts';
+import { type Connection, Connections } from './connections.ts';
 import { type Attempt, judgeError, judgeStatus, SendFailure } from './failures.ts';
 import { dialableLookup, type ResolverOptions } from './resolver.ts';
-import { sign } from './signature.ts';
+import { type SigningKey, sign } from './signature.ts';
 
 /** One event on its way to one endpoint. */
 export interface Delivery {
@@ -19,7 +20,7 @@ export interface Delivery {
   /** The bytes of the event, the same in every attempt. */
   readonly body: Buffer;
   /** The keys it is signed with, the newest first. */
-  readonly keys: readonly Buffer[];
+  readonly keys: readonly SigningKey[];
 }
 
 export interface SenderOptions extends ResolverOptions {
@@ -29,27 +30,20 @@ export interface SenderOptions extends ResolverOptions {
   /** How long an attempt may take in all, in milliseconds; 10 seconds by the contract. */
   readonly timeoutMs?: number;
   /** How many endpoints' connections are kept. */
-  readonly mostPools?: number;
+  readonly mostEndpoints?: number;
 }
 
 const contractTimeoutMs = 10_000;
-const mostPoolsByDefault = 1_000;
-/** Pools that sent nothing for this long are closed. Their idle connections are long gone by then. */
-const idlePoolMs = 60_000;
-/** How long a connection stays open for the next event, unless the endpoint's Keep-Alive asks for another time. */
-const keepAliveMs = 4_000;
-const longestKeepAliveMs = 60_000;
-/** A connection is not used for longer, so that a name that leads elsewhere by now is looked up and checked again. */
-const connectionLifeMs = 60_000;
+const mostEndpointsByDefault = 1_000;
+/** Endpoints that were sent nothing for this long are forgotten. Their idle connections are long gone by then. */
+const idleEndpointMs = 60_000;
 const mostHeadBytes = 16_384;
 const mostBodyBytes = 65_536;
 
-interface EndpointPool {
+interface Endpoint {
   readonly url: string;
   readonly path: string;
-  readonly pool: Pool;
-  underWay: number;
-  usedAt: number;
+  readonly connections: Connections;
 }
 
 /**
@@ -57,23 +51,23 @@ interface EndpointPool {
  * unpacks nothing and ends in time, whatever the endpoint does. How many are under way at once is the caller's business.
  */
 export class Sender {
-  readonly #pools = new Map<string, EndpointPool>();
+  readonly #endpoints = new Map<string, Endpoint>();
   readonly #connect: buildConnector.connector;
   readonly #dialling = new Set<Socket>();
   readonly #timeoutMs: number;
-  readonly #mostPools: number;
+  readonly #mostEndpoints: number;
   readonly #sweep: NodeJS.Timeout;
 
   constructor(private readonly options: SenderOptions) {
     this.#timeoutMs = options.timeoutMs ?? contractTimeoutMs;
-    this.#mostPools = options.mostPools ?? mostPoolsByDefault;
+    this.#mostEndpoints = options.mostEndpoints ?? mostEndpointsByDefault;
     this.#connect = guardedConnector(options, this.#timeoutMs, this.#dialling);
-    this.#sweep = setInterval(() => this.#closeIdle(), idlePoolMs).unref();
+    this.#sweep = setInterval(() => this.#closeIdle(), idleEndpointMs).unref();
   }
 
   /** How many endpoints have connections. */
-  get pools(): number {
-    return this.#pools.size;
+  get endpoints(): number {
+    return this.#endpoints.size;
   }
 
   /**
@@ -81,20 +75,16 @@ export class Sender {
    * KiB, or the time is up; the status alone decides, so an event is delivered also when the rest of the answer is slow.
    */
   send(delivery: Delivery): Promise<Attempt> {
-    const endpoint = this.#poolOf(delivery);
+    const { path, connections } = this.#endpointOf(delivery);
     const timestampSeconds = Math.floor(this.options.clock.realNow() / 1_000);
     const signature = sign({ id: delivery.id, timestampSeconds, body: delivery.body }, delivery.keys);
-    endpoint.underWay += 1;
     return new Promise((resolve) => {
-      const exchange = new Exchange(this.#timeoutMs, (attempt) => {
-        endpoint.underWay -= 1;
-        endpoint.usedAt = performance.now();
-        resolve(attempt);
-      });
-      endpoint.pool.dispatch(
+      const connection = connections.take();
+      const exchange = new Exchange(this.#timeoutMs, connections, connection, resolve);
+      connection.client.dispatch(
         {
           method: 'POST',
-          path: endpoint.path,
+          path,
           body: delivery.body,
           headers: [
             ...['content-type', 'application/json', 'user-agent', 'Marina-Webhooks/1.0', 'webhook-id', delivery.id],
@@ -109,55 +99,44 @@ export class Sender {
   /** Breaks off what is under way and closes all connections. */
   async close(): Promise<void> {
     clearInterval(this.#sweep);
-    const closing = [...this.#pools.keys()].map((id) => this.#remove(id));
+    const closing = [...this.#endpoints.keys()].map((id) => this.#remove(id));
     for (const socket of this.#dialling) socket.destroy();
     await Promise.all(closing);
   }
 
   /** The connections of an endpoint; those to where it was before are closed when they have done their work. */
-  #poolOf({ endpointId, url }: Delivery): EndpointPool {
-    const kept = this.#pools.get(endpointId);
+  #endpointOf({ endpointId, url }: Delivery): Endpoint {
+    const kept = this.#endpoints.get(endpointId);
     if (kept?.url === url) return kept;
     if (kept !== undefined) {
-      this.#pools.delete(endpointId);
-      kept.pool.close().catch(() => undefined); // Only says that it is closed already.
-    } else if (this.#pools.size >= this.#mostPools) {
+      this.#endpoints.delete(endpointId);
+      kept.connections.close();
+    } else if (this.#endpoints.size >= this.#mostEndpoints) {
       this.#closeLeastUsed();
     }
     const { origin, pathname } = new URL(url);
-    const pool = new Pool(origin, {
-      connect: this.#connect,
-      connections: null,
-      pipelining: 1,
-      maxHeaderSize: mostHeadBytes,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: keepAliveMs,
-      keepAliveMaxTimeout: longestKeepAliveMs,
-      clientTtl: connectionLifeMs,
-    });
-    const endpoint = { url, path: pathname, pool, underWay: 0, usedAt: performance.now() };
-    this.#pools.set(endpointId, endpoint);
+    const endpoint = { url, path: pathname, connections: new Connections(origin, this.#connect, mostHeadBytes) };
+    this.#endpoints.set(endpointId, endpoint);
     return endpoint;
   }
 
   #closeIdle(): void {
-    const before = performance.now() - idlePoolMs;
-    for (const [id, { underWay, usedAt }] of this.#pools) {
-      if (underWay === 0 && usedAt < before) void this.#remove(id);
+    const before = performance.now() - idleEndpointMs;
+    for (const [id, { connections }] of this.#endpoints) {
+      if (!connections.isBusy && connections.usedAt < before) void this.#remove(id);
     }
   }
 
   #closeLeastUsed(): void {
-    const idle = [...this.#pools].filter(([, { underWay }]) => underWay === 0);
-    const [least] = idle.sort(([, left], [, right]) => left.usedAt - right.usedAt);
+    const idle = [...this.#endpoints].filter(([, { connections }]) => !connections.isBusy);
+    const [least] = idle.sort(([, left], [, right]) => left.connections.usedAt - right.connections.usedAt);
     if (least !== undefined) void this.#remove(least[0]);
   }
 
   async #remove(endpointId: string): Promise<void> {
-    const endpoint = this.#pools.get(endpointId);
-    this.#pools.delete(endpointId);
-    await endpoint?.pool.destroy(new SendFailure('unreachable', 'the sender closes its connections'));
+    const endpoint = this.#endpoints.get(endpointId);
+    this.#endpoints.delete(endpointId);
+    await endpoint?.connections.destroy(new SendFailure('unreachable', 'the sender closes its connections'));
   }
 }
 
@@ -165,23 +144,21 @@ export class Sender {
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #startedAt = performance.now();
   readonly #timer: NodeJS.Timeout;
-  #controller: Dispatcher.DispatchController | undefined;
   #outcome: Attempt | undefined;
   #bodyBytes = 0;
   #isOver = false;
 
   constructor(
     timeoutMs: number,
+    private readonly connections: Connections,
+    private readonly connection: Connection,
     private readonly onOver: (attempt: Attempt) => void,
   ) {
-    this.#timer = setTimeout(() => this.#end('timeout'), timeoutMs);
+    this.#timer = setTimeout(() => this.#breakOff('timeout'), timeoutMs);
   }
 
-  /** May come after the time is up, when the connection took that long: then nothing is sent any more. */
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    if (this.#isOver) controller.abort(new SendFailure('timeout', 'too late to be sent'));
-  }
+  // Without it undici takes the handler for one of an older kind.
+  onRequestStart(): void {}
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
     this.#outcome = { ...judgeStatus(status), status, durationMs: this.#elapsedMs() };
@@ -189,28 +166,33 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bodyBytes += chunk.length;
-    if (this.#bodyBytes > mostBodyBytes) this.#end('invalid_response');
+    if (this.#bodyBytes > mostBodyBytes) this.#breakOff('invalid_response');
   }
 
   onResponseEnd(): void {
-    this.#controller = undefined; // There is nothing left to break off.
+    if (this.#isOver) return;
     this.#end('invalid_response');
+    this.connections.giveBack(this.connection);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    this.#end(judgeError(error));
+    this.#breakOff(judgeError(error));
   }
 
-  /** The first call counts; where a status came it stands, whatever came after. */
-  #end(errorClass: NonNullable<Attempt['errorClass']>): void {
+  /** An answer that is not read to its end takes the connection with it. What waits for a connection is never sent. */
+  #breakOff(errorClass: NonNullable<Attempt['errorClass']>): void {
     if (this.#isOver) return;
+    this.#end(errorClass);
+    void this.connections.discard(this.connection, new SendFailure(errorClass, 'the attempt is over'));
+  }
+
+  /** Where a status came it stands, whatever came after. */
+  #end(errorClass: NonNullable<Attempt['errorClass']>): void {
     this.#isOver = true;
     clearTimeout(this.#timer);
     this.onOver(
       this.#outcome ?? { outcome: 'endpoint-failed', status: null, errorClass, durationMs: this.#elapsedMs() },
     );
-    // An answer that is not read to its end takes the connection with it.
-    this.#controller?.abort(new SendFailure(errorClass, 'the attempt is over'));
   }
 
   #elapsedMs(): number {

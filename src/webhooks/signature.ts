@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac, type KeyObject, randomBytes } from 'node:crypto';
 
 const prefix = 'whsec_';
 const newKeyBytes = 32;
@@ -25,6 +25,9 @@ export function parseSecret(secret: string): Buffer | undefined {
   return isWhole && secretOf(key) === secret ? key : undefined;
 }
 
+/** A key as bytes, or prepared for signing again and again. */
+export type SigningKey = Buffer | KeyObject;
+
 /** What is signed: these exact bytes under this id, sent at this time. */
 export interface Signed {
   readonly id: string;
@@ -37,7 +40,7 @@ export interface Signed {
  * The value of `webhook-signature` by the Standard Webhooks scheme: an entry for each key, in their order, separated by
  * spaces; each is `v1,` and the base64 of HMAC-SHA256 over the id, the timestamp and the body joined by full stops.
  */
-export function sign({ id, timestampSeconds, body }: Signed, keys: readonly Buffer[]): string {
+export function sign({ id, timestampSeconds, body }: Signed, keys: readonly SigningKey[]): string {
   if (keys.length === 0) throw new Error('an event cannot be sent unsigned');
   const head = `${id}.${timestampSeconds}.`;
   return keys.map((key) => `v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`).join(' ');

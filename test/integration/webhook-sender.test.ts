@@ -202,10 +202,10 @@ describe('an attempt to deliver an event', () => {
 
   it('keeps connections of a bounded number of endpoints', async () => {
     const endpoint = await startEndpoint((socket) => socket.write(ok));
-    const sender = newSender({ mostPools: 3 });
+    const sender = newSender({ mostEndpoints: 3 });
     for (let index = 0; index < 10; index += 1) {
       await sender.send(delivery(endpoint.port, { endpointId: `endpoint ${index}` }));
-      assert.ok(sender.pools <= 3);
+      assert.ok(sender.endpoints <= 3);
     }
     await eventually(() => assert.ok(endpoint.open() <= 3));
   });

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import {
+  answerMsAfter,
   firstWindow,
   hasOwnPlace,
   hasRetryPlace,
   hasSharedPlace,
   largestWindow,
+  placesOf,
   windowAfter,
 } from '../../src/webhooks/places.ts';
 import {
@@ -119,14 +121,38 @@ describe('how an endpoint fares', () => {
 });
 
 describe('places', () => {
-  const lane = { window: largestWindow, underWay: 0, retriesUnderWay: 0, isProven: true };
+  const lane = { window: largestWindow, answerMs: 1_000, underWay: 0, retriesUnderWay: 0, isProven: true };
 
-  it('an endpoint begins small, grows with each success, and shrinks by half with a failure of its own', () => {
+  it('an endpoint begins small, grows with success, and shrinks by half with a failure of its own', () => {
     let window = firstWindow;
-    for (let count = 0; count < 100; count += 1) window = windowAfter(window, true);
+    for (let count = 0; count < firstWindow; count += 1) window = windowAfter(window, true);
+    assert.ok(Math.abs(window - firstWindow - 1) < 0.5, 'one more when as many as may be were delivered');
+    for (let count = 0; count < 200; count += 1) window = windowAfter(window, true);
     assert.equal(window, largestWindow);
     for (let count = 0; count < 10; count += 1) window = windowAfter(window, false);
     assert.equal(window, 2);
+  });
+
+  it('an endpoint that answers at once has few places, one that takes its time has what it takes', () => {
+    for (const [answerMs, places] of [
+      [0, 4],
+      [20, 4],
+      [50, 10],
+      [80, 16],
+      [5_000, 16],
+      [Number.POSITIVE_INFINITY, 16],
+    ] as const) {
+      assert.equal(placesOf({ window: largestWindow, answerMs }), places, `${answerMs} ms`);
+      assert.equal(placesOf({ window: firstWindow + 0.9, answerMs }), firstWindow, 'never more than its window');
+    }
+  });
+
+  it('the time an endpoint takes is the shortest seen, and is forgotten slowly', () => {
+    let answerMs = Number.POSITIVE_INFINITY;
+    for (const durationMs of [90, 12, 40, 60]) answerMs = answerMsAfter(answerMs, durationMs);
+    assert.ok(answerMs > 12 && answerMs < 13, `${answerMs} ms`);
+    for (let count = 0; count < 100; count += 1) answerMs = answerMsAfter(answerMs, 40);
+    assert.equal(answerMs, 40);
   });
 
   it('in a crowd no endpoint has more places than a new one', () => {

@@ -1,4 +1,4 @@
-/** A bare loop that signs and posts the same bytes by undici's Pool, a hundred thousand times, and tells how fast. */
+/** A bare loop that signs and posts the same bytes by undici's Pool, so many times, and tells how fast. */
 import { createHmac } from 'node:crypto';
 import { Pool } from 'undici';
 
@@ -10,8 +10,13 @@ const pool = new Pool(origin, { connections: Number(BASELINE_AT_ONCE), connect: 
 process.send?.({ port: 1 });
 let left = Number(BASELINE_COUNT);
 const startedAt = performance.now();
+const usedBefore = process.cpuUsage();
 await Promise.all(Array.from({ length: Number(BASELINE_AT_ONCE) }, lane));
-process.send?.({ perSecond: (Number(BASELINE_COUNT) * 1_000) / (performance.now() - startedAt) });
+const { user, system } = process.cpuUsage(usedBefore);
+process.send?.({
+  perSecond: (Number(BASELINE_COUNT) * 1_000) / (performance.now() - startedAt),
+  cpuUs: (user + system) / Number(BASELINE_COUNT),
+});
 
 async function lane(): Promise<void> {
   while (left > 0) {

@@ -1,0 +1,120 @@
+import { crash } from '../lib/crash.ts';
+import type { Attempt, DispatcherOptions } from './dispatcher.ts';
+import type { Lane, NextTry } from './lane.ts';
+import type { Result } from './results.ts';
+import type { SigningKey } from './signature.ts';
+
+export interface AttemptsOptions extends Pick<DispatcherOptions, 'clock' | 'log' | 'send' | 'keysOf' | 'meters'> {
+  /** Called when an attempt has ended, which is still to be recorded. */
+  readonly onEnded: (lane: Lane, result: Result) => void;
+}
+
+/** Makes attempts, and tells of each in the log and in the metrics. */
+export class Attempts {
+  /** How many are under way. */
+  readonly load = { underWay: 0, retriesUnderWay: 0 };
+
+  constructor(private readonly options: AttemptsOptions) {}
+
+  /** Begins what a lane said is next. */
+  begin(lane: Lane, next: NextTry): void {
+    const { clock, log, meters, send } = this.options;
+    const { delivery, isProbe } = next;
+    const { body } = delivery;
+    if (body === undefined) {
+      lane.pass(next);
+      log.error({ partnerId: lane.partnerId, eventId: delivery.eventId }, 'an event to be sent is gone');
+      return;
+    }
+    const keys = this.#keysOf(lane, next);
+    if (keys === undefined) return;
+    const { url, generation, fence } = lane.endpoint;
+    const isRetry = delivery.isRetry && !isProbe;
+    const startedAt = clock.now();
+    this.load.underWay += 1;
+    if (isRetry) this.load.retriesUnderWay += 1;
+    if (!isProbe) meters.waited(Math.max(0, startedAt - delivery.dueSince) / 1_000);
+    crash('delivery.before-send');
+    const ended = (attempt: Attempt) => {
+      crash('delivery.sent');
+      this.load.underWay -= 1;
+      if (isRetry) this.load.retriesUnderWay -= 1;
+      this.#ended(lane, next, attempt, { generation, fence, startedAt });
+    };
+    send({ endpointId: lane.partnerId, url, id: delivery.eventId, body, keys }).then(ended, (error: unknown) => {
+      log.error({ err: error, partnerId: lane.partnerId, eventId: delivery.eventId }, 'an attempt failed here');
+      ended({ outcome: 'endpoint-failed', status: null, errorClass: 'internal', durationMs: 0 });
+    });
+  }
+
+  #keysOf(lane: Lane, next: NextTry): readonly SigningKey[] | undefined {
+    const { clock, log, keysOf } = this.options;
+    try {
+      return keysOf(lane.endpoint, clock.now());
+    } catch (error) {
+      lane.pass(next);
+      lane.rest(next);
+      log.error({ err: error, partnerId: lane.partnerId }, 'the events of an endpoint cannot be signed');
+      return undefined;
+    }
+  }
+
+  #ended(
+    lane: Lane,
+    next: NextTry,
+    attempt: Attempt,
+    made: { generation: number; fence: bigint; startedAt: number },
+  ): void {
+    const { clock, meters, onEnded } = this.options;
+    const { delivery, isProbe } = next;
+    const { outcome, status, errorClass, durationMs } = attempt;
+    // Written out member by member, since there is one for each attempt: a spread takes many times as long.
+    const result: Result = {
+      partnerId: lane.partnerId,
+      version: delivery.version,
+      number: delivery.tries + 1,
+      round: delivery.round,
+      isProbe,
+      outcome,
+      status,
+      errorClass,
+      durationMs,
+      at: made.startedAt,
+      endedAt: clock.now(),
+      fence: made.fence,
+      generation: made.generation,
+    };
+    this.#tell(next, result);
+    meters.attempted(outcome, errorClass, durationMs / 1_000);
+    if (outcome === 'delivered' && delivery.round === 0) {
+      meters.arrived(Math.max(0, clock.realNow() - delivery.committedAt) / 1_000);
+    }
+    lane.end(next, result, made.generation);
+    onEnded(lane, result);
+  }
+
+  /** One line of the log for each attempt. */
+  #tell(
+    { delivery }: NextTry,
+    { partnerId, version, number, isProbe, outcome, status, errorClass, durationMs }: Result,
+  ) {
+    const { log } = this.options;
+    if (!log.isLevelEnabled('info')) return;
+    const { eventId, type } = delivery;
+    log.info(
+      {
+        partnerId,
+        eventId,
+        type,
+        version: version.toString(),
+        attempt: number,
+        isProbe,
+        outcome,
+        status,
+        errorClass,
+        durationMs,
+      },
+      'webhook attempt',
+    );
+  }
+}

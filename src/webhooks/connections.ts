@@ -1,0 +1,98 @@
+import { Client } from 'undici';
+
+/** How long a connection stays open for the next event, unless the endpoint's Keep-Alive asks for another time. */
+const keepAliveMs = 4_000;
+const longestKeepAliveMs = 60_000;
+/** A connection is not used for longer, so that a name that leads elsewhere by now is looked up and checked again. */
+const lifeMs = 60_000;
+
+/** What carries one attempt at a time. It dials when it is first used. */
+export interface Connection {
+  readonly client: Client;
+  readonly bornAt: number;
+}
+
+/**
+ * The connections of one endpoint: one for each attempt under way, and those that wait for the next. What was used last
+ * is used first, so that those a burst needed close by themselves. undici's Pool does the same and goes through all its
+ * connections for each attempt.
+ */
+export class Connections {
+  /** When the last attempt ended, on a clock that never goes back. */
+  usedAt = performance.now();
+  readonly #all = new Set<Connection>();
+  readonly #idle: Connection[] = [];
+  #isClosing = false;
+
+  constructor(
+    private readonly origin: string,
+    private readonly connect: NonNullable<Client.Options['connect']>,
+    private readonly mostHeadBytes: number,
+  ) {}
+
+  /** Whether an attempt is under way. */
+  get isBusy(): boolean {
+    return this.#all.size > this.#idle.length;
+  }
+
+  /** A connection for one attempt; to be given back or discarded when that is over. */
+  take(): Connection {
+    for (let kept = this.#idle.pop(); kept !== undefined; kept = this.#idle.pop()) {
+      if (performance.now() - kept.bornAt < lifeMs) return kept;
+      this.#remove(kept);
+    }
+    const client = new Client(this.origin, {
+      connect: this.connect,
+      pipelining: 1,
+      maxHeaderSize: this.mostHeadBytes,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: longestKeepAliveMs,
+    });
+    const made = { client, bornAt: performance.now() };
+    client.on('disconnect', () => this.#drop(made));
+    this.#all.add(made);
+    return made;
+  }
+
+  /** Takes back a connection whose answer was read to its end. */
+  giveBack(connection: Connection): void {
+    this.usedAt = performance.now();
+    if (this.#isClosing) this.#remove(connection);
+    else this.#idle.push(connection);
+  }
+
+  /** Breaks a connection off, with all that is under way on it. */
+  discard(connection: Connection, reason: Error): Promise<void> {
+    this.usedAt = performance.now();
+    this.#all.delete(connection);
+    return connection.client.destroy(reason);
+  }
+
+  /** Lets what is under way end, and closes the connections. */
+  close(): void {
+    this.#isClosing = true;
+    for (const connection of this.#idle.splice(0)) this.#remove(connection);
+  }
+
+  /** Breaks off what is under way, and closes the connections. */
+  async destroy(reason: Error): Promise<void> {
+    this.#isClosing = true;
+    this.#idle.length = 0;
+    await Promise.all([...this.#all].map((connection) => this.discard(connection, reason)));
+  }
+
+  /** One that waited and was closed, by the endpoint or because its time was over, is not used again. */
+  #drop(connection: Connection): void {
+    const index = this.#idle.indexOf(connection);
+    if (index < 0) return;
+    this.#idle.splice(index, 1);
+    this.#remove(connection);
+  }
+
+  #remove(connection: Connection): void {
+    this.#all.delete(connection);
+    connection.client.close().catch(() => undefined); // Only says that it is closed already.
+  }
+}
