@@ -58,10 +58,12 @@ import { KeyUses } from './keys/uses.ts';
 import { SystemClock } from './lib/clock.ts';
 import { armCrash } from './lib/crash.ts';
 import { createGrpcClient } from './lib/grpc-client.ts';
+import { IdentityCredentials } from './lib/grpc-tls.ts';
 import { IdMaker } from './lib/ids.ts';
 import { createLogger, type Logger } from './lib/log.ts';
 import { Metrics } from './lib/metrics.ts';
 import { Cursors } from './lib/paging.ts';
+import { openIdentity } from './lib/server-identity.ts';
 import { Supervisor } from './lib/worker.ts';
 import { limitHandlers } from './limits/handlers.ts';
 import { LocalLimits } from './limits/local.ts';
@@ -335,11 +337,17 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     clientAddress: clientAddressBehind(config.trustedProxies),
     pages: new Site({ operations, environment: config.environment, baseUrl: (): string => doorOptions.baseUrl }),
     get baseUrl(): string {
-      return config.baseUrl ?? `http://${config.host}:${address.restPort}`;
+      return (
+        config.baseUrl ??
+        `${config.tlsCertificate === undefined ? 'http' : 'https'}://${config.host}:${address.restPort}`
+      );
     },
   };
-  const rest = createRestServer(doorOptions);
-  const grpc = createGrpcServer(doorOptions);
+  const identity = await openIdentity(config.tlsCertificate, config.tlsKey, undefined, log);
+  const { adminTlsCertificate, adminTlsKey, adminTlsAuthorities } = config;
+  const adminIdentity = await openIdentity(adminTlsCertificate, adminTlsKey, adminTlsAuthorities, log);
+  const rest = createRestServer({ ...doorOptions, identity });
+  const grpc = createGrpcServer({ ...doorOptions, credentials: identity && new IdentityCredentials(identity) });
 
   const simulator =
     isSandbox && config.simulatorAddress !== undefined
@@ -391,7 +399,12 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     },
     ...(isSandbox ? [{ service: ClockService, handlers: handlers.clock }] : []),
   ];
-  const admin = createAdminServer({ services, operators: config.operators, log });
+  const admin = createAdminServer({
+    services,
+    operators: config.operators,
+    log,
+    credentials: adminIdentity && new IdentityCredentials(adminIdentity),
+  });
 
   const supervisor = new Supervisor(log);
   let stopping = false;
@@ -449,6 +462,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   for (const { worker } of [applicationReports, applicationReconciler, allocationReconciler]) supervisor.start(worker);
   supervisor.start(keyUses.worker);
   supervisor.start(health.worker);
+  for (const watched of [identity, adminIdentity]) if (watched !== undefined) supervisor.start(watched.worker);
   supervisor.start(feedRetention(database, clock, holder));
   supervisor.start(webhookRetention(database, clock, holder));
   for (const keys of [

@@ -38,6 +38,12 @@ export interface Config {
   readonly opsHost: string;
   readonly opsPort: number;
   readonly baseUrl: string | undefined;
+  /** Paths of PEM files. */
+  readonly tlsCertificate: string | undefined;
+  readonly tlsKey: string | undefined;
+  readonly adminTlsCertificate: string | undefined;
+  readonly adminTlsKey: string | undefined;
+  readonly adminTlsAuthorities: string | undefined;
   /** Addresses and ranges of the proxies whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
   readonly secretKey: Buffer;
@@ -127,6 +133,17 @@ const settings: Settings<Config> = {
     form: text(/.+/, 'an address'),
   },
   opsPort: port('MARINA_OPS_PORT', 'the operations port; 0: any free one', '9464'),
+  tlsCertificate: pemPath(
+    'MARINA_TLS_CERT_FILE',
+    'the certificate of the REST and gRPC ports; none: they speak plain text',
+  ),
+  tlsKey: pemPath('MARINA_TLS_KEY_FILE', "the private key of the REST and gRPC ports' certificate"),
+  adminTlsCertificate: pemPath('MARINA_ADMIN_TLS_CERT_FILE', "the certificate of the operators' port"),
+  adminTlsKey: pemPath('MARINA_ADMIN_TLS_KEY_FILE', "the private key of the operators' port's certificate"),
+  adminTlsAuthorities: pemPath(
+    'MARINA_ADMIN_TLS_CLIENT_CA_FILE',
+    'authorities one of which the certificate of an operator must be from; none: operators need none',
+  ),
   baseUrl: {
     variable: 'MARINA_BASE_URL',
     meaning: 'where partners reach the REST port, for links in errors; by default where it listens',
@@ -229,6 +246,7 @@ export function readConfig(variables: NodeJS.ProcessEnv): Config {
     if (config.webhookAllowLoopback) problems.push('MARINA_WEBHOOK_ALLOW_LOOPBACK must not be true in live');
     if (config.crashPoint !== undefined) problems.push('MARINA_CRASH_POINT must not be set in live');
   }
+  problems.push(...whatTlsLacks(config));
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;
 }
@@ -244,6 +262,24 @@ export function readDatabaseUrl(variables: NodeJS.ProcessEnv): string {
 /** Every setting with its default, its range and its meaning, for people. */
 export function describeConfig(): string {
   return describeSettings(settings);
+}
+
+function whatTlsLacks(config: Config): string[] {
+  const lacks: string[] = [];
+  if ((config.tlsCertificate === undefined) !== (config.tlsKey === undefined)) {
+    lacks.push('MARINA_TLS_CERT_FILE and MARINA_TLS_KEY_FILE must be set together');
+  }
+  if ((config.adminTlsCertificate === undefined) !== (config.adminTlsKey === undefined)) {
+    lacks.push('MARINA_ADMIN_TLS_CERT_FILE and MARINA_ADMIN_TLS_KEY_FILE must be set together');
+  }
+  if (config.adminTlsAuthorities !== undefined && config.adminTlsCertificate === undefined) {
+    lacks.push('MARINA_ADMIN_TLS_CLIENT_CA_FILE needs MARINA_ADMIN_TLS_CERT_FILE');
+  }
+  return lacks;
+}
+
+function pemPath(variable: string, meaning: string): Setting<string | undefined> {
+  return { variable, meaning, fallback: '', form: orNone(text(/./, 'the path of a PEM file')) };
 }
 
 function port(variable: string, meaning: string, fallback: string): Setting<number> {

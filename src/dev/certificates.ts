@@ -24,6 +24,8 @@ export interface Authority {
   readonly cert: string;
   /** Makes a certificate for names and addresses, valid from an hour ago for a year unless told otherwise. */
   issue(names: readonly string[], validity?: { notBefore?: Date; notAfter?: Date }): Promise<Identity>;
+  /** Makes a certificate with which somebody shows a server who they are. */
+  issueClient(name: string): Promise<Identity>;
 }
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
@@ -43,34 +45,41 @@ export async function makeAuthority(name: string): Promise<Authority> {
       new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
     ],
   });
+  const issue = async (
+    subject: string,
+    usage: ExtendedKeyUsage,
+    names: readonly string[],
+    validity: { notBefore?: Date; notAfter?: Date },
+  ): Promise<Identity> => {
+    const own = await makeKeys();
+    const certificate = await X509CertificateGenerator.create({
+      subject: `CN=${subject}`,
+      issuer: authority.subject,
+      publicKey: own.publicKey,
+      signingKey: keys.privateKey,
+      signingAlgorithm: algorithm,
+      ...validFor(validity),
+      extensions: [
+        new BasicConstraintsExtension(false, undefined, true),
+        new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+        new ExtendedKeyUsageExtension([usage]),
+        new SubjectAlternativeNameExtension(
+          names.map((value) => ({ type: (isIP(value) === 0 ? 'dns' : 'ip') satisfies GeneralNameType, value })),
+        ),
+        await AuthorityKeyIdentifierExtension.create(keys.publicKey),
+      ],
+    });
+    const key = Buffer.from(await crypto.subtle.exportKey('pkcs8', own.privateKey)).toString('base64');
+    const lines = key.match(/.{1,64}/g)?.join('\n');
+    return {
+      cert: certificate.toString('pem'),
+      key: `-----BEGIN PRIVATE KEY-----\n${lines}\n-----END PRIVATE KEY-----\n`,
+    };
+  };
   return {
     cert: authority.toString('pem'),
-    async issue(names, validity = {}) {
-      const own = await makeKeys();
-      const certificate = await X509CertificateGenerator.create({
-        subject: `CN=${name} server`,
-        issuer: authority.subject,
-        publicKey: own.publicKey,
-        signingKey: keys.privateKey,
-        signingAlgorithm: algorithm,
-        ...validFor(validity),
-        extensions: [
-          new BasicConstraintsExtension(false, undefined, true),
-          new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-          new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
-          new SubjectAlternativeNameExtension(
-            names.map((value) => ({ type: (isIP(value) === 0 ? 'dns' : 'ip') satisfies GeneralNameType, value })),
-          ),
-          await AuthorityKeyIdentifierExtension.create(keys.publicKey),
-        ],
-      });
-      const key = Buffer.from(await crypto.subtle.exportKey('pkcs8', own.privateKey)).toString('base64');
-      const lines = key.match(/.{1,64}/g)?.join('\n');
-      return {
-        cert: certificate.toString('pem'),
-        key: `-----BEGIN PRIVATE KEY-----\n${lines}\n-----END PRIVATE KEY-----\n`,
-      };
-    },
+    issue: (names, validity = {}) => issue(`${name} server`, ExtendedKeyUsage.serverAuth, names, validity),
+    issueClient: (client) => issue(client, ExtendedKeyUsage.clientAuth, [client], {}),
   };
 }
 

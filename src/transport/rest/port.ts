@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { atMost } from '../at-most.ts';
@@ -30,6 +31,8 @@ export interface HttpPortOptions {
 /** The HTTP port: requests on their connections, each read and answered by the protocol its path belongs to. */
 export class HttpPort {
   readonly #connections = new Map<Socket, Connection>();
+  /** What carries TLS connections, from before their handshakes on. */
+  readonly #carriers = new Set<Socket>();
   readonly #streams = new OpenStreams();
   readonly #options: HttpPortOptions;
   #underWay = 0;
@@ -53,7 +56,13 @@ export class HttpPort {
     server.on('request', take(false));
     server.on('checkContinue', take(true));
     server.on('checkExpectation', take(false));
-    server.on('connection', (socket) => this.#open(socket));
+    if (server instanceof TlsServer) {
+      server.on('secureConnection', (socket) => this.#open(socket));
+      server.on('connection', (socket) => {
+        this.#carriers.add(socket);
+        socket.once('close', () => this.#carriers.delete(socket));
+      });
+    } else server.on('connection', (socket) => this.#open(socket));
     server.on('clientError', (error, socket) => this.#onClientError(error, socket as Socket));
     server.on('connect', (_request, socket) => this.#onConnect(socket as Socket));
     server.on('drop', () => this.#onDrop());
@@ -75,7 +84,7 @@ export class HttpPort {
     for (const connection of this.#connections.values()) connection.closeIfIdle();
     await atMost(graceMs, Promise.all([closed, idle]));
     server.closeAllConnections();
-    for (const socket of this.#connections.keys()) socket.destroy();
+    for (const socket of [...this.#connections.keys(), ...this.#carriers]) socket.destroy();
     await closed;
   }
 

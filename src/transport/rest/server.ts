@@ -1,5 +1,7 @@
-import { createServer } from 'node:http';
+import { createServer, type Server, type ServerOptions } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { handshakeTimeoutMs, type ServerIdentity } from '../../lib/server-identity.ts';
 import { ConnectDoor } from '../connect/door.ts';
 import { RestDoor, type RestDoorOptions } from './door.ts';
 import { defaultRestLimits, type RestLimits } from './limits.ts';
@@ -8,6 +10,8 @@ import { HttpPort, type HttpPortOptions } from './port.ts';
 
 export interface RestServerOptions extends RestDoorOptions, HttpPortOptions {
   readonly limits?: Partial<RestLimits>;
+  /** Without it the port speaks plain text, behind a proxy that ends TLS. */
+  readonly identity?: ServerIdentity | undefined;
   /** What is shown to everyone beside the operations. */
   readonly pages?: Pages;
 }
@@ -32,7 +36,7 @@ export function createRestServer(options: RestServerOptions): RestServer {
     if (connect.owns(path)) return connect;
     return pages?.owns(path) ? pages : rest;
   });
-  const server = createServer({
+  const settings = {
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headersTimeoutMs,
     // Our own timer is the one that answers; this one is behind it, for bodies nobody reads.
@@ -41,7 +45,8 @@ export function createRestServer(options: RestServerOptions): RestServer {
     connectionsCheckingInterval: limits.checkIntervalMs,
     // Refused by ourselves, in our own form.
     requireHostHeader: false,
-  });
+  };
+  const server = options.identity === undefined ? createServer(settings) : secureServer(settings, options.identity);
   // Node would drop what is above its own count in silence; the bytes are bounded, and we count ourselves.
   server.maxHeadersCount = 0;
   server.maxConnections = limits.connections;
@@ -56,4 +61,10 @@ export function createRestServer(options: RestServerOptions): RestServer {
     drain: () => port.drain(),
     close: (graceMs) => port.close(server, graceMs),
   };
+}
+
+function secureServer(settings: ServerOptions, identity: ServerIdentity): Server {
+  const server = createSecureServer({ ...settings, ...identity.first, handshakeTimeout: handshakeTimeoutMs });
+  identity.onChange((changed) => server.setSecureContext(changed));
+  return server;
 }

@@ -1,0 +1,123 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
+import type { Logger } from './log.ts';
+import { pause, type Worker } from './worker.ts';
+
+/** Where a server's certificate is, as paths of PEM files. */
+export interface IdentityFiles {
+  /** The certificate, and those between it and its authority. */
+  readonly certificate: string;
+  readonly key: string;
+  /** Authorities one of which a client's certificate must be from; absent: clients need none. */
+  readonly clientAuthorities?: string | undefined;
+}
+
+/** What a TLS server shows of itself, as Node takes it. */
+export interface TlsIdentity {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca?: Buffer;
+}
+
+/** How long a client may take over its handshake. */
+export const handshakeTimeoutMs = 10_000;
+
+/** Opens the identity of a server, where its files are told. */
+export async function openIdentity(
+  certificate: string | undefined,
+  key: string | undefined,
+  clientAuthorities: string | undefined,
+  log: Logger,
+): Promise<ServerIdentity | undefined> {
+  if (certificate === undefined || key === undefined) return undefined;
+  return ServerIdentity.open({ certificate, key, clientAuthorities }, log);
+}
+
+const lookEveryMs = 1_000;
+
+/**
+ * A server's certificate, read again when its files change: new connections get the new one, those that are open keep
+ * theirs. Files that are no good are refused with a line in the log, and what was good stays. What has changed is judged
+ * when it stands still, because a certificate and its key are two files and change one after the other.
+ */
+export class ServerIdentity {
+  readonly worker: Worker;
+  readonly #listeners: ((identity: TlsIdentity) => void)[] = [];
+  #judged: string;
+  #seen = '';
+
+  private constructor(
+    private readonly files: IdentityFiles,
+    private readonly log: Logger,
+    readonly first: TlsIdentity,
+  ) {
+    this.#judged = digestOf(first);
+    this.worker = { name: `certificate ${files.certificate}`, run: (signal) => this.#run(signal) };
+    // An old certificate is better than no gateway: whoever checks it refuses by himself.
+    const wrong = whatIsWrong(first, Date.now());
+    if (wrong !== undefined) log.error({ file: files.certificate, wrong }, 'the certificate that is served is no good');
+  }
+
+  /** Reads the files for the first time. Throws when no server can be made of them. */
+  static async open(files: IdentityFiles, log: Logger): Promise<ServerIdentity> {
+    const identity = await read(files);
+    createSecureContext(identity);
+    return new ServerIdentity(files, log, identity);
+  }
+
+  /** Told of each new certificate. */
+  onChange(listener: (identity: TlsIdentity) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await pause(lookEveryMs, signal);
+      if (!signal.aborted) await this.#look();
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { files, log } = this;
+    const found = await read(files).catch((error: NodeJS.ErrnoException) => error);
+    const digest = found instanceof Error ? String(found.code) : digestOf(found);
+    const isStill = digest === this.#seen;
+    this.#seen = digest;
+    if (!isStill || digest === this.#judged) return;
+    this.#judged = digest;
+    const wrong = found instanceof Error ? `a file cannot be read: ${found.code}` : whatIsWrong(found, Date.now());
+    if (found instanceof Error || wrong !== undefined) {
+      log.error({ file: files.certificate, wrong }, 'a new certificate is refused; the one before is served on');
+      return;
+    }
+    for (const listener of this.#listeners) listener(found);
+    log.info(
+      { file: files.certificate, validTo: new X509Certificate(found.cert).validTo },
+      'a new certificate is served',
+    );
+  }
+}
+
+async function read({ certificate, key, clientAuthorities }: IdentityFiles): Promise<TlsIdentity> {
+  const identity = { cert: await readFile(certificate), key: await readFile(key) };
+  return clientAuthorities === undefined ? identity : { ...identity, ca: await readFile(clientAuthorities) };
+}
+
+/** Never a word of a key: only what the certificate says, and that the two do not belong together. */
+function whatIsWrong(identity: TlsIdentity, now: number): string | undefined {
+  try {
+    createSecureContext(identity);
+    const { validFrom, validTo } = new X509Certificate(identity.cert);
+    if (Date.parse(validFrom) > now) return `it is not valid before ${validFrom}`;
+    return Date.parse(validTo) < now ? `it ended on ${validTo}` : undefined;
+  } catch (error) {
+    return `no certificate with its key: ${(error as NodeJS.ErrnoException).code ?? 'unreadable'}`;
+  }
+}
+
+function digestOf({ cert, key, ca = Buffer.alloc(0) }: TlsIdentity): string {
+  const hash = createHash('sha256');
+  for (const part of [cert, key, ca]) hash.update(`${part.length} `).update(part);
+  return hash.digest('hex');
+}
