@@ -12,7 +12,7 @@ import { takeTour } from '../support/example-tour.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 
 /** Set to write down anew what the pages show. */
-const isRecording = process.env.MARINA_RECORD_EXAMPLES === 'true';
+const isRecording = process.env.MARINA_TEST_RECORD === 'true';
 
 let gateway: TestGateway;
 let taken: Examples;

@@ -13,13 +13,25 @@ const browserPackages: PackageSet = {
   choose: (existing) =>
     ['chromium-headless-shell', 'chromium-common', 'fonts-liberation'].filter((name) => existing(name).includes(name)),
   programs: [program],
-  advice: 'Install chromium, or name one with MARINA_CHROMIUM=/path/to/it.',
+  advice: 'Install chromium, or name one with MARINA_TEST_CHROMIUM=/path/to/it.',
 };
 
-/** Starts a Chromium: the one that is named or installed, else the distribution's, unpacked beside the sandbox's data. */
-export async function startBrowser(): Promise<Browser> {
+/**
+ * Starts a Chromium: the one that is named or installed, else the distribution's, unpacked beside the sandbox's data. Where
+ * none can be had, says why not, unless one is asked for with MARINA_TEST_BROWSER=required: then it throws.
+ */
+export async function browserOrReason(): Promise<Browser | string> {
+  try {
+    return await startBrowser();
+  } catch (error) {
+    if (process.env.MARINA_TEST_BROWSER === 'required') throw error;
+    return `there is no Chromium: ${error instanceof Error ? error.message.split('\n')[0] : error}`;
+  }
+}
+
+async function startBrowser(): Promise<Browser> {
   const named =
-    process.env.MARINA_CHROMIUM ?? findInstalled(['chromium-headless-shell', 'chromium', 'google-chrome'])?.path;
+    process.env.MARINA_TEST_CHROMIUM ?? findInstalled(['chromium-headless-shell', 'chromium', 'google-chrome'])?.path;
   if (named !== undefined) return launch(named, {});
   const folder = resolve(process.env.MARINA_DATA_DIR || '.local', 'browser');
   await unpackPackages(folder, browserPackages);

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import type { AxeResults } from 'axe-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
+import { browserOrReason } from '../support/browser.ts';
+import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const paths = [
+  '',
+  '/reference',
+  '/events',
+  '/errors',
+  '/webhooks',
+  '/idempotency',
+  '/limits',
+  '/sandbox',
+  '/changelog',
+];
+const widths = [1440, 360];
+
+let browser: Browser | string;
+let gateway: TestGateway;
+let partner: TestPartner;
+let baseUrl: string;
+
+before(async () => {
+  [browser, gateway] = await Promise.all([browserOrReason(), startGateway()]);
+  partner = await gateway.newPartner();
+  baseUrl = `http://127.0.0.1:${gateway.app.restPort}`;
+});
+
+after(async () => {
+  if (typeof browser === 'object') await browser.close();
+  await gateway?.stop();
+});
+
+/** A page of a reader, and what went wrong on it: what the console was told, and requests to anywhere else. */
+interface Reader {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  readonly problems: string[];
+}
+
+async function openPage(path: string, width: number, colorScheme: 'light' | 'dark' = 'light'): Promise<Reader> {
+  if (typeof browser === 'string') throw new Error(browser);
+  const context = await browser.newContext({ viewport: { width, height: width === 360 ? 780 : 900 }, colorScheme });
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  const problems: string[] = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) problems.push(message.text());
+  });
+  page.on('pageerror', (error) => problems.push(error.message));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${baseUrl}/`)) problems.push(`asked for ${request.url()}`);
+  });
+  const response = await page.goto(`${baseUrl}/docs${path}`);
+  assert.equal(response?.status(), 200);
+  return { context, page, problems };
+}
+
+/** A test that needs a browser, and is passed over where none can be had. */
+function inBrowser(name: string, test: () => Promise<void>): void {
+  it(name, async (context: TestContext) => {
+    if (typeof browser === 'string') context.skip(browser);
+    else await test();
+  });
+}
+
+/** What a reader who cannot see well, or uses no mouse, stumbles over. */
+async function barriers(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"] })');
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 160))}`);
+}
+
+async function isInView(page: Page, id: string): Promise<boolean> {
+  const box = await page.locator(`[id="${id}"]`).boundingBox();
+  const { height } = page.viewportSize() ?? { height: 0 };
+  return box !== null && box.y > -2 && box.y < height / 2;
+}
+
+describe('the pages for partners in a browser', () => {
+  for (const width of widths) {
+    for (const path of paths) {
+      inBrowser(
+        `/docs${path} at ${width} pixels: no error, nothing from elsewhere, no barrier, nothing cut off`,
+        async () => {
+          const { context, page, problems } = await openPage(path, width);
+          assert.ok(await page.locator('h1').isVisible(), 'there is a title');
+          const overflow = await page.evaluate(
+            'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+          );
+          assert.equal(overflow, 0, 'nothing is wider than the page');
+          assert.deepEqual(await barriers(page), []);
+          assert.deepEqual(problems, []);
+          await context.close();
+        },
+      );
+    }
+  }
+
+  for (const path of ['', '/reference', '/errors']) {
+    inBrowser(`/docs${path} can be read in the dark`, async () => {
+      const { context, page } = await openPage(path, 1440, 'dark');
+      const [red = 255] =
+        String(await page.evaluate('getComputedStyle(document.body).backgroundColor')).match(/\d+/g) ?? [];
+      assert.ok(Number(red) < 60, 'it is dark');
+      assert.deepEqual(await barriers(page), []);
+      await context.close();
+    });
+  }
+
+  inBrowser('every operation is shown, each with its answer and a call to try where REST has it', async () => {
+    const { context, page } = await openPage('/reference', 1440);
+    for (const { method, http } of gatewayOperations) {
+      const section = page.locator(`[id="${method.localName}"]`);
+      assert.ok(await section.locator('h3').isVisible(), method.name);
+      if (http === undefined) continue;
+      assert.ok(await section.locator('pre').first().isVisible(), `${method.name} has an example`);
+      assert.ok(await section.locator('.try').isVisible(), `${method.name} can be tried`);
+    }
+    await context.close();
+  });
+
+  for (const width of widths) {
+    inBrowser(`what is looked for is found at ${width} pixels, and a link leads right to it`, async () => {
+      const { context, page, problems } = await openPage('', width);
+      await page.keyboard.press('/');
+      await page.keyboard.type('cancel order');
+      await page.locator('#found a').first().waitFor();
+      await page.keyboard.press('Enter');
+      await page.waitForURL(`${baseUrl}/docs/reference#cancelOrder`);
+      await page.waitForFunction(`document.querySelector('[id="cancelOrder"]') !== null`);
+      assert.ok(await isInView(page, 'cancelOrder'), 'the operation is in view');
+      await page.goto(`${baseUrl}/docs/errors#wallet_too_low`);
+      assert.ok(await isInView(page, 'wallet_too_low'), 'the error is in view');
+      await page.locator('#search').fill('no such thing anywhere');
+      await page.getByText('Nothing was found.').waitFor();
+      assert.deepEqual(problems, []);
+      await context.close();
+    });
+
+    inBrowser(`a call is tried at ${width} pixels with a key that stays in the tab's memory`, async () => {
+      const { context, page, problems } = await openPage('/reference', width);
+      const panel = page.locator('#createOrder .try');
+      await panel.locator('summary').click();
+      await panel.getByRole('button', { name: 'Send' }).click();
+      await panel.getByText('Enter a sandbox key').waitFor();
+      await page.locator('#key').fill(partner.key);
+      const order = { account: partner.account, symbol: 'SIM-FILL', side: 'buy', quantity: 10, type: 'market' };
+      await panel.locator('textarea').fill(JSON.stringify(order));
+      await panel.getByRole('button', { name: 'Send' }).click();
+      await panel.locator('.status.good', { hasText: '201' }).waitFor();
+      const answer = JSON.parse((await panel.locator('.result code').textContent()) ?? '');
+      assert.deepEqual([answer.object, answer.account], ['order', partner.account]);
+      assert.equal(await page.evaluate('localStorage.length + sessionStorage.length'), 0);
+      assert.deepEqual(await context.cookies(), []);
+      assert.ok(!(await page.content()).includes(partner.key), 'the key is not in the page');
+      assert.ok(!page.url().includes(partner.key), 'the key is not in the address');
+      await page.reload();
+      assert.equal(await page.locator('#key').inputValue(), '');
+      assert.deepEqual(problems, []);
+      await context.close();
+    });
+  }
+});
