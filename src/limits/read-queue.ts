@@ -26,7 +26,8 @@ const askAgainMs = 25;
 
 /**
  * Lets reads of the broker have their turn: only so many of a partner at once, and only so many in all, over all
- * replicas. Who waits is served in the order of arrival, past those whose partner has no place left. A read that has no
+ * replicas. Who waits is served in the order of arrival, past those whose partner has no place left; replicas where reads
+ * wait take turns. A read that has no
  * answer in its time, or finds the queue full, is `exchange_unavailable`.
  */
 export class ReadQueue {
@@ -135,9 +136,9 @@ export class ReadQueue {
   async #takePlaces(partnerId: string, mostPerPartner: number, mostInAll: number) {
     if ((this.#underWay.get(partnerId) ?? 0) >= mostPerPartner) return 'partner-full';
     const { slots } = this.options;
-    const ofPartner = await slots.acquire(`reads.${partnerId}`, mostPerPartner);
+    const ofPartner = await slots.acquire(`reads.${partnerId}`, mostPerPartner, true);
     if (ofPartner === undefined) return 'partner-full';
-    const ofAll = await slots.acquire('reads', mostInAll);
+    const ofAll = await slots.acquire('reads', mostInAll, true);
     if (ofAll !== undefined) return [ofPartner, ofAll];
     ofPartner.release();
     return 'full';

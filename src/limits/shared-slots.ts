@@ -18,6 +18,9 @@ interface Place {
   written: number | undefined;
   writtenAt: number;
   idleSince: number;
+  /** Until when another replica is known to wait for a place, and until when what was left to it is not taken here. */
+  wantedUntil: number;
+  heldOffUntil: number;
   /** What the board said last, as long as nothing says otherwise. */
   holding: Holding | undefined;
   /** Work on the board, one after the other. */
@@ -28,12 +31,19 @@ interface Place {
 
 interface Waiting {
   readonly most: number;
+  readonly isInLine: boolean;
   readonly settle: (slot: Slot | undefined) => void;
 }
 
+/** Follows a name in the question of who waits in line. */
+const inLine = 'line';
 /** How long places nobody uses are kept, so that a partner's next request finds one without asking. */
 const keptIdleMs = 2_000;
 const mostAtOnce = 32;
+/** Who waits in line asks again well within this time. */
+const wantedMs = 100;
+/** How long a place is left to the replica that waits for it. */
+const heldOffMs = 60;
 /** How long one change of a name's entry may be beaten by other replicas' changes. */
 const writeWithinMs = 1_000;
 
@@ -56,21 +66,22 @@ export class SharedSlots implements Slots, Participant {
     sharing.add(this);
   }
 
-  async acquire(name: string, most: number): Promise<Slot | undefined> {
+  async acquire(name: string, most: number, isInLine = false): Promise<Slot | undefined> {
     const place = this.#placeOf(name);
     place.most = most;
     if (this.sharing.isStarting) {
       // One is anybody's share; what goes beyond waits for the others.
       if (place.used === 0) return this.#take(name, place);
       await this.sharing.started();
-      if (this.#places.get(name) !== place) return this.acquire(name, most);
+      if (this.#places.get(name) !== place) return this.acquire(name, most, isInLine);
     }
     if (!this.sharing.isShared) return this.#takeOfShare(name, place, most);
+    if (place.used >= this.#shareOf(place) && performance.now() < place.heldOffUntil) return undefined;
     if (place.used < place.reserved) return place.used < most ? this.#take(name, place) : undefined;
     // Those who wait already get what is left.
     if (place.used + place.waiting.length >= most) return undefined;
     return new Promise((settle) => {
-      place.waiting.push({ most, settle });
+      place.waiting.push({ most, isInLine, settle });
       void this.#reserve(name, place);
     });
   }
@@ -114,6 +125,8 @@ export class SharedSlots implements Slots, Participant {
       written: 0,
       writtenAt: 0,
       idleSince: performance.now(),
+      wantedUntil: 0,
+      heldOffUntil: 0,
       holding: undefined,
       turn: Promise.resolve(),
       waiting: [],
@@ -128,8 +141,22 @@ export class SharedSlots implements Slots, Participant {
     return slot(() => {
       place.used -= 1;
       place.idleSince = performance.now();
+      if (place.idleSince < place.wantedUntil && place.used >= this.#shareOf(place)) this.#leaveToOthers(name, place);
       this.#forgetIfEmpty(name, place);
     });
+  }
+
+  /** Lets a replica that waits in line have the place that was just given back. */
+  #leaveToOthers(name: string, place: Place): void {
+    const now = performance.now();
+    place.wantedUntil = 0;
+    place.heldOffUntil = now + heldOffMs;
+    void this.asked(name);
+  }
+
+  /** What this replica can have of what all of them want. */
+  #shareOf({ most }: Place): number {
+    return Math.floor(most / this.#board.replicas);
   }
 
   #takeOfShare(name: string, place: Place, most: number): Slot | undefined {
@@ -181,15 +208,18 @@ export class SharedSlots implements Slots, Participant {
   async #askOthers(name: string, place: Place): Promise<boolean> {
     const others = Object.keys(place.holding?.holders ?? {}).filter((replica) => replica !== this.#board.replica);
     if (others.length === 0) return false;
-    await this.#board.ask(others, name);
+    const isInLine = place.waiting.some((each) => each.isInLine);
+    await this.#board.ask(others, isInLine ? `${name} ${inLine}` : name);
     place.holding = undefined;
     return true;
   }
 
   /** Gives up, for another replica, what is not used; and learns what that one has. */
-  async asked(name: string): Promise<void> {
+  async asked(text: string): Promise<void> {
+    const [name = '', line] = text.split(' ');
     const place = this.#places.get(name);
     if (place === undefined || !this.sharing.isShared) return;
+    if (line === inLine) place.wantedUntil = performance.now() + wantedMs;
     place.holding = undefined;
     try {
       await this.#exclusively(place, () => this.#writeUsed(name, place));

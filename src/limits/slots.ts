@@ -14,8 +14,9 @@ export interface Slots {
    *
    * @param name What is counted together, such as `documents.<partner>`: letters, digits, dots, hyphens, underscores.
    * @param most How many places there are, 1 or more.
+   * @param isInLine Whether who finds none will ask again and again: other replicas let it have its turn.
    */
-  acquire(name: string, most: number): Promise<Slot | undefined>;
+  acquire(name: string, most: number, isInLine?: boolean): Promise<Slot | undefined>;
 
   /** How many places of a name are taken now, as far as that can be found out. It never throws. */
   taken(name: string): Promise<number>;

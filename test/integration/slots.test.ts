@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'nats';
+import { ReadQueue } from '../../src/limits/read-queue.ts';
+import { eventually } from '../support/eventually.ts';
 import { type RestartableServer, startTestNats } from '../support/servers.ts';
 import { endReplicasAfterEach, newPrefix, startReplica, startSharing, taken } from '../support/slots.ts';
 
@@ -78,6 +81,29 @@ describe('places across replicas', () => {
     await connection.flush();
     assert.ok(writes <= 1, `${writes} writes`);
     await connection.close();
+  });
+});
+
+describe('reads of the broker on two replicas', () => {
+  it('have their turn beside a crowd on the other, of the same partner or of others', async () => {
+    const prefix = newPrefix();
+    const [one, other] = [await startSharing({ url: nats.url, prefix }), await startSharing({ url: nats.url, prefix })];
+    const [crowded, quiet] = [one, other].map((slots) => new ReadQueue({ slots, timeoutMs: 20_000 }));
+    let done = 0;
+    const work = async () => {
+      await delay(20);
+      done += 1;
+    };
+    const partners = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const crowd = Promise.all(partners.flatMap((id) => Array.from({ length: 30 }, () => crowded?.read(id, work))));
+    await eventually(() => assert.ok(done >= 4, 'the crowd has begun'));
+    for (const partner of ['g', 'a', 'g', 'b', 'a']) {
+      const before = done;
+      await quiet?.read(partner, work);
+      assert.ok(done - before <= 60, `${done - before} others were served first`);
+    }
+    await crowd;
+    assert.equal(done, 6 * 30 + 5);
   });
 });
 
