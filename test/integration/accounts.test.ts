@@ -21,11 +21,11 @@ describe('the records of an account', { concurrency: 4 }, () => {
 
   const get = ({ key }: TestPartner, path: string) => gateway.rest('GET', path, { key });
 
-  const addTrades = ({ account }: TestPartner, count: number, days = 3, stepMs = 0) =>
+  const addTrades = ({ account }: TestPartner, count: number, days = 3, stepMs = 0, symbol = 'GTCO') =>
     gateway.controls.addTrades(
       {
         account,
-        symbol: 'GTCO',
+        symbol,
         side: Side.BUY,
         quantity: 10n,
         priceKobo: 4_500n,
@@ -145,6 +145,22 @@ describe('the records of an account', { concurrency: 4 }, () => {
     const { body: balance } = await get(partner, `/v1/accounts/${partner.account}/balance`);
     assert.equal(balance.opening_kobo, -note.consideration_kobo);
     assert.equal(balance.pending_debits_kobo, 0);
+  });
+
+  it('pages positions to the end, by symbol, while more come', async () => {
+    const partner = await gateway.newPartner();
+    const symbols = ['ACCESSCORP', 'DANGCEM', 'GTCO', 'MTNN', 'ZENITHBANK'];
+    for (const symbol of symbols) await addTrades(partner, 1, 3, 0, symbol);
+    const path = `/v1/accounts/${partner.account}/positions?limit=2`;
+    const items = await walk(partner, path, async () => {
+      await addTrades(partner, 1, 3, 0, 'NESTLE');
+      await addTrades(partner, 1, 3, 0, 'ACCESSCORP');
+    });
+    // One that comes behind the place that was reached is on a later page; none comes twice.
+    assert.deepEqual(
+      items.map(({ symbol }) => symbol),
+      [...symbols, 'NESTLE'].sort(),
+    );
   });
 
   for (const list of ['trades', 'contract-notes']) {

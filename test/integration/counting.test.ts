@@ -52,7 +52,26 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-describe('the value of orders counted by day', () => {
+/** Amounts the simulated broker rejects, or whose connection it resets before or after it took them. */
+const magicAmounts = [999_001, 999_003, 999_008, 999_009];
+
+type MoneyStep = { readonly kind: 'allocate'; amount: number } | { readonly kind: 'advance'; minutes: number };
+
+const moneyStep: fc.Arbitrary<MoneyStep> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('allocate' as const),
+      amount: fc.oneof(fc.integer({ min: 1, max: 5_000 }), fc.constantFrom(...magicAmounts)),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('advance' as const), minutes: fc.integer({ min: 1, max: 2_000 }) }),
+  },
+);
+
+describe('what is counted by day', () => {
   let gateway: TestGateway;
   let admin: ReturnType<typeof adminClient>;
   before(async () => {
@@ -111,7 +130,7 @@ describe('the value of orders counted by day', () => {
     }
   }
 
-  it('equals what the contract’s table makes of the orders, after every step of any course over several days', async () => {
+  it('of orders equals what the contract’s table makes of them, after every step of any course over several days', async () => {
     const course = fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 40 }), async (steps) => {
       const partner = await gateway.newPartner();
       const placed: string[] = [];
@@ -127,5 +146,57 @@ describe('the value of orders counted by day', () => {
       });
     });
     await fc.assert(course, { numRuns: 12, endOnFailure: true });
+  });
+
+  /** What is counted of allocations and what should be, by day, from one snapshot. */
+  async function moneyCounts({ id }: TestPartner) {
+    const rows = await gateway.database.read(
+      statement(
+        `SELECT created_at, state, amount_kobo AS kobo, NULL AS day FROM allocations WHERE partner_id = ?
+         UNION ALL SELECT NULL, NULL, used_kobo, DATE_FORMAT(day, '%Y-%m-%d')
+          FROM usage_days WHERE partner_id = ? AND kind = 'allocations'`,
+        id,
+        id,
+      ),
+    );
+    const used = new Map<string, bigint>();
+    const expected = new Map<string, bigint>();
+    for (const row of rows) {
+      const kobo = BigInt(String(row.kobo));
+      if (row.day !== null) {
+        if (kobo !== 0n) used.set(String(row.day), kobo);
+      } else if (row.state !== 'rejected' && row.state !== 'refused') {
+        const day = lagosDay((row.created_at as Date).getTime());
+        expected.set(day, (expected.get(day) ?? 0n) + kobo);
+      }
+    }
+    return { used, expected };
+  }
+
+  it('of allocations equals every one of the day but those rejected and refused, after every step of any course', async () => {
+    const course = fc.asyncProperty(fc.array(moneyStep, { minLength: 10, maxLength: 20 }), async (steps) => {
+      const partner = await gateway.newPartner();
+      await gateway.fund(partner, 100_000_000n);
+      for (const each of steps) {
+        if (each.kind === 'advance') {
+          await admin.clock.advanceClock({ by: { seconds: BigInt(each.minutes * 60) } }, admin.options);
+        } else {
+          const { status, text } = await gateway.allocate(partner, { amount_kobo: each.amount });
+          assert.ok([201, 409, 422, 503].includes(status), text);
+        }
+        const { used, expected } = await moneyCounts(partner);
+        assert.deepEqual(used, expected);
+      }
+      // What was unclear is settled, and what was refused is given back to the day it was created on.
+      await eventually(async () => {
+        const { used, expected } = await moneyCounts(partner);
+        assert.deepEqual(used, expected);
+        const { body } = await gateway.rest('GET', '/v1/allocations?state=uncertain', { key: partner.key });
+        assert.deepEqual(body.data, []);
+        const limits = await gateway.rest('GET', '/v1/limits', { key: partner.key });
+        assert.equal(BigInt(limits.body.allocations_kobo_per_day.used), expected.get(limits.body.day) ?? 0n);
+      }, 20_000);
+    });
+    await fc.assert(course, { numRuns: 3, endOnFailure: true });
   });
 });
