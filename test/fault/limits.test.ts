@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { statement } from '../../src/db/statement.ts';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../support/cluster.ts';
@@ -7,7 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { type RestartableServer, startTestNats } from '../support/servers.ts';
 
-describe('the limit of requests in progress', () => {
+describe('limits across replicas', () => {
   let nats: RestartableServer;
   let proxy: FaultProxy;
   let cluster: Cluster;
@@ -30,7 +31,7 @@ describe('the limit of requests in progress', () => {
     return partner;
   }
 
-  it('has the places of a replica that was killed again, once it has not been heard of for a while', async () => {
+  it('have the places of a replica that was killed again, once it has not been heard of for a while', async () => {
     const partner = await partnerOfFive();
     const [lost, kept] = gateways as [GatewayProcess, GatewayProcess];
     const fault = { call: Call.SUBMIT_ORDER, account: partner.account, times: 5, fault: WireFault.HANG };
@@ -53,7 +54,42 @@ describe('the limit of requests in progress', () => {
     await eventually(async () => assert.equal((await inProgress()).remaining, 5));
   });
 
-  it('goes on without NATS, each replica with its share', async () => {
+  it('let no more pass in any second while NATS goes away and comes back, and requests go on', async () => {
+    const partner = await partnerOfFive();
+    await cluster.database.write(
+      statement('UPDATE partners SET requests_per_second = 20, requests_burst = 40 WHERE id = ?', partner.id),
+    );
+    const [, kept] = gateways as [GatewayProcess, GatewayProcess];
+    const both = [kept, await cluster.startGateway()];
+    const passed: { sentAt: number; answeredAt: number }[] = [];
+    let isOver = false;
+    const hammers = Array.from({ length: 8 }, async (_, at) => {
+      while (!isOver) {
+        const sentAt = performance.now();
+        const answer = await both[at % 2]?.request('GET', '/v1/orders', { key: partner.key });
+        assert.ok(answer?.status === 200 || answer?.status === 429, String(answer?.status));
+        if (answer.status === 200) passed.push({ sentAt, answeredAt: performance.now() });
+        else await delay(10);
+      }
+    });
+    const more = async (count: number) => {
+      const before = passed.length;
+      await eventually(() => assert.ok(passed.length >= before + count, 'requests pass'), 20_000);
+    };
+    await more(60);
+    await nats.kill();
+    await more(40);
+    await nats.restart({ empty: true });
+    await more(80);
+    isOver = true;
+    await Promise.all(hammers);
+    for (const { sentAt } of passed) {
+      const within = passed.filter((each) => each.sentAt >= sentAt && each.answeredAt <= sentAt + 1_000).length;
+      assert.ok(within <= 60, `${within} passed in a second`);
+    }
+  });
+
+  it('of requests in progress go on without NATS, each replica with its share', async () => {
     const partner = await partnerOfFive();
     const [, kept] = gateways as [GatewayProcess, GatewayProcess];
     await nats.kill();
