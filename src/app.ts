@@ -4,6 +4,11 @@ import { accountHandlers } from './accounts/handlers.ts';
 import { accountAdminHandlers } from './admin/accounts.ts';
 import { auditHandlers } from './admin/audit.ts';
 import type { AdminService } from './admin/call.ts';
+import { reconcileHandlers } from './admin/diagnostics/reconcile.ts';
+import { statusHandlers } from './admin/diagnostics/status.ts';
+import { timelineHandlers } from './admin/diagnostics/timeline.ts';
+import { UnsettledPages, unsettledHandlers } from './admin/diagnostics/unsettled.ts';
+import { watchHandlers } from './admin/diagnostics/watch.ts';
 import { EnvironmentState } from './admin/environment.ts';
 import { adminHandlers, words } from './admin/handlers.ts';
 import { keyAdminHandlers } from './admin/keys.ts';
@@ -38,6 +43,7 @@ import { feedRetention } from './events/retention.ts';
 import { Accounts as AccountsAdminService } from './gen/marina/admin/v1/accounts_pb.ts';
 import { Audit as AuditService } from './gen/marina/admin/v1/audit_pb.ts';
 import { Clock as ClockService } from './gen/marina/admin/v1/clock_pb.ts';
+import { Diagnostics as DiagnosticsService } from './gen/marina/admin/v1/diagnostics_pb.ts';
 import { Keys as KeysService } from './gen/marina/admin/v1/keys_pb.ts';
 import { Partners as PartnersService } from './gen/marina/admin/v1/partners_pb.ts';
 import { Trading as TradingService } from './gen/marina/admin/v1/trading_pb.ts';
@@ -64,6 +70,7 @@ import { createLogger, type Logger } from './lib/log.ts';
 import { Metrics } from './lib/metrics.ts';
 import { Cursors } from './lib/paging.ts';
 import { openIdentity } from './lib/server-identity.ts';
+import { version } from './lib/version.ts';
 import { Supervisor } from './lib/worker.ts';
 import { limitHandlers } from './limits/handlers.ts';
 import { LocalLimits } from './limits/local.ts';
@@ -133,6 +140,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   if (config.crashPoint !== undefined) armCrash(config.crashPoint, config.crashSignal);
   const isSandbox = config.environment === 'sandbox';
   const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`.slice(-64);
+  const startedAt = Date.now();
   const metrics = new Metrics();
   const clock = new SystemClock();
   const ids = new IdMaker(() => clock.now());
@@ -205,7 +213,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const contexts = new TradingContexts(broker);
   const { submitTimeoutMs, clockSkewMs } = config;
   const kind = new OrderKind({ broker, contexts, clock, ids, submitTimeoutMs, clockSkewMs });
-  const canceller = new Canceller({ kind, broker, recorder, clock, submitTimeoutMs });
+  const canceller = new Canceller({ kind, broker, recorder, clock, submitTimeoutMs, clockSkewMs });
   const honoursNotAfter = () => broker.honoursNotAfter();
   const reconciler = new Reconciler({ kind, database, recorder, clock, log, holder, clockSkewMs, honoursNotAfter });
   const reportMeters = (kind: 'order' | 'application') => ({
@@ -367,7 +375,36 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     contexts.forget(partnerId, account);
     carrier.say(words.accountUnlinked, `${partnerId} ${account}`);
   };
+  const unsettled = new UnsettledPages(database, clock, cursors);
   const services: AdminService[] = [
+    {
+      service: DiagnosticsService,
+      handlers: {
+        ...statusHandlers({
+          database,
+          clock,
+          carrier,
+          broker,
+          troubles: () => health.troubles(),
+          holder,
+          version,
+          startedAt,
+        }),
+        ...unsettledHandlers(unsettled, clock),
+        ...reconcileHandlers({
+          database,
+          clock,
+          log,
+          pages: unsettled,
+          order: reconciler,
+          application: applicationReconciler,
+          allocation: allocationReconciler,
+          cancel: canceller,
+        }),
+        ...timelineHandlers(database),
+        ...watchHandlers({ database, feedWatch, cursors }),
+      },
+    },
     { service: TradingService, handlers: handlers.trading },
     { service: PartnersService, handlers: partnerAdminHandlers({ database, clock, ids, changed: partnerChanged }) },
     { service: KeysService, handlers: keyAdminHandlers({ database, clock, ids, ended: keyEnded }) },

@@ -79,6 +79,11 @@ export class Carrier {
     return this.#connection !== undefined && !this.#connection.isClosed() && this.#reachable;
   }
 
+  /** Which version the server is that this process is connected to. */
+  get serverVersion(): string | undefined {
+    return this.connected ? this.#connection?.info?.version : undefined;
+  }
+
   /** Publishes some events and returns those that NATS has. Throws when it has none of them. */
   async publish(events: readonly Carried[]): Promise<Carried[]> {
     if (performance.now() < this.#restsUntil) throw new Error('NATS took nothing a moment ago');

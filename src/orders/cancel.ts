@@ -22,6 +22,8 @@ export interface CancellerParts {
   readonly recorder: Recorder;
   readonly clock: Clock;
   readonly submitTimeoutMs: number;
+  /** How far clocks may be from each other. */
+  readonly clockSkewMs: number;
 }
 
 /**
@@ -78,6 +80,28 @@ export class Canceller {
     } catch {
       return { outcome: 'unclear', evidence: "the exchange answered, and the order's record could not be read" };
     }
+  }
+
+  /**
+   * Finds out what became of a cancel that is unclear, by the order's record: it is cancelled there, it has ended
+   * otherwise, or it goes on, and then the cancel was not taken and may be sent again. Sends nothing. Answers with the
+   * order before and after; one whose cancel may still be under way is left alone. Throws when the record gives no answer.
+   */
+  async reconcileNow(partnerId: string, id: string): Promise<{ before: StoredOrder; after: StoredOrder }> {
+    const { kind, broker, recorder, clock, clockSkewMs } = this.parts;
+    const before = await recorder.change(kind, partnerId, id, () => undefined);
+    const isUnclear = ({ cancelUntil }: StoredOrder) =>
+      cancelUntil !== null && cancelUntil + clockSkewMs <= clock.realNow();
+    if (!isUnclear(before)) return { before, after: before };
+    const record = await broker.lookUpOrder(id, before.lastReport);
+    const after = await recorder.change(kind, partnerId, id, (order) => {
+      // Another cancel may have been sent while the record was read.
+      if (order.cancelUntil !== before.cancelUntil) return undefined;
+      const change = kind.begin(order).reports(record.found ? record.answer : []);
+      if (!record.found || isFinal(change.after.state)) return change;
+      return change.note({ cancelUntil: null }).step('reconciliation', "the exchange's record has no cancel of it");
+    });
+    return { before, after };
   }
 
   #begin(order: StoredOrder): OrderChange | undefined {

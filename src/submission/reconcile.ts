@@ -50,6 +50,15 @@ export interface ReconcilerOptions<Row extends Unsettled, Answer> {
   readonly honoursNotAfter: () => Promise<boolean>;
 }
 
+/** What a look at one object came to. */
+export interface Reconciled<Row> {
+  readonly before: Row;
+  readonly after: Row;
+  /** Whether the broker's record was asked. */
+  readonly asked: boolean;
+  readonly isSettled: boolean;
+}
+
 const mostAtOnce = 50;
 const lookUpsAtOnce = 8;
 const pollMs = 500;
@@ -88,10 +97,30 @@ export class Reconciler<Row extends Unsettled, Answer> {
     }
   }
 
+  /**
+   * Asks about one object now, by the way everything unclear goes, and answers with the object before and after. One whose
+   * sender still has time is left alone. Any replica may do it: what is decided is decided under the partner's lock.
+   */
+  async reconcileNow(partnerId: string, id: string): Promise<Reconciled<Row>> {
+    const { kind, clock, clockSkewMs, recorder } = this.options;
+    const before = await recorder.change(kind, partnerId, id, () => undefined);
+    const isOver = (row: Row) => row.notAfter + clockSkewMs <= clock.realNow();
+    const row = await this.#change(before, (current) => (isOver(current) ? kind.leaseRanOut(current) : undefined));
+    if (!kind.isUnsettled(row)) return { before, after: row, asked: false, isSettled: true };
+    if (row.state === 'sending') return { before, after: row, asked: false, isSettled: false };
+    await this.#lookUp(row);
+    const after = await recorder.change(kind, partnerId, id, () => undefined);
+    return { before, after, asked: true, isSettled: !kind.isUnsettled(after) };
+  }
+
   async #settle(due: Row): Promise<void> {
-    const { kind, log, clock } = this.options;
+    const { kind } = this.options;
     const row = await this.#change(due, (current) => kind.leaseRanOut(current));
-    if (!kind.isUnsettled(row)) return;
+    if (kind.isUnsettled(row)) await this.#lookUp(row);
+  }
+
+  async #lookUp(row: Row): Promise<void> {
+    const { kind, log, clock } = this.options;
     try {
       const honoursNotAfter = await this.options.honoursNotAfter();
       const askedAt = clock.realNow();
@@ -125,7 +154,7 @@ export class Reconciler<Row extends Unsettled, Answer> {
     return kind.missing(row, askedAt, proof, next);
   }
 
-  #change(row: Row, decide: (row: Row) => Change<Row> | undefined): Promise<Row> {
+  #change(row: Pick<Row, 'partnerId' | 'id'>, decide: (row: Row) => Change<Row> | undefined): Promise<Row> {
     return this.options.recorder.change(this.options.kind, row.partnerId, row.id, decide);
   }
 }

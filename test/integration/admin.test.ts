@@ -217,6 +217,8 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
     const nothingNeeded = new Set([
       'Audit.ListEntries',
       'Clock.AdvanceClock',
+      'Diagnostics.GetStatus',
+      'Diagnostics.ListUnsettled',
       'Partners.ListPartners',
       'Trading.PauseTrading',
       'Trading.ResumeTrading',

@@ -1,0 +1,196 @@
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { Database } from '../../db/database.ts';
+import { milliseconds, type SqlRow, statement, toBigInt } from '../../db/statement.ts';
+import type { Carrier } from '../../events/carrier.ts';
+import {
+  type GetStatusRequest,
+  type GetStatusResponse,
+  GetStatusResponseSchema,
+  type QueueStatusSchema,
+} from '../../gen/marina/admin/v1/diagnostics_pb.ts';
+import type { SystemClock } from '../../lib/clock.ts';
+import { type BacklogFigures, mostCounted, readBacklog } from '../../telemetry/backlog.ts';
+import type { Trouble } from '../../telemetry/health.ts';
+import { dispatcherLeasePrefix } from '../../webhooks/endpoint-store.ts';
+import { countUnsettled } from './unsettled-store.ts';
+
+export interface StatusParts {
+  readonly database: Database;
+  readonly clock: SystemClock;
+  readonly carrier: Pick<Carrier, 'pending' | 'serverVersion'>;
+  readonly broker: { readonly connected: boolean; honoursNotAfter(): Promise<boolean> };
+  readonly troubles: () => Promise<readonly Trouble[]>;
+  /** This process's name among the holders of leases. */
+  readonly holder: string;
+  readonly version: string;
+  /** Real time. */
+  readonly startedAt: number;
+}
+
+type Queue = MessageInitShape<typeof QueueStatusSchema>;
+
+/** How long a part may take to tell of itself; what takes longer is left out. */
+const longestMs = 3_000;
+const mostLeases = 500;
+
+/** The operators' call that tells how the gateway fares. */
+export function statusHandlers(parts: StatusParts) {
+  const { database, clock, carrier, broker } = parts;
+
+  async function getStatus(_: GetStatusRequest): Promise<GetStatusResponse> {
+    const [troubles = [], facts, backlog, queues = [], leases = [], honours, pending] = await Promise.all([
+      inTime(parts.troubles()),
+      inTime(readFacts()),
+      inTime(readBacklog(database, clock)),
+      inTime(readQueues()),
+      inTime(readLeases()),
+      inTime(broker.honoursNotAfter()),
+      inTime(carrier.pending()),
+    ]);
+    const offset = clock.offsetMs;
+    return create(GetStatusResponseSchema, {
+      replica: {
+        name: parts.holder,
+        version: parts.version,
+        nodeVersion: process.versions.node,
+        startedAt: timestampFromMs(parts.startedAt),
+      },
+      environment: database.environment,
+      troubles: troubles.map(({ part, reason, stops, sinceMs }) => ({
+        part,
+        reason,
+        stops,
+        since: timestampFromMs(sinceMs),
+      })),
+      upstream: {
+        connected: broker.connected,
+        honoursNotAfter: honours,
+        orderReports: facts?.orderReports ?? 0n,
+        applicationReports: facts?.applicationReports ?? 0n,
+      },
+      queues: [...fromBacklog(backlog), ...fromStream(pending), ...queues],
+      leases: leases.map((row) => ({ ...toLease(row), isOwn: row.holder === parts.holder && Number(row.left_ms) > 0 })),
+      tradingPausedSince: facts?.pausedAt == null ? undefined : timestampFromMs(facts.pausedAt),
+      now: timestampFromMs(clock.now()),
+      businessAheadMs: BigInt(offset),
+      databaseAheadMs: facts && BigInt(facts.aheadMs),
+      databaseRoundTripMs: facts && BigInt(facts.roundTripMs),
+      schemaVersion: facts?.schema ?? '',
+      databaseVersion: facts?.version ?? '',
+      natsVersion: carrier.serverVersion ?? '',
+    });
+  }
+
+  async function readFacts() {
+    const askedAt = clock.realNow();
+    const startedAt = performance.now();
+    const [now] = await database.read(statement('SELECT NOW(3) AS now, VERSION() AS version'));
+    const roundTripMs = Math.round(performance.now() - startedAt);
+    const [[environment] = [], [schema] = [], positions = []] = await database.readAll([
+      statement('SELECT trading_paused_at FROM environment WHERE id = 1'),
+      statement('SELECT name FROM migrations ORDER BY timestamp DESC LIMIT 1'),
+      statement("SELECT name, position FROM positions WHERE name IN ('order-reports', 'application-reports')"),
+    ]);
+    const position = (name: string) => BigInt(String(positions.find((row) => row.name === name)?.position ?? 0));
+    return {
+      roundTripMs,
+      // Half of the way there and back: nearer than this it cannot be told.
+      aheadMs: Number(now?.now) - (askedAt + Math.round(roundTripMs / 2)),
+      version: String(now?.version),
+      schema: String(schema?.name ?? ''),
+      pausedAt: milliseconds(environment?.trading_paused_at ?? null),
+      orderReports: position('order-reports'),
+      applicationReports: position('application-reports'),
+    };
+  }
+
+  async function readQueues(): Promise<Queue[]> {
+    const now = clock.now();
+    const [cancels = [], documents = [], due = []] = await database.readAll([
+      countUnsettled('cancel', mostCounted),
+      countUnsettled('document', mostCounted),
+      statement(
+        `SELECT COUNT(*) AS count, MIN(since) AS oldest FROM (
+          SELECT COALESCE(due_at, taken_at) AS since FROM webhook_deliveries FORCE INDEX (webhook_deliveries_age)
+          WHERE queue IN (1, 2) AND COALESCE(due_at, taken_at) <= ? LIMIT ${mostCounted}) AS due`,
+        new Date(now),
+      ),
+    ]);
+    return [
+      toQueue('cancels', cancels[0], now),
+      toQueue('documents', documents[0], now),
+      toQueue('webhooks due', due[0], now),
+    ];
+  }
+
+  function readLeases(): Promise<SqlRow[]> {
+    const left = 'TIMESTAMPDIFF(MICROSECOND, NOW(3), expires_at) DIV 1000';
+    // A dispatcher's lease that ran out belongs to a process that is gone; those of work are few and stay.
+    return database.read(
+      statement(
+        `SELECT name, holder, fence, ${left} AS left_ms FROM leases
+          WHERE expires_at > NOW(3) OR name NOT LIKE ? ORDER BY name LIMIT ${mostLeases}`,
+        `${dispatcherLeasePrefix}%`,
+      ),
+    );
+  }
+
+  return { getStatus };
+}
+
+function toLease(row: SqlRow) {
+  const left = Number(row.left_ms);
+  return {
+    name: String(row.name),
+    holder: String(row.holder),
+    fence: toBigInt(row.fence),
+    isHeld: left > 0,
+    expiresInMs: BigInt(left),
+  };
+}
+
+function fromBacklog(backlog: BacklogFigures | undefined): Queue[] {
+  if (backlog === undefined) return [];
+  const outbox = backlog.outbox.map(({ taker, count, oldestMs }) =>
+    queue(`outbox ${taker}`, count, count === 0 ? undefined : oldestMs),
+  );
+  const kinds = new Map<string, { count: number; oldestMs: number }>();
+  for (const { kind, count, oldestMs } of backlog.unsettled) {
+    const before = kinds.get(kind) ?? { count: 0, oldestMs: 0 };
+    kinds.set(kind, { count: before.count + count, oldestMs: Math.max(before.oldestMs, oldestMs) });
+  }
+  const unsettled = [...kinds].map(([kind, { count, oldestMs }]) =>
+    queue(`${kind}s`, count, count === 0 ? undefined : oldestMs),
+  );
+  return [...outbox, ...unsettled];
+}
+
+function fromStream(pending: ReadonlyMap<string, number> | undefined): Queue[] {
+  return [...(pending ?? [])].map(([taker, count]) => queue(`stream ${taker}`, count, undefined));
+}
+
+function toQueue(name: string, row: SqlRow | undefined, now: number): Queue {
+  const oldest = (row?.oldest ?? null) as Date | null;
+  return queue(name, Number(row?.count ?? 0), oldest === null ? undefined : now - oldest.getTime());
+}
+
+function queue(name: string, count: number, oldestMs: number | undefined): Queue {
+  const oldest = oldestMs === undefined ? undefined : BigInt(Math.max(0, Math.round(oldestMs)));
+  return { name, count: BigInt(count), atLeast: count >= mostCounted, oldestMs: oldest };
+}
+
+/** What something comes to, or undefined when it fails or takes too long. */
+async function inTime<T>(work: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), longestMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } catch {
+    return undefined; // What is wrong with it is among the troubles.
+  } finally {
+    clearTimeout(timer);
+  }
+}
