@@ -6,6 +6,9 @@ import { type Html, html } from './html.ts';
 import { inlineMarkdown, markdown } from './markdown.ts';
 import { canBeNull, enumValues, isTimestamp, plainSchema } from './openapi/schemas.ts';
 
+/** So many words are shown at once. */
+const fewWords = 4;
+
 /** The fields of a request, with what each must be. */
 export function requestFields(fields: readonly DescField[], comments: Comments): Html {
   return list(
@@ -69,7 +72,11 @@ function typeText(field: DescField, comments: Comments): Html {
 }
 
 function oneType(field: DescField, comments: Comments): Html {
-  if (field.enum !== undefined) return html`one of a list`;
+  if (field.enum !== undefined) {
+    const words = [...enumNames(field.enum).values()];
+    if (words.length > fewWords) return html`one of ${words.length}`;
+    return html`${words.map((word, index) => html`${index > 0 && ' or '}<code>${word}</code>`)}`;
+  }
   if (isTimestamp(field)) return html`timestamp`;
   if (field.message !== undefined) return isObject(field.message) ? objectLink(field.message) : html`object`;
   if (field.name.endsWith('_decimal')) return html`decimal text`;

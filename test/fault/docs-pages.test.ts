@@ -154,8 +154,10 @@ describe('the pages for partners in a browser', () => {
       await panel.getByRole('button', { name: 'Send' }).click();
       await panel.getByText('Enter a sandbox key').waitFor();
       await page.locator('#key').fill(partner.key);
-      const order = { account: partner.account, symbol: 'SIM-FILL', side: 'buy', quantity: 10, type: 'market' };
-      await panel.locator('textarea').fill(JSON.stringify(order));
+      await page.locator('#key').press('Tab');
+      await page.waitForFunction(
+        `document.querySelector('#createOrder textarea').value.includes('"${partner.account}"')`,
+      );
       await panel.getByRole('button', { name: 'Send' }).click();
       await panel.locator('.status.good', { hasText: '201' }).waitFor();
       const answer = JSON.parse((await panel.locator('.result code').textContent()) ?? '');

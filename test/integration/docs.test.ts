@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
 import { readComments } from '../../src/docs/comments.ts';
 import { type Examples, examplesFile, readExamples } from '../../src/docs/examples.ts';
 import { openApiDocument } from '../../src/docs/openapi/document.ts';
+import { curl } from '../../src/docs/pages/curl.ts';
 import { catalogue, type ErrorCode } from '../../src/lib/errors.ts';
 import { docUrl } from '../../src/transport/doc-url.ts';
 import { assertValid, described } from '../support/described.ts';
 import { takeTour } from '../support/example-tour.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+
+const execute = promisify(execFile);
 
 /** Set to write down anew what the pages show. */
 const isRecording = process.env.MARINA_TEST_RECORD === 'true';
@@ -116,6 +121,20 @@ describe('the pages for partners', () => {
     const response = await fetch(`http://127.0.0.1:${gateway.app.restPort}/docs`, { method: 'POST' });
     assert.deepEqual([response.status, response.headers.get('allow')], [405, 'GET']);
     await response.body?.cancel();
+  });
+});
+
+describe('a command of the reference', () => {
+  it('places an order when it is pasted, with a key in the environment', async () => {
+    const { key, account } = await gateway.newPartner();
+    const [example] = readExamples().operations.createOrder ?? [];
+    assert.ok(example, 'there is an example');
+    const { account: _, ...order } = example.request.body as Record<string, unknown>;
+    const own = { ...example, request: { ...example.request, body: { ...order, account } } };
+    const command = curl(own, `http://127.0.0.1:${gateway.app.restPort}`);
+    const { stdout } = await execute('bash', ['-c', command], { env: { ...process.env, MARINA_KEY: key } });
+    const placed = JSON.parse(stdout);
+    assert.deepEqual([placed.object, placed.account, placed.symbol], ['order', account, order.symbol]);
   });
 });
 

@@ -1,10 +1,13 @@
 import { accessSync, constants, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Browser, chromium } from 'playwright-core';
 import { libraryPath, type PackageSet, unpackPackages } from '../../src/dev/packages.ts';
 import { findInstalled } from '../../src/dev/programs.ts';
 import { temporaryFolder } from './folders.ts';
 
+/** Some 70 MB are downloaded and unpacked to 290. */
+const unpackingMs = 180_000;
 const program = 'usr/lib/chromium/chromium-headless-shell';
 
 /** Debian's Chromium without its windows, and a font to write with. */
@@ -22,7 +25,10 @@ const browserPackages: PackageSet = {
  */
 export async function browserOrReason(): Promise<Browser | string> {
   try {
-    return await startBrowser();
+    const tooLong = delay(unpackingMs, undefined, { ref: false }).then(() =>
+      Promise.reject(new Error('it took too long')),
+    );
+    return await Promise.race([startBrowser(), tooLong]);
   } catch (error) {
     if (process.env.MARINA_TEST_BROWSER === 'required') throw error;
     return `there is no Chromium: ${error instanceof Error ? error.message.split('\n')[0] : error}`;

@@ -165,6 +165,7 @@ function startTrying() {
   const key = document.getElementById('key');
   if (key === null) return;
   key.closest('section').hidden = false;
+  key.addEventListener('change', () => nameOwnAccount(key.value.trim()));
   for (const panel of all('.try')) {
     panel.hidden = false;
     refresh(panel);
@@ -173,6 +174,20 @@ function startTrying() {
       send(panel, key);
     });
   }
+}
+
+/** The examples' account is somebody else's: one of the reader's own takes its place, if the key may see it. */
+async function nameOwnAccount(secret) {
+  if (!isSandboxKey(secret)) return;
+  const response = await fetch('/v1/accounts?limit=1', { headers: { Authorization: `Bearer ${secret}` } });
+  const account = response.ok ? (await response.json()).data[0]?.account : undefined;
+  if (account === undefined) return;
+  for (const input of all('.try input[name=account][data-place=path]')) input.value ||= account;
+  for (const body of all('.try textarea')) body.value = body.value.replace(/("account": )"[^"]*"/, `$1"${account}"`);
+}
+
+function isSandboxKey(text) {
+  return /^marina_test_[\w-]+$/.test(text);
 }
 
 /** A key for a request that was not made yet. */
@@ -190,7 +205,7 @@ async function send(panel, key) {
   const result = panel.querySelector('.result');
   const say = (text) => result.replaceChildren(element('p', { textContent: text }));
   const secret = key.value.trim();
-  if (!secret.startsWith('marina_test_')) {
+  if (!isSandboxKey(secret)) {
     say('Enter a sandbox key at the top of the page first: it begins with marina_test_.');
     key.focus();
     return;

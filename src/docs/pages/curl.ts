@@ -8,7 +8,7 @@ export function curl({ request }: Example, baseUrl: string): string {
   ];
   parts.push('-H "Authorization: Bearer $MARINA_KEY"');
   for (const [name, value] of Object.entries(headers)) parts.push(`-H ${quote(`${headerName(name)}: ${value}`)}`);
-  if (body !== undefined) parts.push(`-d ${quote(JSON.stringify(body, undefined, 2))}`);
+  if (body !== undefined) parts.push(`-d ${quote(JSON.stringify(body, undefined, 2).replaceAll('\n', '\n  '))}`);
   else if (method === 'PUT') parts.push('--data-binary @photo.jpg');
   return parts.join(' \\\n  ');
 }

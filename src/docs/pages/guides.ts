@@ -61,7 +61,7 @@ export function guidePage(guide: Guide, baseUrl: string): PageParts {
     .replaceAll('{base_url}', baseUrl)
     .split(/^\{verification\}$/m);
   const content = parts.map((part, index) => html`${index > 0 && verification()}${markdown(part)}`);
-  return { path, title, lead, content: html`<div class="prose">${content}</div>` };
+  return { path, title, lead, content: html`${path === '/docs' && cards()}<div class="prose">${content}</div>` };
 }
 
 /** The page of what changed. */
@@ -79,6 +79,20 @@ export function guideLinks(guide: Guide): NavigationLink[] {
 /** A guide without its title, which the page has already. */
 export function guideText({ file }: Guide): string {
   return readFileSync(join(import.meta.dirname, file), 'utf8').replace(/^# .*\n/, '');
+}
+
+/** Where most readers go first. */
+function cards(): Html {
+  const chosen = [
+    ['/docs/reference#createOrder', 'Place an order', 'One request, stored before it is sent, and sent once.'],
+    ['/docs/idempotency', 'Never buy twice', 'Keys, replays, and what to do while an order is uncertain.'],
+    ['/docs/webhooks', 'Hear of every change', 'Signed events, in order and without a gap.'],
+    ['/docs/sandbox', 'Try every outcome', 'Symbols that fill, reject, hang or lose the answer.'],
+  ];
+  const items = chosen.map(
+    ([href, title, text]) => html`<li><a href="${href}"><strong>${title}</strong>${text}</a></li>`,
+  );
+  return html`<ul class="cards">${items}</ul>`;
 }
 
 const languages = [

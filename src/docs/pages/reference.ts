@@ -65,8 +65,16 @@ export function referenceLinks(reference: Reference): NavigationLink[] {
 
 /** An operation's name as words: `Create order`. */
 export function titleOf(name: string): string {
-  const words = name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
+  const words = name
+    .replace(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .replace(/\blga/, 'LGA');
   return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** The same within a sentence. */
+export function lowerFirst(title: string): string {
+  return /^[A-Z]{2}/.test(title) ? title : title.charAt(0).toLowerCase() + title.slice(1);
 }
 
 export function servicesOf({ operations }: Reference): DescService[] {
@@ -88,7 +96,7 @@ function objectSection(desc: DescMessage, { comments, examples }: Reference): Ht
     .flatMap((body) => (Array.isArray(body.data) ? (body.data as Record<string, unknown>[]) : [body]))
     .find((body) => isOf(body, desc));
   return html`<section class="object split" id="object-${desc.name}">
-<div class="text"><h3><a class="anchor" href="#object-${desc.name}">The ${titleOf(desc.name).toLowerCase()} object</a></h3>
+<div class="text"><h3><a class="anchor" href="#object-${desc.name}">The ${lowerFirst(titleOf(desc.name))} object</a></h3>
 ${markdown(commentOf(comments, desc))}
 ${answerMembers(desc, comments)}</div>
 <div class="aside">${recorded !== undefined && codeBlock(pretty(recorded), 'json', titleOf(desc.name))}</div>
@@ -105,16 +113,18 @@ function isOf(body: Record<string, unknown>, desc: DescMessage): boolean {
 function operationSection(operation: OperationRules, page: ReferencePage): Html {
   const { comments, examples } = page.reference;
   const { method, http } = operation;
+  const [opening = '', ...details] = commentOf(comments, method).split('\n\n');
   const recorded = examples.operations[method.localName] ?? [];
   return html`<section class="operation split" id="${method.localName}">
 <div class="text">
 <h3><a class="anchor" href="#${method.localName}">${titleOf(method.name)}</a></h3>
 <p class="endpoint">${http === undefined ? rpcOnly(operation) : html`${methodMark(http.method)}<code>${pathTemplate(http)}</code>`}</p>
 <p class="access">${access(operation)}</p>
-${markdown(commentOf(comments, method))}
+${markdown(opening)}
 ${http !== undefined && inputs(operation, page)}
 <h4>Answer</h4>
 <p>${answerLine(operation)}</p>
+${details.length > 0 && html`<h4>Good to know</h4>${markdown(details.join('\n\n'))}`}
 ${http !== undefined && errorsLine(operation)}
 </div>
 <div class="aside">${http === undefined ? false : recorded.map((example, index) => exampleBlock(example, index, page.baseUrl))}${

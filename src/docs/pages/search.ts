@@ -4,7 +4,7 @@ import { pathTemplate } from '../openapi/operations.ts';
 import type { Reference } from '../reference.ts';
 import { eventTypes } from './events.ts';
 import { guideLinks, guides } from './guides.ts';
-import { objectsOf, titleOf } from './reference.ts';
+import { lowerFirst, objectsOf, titleOf } from './reference.ts';
 
 /** Something that can be found: its title, where it is, what kind it is, and more words it is found by. */
 type Found = readonly [title: string, href: string, kind: string, words: string];
@@ -29,7 +29,7 @@ export function searchIndex(reference: Reference): readonly Found[] {
     }),
     ...objects.map((desc): Found => {
       const words = desc.fields.map(({ name }) => name).join(' ');
-      return [`The ${titleOf(desc.name).toLowerCase()} object`, `/docs/reference#object-${desc.name}`, 'Object', words];
+      return [`The ${lowerFirst(titleOf(desc.name))} object`, `/docs/reference#object-${desc.name}`, 'Object', words];
     }),
     ...eventTypes(reference).flatMap(({ types }) =>
       types.map(({ type, meaning }): Found => [type, `/docs/events#${type}`, 'Event', meaning]),

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
+import { highlight } from '../../src/docs/highlight.ts';
+import { html } from '../../src/docs/html.ts';
+import { markdown } from '../../src/docs/markdown.ts';
+import { Site } from '../../src/docs/site.ts';
+
+const options = { operations: gatewayOperations, baseUrl: () => 'https://marina.example' };
+
+describe('the site', () => {
+  it('of a live gateway says so, and asks for no key', async () => {
+    const text = String((await new Site({ ...options, environment: 'live' }).find('/docs/reference'))?.body);
+    assert.ok(text.includes('data-environment="live"'), 'it says live');
+    assert.ok(!/id="key"|class="try"/.test(text), 'there is nothing to try');
+    assert.ok(text.includes('https://marina.example/v1/orders '), 'its examples are for this gateway');
+  });
+
+  it('makes a page once, however many ask for it at once', async () => {
+    const site = new Site({ ...options, environment: 'sandbox' });
+    const [one, other] = await Promise.all([site.find('/docs/errors'), site.find('/docs/errors')]);
+    assert.equal(one, other);
+    assert.equal(one, await site.find('/docs/errors'));
+  });
+
+  it('tries again what could not be made', async () => {
+    let isReady = false;
+    const baseUrl = () => {
+      if (!isReady) throw new Error('the port is not open yet');
+      return 'https://marina.example';
+    };
+    const site = new Site({ ...options, baseUrl, environment: 'sandbox' });
+    await assert.rejects(site.find('/docs'), /not open yet/);
+    isReady = true;
+    assert.ok(await site.find('/docs'), 'it is there now');
+  });
+});
+
+describe('what is written into a page', () => {
+  it('is text, whatever it looks like', () => {
+    const evil = `<script>"'&`;
+    assert.equal(html`<p title="${evil}">${evil}</p>`.text, `<p title="${escaped}">${escaped}</p>`);
+    assert.equal(highlight(evil, 'nothing').text, escaped);
+    assert.doesNotMatch(markdown('<img src=x onerror=alert(1)> and `<b>`').text, /<(?:img|b)\b/);
+  });
+
+  it('is code with its parts marked, and no letter lost', () => {
+    const marked = highlight('{"a": [1, "b", null]}', 'json').text;
+    assert.match(marked, /<span class="m">&#34;a&#34;<\/span>: \[<span class="n">1<\/span>/);
+    assert.equal(marked.replace(/<[^>]*>/g, '').replaceAll('&#34;', '"'), '{"a": [1, "b", null]}');
+  });
+});
+
+const escaped = '&#60;script&#62;&#34;&#39;&#38;';
