@@ -187,10 +187,6 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     if (others.length > 0) carrier.say('webhooks', others.join(','));
   });
   const relay = new Relay({ database, carrier, clock, log, holder, takers: [feed, webhooks] });
-  const wakeRelay = () => {
-    relay.wakeup.wake();
-    carrier.say('relay');
-  };
 
   const upstream = {
     address: config.brokerAddress,
@@ -202,7 +198,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const allocationBroker = new GrpcAllocations(upstream);
   const records = new GrpcRecords({ address: config.brokerAddress });
   const reads = new ReadQueue({ slots, timeoutMs: config.recordsTimeoutMs });
-  const recorder = new Recorder(database, clock, ids, wakeRelay, ({ kind, partnerId, id, state, detail }) => {
+  const recorder = new Recorder(database, clock, ids, () => relay.tell(), ({ kind, partnerId, id, state, detail }) => {
     metrics.contradictions.inc({ kind });
     log.error(
       { kind, partnerId, objectId: id, state, contradiction: detail },
@@ -482,7 +478,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     },
   });
 
-  carrier.listen('relay', () => relay.wakeup.wake());
+  carrier.listen('relay', () => relay.wake());
   carrier.listen('feed', () => feedWatch.wake());
   carrier.listen('webhooks', (partnerIds) => dispatcher.wake(partnerIds.split(',')));
   carrier.listen('webhooks-changed', () => dispatcher.changed());

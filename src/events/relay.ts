@@ -34,13 +34,44 @@ const takenWithinMs = 1_000;
  * would be a second write, on rows the takers lock. One that stays is handed over without NATS.
  */
 export class Relay {
-  readonly wakeup = new Wakeup();
   readonly worker: Worker;
+  readonly #wakeup = new Wakeup();
+  /** Whether this process is the one that carries, as far as it knows. */
+  #carries = false;
+  /** Runs for a moment after the others were told; what comes meanwhile they are told at its end. */
+  #quiet: NodeJS.Timeout | undefined;
+  #isUntold = false;
   /** When each row that may still be in the outbox was published, on a clock that never goes back. */
   #published = new Map<string, number>();
 
   constructor(private readonly options: RelayOptions) {
-    this.worker = underLease(options.database, 'relay', options.holder, (lease) => this.#run(lease));
+    this.worker = underLease(options.database, 'relay', options.holder, async (lease) => {
+      this.#carries = true;
+      await this.#run(lease).finally(() => {
+        this.#carries = false;
+      });
+    });
+  }
+
+  /** Says that there is something to carry: to the process that carries, if it is not this one, as often as it looks. */
+  tell(): void {
+    this.wake();
+    if (this.#carries) return;
+    if (this.#quiet !== undefined) {
+      this.#isUntold = true;
+      return;
+    }
+    this.options.carrier.say('relay');
+    this.#isUntold = false;
+    this.#quiet = setTimeout(() => {
+      this.#quiet = undefined;
+      if (this.#isUntold) this.tell();
+    }, lingerMs);
+  }
+
+  /** Looks for what there is to carry, if this process carries. */
+  wake(): void {
+    this.#wakeup.wake();
   }
 
   async #run({ signal }: Lease): Promise<void> {
@@ -58,7 +89,7 @@ export class Relay {
       // Rows that wait to be taken and fill the whole batch would keep others from being seen.
       await this.#handOverStuck(due, fresh.length === 0 && due.length === mostAtOnce);
       if (fresh.length > 0) await this.#carry(fresh);
-      if (rows.length < mostAtOnce) await this.wakeup.wait(pollMs, signal);
+      if (rows.length < mostAtOnce) await this.#wakeup.wait(pollMs, signal);
       await pause(lingerMs, signal);
     }
   }
