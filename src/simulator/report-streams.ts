@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type ServerWritableStream, type ServiceError, status } from '@grpc/grpc-js';
 import type { Logger } from '../lib/log.ts';
+import { pause } from '../lib/worker.ts';
 import { type Disturbance, Disturber } from './disturbance.ts';
 import type { ReportFeed } from './report-feed.ts';
 import { isWhole } from './validation.ts';
@@ -9,6 +10,8 @@ import { isWhole } from './validation.ts';
 const maxPerMessage = 500;
 /** How long a stream is silent before it shows that it lives. */
 const heartbeatMs = 1_000;
+/** How long the first of some new reports waits for others, so that under load they share a message. */
+const lingerMs = 5;
 /** How many heartbeats a report that is to be swapped waits for its partner. */
 const maxHeldHeartbeats = 3;
 const maxStreams = 200;
@@ -80,7 +83,10 @@ export class ReportStreams<Report extends { readonly number: number }, Message> 
       let sent = disturber.apply(reports);
       if (reports.length === 0) {
         await this.feed.changed(position, heartbeatMs, ended.signal);
-        if (this.feed.last > position) continue;
+        if (this.feed.last > position) {
+          await pause(lingerMs, ended.signal);
+          continue;
+        }
         heldHeartbeats = disturber.holds ? heldHeartbeats + 1 : 0;
         if (heldHeartbeats >= maxHeldHeartbeats) sent = disturber.release();
       } else if (sent.length === 0) {
