@@ -14,6 +14,7 @@ import {
 } from 'nats';
 import type { Logger } from '../lib/log.ts';
 import { pause } from '../lib/worker.ts';
+import { lingerAfter } from './linger.ts';
 
 /** An event on its way: where its row is, and what makes a second publication of it recognisable. */
 export interface Carried {
@@ -41,7 +42,6 @@ const connectTimeoutMs = 2_000;
 /** How long nothing is published after NATS took nothing, so that events do not wait for it again and again. */
 const restMs = 2_000;
 const mostAtOnce = 500;
-const lingerMs = 10;
 /** How long NATS drops what comes twice. It spares work; what is dropped wrongly the relay hands over. */
 const rememberedMs = 20_000;
 const keptMs = 10 * 60_000;
@@ -139,10 +139,11 @@ export class Carrier {
       let batch: JsMsg[] = [];
       let working: Promise<void> | undefined;
       const work = async () => {
-        // What comes close together is taken together.
-        await pause(lingerMs, signal);
+        let taken: JsMsg[] = [];
         while (batch.length > 0 && failure === undefined) {
-          const taken = batch;
+          // What comes close together is taken together.
+          await pause(lingerAfter(taken.length), signal);
+          taken = batch;
           batch = [];
           await takeBatch(taken, take);
         }

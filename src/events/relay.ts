@@ -6,6 +6,7 @@ import { crash } from '../lib/crash.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, Wakeup, type Worker } from '../lib/worker.ts';
 import type { Carried, Carrier } from './carrier.ts';
+import { lingerAfter, lingerMs } from './linger.ts';
 import type { EventKey } from './sign.ts';
 
 export interface RelayOptions {
@@ -20,8 +21,6 @@ export interface RelayOptions {
 
 const mostAtOnce = 500;
 const pollMs = 250;
-/** How long the first of some events waits for others, so that under load they travel together. */
-const lingerMs = 10;
 /** How long a row that was published may stay. It is then handed over: NATS may have lost it, or its reader stand still. */
 const takenWithinMs = 1_000;
 
@@ -90,7 +89,7 @@ export class Relay {
       await this.#handOverStuck(due, fresh.length === 0 && due.length === mostAtOnce);
       if (fresh.length > 0) await this.#carry(fresh);
       if (rows.length < mostAtOnce) await this.#wakeup.wait(pollMs, signal);
-      await pause(lingerMs, signal);
+      await pause(lingerAfter(fresh.length), signal);
     }
   }
 
