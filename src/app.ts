@@ -198,13 +198,19 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const allocationBroker = new GrpcAllocations(upstream);
   const records = new GrpcRecords({ address: config.brokerAddress });
   const reads = new ReadQueue({ slots, timeoutMs: config.recordsTimeoutMs });
-  const recorder = new Recorder(database, clock, ids, () => relay.tell(), ({ kind, partnerId, id, state, detail }) => {
-    metrics.contradictions.inc({ kind });
-    log.error(
-      { kind, partnerId, objectId: id, state, contradiction: detail },
-      'the upstream says what contradicts the state of an object',
-    );
-  });
+  const recorder = new Recorder(
+    database,
+    clock,
+    ids,
+    () => relay.tell(),
+    ({ kind, partnerId, id, state, detail }) => {
+      metrics.contradictions.inc({ kind });
+      log.error(
+        { kind, partnerId, objectId: id, state, contradiction: detail },
+        'the upstream says what contradicts the state of an object',
+      );
+    },
+  );
   const submitter = new Submitter(database, recorder, () => environment.paused);
   const contexts = new TradingContexts(broker);
   const { submitTimeoutMs, clockSkewMs } = config;

@@ -35,7 +35,7 @@ export function allocationHandlers({ database, submitter, kind, cursors, digestK
       idempotencyKey: call.idempotencyKey ?? '',
       digest: requestDigest(digestKey, CreateAllocationRequestSchema, request),
       request,
-      log: call.log,
+      log: () => call.log,
     });
     call.reply.replayed = replayed;
     return toAllocationMessage(row);

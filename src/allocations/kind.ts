@@ -1,5 +1,5 @@
 import { findAccount } from '../accounts/store.ts';
-import { toLimits } from '../auth/store.ts';
+import { toDayLimits } from '../auth/store.ts';
 import type { AllocationBroker, LookedUp, Sent } from '../broker/port.ts';
 import type { LockedPartner } from '../db/locked-partner.ts';
 import type { SqlRow, Statement } from '../db/statement.ts';
@@ -56,6 +56,7 @@ export class AllocationKind
     ReconciledKind<StoredAllocation, AllocationRecord>
 {
   readonly name = 'allocation';
+  readonly table = 'allocations';
   readonly codes = {
     duplicate: 'duplicate_allocation',
     rejected: 'allocation_rejected',
@@ -123,7 +124,7 @@ export class AllocationKind
   ): Stored<StoredAllocation> {
     if (accounts?.[0] === undefined) throw new ApiError('unknown_account', { param: 'account' });
     if (similar?.[0] !== undefined) throw new ApiError('similar_allocation_unresolved');
-    const { allocationsKoboPerDay } = toLimits(partner.row);
+    const { allocationsKoboPerDay } = toDayLimits(partner.row);
     checkDayLimit(
       'allocations per day',
       allocationsKoboPerDay,

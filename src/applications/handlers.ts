@@ -34,7 +34,7 @@ export function applicationHandlers({ database, submitter, kind, cursors, digest
       idempotencyKey: call.idempotencyKey ?? '',
       digest: requestDigest(digestKey, CreateApplicationRequestSchema, request),
       request,
-      log: call.log,
+      log: () => call.log,
     });
     call.reply.replayed = replayed;
     return toApplicationMessage(row);

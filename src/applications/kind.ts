@@ -55,6 +55,7 @@ export class ApplicationKind
     ReportedKind<StoredApplication, ApplicationReport>
 {
   readonly name = 'application';
+  readonly table = 'applications';
   readonly codes = {
     duplicate: 'duplicate_application',
     rejected: 'application_rejected',

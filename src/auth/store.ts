@@ -78,6 +78,13 @@ export function toLimits(row: SqlRow): PartnerLimits {
     requestsPerSecond: Number(row.requests_per_second ?? defaultLimits.requestsPerSecond),
     requestsBurst: Number(row.requests_burst ?? defaultLimits.requestsBurst),
     requestsUnderWay: Number(row.requests_under_way ?? defaultLimits.requestsUnderWay),
+    ...toDayLimits(row),
+  };
+}
+
+/** What a partner may use of a day: of all its limits, those a locked partner's row has. */
+export function toDayLimits(row: SqlRow): Pick<PartnerLimits, 'ordersKoboPerDay' | 'allocationsKoboPerDay'> {
+  return {
     ordersKoboPerDay: BigInt(String(row.orders_kobo_per_day ?? defaultLimits.ordersKoboPerDay)),
     allocationsKoboPerDay: BigInt(String(row.allocations_kobo_per_day ?? defaultLimits.allocationsKoboPerDay)),
   };

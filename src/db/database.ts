@@ -3,9 +3,10 @@ import { format } from 'mysql2';
 import type { DataSource } from 'typeorm';
 import { ApiError } from '../lib/errors.ts';
 import { connect, createDataSource } from './data-source.ts';
-import { CommitUnknownError, isOutcomeUnknown, isRetryable, toApiError } from './errors.ts';
+import { CommitUnknownError, isDisproved, isOutcomeUnknown, isRetryable, toApiError } from './errors.ts';
 import { LockedPartner } from './locked-partner.ts';
 import { PartnerQueue, type PartnerWork, type WaitingWork } from './partner-queue.ts';
+import { PartnerVersions } from './partner-versions.ts';
 import { type Decision, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
 
 export type Environment = 'sandbox' | 'live';
@@ -13,6 +14,8 @@ export type Environment = 'sandbox' | 'live';
 /** How long a connection may be waited for, and how long one round trip may take, before the caller is told no. */
 const acquireTimeoutMs = 5_000;
 const statementTimeoutMs = 10_000;
+/** What work under a partner's lock may ask of its row: every column costs a packet, read or not. */
+const partnerColumns = 'id, version, orders_kobo_per_day, allocations_kobo_per_day';
 /** How often a transaction that a deadlock or a lock wait undid is tried, in all. */
 const mostTries = 4;
 /** After this long it is not tried again: a deadlock is found at once, a wait for a lock is not had many times over. */
@@ -51,6 +54,7 @@ export class Database {
   #inUse = 0;
   #waiting = 0;
   readonly #partners = new PartnerQueue((partnerId, group) => this.#runTogether(partnerId, group));
+  readonly #versions = new PartnerVersions();
 
   constructor(
     readonly source: DataSource,
@@ -97,14 +101,8 @@ export class Database {
 
   /** Runs some work of one partner in one transaction, and settles each piece by its own outcome. */
   async #runTogether(partnerId: string, group: readonly WaitingWork[]): Promise<void> {
-    const lock = statement('SELECT * FROM partners WHERE id = ? FOR UPDATE', partnerId);
-    const reads = group.flatMap(({ work }) => work.reads);
     try {
-      const outcomes = await this.transaction([lock, ...reads], ([partners, ...rows]) => {
-        const row = partners?.[0];
-        if (row === undefined) throw new Error(`there is no partner ${partnerId}`);
-        return decideAll(new LockedPartner(row), group, rows);
-      });
+      const outcomes = (await this.#runAssuming(partnerId, group)) ?? (await this.#runReading(partnerId, group));
       for (const [index, { resolve, reject }] of group.entries()) {
         const outcome = outcomes[index];
         if (outcome !== undefined && 'result' in outcome) resolve(outcome.result);
@@ -116,6 +114,39 @@ export class Database {
         for (const entry of group) await this.#runTogether(partnerId, [entry]);
       } else for (const { reject } of group) reject(error);
     }
+  }
+
+  async #runReading(partnerId: string, group: readonly WaitingWork[]): Promise<Decided<unknown>[]> {
+    const lock = statement(`SELECT ${partnerColumns} FROM partners WHERE id = ? FOR UPDATE`, partnerId);
+    const reads = group.flatMap(({ work }) => work.reads);
+    const { version, outcomes } = await this.transaction([lock, ...reads], ([partners, ...rows]) => {
+      const row = partners?.[0];
+      if (row === undefined) throw new Error(`there is no partner ${partnerId}`);
+      const partner = new LockedPartner(row);
+      const { writes, result } = decideAll(partner, group, rows);
+      return { writes, result: { version: partner.version, outcomes: result } };
+    });
+    this.#versions.learn(partnerId, version);
+    return outcomes;
+  }
+
+  /** Runs work that needs no reads, in one round trip. Undefined where it needs them after all: nothing was done. */
+  async #runAssuming(partnerId: string, group: readonly WaitingWork[]): Promise<Decided<unknown>[] | undefined> {
+    const version = this.#versions.assumed(partnerId);
+    const deciders = group.flatMap(({ work }) => work.decideAssumed ?? []);
+    if (version === undefined || deciders.length < group.length) return undefined;
+    const partner = new LockedPartner({ id: partnerId, version });
+    const decisions = deciders.map((decide) => decide(partner));
+    const writes = partner.saveAssumed(decisions.flatMap((decision) => decision.writes));
+    try {
+      await this.#withConnection((connection) => rollingBack(connection, () => commitUnread(connection, writes)));
+    } catch (error) {
+      if (!isDisproved(error) && !isRetryable((error as ApiError).cause ?? error)) throw error;
+      this.#versions.doubt(partnerId);
+      return undefined;
+    }
+    this.#versions.learn(partnerId, partner.version);
+    return decisions.map(({ result }) => ({ result }));
   }
 
   /** A short transaction: reads in one round trip, decides, writes and commits in another. It locks no partner. */
@@ -240,15 +271,25 @@ async function runTransaction<T>(
     return { refusal };
   }
   const { writes, result } = decision;
-  return rollingBack(connection, async () => {
-    try {
-      await runBatch(connection, [...writes, statement('COMMIT')]);
-    } catch (error) {
-      if (!isOutcomeUnknown(error) || writes.length === 0) throw error;
-      throw new CommitUnknownError('the connection was lost during COMMIT', { cause: error });
-    }
-    return { result };
-  });
+  await rollingBack(connection, () => commit(connection, writes));
+  return { result };
+}
+
+/** Writes and commits in one round trip. Answers how many rows each statement changed, found or made. */
+async function commit(connection: PoolConnection, writes: readonly Statement[]): Promise<number[]> {
+  try {
+    const results = await runBatch(connection, [...writes, statement('COMMIT')]);
+    return results.map((result) => (result as unknown as { affectedRows: number }).affectedRows);
+  } catch (error) {
+    if (!isOutcomeUnknown(error) || writes.length === 0) throw error;
+    throw new CommitUnknownError('the connection was lost during COMMIT', { cause: error });
+  }
+}
+
+/** The same for a whole transaction. A row that was known and is gone is none the database may lose: that is said. */
+async function commitUnread(connection: PoolConnection, writes: readonly Statement[]): Promise<void> {
+  const [, ...rows] = await commit(connection, [statement('START TRANSACTION'), ...writes]);
+  if (writes.some((_, index) => rows[index] === 0)) throw new CommitUnknownError('a row that was stored is gone');
 }
 
 async function rollingBack<T>(connection: PoolConnection, work: () => Promise<T>): Promise<T> {

@@ -15,6 +15,7 @@ const deadlock = 1213;
 const lockWaitTimeout = 1205;
 const clusterNotReady = 1047;
 const errorDuringCommit = 1180;
+const columnCannotBeNull = 1048;
 /** Too many connections, shutdown in progress, read-only, disk or table full, killed. */
 const unavailable = new Set([1040, 1053, 1203, 1290, 1792, 1836, 1021, 1114, 1317, 1927, 3100, clusterNotReady]);
 
@@ -22,6 +23,11 @@ const unavailable = new Set([1040, 1053, 1203, 1290, 1792, 1836, 1021, 1114, 131
 export function isRetryable(error: unknown): boolean {
   const { errno } = error as DatabaseError;
   return errno === deadlock || errno === lockWaitTimeout;
+}
+
+/** Whether the server found that what a transaction assumed is not so. */
+export function isDisproved(error: unknown): boolean {
+  return (error as DatabaseError).errno === columnCannotBeNull;
 }
 
 /** Whether a failed COMMIT may have happened all the same: the server's word never came, or said so. */

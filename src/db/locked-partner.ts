@@ -69,7 +69,28 @@ export class LockedPartner {
     }
   }
 
+  /** What is written at the end of a transaction that locked the row. */
   save(): Statement[] {
+    const moved = this.#version !== toBigInt(this.row.version);
+    const version = statement('UPDATE partners SET version = ? WHERE id = ?', this.#version, this.id);
+    return moved ? [version, ...this.#saveShared()] : this.#saveShared();
+  }
+
+  /**
+   * The same for a transaction that has not locked the row and goes by the version it is assumed to have. It begins with a
+   * statement that locks the row and fails, because a version cannot be null, where it has another.
+   */
+  saveAssumed(writes: readonly Statement[]): Statement[] {
+    const lock = statement(
+      'UPDATE partners SET version = IF(version = ?, ?, NULL) WHERE id = ?',
+      toBigInt(this.row.version),
+      this.#version,
+      this.id,
+    );
+    return [lock, ...writes, ...this.#saveShared()];
+  }
+
+  #saveShared(): Statement[] {
     const usage = [...this.#used].map(([key, kobo]) => {
       const [kind = '', day = ''] = key.split(' ');
       return statement(
@@ -81,8 +102,6 @@ export class LockedPartner {
         kobo,
       );
     });
-    const kept = [...this.#kept.values()].flatMap((value) => value.save());
-    if (this.#version === toBigInt(this.row.version)) return [...usage, ...kept];
-    return [statement('UPDATE partners SET version = ? WHERE id = ?', this.#version, this.id), ...usage, ...kept];
+    return [...usage, ...[...this.#kept.values()].flatMap((value) => value.save())];
   }
 }

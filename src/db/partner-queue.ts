@@ -12,6 +12,12 @@ export interface PartnerWork<T> {
   readonly reads: readonly Statement[];
   /** Throws to refuse: then this work writes nothing. */
   decide(partner: LockedPartner, rows: SqlRow[][]): Decision<T>;
+  /**
+   * Decides without reading, on what is known already, and on nothing of the partner's row but its version. Then lock,
+   * writes and COMMIT go in one round trip. The writes must fail, by a null where none may be, where what is known is not
+   * so any more; nothing is written then, and the work is done with its reads. Each of them finds or makes a row.
+   */
+  readonly decideAssumed?: ((partner: LockedPartner) => Decision<T>) | undefined;
 }
 
 /** Work waiting for its transaction. */

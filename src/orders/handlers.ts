@@ -54,7 +54,7 @@ export function orderHandlers(parts: OrderHandlerParts) {
       idempotencyKey: call.idempotencyKey ?? '',
       digest: requestDigest(parts.digestKey, CreateOrderRequestSchema, request),
       request,
-      log: call.log,
+      log: () => call.log,
     });
     call.reply.replayed = replayed;
     return toOrderMessage(row);

@@ -1,5 +1,5 @@
 import { findAccount } from '../accounts/store.ts';
-import { toLimits } from '../auth/store.ts';
+import { toDayLimits } from '../auth/store.ts';
 import type { Broker, Sent } from '../broker/port.ts';
 import type { LockedPartner } from '../db/locked-partner.ts';
 import type { SqlRow, Statement } from '../db/statement.ts';
@@ -30,6 +30,7 @@ import {
   saveOpenCancel,
   toStoredOrder,
   updateOrder,
+  updateOrderAssumed,
 } from './store.ts';
 import type { TradingContexts } from './trading-context.ts';
 
@@ -56,6 +57,7 @@ export class OrderKind
     ReportedKind<StoredOrder, Report>
 {
   readonly name = 'order';
+  readonly table = 'orders';
   readonly codes = { duplicate: 'duplicate_order', rejected: 'order_rejected', notSent: 'order_not_sent' } as const;
   readonly find = findOrder;
   readonly findMany = findOrders;
@@ -128,7 +130,7 @@ export class OrderKind
   ): Stored<StoredOrder> {
     if (similar?.[0] !== undefined) throw new ApiError('similar_order_unresolved');
     const value = countedKobo(draft);
-    const { ordersKoboPerDay } = toLimits(partner.row);
+    const { ordersKoboPerDay } = toDayLimits(partner.row);
     checkDayLimit(
       'order value per day',
       ordersKoboPerDay,
@@ -212,11 +214,20 @@ export class OrderKind
   }
 
   save({ before, after }: Change<StoredOrder>, partner: LockedPartner): Statement[] {
-    partner.addUsage('orders', after.countedDay, countedKobo(after) - countedKobo(before));
-    const isOld = after.createdAt < this.parts.clock.now() - keyKeptMs;
-    const saved = updateOrder(isOld && isFinal(after.state) ? { ...after, idempotencyKey: null } : after);
+    const saved = updateOrder(before, this.#count(before, after, partner));
     const cancelIsAsBefore = (before.cancelUntil === null) === (after.cancelUntil === null);
     return cancelIsAsBefore ? [saved] : [saved, saveOpenCancel(after, this.parts.clock.now())];
+  }
+
+  saveAssumed({ before, after }: Change<StoredOrder>, partner: LockedPartner): Statement[] {
+    return [updateOrderAssumed(before, this.#count(before, after, partner))];
+  }
+
+  /** Counts what the change comes to. An order whose key nobody may use any more loses it when it is final. */
+  #count(before: StoredOrder, after: StoredOrder, partner: LockedPartner): StoredOrder {
+    partner.addUsage('orders', after.countedDay, countedKobo(after) - countedKobo(before));
+    const isOld = after.createdAt < this.parts.clock.now() - keyKeptMs;
+    return isOld && isFinal(after.state) ? { ...after, idempotencyKey: null } : after;
   }
 
   toEvent(row: StoredOrder) {

@@ -155,30 +155,56 @@ function toRow(order: StoredOrder): Record<(typeof allColumns)[number], SqlValue
   };
 }
 
-/** Saves what can change of an order. The partner's lock must be held. */
-export function updateOrder(order: StoredOrder): Statement {
+/** What can change of an order: its column, its field, and how that becomes a value. */
+const changing: readonly [column: string, field: keyof StoredOrder, toValue: (field: never) => SqlValue][] = [
+  ['state', 'state', String],
+  ['filled_quantity', 'filledQuantity', itself],
+  ['filled_value_kobo', 'filledValueKobo', itself],
+  ['exchange_order_id', 'exchangeOrderId', itself],
+  ['reason', 'reason', itself],
+  ['reject_reason', 'rejectReason', itself],
+  ['updated_at', 'updatedAt', instant],
+  ['filled_at', 'filledAt', instant],
+  ['idempotency_key', 'idempotencyKey', binary],
+  ['first_answer', 'firstAnswer', itself],
+  ['last_report', 'lastReport', itself],
+  ['check_at', 'checkAt', instant],
+  ['checks', 'checks', itself],
+  ['missing_since', 'missingSince', instant],
+  ['cancel_until', 'cancelUntil', instant],
+];
+
+function itself(value: SqlValue): SqlValue {
+  return value;
+}
+
+/** Saves what changed of an order that was read under the partner's lock. */
+export function updateOrder(before: StoredOrder, after: StoredOrder): Statement {
+  return update(before, after, { sql: '?', values: [after.steps] });
+}
+
+/**
+ * The same for an order that was not read. Fails, because its count of steps cannot be null, where the order is not as
+ * before: everything that comes to an order makes a step of its history or is counted as a check.
+ */
+export function updateOrderAssumed(before: StoredOrder, after: StoredOrder): Statement {
+  const { state, steps, checks } = before;
+  return update(before, after, {
+    sql: 'IF(state = ? AND steps = ? AND checks = ?, ?, NULL)',
+    values: [state, steps, checks, after.steps],
+  });
+}
+
+/** The steps are set first: what stands after them in the statement is set when they are compared. */
+function update(before: StoredOrder, after: StoredOrder, steps: Statement): Statement {
+  const changed = changing.filter(([, field]) => before[field] !== after[field]);
+  const sets = changed.map(([column]) => `, ${column} = ?`).join('');
   return statement(
-    `UPDATE orders SET state = ?, filled_quantity = ?, filled_value_kobo = ?, exchange_order_id = ?, reason = ?,
-      reject_reason = ?, updated_at = ?, filled_at = ?, idempotency_key = ?, first_answer = ?, last_report = ?, steps = ?, check_at = ?,
-      checks = ?, missing_since = ?, cancel_until = ? WHERE partner_id = ? AND id = ?`,
-    order.state,
-    order.filledQuantity,
-    order.filledValueKobo,
-    order.exchangeOrderId,
-    order.reason,
-    order.rejectReason,
-    new Date(order.updatedAt),
-    instant(order.filledAt),
-    binary(order.idempotencyKey),
-    order.firstAnswer,
-    order.lastReport,
-    order.steps,
-    instant(order.checkAt),
-    order.checks,
-    instant(order.missingSince),
-    instant(order.cancelUntil),
-    order.partnerId,
-    order.id,
+    `UPDATE orders SET steps = ${steps.sql}${sets} WHERE partner_id = ? AND id = ?`,
+    ...steps.values,
+    ...changed.map(([, field, toValue]) => toValue(after[field] as never)),
+    before.partnerId,
+    before.id,
   );
 }
 

@@ -43,6 +43,11 @@ export interface ObjectKind<Row extends Submittable> {
   saveReads?(partnerId: string): readonly Statement[];
   /** Saves a changed row and what hangs on it. `rows` are those of `saveReads`. */
   save(change: Change<Row>, partner: LockedPartner, rows: readonly SqlRow[][]): readonly Statement[];
+  /**
+   * The same for a row that was not read, in statements that fail, by a null where none may be, where anything has come to
+   * the row since `change.before`. A kind that has it has the outcome of a send recorded in one round trip.
+   */
+  saveAssumed?(change: Change<Row>, partner: LockedPartner): readonly Statement[];
   toEvent(row: Row): NewEvent;
 }
 
@@ -51,6 +56,8 @@ export interface ObjectKind<Row extends Submittable> {
  * broker says to a send.
  */
 export interface Kind<Row extends Submittable, Request, Draft, Answer> extends ObjectKind<Row> {
+  /** Where objects and their idempotency keys are stored. */
+  readonly table: 'orders' | 'applications' | 'allocations';
   readonly codes: { readonly duplicate: ErrorCode; readonly rejected: ErrorCode; readonly notSent: ErrorCode };
   findByKey(partnerId: string, idempotencyKey: string): Statement;
   /** What must be known before anything is stored, read together with the key. */

@@ -24,6 +24,9 @@ export interface Contradiction {
   readonly detail: string;
 }
 
+/** What becomes of an object, as it is under the lock; undefined where nothing changes. */
+type Decide<Row> = (row: Row, beside: readonly SqlRow[][]) => Change<Row> | undefined;
+
 /** Saves what became of objects, with their events, in one partner transaction: the only way an object ever changes. */
 export class Recorder {
   constructor(
@@ -45,7 +48,7 @@ export class Recorder {
     kind: ObjectKind<Row>,
     partnerId: string,
     id: string,
-    decide: (row: Row, beside: readonly SqlRow[][]) => Change<Row> | undefined,
+    decide: Decide<Row>,
     beside: Beside = nothing,
   ): Promise<Row> {
     const [row] = await this.changeMany(kind, partnerId, [id], kind.find(partnerId, id), decide, beside);
@@ -53,51 +56,75 @@ export class Recorder {
     return row;
   }
 
-  /** The same for some objects of a partner, and the statement that finds them. Those that are not there are left out. */
+  /**
+   * The same for an object that was stored a moment ago: it is decided on the row as it was stored, and read under the
+   * lock only where something came to it, or to its partner, since.
+   */
+  async changeStored<Row extends Submittable>(kind: ObjectKind<Row>, stored: Row, decide: Decide<Row>): Promise<Row> {
+    const { partnerId, id } = stored;
+    const [row] = await this.changeMany(kind, partnerId, [id], kind.find(partnerId, id), decide, nothing, stored);
+    if (row === undefined) throw new Error(`${id} is not stored`);
+    return row;
+  }
+
+  /**
+   * The same for some objects of a partner, and the statement that finds them. Those that are not there are left out.
+   * `assumed` is the one row it would find, as far as is known without reading.
+   */
   async changeMany<Row extends Submittable>(
     kind: ObjectKind<Row>,
     partnerId: string,
     ids: readonly string[],
     find: Statement,
-    decide: (row: Row, beside: readonly SqlRow[][]) => Change<Row> | undefined,
+    decide: Decide<Row>,
     beside: Beside = nothing,
+    assumed?: Row,
   ): Promise<Row[]> {
+    const count = beside.reads.length;
+    const save = (rows: readonly SqlRow[][]) => (change: Change<Row>, partner: LockedPartner) =>
+      kind.save(change, partner, rows);
+    const saveAssumed = assumed && kind.saveAssumed?.bind(kind);
     const { rows, told, contradictions } = await this.database.inPartner(partnerId, {
       touches: [...ids, ...beside.touches],
       reads: [find, ...beside.reads, ...(kind.saveReads?.(partnerId) ?? [])],
-      decide: (partner, [found = [], ...known]) => {
-        const besideRows = known.slice(0, beside.reads.length);
+      decide: (partner, [found = [], ...read]) => {
+        const besideRows = read.slice(0, count);
         const decided = found.map((sqlRow) => {
           const row = kind.toRow(sqlRow);
           return { row, change: decide(row, besideRows) };
         });
-        const changes = decided.flatMap(({ change }) => (change === undefined ? [] : [change]));
-        const writes = this.#writesOf(kind, partner, changes, known.slice(beside.reads.length));
-        const result = {
-          rows: decided.map(({ row, change }) => change?.after ?? row),
-          told: changes.some((change) => change.told.length > 0),
-          contradictions: changes.flatMap(({ after: { id, state }, contradictions }) =>
-            contradictions.map((detail) => ({ kind: kind.name, partnerId, id, state, detail })),
-          ),
-        };
-        return { writes, result };
+        return this.#decision(kind, partner, decided, save(read.slice(count)));
       },
+      decideAssumed:
+        assumed &&
+        saveAssumed &&
+        ((partner) => this.#decision(kind, partner, [{ row: assumed, change: decide(assumed, []) }], saveAssumed)),
     });
     if (told) this.wakeRelay();
     for (const contradiction of contradictions) this.alarm(contradiction);
     return rows;
   }
 
-  #writesOf<Row extends Submittable>(
+  /** What is written of some decided objects, and what they are then. */
+  #decision<Row extends Submittable>(
     kind: ObjectKind<Row>,
     partner: LockedPartner,
-    changes: readonly Change<Row>[],
-    known: readonly SqlRow[][],
-  ): Statement[] {
+    decided: readonly { readonly row: Row; readonly change: Change<Row> | undefined }[],
+    save: (change: Change<Row>, partner: LockedPartner) => readonly Statement[],
+  ) {
+    const changes = decided.flatMap(({ change }) => (change === undefined ? [] : [change]));
     const events = changes.flatMap((change) => change.told.map((row) => kind.toEvent(row)));
-    return [
-      ...changes.flatMap((change) => [...kind.save(change, partner, known), ...change.writes]),
+    const writes = [
+      ...changes.flatMap((change) => [...save(change, partner), ...change.writes]),
       ...appendEvents(partner, events, this.ids, this.clock.realNow()),
     ];
+    const result = {
+      rows: decided.map(({ row, change }) => change?.after ?? row),
+      told: events.length > 0,
+      contradictions: changes.flatMap(({ after: { partnerId, id, state }, contradictions }) =>
+        contradictions.map((detail) => ({ kind: kind.name, partnerId, id, state, detail })),
+      ),
+    };
+    return { writes, result };
   }
 }

@@ -1,4 +1,5 @@
 import type { Database } from '../db/database.ts';
+import { type Statement, statement } from '../db/statement.ts';
 import { crash } from '../lib/crash.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
@@ -12,7 +13,8 @@ export interface SubmitRequest<Request> {
   /** A keyed digest of the request after defaults and upper-casing. */
   readonly digest: Buffer;
   readonly request: Request;
-  readonly log: Logger;
+  /** Makes the request's own log, which is rarely needed. */
+  readonly log: () => Logger;
 }
 
 /** The object a request led to, now or earlier. */
@@ -53,40 +55,57 @@ export class Submitter {
     const ready = draft;
 
     crash(`${kind.name}.before-store`);
-    const stored = await this.database.inPartner<{ row: Row; isNew: boolean }>(partnerId, {
+    const stored = await this.database.inPartner<Row | undefined>(partnerId, {
       touches: [`${kind.name} key ${idempotencyKey}`],
-      reads: [byKey, ...kind.storeReads(partnerId, ready)],
+      reads: [isUsed(kind, partnerId, idempotencyKey), ...kind.storeReads(partnerId, ready)],
       decide: (partner, [raced = [], ...rows]) => {
         // The same key may have been stored since it was looked for; only under the lock is the answer certain.
-        if (raced[0] !== undefined) return { writes: [], result: { row: kind.toRow(raced[0]), isNew: false } };
+        if (raced[0] !== undefined) return { writes: [], result: undefined };
         const { row, writes } = kind.store(ready, { partnerId, idempotencyKey, requestDigest: digest }, partner, rows);
-        return { writes, result: { row, isNew: true } };
+        return { writes, result: row };
       },
     });
-    if (!stored.isNew) return replay(kind, stored.row, digest);
+    if (stored === undefined) return this.#replayStored(kind, byKey, digest);
 
     crash(`${kind.name}.stored`);
-    const sent = await kind.send(stored.row, request);
+    const sent = await kind.send(stored, request);
     crash(`${kind.name}.sent`);
-    const row = await this.#recordSent(kind, stored.row, log, (current) => kind.applySent(current, sent));
+    const row = await this.#recordSent(kind, stored, log, (current) => kind.applySent(current, sent));
     crash(`${kind.name}.recorded`);
     return answer(kind, row);
+  }
+
+  /** The first answer to a key that was stored before it could be stored again. */
+  async #replayStored<Row extends Submittable, Request, Draft, Answer>(
+    kind: Kind<Row, Request, Draft, Answer>,
+    byKey: Statement,
+    digest: Buffer,
+  ): Promise<Submitted<Row>> {
+    const [prior] = await this.database.read(byKey);
+    if (prior === undefined) throw new Error(`the ${kind.name} of a key is gone`);
+    return replay(kind, kind.toRow(prior), digest);
   }
 
   /** What came back is recorded, or said not to be: the reconciler then finds out by itself. */
   async #recordSent<Row extends Submittable, Request, Draft, Answer>(
     kind: Kind<Row, Request, Draft, Answer>,
-    { partnerId, id }: Row,
-    log: Logger,
+    stored: Row,
+    log: () => Logger,
     decide: (row: Row) => ReturnType<typeof kind.applySent>,
   ): Promise<Row> {
     try {
-      return await this.recorder.change(kind, partnerId, id, decide);
+      return await this.recorder.changeStored(kind, stored, decide);
     } catch (error) {
-      log.error({ err: error, objectId: id }, 'the outcome of a send could not be recorded');
-      throw new ApiError('outcome_not_recorded', { location: kind.path(id), cause: error });
+      log().error({ err: error, objectId: stored.id }, 'the outcome of a send could not be recorded');
+      throw new ApiError('outcome_not_recorded', { location: kind.path(stored.id), cause: error });
     }
   }
+}
+
+/** Finds a row when a key is used. Under the lock it nearly never is, and the columns of a whole row cost without one too. */
+function isUsed({ table }: { readonly table: string }, partnerId: string, idempotencyKey: string): Statement {
+  const key = Buffer.from(idempotencyKey);
+  return statement(`SELECT 1 FROM ${table} WHERE partner_id = ? AND idempotency_key = ?`, partnerId, key);
 }
 
 /** The first answer to a submission: its object, or the error that says what became of it. */

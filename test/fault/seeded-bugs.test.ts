@@ -20,6 +20,7 @@ interface SeededBug {
 const crashes = 'test/fault/crash-points-alone.test.ts';
 const lost = 'test/fault/lost-answers.test.ts';
 const flows = 'test/integration/submission.test.ts';
+const assumptions = 'test/integration/assumed-work.test.ts';
 
 const bugs: readonly SeededBug[] = [
   {
@@ -113,9 +114,25 @@ const bugs: readonly SeededBug[] = [
     name: 'the outcome of a send is written over what reports have made of the order',
     file: 'src/submission/submit.ts',
     find: '(current) => kind.applySent(current, sent));',
-    replace: '() => kind.applySent(stored.row, sent));',
+    replace: '() => kind.applySent(stored, sent));',
     test: lost,
     pattern: 'left a process that was frozen after the send',
+  },
+  {
+    name: 'a partner is taken to have the version it had',
+    file: 'src/db/locked-partner.ts',
+    find: 'SET version = IF(version = ?, ?, NULL) WHERE id = ?',
+    replace: 'SET version = IF(? IS NULL, NULL, ?) WHERE id = ?',
+    test: assumptions,
+    pattern: 'when another replica worked for the partner',
+  },
+  {
+    name: 'an order is taken to be as it was stored',
+    file: 'src/orders/store.ts',
+    find: 'checks = ?, ?, NULL)',
+    replace: 'checks = ?, ?, steps)',
+    test: assumptions,
+    pattern: 'order to which something came',
   },
   {
     name: 'what is counted against the day is never given back',

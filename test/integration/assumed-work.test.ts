@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { createPartner } from '../../src/admin/provision.ts';
+import { type Database, openDatabase } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { statement, toBigInt } from '../../src/db/statement.ts';
+import { findOrder, insertOrder, type StoredOrder, toStoredOrder, updateOrderAssumed } from '../../src/orders/store.ts';
+import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+
+describe("a partner's work whose reads are known", () => {
+  let test: TestDatabase;
+  let [database, replica]: Database[] = [];
+  let partnerId: string;
+  before(async () => {
+    test = await createTestDatabase();
+    await migrate(test.url);
+    const open = () => openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
+    [database, replica] = [await open(), await open()];
+    const columns = 'partner_id VARCHAR(24) NOT NULL, number INT NOT NULL, note VARCHAR(20) NOT NULL';
+    await database.write(statement(`CREATE TABLE notes (${columns}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`));
+  });
+  after(async () => {
+    await Promise.all([database?.close(), replica?.close()]);
+    await test.drop();
+  });
+  beforeEach(async () => {
+    partnerId = await createPartner(of(database), { name: 'Assumed', limits: {}, features: [] });
+    await of(database).write(statement("INSERT INTO notes VALUES (?, 0, 'first')", partnerId));
+  });
+
+  function of(one: Database | undefined): Database {
+    assert.ok(one !== undefined, 'it is open');
+    return one;
+  }
+
+  /** Takes a version and writes what the first note said, once for each, and answers how it was decided. */
+  async function work(by: Database | undefined, believed: string): Promise<'assumed' | 'read'> {
+    const write = (version: bigint, note: string) =>
+      statement('INSERT INTO notes VALUES (?, ?, ?)', partnerId, version, note);
+    return of(by).inPartner<'assumed' | 'read'>(partnerId, {
+      touches: [],
+      reads: [statement('SELECT note FROM notes WHERE partner_id = ? AND number = 0', partnerId)],
+      decide: (partner, [notes]) => ({
+        writes: [write(partner.takeVersions(1), String(notes?.[0]?.note))],
+        result: 'read',
+      }),
+      decideAssumed: (partner) => {
+        const stillSo = 'UPDATE notes SET number = IF(note = ?, 0, NULL) WHERE partner_id = ? AND number = 0';
+        const writes = [statement(stillSo, believed, partnerId), write(partner.takeVersions(1), believed)];
+        return { writes, result: 'assumed' };
+      },
+    });
+  }
+
+  async function assertWritten(notes: readonly string[]): Promise<void> {
+    const [row] = await of(database).read(statement('SELECT version FROM partners WHERE id = ?', partnerId));
+    assert.equal(toBigInt(row?.version), BigInt(notes.length), 'each took one version');
+    const rows = await of(database).read(
+      statement('SELECT number, note FROM notes WHERE partner_id = ? AND number > 0 ORDER BY number', partnerId),
+    );
+    assert.deepEqual(
+      rows.map(({ number, note }) => ({ number, note })),
+      notes.map((note, at) => ({ number: at + 1, note })),
+    );
+  }
+
+  it('is done without them, once the partner is known', async () => {
+    assert.equal(await work(database, 'first'), 'read');
+    assert.equal(await work(database, 'first'), 'assumed');
+    assert.equal(await work(database, 'first'), 'assumed');
+    await assertWritten(['first', 'first', 'first']);
+  });
+
+  it('is done with them when what was known is not so any more', async () => {
+    await work(database, 'first');
+    await of(database).write(
+      statement("UPDATE notes SET note = 'second' WHERE partner_id = ? AND number = 0", partnerId),
+    );
+    assert.equal(await work(database, 'first'), 'read');
+    await assertWritten(['first', 'second']);
+  });
+
+  it('is not said to be done when what was known is gone', async () => {
+    await work(database, 'first');
+    await of(database).write(statement('DELETE FROM notes WHERE partner_id = ? AND number = 0', partnerId));
+    await assert.rejects(work(database, 'first'), { code: 'service_unavailable' });
+  });
+
+  it('is done with them when another replica worked for the partner', async () => {
+    await work(database, 'first');
+    await work(replica, 'first');
+    assert.equal(await work(database, 'first'), 'read');
+    assert.equal(await work(database, 'first'), 'read', 'what was wrong is not assumed again at once');
+    await assertWritten(['first', 'first', 'first', 'first']);
+  });
+
+  it('takes each version once, whichever replica does it and whoever waits with it', async () => {
+    const all = Array.from({ length: 200 }, (_, at) => work(at % 3 === 0 ? replica : database, 'first'));
+    await Promise.all(all);
+    await assertWritten(all.map(() => 'first'));
+  });
+
+  it('is done with what waits beside it, and shares its transaction', async () => {
+    await work(database, 'first');
+    const done = await Promise.all([1, 2, 3, 4].map(() => work(database, 'first')));
+    assert.deepEqual(done, ['assumed', 'assumed', 'assumed', 'assumed']);
+    await assertWritten(['first', 'first', 'first', 'first', 'first']);
+  });
+
+  for (const came of ['a step', 'a check', 'another state']) {
+    it(`leaves an order to which something came alone: ${came}`, async () => {
+      const order = { ...anOrder, partnerId, id: `ord_${came.replaceAll(' ', '')}` };
+      const answered = { ...order, state: 'pending', exchangeOrderId: 'X1', steps: 3 } as const;
+      await of(database).write(insertOrder(order));
+      const set = { 'a step': 'steps = 2', 'a check': 'checks = 1', 'another state': "state = 'uncertain'" }[came];
+      await of(database).write(statement(`UPDATE orders SET ${set} WHERE id = ?`, order.id));
+      await assert.rejects(of(database).write(updateOrderAssumed(order, answered)), { errno: 1048 });
+      const [row = {}] = await of(database).read(findOrder(partnerId, order.id));
+      assert.equal(toStoredOrder(row).exchangeOrderId, null);
+    });
+  }
+
+  it('saves what changed of an order that is as it was stored, and nothing else of it', async () => {
+    const order = { ...anOrder, partnerId, id: 'ord_unmoved' };
+    const answered = {
+      ...order,
+      state: 'pending',
+      exchangeOrderId: 'X1',
+      lastReport: 7n,
+      steps: 3,
+      checkAt: null,
+    } as const;
+    await of(database).write(insertOrder(order));
+    assert.equal(await of(database).write(updateOrderAssumed(order, answered)), 1);
+    const [row = {}] = await of(database).read(findOrder(partnerId, order.id));
+    assert.deepEqual(toStoredOrder(row), answered);
+  });
+});
+
+const anOrder: StoredOrder = {
+  id: '',
+  partnerId: '',
+  state: 'sending',
+  account: 'A1',
+  symbol: 'SIM-REST',
+  side: 'buy',
+  type: 'limit',
+  timeInForce: 'day',
+  quantity: 100n,
+  priceKobo: 1_000n,
+  filledQuantity: 0n,
+  filledValueKobo: 0n,
+  exchangeOrderId: null,
+  reason: null,
+  rejectReason: null,
+  clientReference: 'mine ',
+  createdAt: 1_763_650_000_123,
+  updatedAt: 1_763_650_000_123,
+  filledAt: null,
+  countedDay: '2025-11-20',
+  countedPriceKobo: 1_000n,
+  idempotencyKey: null,
+  requestDigest: Buffer.alloc(32, 7),
+  firstAnswer: null,
+  lastReport: 0n,
+  steps: 1,
+  notAfter: 1_763_650_010_123,
+  checkAt: 1_763_650_010_323,
+  checks: 0,
+  missingSince: null,
+  cancelUntil: null,
+};
