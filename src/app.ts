@@ -339,13 +339,17 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     ...defineOperations(Keys, keyHandlers({ database, clock, ids, cursors, uses: keyUses, ended: keyEnded })),
   ];
 
+  const identity = await openIdentity(config.tlsCertificate, config.tlsKey, undefined, log);
   const address = { restPort: config.restPort };
   const doorOptions = {
+    identity,
+    credentials: identity && new IdentityCredentials(identity),
     pipeline,
     operations,
     log,
     clientAddress: clientAddressBehind(config.trustedProxies),
     pages: new Site({ operations, environment: config.environment, baseUrl: (): string => doorOptions.baseUrl }),
+    // Read at each answer: the port may be known only when it is open.
     get baseUrl(): string {
       return (
         config.baseUrl ??
@@ -353,11 +357,10 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
       );
     },
   };
-  const identity = await openIdentity(config.tlsCertificate, config.tlsKey, undefined, log);
   const { adminTlsCertificate, adminTlsKey, adminTlsAuthorities } = config;
   const adminIdentity = await openIdentity(adminTlsCertificate, adminTlsKey, adminTlsAuthorities, log);
-  const rest = createRestServer({ ...doorOptions, identity });
-  const grpc = createGrpcServer({ ...doorOptions, credentials: identity && new IdentityCredentials(identity) });
+  const rest = createRestServer(doorOptions);
+  const grpc = createGrpcServer(doorOptions);
 
   const simulator =
     isSandbox && config.simulatorAddress !== undefined

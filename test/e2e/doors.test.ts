@@ -199,6 +199,18 @@ describe('every door answers alike', () => {
   }
 });
 
+describe('the link in an error', () => {
+  const suite = useGateway();
+  for (const door of doors) {
+    it(`${door}: leads to what the code means`, async () => {
+      const { error } = await outcomeOf(suite.doors, door, { operation: 'listOrders' });
+      const answer = await fetch(error?.doc_url ?? '');
+      assert.equal(answer.status, 200, error?.doc_url);
+      assert.match(await answer.text(), /unauthorized/);
+    });
+  }
+});
+
 describe("paths of Connect's protocol", () => {
   const suite = useGateway();
   const service = '/marina.gateway.v1.Orders';
