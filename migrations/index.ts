@@ -6,6 +6,7 @@ import { Keys1763662800000 } from './1763662800000-keys.ts';
 import { Webhooks1763670000000 } from './1763670000000-webhooks.ts';
 import { Operators1763683000000 } from './1763683000000-operators.ts';
 import { Diagnostics1763684000000 } from './1763684000000-diagnostics.ts';
+import { Origins1763686000000 } from './1763686000000-origins.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -17,4 +18,5 @@ export const migrations = [
   Webhooks1763670000000,
   Operators1763683000000,
   Diagnostics1763684000000,
+  Origins1763686000000,
 ];

@@ -27,6 +27,7 @@ import { ApplicationKind } from './applications/kind.ts';
 import { finalStates as finalApplicationStates } from './applications/rules.ts';
 import { Authenticator } from './auth/authenticate.ts';
 import { clientAddressBehind } from './auth/client-address.ts';
+import { UpstreamCalls } from './broker/calls.ts';
 import { GrpcAllocations } from './broker/grpc-allocations.ts';
 import { GrpcApplications } from './broker/grpc-applications.ts';
 import { GrpcBroker } from './broker/grpc-broker.ts';
@@ -70,6 +71,7 @@ import { createLogger, type Logger } from './lib/log.ts';
 import { Metrics } from './lib/metrics.ts';
 import { Cursors } from './lib/paging.ts';
 import { openIdentity } from './lib/server-identity.ts';
+import { passingTracer } from './lib/trace.ts';
 import { version } from './lib/version.ts';
 import { Supervisor } from './lib/worker.ts';
 import { limitHandlers } from './limits/handlers.ts';
@@ -142,6 +144,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`.slice(-64);
   const startedAt = Date.now();
   const metrics = new Metrics();
+  const tracer = passingTracer;
   const clock = new SystemClock();
   const ids = new IdMaker(() => clock.now());
   const environment = new EnvironmentState(database, clock, log);
@@ -175,6 +178,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     leaseName: `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`,
     send: (delivery) => sender.send(delivery),
     keysOf,
+    tracer,
     meters: {
       attempted: (outcome, errorClass, seconds) =>
         metrics.webhookAttempts.observe({ outcome, error_class: errorClass ?? 'none' }, seconds),
@@ -188,15 +192,21 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   });
   const relay = new Relay({ database, carrier, clock, log, holder, takers: [feed, webhooks] });
 
+  const calls = new UpstreamCalls({
+    log,
+    tracer,
+    onEnded: ({ method, outcome, seconds }) => metrics.upstreamCalls.observe({ method, outcome }, seconds),
+  });
   const upstream = {
     address: config.brokerAddress,
     submitTimeoutMs: config.submitTimeoutMs,
     readTimeoutMs: config.readTimeoutMs,
+    calls,
   };
   const broker = new GrpcBroker(upstream);
   const applicationBroker = new GrpcApplications(upstream);
   const allocationBroker = new GrpcAllocations(upstream);
-  const records = new GrpcRecords({ address: config.brokerAddress });
+  const records = new GrpcRecords({ address: config.brokerAddress, calls });
   const reads = new ReadQueue({ slots, timeoutMs: config.recordsTimeoutMs });
   const recorder = new Recorder(
     database,
@@ -304,6 +314,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     identify: authenticator.identify,
     limits,
     log,
+    tracer,
     onFinished: ({ door, operation = 'none', status, code, limit, durationMs }) => {
       metrics.requests.observe({ door, operation, status }, durationMs / 1_000);
       if (code !== undefined) metrics.refusals.inc({ door, operation, code });

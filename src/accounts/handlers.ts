@@ -87,7 +87,7 @@ export function accountHandlers({ database, records, reads, cursors, clock }: Ac
 
   const getBalance: Handler<GetBalanceRequest, Balance> = async (request, call) => {
     const account = await ownAccount(call, request.account);
-    const balance = await reads.read(call.caller.partnerId, (time) => records.balance(account, time));
+    const balance = await reads.read(call.origin, (time) => records.balance(account, time));
     const { openingKobo, pendingDebitsKobo, availableKobo } = balance;
     return create(BalanceSchema, { account, currency: 'NGN', openingKobo, pendingDebitsKobo, availableKobo });
   };
@@ -97,7 +97,7 @@ export function accountHandlers({ database, records, reads, cursors, clock }: Ac
     const issuedFor = ['positions', call.caller.partnerId, account];
     const afterSymbol = cursor === undefined ? '' : cursors.read(issuedFor, cursor);
     await ownAccount(call, account);
-    const { positions, hasMore } = await reads.read(call.caller.partnerId, (time) =>
+    const { positions, hasMore } = await reads.read(call.origin, (time) =>
       records.positions(account, { afterSymbol, limit }, time),
     );
     const last = positions.at(-1);
@@ -112,7 +112,7 @@ export function accountHandlers({ database, records, reads, cursors, clock }: Ac
     const { range, next } = page<ReturnType<typeof placeOfTrade>>('trades', request, call);
     const { limit = 25 } = request;
     const account = await ownAccount(call, request.account);
-    const { trades, hasMore, inRange } = await reads.read(call.caller.partnerId, (time) =>
+    const { trades, hasMore, inRange } = await reads.read(call.origin, (time) =>
       records.trades({ account, ...range, limit }, time),
     );
     checkInRange(inRange);
@@ -128,7 +128,7 @@ export function accountHandlers({ database, records, reads, cursors, clock }: Ac
     const { range, next } = page<{ tradeDate: string; ticket: string }>('contract-notes', request, call);
     const { limit = 25 } = request;
     const account = await ownAccount(call, request.account);
-    const { notes, hasMore, inRange } = await reads.read(call.caller.partnerId, (time) =>
+    const { notes, hasMore, inRange } = await reads.read(call.origin, (time) =>
       records.contractNotes({ account, ...range, limit }, time),
     );
     checkInRange(inRange);

@@ -31,7 +31,7 @@ export interface AllocationHandlerParts {
 export function allocationHandlers({ database, submitter, kind, cursors, digestKey }: AllocationHandlerParts) {
   const createAllocation: Handler<CreateAllocationRequest, Allocation> = async (request, call) => {
     const { row, replayed } = await submitter.submit(kind, {
-      partnerId: call.caller.partnerId,
+      origin: call.origin,
       idempotencyKey: call.idempotencyKey ?? '',
       digest: requestDigest(digestKey, CreateAllocationRequestSchema, request),
       request,

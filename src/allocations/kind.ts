@@ -9,6 +9,7 @@ import { type Clock, lagosDay } from '../lib/clock.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Origin } from '../lib/origin.ts';
 import { checkDayLimit } from '../limits/rules.ts';
 import { readUsage, toUsedKobo } from '../limits/usage.ts';
 import { keyKeptMs } from '../submission/key-retention.ts';
@@ -46,7 +47,7 @@ export interface AllocationParts {
 /** An allocation that is ready to be stored. */
 type AllocationDraft = Omit<
   StoredAllocation,
-  'partnerId' | 'idempotencyKey' | 'requestDigest' | 'notAfter' | 'checkAt'
+  'partnerId' | 'origin' | 'idempotencyKey' | 'requestDigest' | 'notAfter' | 'checkAt'
 >;
 
 /** How allocations use the mechanism that stores, sends once, records and reconciles. */
@@ -103,7 +104,7 @@ export class AllocationKind
     };
   }
 
-  async prepare(partnerId: string, request: CreateAllocationRequest): Promise<AllocationDraft> {
+  async prepare({ partnerId }: Origin, request: CreateAllocationRequest): Promise<AllocationDraft> {
     return this.prepareKnown(partnerId, request);
   }
 
@@ -170,7 +171,7 @@ export class AllocationKind
   }
 
   lookUp(row: StoredAllocation): Promise<LookedUp<AllocationRecord>> {
-    return this.parts.broker.lookUpAllocation(row.id);
+    return this.parts.broker.lookUpAllocation(row.id, row.origin);
   }
 
   found(row: StoredAllocation, record: AllocationRecord): AllocationChange {
@@ -209,6 +210,7 @@ export class AllocationKind
     return {
       type: `allocation.${row.state}`,
       occurredAt: row.updatedAt,
+      origin: row.origin,
       data: { case: 'allocation' as const, value: toAllocationMessage(row) },
     };
   }

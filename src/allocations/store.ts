@@ -9,6 +9,7 @@ import {
   statement,
   toBigInt,
 } from '../db/statement.ts';
+import { type Origin, originColumns, toOrigin } from '../lib/origin.ts';
 import type { AllocationStateWord } from './rules.ts';
 
 /** What the creating request was first answered with: the object, or one of the two errors that a replay repeats. */
@@ -31,6 +32,8 @@ export interface ShownAllocation {
 /** An allocation as stored. Instants marked real are not business time. */
 export interface StoredAllocation extends ShownAllocation {
   readonly partnerId: string;
+  /** On whose behalf it was created. */
+  readonly origin: Origin;
   /** The Lagos day the allocation counts for, as YYYY-MM-DD. */
   readonly countedDay: string;
   readonly idempotencyKey: string | null;
@@ -66,6 +69,7 @@ const shownColumns = [
 const allColumns = [
   ...shownColumns,
   'partner_id',
+  ...originColumns,
   'counted_day',
   'idempotency_key',
   'request_digest',
@@ -99,6 +103,8 @@ function toRow(allocation: StoredAllocation): Record<(typeof allColumns)[number]
     created_at: new Date(allocation.createdAt),
     updated_at: new Date(allocation.updatedAt),
     partner_id: allocation.partnerId,
+    request_id: allocation.origin.requestId,
+    trace_parent: allocation.origin.traceParent,
     counted_day: allocation.countedDay,
     idempotency_key: binary(allocation.idempotencyKey),
     request_digest: allocation.requestDigest,
@@ -232,6 +238,7 @@ export function toStoredAllocation(row: SqlRow): StoredAllocation {
   return {
     ...toShownAllocation(row),
     partnerId: row.partner_id as string,
+    origin: toOrigin(row),
     countedDay: String(row.counted_day),
     idempotencyKey: row.idempotency_key === null ? null : String(row.idempotency_key),
     requestDigest: row.request_digest as Buffer,

@@ -30,7 +30,7 @@ export interface ApplicationHandlerParts {
 export function applicationHandlers({ database, submitter, kind, cursors, digestKey }: ApplicationHandlerParts) {
   const createApplication: Handler<CreateApplicationRequest, Application> = async (request, call) => {
     const { row, replayed } = await submitter.submit(kind, {
-      partnerId: call.caller.partnerId,
+      origin: call.origin,
       idempotencyKey: call.idempotencyKey ?? '',
       digest: requestDigest(digestKey, CreateApplicationRequestSchema, request),
       request,

@@ -44,7 +44,7 @@ export interface ApplicationParts {
 /** An application that is ready to be stored. What the request says of the customer is not in it. */
 type ApplicationDraft = Omit<
   StoredApplication,
-  'partnerId' | 'idempotencyKey' | 'requestDigest' | 'notAfter' | 'checkAt'
+  'partnerId' | 'origin' | 'idempotencyKey' | 'requestDigest' | 'notAfter' | 'checkAt'
 >;
 
 /** How applications use the mechanism that stores, sends once, records and reconciles. */
@@ -116,7 +116,7 @@ export class ApplicationKind
   }
 
   send(row: StoredApplication, request: CreateApplicationRequest): Promise<Sent<ApplicationReport>> {
-    return this.parts.broker.submitApplication(row.id, toApplicationFields(request), row.notAfter);
+    return this.parts.broker.submitApplication({ ...row, fields: toApplicationFields(request) }, row.notAfter);
   }
 
   applySent(row: StoredApplication, sent: Sent<ApplicationReport>): ApplicationChange {
@@ -162,7 +162,7 @@ export class ApplicationKind
   }
 
   async lookUp(row: StoredApplication): Promise<LookedUp<readonly ApplicationReport[]>> {
-    const looked = await this.parts.broker.lookUpApplication(row.id, row.lastReport);
+    const looked = await this.parts.broker.lookUpApplication(row.id, row.lastReport, row.origin);
     return looked.found ? { found: true, answer: await this.#vet(looked.answer) } : looked;
   }
 
@@ -199,6 +199,7 @@ export class ApplicationKind
     return {
       type: `application.${row.state}`,
       occurredAt: row.updatedAt,
+      origin: row.origin,
       data: { case: 'application' as const, value: toApplicationMessage(row) },
     };
   }

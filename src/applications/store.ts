@@ -9,6 +9,7 @@ import {
   statement,
   toBigInt,
 } from '../db/statement.ts';
+import { type Origin, originColumns, toOrigin } from '../lib/origin.ts';
 import type { ApplicationFacts, ApplicationStateWord } from './rules.ts';
 
 /** What the creating request was first answered with: the object, or one of the two errors that a replay repeats. */
@@ -30,6 +31,8 @@ export interface ShownApplication {
 /** An application as stored: nothing of the customer is. Instants marked real are not business time. */
 export interface StoredApplication extends ShownApplication, ApplicationFacts {
   readonly partnerId: string;
+  /** On whose behalf it was created. */
+  readonly origin: Origin;
   readonly idempotencyKey: string | null;
   readonly requestDigest: Buffer;
   readonly firstAnswer: FirstAnswer | null;
@@ -62,6 +65,7 @@ const shownColumns = [
 const allColumns = [
   ...shownColumns,
   'partner_id',
+  ...originColumns,
   'idempotency_key',
   'request_digest',
   'first_answer',
@@ -94,6 +98,8 @@ function toRow(application: StoredApplication): Record<(typeof allColumns)[numbe
     created_at: new Date(application.createdAt),
     updated_at: new Date(application.updatedAt),
     partner_id: application.partnerId,
+    request_id: application.origin.requestId,
+    trace_parent: application.origin.traceParent,
     idempotency_key: binary(application.idempotencyKey),
     request_digest: application.requestDigest,
     first_answer: application.firstAnswer,
@@ -209,6 +215,7 @@ export function toStoredApplication(row: SqlRow): StoredApplication {
   return {
     ...toShownApplication(row),
     partnerId: row.partner_id as string,
+    origin: toOrigin(row),
     idempotencyKey: row.idempotency_key === null ? null : String(row.idempotency_key),
     requestDigest: row.request_digest as Buffer,
     firstAnswer: row.first_answer as FirstAnswer | null,

@@ -1,6 +1,7 @@
 import type { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import type { ErrorCode } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Origin } from '../lib/origin.ts';
 
 /** What a partner may use, as agreed with it. */
 export interface PartnerLimits {
@@ -27,6 +28,8 @@ export interface Call {
   readonly caller: Caller;
   /** The Idempotency-Key, on the operations that take one. */
   readonly idempotencyKey: string | undefined;
+  /** On whose behalf it is. */
+  readonly origin: Origin;
   readonly log: Logger;
   /**
    * Receives the file of an operation that takes one. The handler calls it when it has looked at all that comes before

@@ -6,6 +6,8 @@ import {
   Allocations,
 } from '../gen/marina/broker/v1/allocations_pb.ts';
 import { ApiError } from '../lib/errors.ts';
+import type { Origin } from '../lib/origin.ts';
+import { UpstreamCalls } from './calls.ts';
 import { Connection } from './connection.ts';
 import type { GrpcBrokerOptions } from './grpc-broker.ts';
 import type { AllocationBroker, AllocationToSend, LookedUp, Sent } from './port.ts';
@@ -19,25 +21,24 @@ export class GrpcAllocations implements AllocationBroker {
   readonly #lookUps: Connection<typeof Allocations>;
 
   constructor(private readonly options: GrpcBrokerOptions) {
-    this.#submissions = new Connection(Allocations, options.address, 'broker');
-    this.#lookUps = new Connection(Allocations, options.address, 'broker');
+    const { address, calls = new UpstreamCalls() } = options;
+    this.#submissions = new Connection(Allocations, address, 'broker', calls);
+    this.#lookUps = new Connection(Allocations, address, 'broker', calls);
   }
 
   submitAllocation(allocation: AllocationToSend, notAfterMs: number): Promise<Sent<AllocationRecord>> {
-    const { id: clientAllocationId, account, amountKobo } = allocation;
+    const { id: clientAllocationId, account, amountKobo, origin } = allocation;
     const request = { clientAllocationId, account, amountKobo, notAfter: timestampFromMs(notAfterMs) };
-    const time = { notAfterMs, longestMs: this.options.submitTimeoutMs };
-    return this.#submissions.send(time, async (allocations, timeoutMs) => {
-      const { record } = await allocations.submitAllocation(request, { timeoutMs });
-      return record !== undefined && isRecord(record, clientAllocationId) ? record : undefined;
-    });
+    const about = { notAfterMs, longestMs: this.options.submitTimeoutMs, origin, objectId: clientAllocationId };
+    return this.#submissions.send('submitAllocation', request, about, ({ record }) =>
+      record !== undefined && isRecord(record, clientAllocationId) ? record : undefined,
+    );
   }
 
-  async lookUpAllocation(allocationId: string): Promise<LookedUp<AllocationRecord>> {
+  async lookUpAllocation(allocationId: string, origin: Origin): Promise<LookedUp<AllocationRecord>> {
     const request = { clientAllocationId: allocationId };
-    const { record, completeUntil } = await this.#lookUps.use((allocations) =>
-      allocations.lookUpAllocation(request, { timeoutMs: this.options.readTimeoutMs }),
-    );
+    const about = { timeoutMs: this.options.readTimeoutMs, origin, objectId: allocationId };
+    const { record, completeUntil } = await this.#lookUps.call('lookUpAllocation', request, about);
     if (record === undefined) return { found: false, completeUntil: completeUntil && timestampMs(completeUntil) };
     if (!isRecord(record, allocationId)) throw new ApiError('exchange_error');
     return { found: true, answer: record };

@@ -1,15 +1,16 @@
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import {
-  type ApplicationFields,
   type ApplicationReport,
   ApplicationReportKind,
   Applications,
 } from '../gen/marina/broker/v1/applications_pb.ts';
 import { ApiError } from '../lib/errors.ts';
 import { createGrpcClient } from '../lib/grpc-client.ts';
+import type { Origin } from '../lib/origin.ts';
+import { UpstreamCalls } from './calls.ts';
 import { Connection, channelOptions } from './connection.ts';
 import type { GrpcBrokerOptions } from './grpc-broker.ts';
-import type { ApplicationBroker, LookedUp, Sent } from './port.ts';
+import type { ApplicationBroker, ApplicationToSend, LookedUp, Sent } from './port.ts';
 import { watchReports } from './report-stream.ts';
 
 /**
@@ -21,26 +22,30 @@ export class GrpcApplications implements ApplicationBroker {
   readonly #lookUps: Connection<typeof Applications>;
 
   constructor(private readonly options: GrpcBrokerOptions) {
-    this.#submissions = new Connection(Applications, options.address, 'broker');
-    this.#lookUps = new Connection(Applications, options.address, 'broker');
+    const { address, calls = new UpstreamCalls() } = options;
+    this.#submissions = new Connection(Applications, address, 'broker', calls);
+    this.#lookUps = new Connection(Applications, address, 'broker', calls);
   }
 
-  submitApplication(id: string, fields: ApplicationFields, notAfterMs: number): Promise<Sent<ApplicationReport>> {
+  submitApplication(application: ApplicationToSend, notAfterMs: number): Promise<Sent<ApplicationReport>> {
+    const { id, fields, origin } = application;
     const request = { clientApplicationId: id, fields, notAfter: timestampFromMs(notAfterMs) };
-    const time = { notAfterMs, longestMs: this.options.submitTimeoutMs };
-    return this.#submissions.send(time, async (applications, timeoutMs) => {
-      const { report } = await applications.submitApplication(request, { timeoutMs });
+    const about = { notAfterMs, longestMs: this.options.submitTimeoutMs, origin, objectId: id };
+    return this.#submissions.send('submitApplication', request, about, ({ report }) => {
       const answers =
         report?.kind === ApplicationReportKind.ACCEPTED || report?.kind === ApplicationReportKind.REJECTED;
       return answers && isReport(report, id) ? report : undefined;
     });
   }
 
-  async lookUpApplication(id: string, afterNumber: bigint): Promise<LookedUp<readonly ApplicationReport[]>> {
+  async lookUpApplication(
+    id: string,
+    afterNumber: bigint,
+    origin: Origin,
+  ): Promise<LookedUp<readonly ApplicationReport[]>> {
     const request = { clientApplicationId: id, afterNumber };
-    const { found, reports, completeUntil } = await this.#lookUps.use((applications) =>
-      applications.lookUpApplication(request, { timeoutMs: this.options.readTimeoutMs }),
-    );
+    const about = { timeoutMs: this.options.readTimeoutMs, origin, objectId: id };
+    const { found, reports, completeUntil } = await this.#lookUps.call('lookUpApplication', request, about);
     const inOrder = reports.every((report, index) => {
       const previous = reports[index - 1]?.number ?? afterNumber;
       return isReport(report, id) && report.number > previous;

@@ -13,9 +13,11 @@ import {
   TimeInForce,
 } from '../gen/marina/broker/v1/orders_pb.ts';
 import { ApiError } from '../lib/errors.ts';
-import { createGrpcClient, type GrpcClient } from '../lib/grpc-client.ts';
+import { createGrpcClient } from '../lib/grpc-client.ts';
 import { isKoboDecimal } from '../lib/money.ts';
-import { Connection, channelOptions, codeOf, evidenceOf } from './connection.ts';
+import type { Origin } from '../lib/origin.ts';
+import { UpstreamCalls } from './calls.ts';
+import { type CallAbout, Connection, channelOptions, codeOf, evidenceOf } from './connection.ts';
 import type { Broker, Cancelled, DocumentToSend, LookedUp, OrderToSend, Sent } from './port.ts';
 import { watchReports } from './report-stream.ts';
 
@@ -26,6 +28,8 @@ export interface GrpcBrokerOptions {
   readonly submitTimeoutMs: number;
   /** How long a read may take. */
   readonly readTimeoutMs: number;
+  /** Notes each call. */
+  readonly calls?: UpstreamCalls;
 }
 
 /** How many pages of reports a look-up reads, of at most 1,000 each. */
@@ -61,9 +65,10 @@ export class GrpcBroker implements Broker {
   readonly #documents: Connection<typeof Applications>;
 
   constructor(private readonly options: GrpcBrokerOptions) {
-    this.#orders = new Connection(Orders, options.address, 'exchange');
-    this.#reads = new Connection(Orders, options.address, 'exchange');
-    this.#documents = new Connection(Applications, options.address, 'broker');
+    const { address, calls = new UpstreamCalls() } = options;
+    this.#orders = new Connection(Orders, address, 'exchange', calls);
+    this.#reads = new Connection(Orders, address, 'exchange', calls);
+    this.#documents = new Connection(Applications, address, 'broker', calls);
   }
 
   get connected(): boolean {
@@ -71,14 +76,14 @@ export class GrpcBroker implements Broker {
   }
 
   async honoursNotAfter(): Promise<boolean> {
-    const answer = await this.#reads.use((reads) =>
-      reads.getCapabilities({}, { timeoutMs: this.options.readTimeoutMs }),
-    );
+    const answer = await this.#reads.call('getCapabilities', {}, { timeoutMs: this.options.readTimeoutMs });
     return answer.honoursNotAfter;
   }
 
-  async tradingContext(account: string, symbol: string) {
-    const context = await this.#read((reads, timeoutMs) => reads.getTradingContext({ account, symbol }, { timeoutMs }));
+  async tradingContext(account: string, symbol: string, origin: Origin) {
+    const context = await this.#read(origin, (about) =>
+      this.#reads.call('getTradingContext', { account, symbol }, about),
+    );
     const { instrument } = context;
     const makesSense =
       context.accountStatus !== AccountStatus.UNSPECIFIED &&
@@ -88,7 +93,10 @@ export class GrpcBroker implements Broker {
     return context;
   }
 
-  async estimateOrder(order: Omit<OrderToSend, 'id' | 'timeInForce'>): Promise<EstimateOrderResponse> {
+  async estimateOrder(
+    order: Omit<OrderToSend, 'id' | 'timeInForce' | 'origin'>,
+    origin: Origin,
+  ): Promise<EstimateOrderResponse> {
     const request = {
       account: order.account,
       symbol: order.symbol,
@@ -97,7 +105,7 @@ export class GrpcBroker implements Broker {
       type: types[order.type],
       priceKobo: order.priceKobo ?? undefined,
     };
-    const estimate = await this.#read((reads, timeoutMs) => reads.estimateOrder(request, { timeoutMs }));
+    const estimate = await this.#read(origin, (about) => this.#reads.call('estimateOrder', request, about));
     if (!isEstimate(estimate, order.quantity)) throw new ApiError('exchange_error');
     return estimate;
   }
@@ -114,19 +122,17 @@ export class GrpcBroker implements Broker {
       priceKobo: order.priceKobo ?? undefined,
       notAfter: timestampFromMs(notAfterMs),
     };
-    const time = { notAfterMs, longestMs: this.options.submitTimeoutMs };
-    return this.#orders.send(time, async (orders, timeoutMs) => {
-      const { report } = await orders.submitOrder(request, { timeoutMs });
+    const about = { notAfterMs, longestMs: this.options.submitTimeoutMs, origin: order.origin, objectId: order.id };
+    return this.#orders.send('submitOrder', request, about, ({ report }) => {
       const answers = report?.kind === ReportKind.ACCEPTED || report?.kind === ReportKind.REJECTED;
       return answers && isReport(report, order.id) ? report : undefined;
     });
   }
 
-  async cancelOrder(orderId: string): Promise<Cancelled> {
+  async cancelOrder(orderId: string, origin: Origin): Promise<Cancelled> {
     try {
-      const { outcome, report } = await this.#orders.use((orders) =>
-        orders.cancelOrder({ clientOrderId: orderId }, { timeoutMs: this.options.submitTimeoutMs }),
-      );
+      const about = { timeoutMs: this.options.submitTimeoutMs, origin, objectId: orderId };
+      const { outcome, report } = await this.#orders.call('cancelOrder', { clientOrderId: orderId }, about);
       if (outcome === CancelOutcome.TOO_LATE) return { outcome: 'too-late' };
       if (outcome === CancelOutcome.CANCELLED && report?.kind === ReportKind.CANCELLED && isReport(report, orderId)) {
         return { outcome: 'cancelled', report };
@@ -137,14 +143,13 @@ export class GrpcBroker implements Broker {
     }
   }
 
-  async lookUpOrder(orderId: string, afterNumber: bigint): Promise<LookedUp<readonly Report[]>> {
+  async lookUpOrder(orderId: string, afterNumber: bigint, origin: Origin): Promise<LookedUp<readonly Report[]>> {
     const reports: Report[] = [];
     let after = afterNumber;
     for (let page = 0; page < mostLookUpPages; page += 1) {
       const request = { clientOrderId: orderId, afterNumber: after };
-      const answer = await this.#reads.use((reads) =>
-        reads.lookUpOrder(request, { timeoutMs: this.options.readTimeoutMs }),
-      );
+      const about = { timeoutMs: this.options.readTimeoutMs, origin, objectId: orderId };
+      const answer = await this.#reads.call('lookUpOrder', request, about);
       const inOrder = answer.reports.every((report, index) => {
         const previous = answer.reports[index - 1]?.number ?? after;
         return isReport(report, orderId) && report.number > previous;
@@ -177,24 +182,23 @@ export class GrpcBroker implements Broker {
   }
 
   sendDocument(document: DocumentToSend, notAfterMs: number): Promise<Sent<'delivered' | 'refused'>> {
-    const { applicationId, type, mediaType, content } = document;
+    const { applicationId, type, mediaType, content, origin } = document;
     const request = {
       clientApplicationId: applicationId,
       type: documentTypes[type],
       contentType: mediaType,
       content,
     };
-    const time = { notAfterMs, longestMs: this.options.submitTimeoutMs };
-    return this.#documents.send(time, async (applications, timeoutMs) => {
-      try {
-        const { outcome } = await applications.sendDocument(request, { timeoutMs });
-        return documentOutcomes.get(outcome);
-      } catch (error) {
-        // Of a document no status proves anything, the one neither that says too late.
-        if (codeOf(error) === status.FAILED_PRECONDITION) return undefined;
-        throw error;
-      }
-    });
+    const about = { notAfterMs, longestMs: this.options.submitTimeoutMs, origin, objectId: applicationId };
+    // Of a document no status proves anything, the one neither that says too late.
+    const provesNothing = () => false;
+    return this.#documents.send(
+      'sendDocument',
+      request,
+      about,
+      ({ outcome }) => documentOutcomes.get(outcome),
+      provesNothing,
+    );
   }
 
   close(): void {
@@ -204,9 +208,9 @@ export class GrpcBroker implements Broker {
   }
 
   /** A read that fails changed nothing, whatever the reason. */
-  async #read<T>(call: (reads: GrpcClient<typeof Orders>, timeoutMs: number) => Promise<T>): Promise<T> {
+  async #read<T>(origin: Origin, call: (about: CallAbout) => Promise<T>): Promise<T> {
     try {
-      return await this.#reads.use((reads) => call(reads, this.options.readTimeoutMs));
+      return await call({ timeoutMs: this.options.readTimeoutMs, origin });
     } catch (error) {
       if (codeOf(error) === status.NOT_FOUND) throw new ApiError('unknown_symbol');
       const makesNoSense = codeOf(error) === status.INTERNAL || codeOf(error) === status.UNIMPLEMENTED;

@@ -3,6 +3,7 @@ import { status } from '@grpc/grpc-js';
 import { Accounts, type GetBalanceResponse } from '../gen/marina/broker/v1/accounts_pb.ts';
 import { type Lga, Reference, type State } from '../gen/marina/broker/v1/reference_pb.ts';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
+import { UpstreamCalls } from './calls.ts';
 import { Connection, codeOf } from './connection.ts';
 import type { ContractNotePlace, ReadTime, RecordRange, RecordsBroker, TradePlace } from './port.ts';
 import { isAreaList, isBalance, isMarket, isNotesPage, isPositionsPage, isTradesPage } from './record-checks.ts';
@@ -15,21 +16,19 @@ export class GrpcRecords implements RecordsBroker {
   readonly #accounts: Connection<typeof Accounts>;
   readonly #reference: Connection<typeof Reference>;
 
-  constructor({ address }: { readonly address: string }) {
-    this.#accounts = new Connection(Accounts, address, 'broker');
-    this.#reference = new Connection(Reference, address, 'broker');
+  constructor({ address, calls = new UpstreamCalls() }: { readonly address: string; readonly calls?: UpstreamCalls }) {
+    this.#accounts = new Connection(Accounts, address, 'broker', calls);
+    this.#reference = new Connection(Reference, address, 'broker', calls);
   }
 
   async balance(account: string, time: ReadTime): Promise<GetBalanceResponse> {
-    const answer = await read('account_not_at_broker', () =>
-      this.#accounts.use((accounts) => accounts.getBalance({ account }, time)),
-    );
+    const answer = await read('account_not_at_broker', () => this.#accounts.call('getBalance', { account }, time));
     return sensible(answer, isBalance(answer, account));
   }
 
   async positions(account: string, page: { afterSymbol: string; limit: number }, time: ReadTime) {
     const answer = await read('account_not_at_broker', () =>
-      this.#accounts.use((accounts) => accounts.listPositions({ account, ...page }, time)),
+      this.#accounts.call('listPositions', { account, ...page }, time),
     );
     return sensible(answer, isPositionsPage(answer, account, page));
   }
@@ -38,7 +37,7 @@ export class GrpcRecords implements RecordsBroker {
     const { account, from: fromDate, to: toDate, limit } = range;
     const after = range.after && { executedAt: timestampFromMs(range.after.executedAtMs), id: range.after.id };
     const answer = await read('account_not_at_broker', () =>
-      this.#accounts.use((accounts) => accounts.listTrades({ account, fromDate, toDate, limit, after }, time)),
+      this.#accounts.call('listTrades', { account, fromDate, toDate, limit, after }, time),
     );
     return sensible(answer, isTradesPage(answer, range));
   }
@@ -46,27 +45,23 @@ export class GrpcRecords implements RecordsBroker {
   async contractNotes(range: RecordRange<ContractNotePlace>, time: ReadTime) {
     const { account, from: fromDate, to: toDate, limit, after } = range;
     const answer = await read('account_not_at_broker', () =>
-      this.#accounts.use((accounts) => accounts.listContractNotes({ account, fromDate, toDate, limit, after }, time)),
+      this.#accounts.call('listContractNotes', { account, fromDate, toDate, limit, after }, time),
     );
     return sensible(answer, isNotesPage(answer, range));
   }
 
   async market(time: ReadTime) {
-    const answer = await read('exchange_error', () => this.#accounts.use((accounts) => accounts.getMarket({}, time)));
+    const answer = await read('exchange_error', () => this.#accounts.call('getMarket', {}, time));
     return sensible(answer, isMarket(answer));
   }
 
   async states(time: ReadTime): Promise<readonly State[]> {
-    const { states } = await read('exchange_error', () =>
-      this.#reference.use((reference) => reference.listStates({}, time)),
-    );
+    const { states } = await read('exchange_error', () => this.#reference.call('listStates', {}, time));
     return sensible(states, isAreaList(states, 32));
   }
 
   async lgas(state: string, time: ReadTime): Promise<readonly Lga[]> {
-    const { lgas } = await read('not_found', () =>
-      this.#reference.use((reference) => reference.listLgas({ state }, time)),
-    );
+    const { lgas } = await read('not_found', () => this.#reference.call('listLgas', { state }, time));
     return sensible(lgas, isAreaList(lgas, 64));
   }
 

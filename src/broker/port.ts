@@ -9,6 +9,7 @@ import type { AllocationRecord } from '../gen/marina/broker/v1/allocations_pb.ts
 import type { ApplicationFields, ApplicationReport } from '../gen/marina/broker/v1/applications_pb.ts';
 import type { EstimateOrderResponse, GetTradingContextResponse, Report } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Lga, State } from '../gen/marina/broker/v1/reference_pb.ts';
+import type { Origin } from '../lib/origin.ts';
 
 /** An order as the broker must know it. Words are the ones the database and partners use. */
 export interface OrderToSend {
@@ -20,6 +21,8 @@ export interface OrderToSend {
   readonly type: 'limit' | 'market';
   readonly timeInForce: 'day' | 'gtc' | 'ioc' | 'fok';
   readonly priceKobo: bigint | null;
+  /** On whose behalf it is sent. */
+  readonly origin: Origin;
 }
 
 /**
@@ -43,6 +46,7 @@ export interface DocumentToSend {
   /** `image/jpeg` or `image/png`. */
   readonly mediaType: string;
   readonly content: Buffer;
+  readonly origin: Origin;
 }
 
 /** What the broker's record says of something: of an order, all reports above the number asked for. */
@@ -62,15 +66,18 @@ export interface Broker {
   /** Whether a submission that comes after its `not_after` is refused. Throws when the broker does not say. */
   honoursNotAfter(): Promise<boolean>;
   /** Throws `exchange_unavailable` or `exchange_error`. */
-  tradingContext(account: string, symbol: string): Promise<GetTradingContextResponse>;
+  tradingContext(account: string, symbol: string, origin: Origin): Promise<GetTradingContextResponse>;
   /** Throws `exchange_unavailable`, `exchange_error` or `unknown_symbol`. */
-  estimateOrder(order: Omit<OrderToSend, 'id' | 'timeInForce'>): Promise<EstimateOrderResponse>;
+  estimateOrder(
+    order: Omit<OrderToSend, 'id' | 'timeInForce' | 'origin'>,
+    origin: Origin,
+  ): Promise<EstimateOrderResponse>;
   /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
   submitOrder(order: OrderToSend, notAfterMs: number): Promise<Sent<Report>>;
   /** Sends a cancel once. Does not throw. */
-  cancelOrder(orderId: string): Promise<Cancelled>;
+  cancelOrder(orderId: string, origin: Origin): Promise<Cancelled>;
   /** Throws when the broker gives no answer that makes sense. */
-  lookUpOrder(orderId: string, afterNumber: bigint): Promise<LookedUp<readonly Report[]>>;
+  lookUpOrder(orderId: string, afterNumber: bigint, origin: Origin): Promise<LookedUp<readonly Report[]>>;
   /** Batches of reports above a number, in order; an empty batch only shows that the link lives. Throws when it breaks. */
   streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]>;
   /** Sends a file once. Does not throw. `notAfterMs` is real time past which it is not begun. */
@@ -80,12 +87,19 @@ export interface Broker {
   close(): void;
 }
 
+/** An application as the broker must know it. */
+export interface ApplicationToSend {
+  readonly id: string;
+  readonly fields: ApplicationFields;
+  readonly origin: Origin;
+}
+
 /** What the gateway needs from a broker to open accounts, by the same rules as a `Broker`. */
 export interface ApplicationBroker {
   /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
-  submitApplication(id: string, fields: ApplicationFields, notAfterMs: number): Promise<Sent<ApplicationReport>>;
+  submitApplication(application: ApplicationToSend, notAfterMs: number): Promise<Sent<ApplicationReport>>;
   /** Throws when the broker gives no answer that makes sense. */
-  lookUpApplication(id: string, afterNumber: bigint): Promise<LookedUp<readonly ApplicationReport[]>>;
+  lookUpApplication(id: string, afterNumber: bigint, origin: Origin): Promise<LookedUp<readonly ApplicationReport[]>>;
   /** As `streamReports`, of the reports about applications, which have numbers of their own. */
   streamApplicationReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly ApplicationReport[]>;
   close(): void;
@@ -96,6 +110,7 @@ export interface AllocationToSend {
   readonly id: string;
   readonly account: string;
   readonly amountKobo: bigint;
+  readonly origin: Origin;
 }
 
 /** What the gateway needs from a broker to move money to accounts, by the same rules as a `Broker`. */
@@ -103,13 +118,14 @@ export interface AllocationBroker {
   /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
   submitAllocation(allocation: AllocationToSend, notAfterMs: number): Promise<Sent<AllocationRecord>>;
   /** Throws when the broker gives no answer that makes sense. */
-  lookUpAllocation(allocationId: string): Promise<LookedUp<AllocationRecord>>;
+  lookUpAllocation(allocationId: string, origin: Origin): Promise<LookedUp<AllocationRecord>>;
   close(): void;
 }
 
-/** What account reads need beside the account: how long they may take. */
+/** What reads of records need beside what is read: how long they may take, and on whose behalf they are made. */
 export interface ReadTime {
   readonly timeoutMs: number;
+  readonly origin: Origin;
 }
 
 /** A part of an account's records between two Lagos days, both YYYY-MM-DD, from a place on. */

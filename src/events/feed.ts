@@ -78,6 +78,6 @@ export class FeedReader {
 }
 
 function copyRows(events: readonly EventKey[]): Statement {
-  const columns = 'partner_id, version, id, body, occurred_at';
+  const columns = 'partner_id, version, id, body, occurred_at, request_id, trace_parent';
   return onOutbox(`INSERT INTO feed_events (${columns}) SELECT ${columns} FROM outbox WHERE`, events);
 }

@@ -4,6 +4,7 @@ import { insertRows, type Statement } from '../db/statement.ts';
 import { EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
 import { compileEncoder } from '../json/encoder.ts';
 import type { IdMaker } from '../lib/ids.ts';
+import { type Origin, originColumns } from '../lib/origin.ts';
 import { toSecond } from '../lib/timestamps.ts';
 
 /** A change a partner must hear of. */
@@ -12,6 +13,8 @@ export interface NewEvent {
   readonly type: string;
   /** The object's `updated_at`, in milliseconds. */
   readonly occurredAt: number;
+  /** On whose behalf the object was created; kept beside the event, not in its body, which is the contract's. */
+  readonly origin: Origin;
   /** The object as its GET returns it now. */
   readonly data: MessageInitShape<typeof EventSchema>['data'];
 }
@@ -32,13 +35,15 @@ export function appendEvents(
 ): Statement[] {
   if (events.length === 0) return [];
   const first = partner.takeVersions(events.length);
-  const rows = events.map(({ type, occurredAt, data }, index) => {
+  const rows = events.map(({ type, occurredAt, origin, data }, index) => {
     const id = ids.event();
     const version = first + BigInt(index);
     const timestamp = toSecond(occurredAt);
     // As text: a body's bytes in hexadecimal would be twice as long.
     const body = encode(create(EventSchema, { id, type, timestamp, version, data }));
-    return [partner.id, version, id, type, body, new Date(occurredAt), new Date(realNow)];
+    const { requestId, traceParent } = origin;
+    return [partner.id, version, id, type, body, new Date(occurredAt), new Date(realNow), requestId, traceParent];
   });
-  return [insertRows('outbox', ['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at'], rows)];
+  const columns = ['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at', ...originColumns];
+  return [insertRows('outbox', columns, rows)];
 }

@@ -29,6 +29,13 @@ export class Metrics {
     'limit',
   ]);
 
+  readonly upstreamCalls = this.#histogram(
+    'marina_upstream_call_duration_seconds',
+    'Duration of calls to the broker by method and outcome: ok, nonsense, never_left, or a gRPC status.',
+    ['method', 'outcome'],
+    [0.002, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 15],
+  );
+
   readonly unsettled = this.#gauge(
     'marina_unsettled',
     'Objects of which it is not known whether the broker has them, by kind and state; at most 10000 of a kind.',

@@ -1,5 +1,6 @@
 import type { ReadTime } from '../broker/port.ts';
 import { ApiError } from '../lib/errors.ts';
+import type { Origin } from '../lib/origin.ts';
 import type { Slot, Slots } from './slots.ts';
 
 export interface ReadQueueOptions {
@@ -51,7 +52,8 @@ export class ReadQueue {
   }
 
   /** Does a read of a partner's when it is its turn. The read gets the time that is left of its own. */
-  read<T>(partnerId: string, work: (time: ReadTime) => Promise<T>): Promise<T> {
+  read<T>(origin: Origin, work: (time: ReadTime) => Promise<T>): Promise<T> {
+    const { partnerId } = origin;
     const deadline = performance.now() + this.options.timeoutMs;
     const own = [...this.#waiting].filter((each) => each.partnerId === partnerId).length;
     if (own >= mostWaitingOfPartner || this.#waiting.size >= mostWaiting) {
@@ -60,7 +62,7 @@ export class ReadQueue {
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
         partnerId,
-        begin: (places) => void this.#run(partnerId, places, work, deadline).then(resolve, reject).finally(stopWaiting),
+        begin: (places) => void this.#run(origin, places, work, deadline).then(resolve, reject).finally(stopWaiting),
       };
       const timer = setTimeout(() => {
         stopWaiting();
@@ -76,14 +78,15 @@ export class ReadQueue {
   }
 
   async #run<T>(
-    partnerId: string,
+    origin: Origin,
     places: readonly Slot[],
     work: (time: ReadTime) => Promise<T>,
     deadline: number,
   ): Promise<T> {
+    const { partnerId } = origin;
     this.#count(partnerId, 1);
     try {
-      return await work({ timeoutMs: Math.max(1, deadline - performance.now()) });
+      return await work({ timeoutMs: Math.max(1, deadline - performance.now()), origin });
     } finally {
       // Only now: a read that has no answer is under way until it is given up.
       this.#count(partnerId, -1);

@@ -1,9 +1,10 @@
+import type { Call } from '../auth/call.ts';
 import type { Broker } from '../broker/port.ts';
 import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import { ApiError } from '../lib/errors.ts';
-import type { Logger } from '../lib/log.ts';
+import type { Origin } from '../lib/origin.ts';
 import type { Recorder } from '../submission/record.ts';
 import type { OrderChange } from './changes.ts';
 import type { OrderKind } from './kind.ts';
@@ -36,21 +37,21 @@ export class Canceller {
   constructor(private readonly parts: CancellerParts) {}
 
   /** Throws `order_not_cancelable` or `cancel_unconfirmed`. */
-  cancel(order: StoredOrder, log: Logger): Promise<StoredOrder> {
+  cancel(order: StoredOrder, call: Pick<Call, 'log' | 'origin'>): Promise<StoredOrder> {
     const underWay = this.#underWay.get(order.id);
     if (underWay !== undefined) return underWay;
-    const cancelling = this.#cancel(order, log).finally(() => this.#underWay.delete(order.id));
+    const cancelling = this.#cancel(order, call).finally(() => this.#underWay.delete(order.id));
     this.#underWay.set(order.id, cancelling);
     return cancelling;
   }
 
-  async #cancel({ partnerId, id }: StoredOrder, log: Logger): Promise<StoredOrder> {
+  async #cancel({ partnerId, id }: StoredOrder, { log, origin }: Pick<Call, 'log' | 'origin'>): Promise<StoredOrder> {
     const { kind, recorder } = this.parts;
     crash('cancel.before-store');
     const stored = await recorder.change(kind, partnerId, id, (order) => this.#begin(order));
     if (stored.state === 'cancelled') return stored;
     crash('cancel.stored');
-    const outcome = await this.#send(stored);
+    const outcome = await this.#send(stored, origin);
     crash('cancel.sent');
     let order: StoredOrder;
     try {
@@ -70,12 +71,12 @@ export class Canceller {
    * Sends the cancel, and reads what the exchange has said of the order until then: trades from before its end may still
    * be on their way by the stream, and an order takes its reports in the order of their numbers.
    */
-  async #send({ id, lastReport }: StoredOrder): Promise<Ended> {
+  async #send({ id, lastReport }: StoredOrder, origin: Origin): Promise<Ended> {
     const { broker } = this.parts;
-    const answer = await broker.cancelOrder(id);
+    const answer = await broker.cancelOrder(id, origin);
     if (answer.outcome === 'unclear') return answer;
     try {
-      const record = await broker.lookUpOrder(id, lastReport);
+      const record = await broker.lookUpOrder(id, lastReport, origin);
       return { outcome: answer.outcome, reports: record.found ? record.answer : [] };
     } catch {
       return { outcome: 'unclear', evidence: "the exchange answered, and the order's record could not be read" };
@@ -93,7 +94,7 @@ export class Canceller {
     const isUnclear = ({ cancelUntil }: StoredOrder) =>
       cancelUntil !== null && cancelUntil + clockSkewMs <= clock.realNow();
     if (!isUnclear(before)) return { before, after: before };
-    const record = await broker.lookUpOrder(id, before.lastReport);
+    const record = await broker.lookUpOrder(id, before.lastReport, before.origin);
     const after = await recorder.change(kind, partnerId, id, (order) => {
       // Another cancel may have been sent while the record was read.
       if (order.cancelUntil !== before.cancelUntil) return undefined;

@@ -50,7 +50,7 @@ export function orderHandlers(parts: OrderHandlerParts) {
 
   const createOrder: Handler<CreateOrderRequest, Order> = async (request, call) => {
     const { row, replayed } = await parts.submitter.submit(parts.kind, {
-      partnerId: call.caller.partnerId,
+      origin: call.origin,
       idempotencyKey: call.idempotencyKey ?? '',
       digest: requestDigest(parts.digestKey, CreateOrderRequestSchema, request),
       request,
@@ -60,13 +60,13 @@ export function orderHandlers(parts: OrderHandlerParts) {
     return toOrderMessage(row);
   };
 
-  const estimateOrder: Handler<EstimateOrderRequest, OrderEstimate> = async (request, { caller }) => {
+  const estimateOrder: Handler<EstimateOrderRequest, OrderEstimate> = async (request, { caller, origin }) => {
     const wanted = toWantedOrder(request);
     const { account, symbol } = wanted;
     const [known] = await database.read(findAccount(caller.partnerId, account));
     if (known === undefined) throw new ApiError('unknown_account', { param: 'account' });
-    await parts.contexts.instrument(caller.partnerId, account, symbol);
-    const estimate = await parts.broker.estimateOrder(wanted);
+    await parts.contexts.instrument(origin, account, symbol);
+    const estimate = await parts.broker.estimateOrder(wanted, origin);
     const { priceKobo: price, amountKobo, commissionKoboDecimal, statutoryFeesKoboDecimal } = estimate;
     const { otherFeesKoboDecimal, totalKoboDecimal, fees } = estimate;
     return create(OrderEstimateSchema, {
@@ -93,7 +93,7 @@ export function orderHandlers(parts: OrderHandlerParts) {
   };
 
   const cancelOrder: Handler<CancelOrderRequest, Order> = async ({ id }, call) =>
-    toOrderMessage(await parts.canceller.cancel(await find(id, call), call.log));
+    toOrderMessage(await parts.canceller.cancel(await find(id, call), call));
 
   const listOrders_: Handler<ListOrdersRequest, ListOrdersResponse> = async (request, { caller }) => {
     const { limit = 25, cursor } = request;

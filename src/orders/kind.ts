@@ -8,6 +8,7 @@ import type { CreateOrderRequest } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { type Clock, lagosDay } from '../lib/clock.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { IdMaker } from '../lib/ids.ts';
+import type { Origin } from '../lib/origin.ts';
 import { checkDayLimit } from '../limits/rules.ts';
 import { readUsage, toUsedKobo } from '../limits/usage.ts';
 import { keyKeptMs } from '../submission/key-retention.ts';
@@ -47,7 +48,10 @@ export interface OrderParts {
 }
 
 /** An order that was checked against the outside and is ready to be stored. */
-type OrderDraft = Omit<StoredOrder, 'partnerId' | 'idempotencyKey' | 'requestDigest' | 'notAfter' | 'checkAt'>;
+type OrderDraft = Omit<
+  StoredOrder,
+  'partnerId' | 'origin' | 'idempotencyKey' | 'requestDigest' | 'notAfter' | 'checkAt'
+>;
 
 /** How orders use the mechanism that stores, sends once, records and reconciles. */
 export class OrderKind
@@ -82,10 +86,10 @@ export class OrderKind
     return instrument && this.#draft(wanted, instrument);
   }
 
-  async prepare(partnerId: string, request: CreateOrderRequest, [accounts]: readonly SqlRow[][]): Promise<OrderDraft> {
+  async prepare(origin: Origin, request: CreateOrderRequest, [accounts]: readonly SqlRow[][]): Promise<OrderDraft> {
     if (accounts?.[0] === undefined) throw new ApiError('unknown_account', { param: 'account' });
     const wanted = toWantedOrder(request);
-    const instrument = await this.parts.contexts.instrument(partnerId, wanted.account, wanted.symbol);
+    const instrument = await this.parts.contexts.instrument(origin, wanted.account, wanted.symbol);
     return this.#draft(wanted, instrument);
   }
 
@@ -190,7 +194,7 @@ export class OrderKind
   }
 
   lookUp(row: StoredOrder) {
-    return this.parts.broker.lookUpOrder(row.id, row.lastReport);
+    return this.parts.broker.lookUpOrder(row.id, row.lastReport, row.origin);
   }
 
   found(row: StoredOrder, reports: readonly Report[]): OrderChange | undefined {
@@ -234,6 +238,7 @@ export class OrderKind
     return {
       type: `order.${row.state}`,
       occurredAt: row.updatedAt,
+      origin: row.origin,
       data: { case: 'order' as const, value: toOrderMessage(row) },
     };
   }

@@ -9,6 +9,7 @@ import {
   statement,
   toBigInt,
 } from '../db/statement.ts';
+import { type Origin, originColumns, toOrigin } from '../lib/origin.ts';
 import type { OrderFacts, OrderStateWord } from './rules.ts';
 
 /** What the creating request was first answered with: the object, or one of the two errors that a replay repeats. */
@@ -39,6 +40,8 @@ export interface ShownOrder {
 /** An order as stored. Instants marked real are not business time. */
 export interface StoredOrder extends ShownOrder, OrderFacts {
   readonly partnerId: string;
+  /** On whose behalf it was created. */
+  readonly origin: Origin;
   /** The Lagos day the order counts for, as YYYY-MM-DD. */
   readonly countedDay: string;
   readonly idempotencyKey: string | null;
@@ -96,6 +99,7 @@ const shownColumns = [
 const allColumns = [
   ...shownColumns,
   'partner_id',
+  ...originColumns,
   'counted_day',
   'counted_price_kobo',
   'idempotency_key',
@@ -140,6 +144,8 @@ function toRow(order: StoredOrder): Record<(typeof allColumns)[number], SqlValue
     updated_at: new Date(order.updatedAt),
     filled_at: instant(order.filledAt),
     partner_id: order.partnerId,
+    request_id: order.origin.requestId,
+    trace_parent: order.origin.traceParent,
     counted_day: order.countedDay,
     counted_price_kobo: order.countedPriceKobo,
     idempotency_key: binary(order.idempotencyKey),
@@ -370,6 +376,7 @@ export function toStoredOrder(row: SqlRow): StoredOrder {
   return {
     ...toShownOrder(row),
     partnerId: row.partner_id as string,
+    origin: toOrigin(row),
     countedDay: String(row.counted_day),
     countedPriceKobo: toBigInt(row.counted_price_kobo),
     idempotencyKey: row.idempotency_key === null ? null : String(row.idempotency_key),

@@ -1,6 +1,7 @@
 import type { Broker } from '../broker/port.ts';
 import { AccountStatus, type GetTradingContextResponse, type Instrument } from '../gen/marina/broker/v1/orders_pb.ts';
 import { ApiError } from '../lib/errors.ts';
+import type { Origin } from '../lib/origin.ts';
 
 /** How long what was read may serve, and how many partners, accounts and symbols together are remembered. */
 const usableMs = 5_000;
@@ -42,9 +43,9 @@ export class TradingContexts {
    * The instrument an account may trade now; the account must have been found to be the partner's. Throws
    * `account_not_at_broker`, `settlement_lockout`, `unknown_symbol`, `exchange_unavailable` or `exchange_error`.
    */
-  async instrument(partnerId: string, account: string, symbol: string): Promise<Instrument> {
-    const key = `${partnerId} ${account} ${symbol}`;
-    const { accountStatus, instrument } = this.#recall(key) ?? (await this.#read(key, account, symbol));
+  async instrument(origin: Origin, account: string, symbol: string): Promise<Instrument> {
+    const key = `${origin.partnerId} ${account} ${symbol}`;
+    const { accountStatus, instrument } = this.#recall(key) ?? (await this.#read(key, account, symbol, origin));
     if (accountStatus === AccountStatus.NOT_AT_BROKER) throw new ApiError('account_not_at_broker');
     if (accountStatus === AccountStatus.SETTLEMENT_LOCKOUT) throw new ApiError('settlement_lockout');
     if (instrument === undefined) throw new ApiError('unknown_symbol', { param: 'symbol' });
@@ -56,10 +57,10 @@ export class TradingContexts {
     return found !== undefined && performance.now() < found.until ? found.context : undefined;
   }
 
-  async #read(key: string, account: string, symbol: string): Promise<GetTradingContextResponse> {
+  async #read(key: string, account: string, symbol: string, origin: Origin): Promise<GetTradingContextResponse> {
     const askedAt = performance.now();
     const generation = this.#generation;
-    const context = await this.broker.tradingContext(account, symbol);
+    const context = await this.broker.tradingContext(account, symbol, origin);
     if (generation !== this.#generation) return context;
     this.#remembered.delete(key);
     this.#remembered.set(key, { context, until: askedAt + usableMs });

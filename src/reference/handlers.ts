@@ -15,6 +15,7 @@ import {
   MarketSchema,
   MarketSession,
 } from '../gen/marina/gateway/v1/reference_pb.ts';
+import type { Origin } from '../lib/origin.ts';
 import { toSecond } from '../lib/timestamps.ts';
 import type { ReadQueue } from '../limits/read-queue.ts';
 
@@ -38,25 +39,25 @@ export function referenceHandlers({ records, reads, readTimeoutMs }: ReferenceHa
   let marketRead: Promise<GetMarketResponse> | undefined;
 
   /** The session is the same for all: whoever asks while it is read, waits for that answer. */
-  function readMarket(): Promise<GetMarketResponse> {
-    marketRead ??= records.market({ timeoutMs: readTimeoutMs }).finally(() => {
+  function readMarket(origin: Origin): Promise<GetMarketResponse> {
+    marketRead ??= records.market({ timeoutMs: readTimeoutMs, origin }).finally(() => {
       marketRead = undefined;
     });
     return marketRead;
   }
 
-  const listStates: Handler<ListStatesRequest, ListStatesResponse> = async (_, { caller }) => {
-    const states = await reads.read(caller.partnerId, (time) => records.states(time));
+  const listStates: Handler<ListStatesRequest, ListStatesResponse> = async (_, { origin }) => {
+    const states = await reads.read(origin, (time) => records.states(time));
     return create(ListStatesResponseSchema, { hasMore: false, data: states.map(({ code, name }) => ({ code, name })) });
   };
 
-  const listLgas: Handler<ListLgasRequest, ListLgasResponse> = async ({ state = '' }, { caller }) => {
-    const lgas = await reads.read(caller.partnerId, (time) => records.lgas(state, time));
+  const listLgas: Handler<ListLgasRequest, ListLgasResponse> = async ({ state = '' }, { origin }) => {
+    const lgas = await reads.read(origin, (time) => records.lgas(state, time));
     return create(ListLgasResponseSchema, { hasMore: false, data: lgas.map(({ code, name }) => ({ code, name })) });
   };
 
-  const getMarket: Handler<GetMarketRequest, Market> = async () => {
-    const { session, nextOpenAt, nextCloseAt } = await readMarket();
+  const getMarket: Handler<GetMarketRequest, Market> = async (_, { origin }) => {
+    const { session, nextOpenAt, nextCloseAt } = await readMarket(origin);
     return create(MarketSchema, {
       session: sessions[session],
       nextOpenAt: nextOpenAt && toSecond(timestampMs(nextOpenAt)),

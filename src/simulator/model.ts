@@ -64,6 +64,9 @@ export interface Message {
   readonly account: string;
   readonly receivedAtMs: number;
   readonly taken: boolean;
+  /** What came with it: the request it was made for, and its place in a trace; empty where nothing did. */
+  readonly requestId: string;
+  readonly traceParent: string;
 }
 
 /** A stock as the exchange trades it today. */

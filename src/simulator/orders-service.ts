@@ -66,7 +66,7 @@ export function ordersService(context: OrdersContext): UnaryHandlers<typeof Orde
 
 function submitOrder(context: OrdersContext, request: SubmitOrderRequest, call: WireCall) {
   const { writer, wire, exchange, world, nonsense } = context;
-  const received = receipt(world, Call.SUBMIT_ORDER, request.clientOrderId);
+  const received = receipt(world, Call.SUBMIT_ORDER, request.clientOrderId, call);
   const record = (unit: UnitOfWork, taken: boolean, number?: number) => received(unit, request.account, taken, number);
   const magic = magicOf(request.symbol);
   return wire.carry<MessageInitShape<typeof SubmitOrderResponseSchema>>(call, {
@@ -99,7 +99,7 @@ function submitOrder(context: OrdersContext, request: SubmitOrderRequest, call: 
 function cancelOrder(context: OrdersContext, request: CancelOrderRequest, call: WireCall) {
   const { writer, wire, records, world, nonsense } = context;
   const id = request.clientOrderId;
-  const received = receipt(world, Call.CANCEL_ORDER, id);
+  const received = receipt(world, Call.CANCEL_ORDER, id, call);
   return wire.carry<MessageInitShape<typeof CancelOrderResponseSchema>>(call, {
     call: Call.CANCEL_ORDER,
     clientId: id,
@@ -124,7 +124,7 @@ function cancelOrder(context: OrdersContext, request: CancelOrderRequest, call: 
 function lookUpOrder(context: OrdersContext, request: LookUpOrderRequest, call: WireCall) {
   const { writer, wire, records, world, nonsense } = context;
   const id = request.clientOrderId;
-  const received = receipt(world, Call.LOOK_UP_ORDER, id);
+  const received = receipt(world, Call.LOOK_UP_ORDER, id, call);
   const record = (taken: boolean, number?: number) =>
     writer.run([id], (unit) => received(unit, unit.order(id)?.account ?? '', taken, number));
   return wire.carry<MessageInitShape<typeof LookUpOrderResponseSchema>>(call, {

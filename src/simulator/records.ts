@@ -50,8 +50,8 @@ export class Records {
   /** The messages received, oldest first. */
   async messages(afterNumber: number, clientOrderId: string) {
     const rows = await this.database.read<MessageRow>(
-      `SELECT number, call_kind, client_order_id, account, received_at_ms, taken FROM messages
-       WHERE number > ? ${clientOrderId === '' ? '' : 'AND client_order_id = ?'} ORDER BY number LIMIT ?`,
+      `SELECT number, call_kind, client_order_id, account, received_at_ms, taken, request_id, trace_parent
+       FROM received_messages WHERE number > ? ${clientOrderId === '' ? '' : 'AND client_order_id = ?'} ORDER BY number LIMIT ?`,
       [afterNumber, ...(clientOrderId === '' ? [] : [clientOrderId]), maxPage + 1],
     );
     const { records, hasMore } = page(rows);
@@ -62,6 +62,8 @@ export class Records {
       account: row.account,
       receivedAt: timestampFromMs(row.received_at_ms),
       taken: row.taken === 1,
+      requestId: row.request_id,
+      traceparent: row.trace_parent,
     }));
     return { messages, hasMore };
   }
@@ -70,7 +72,7 @@ export class Records {
   async orders(afterSequence: number, clientOrderId: string) {
     const rows = await this.database.read<ExchangeOrderRow>(
       `SELECT o.sequence, o.client_order_id, o.exchange_order_id, o.account, o.symbol, o.quantity, o.filled, o.ended_by,
-         (SELECT COUNT(*) FROM messages m WHERE m.client_order_id = o.client_order_id AND m.call_kind = ?) AS received
+         (SELECT COUNT(*) FROM received_messages m WHERE m.client_order_id = o.client_order_id AND m.call_kind = ?) AS received
        FROM orders o
        WHERE o.sequence > ? ${clientOrderId === '' ? '' : 'AND o.client_order_id = ?'} ORDER BY o.sequence LIMIT ?`,
       [Call.SUBMIT_ORDER, afterSequence, ...(clientOrderId === '' ? [] : [clientOrderId]), maxPage + 1],
@@ -102,6 +104,8 @@ interface MessageRow extends RowDataPacket {
   account: string;
   received_at_ms: number;
   taken: number;
+  request_id: string;
+  trace_parent: string;
 }
 
 interface ExchangeOrderRow extends RowDataPacket {

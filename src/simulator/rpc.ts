@@ -19,7 +19,7 @@ export class RpcError extends Error {
 export const unanswered = Symbol('unanswered');
 
 /** A call as far as a fault must know it. */
-export type WireCall = Pick<ServerUnaryCall<unknown, unknown>, 'cancelled' | 'getPeer'> & {
+export type WireCall = Pick<ServerUnaryCall<unknown, unknown>, 'cancelled' | 'getPeer' | 'metadata'> & {
   on(event: 'cancelled', listener: () => void): unknown;
 };
 

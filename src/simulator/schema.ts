@@ -28,13 +28,15 @@ export const schema: readonly string[] = [
     position INT NOT NULL
   ) ${table}`,
   // Every message, whatever became of it: what tests hold against the gateway's own record.
-  `CREATE TABLE IF NOT EXISTS messages (
+  `CREATE TABLE IF NOT EXISTS received_messages (
     number BIGINT NOT NULL PRIMARY KEY,
     call_kind TINYINT NOT NULL,
     client_order_id VARCHAR(64) NOT NULL,
     account VARCHAR(64) NOT NULL,
     received_at_ms BIGINT NOT NULL,
     taken TINYINT NOT NULL,
+    request_id VARCHAR(64) NOT NULL,
+    trace_parent VARCHAR(64) NOT NULL,
     KEY by_order (client_order_id, number)
   ) ${table}`,
   `CREATE TABLE IF NOT EXISTS orders (

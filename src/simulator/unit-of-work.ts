@@ -122,7 +122,7 @@ export class UnitOfWork {
         mysql.format(`INSERT INTO ${table} (${columns}) VALUES ? ON DUPLICATE KEY UPDATE ${updates}`, [rows]),
       );
     };
-    upsert('messages', messageColumns, [...this.#messages.values()].map(messageValues), ['taken']);
+    upsert('received_messages', messageColumns, [...this.#messages.values()].map(messageValues), ['taken']);
     upsert('orders', orderColumns, [...this.changedOrders].map(orderValues), orderUpdates);
     if (this.reports.length > 0) {
       statements.push(
@@ -139,7 +139,7 @@ export class UnitOfWork {
 
 /** A message with an id that is too long is recorded too, as far as the column goes. */
 const maxIdLength = 64;
-const messageColumns = 'number, call_kind, client_order_id, account, received_at_ms, taken';
+const messageColumns = 'number, call_kind, client_order_id, account, received_at_ms, taken, request_id, trace_parent';
 const orderUpdates = ['filled', 'ended_by', 'expires_at_ms', 'plan', 'plan_at_ms'];
 
 function messageValues(message: Message): ColumnValue[] {
@@ -150,5 +150,7 @@ function messageValues(message: Message): ColumnValue[] {
     message.account,
     message.receivedAtMs,
     message.taken ? 1 : 0,
+    message.requestId,
+    message.traceParent,
   ];
 }

@@ -49,7 +49,7 @@ export class World {
     const settings = await connection.read<SettingRow>('SELECT name, value FROM settings');
     const cash = await connection.read<CashRow>('SELECT account, balance_kobo FROM cash LIMIT ?', [maxAccounts]);
     const [last] = await connection.read<LastRow>(
-      `SELECT (SELECT COALESCE(MAX(number), 0) FROM messages) AS message,
+      `SELECT (SELECT COALESCE(MAX(number), 0) FROM received_messages) AS message,
               (SELECT COALESCE(MAX(number), 0) FROM reports) AS report,
               (SELECT COALESCE(MAX(sequence), 0) FROM orders) AS sequence,
               (SELECT COALESCE(MAX(sequence), 0) FROM applications) AS application,

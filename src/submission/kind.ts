@@ -3,6 +3,7 @@ import type { LockedPartner } from '../db/locked-partner.ts';
 import type { SqlRow, Statement } from '../db/statement.ts';
 import type { NewEvent } from '../events/outbox.ts';
 import type { ErrorCode } from '../lib/errors.ts';
+import type { Origin } from '../lib/origin.ts';
 
 /** What the first request was answered with: the object, or one of the two errors that a replay repeats. */
 export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
@@ -10,6 +11,7 @@ export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
 /** What everything that is stored, sent once and recorded has. */
 export interface Submittable {
   readonly partnerId: string;
+  readonly origin: Origin;
   readonly id: string;
   readonly state: string;
   readonly rejectReason: string | null;
@@ -65,7 +67,7 @@ export interface Kind<Row extends Submittable, Request, Draft, Answer> extends O
   /** The draft of a request about which all is known and nothing is to refuse; undefined where something must be read. */
   prepareKnown(partnerId: string, request: Request): Draft | undefined;
   /** Checks what concerns the outside, before the lock. Throws an ApiError to refuse: nothing is stored then. */
-  prepare(partnerId: string, request: Request, rows: readonly SqlRow[][]): Promise<Draft>;
+  prepare(origin: Origin, request: Request, rows: readonly SqlRow[][]): Promise<Draft>;
   /** What must be known under the lock. */
   storeReads(partnerId: string, draft: Draft): readonly Statement[];
   /** Decides under the lock. Throws an ApiError to refuse: nothing is stored then. */
@@ -84,6 +86,7 @@ export interface Stored<Row> {
 /** What the mechanism itself stores with a new row. */
 export interface NewSubmission {
   readonly partnerId: string;
+  readonly origin: Origin;
   readonly idempotencyKey: string;
   readonly requestDigest: Buffer;
 }

@@ -3,12 +3,13 @@ import { type Statement, statement } from '../db/statement.ts';
 import { crash } from '../lib/crash.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Origin } from '../lib/origin.ts';
 import type { Kind, Submittable } from './kind.ts';
 import type { Recorder } from './record.ts';
 
 /** A request to submit something, with what makes two requests the same. */
 export interface SubmitRequest<Request> {
-  readonly partnerId: string;
+  readonly origin: Origin;
   readonly idempotencyKey: string;
   /** A keyed digest of the request after defaults and upper-casing. */
   readonly digest: Buffer;
@@ -36,8 +37,9 @@ export class Submitter {
 
   async submit<Row extends Submittable, Request, Draft, Answer>(
     kind: Kind<Row, Request, Draft, Answer>,
-    { partnerId, idempotencyKey, digest, request, log }: SubmitRequest<Request>,
+    { origin, idempotencyKey, digest, request, log }: SubmitRequest<Request>,
   ): Promise<Submitted<Row>> {
+    const { partnerId } = origin;
     const byKey = kind.findByKey(partnerId, idempotencyKey);
     let draft = this.isPaused() ? undefined : kind.prepareKnown(partnerId, request);
     if (draft === undefined) {
@@ -50,7 +52,7 @@ export class Submitter {
       const prior = priors[0];
       if (prior !== undefined) return replay(kind, kind.toRow(prior), digest);
       if (this.isPaused()) throw new ApiError('trading_paused');
-      draft = await kind.prepare(partnerId, request, known);
+      draft = await kind.prepare(origin, request, known);
     }
     const ready = draft;
 
@@ -61,7 +63,8 @@ export class Submitter {
       decide: (partner, [raced = [], ...rows]) => {
         // The same key may have been stored since it was looked for; only under the lock is the answer certain.
         if (raced[0] !== undefined) return { writes: [], result: undefined };
-        const { row, writes } = kind.store(ready, { partnerId, idempotencyKey, requestDigest: digest }, partner, rows);
+        const submission = { partnerId, origin, idempotencyKey, requestDigest: digest };
+        const { row, writes } = kind.store(ready, submission, partner, rows);
         return { writes, result: row };
       },
     });

@@ -109,10 +109,12 @@ export class GrpcDoor {
     const { pipeline, clientAddress } = this.#options;
     const authorizations = call.metadata.get('authorization');
     const forwardedFor = call.metadata.get('x-forwarded-for');
+    const traceParents = call.metadata.get('traceparent');
     const peer = withoutPort(call.getPeer());
     await pipeline.admit(visit, {
       authorization: authorizations.length === 1 ? String(authorizations[0]) : undefined,
       clientAddress: clientAddress?.(peer, forwardedFor.length === 0 ? undefined : forwardedFor.join(', ')) ?? peer,
+      traceParent: traceParents.length === 1 ? String(traceParents[0]) : undefined,
       route: () => ({ operation }),
     });
     const decoded = await orRefusal(() => decode(operation, call.request));

@@ -44,6 +44,10 @@ export interface OperationRules {
   readonly takesIdempotencyKey: boolean;
   /** The path of the object it creates; undefined on operations that create none. */
   readonly location: ((created: Message) => string) | undefined;
+  /** The id of the object a request is about, whose form was checked; undefined where it is about none. */
+  readonly objectOf: (request: Message) => string | undefined;
+  /** The id of the object an answer is, of operations that create one. */
+  readonly createdObjectOf: (answer: Message) => string | undefined;
   /** The file a request carries; undefined on operations that take none. */
   readonly file: FileBody | undefined;
   /** Undefined: not served over REST. */
@@ -126,6 +130,8 @@ export function readRules(method: DescMethod): OperationRules {
     takesPlace: rules.takesPlace,
     takesIdempotencyKey: rules.idempotencyKey,
     location: rules.location === '' ? undefined : compileLocation(method.output, rules.location),
+    objectOf: textField(method.input, 'id'),
+    createdObjectOf: textField(method.output, 'id'),
     file,
     http: binding,
     errors: operationErrors(method, rules, binding, file),
@@ -138,6 +144,17 @@ export function readRules(method: DescMethod): OperationRules {
 /** Where gRPC and Connect serve a method. */
 export function rpcPath({ method }: Operation): string {
   return `/${method.parent.typeName}/${method.name}`;
+}
+
+/** Reads a field of text; undefined where a message has no such field. */
+function textField(schema: DescMessage, name: string): (message: Message) => string | undefined {
+  const field = schema.fields.find((each) => each.name === name);
+  if (field === undefined) return () => undefined;
+  const { localName } = field;
+  return (message) => {
+    const value = (message as unknown as Record<string, unknown>)[localName];
+    return typeof value === 'string' && value !== '' ? value : undefined;
+  };
 }
 
 /** Fills in a template such as `/v1/orders/{id}` from the fields of the object created. */

@@ -3,12 +3,15 @@ import type { Caller, CallLimits, Identification, Identify, ReceivedFile } from 
 import { Feature } from '../gen/marina/options/v1/options_pb.ts';
 import { ApiError, type ErrorCode, type Limit } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import { passingTracer, readTraceParent, type Tracer, traceIdOf } from '../lib/trace.ts';
 import { type FileBody, receiveWithMessage } from './file-body.ts';
 import type { Operation } from './operations.ts';
 import { type Credential, type Door, HandlerCall, Visit } from './visit.ts';
 
 /** What a door knows of a request before its parameters and body are looked at. */
 export interface Head<Route> extends Credential {
+  /** The one `traceparent`, as it came; undefined when it is absent or repeated. */
+  readonly traceParent?: string | undefined;
   /** Finds the operation. Throws `not_found` or `method_not_allowed`, which the pipeline lets come in its turn. */
   readonly route: () => Route;
 }
@@ -43,6 +46,8 @@ export interface PipelineOptions {
   readonly limits: CallLimits;
   readonly log: Logger;
   readonly onFinished?: (finished: Finished) => void;
+  /** Makes spans; by default a trace that comes in only goes on. */
+  readonly tracer?: Tracer;
   /** How many requests may be under way in all doors together; one more is answered `service_unavailable`. */
   readonly maxUnderWay?: number;
   /** How often it is made sure that the caller of an open stream still may call. */
@@ -65,11 +70,13 @@ export class Pipeline {
   readonly #options: PipelineOptions;
   readonly #requestLog: Logger;
   readonly #maxUnderWay: number;
+  readonly #tracer: Tracer;
   #underWay = 0;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
     this.#maxUnderWay = options.maxUnderWay ?? 2_000;
+    this.#tracer = options.tracer ?? passingTracer;
     // Every member of a request's line is chosen below, so the net that searches it for secrets is left out: it costs
     // more than the line.
     this.#requestLog = options.log.child({}, { redact: [] });
@@ -87,6 +94,7 @@ export class Pipeline {
 
   /** Decides who calls, whether they may, and whether there is a place for them. Returns the operation's route. */
   async admit<Route extends { readonly operation: Operation }>(visit: Visit, head: Head<Route>): Promise<Route> {
+    visit.span = this.#tracer.begin({ name: visit.door, kind: 'server', parent: readTraceParent(head.traceParent) });
     if (this.#underWay > this.#maxUnderWay) throw new ApiError('service_unavailable', { limit: 'all_requests' });
     const { limits, identify } = this.#options;
     const identification = await identify(head.authorization, head.clientAddress);
@@ -116,14 +124,16 @@ export class Pipeline {
   ): Promise<Reply> {
     const { operation, caller } = visit;
     if (operation?.kind !== 'unary' || caller === undefined) throw new Error('called before it was admitted');
+    visit.objectId = operation.objectOf(message);
     operation.checkBody(message);
     const { file } = operation;
     const receiveFile = file && (() => receive?.(file) ?? receiveWithMessage(file, message));
-    const call = new HandlerCall(visit.requestId, caller, idempotencyKey, this.#options.log, receiveFile);
+    const call = new HandlerCall(visit, caller, idempotencyKey, this.#options.log, receiveFile);
     try {
       const answer = await operation.handler(message, call);
       const { replayed } = call.reply;
       const created = operation.location !== undefined && !replayed;
+      if (operation.location !== undefined) visit.objectId = operation.createdObjectOf(answer);
       return { message: answer, created, replayed, location: created ? operation.location?.(answer) : undefined };
     } finally {
       visit.releasePlace();
@@ -147,7 +157,7 @@ export class Pipeline {
     };
     const timer = setInterval(() => recheck().catch((error: unknown) => ending.abort(error)), recheckMs);
     try {
-      const call = new HandlerCall(visit.requestId, caller, undefined, log);
+      const call = new HandlerCall(visit, caller, undefined, log);
       for await (const answer of operation.handler(message, call, signal)) {
         await recheck();
         signal.throwIfAborted();
@@ -169,6 +179,7 @@ export class Pipeline {
       return new ApiError('internal_error', { cause: error });
     }
     visit.limit = error.limit;
+    visit.objectId ??= error.location?.split('/').at(-1);
     if (error.status >= 500 && error.cause !== undefined) {
       this.#options.log.warn({ err: error.cause, requestId, operation, code: error.code }, 'a request was not served');
     }
@@ -185,10 +196,24 @@ export class Pipeline {
     const operation = visit.operation?.name;
     const durationMs = Math.round((performance.now() - visit.startedMs) * 1_000) / 1_000;
     const partnerId = caller?.partnerId;
+    const { objectId, span } = visit;
+    const traceId = traceIdOf(span?.traceParent ?? null);
     this.#requestLog.info(
-      { requestId, door, operation, partnerId, keyId: caller?.keyId, status, code, durationMs },
+      { requestId, door, operation, partnerId, keyId: caller?.keyId, objectId, status, code, durationMs, traceId },
       'request',
     );
+    span?.end({
+      name: operation,
+      failed: status >= 500,
+      attributes: {
+        'http.response.status_code': status,
+        'error.type': code,
+        'marina.door': door,
+        'marina.request_id': requestId,
+        'marina.partner_id': partnerId,
+        'marina.object_id': objectId,
+      },
+    });
     this.#options.onFinished?.({ door, operation, partnerId, status, code, limit, durationMs });
   }
 

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Call, Caller, ReceivedFile } from '../auth/call.ts';
 import type { Limit } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Origin } from '../lib/origin.ts';
+import type { Span } from '../lib/trace.ts';
 import type { Operation } from './operations.ts';
 
 /** Where a request came in. */
@@ -17,6 +19,10 @@ export class Visit {
   credential: Credential | undefined;
   /** Which limit refused it, if one did. */
   limit: Limit | undefined;
+  /** Its span, from when its head was read. */
+  span: Span | undefined;
+  /** The object it is about or made, once that is known. */
+  objectId: string | undefined;
   finished = false;
   readonly #givePlacesBack: (() => void)[] = [];
 
@@ -44,15 +50,20 @@ export interface Credential {
 /** A call as its handler sees it. */
 export class HandlerCall implements Call {
   readonly reply = { replayed: false };
+  readonly requestId: string;
+  readonly origin: Origin;
   #log: Logger | undefined;
 
   constructor(
-    readonly requestId: string,
+    { requestId, span }: Visit,
     readonly caller: Caller,
     readonly idempotencyKey: string | undefined,
     readonly root: Logger,
     private readonly receive?: () => Promise<ReceivedFile>,
-  ) {}
+  ) {
+    this.requestId = requestId;
+    this.origin = { partnerId: caller.partnerId, requestId, traceParent: span?.traceParent ?? null };
+  }
 
   async receiveFile(): Promise<ReceivedFile> {
     if (this.receive === undefined) throw new Error('the operation takes no file');

@@ -1,10 +1,12 @@
 import { crash } from '../lib/crash.ts';
+import { passingTracer, type Span, traceIdOf } from '../lib/trace.ts';
 import type { Attempt, DispatcherOptions } from './dispatcher.ts';
 import type { Lane, NextTry } from './lane.ts';
 import type { Result } from './results.ts';
 import type { SigningKey } from './signature.ts';
 
-export interface AttemptsOptions extends Pick<DispatcherOptions, 'clock' | 'log' | 'send' | 'keysOf' | 'meters'> {
+export interface AttemptsOptions
+  extends Pick<DispatcherOptions, 'clock' | 'log' | 'send' | 'keysOf' | 'meters' | 'tracer'> {
   /** Called when an attempt has ended, which is still to be recorded. */
   readonly onEnded: (lane: Lane, result: Result) => void;
 }
@@ -18,7 +20,7 @@ export class Attempts {
 
   /** Begins what a lane said is next. */
   begin(lane: Lane, next: NextTry): void {
-    const { clock, log, meters, send } = this.options;
+    const { clock, log, meters, send, tracer } = this.options;
     const { delivery, isProbe } = next;
     const { body } = delivery;
     if (body === undefined) {
@@ -31,6 +33,7 @@ export class Attempts {
     const { url, generation, fence } = lane.endpoint;
     const isRetry = delivery.isRetry && !isProbe;
     const startedAt = clock.now();
+    const span = tracer.begin({ name: 'webhook attempt', kind: 'producer', parent: delivery.traceParent });
     this.load.underWay += 1;
     if (isRetry) this.load.retriesUnderWay += 1;
     if (!isProbe) meters.waited(Math.max(0, startedAt - delivery.dueSince) / 1_000);
@@ -39,7 +42,7 @@ export class Attempts {
       crash('delivery.sent');
       this.load.underWay -= 1;
       if (isRetry) this.load.retriesUnderWay -= 1;
-      this.#ended(lane, next, attempt, { generation, fence, startedAt });
+      this.#ended(lane, next, attempt, { generation, fence, startedAt, span });
     };
     send({ endpointId: lane.partnerId, url, id: delivery.eventId, body, keys }).then(ended, (error: unknown) => {
       log.error({ err: error, partnerId: lane.partnerId, eventId: delivery.eventId }, 'an attempt failed here');
@@ -63,7 +66,7 @@ export class Attempts {
     lane: Lane,
     next: NextTry,
     attempt: Attempt,
-    made: { generation: number; fence: bigint; startedAt: number },
+    made: { generation: number; fence: bigint; startedAt: number; span: Span },
   ): void {
     const { clock, meters, onEnded } = this.options;
     const { delivery, isProbe } = next;
@@ -84,7 +87,7 @@ export class Attempts {
       fence: made.fence,
       generation: made.generation,
     };
-    this.#tell(next, result);
+    this.#tell(next, result, made.span);
     meters.attempted(outcome, errorClass, durationMs / 1_000);
     if (outcome === 'delivered' && delivery.round === 0) {
       meters.arrived(Math.max(0, clock.realNow() - delivery.committedAt) / 1_000);
@@ -93,17 +96,21 @@ export class Attempts {
     onEnded(lane, result);
   }
 
-  /** One line of the log for each attempt. */
+  /** One line of the log, and one span, for each attempt. */
   #tell(
     { delivery }: NextTry,
     { partnerId, version, number, isProbe, outcome, status, errorClass, durationMs }: Result,
+    span: Span,
   ) {
-    const { log } = this.options;
-    if (!log.isLevelEnabled('info')) return;
-    const { eventId, type } = delivery;
+    const { log, tracer } = this.options;
+    if (!log.isLevelEnabled('info') && tracer === passingTracer) return;
+    const { eventId, type, requestId } = delivery;
+    const objectId = objectIdOf(delivery.body);
     log.info(
       {
+        requestId,
         partnerId,
+        objectId,
         eventId,
         type,
         version: version.toString(),
@@ -113,8 +120,25 @@ export class Attempts {
         status,
         errorClass,
         durationMs,
+        traceId: traceIdOf(span.traceParent),
       },
       'webhook attempt',
     );
+    span.end({
+      failed: outcome !== 'delivered',
+      attributes: {
+        'http.response.status_code': status ?? undefined,
+        'error.type': errorClass ?? undefined,
+        'marina.partner_id': partnerId,
+        'marina.object_id': objectId,
+        'marina.event_id': eventId,
+        'marina.attempt': number,
+      },
+    });
   }
+}
+
+/** The object an event is about, out of the event's bytes, which are ours and begin alike. */
+function objectIdOf(body: Buffer | undefined): string | undefined {
+  return /"data":\{"object":"\w+","id":"(\w+)"/.exec(body?.toString('latin1', 0, 300) ?? '')?.[1];
 }

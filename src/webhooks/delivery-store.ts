@@ -13,6 +13,9 @@ export interface Delivery {
   readonly tries: number;
   readonly round: number;
   readonly isRetry: boolean;
+  /** The request that created the event's object, and its place in a trace; null where they were not kept. */
+  readonly requestId: string | null;
+  readonly traceParent: string | null;
   /** The event's bytes; undefined when the event is gone. */
   readonly body: Buffer | undefined;
 }
@@ -60,7 +63,8 @@ export function insertDeliveries(events: readonly { partnerId: string; version: 
 const byDue = 'FORCE INDEX (webhook_deliveries_due)';
 
 const deliveryColumns = `d.version, d.event_id, d.type, d.committed_at, COALESCE(d.due_at, d.taken_at) AS due_since, d.queue,
-  d.tries, d.round, COALESCE(f.body, o.body) AS body`;
+  d.tries, d.round, COALESCE(f.body, o.body) AS body,
+  COALESCE(f.request_id, o.request_id) AS request_id, COALESCE(f.trace_parent, o.trace_parent) AS trace_parent`;
 // The feed's copy and the outbox row change places in one transaction, so one statement always finds one of them.
 const bodies = `LEFT JOIN feed_events f ON f.partner_id = d.partner_id AND f.version = d.version
   LEFT JOIN outbox o ON o.partner_id = d.partner_id AND o.version = d.version`;
@@ -124,6 +128,8 @@ export function toDelivery(row: SqlRow): Delivery {
     tries: Number(row.tries),
     round: Number(row.round),
     isRetry: Number(row.queue) === 2,
+    requestId: row.request_id as string | null,
+    traceParent: row.trace_parent as string | null,
     body: (row.body as Buffer | null) ?? undefined,
   };
 }

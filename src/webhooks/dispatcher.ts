@@ -2,6 +2,7 @@ import type { Database } from '../db/database.ts';
 import { type Lease, underLease } from '../db/lease.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Tracer } from '../lib/trace.ts';
 import type { Worker } from '../lib/worker.ts';
 import { Dispatch } from './dispatch.ts';
 import type { SigningKey } from './signature.ts';
@@ -44,6 +45,8 @@ export interface DispatcherOptions {
   readonly send: Send;
   readonly keysOf: KeysOf;
   readonly meters: DeliveryMeters;
+  /** Makes a span of each attempt. */
+  readonly tracer: Tracer;
 }
 
 /**

@@ -17,6 +17,7 @@ const order = {
   type: 'limit',
   timeInForce: 'day',
   priceKobo: 1000n,
+  origin: { partnerId: 'par_1', requestId: null, traceParent: null },
 } as const;
 
 const ok = { ':status': 200, 'content-type': 'application/grpc+proto' };

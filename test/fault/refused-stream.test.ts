@@ -15,6 +15,7 @@ const order = {
   type: 'limit',
   timeInForce: 'day',
   priceKobo: 1000n,
+  origin: { partnerId: 'par_1', requestId: null, traceParent: null },
 } as const;
 
 /**
@@ -51,7 +52,7 @@ describe('an exchange that takes an order and refuses its stream', () => {
   it('sees one cancel from the gateway, which calls the outcome unclear', async () => {
     taken = 0;
     const broker = new GrpcBroker({ address, submitTimeoutMs: 2_000, readTimeoutMs: 2_000 });
-    assert.equal((await broker.cancelOrder(order.id)).outcome, 'unclear');
+    assert.equal((await broker.cancelOrder(order.id, order.origin)).outcome, 'unclear');
     assert.equal(taken, 1);
     broker.close();
   });

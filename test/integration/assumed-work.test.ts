@@ -121,7 +121,8 @@ describe("a partner's work whose reads are known", () => {
   }
 
   it('saves what changed of an order that is as it was stored, and nothing else of it', async () => {
-    const order = { ...anOrder, partnerId, id: 'ord_unmoved' };
+    const origin = { ...anOrder.origin, partnerId };
+    const order = { ...anOrder, partnerId, origin, id: 'ord_unmoved' };
     const answered = {
       ...order,
       state: 'pending',
@@ -140,6 +141,7 @@ describe("a partner's work whose reads are known", () => {
 const anOrder: StoredOrder = {
   id: '',
   partnerId: '',
+  origin: { partnerId: '', requestId: null, traceParent: null },
   state: 'sending',
   account: 'A1',
   symbol: 'SIM-REST',

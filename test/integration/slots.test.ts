@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'nats';
+import type { Origin } from '../../src/lib/origin.ts';
 import { ReadQueue } from '../../src/limits/read-queue.ts';
 import { eventually } from '../support/eventually.ts';
 import { type RestartableServer, startTestNats } from '../support/servers.ts';
@@ -13,6 +14,9 @@ before(async () => {
 });
 after(() => nats.kill());
 endReplicasAfterEach();
+
+/** A read of a partner's. */
+const of = (partnerId: string): Origin => ({ partnerId, requestId: null, traceParent: null });
 
 describe('places across replicas', () => {
   it('are no more than there are, whichever replica is asked, and another name has its own', async () => {
@@ -95,11 +99,11 @@ describe('reads of the broker on two replicas', () => {
       done += 1;
     };
     const partners = ['a', 'b', 'c', 'd', 'e', 'f'];
-    const crowd = Promise.all(partners.flatMap((id) => Array.from({ length: 30 }, () => crowded?.read(id, work))));
+    const crowd = Promise.all(partners.flatMap((id) => Array.from({ length: 30 }, () => crowded?.read(of(id), work))));
     await eventually(() => assert.ok(done >= 4, 'the crowd has begun'));
     for (const partner of ['g', 'a', 'g', 'b', 'a']) {
       const before = done;
-      await quiet?.read(partner, work);
+      await quiet?.read(of(partner), work);
       assert.ok(done - before <= 60, `${done - before} others were served first`);
     }
     await crowd;

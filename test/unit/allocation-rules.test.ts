@@ -29,6 +29,7 @@ const now = Date.UTC(2026, 2, 2, 9);
 const sending: StoredAllocation = {
   id: 'alc_1',
   partnerId: 'par_1',
+  origin: { partnerId: 'par_1', requestId: null, traceParent: null },
   state: 'sending',
   account: 'C1',
   amountKobo: 1_000n,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ApiError } from '../../src/lib/errors.ts';
+import type { Origin } from '../../src/lib/origin.ts';
 import { ReadQueue } from '../../src/limits/read-queue.ts';
 import { LocalSlots } from '../../src/limits/slots.ts';
 import { eventually } from '../support/eventually.ts';
@@ -14,13 +15,18 @@ function held() {
   return { ended, finish };
 }
 
+/** A read of a partner's. */
+function of(partnerId: string): Origin {
+  return { partnerId, requestId: null, traceParent: null };
+}
+
 /** A queue, and the reads it has begun in order. */
 function startQueue(timeoutMs = 30_000) {
   const queue = new ReadQueue({ slots: new LocalSlots(), timeoutMs });
   const begun: string[] = [];
   const read = (name: string) => {
     const { ended, finish } = held();
-    const done = queue.read(name.slice(0, 1), async () => {
+    const done = queue.read(of(name.slice(0, 1)), async () => {
       begun.push(name);
       await ended;
       return name;
@@ -55,7 +61,7 @@ describe('reads of the broker', () => {
   it('that have no turn in their time are unavailable, and are not begun later', async () => {
     const { queue, begun, read } = startQueue(300);
     const hanging = held();
-    const stuck = ['one', 'two'].map(() => queue.read('a', () => hanging.ended));
+    const stuck = ['one', 'two'].map(() => queue.read(of('a'), () => hanging.ended));
     const waiting = read('a3');
     await Promise.all([...stuck, waiting.done].map((each) => assert.rejects(each, unavailable)));
     hanging.finish();
@@ -82,12 +88,12 @@ describe('reads of the broker', () => {
     const { queue } = startQueue();
     for (let count = 0; count < 20; count += 1) {
       await assert.rejects(
-        queue.read('a', async () => {
+        queue.read(of('a'), async () => {
           throw new Error('failed');
         }),
         /failed/,
       );
     }
-    assert.equal(await queue.read('a', async () => 'done'), 'done');
+    assert.equal(await queue.read(of('a'), async () => 'done'), 'done');
   });
 });

@@ -34,7 +34,7 @@ export function documentHandlers({ database, images, sender }: DocumentHandlerPa
     await images.check(content, mediaType);
     const word = typeWords.word(type ?? DocumentType.UNSPECIFIED);
     const file = { partnerId, applicationId: application.id, type: word, mediaType, content };
-    return toDocumentMessage(await sender.send(file, call.log));
+    return toDocumentMessage(await sender.send(file, call));
   };
 
   const listDocuments: Handler<ListDocumentsRequest, ListDocumentsResponse> = async ({ id }, call) => {

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { Call } from '../../auth/call.ts';
 import type { Broker } from '../../broker/port.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { crash } from '../../lib/crash.ts';
@@ -69,13 +70,13 @@ export class DocumentSender {
   constructor(private readonly parts: DocumentSenderParts) {}
 
   /** Returns the delivered document. Throws what the operation answers otherwise. */
-  async send(file: DocumentFile, log: Logger): Promise<StoredDocument> {
+  async send(file: DocumentFile, { log, origin }: Pick<Call, 'log' | 'origin'>): Promise<StoredDocument> {
     const { broker, submitTimeoutMs } = this.parts;
     crash('document.before-store');
     const begun = await this.#begin(file);
     if (begun.document.state === 'delivered') return begun.document;
     crash('document.stored');
-    const sent = await broker.sendDocument({ ...file }, begun.beganAt + submitTimeoutMs);
+    const sent = await broker.sendDocument({ ...file, origin }, begun.beganAt + submitTimeoutMs);
     crash('document.sent');
     const outcome = sent.outcome === 'answered' ? sent.answer : sent.outcome;
     this.parts.onSent?.(outcome);

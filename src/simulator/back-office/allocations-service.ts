@@ -30,7 +30,7 @@ export function allocationsService(context: BackOfficeContext): UnaryHandlers<ty
 function submit(context: BackOfficeContext, request: SubmitAllocationRequest, call: WireCall) {
   const { writer, wire, office, world, nonsense } = context;
   const { clientAllocationId: id, account } = request;
-  const received = receipt(world, Call.SUBMIT_ALLOCATION, id);
+  const received = receipt(world, Call.SUBMIT_ALLOCATION, id, call);
   return wire.carry<MessageInitShape<typeof SubmitAllocationResponseSchema>>(call, {
     call: Call.SUBMIT_ALLOCATION,
     clientId: id,
@@ -61,7 +61,7 @@ function submit(context: BackOfficeContext, request: SubmitAllocationRequest, ca
 function lookUp(context: BackOfficeContext, request: LookUpAllocationRequest, call: WireCall) {
   const { writer, wire, records, world, nonsense } = context;
   const { clientAllocationId: id } = request;
-  const received = receipt(world, Call.LOOK_UP_ALLOCATION, id);
+  const received = receipt(world, Call.LOOK_UP_ALLOCATION, id, call);
   // Through the writer: what was submitted before this look-up is then there.
   const record = (taken: boolean, number?: number) =>
     writer.runOn({ allocations: [id] }, (unit) => {

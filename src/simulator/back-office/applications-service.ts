@@ -52,7 +52,7 @@ export function applicationsService(context: BackOfficeContext): UnaryHandlers<t
 function submit(context: BackOfficeContext, request: SubmitApplicationRequest, call: WireCall) {
   const { writer, wire, office, world, nonsense } = context;
   const { clientApplicationId: id } = request;
-  const received = receipt(world, Call.SUBMIT_APPLICATION, id);
+  const received = receipt(world, Call.SUBMIT_APPLICATION, id, call);
   return wire.carry<MessageInitShape<typeof SubmitApplicationResponseSchema>>(call, {
     call: Call.SUBMIT_APPLICATION,
     clientId: id,
@@ -83,7 +83,7 @@ function submit(context: BackOfficeContext, request: SubmitApplicationRequest, c
 function lookUp(context: BackOfficeContext, request: LookUpApplicationRequest, call: WireCall) {
   const { writer, wire, records, world, nonsense } = context;
   const { clientApplicationId: id } = request;
-  const received = receipt(world, Call.LOOK_UP_APPLICATION, id);
+  const received = receipt(world, Call.LOOK_UP_APPLICATION, id, call);
   return wire.carry<MessageInitShape<typeof LookUpApplicationResponseSchema>>(call, {
     call: Call.LOOK_UP_APPLICATION,
     clientId: id,
@@ -102,7 +102,7 @@ function lookUp(context: BackOfficeContext, request: LookUpApplicationRequest, c
 async function sendDocument(context: BackOfficeContext, request: SendDocumentRequest, call: WireCall) {
   const { writer, wire, records, office, world, nonsense } = context;
   const { clientApplicationId: id } = request;
-  const received = receipt(world, Call.SEND_DOCUMENT, id);
+  const received = receipt(world, Call.SEND_DOCUMENT, id, call);
   const { magicName, timesReceived } = await records.documentMagic(id, request.type);
   return wire.carry<MessageInitShape<typeof SendDocumentResponseSchema>>(call, {
     call: Call.SEND_DOCUMENT,

@@ -78,7 +78,7 @@ export class BackOfficeRecords {
   ): Promise<MessageInitShape<typeof ListApplicationsResponseSchema>> {
     const rows = await this.database.read<ApplicationRow & Received>(
       `SELECT ${applicationColumns},
-         (SELECT COUNT(*) FROM messages m WHERE m.client_order_id = client_application_id AND m.call_kind = ?) AS received
+         (SELECT COUNT(*) FROM received_messages m WHERE m.client_order_id = client_application_id AND m.call_kind = ?) AS received
        FROM applications
        WHERE sequence > ? ${id === '' ? '' : 'AND client_application_id = ?'} ORDER BY sequence LIMIT ?`,
       [Call.SUBMIT_APPLICATION, afterSequence, ...(id === '' ? [] : [id]), maxPage + 1],
@@ -112,7 +112,7 @@ export class BackOfficeRecords {
   ): Promise<MessageInitShape<typeof ListAllocationsResponseSchema>> {
     const rows = await this.database.read<AllocationRow & Received>(
       `SELECT ${allocationColumns},
-         (SELECT COUNT(*) FROM messages m WHERE m.client_order_id = client_allocation_id AND m.call_kind = ?) AS received
+         (SELECT COUNT(*) FROM received_messages m WHERE m.client_order_id = client_allocation_id AND m.call_kind = ?) AS received
        FROM allocations
        WHERE sequence > ? ${id === '' ? '' : 'AND client_allocation_id = ?'} ORDER BY sequence LIMIT ?`,
       [Call.SUBMIT_ALLOCATION, afterSequence, ...(id === '' ? [] : [id]), maxPage + 1],

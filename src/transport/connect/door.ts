@@ -57,6 +57,7 @@ export class ConnectDoor implements Protocol {
     const { operation, codec } = await pipeline.admit(visit, {
       authorization: head.authorization,
       clientAddress,
+      traceParent: head.traceParent,
       route: () => this.#find(incoming.method, head.path),
     });
     const decoded = await orRefusal(async () => {

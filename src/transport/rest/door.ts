@@ -36,6 +36,7 @@ export class RestDoor implements Protocol {
     const { route, pathTexts } = await pipeline.admit(visit, {
       authorization: head.authorization,
       clientAddress,
+      traceParent: head.traceParent,
       route: () => this.#routes.find(incoming.method, head.path),
     });
     const message = route.readTarget(pathTexts, head.query);

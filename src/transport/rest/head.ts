@@ -17,6 +17,8 @@ export interface RequestHead {
   readonly hasBody: boolean;
   /** All X-Forwarded-For headers in the order sent, joined as one list. */
   readonly forwardedFor: string | undefined;
+  /** The one traceparent; undefined when it is absent or repeated. */
+  readonly traceParent: string | undefined;
 }
 
 /** More headers than any client sends. Their bytes are bounded by the server itself. */
@@ -45,6 +47,7 @@ export function readHead(request: IncomingMessage): RequestHead {
     contentLength,
     hasBody: found.transferEncoding !== undefined || (contentLength ?? 0) > 0,
     forwardedFor: found.forwardedFor,
+    traceParent: found.traceParents === 1 ? found.traceParent : undefined,
   };
 }
 
@@ -66,6 +69,8 @@ class Headers {
   contentLength: string | undefined;
   transferEncoding: string | undefined;
   forwardedFor: string | undefined;
+  traceParent: string | undefined;
+  traceParents = 0;
 }
 
 /** One pass over the headers as they came: Node's own views of them join or drop repeated ones. */
@@ -96,6 +101,10 @@ function collect(rawHeaders: readonly string[]): Headers {
         break;
       case 'transfer-encoding':
         found.transferEncoding = found.transferEncoding === undefined ? value : `${found.transferEncoding}, ${value}`;
+        break;
+      case 'traceparent':
+        found.traceParent = value;
+        found.traceParents += 1;
         break;
       case 'x-forwarded-for':
         found.forwardedFor = found.forwardedFor === undefined ? value : `${found.forwardedFor}, ${value}`;
