@@ -12,6 +12,7 @@ import { watchHandlers } from './admin/diagnostics/watch.ts';
 import { EnvironmentState } from './admin/environment.ts';
 import { adminHandlers, words } from './admin/handlers.ts';
 import { keyAdminHandlers } from './admin/keys.ts';
+import { ledgerCheck } from './admin/ledger-check.ts';
 import { partnerAdminHandlers } from './admin/partners.ts';
 import { createAdminServer } from './admin/server.ts';
 import { walletAdminHandlers } from './admin/wallets.ts';
@@ -516,6 +517,8 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   supervisor.start(keyUses.worker);
   supervisor.start(health.worker);
   for (const watched of [identity, adminIdentity]) if (watched !== undefined) supervisor.start(watched.worker);
+  const checked = (faultyLedgers: number) => metrics.faultyLedgers.set(faultyLedgers);
+  supervisor.start(ledgerCheck({ database, log, holder, checked }));
   supervisor.start(feedRetention(database, clock, holder));
   supervisor.start(webhookRetention(database, clock, holder));
   for (const keys of [

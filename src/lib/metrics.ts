@@ -173,6 +173,16 @@ export class Metrics {
 
   readonly clockOffset = this.#gauge('marina_clock_offset_seconds', 'How far business time is ahead of real time.');
 
+  readonly databaseAhead = this.#gauge(
+    'marina_database_clock_ahead_seconds',
+    "How far the database's clock is ahead of this process's, as near as half a round trip lets it be told.",
+  );
+
+  readonly faultyLedgers = this.#gauge(
+    'marina_faulty_ledgers',
+    'Ledgers of wallets that were found at fault, on the replica that proves them; 0 on others.',
+  );
+
   constructor() {
     collectDefaultMetrics({ register: this.registry });
   }

@@ -4,6 +4,7 @@ import type { SystemClock } from '../lib/clock.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import { countPaused, dispatcherLeasePrefix } from '../webhooks/endpoint-store.ts';
 import { type BacklogFigures, readBacklog } from './backlog.ts';
+import { readDatabaseClock } from './database-clock.ts';
 import type { Health } from './health.ts';
 
 /** What the gauges show. */
@@ -69,7 +70,7 @@ export class Gauges {
   /** What has to be asked for. */
   async #read(): Promise<void> {
     const { database, clock, carrier, health } = this.sources;
-    const [backlog, paused, pending, troubles] = await Promise.all([
+    const [backlog, paused, pending, troubles, databaseClock] = await Promise.all([
       readBacklog(database, clock).catch(() => undefined),
       database.read(countPaused()).then(
         ([row]) => row,
@@ -77,10 +78,13 @@ export class Gauges {
       ),
       carrier.pending().catch(() => new Map<string, number>()),
       health.troubles(),
+      readDatabaseClock(database, clock).catch(() => undefined),
     ]);
     const { metrics } = this.sources;
     this.#setBacklog(backlog);
     this.#setPaused(paused);
+    metrics.databaseAhead.reset();
+    if (databaseClock !== undefined) metrics.databaseAhead.set(databaseClock.aheadMs / 1_000);
     metrics.streamPending.reset();
     for (const [taker, count] of pending) metrics.streamPending.set({ taker }, count);
     metrics.troubles.reset();

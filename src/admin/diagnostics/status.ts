@@ -11,6 +11,7 @@ import {
 } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { SystemClock } from '../../lib/clock.ts';
 import { type BacklogFigures, mostCounted, readBacklog } from '../../telemetry/backlog.ts';
+import { readDatabaseClock } from '../../telemetry/database-clock.ts';
 import type { Trouble } from '../../telemetry/health.ts';
 import { dispatcherLeasePrefix } from '../../webhooks/endpoint-store.ts';
 import { countUnsettled } from './unsettled-store.ts';
@@ -83,10 +84,7 @@ export function statusHandlers(parts: StatusParts) {
   }
 
   async function readFacts() {
-    const askedAt = clock.realNow();
-    const startedAt = performance.now();
-    const [now] = await database.read(statement('SELECT NOW(3) AS now, VERSION() AS version'));
-    const roundTripMs = Math.round(performance.now() - startedAt);
+    const databaseClock = await readDatabaseClock(database, clock);
     const [[environment] = [], [schema] = [], positions = []] = await database.readAll([
       statement('SELECT trading_paused_at FROM environment WHERE id = 1'),
       statement('SELECT name FROM migrations ORDER BY timestamp DESC LIMIT 1'),
@@ -94,10 +92,7 @@ export function statusHandlers(parts: StatusParts) {
     ]);
     const position = (name: string) => BigInt(String(positions.find((row) => row.name === name)?.position ?? 0));
     return {
-      roundTripMs,
-      // Half of the way there and back: nearer than this it cannot be told.
-      aheadMs: Number(now?.now) - (askedAt + Math.round(roundTripMs / 2)),
-      version: String(now?.version),
+      ...databaseClock,
       schema: String(schema?.name ?? ''),
       pausedAt: milliseconds(environment?.trading_paused_at ?? null),
       orderReports: position('order-reports'),
