@@ -7,6 +7,7 @@ import { Webhooks1763670000000 } from './1763670000000-webhooks.ts';
 import { Operators1763683000000 } from './1763683000000-operators.ts';
 import { Diagnostics1763684000000 } from './1763684000000-diagnostics.ts';
 import { Origins1763686000000 } from './1763686000000-origins.ts';
+import { WebhookDue1763690000000 } from './1763690000000-webhook-due.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -19,4 +20,5 @@ export const migrations = [
   Operators1763683000000,
   Diagnostics1763684000000,
   Origins1763686000000,
+  WebhookDue1763690000000,
 ];

@@ -27,6 +27,7 @@ import {
   redeliver as sendAgain,
   toListedDelivery,
 } from '../webhooks/delivery-store.ts';
+import { markDue } from '../webhooks/endpoint-store.ts';
 import { type DeliveryState as DeliveryStateWord, isTooOld } from '../webhooks/rules.ts';
 import { AdminError, invalidField, type Operator, pageSize } from './call.ts';
 import { changeEndpoint, entry, outcomes, readEndpoint, toTimestamp, type WebhookAdminParts } from './webhook-parts.ts';
@@ -90,7 +91,11 @@ export function webhookDeliveryHandlers(parts: WebhookAdminParts) {
           reason,
         };
         return {
-          writes: [sendAgain(partnerId, taken), entry(operator, 'Redeliver', partnerId, at, detail)],
+          writes: [
+            sendAgain(partnerId, taken),
+            markDue([partnerId], at),
+            entry(operator, 'Redeliver', partnerId, at, detail),
+          ],
           result: found,
         };
       },

@@ -1,5 +1,5 @@
 import { milliseconds, type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
-import { type DeliveryState, type Progress, sentForMs } from './rules.ts';
+import { type DeliveryState, type Progress, sentForMs, type Waiting } from './rules.ts';
 
 /** An event on its way to its endpoint. */
 export interface Delivery {
@@ -47,6 +47,25 @@ export interface RedeliveryRange {
   readonly to?: number;
 }
 
+// Named, because a server that guesses from the age of events would sort all that waits for each look at it.
+const byDue = 'FORCE INDEX (webhook_deliveries_due)';
+
+/** Whether something of endpoints is to be sent at once, and when the first of what is to be sent again is due. */
+export function findWaiting(partnerIds: readonly string[]): Statement {
+  return statement(
+    `SELECT e.partner_id,
+      EXISTS (SELECT 1 FROM webhook_deliveries d
+        WHERE d.partner_id = e.partner_id AND d.queue = 1 AND d.due_at IS NULL) AS is_ready,
+      (SELECT MIN(d.due_at) FROM webhook_deliveries d ${byDue} WHERE d.partner_id = e.partner_id AND d.queue = 2) AS retry_at
+      FROM webhook_endpoints e WHERE e.partner_id IN (?)`,
+    partnerIds,
+  );
+}
+
+export function toWaiting(row: SqlRow): Waiting {
+  return { isReady: Number(row.is_ready) === 1, retryAt: milliseconds(row.retry_at) };
+}
+
 /** Puts events into the queue of their endpoints, out of the rows of the outbox. */
 export function insertDeliveries(events: readonly { partnerId: string; version: bigint }[], now: number): Statement {
   return statement(
@@ -58,9 +77,6 @@ export function insertDeliveries(events: readonly { partnerId: string; version: 
     ...events.flatMap(({ partnerId, version }) => [partnerId, version]),
   );
 }
-
-// Named, because a server that guesses from the age of events would sort all that waits for each look at it.
-const byDue = 'FORCE INDEX (webhook_deliveries_due)';
 
 const deliveryColumns = `d.version, d.event_id, d.type, d.committed_at, COALESCE(d.due_at, d.taken_at) AS due_since, d.queue,
   d.tries, d.round, COALESCE(f.body, o.body) AS body,

@@ -2,7 +2,15 @@ import type { Lease } from '../db/lease.ts';
 import { crash } from '../lib/crash.ts';
 import { pause, Wakeup } from '../lib/worker.ts';
 import { Attempts } from './attempts.ts';
-import { bringForward, findProbe, findReady, findRetries, toDelivery } from './delivery-store.ts';
+import {
+  bringForward,
+  findProbe,
+  findReady,
+  findRetries,
+  findWaiting,
+  toDelivery,
+  toWaiting,
+} from './delivery-store.ts';
 import type { DispatcherOptions } from './dispatcher.ts';
 import {
   claimEndpoints,
@@ -10,7 +18,9 @@ import {
   findEndpoints,
   findWork,
   lockFree,
+  lockHeld,
   releaseEndpoints,
+  releaseUntil,
   type StoredEndpoint,
   toEndpoint,
 } from './endpoint-store.ts';
@@ -18,6 +28,7 @@ import { Lane } from './lane.ts';
 import { firstWindow } from './places.ts';
 import { Recording } from './recording.ts';
 import type { EndpointsAfter, Result } from './results.ts';
+import { nextDue } from './rules.ts';
 
 /** How often queues are looked at when nobody says that they grew. */
 const pollMs = 500;
@@ -181,12 +192,15 @@ export class Dispatch {
     const room = mostLanes - this.#lanes.size;
     for (let first = 0; first < Math.min(partnerIds.length, room); first += mostClaimedAtOnce) {
       const some = partnerIds.slice(first, Math.min(first + mostClaimedAtOnce, room));
-      const claimed = await this.options.database.transaction<StoredEndpoint[]>([lockFree(some)], ([rows = []]) => {
-        if (rows.length === 0) return { writes: [], result: [] };
-        const endpoints = rows.map(toEndpoint).map((endpoint) => ({ ...endpoint, fence: endpoint.fence + 1n }));
-        const ids = endpoints.map(({ partnerId }) => partnerId);
-        return { writes: [claimEndpoints(ids, this.lease)], result: endpoints };
-      });
+      const claimed = await this.options.database.transaction<StoredEndpoint[]>(
+        [lockFree(some, this.lease)],
+        ([rows = []]) => {
+          if (rows.length === 0) return { writes: [], result: [] };
+          const endpoints = rows.map(toEndpoint).map((endpoint) => ({ ...endpoint, fence: endpoint.fence + 1n }));
+          const ids = endpoints.map(({ partnerId }) => partnerId);
+          return { writes: [claimEndpoints(ids, this.lease)], result: endpoints };
+        },
+      );
       crash('delivery.claimed');
       for (const endpoint of claimed) {
         const lane = new Lane(endpoint);
@@ -230,7 +244,24 @@ export class Dispatch {
       else lane.idleSince ??= now;
       if (lane.idleSince !== undefined && now - lane.idleSince > idleMs) idle.push(lane);
     }
-    if (idle.length > 0) await this.#release(idle);
+    for (let first = 0; first < idle.length; first += mostClaimedAtOnce) {
+      await this.#releaseUntilDue(idle.slice(first, first + mostClaimedAtOnce));
+    }
+  }
+
+  /** Gives endpoints back and notes when there will be something to do for them. */
+  async #releaseUntilDue(lanes: readonly Lane[]): Promise<void> {
+    for (const lane of lanes) this.#forget(lane);
+    const { database, clock } = this.options;
+    const ids = lanes.map(({ partnerId }) => partnerId);
+    await database.transaction([lockHeld(ids, this.lease), findWaiting(ids)], ([rows = [], waiting = []]) => {
+      const waitingOf = new Map(waiting.map((row) => [String(row.partner_id), toWaiting(row)]));
+      const writes = rows.map(toEndpoint).map((endpoint) => {
+        const found = waitingOf.get(endpoint.partnerId) ?? { isReady: false, retryAt: null };
+        return releaseUntil(endpoint.partnerId, nextDue(endpoint, found, clock.now()));
+      });
+      return { writes, result: undefined };
+    });
   }
 
   async #release(lanes: readonly Lane[]): Promise<void> {

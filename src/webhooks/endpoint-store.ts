@@ -101,11 +101,12 @@ export function toEndpoint(row: SqlRow): StoredEndpoint {
 export function saveHealth(partnerId: string, health: Health, startDraining: boolean): Statement {
   return statement(
     `UPDATE webhook_endpoints SET streak = ?, paused_at = ?, probe_at = ?, probed_version = ?,
-      draining = draining | ? WHERE partner_id = ?`,
+      draining = draining | ?, due_at = IF(?, registered_at, due_at) WHERE partner_id = ?`,
     health.streak,
     instant(health.pausedAt),
     instant(health.probeAt),
     health.probedVersion,
+    startDraining,
     startDraining,
     partnerId,
   );
@@ -142,14 +143,17 @@ export function saveResume(partnerId: string, fresh: Health): Statement[] {
   ];
 }
 
-const isFree = `NOT EXISTS (SELECT 1 FROM leases l
-  WHERE l.name = e.lease_name AND l.fence = e.lease_fence AND l.expires_at > NOW(3))`;
+/** Whether a process may send to an endpoint: no other that lives does. */
+const isFree = `((e.lease_name = ? AND e.lease_fence = ?) OR NOT EXISTS (SELECT 1 FROM leases l
+  WHERE l.name = e.lease_name AND l.fence = e.lease_fence AND l.expires_at > NOW(3)))`;
 
-/** Locks those of some endpoints that no living process sends to. */
-export function lockFree(partnerIds: readonly string[]): Statement {
+/** Locks those of some endpoints that no other living process sends to. */
+export function lockFree(partnerIds: readonly string[], lease: HolderLease): Statement {
   return statement(
     `SELECT e.* FROM webhook_endpoints e WHERE e.partner_id IN (?) AND ${isFree} ORDER BY e.partner_id FOR UPDATE`,
     partnerIds,
+    lease.name,
+    lease.fence,
   );
 }
 
@@ -160,6 +164,39 @@ export function claimEndpoints(partnerIds: readonly string[], lease: HolderLease
     lease.name,
     lease.fence,
     partnerIds,
+  );
+}
+
+/**
+ * Notes that endpoints have something to be sent now. It waits for their locks also where this is noted already, so that
+ * whoever notes at the same time that nothing waits sees what was queued before.
+ */
+export function markDue(partnerIds: readonly string[], now: number): Statement {
+  return statement(
+    'UPDATE webhook_endpoints SET due_at = LEAST(COALESCE(due_at, ?), ?) WHERE partner_id IN (?)',
+    new Date(now),
+    new Date(now),
+    partnerIds,
+  );
+}
+
+/** Locks those of some endpoints that a process sends to. */
+export function lockHeld(partnerIds: readonly string[], lease: HolderLease): Statement {
+  return statement(
+    `SELECT * FROM webhook_endpoints WHERE partner_id IN (?) AND lease_name = ? AND lease_fence = ?
+      ORDER BY partner_id FOR UPDATE`,
+    partnerIds,
+    lease.name,
+    lease.fence,
+  );
+}
+
+/** Gives an endpoint back that has nothing to be sent before an instant, or nothing at all. It must be locked. */
+export function releaseUntil(partnerId: string, dueAt: number | null): Statement {
+  return statement(
+    'UPDATE webhook_endpoints SET lease_name = NULL, lease_fence = NULL, due_at = ? WHERE partner_id = ?',
+    instant(dueAt),
+    partnerId,
   );
 }
 
@@ -174,18 +211,22 @@ export function releaseEndpoints(partnerIds: readonly string[], lease: HolderLea
   );
 }
 
-/** Partners whose endpoint has something to be sent now and is free or this process's, at most so many. */
+/**
+ * Partners whose endpoint has something to be sent now and is free or this process's, at most so many, those that have
+ * waited longest first. Endpoints without anything due cost it nothing.
+ */
 export function findWork(lease: HolderLease, now: number, most: number): Statement {
   return statement(
-    `SELECT e.partner_id FROM webhook_endpoints e
-      WHERE e.held_at IS NULL AND (e.paused_at IS NULL OR e.probe_at <= ?)
-        AND ((e.lease_name = ? AND e.lease_fence = ?) OR ${isFree})
+    `SELECT e.partner_id FROM webhook_endpoints e FORCE INDEX (webhook_endpoints_due_at)
+      WHERE e.due_at <= ? AND e.held_at IS NULL AND (e.paused_at IS NULL OR e.probe_at <= ?)
+        AND ${isFree}
         AND (e.draining = 1
           OR EXISTS (SELECT 1 FROM webhook_deliveries d
             WHERE d.partner_id = e.partner_id AND d.queue = 1 AND d.due_at IS NULL)
           OR EXISTS (SELECT 1 FROM webhook_deliveries d
             WHERE d.partner_id = e.partner_id AND d.queue = 2 AND (d.due_at <= ? OR e.paused_at IS NOT NULL)))
-      LIMIT ${most}`,
+      ORDER BY e.due_at LIMIT ${most}`,
+    new Date(now),
     new Date(now),
     lease.name,
     lease.fence,

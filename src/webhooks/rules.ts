@@ -112,3 +112,22 @@ export function isTooOld(occurredAt: number, now: number): boolean {
 export function signsWithOld(oldSecretUntil: number | null, now: number): boolean {
   return oldSecretUntil !== null && now < oldSecretUntil;
 }
+
+/** What waits in the queue of an endpoint. */
+export interface Waiting {
+  /** Whether something is to be sent at once. */
+  readonly isReady: boolean;
+  /** When the first of what is to be sent again is due; null when there is none. */
+  readonly retryAt: number | null;
+}
+
+/** From when on there is something to do for an endpoint; null when there is nothing until it or its queue changes. */
+export function nextDue(
+  { health, heldAt, draining }: { health: Health; heldAt: number | null; draining: boolean },
+  { isReady, retryAt }: Waiting,
+  now: number,
+): number | null {
+  if (heldAt !== null || (!isReady && retryAt === null)) return null;
+  if (health.pausedAt !== null) return health.probeAt;
+  return isReady || draining ? now : retryAt;
+}

@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import type { Worker } from '../lib/worker.ts';
 import { insertDeliveries } from './delivery-store.ts';
+import { markDue } from './endpoint-store.ts';
 
 /**
  * Takes events into the queues of their partners' endpoints. An event of a partner without an endpoint, or from before
@@ -42,7 +43,9 @@ export class WebhookTaker {
           const after = afterOf.get(partnerId);
           return after !== undefined && version > after;
         });
-        return queued.length === 0 ? [] : [insertDeliveries(queued, this.clock.now())];
+        if (queued.length === 0) return [];
+        const now = this.clock.now();
+        return [insertDeliveries(queued, now), markDue([...new Set(queued.map(({ partnerId }) => partnerId))], now)];
       },
     });
     crash('webhooks.signed');

@@ -26,6 +26,7 @@ export type Reply = (received: Received) => number | 'hang';
 export class WebhookReceiver {
   readonly received: Received[] = [];
   readonly #replies = new Map<string, Reply>();
+  readonly #waitsMs = new Map<string, number>();
 
   private constructor(
     private readonly server: Server,
@@ -58,7 +59,8 @@ export class WebhookReceiver {
         const received = { path, id: headers['webhook-id'] ?? '', headers, body, at: performance.now(), version };
         receiver.received.push(received);
         const reply = receiver.#replies.get(path)?.(received) ?? 200;
-        if (reply !== 'hang') response.writeHead(reply).end('thanks');
+        if (reply === 'hang') return;
+        setTimeout(() => response.writeHead(reply).end('thanks'), receiver.#waitsMs.get(path) ?? 0);
       });
     });
     return receiver;
@@ -72,6 +74,11 @@ export class WebhookReceiver {
   /** Lets an endpoint answer by what it received. */
   reply(path: string, reply: Reply): void {
     this.#replies.set(path, reply);
+  }
+
+  /** Lets an endpoint take its time for each answer. */
+  slow(path: string, waitMs: number): void {
+    this.#waitsMs.set(path, waitMs);
   }
 
   at(path: string): Received[] {

@@ -16,6 +16,7 @@ import {
   type Health,
   healthAfter,
   isTooOld,
+  nextDue,
   type Outcome,
   type Progress,
   progressAfter,
@@ -118,6 +119,25 @@ describe('how an endpoint fares', () => {
     assert.equal(signsWithOld(100, 99), true);
     assert.equal(signsWithOld(100, 100), false);
   });
+});
+
+describe('when there is something to do for an endpoint', () => {
+  const well = { health: freshHealth, heldAt: null, draining: false };
+  const paused = { ...well, health: { streak: 3, pausedAt: 0, probeAt: 70, probedVersion: 0n } };
+  const nothing = { isReady: false, retryAt: null };
+  const retry = { isReady: false, retryAt: 90 };
+  const ready = { isReady: true, retryAt: 90 };
+  for (const [what, endpoint, waiting, due] of [
+    ['never, while nothing waits', well, nothing, null],
+    ['when the first retry is due', well, retry, 90],
+    ['at once, when something is ready', well, ready, 50],
+    ['at once, when what waits is to be moved to the front', { ...well, draining: true }, retry, 50],
+    ['at its probe, while it is paused', paused, ready, 70],
+    ['never, while it is paused and nothing waits', paused, nothing, null],
+    ['never, while an operator holds it', { ...paused, heldAt: 1 }, ready, null],
+  ] as const) {
+    it(what, () => assert.equal(nextDue(endpoint, waiting, 50), due));
+  }
 });
 
 describe('places', () => {

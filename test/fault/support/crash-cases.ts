@@ -28,12 +28,12 @@ const backgroundPoints: readonly CrashPoint[] = [
   'relay.published',
   'feed.before-sign',
   'feed.signed',
-  'webhooks.before-sign',
-  'webhooks.signed',
 ];
 
 /** Points passed when there is an endpoint to send to. */
 const deliveryPoints: readonly CrashPoint[] = [
+  'webhooks.before-sign',
+  'webhooks.signed',
   'delivery.claimed',
   'delivery.before-send',
   'delivery.sent',

@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
+import { type Database, openDatabase } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { insertRows, statement, toBigInt } from '../../src/db/statement.ts';
+import { findProgress, findWaiting, redeliver, toProgress, toWaiting } from '../../src/webhooks/delivery-store.ts';
+import {
+  claimEndpoints,
+  findEndpoint,
+  findWork,
+  type HolderLease,
+  insertEndpoint,
+  lockFree,
+  lockHeld,
+  markDue,
+  releaseUntil,
+  type StoredEndpoint,
+  saveMove,
+  toEndpoint,
+} from '../../src/webhooks/endpoint-store.ts';
+import { type Result, recordResults } from '../../src/webhooks/results.ts';
+import { freshHealth, nextDue } from '../../src/webhooks/rules.ts';
+import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+
+const minute = 60_000;
+const now = Math.floor(Date.now() / 1_000) * 1_000;
+
+describe('what is stored of webhooks', () => {
+  let test: TestDatabase;
+  let database: Database;
+  /** A connection of its own, to hold locks and to count what is read. */
+  let other: Connection;
+  let partnerId: string;
+  before(async () => {
+    test = await createTestDatabase();
+    await migrate(test.url);
+    database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
+    other = await createConnection({ uri: test.url, timezone: 'Z' });
+    await other.query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED');
+  });
+  after(async () => {
+    await other.end();
+    await database.close();
+    await test.drop();
+  });
+  beforeEach(async () => {
+    partnerId = await newEndpoint();
+  });
+
+  async function newEndpoint(): Promise<string> {
+    const id = `par_${randomBytes(10).toString('hex')}`;
+    const url = 'https://example.com/';
+    const made = { partnerId: id, url, secret: Buffer.alloc(8), afterVersion: 0n, registeredAt: now - minute };
+    await database.write(insertEndpoint(made));
+    return id;
+  }
+
+  /** Puts events into the queue, as the taker does. */
+  async function queue(versions: readonly bigint[], dueAt: number | null = null): Promise<void> {
+    const at = new Date(now);
+    const columns = 'partner_id version event_id type occurred_at committed_at taken_at state queue due_at'.split(' ');
+    const rows = versions.map((version) => {
+      const due = dueAt === null ? null : new Date(dueAt);
+      return [partnerId, version, `msg_${version}`, 'order.pending', at, at, at, 'waiting', due === null ? 1 : 2, due];
+    });
+    await database.write(insertRows('webhook_deliveries', columns, rows));
+  }
+
+  /** A process that lives, for a while. */
+  async function newLease(livesMs = minute): Promise<HolderLease> {
+    const name = `webhooks-${randomBytes(8).toString('hex')}`;
+    await database.write(
+      statement('INSERT INTO leases VALUES (?, ?, 1, NOW(3) + INTERVAL ? SECOND)', name, 'test', livesMs / 1_000),
+    );
+    return { name, fence: 1n };
+  }
+
+  async function claim(lease: HolderLease): Promise<boolean> {
+    return database.transaction<boolean>([lockFree([partnerId], lease)], ([rows = []]) => ({
+      writes: rows.length === 0 ? [] : [claimEndpoints([partnerId], lease)],
+      result: rows.length > 0,
+    }));
+  }
+
+  async function endpoint(): Promise<StoredEndpoint> {
+    const [row] = await database.read(findEndpoint(partnerId));
+    assert.ok(row !== undefined, 'the endpoint is there');
+    return toEndpoint(row);
+  }
+
+  async function dueAt(): Promise<number | null> {
+    const [row] = await database.read(
+      statement('SELECT due_at FROM webhook_endpoints WHERE partner_id = ?', partnerId),
+    );
+    return (row?.due_at as Date | null)?.getTime() ?? null;
+  }
+
+  async function work(lease: HolderLease, at: number): Promise<string[]> {
+    const [rows = []] = await database.readAll([findWork(lease, at, 1_000)]);
+    return rows.map((row) => String(row.partner_id)).filter((id) => id === partnerId);
+  }
+
+  /** Gives the endpoint back, as a process does that has nothing more to send to it. */
+  async function giveBack(lease: HolderLease): Promise<void> {
+    await database.transaction(
+      [lockHeld([partnerId], lease), findWaiting([partnerId])],
+      ([rows = [], waiting = []]) => ({
+        writes: rows.map((row) =>
+          releaseUntil(
+            partnerId,
+            nextDue(toEndpoint(row), toWaiting(waiting[0] ?? { is_ready: 0, retry_at: null }), now),
+          ),
+        ),
+        result: undefined,
+      }),
+    );
+  }
+
+  async function result(version: bigint, more: Partial<Result> = {}): Promise<Result> {
+    const { fence, generation } = await endpoint();
+    const common = { partnerId, version, number: 1, round: 0, isProbe: false, at: now, endedAt: now, durationMs: 3 };
+    return { ...common, fence, generation, outcome: 'delivered', status: 200, errorClass: null, ...more };
+  }
+
+  async function progress(version: bigint) {
+    const [row] = await database.read(findProgress(new Map([[partnerId, [version]]])));
+    return toProgress(row ?? {});
+  }
+
+  async function attempts(): Promise<bigint[]> {
+    const rows = await database.read(
+      statement('SELECT version FROM webhook_attempts WHERE partner_id = ? ORDER BY version, number', partnerId),
+    );
+    return rows.map((row) => toBigInt(row.version));
+  }
+
+  it('a look for work reads nothing of endpoints that have none, however many there are', async () => {
+    const ids = Array.from({ length: 3_000 }, (_, number) => `par_idle${number}`);
+    const rows = ids.map((id) => [id, 'https://example.com/', Buffer.alloc(8), 0n, new Date(now)]);
+    await database.write(
+      insertRows('webhook_endpoints', ['partner_id', 'url', 'secret', 'after_version', 'registered_at'], rows),
+    );
+    await queue([1n]);
+    await database.write(markDue([partnerId], now));
+    const { sql, values } = findWork(await newLease(), now, 1_000);
+    const reads = async () => {
+      const [counts] = await other.query<RowDataPacket[]>("SHOW SESSION STATUS LIKE 'Handler_read%'");
+      return counts.reduce((sum, row) => sum + Number(row.Value), 0);
+    };
+    const without = await reads().then(async (first) => (await reads()) - first);
+    const before = await reads();
+    const [found] = await other.query<RowDataPacket[]>(sql, values as unknown[]);
+    const read = (await reads()) - before - without;
+    assert.deepEqual(
+      found.map((row) => row.partner_id),
+      [partnerId],
+    );
+    assert.ok(read < 50, `${read} rows were read`);
+  });
+
+  it('an endpoint that is given back is found when the next of its events is due, and not before', async () => {
+    const lease = await newLease();
+    for (const [dueIn, expected] of [
+      [undefined, null],
+      [5 * minute, now + 5 * minute],
+      [null, now],
+    ] as const) {
+      await database.write(markDue([partnerId], now));
+      if (dueIn !== undefined) await queue([BigInt(dueIn ?? 1)], dueIn === null ? null : now + dueIn);
+      assert.ok(await claim(lease), 'it is claimed');
+      await giveBack(lease);
+      assert.equal(await dueAt(), expected);
+      if (expected !== null) {
+        assert.deepEqual(await work(lease, expected - 1), []);
+        assert.deepEqual(await work(lease, expected), [partnerId]);
+      }
+    }
+  });
+
+  it('an event that is queued while its endpoint is given back is not forgotten', async () => {
+    const lease = await newLease();
+    await database.write(markDue([partnerId], now - minute));
+    await claim(lease);
+    await other.beginTransaction();
+    const { sql, values } = lockHeld([partnerId], lease);
+    await other.query(sql, values as unknown[]);
+    const taking = database.write(markDue([partnerId], now));
+    // It gives the endpoint back as one for which nothing waits: what is being queued cannot be seen yet.
+    const release = releaseUntil(partnerId, null);
+    await other.query(release.sql, release.values as unknown[]);
+    await other.commit();
+    await taking;
+    assert.equal(await dueAt(), now);
+  });
+
+  it('an endpoint is sent to by one process that lives, and by the next when that is dead', async () => {
+    const [one, two, dead] = [await newLease(), await newLease(), await newLease(-1_000)];
+    assert.ok(await claim(dead), 'it is free');
+    assert.ok(await claim(one), 'the dead give it up');
+    assert.equal(await claim(two), false, 'the living do not');
+    assert.ok(await claim(one), 'who lost count of it may claim it again');
+    assert.equal((await endpoint()).fence, 3n);
+  });
+
+  it('what a process that lost its endpoint still wants to write is refused', async () => {
+    await queue([1n]);
+    await claim(await newLease(-1_000));
+    const late = await result(1n, { outcome: 'endpoint-failed', status: 500, errorClass: 'status' });
+    await claim(await newLease());
+    await recordResults(database, [late], now);
+    assert.deepEqual(await attempts(), []);
+    assert.deepEqual([(await progress(1n)).tries, (await endpoint()).health.streak], [0, 0]);
+    await recordResults(database, [await result(1n)], now);
+    assert.equal((await progress(1n)).state, 'delivered');
+  });
+
+  it('attempts that are recorded twice, because a COMMIT had no answer, count once', async () => {
+    await queue([1n, 2n]);
+    const failed = { outcome: 'endpoint-failed', status: 503, errorClass: 'status' } as const;
+    const batch = [await result(1n), await result(2n, failed)];
+    await recordResults(database, batch, now);
+    await recordResults(database, batch, now);
+    assert.deepEqual(await attempts(), [1n, 2n]);
+    const { state, attempts: counted, dueAt: due } = await progress(2n);
+    assert.deepEqual([state, counted, due], ['waiting', 1, now + minute]);
+    assert.equal((await endpoint()).health.streak, 1);
+  });
+
+  it('what the URL from before a move did says nothing of the endpoint', async () => {
+    await queue([1n, 2n, 3n]);
+    const failed = { outcome: 'endpoint-failed', status: null, errorClass: 'timeout' } as const;
+    const batch = [await result(1n, failed), await result(2n, failed), await result(3n, failed)];
+    for (const write of saveMove(partnerId, 'https://example.org/', freshHealth, false)) await database.write(write);
+    await recordResults(database, batch, now);
+    assert.deepEqual((await endpoint()).health, freshHealth);
+    assert.equal((await progress(1n)).attempts, 1);
+  });
+
+  it('an event an operator asked for again is sent again, whatever an attempt from before it says', async () => {
+    await queue([1n]);
+    const before = await result(1n);
+    await database.write(redeliver(partnerId, [1n]));
+    await recordResults(database, [before], now);
+    const { state, tries } = await progress(1n);
+    assert.deepEqual([state, tries], ['waiting', 1]);
+    assert.deepEqual(await work(await newLease(), now), [], 'nothing is due that was not said to be');
+    await database.write(markDue([partnerId], now));
+    assert.deepEqual(await work(await newLease(), now), [partnerId]);
+  });
+});
