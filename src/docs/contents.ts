@@ -17,7 +17,11 @@ export function siteContents(options: SiteOptions): ReadonlyMap<string, () => Co
   const { operations, environment } = options;
   const baseUrl = options.baseUrl();
   const reference: Reference = { operations, comments: readComments(), examples: readExamples(baseUrl) };
-  const frame: Frame = { environment, navigation: navigation(reference) };
+  const frame: Frame = {
+    environment,
+    navigation: navigation(reference),
+    basePath: new URL(baseUrl).pathname.replace(/\/$/, ''),
+  };
   const page = (make: () => PageParts) => () => ({
     contentType: 'text/html; charset=utf-8',
     text: wholePage(make(), frame),

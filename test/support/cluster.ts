@@ -10,6 +10,7 @@ import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
+import { assertDescribed } from './described.ts';
 import { eventually } from './eventually.ts';
 import { temporaryFolder } from './folders.ts';
 import { operatorToken } from './gateway.ts';
@@ -148,6 +149,7 @@ export class Cluster {
       const headers: Record<string, string> = { authorization: `Bearer ${key}` };
       if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
       if (body !== undefined) headers['content-type'] = 'application/json';
+      let answer: { response: Response; text: string };
       try {
         const response = await fetch(`http://127.0.0.1:${restPort}${path}`, {
           method,
@@ -155,10 +157,14 @@ export class Cluster {
           body: body === undefined ? undefined : JSON.stringify(body),
           signal: AbortSignal.timeout(20_000),
         });
-        return { status: response.status, body: await response.json(), headers: response.headers };
+        answer = { response, text: await response.text() };
       } catch {
         return { status: undefined, body: undefined, headers: undefined };
       }
+      const { headers: answered, status } = answer.response;
+      const { text } = answer;
+      assertDescribed({ method, path, status, header: (name) => answered.get(name) ?? undefined, text });
+      return { status, body: JSON.parse(text), headers: answered };
     };
     return {
       pid: kept.pid,

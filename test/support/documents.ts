@@ -12,6 +12,7 @@ import {
 } from '../../src/gen/marina/gateway/v1/documents_pb.ts';
 import { ErrorSchema } from '../../src/gen/marina/gateway/v1/errors_pb.ts';
 import { enumWords } from '../../src/lib/enums.ts';
+import { assertDescribed } from './described.ts';
 
 /** The fields of an application that the broker accepts. */
 export const goodFields = {
@@ -68,7 +69,11 @@ export function overRest(restPort: number): SendDocument {
     } catch {
       return { outcome: undefined };
     }
-    const body = (await response.json()) as { state?: string; error?: { code: string } };
+    const text = await response.text();
+    const header = (name: string) => response.headers.get(name) ?? undefined;
+    const path = `/v1/applications/${id}/documents/${type}`;
+    assertDescribed({ method: 'PUT', path, status: response.status, header, text });
+    const body = JSON.parse(text) as { state?: string; error?: { code: string } };
     return {
       outcome: body.error?.code ?? body.state,
       status: response.status,

@@ -16,6 +16,18 @@ describe('the site', () => {
     assert.ok(text.includes('https://marina.example/v1/orders '), 'its examples are for this gateway');
   });
 
+  it('of a gateway that is reached below a path has it in every link', async () => {
+    const baseUrl = () => 'https://bank.example/marina';
+    const site = new Site({ ...options, baseUrl, environment: 'sandbox' });
+    const text = String((await site.find('/docs/reference'))?.body);
+    const paths = [...text.matchAll(/ (?:href|src)="(\/[^"]*)"/g)].map(([, path = '']) => path);
+    assert.ok(paths.length > 100, 'there are links');
+    assert.deepEqual(
+      paths.filter((path) => !/^\/marina\/(?:docs|openapi\.json)/.test(path)),
+      [],
+    );
+  });
+
   it('makes a page once, however many ask for it at once', async () => {
     const site = new Site({ ...options, environment: 'sandbox' });
     const [one, other] = await Promise.all([site.find('/docs/errors'), site.find('/docs/errors')]);

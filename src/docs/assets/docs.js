@@ -2,6 +2,8 @@
  * What the pages do beyond being read: search, copying code, where one is, and trying calls. Without it they lose nothing else. The key one
  * tries calls with lives in its field, in this tab's memory: it is stored nowhere, and sent to this gateway only.
  */
+/** What stands before every path, where the gateway is reached below one. */
+const { base } = document.documentElement.dataset;
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 openMenu();
@@ -85,11 +87,11 @@ function startSearch(box) {
   let chosen = -1;
   box.hidden = false;
   const load = () => {
-    index ??= fetch('/docs/search.json').then((response) => response.json());
+    index ??= fetch(`${base}/docs/search.json`).then((response) => response.json());
     return index;
   };
   const choose = (position) => {
-    const items = all('[role=option]', list);
+    const items = all('[role=option]:not(.none)', list);
     chosen = items.length === 0 ? -1 : (position + items.length) % items.length;
     for (const [at, item] of items.entries()) item.setAttribute('aria-selected', String(at === chosen));
     items[chosen]?.scrollIntoView({ block: 'nearest' });
@@ -105,7 +107,10 @@ function startSearch(box) {
     if (words.length === 0) return close();
     const found = rank(await load(), words).slice(0, 12);
     list.replaceChildren(...found.map(foundItem));
-    if (found.length === 0) list.append(element('li', { className: 'none', textContent: 'Nothing was found.' }));
+    if (found.length === 0)
+      list.append(
+        element('li', { className: 'none', role: 'option', ariaDisabled: 'true', textContent: 'Nothing was found.' }),
+      );
     list.hidden = false;
     input.setAttribute('aria-expanded', 'true');
     choose(0);
@@ -155,7 +160,7 @@ function rank(index, words) {
 
 function foundItem([title, href, kind], at) {
   const item = element('li', { id: `found-${at}`, role: 'option' });
-  const link = element('a', { href, tabIndex: -1 });
+  const link = element('a', { href: base + href, tabIndex: -1 });
   link.append(title, element('span', { textContent: kind }));
   item.append(link);
   return item;
@@ -179,7 +184,7 @@ function startTrying() {
 /** The examples' account is somebody else's: one of the reader's own takes its place, if the key may see it. */
 async function nameOwnAccount(secret) {
   if (!isSandboxKey(secret)) return;
-  const response = await fetch('/v1/accounts?limit=1', { headers: { Authorization: `Bearer ${secret}` } });
+  const response = await fetch(`${base}/v1/accounts?limit=1`, { headers: { Authorization: `Bearer ${secret}` } });
   const account = response.ok ? (await response.json()).data[0]?.account : undefined;
   if (account === undefined) return;
   for (const input of all('.try input[name=account][data-place=path]')) input.value ||= account;
@@ -228,7 +233,7 @@ async function send(panel, key) {
 }
 
 function requestOf(panel, secret) {
-  let path = panel.dataset.path;
+  let path = base + panel.dataset.path;
   const query = new URLSearchParams();
   const options = {
     method: panel.dataset.method,

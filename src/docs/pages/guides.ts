@@ -50,7 +50,7 @@ export const guides: readonly Guide[] = [
 const changelog: Guide = {
   path: '/docs/changelog',
   title: 'Changelog',
-  lead: 'What changed for those who call the gateway, newest first.',
+  lead: 'For those who call the gateway, and for those who run it.',
   file: '../../../CHANGELOG.md',
 };
 

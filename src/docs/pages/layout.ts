@@ -1,4 +1,4 @@
-import { type Html, html } from '../html.ts';
+import { escapeHtml, type Html, html } from '../html.ts';
 
 /** A group of links beside every page. */
 export interface NavigationGroup {
@@ -28,12 +28,14 @@ export interface PageParts {
 export interface Frame {
   readonly environment: 'sandbox' | 'live';
   readonly navigation: readonly NavigationGroup[];
+  /** What stands before every path, where the gateway is reached below one, as in `/marina`; else empty. */
+  readonly basePath: string;
 }
 
 /** A whole page. */
-export function wholePage(page: PageParts, { environment, navigation }: Frame): string {
-  return html`<!doctype html>
-<html lang="en" data-environment="${environment}">
+export function wholePage(page: PageParts, { environment, navigation, basePath }: Frame): string {
+  const text = html`<!doctype html>
+<html lang="en" data-environment="${environment}" data-base="${basePath}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -71,6 +73,7 @@ ${page.content}
 </body>
 </html>
 `.text;
+  return basePath === '' ? text : text.replaceAll(/ (href|src)="(?=\/)/g, ` $1="${escapeHtml(basePath)}`);
 }
 
 function navigationGroup({ title, links }: NavigationGroup, path: string): Html {
