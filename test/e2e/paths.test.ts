@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
 import { nobodysOrder, operationNames, operations } from './support/calls.ts';
 import { doorsOf } from './support/doors.ts';
+import type { Refusal } from './support/refusals.ts';
 import { useGateway } from './support/suite.ts';
 import { assertUntouched } from './support/traces.ts';
 
@@ -86,27 +87,52 @@ function byPath(): Map<string, string[]> {
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY'];
 
-/** What stands in the place of an order's id and is none. */
-const malformedIds: readonly (readonly [string, string])[] = [
+/** What stands in the place of an id and is none. */
+const malformed = (id: string): readonly (readonly [string, string])[] => [
   ['one letter', 'x'],
-  ['the prefix alone', 'ord_'],
-  ['19 characters', nobodysOrder.slice(0, -1)],
-  ['21 characters', `${nobodysOrder}a`],
-  ['5,000 characters', `ord_${'a'.repeat(5000)}`],
-  ['upper case', nobodysOrder.toUpperCase()],
-  ['an upper-case prefix', `ORD_${nobodysOrder.slice(4)}`],
-  ['the digit 1', `${nobodysOrder.slice(0, -1)}1`],
-  ['the digit 8', `${nobodysOrder.slice(0, -1)}8`],
-  ["another object's prefix", `app_${nobodysOrder.slice(4)}`],
-  ['no prefix', nobodysOrder.slice(4)],
-  ['a space after it', `${nobodysOrder} `],
-  ['a line end after it', `${nobodysOrder}\n`],
-  ['NUL after it', `${nobodysOrder}\u0000`],
-  ['a letter beyond ASCII', `${nobodysOrder.slice(0, -1)}é`],
-  ['a percent sign', `${nobodysOrder.slice(0, -1)}%`],
-  ['SQL', `${nobodysOrder}' OR '1'='1`],
-  ['a wildcard', 'ord_%%%%%%%%%%%%%%%%%%%%'],
+  ['the prefix alone', id.slice(0, 4)],
+  ['19 characters', id.slice(0, -1)],
+  ['21 characters', `${id}a`],
+  ['5,000 characters', `${id.slice(0, 4)}${'a'.repeat(5000)}`],
+  ['upper case', id.toUpperCase()],
+  ['an upper-case prefix', `${id.slice(0, 4).toUpperCase()}${id.slice(4)}`],
+  ['the digit 1', `${id.slice(0, -1)}1`],
+  ['the digit 8', `${id.slice(0, -1)}8`],
+  ["another object's prefix", `wtr_${id.slice(4)}`],
+  ['no prefix', id.slice(4)],
+  ['a space after it', `${id} `],
+  ['a line end after it', `${id}\n`],
+  ['NUL after it', `${id}\u0000`],
+  ['a letter beyond ASCII', `${id.slice(0, -1)}é`],
+  ['a percent sign', `${id.slice(0, -1)}%`],
+  ['SQL', `${id}' OR '1'='1`],
+  ['a wildcard', `${id.slice(0, 4)}%%%%%%%%%%%%%%%%%%%%`],
 ];
+
+/** The same of an account's code and a state's. */
+const malformedAccounts: readonly (readonly [string, string])[] = [
+  ['65 characters', 'A'.repeat(65)],
+  ['a hyphen', 'A-B'],
+  ['an underscore', 'A_B'],
+  ['a space after it', 'A '],
+  ['a line end after it', 'A\n'],
+  ['NUL after it', 'A\u0000'],
+  ['a letter beyond ASCII', 'É'],
+  ['a letter that becomes another in upper case', 'ß'],
+  ['SQL', "A' OR '1'='1"],
+];
+const malformedStates = malformedAccounts
+  .filter(([name]) => name !== 'a hyphen' && name !== '65 characters')
+  .concat([['33 characters', 'A'.repeat(33)]]);
+
+/** Why an operation is refused when what its path names is malformed or nobody's. */
+const notFound: Readonly<Record<string, Refusal['code']>> = {
+  ord: 'order_not_found',
+  app: 'application_not_found',
+  alc: 'allocation_not_found',
+  NOBODYS: 'account_not_found',
+};
+const malformedFor = { id: malformed, account: () => malformedAccounts, state: () => malformedStates };
 
 /** The same where only the bytes of a path can say it. */
 const malformedSegments: readonly (readonly [string, string])[] = [
@@ -181,25 +207,24 @@ describe('paths', () => {
       { code: 'method_not_allowed', allow: ['GET', 'POST'] },
     ));
 
-  for (const operation of ['getOrder', 'getOrderHistory', 'cancelOrder'] as const) {
-    for (const [name, id] of malformedIds) {
+  for (const operation of operationNames) {
+    const { method, path, names } = operations[operation];
+    if (names === undefined) continue;
+    const [field, nobodys] = names;
+    const code = notFound[nobodys.split('_')[0] ?? ''] ?? 'not_found';
+    for (const [name, id] of malformedFor[field](nobodys)) {
       for (const door of doorsOf({ operation, id })) {
-        it(`${door}: ${operation} of an id with ${name} is answered order_not_found`, () =>
-          suite.doors.refuses(door, { operation, id, key: suite.partner.key }, { code: 'order_not_found' }));
+        it(`${door}: ${operation} of ${field} with ${name} is answered ${code}`, () =>
+          suite.doors.refuses(door, { operation, id, key: suite.partner.key }, { code }));
       }
     }
     for (const [name, segment] of malformedSegments) {
-      it(`${operation} of a path with ${name} is answered order_not_found`, () => {
-        const { method, path } = operations[operation];
-        return suite.doors.refusesRaw(
-          { method, path: path(segment), headers: keyHeader() },
-          { code: 'order_not_found' },
-        );
-      });
+      it(`${operation} of a path with ${name} is answered ${code}`, () =>
+        suite.doors.refusesRaw({ method, path: path(segment), headers: keyHeader() }, { code }));
     }
     for (const door of doorsOf({ operation })) {
-      it(`${door}: ${operation} of an id nobody has is answered order_not_found`, () =>
-        suite.doors.refuses(door, { operation, key: suite.partner.key }, { code: 'order_not_found' }));
+      it(`${door}: ${operation} of ${field} nobody has is answered ${code}`, () =>
+        suite.doors.refuses(door, { operation, key: suite.partner.key }, { code }));
     }
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Call, goodBody, nobodysOrder, type OperationName, operations, toJson } from './support/calls.ts';
+import { type Call, type OperationName, operationNames, operations, sampleBody, toJson } from './support/calls.ts';
 import { doorsOf } from './support/doors.ts';
 import { useGateway } from './support/suite.ts';
 import { assertUntouched } from './support/traces.ts';
@@ -36,7 +36,15 @@ const badFilters: Readonly<Record<string, Values>> = {
   ],
 };
 
-const lists: readonly OperationName[] = ['listOrders', 'listEvents', 'getOrderHistory'];
+/** What `from` and `to` of the lists of trades and contract notes must refuse. */
+const badDays: Values = [
+  ...['', 'today', '0', '20260302', '2026-3-2', '2026-03-02T00:00:00Z', '2026-13-01', '2026-00-01', '2026-02-29'],
+  ...['2026-04-31', '10000-01-01', '-2026-03-02', '2026-03-02 ', '2026-03-02\u0000', '２026-03-02'],
+];
+
+const lists = operationNames.filter((name) =>
+  operations[name].rpc.input.fields.some((field) => field.name === 'limit'),
+);
 
 interface BadQuery {
   readonly operation: OperationName;
@@ -46,8 +54,12 @@ interface BadQuery {
 
 const badValues: readonly BadQuery[] = [
   ...lists.flatMap((operation) => badLimits.map((value) => ({ operation, param: 'limit', value }))),
-  ...(['listOrders', 'listEvents'] as const).flatMap((operation) =>
-    badCursors.map((value) => ({ operation, param: 'cursor', value })),
+  // Whose history it is comes before where in it.
+  ...lists
+    .filter((operation) => operation !== 'getOrderHistory')
+    .flatMap((operation) => badCursors.map((value) => ({ operation, param: 'cursor', value }))),
+  ...(['listTrades', 'listContractNotes'] as const).flatMap((operation) =>
+    ['from', 'to'].flatMap((param) => badDays.map((value) => ({ operation, param, value }))),
   ),
   ...Object.entries(badFilters).flatMap(([param, values]) =>
     values.map((value) => ({ operation: 'listOrders' as const, param, value })),
@@ -93,6 +105,7 @@ const badQueries: readonly { operation: OperationName; query: string; param: str
     ['limit=x&state=x', 'state'],
     ['cursor=x&limit=0', 'limit'],
   ].map(([query = '', param = '']) => ({ operation: 'listOrders' as const, query, param })),
+  ...operationNames.map((operation) => ({ operation, query: 'unknown=1', param: 'unknown' })),
   { operation: 'listEvents', query: 'state=pending', param: 'state' },
   { operation: 'listEvents', query: 'type=order.filled', param: 'type' },
   { operation: 'listEvents', query: 'limit=5&limit=5', param: 'limit' },
@@ -139,14 +152,15 @@ describe('query parameters', () => {
   }
 
   for (const { operation, query, param } of badQueries) {
-    const { method, path, takesBody } = operations[operation];
-    it(`${method} ${path('{id}')}?${query} is answered invalid_request of ${param}`, () =>
+    const { method, path, names } = operations[operation];
+    const body = sampleBody(operation);
+    it(`${method} ${path(`{${names?.[0]}}`)}?${query} is answered invalid_request of ${param}`, () =>
       suite.doors.refusesRaw(
         {
           method,
-          path: `${path(nobodysOrder)}?${query}`,
+          path: `${path(names?.[1] ?? '')}?${query}`,
           headers: [auth(), ['Content-Type', 'application/json'], ['Idempotency-Key', 'k']],
-          body: takesBody ? toJson(goodBody(suite.partner.account)) : undefined,
+          body: body && toJson(body),
         },
         { code: 'invalid_request', param },
       ));
