@@ -47,6 +47,8 @@ export interface Charges {
   readonly statutory: string;
   readonly other: string;
   readonly fees: readonly { readonly name: string; readonly amountKoboDecimal: string }[];
+  /** All charges together. */
+  readonly charged: string;
   /** What a buy costs or a sale brings. */
   readonly total: string;
 }
@@ -76,6 +78,7 @@ export function chargesOn(amountKobo: bigint, side: Side, day: string): Charges 
     statutory: toKoboDecimal(sums.statutory),
     other: toKoboDecimal(sums.other),
     fees,
+    charged: toKoboDecimal(charged),
     total: toKoboDecimal(side === Side.BUY ? amount.plus(charged) : amount.minus(charged)),
   };
 }

@@ -1,4 +1,5 @@
 import { AccountStatus, InstrumentKind, OrderType, RejectReason } from '../gen/marina/broker/v1/orders_pb.ts';
+import type { Phase } from './market/venue.ts';
 import type { InstrumentState, Submission } from './model.ts';
 import { isOnTick } from './prices.ts';
 
@@ -7,6 +8,10 @@ interface Checked {
   readonly submission: Submission;
   readonly account: AccountStatus;
   readonly instrument: InstrumentState | undefined;
+  /** What the exchange does now; magic symbols trade at any hour. */
+  readonly phase: Phase;
+  /** Whether one more order can wait. */
+  readonly hasRoom: boolean;
 }
 
 /** Why the exchange rejects an order, in the order of the checks. */
@@ -14,12 +19,14 @@ const checks: readonly (readonly [RejectReason, (checked: Checked) => boolean])[
   [RejectReason.ACCOUNT_NOT_AT_BROKER, ({ account }) => account === AccountStatus.NOT_AT_BROKER],
   [RejectReason.SETTLEMENT_LOCKOUT, ({ account }) => account === AccountStatus.SETTLEMENT_LOCKOUT],
   [RejectReason.UNKNOWN_SYMBOL, ({ instrument }) => instrument === undefined],
+  [RejectReason.MARKET_CLOSED, ({ phase }) => phase === 'closed' || phase === 'halted'],
   [RejectReason.SYMBOL_NOT_TRADABLE, ({ instrument }) => instrument?.halted === true],
   [
     RejectReason.LIMIT_ORDERS_ETF_ONLY,
     ({ instrument, submission }) => instrument?.kind === InstrumentKind.ETF && submission.type === OrderType.MARKET,
   ],
   [RejectReason.REJECTED_BY_EXCHANGE, ({ instrument, submission }) => !isPriceAllowed(submission, instrument)],
+  [RejectReason.REJECTED_BY_EXCHANGE, ({ hasRoom }) => !hasRoom],
 ];
 
 /** The first check an order fails, if any. */

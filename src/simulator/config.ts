@@ -13,6 +13,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): SimulatorConfig & { 
   if (databaseUrl === '') throw new ConfigError('MARINA_SIMULATOR_DATABASE_URL is not set');
   const logLevel = environment.MARINA_LOG_LEVEL ?? 'info';
   if (!levels.includes(logLevel)) throw new ConfigError(`MARINA_LOG_LEVEL must be one of ${levels.join(', ')}`);
+  const hours = environment.MARINA_SIMULATOR_HOURS ?? 'always';
+  if (hours !== 'always' && hours !== 'ngx') throw new ConfigError('MARINA_SIMULATOR_HOURS must be always or ngx');
   const delayMs = wholeNumber(environment, 'MARINA_SIMULATOR_FILL_DELAY_MS', 300, 0, 3_600_000);
   return {
     databaseUrl,
@@ -20,6 +22,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): SimulatorConfig & { 
     port: wholeNumber(environment, 'MARINA_SIMULATOR_PORT', 50_060, 0, 65_535),
     seed: wholeNumber(environment, 'MARINA_SIMULATOR_SEED', 1, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
     defaultFillDelayMs: { min: Math.floor(delayMs / 2), max: Math.ceil((delayMs * 3) / 2) },
+    keepsHours: hours === 'ngx',
+    holidaysFile: environment.MARINA_SIMULATOR_HOLIDAYS_FILE || undefined,
     logLevel,
   };
 }

@@ -15,11 +15,11 @@ import { type ClearingControlsContext, clearingControls } from './clearing/contr
 import type { Disturbance } from './disturbance.ts';
 import { type Changed, end, fill } from './exchange.ts';
 import { changedInstrument } from './instrument-change.ts';
-import type { Records } from './records.ts';
+import { type MarketControlsContext, marketControls } from './market/controls.ts';
 import { instrumentMessage, reportMessage } from './rows.ts';
 import { RpcError, type UnaryHandlers } from './rpc.ts';
 import { check, checkCount, maxDelayMs, maxTimes, text, whole } from './validation.ts';
-import { maxAccounts, maxInstruments, type World } from './world.ts';
+import { maxAccounts, maxInstruments } from './world.ts';
 
 const maxParts = 100;
 const maxDisturbed = 100_000;
@@ -33,10 +33,8 @@ interface Disturbable {
 }
 
 /** What the controls are made of. */
-export interface ControlsContext extends BackOfficeControlsContext, ClearingControlsContext {
-  readonly world: World;
-  readonly records: Records;
-  readonly streams: Disturbable;
+export interface ControlsContext extends BackOfficeControlsContext, ClearingControlsContext, MarketControlsContext {
+  readonly streams: Disturbable & MarketControlsContext['streams'];
   readonly applicationStreams: Disturbable;
   /** Called when the clock was moved. */
   readonly clockMoved: () => void;
@@ -48,6 +46,7 @@ export function controlsService(context: ControlsContext): UnaryHandlers<typeof 
   return {
     ...backOfficeControls(context),
     ...clearingControls(context),
+    ...marketControls(context),
     setClock: async ({ offsetMs }) => {
       const offset = whole(offsetMs, 'offset_ms');
       check(offset <= maxOffsetMs, 'offset_ms');
@@ -104,7 +103,7 @@ export function controlsService(context: ControlsContext): UnaryHandlers<typeof 
     setInstrument: async (request) => {
       const symbol = text(request.instrument?.symbol ?? '', 'instrument.symbol', 32);
       checkRoom(world.instruments, symbol, maxInstruments);
-      await writer.run([], (unit) => unit.setInstrument(changedInstrument(unit.world.instruments, request)));
+      await writer.run([], (unit) => unit.setInstrument(changedInstrument(unit.world, request)));
       return {};
     },
     setCapabilities: async ({ honoursNotAfter }) => {
@@ -127,7 +126,8 @@ export function controlsService(context: ControlsContext): UnaryHandlers<typeof 
     },
     listInstruments: async () => {
       const instruments = [...world.instruments.values()].sort((one, other) => one.position - other.position);
-      return { instruments: instruments.map(instrumentMessage) };
+      const now = world.clock.now();
+      return { instruments: instruments.map((each) => instrumentMessage(world.instrument(each.symbol, now) ?? each)) };
     },
   };
 }

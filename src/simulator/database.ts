@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import mysql, { type Connection, type ConnectionOptions, type Pool, type RowDataPacket } from 'mysql2/promise';
-import { schema } from './schema.ts';
+import { laterColumns, schema } from './schema.ts';
 
 /** How long one statement, or one batch of them, may take. */
 const statementTimeoutMs = 10_000;
@@ -72,6 +72,13 @@ export class Database {
     const connection = await this.#connectOrCreate();
     try {
       await connection.query({ sql: [sessionSettings, ...schema].join('; '), timeout: statementTimeoutMs });
+      for (const { table, column, change } of laterColumns) {
+        const [found] = await connection.query<RowDataPacket[]>(
+          'SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ? AND column_name = ?',
+          [table, column],
+        );
+        if (found.length === 0) await connection.query(`ALTER TABLE ${table} ${change}`);
+      }
     } finally {
       connection.destroy();
     }

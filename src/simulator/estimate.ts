@@ -4,28 +4,36 @@ import {
   type EstimateOrderRequest,
   type EstimateOrderResponseSchema,
   OrderType,
+  type Side,
 } from '../gen/marina/broker/v1/orders_pb.ts';
 import { lagosDay } from '../lib/clock.ts';
 import { chargesOn } from './charges.ts';
+import { magicOf } from './magic.ts';
+import { opposite } from './market/book.ts';
+import { makerPrice } from './market/street.ts';
+import type { InstrumentState } from './model.ts';
 import { RpcError } from './rpc.ts';
 import { check, isSide, positive } from './validation.ts';
 import type { World } from './world.ts';
 
 const maxAmountKobo = 2n ** 63n - 1n;
 
-/** What an order would cost or bring today: at its limit, or at the quoted price when it has none. */
+/** What an order would cost or bring today: at its limit, or at the market maker's price when it has none. */
 export function estimate(
   world: World,
   request: EstimateOrderRequest,
 ): MessageInitShape<typeof EstimateOrderResponseSchema> {
-  const instrument = world.instruments.get(request.symbol);
+  const instrument = world.instrument(request.symbol);
   if (instrument === undefined) throw new RpcError(status.NOT_FOUND, 'The exchange does not know the symbol.');
   const isMarket = request.type === OrderType.MARKET;
   check(isSide(request.side), 'side');
   check(isMarket || request.type === OrderType.LIMIT, 'type');
   check(isMarket === (request.priceKobo === undefined), 'price_kobo');
   const quantity = positive(request.quantity, 'quantity');
-  const price = request.priceKobo === undefined ? instrument.quoteKobo : positive(request.priceKobo, 'price_kobo');
+  const price =
+    request.priceKobo === undefined
+      ? expectedPrice(instrument, request.side)
+      : positive(request.priceKobo, 'price_kobo');
   const amountKobo = BigInt(quantity) * BigInt(price);
   check(amountKobo <= maxAmountKobo, 'quantity');
   const charges = chargesOn(amountKobo, request.side, lagosDay(world.clock.now()));
@@ -38,4 +46,9 @@ export function estimate(
     fees: [...charges.fees],
     totalKoboDecimal: charges.total,
   };
+}
+
+function expectedPrice(instrument: InstrumentState, side: Side): number {
+  const isMagic = magicOf(instrument.symbol) !== undefined;
+  return (isMagic ? undefined : makerPrice(instrument, opposite(side))) ?? instrument.quoteKobo;
 }

@@ -1,11 +1,12 @@
 import { AccountStatus, RejectReason, ReportKind, Side, TimeInForce } from '../gen/marina/broker/v1/orders_pb.ts';
 import { Outcome } from '../gen/marina/simulator/v1/controls_pb.ts';
-import { nextLagosMidnight } from '../lib/clock.ts';
 import { reasonToReject } from './checks.ts';
 import type { Directives } from './directives.ts';
+import { listingOf } from './instruments.ts';
 import { type Behaviour, magicOf } from './magic.ts';
+import type { FloorEvents } from './market/floor.ts';
 import type { Order, OrderReport, PlannedStep, Submission } from './model.ts';
-import { type FillDelay, plannedByBehaviour, plannedByMarket, rejectReasonOf } from './planning.ts';
+import { type FillDelay, plannedByBehaviour, rejectReasonOf } from './planning.ts';
 import { seededRandom } from './random.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
@@ -47,11 +48,22 @@ export function submit(
   }
   const order = unit.addOrder(submission, true);
   const accepted = unit.report(order, ReportKind.ACCEPTED);
-  if (order.timeInForce === TimeInForce.DAY) order.expiresAtMs = nextLagosMidnight(world.clock.now());
-  order.plan = plan(unit, order, behaviour ?? magicOf(order.symbol), settings.fillDelay);
-  order.planAtMs = planTime(unit, order);
-  advance(unit, order);
+  const now = world.clock.now();
+  if (order.timeInForce === TimeInForce.DAY) order.expiresAtMs = world.venue.session(now).dayEndsAtMs;
+  const set = behaviour ?? magicOf(order.symbol);
+  if (set === undefined) {
+    world.floor.place(order, now, onFloor(unit));
+  } else {
+    order.plan = plan(unit, order, set, settings.fillDelay);
+    order.planAtMs = planTime(unit, order);
+    advance(unit, order);
+  }
   return { outcome: 'reported', report: accepted };
+}
+
+/** Lets the market go on for the orders that wait in its books. */
+export function goOn(unit: UnitOfWork): void {
+  unit.world.floor.pulse(unit.world.clock.now(), onFloor(unit));
 }
 
 /** Does what is due of an order's plan. */
@@ -70,7 +82,7 @@ export function fill(unit: UnitOfWork, clientOrderId: string, quantity: number, 
   if (order === undefined) return { outcome: 'unknown' };
   const left = order.quantity - order.filled;
   if (left === 0 || quantity > left) return { outcome: 'too_many' };
-  const price = priceKobo || order.priceKobo || unit.world.instruments.get(order.symbol)?.lastKobo;
+  const price = priceKobo || order.priceKobo || unit.world.instrument(order.symbol)?.lastKobo;
   if (price === undefined) return { outcome: 'no_price' };
   if (isThroughLimit(order, price)) return { outcome: 'through_limit' };
   return { outcome: 'reported', report: trade(unit, order, quantity || left, price) };
@@ -86,7 +98,7 @@ export function end(
   const order = unit.order(clientOrderId);
   if (order === undefined) return { outcome: 'unknown' };
   if (!isOpen(order)) return { outcome: 'final' };
-  close(order, kind);
+  close(unit, order, kind);
   return { outcome: 'reported', report: unit.report(order, kind, { rejectReason }) };
 }
 
@@ -97,32 +109,38 @@ export function isOpen(order: Order): boolean {
 
 /** A directive is stronger than the exchange's rules, but nothing trades without a price. */
 function rejection(unit: UnitOfWork, submission: Submission, forced: Behaviour | undefined): RejectReason | undefined {
-  const instrument = unit.world.instruments.get(submission.symbol);
+  const { world } = unit;
+  const instrument = world.instrument(submission.symbol);
   if (forced?.outcome === Outcome.REJECT) return rejectReasonOf(forced);
   if (forced !== undefined) {
     return instrument === undefined && submission.priceKobo === null ? RejectReason.UNKNOWN_SYMBOL : undefined;
   }
-  const account = unit.world.accounts.get(submission.account) ?? AccountStatus.NOT_AT_BROKER;
+  const account = world.accounts.get(submission.account) ?? AccountStatus.NOT_AT_BROKER;
   const magic = magicOf(submission.symbol);
+  const phase = magic === undefined ? world.venue.session(world.clock.now()).phase : 'continuous';
+  const hasRoom = magic !== undefined || world.floor.hasRoom(submission.symbol);
   return (
-    reasonToReject({ submission, account, instrument }) ??
+    reasonToReject({ submission, account, instrument, phase, hasRoom }) ??
     (magic?.outcome === Outcome.REJECT ? rejectReasonOf(magic) : undefined)
   );
 }
 
-function plan(
-  unit: UnitOfWork,
-  order: Order,
-  behaviour: Behaviour | undefined,
-  fillDelay: FillDelay,
-): readonly PlannedStep[] {
+function plan(unit: UnitOfWork, order: Order, behaviour: Behaviour, fillDelay: FillDelay): readonly PlannedStep[] {
   const random = seededRandom(unit.world.seed, 'order', order.sequence);
   const delay = () => random.whole(fillDelay.min, fillDelay.max);
-  const instrument = unit.world.instruments.get(order.symbol);
-  if (behaviour !== undefined) {
-    return plannedByBehaviour(order, behaviour, order.priceKobo ?? instrument?.quoteKobo ?? 0, delay);
-  }
-  return instrument === undefined ? [] : plannedByMarket(order, instrument, random, delay);
+  const priceKobo = order.priceKobo ?? unit.world.instrument(order.symbol)?.quoteKobo ?? 0;
+  return plannedByBehaviour(order, behaviour, priceKobo, delay);
+}
+
+function onFloor(unit: UnitOfWork): FloorEvents {
+  return {
+    trade: (order, quantity, priceKobo) => void trade(unit, order, quantity, priceKobo),
+    expire: (order) => {
+      close(unit, order, ReportKind.EXPIRED);
+      unit.report(order, ReportKind.EXPIRED);
+    },
+    waits: (order) => unit.changedOrders.add(order),
+  };
 }
 
 function planTime(unit: UnitOfWork, order: Order): number | null {
@@ -138,11 +156,11 @@ function doStep(unit: UnitOfWork, order: Order, step: PlannedStep): void {
       return;
     }
     case 'expire':
-      close(order, ReportKind.EXPIRED);
+      close(unit, order, ReportKind.EXPIRED);
       unit.report(order, ReportKind.EXPIRED);
       return;
     case 'reject':
-      close(order, ReportKind.REJECTED);
+      close(unit, order, ReportKind.REJECTED);
       unit.report(order, ReportKind.REJECTED, { rejectReason: step.rejectReason });
   }
 }
@@ -152,23 +170,30 @@ function trade(unit: UnitOfWork, order: Order, quantity: number, priceKobo: numb
     throw new Error(`A trade of ${quantity} at ${priceKobo} does not fit order ${order.clientOrderId}`);
   }
   order.filled += quantity;
-  if (isOpen(order) && order.filled === order.quantity) close(order, ReportKind.TRADE);
-  const instrument = unit.world.instruments.get(order.symbol);
-  if (instrument !== undefined && instrument.lastKobo !== priceKobo) {
+  if (isOpen(order) && order.filled === order.quantity) close(unit, order, ReportKind.TRADE);
+  else unit.world.floor.follow(order, isOpen(order));
+  const instrument = unit.world.instrument(order.symbol);
+  if (
+    instrument !== undefined &&
+    instrument.lastKobo !== priceKobo &&
+    (instrument.pinned || listingOf(order.symbol) === undefined)
+  ) {
     unit.setInstrument({ ...instrument, lastKobo: priceKobo });
   }
   const { account, clientOrderId, symbol, side } = order;
   const report = unit.report(order, ReportKind.TRADE, { quantity, priceKobo });
   const name = instrument?.name ?? symbol;
-  unit.clearing.book({ account, clientOrderId, symbol, name, side, quantity, priceKobo, executedAtMs: report.atMs });
+  const executed = { account, clientOrderId, symbol, name, side, quantity, priceKobo, executedAtMs: report.atMs };
+  unit.clearing.book(executed, order);
   return report;
 }
 
-function close(order: Order, endedBy: ReportKind): void {
+function close(unit: UnitOfWork, order: Order, endedBy: ReportKind): void {
   order.endedBy = endedBy;
   order.expiresAtMs = null;
   order.plan = [];
   order.planAtMs = null;
+  unit.world.floor.follow(order, false);
 }
 
 function isThroughLimit(order: Order, priceKobo: number): boolean {

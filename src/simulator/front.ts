@@ -44,6 +44,13 @@ export class Front {
     this.#sockets.get(peer)?.resetAndDestroy();
   }
 
+  /** Resets every peer's connection but one, and says how many there were. */
+  resetOthers(peer: string): number {
+    const others = [...this.#sockets].filter(([each]) => each !== peer);
+    for (const [each] of others) this.reset(each);
+    return others.length;
+  }
+
   /** Takes no more connections. */
   stopListening(): void {
     this.#listener.close();

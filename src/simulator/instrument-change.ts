@@ -3,19 +3,18 @@ import type { SetInstrumentRequest } from '../gen/marina/simulator/v1/controls_p
 import type { InstrumentState } from './model.ts';
 import { dailyBand } from './prices.ts';
 import { check, positive, whole } from './validation.ts';
+import type { World } from './world.ts';
 
 /**
  * An instrument as a control wants it. What is left out stays as it is. A price becomes the quoted and the last one,
- * and the day's band follows it unless a band is given too.
+ * and the day's band follows it unless a band is given too; a listed stock keeps to what was given until it is said to
+ * move again.
  */
-export function changedInstrument(
-  instruments: ReadonlyMap<string, InstrumentState>,
-  { instrument, halted }: SetInstrumentRequest,
-): InstrumentState {
+export function changedInstrument(world: World, { instrument, halted, moves }: SetInstrumentRequest): InstrumentState {
   check(instrument !== undefined, 'instrument');
   check(instrument.name.length <= 200, 'instrument.name');
   check(instrument.kind in InstrumentKind, 'instrument.kind');
-  const present = instruments.get(instrument.symbol);
+  const present = world.instrument(instrument.symbol);
   const price = whole(instrument.lastPriceKobo, 'instrument.last_price_kobo');
   check(present !== undefined || price > 0, 'instrument.last_price_kobo');
   const band = bandOf(price, present);
@@ -26,6 +25,7 @@ export function changedInstrument(
     ? positive(instrument.upperPriceKobo, 'instrument.upper_price_kobo')
     : band.upperKobo;
   check(lowerKobo <= upperKobo, 'instrument.upper_price_kobo');
+  const given = price + Number(instrument.lowerPriceKobo) + Number(instrument.upperPriceKobo) > 0;
   return {
     symbol: instrument.symbol,
     name: instrument.name || present?.name || instrument.symbol,
@@ -35,7 +35,8 @@ export function changedInstrument(
     quoteKobo: price || (present?.quoteKobo ?? 0),
     lastKobo: price || (present?.lastKobo ?? 0),
     halted,
-    position: present?.position ?? instruments.size,
+    pinned: !moves && (given || (present?.pinned ?? false)),
+    position: present?.position ?? world.instruments.size,
   };
 }
 

@@ -87,3 +87,10 @@ export const listings: readonly Listing[] = [
   fund('VETGRIF30', 'VETIVA Griffin 30 ETF', 5_135),
   fund('VETINDETF', 'VETIVA Industrial ETF', 6_045),
 ];
+
+const bySymbol = new Map(listings.map((listing) => [listing.symbol, listing]));
+
+/** The listing of a symbol, if it is one of the exchange's. */
+export function listingOf(symbol: string): Listing | undefined {
+  return bySymbol.get(symbol);
+}

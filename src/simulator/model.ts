@@ -42,6 +42,11 @@ export interface Order extends Submission {
   plan: readonly PlannedStep[];
   /** The real time of the plan's first step. */
   planAtMs: number | null;
+  /** Whether it waits in a book, and trades as the market goes. */
+  inBook: boolean;
+  /** The Lagos day it traded on last, and what it traded for on that day: its charges are those of the whole. */
+  tradedOn: string | null;
+  tradedKobo: bigint;
 }
 
 /** One thing the exchange said about one order. */
@@ -81,6 +86,8 @@ export interface InstrumentState {
   /** The price of the last trade, or of the previous close. */
   readonly lastKobo: number;
   readonly halted: boolean;
+  /** Whether its price is the one set for it, and does not move by itself. */
+  readonly pinned: boolean;
   /** Its place in lists. */
   readonly position: number;
 }

@@ -145,7 +145,7 @@ function lookUpOrder(context: OrdersContext, request: LookUpOrderRequest, call: 
 }
 
 function tradingContext(world: World, request: GetTradingContextRequest) {
-  const instrument = world.instruments.get(request.symbol);
+  const instrument = world.instrument(request.symbol);
   return {
     accountStatus: world.accounts.get(request.account) ?? AccountStatus.NOT_AT_BROKER,
     instrument: instrument === undefined ? undefined : instrumentMessage(instrument),

@@ -1,5 +1,3 @@
-import { seededRandom } from './random.ts';
-
 /** The smallest step of a price in kobo: 1 below ₦5, 5 below ₦100, 10 from there on. */
 export function tickKobo(priceKobo: number): number {
   if (priceKobo < 500) return 1;
@@ -22,10 +20,4 @@ export function dailyBand(previousCloseKobo: number): { lowerKobo: number; upper
 /** The nearest price on its tick that is not above the given one. */
 export function onTickBelow(priceKobo: number): number {
   return Math.floor(priceKobo / tickKobo(priceKobo)) * tickKobo(priceKobo);
-}
-
-/** Where the exchange quotes an instrument: within 1 % of its reference price, the same for the same seed. */
-export function seededQuote(seed: number, symbol: string, referenceKobo: number): number {
-  const shift = seededRandom(seed, 'quote', symbol).next() * 0.02 - 0.01;
-  return Math.max(1, onTickBelow(Math.round(referenceKobo * (1 + shift))));
 }

@@ -41,6 +41,15 @@ export class Records {
     return row === undefined ? undefined : reportFromRow(row);
   }
 
+  /** What was reported last about an order, if there is one. */
+  async lastReportOf(clientOrderId: string): Promise<OrderReport | undefined> {
+    const [row] = await this.database.read<ReportRow>(
+      `SELECT ${reportColumns} FROM reports WHERE client_order_id = ? ORDER BY number DESC LIMIT 1`,
+      [clientOrderId],
+    );
+    return row === undefined ? undefined : reportFromRow(row);
+  }
+
   /** The account of an order, empty when there is no such order. */
   async accountOf(clientOrderId: string): Promise<string> {
     const [row] = await this.database.read('SELECT account FROM orders WHERE client_order_id = ?', [clientOrderId]);

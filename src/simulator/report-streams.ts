@@ -23,6 +23,8 @@ export type StreamMessage<Report, Message> = (reports: readonly Report[], lastNu
 
 /** One open stream. */
 interface Stream<Report> {
+  /** What is sent once more with the next message. */
+  readonly repeated: Report[];
   readonly disturber: Disturber<Report>;
   /** Ends it, with a status when it is broken and not merely left. */
   readonly ended: AbortController;
@@ -50,7 +52,7 @@ export class ReportStreams<Report extends { readonly number: number }, Message> 
       fail(call, status.INVALID_ARGUMENT, 'after_number must be 0 or more.');
       return;
     }
-    const stream: Stream<Report> = { disturber: new Disturber(), ended: new AbortController() };
+    const stream: Stream<Report> = { repeated: [], disturber: new Disturber(), ended: new AbortController() };
     for (const disturbance of this.#pending.splice(0)) stream.disturber.add(disturbance);
     this.#open.add(stream);
     call.on('cancelled', () => stream.ended.abort());
@@ -69,12 +71,17 @@ export class ReportStreams<Report extends { readonly number: number }, Message> 
     for (const stream of this.#open) stream.disturber.add(disturbance);
   }
 
+  /** Sends a report once more in every open stream, within a heartbeat. */
+  repeat(report: Report): void {
+    for (const { repeated } of this.#open) if (repeated.length < maxPerMessage) repeated.push(report);
+  }
+
   /** Breaks all open streams. */
   breakAll(): void {
     for (const stream of this.#open) stream.ended.abort();
   }
 
-  async #run(call: StreamCall<Message>, { disturber, ended }: Stream<Report>): Promise<void> {
+  async #run(call: StreamCall<Message>, { repeated, disturber, ended }: Stream<Report>): Promise<void> {
     let position = Number(call.request.afterNumber);
     let heldHeartbeats = 0;
     while (!ended.signal.aborted) {
@@ -92,7 +99,7 @@ export class ReportStreams<Report extends { readonly number: number }, Message> 
       } else if (sent.length === 0) {
         continue;
       }
-      await write(call, this.message(sent, BigInt(position)), ended.signal);
+      await write(call, this.message([...sent, ...repeated.splice(0)], BigInt(position)), ended.signal);
     }
   }
 }

@@ -9,7 +9,7 @@ export type ColumnValue = string | number | null;
 
 export const orderColumns =
   'sequence, client_order_id, exchange_order_id, account, symbol, side, type, time_in_force, quantity, price_kobo, ' +
-  'filled, ended_by, expires_at_ms, plan, plan_at_ms';
+  'filled, ended_by, expires_at_ms, plan, plan_at_ms, in_book, traded_on, traded_kobo';
 
 export const reportColumns =
   'number, client_order_id, exchange_order_id, kind, at_ms, quantity, price_kobo, reject_reason';
@@ -30,6 +30,11 @@ export interface OrderRow extends RowDataPacket {
   expires_at_ms: number | null;
   plan: string | null;
   plan_at_ms: number | null;
+  /** Null where it does not wait in a book, so that the index of those that do stays small. */
+  in_book: 1 | null;
+  traded_on: string | null;
+  /** Beyond 2^53 the driver gives text. */
+  traded_kobo: number | string;
 }
 
 export interface ReportRow extends RowDataPacket {
@@ -61,6 +66,9 @@ export function orderFromRow(row: OrderRow): Order {
     expiresAtMs: row.expires_at_ms,
     plan: row.plan === null ? [] : (JSON.parse(row.plan) as PlannedStep[]),
     planAtMs: row.plan_at_ms,
+    inBook: row.in_book === 1,
+    tradedOn: row.traded_on,
+    tradedKobo: BigInt(row.traded_kobo),
   };
 }
 
@@ -82,6 +90,9 @@ export function orderValues(order: Order): ColumnValue[] {
     order.expiresAtMs,
     order.plan.length === 0 ? null : JSON.stringify(order.plan),
     order.planAtMs,
+    order.inBook ? 1 : null,
+    order.tradedOn,
+    order.tradedKobo.toString(),
   ];
 }
 

@@ -5,7 +5,7 @@ const table = 'ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
 
 /**
  * The simulator's tables, made when they are missing. It is a sandbox's broker and not a system with a history, so it
- * has no migrations: a table that must change gets a new name.
+ * has no migrations: a table that must change gets a new name, or a column it lacked.
  */
 export const schema: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS settings (
@@ -25,7 +25,8 @@ export const schema: readonly string[] = [
     quote_kobo BIGINT NOT NULL,
     last_kobo BIGINT NOT NULL,
     halted TINYINT NOT NULL,
-    position INT NOT NULL
+    position INT NOT NULL,
+    pinned TINYINT NOT NULL DEFAULT 0
   ) ${table}`,
   // Every message, whatever became of it: what tests hold against the gateway's own record.
   `CREATE TABLE IF NOT EXISTS received_messages (
@@ -55,9 +56,13 @@ export const schema: readonly string[] = [
     expires_at_ms BIGINT NULL,
     plan TEXT NULL,
     plan_at_ms BIGINT NULL,
+    in_book TINYINT NULL,
+    traded_on CHAR(10) NULL,
+    traded_kobo BIGINT NOT NULL DEFAULT 0,
     UNIQUE KEY by_client_order_id (client_order_id),
     KEY by_expiry (expires_at_ms),
-    KEY by_plan (plan_at_ms)
+    KEY by_plan (plan_at_ms),
+    KEY by_book (in_book)
   ) ${table}`,
   `CREATE TABLE IF NOT EXISTS reports (
     number BIGINT NOT NULL PRIMARY KEY,
@@ -72,4 +77,16 @@ export const schema: readonly string[] = [
   ) ${table}`,
   ...backOfficeSchema(table),
   ...clearingSchema(table),
+];
+
+/** Columns that came later, with what adds them to a table made before. */
+export const laterColumns: readonly { readonly table: string; readonly column: string; readonly change: string }[] = [
+  {
+    table: 'orders',
+    column: 'in_book',
+    change:
+      'ADD in_book TINYINT NULL, ADD traded_on CHAR(10) NULL, ADD traded_kobo BIGINT NOT NULL DEFAULT 0, ' +
+      'ADD KEY by_book (in_book)',
+  },
+  { table: 'instruments', column: 'pinned', change: 'ADD pinned TINYINT NOT NULL DEFAULT 0' },
 ];

@@ -24,6 +24,7 @@ import { controlsService } from './controls-service.ts';
 import { Database } from './database.ts';
 import { Directives } from './directives.ts';
 import { Front } from './front.ts';
+import { Calendar, readHolidays, usualHolidays } from './market/calendar.ts';
 import { createNonsense } from './nonsense.ts';
 import { ordersService } from './orders-service.ts';
 import type { FillDelay } from './planning.ts';
@@ -47,6 +48,10 @@ export interface SimulatorConfig {
   /** The same seed gives the same market. */
   readonly seed?: number;
   readonly defaultFillDelayMs?: FillDelay;
+  /** Whether it keeps the hours of the Nigerian Exchange; otherwise it is always open. */
+  readonly keepsHours?: boolean;
+  /** The file that names the exchange's holidays, instead of the one the simulator comes with. */
+  readonly holidaysFile?: string | undefined;
   readonly log?: Logger;
 }
 
@@ -68,6 +73,7 @@ export interface Simulator {
 /** Starts a simulator on its database. Several can run in one process, each on a database of its own. */
 export async function startSimulator(config: SimulatorConfig): Promise<Simulator> {
   const log = config.log ?? createLogger({ name: 'simulator', level: 'silent' });
+  const calendar = new Calendar(readHolidays(config.holidaysFile ?? usualHolidays));
   const database = await Database.open(config.databaseUrl);
   const stopping = new AbortController();
   const grpc = new Server({
@@ -75,7 +81,8 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     'grpc.max_concurrent_streams': 2_000,
     'grpc.max_receive_message_length': 1_048_576,
   });
-  const world = new World(config.seed ?? 1);
+  const world = new World(config.seed ?? 1, calendar);
+  world.venue.keepsHours = config.keepsHours ?? false;
   const records = new Records(database);
   const backOffice = new BackOfficeRecords(database);
   const feed = new ReportFeed((...place) => records.reportsAfter(...place));
@@ -136,6 +143,7 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     reads,
     streams,
     applicationStreams,
+    dropOthers: (peer) => front.resetOthers(peer),
     clockMoved: () => upkeep.sweep(),
   });
   grpc.addService(serviceDefinition(Orders), { ...unaryCalls(Orders, orders, log), streamReports });

@@ -56,6 +56,9 @@ export class UnitOfWork {
       expiresAtMs: null,
       plan: [],
       planAtMs: null,
+      inBook: false,
+      tradedOn: null,
+      tradedKobo: 0n,
     };
     this.held.orders.set(order.clientOrderId, order);
     this.changedOrders.add(order);
@@ -140,7 +143,16 @@ export class UnitOfWork {
 /** A message with an id that is too long is recorded too, as far as the column goes. */
 const maxIdLength = 64;
 const messageColumns = 'number, call_kind, client_order_id, account, received_at_ms, taken, request_id, trace_parent';
-const orderUpdates = ['filled', 'ended_by', 'expires_at_ms', 'plan', 'plan_at_ms'];
+const orderUpdates = [
+  'filled',
+  'ended_by',
+  'expires_at_ms',
+  'plan',
+  'plan_at_ms',
+  'in_book',
+  'traded_on',
+  'traded_kobo',
+];
 
 function messageValues(message: Message): ColumnValue[] {
   return [

@@ -2,19 +2,19 @@ import type { RowDataPacket } from 'mysql2/promise';
 import { ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Database } from './database.ts';
-import { advance, end, isOpen } from './exchange.ts';
+import { advance, end, goOn, isOpen } from './exchange.ts';
 import type { Order } from './model.ts';
 import { Scheduler } from './scheduler.ts';
 import type { World } from './world.ts';
 import type { Writer } from './writer.ts';
 
-/** How often day orders that ran out are looked for; a moved clock does it at once. */
+/** How often the market goes on, and day orders that ran out are looked for; a moved clock does it at once. */
 const sweepEveryMs = 500;
 const maxPerSweep = 1_000;
 /** When a step that could not be written is tried again. */
 const retryMs = 500;
 
-/** What the exchange does by itself: the steps planned for its orders, and the end of day orders. */
+/** What the exchange does by itself: the steps planned for its orders, the market's, and the end of day orders. */
 export class Upkeep {
   readonly #scheduler: Scheduler;
   #timer: NodeJS.Timeout | undefined;
@@ -86,6 +86,7 @@ export class Upkeep {
     if (this.#scheduler.overflowed && this.#scheduler.size === 0) await this.reload();
     while (this.#sweepAgain && !this.#closed) {
       this.#sweepAgain = false;
+      if (this.world.floor.hasOrders) await this.writer.run([], goOn);
       const now = this.world.clock.now();
       const rows = await this.database.read<ExpiredRow>(
         'SELECT client_order_id FROM orders WHERE expires_at_ms <= ? ORDER BY expires_at_ms, sequence LIMIT ?',

@@ -1,14 +1,16 @@
-import { create } from '@bufbuild/protobuf';
 import mysql, { type RowDataPacket } from 'mysql2/promise';
-import { type GetMarketResponse, GetMarketResponseSchema, MarketSession } from '../gen/marina/broker/v1/accounts_pb.ts';
+import type { GetMarketResponse } from '../gen/marina/broker/v1/accounts_pb.ts';
 import { type AccountStatus, InstrumentKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import { SystemClock } from '../lib/clock.ts';
 import type { WriterConnection } from './database.ts';
-import { listings } from './instruments.ts';
+import { type Listing, listingOf, listings } from './instruments.ts';
 import { magicReferenceKobo, magicSymbols } from './magic.ts';
+import { Calendar } from './market/calendar.ts';
+import { Floor } from './market/floor.ts';
+import { type Price, Venue } from './market/venue.ts';
 import type { InstrumentState } from './model.ts';
-import { dailyBand, seededQuote } from './prices.ts';
-import type { ColumnValue } from './rows.ts';
+import { dailyBand } from './prices.ts';
+import { type ColumnValue, type OrderRow, orderColumns, orderFromRow } from './rows.ts';
 
 /** How many accounts and instruments are held: far above what a sandbox needs, so that memory stays bounded. */
 export const maxAccounts = 100_000;
@@ -24,7 +26,11 @@ const magicPosition = 1_000_000;
 export class World {
   readonly clock = new SystemClock();
   readonly accounts = new Map<string, AccountStatus>();
+  /** As they are on record. The price of a listed stock lives: ask for the `instrument`. */
   readonly instruments = new Map<string, InstrumentState>();
+  readonly venue: Venue;
+  /** Where orders wait that trade as the market goes. */
+  readonly floor: Floor;
   honoursNotAfter = true;
   lastMessage = 0;
   lastReport = 0;
@@ -36,10 +42,35 @@ export class World {
   lastAllocation = 0;
   lastCashEntry = 0;
   lastDeal = 0;
-  /** What the exchange says its session is; it trades all the same. */
-  market: GetMarketResponse = create(GetMarketResponseSchema, { session: MarketSession.OPEN });
+  /** What the exchange was told to say its session is, whatever it does. */
+  saidMarket: GetMarketResponse | undefined;
 
-  constructor(readonly seed: number) {}
+  constructor(
+    readonly seed: number,
+    readonly calendar = new Calendar(),
+  ) {
+    this.venue = new Venue(seed, calendar);
+    this.floor = new Floor({
+      seed,
+      session: (nowMs) => this.venue.session(nowMs),
+      instrument: (symbol, nowMs) => this.instrument(symbol, nowMs),
+      instrumentAtClose: (symbol, day, nowMs) =>
+        this.#living(symbol, (each) => this.venue.closingPrice(each, day, nowMs)),
+    });
+  }
+
+  /** A stock as the exchange trades it now. */
+  instrument(symbol: string, nowMs = this.clock.now()): InstrumentState | undefined {
+    return this.#living(symbol, (listing) => this.venue.price(listing, nowMs));
+  }
+
+  #living(symbol: string, priceOf: (listing: Listing) => Price): InstrumentState | undefined {
+    const instrument = this.instruments.get(symbol);
+    const listing = instrument === undefined || instrument.pinned ? undefined : listingOf(symbol);
+    if (instrument === undefined || listing === undefined) return instrument;
+    const price = priceOf(listing);
+    return { ...instrument, ...price, lastKobo: price.quoteKobo };
+  }
 
   /** Reads everything anew from the tables. */
   async load(connection: WriterConnection): Promise<void> {
@@ -74,10 +105,15 @@ export class World {
     this.instruments.clear();
     for (const row of instruments) this.instruments.set(row.symbol, instrumentFromRow(row));
     this.honoursNotAfter = true;
+    this.floor.clear();
     for (const row of settings) {
       if (row.name === 'clock_offset_ms') this.clock.moveTo(row.value);
       if (row.name === 'honours_not_after') this.honoursNotAfter = row.value === 1;
     }
+    const waiting = await connection.read<OrderRow>(
+      `SELECT ${orderColumns} FROM orders WHERE in_book = 1 ORDER BY sequence`,
+    );
+    for (const row of waiting) this.floor.restore(orderFromRow(row), this.clock.now());
   }
 
   #listingsStatement(): string {
@@ -87,10 +123,11 @@ export class World {
       listing.kind,
       dailyBand(listing.previousCloseKobo).lowerKobo,
       dailyBand(listing.previousCloseKobo).upperKobo,
-      seededQuote(this.seed, listing.symbol, listing.previousCloseKobo),
+      listing.previousCloseKobo,
       listing.previousCloseKobo,
       0,
       position,
+      0,
     ]);
     const band = dailyBand(magicReferenceKobo);
     const magic = magicSymbols.map(({ symbol, does }, index) => [
@@ -103,12 +140,14 @@ export class World {
       magicReferenceKobo,
       0,
       magicPosition + index,
+      0,
     ]);
     return mysql.format(`INSERT IGNORE INTO instruments (${instrumentColumns}) VALUES ?`, [[...real, ...magic]]);
   }
 }
 
-export const instrumentColumns = 'symbol, name, kind, lower_kobo, upper_kobo, quote_kobo, last_kobo, halted, position';
+export const instrumentColumns =
+  'symbol, name, kind, lower_kobo, upper_kobo, quote_kobo, last_kobo, halted, position, pinned';
 
 /** An instrument's values in the order of `instrumentColumns`. */
 export function instrumentValues(instrument: InstrumentState): ColumnValue[] {
@@ -122,6 +161,7 @@ export function instrumentValues(instrument: InstrumentState): ColumnValue[] {
     instrument.lastKobo,
     instrument.halted ? 1 : 0,
     instrument.position,
+    instrument.pinned ? 1 : 0,
   ];
 }
 
@@ -161,6 +201,7 @@ interface InstrumentRow extends RowDataPacket {
   last_kobo: number;
   halted: number;
   position: number;
+  pinned: number;
 }
 
 function instrumentFromRow(row: InstrumentRow): InstrumentState {
@@ -174,5 +215,6 @@ function instrumentFromRow(row: InstrumentRow): InstrumentState {
     lastKobo: row.last_kobo,
     halted: row.halted === 1,
     position: row.position,
+    pinned: row.pinned === 1,
   };
 }

@@ -115,7 +115,7 @@ export class Writer {
 
   async #commit(group: readonly Waiting[]): Promise<void> {
     const connection = await this.#connected();
-    const unit = new UnitOfWork(this.world, await readHeld(connection, group));
+    const unit = new UnitOfWork(this.world, await readHeld(connection, this.world, group));
     const done: (() => void)[] = [];
     for (const change of group) {
       try {
@@ -151,13 +151,19 @@ export class Writer {
   }
 }
 
-async function readHeld(connection: WriterConnection, group: readonly Waiting[]): Promise<Held> {
+async function readHeld(connection: WriterConnection, world: World, group: readonly Waiting[]): Promise<Held> {
   const idsOf = (kind: keyof Needs) => [...new Set(group.flatMap(({ needs }) => needs[kind] ?? []))];
   const held: Held = { orders: new Map(), applications: new Map(), files: new Map(), allocations: new Map() };
   const read = async <Row extends RowDataPacket>(columns: string, table: string, key: string, ids: string[]) =>
     ids.length === 0 ? [] : connection.read<Row>(`SELECT ${columns} FROM ${table} WHERE ${key} IN (?)`, [ids]);
-  for (const row of await read<OrderRow>(orderColumns, 'orders', 'client_order_id', idsOf('orders'))) {
+  const orders = idsOf('orders');
+  for (const row of await read<OrderRow>(orderColumns, 'orders', 'client_order_id', orders)) {
     held.orders.set(row.client_order_id, orderFromRow(row));
+  }
+  for (const id of orders) {
+    // What waits on the floor is in memory: the same order, and not another copy of it.
+    const waiting = world.floor.order(id);
+    if (waiting !== undefined) held.orders.set(id, waiting);
   }
   const applications = idsOf('applications');
   const byApplication = 'client_application_id';

@@ -229,18 +229,20 @@ describe('magic symbols', () => {
 
 describe('controls of orders', () => {
   it('a forced outcome meets the next submissions that match, in the order given', async () => {
+    const { instrument } = await orders.getTradingContext({ account, symbol: 'GTCO' }, soon);
+    const priceKobo = instrument?.lowerPriceKobo ?? 0n;
     const force = { account, symbol: 'GTCO', times: 1, rejectReason: RejectReason.MARKET_CLOSED };
     await controls.forceOutcome({ ...force, outcome: Outcome.REJECT }, soon);
     await controls.forceOutcome({ ...force, outcome: Outcome.FILL, parts: 2 }, soon);
     const submit = async () => {
-      const order = newOrder({ symbol: 'GTCO', priceKobo: 6_500n });
+      const order = newOrder({ symbol: 'GTCO', priceKobo });
       const { report } = await orders.submitOrder(order, soon);
       return { id: order.clientOrderId, report };
     };
     assert.equal((await submit()).report?.rejectReason, RejectReason.MARKET_CLOSED);
     const filled = await submit();
     const reports = await untilReports(simulator, filled.id, [ACCEPTED, TRADE, TRADE]);
-    assert.ok(reports.slice(1).every((each) => each.priceKobo === 6_500n && each.quantity === 5n));
+    assert.ok(reports.slice(1).every((each) => each.priceKobo === priceKobo && each.quantity === 5n));
     await controls.forceOutcome({ ...force, outcome: Outcome.REJECT }, soon);
     await controls.clearDirectives({}, soon);
     assert.equal((await submit()).report?.kind, ACCEPTED);

@@ -6,10 +6,9 @@ import { Outcome } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { chargesOn } from '../../src/simulator/charges.ts';
 import { listings } from '../../src/simulator/instruments.ts';
 import { magicOf, magicReferenceKobo, magicSymbols } from '../../src/simulator/magic.ts';
-import type { InstrumentState, PlannedStep, Submission } from '../../src/simulator/model.ts';
-import { plannedByBehaviour, plannedByMarket } from '../../src/simulator/planning.ts';
-import { dailyBand, isOnTick, seededQuote, tickKobo } from '../../src/simulator/prices.ts';
-import { seededRandom } from '../../src/simulator/random.ts';
+import type { PlannedStep, Submission } from '../../src/simulator/model.ts';
+import { plannedByBehaviour } from '../../src/simulator/planning.ts';
+import { dailyBand, isOnTick, tickKobo } from '../../src/simulator/prices.ts';
 
 describe('prices of the simulated exchange', () => {
   it('move in ticks of 1, 5 and 10 kobo', () => {
@@ -25,17 +24,6 @@ describe('prices of the simulated exchange', () => {
         assert.ok(lowerKobo * 10 >= close * 9 && upperKobo * 10 <= close * 11 && lowerKobo <= upperKobo);
       }),
     );
-  });
-
-  it('are quoted near the reference, inside the band, the same for the same seed', () => {
-    for (const { symbol, previousCloseKobo } of listings) {
-      const quote = seededQuote(7, symbol, previousCloseKobo);
-      const { lowerKobo, upperKobo } = dailyBand(previousCloseKobo);
-      assert.ok(quote >= lowerKobo && quote <= upperKobo && isOnTick(quote), symbol);
-      assert.equal(quote, seededQuote(7, symbol, previousCloseKobo));
-    }
-    const quotesOf = (seed: number) => listings.map((each) => seededQuote(seed, each.symbol, each.previousCloseKobo));
-    assert.notDeepEqual(quotesOf(1), quotesOf(2));
   });
 });
 
@@ -80,18 +68,6 @@ describe('charges', () => {
   });
 });
 
-const instrument: InstrumentState = {
-  symbol: 'UBA',
-  name: 'United Bank for Africa Plc',
-  kind: InstrumentKind.EQUITY,
-  lowerKobo: 3_490,
-  upperKobo: 4_260,
-  quoteKobo: 3_875,
-  lastKobo: 3_875,
-  halted: false,
-  position: 0,
-};
-
 const anyOrder = fc.record<Submission>({
   clientOrderId: fc.constant('ord'),
   account: fc.constant('A'),
@@ -106,56 +82,8 @@ const anyOrder = fc.record<Submission>({
   ),
 });
 
-describe('what the market does to an order', () => {
-  it('never trades more than was ordered, nor through its limit, nor outside the band', () => {
-    fc.assert(
-      fc.property(anyOrder, fc.integer(), (order, seed) => {
-        const steps = plannedByMarket(order, instrument, seededRandom(seed), () => 5);
-        const fills = fillsOf(steps);
-        assert.ok(filled(steps) <= order.quantity);
-        assert.ok(fills.length <= 4);
-        for (const { priceKobo, quantity } of fills) {
-          assert.ok(quantity > 0 && isOnTick(priceKobo));
-          assert.ok(priceKobo >= instrument.lowerKobo && priceKobo <= instrument.upperKobo);
-          if (order.priceKobo === null) continue;
-          assert.ok(order.side === Side.BUY ? priceKobo <= order.priceKobo : priceKobo >= order.priceKobo);
-        }
-      }),
-    );
-  });
-
-  it('leaves nothing of an immediate order to wait, and trades all of a fill-or-kill or nothing', () => {
-    fc.assert(
-      fc.property(anyOrder, fc.integer(), (order, seed) => {
-        const steps = plannedByMarket(order, instrument, seededRandom(seed), () => 5);
-        const immediate = order.timeInForce === TimeInForce.IOC || order.timeInForce === TimeInForce.FOK;
-        if (!immediate) return assert.ok(steps.every((step) => step.kind === 'fill'));
-        assert.ok(steps.every((step) => step.afterMs === 0));
-        assert.equal(steps.at(-1)?.kind === 'expire', filled(steps) < order.quantity);
-        if (order.timeInForce === TimeInForce.FOK) assert.ok([0, order.quantity].includes(filled(steps)));
-      }),
-    );
-  });
-
-  it('fills what crosses the quoted price and lets the rest wait', () => {
-    const order = { ...fc.sample(anyOrder, 1)[0], side: Side.BUY, timeInForce: TimeInForce.DAY } as Submission;
-    const plan = (priceKobo: number | null) =>
-      filled(plannedByMarket({ ...order, priceKobo }, instrument, seededRandom(1), () => 5));
-    assert.equal(plan(3_870), 0);
-    assert.equal(plan(3_875), order.quantity);
-    assert.equal(plan(null), order.quantity);
-  });
-
-  it('is the same for the same seed', () => {
-    fc.assert(
-      fc.property(anyOrder, fc.integer(), (order, seed) => {
-        const plan = () => plannedByMarket(order, instrument, seededRandom(seed, 'order', 1), () => 5);
-        assert.deepEqual(plan(), plan());
-      }),
-    );
-  });
-
-  it('splits a set fill into parts that add up, however small the order', () => {
+describe('a set fill', () => {
+  it('comes in parts that add up, however small the order', () => {
     fc.assert(
       fc.property(anyOrder, fc.integer({ min: 1, max: 100 }), (order, parts) => {
         const steps = plannedByBehaviour(order, { outcome: Outcome.FILL, parts }, 1_000, () => 1);

@@ -13,6 +13,7 @@ import { AccountStatus } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { isDate } from '../../lib/clock.ts';
 import { unrecorded } from '../legs.ts';
+import { marketMessage } from '../market/message.ts';
 import { RpcError, type UnaryHandlers, type unanswered, type WireCall } from '../rpc.ts';
 import { check } from '../validation.ts';
 import type { Wire } from '../wire.ts';
@@ -76,7 +77,7 @@ export function accountsService(context: AccountsContext): UnaryHandlers<typeof 
     getMarket: (_, call) =>
       context.wire.carry<MessageInitShape<typeof GetMarketResponseSchema>>(call, {
         ...unrecorded(Call.GET_MARKET, ''),
-        take: async () => world.market,
+        take: async () => world.saidMarket ?? marketMessage(world.venue, world.clock.now()),
         nonsense: nonsense.market,
       }),
   };

@@ -51,7 +51,7 @@ export function clearingControls({ world, writer, reads }: ClearingControlsConte
     setMarket: async ({ market }) => {
       check(market !== undefined && market.session !== MarketSession.UNSPECIFIED, 'market.session');
       // In memory: a restart is a fresh start for tests.
-      world.market = market;
+      world.saidMarket = market;
       return {};
     },
     getReads: async () => {

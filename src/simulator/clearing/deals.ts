@@ -2,8 +2,8 @@ import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { lagosDay } from '../../lib/clock.ts';
 import { roundKoboDecimal } from '../../lib/money.ts';
 import { chargesOn } from '../charges.ts';
-
-const dayMs = 86_400_000;
+import type { Calendar } from '../market/calendar.ts';
+import { settlementDate } from './settlement.ts';
 
 /** What was executed. */
 export interface Execution {
@@ -31,36 +31,45 @@ export interface Deal extends Execution {
   readonly settlementDate: string;
 }
 
-/** Works out what an execution comes to. Each charge is rounded up to whole kobo, so that a note adds up. */
-export function toDeal(number: number, execution: Execution): Deal {
+/**
+ * Works out what an execution comes to. What an order trades on one day is charged as one amount, whatever the parts it
+ * trades in: each part bears what it adds to the charges of those before it. So an order's parts bear together, to the
+ * kobo, what its estimate said for their price.
+ */
+export function toDeal(number: number, execution: Execution, calendar: Calendar, earlierKobo = 0n): Deal {
   const { side, quantity, priceKobo, executedAtMs } = execution;
   const tradeDate = lagosDay(executedAtMs);
   const amountKobo = BigInt(quantity) * BigInt(priceKobo);
-  const charges = chargesOn(amountKobo, side, tradeDate);
-  const commissionKobo = roundKoboDecimal(charges.commission, 'up');
-  const statutoryKobo = roundKoboDecimal(charges.statutory, 'up');
-  const otherKobo = roundKoboDecimal(charges.other, 'up');
-  const charged = commissionKobo + statutoryKobo + otherKobo;
+  const before = chargedOn(earlierKobo, side, tradeDate);
+  const after = chargedOn(earlierKobo + amountKobo, side, tradeDate);
+  const charges = {
+    commissionKobo: after.commissionKobo - before.commissionKobo,
+    // Of a part worth less than a kobo's charges, rounding can leave less than nothing.
+    statutoryKobo: atLeastNothing(after.statutoryKobo - before.statutoryKobo),
+    otherKobo: after.otherKobo - before.otherKobo,
+  };
+  const charged = charges.commissionKobo + charges.statutoryKobo + charges.otherKobo;
   return {
     ...execution,
+    ...charges,
     number,
     amountKobo,
-    commissionKobo,
-    statutoryKobo,
-    otherKobo,
     considerationKobo: side === Side.BUY ? amountKobo + charged : amountKobo - charged,
     tradeDate,
-    settlementDate: settlementDate(tradeDate),
+    settlementDate: settlementDate(calendar, tradeDate),
   };
 }
 
-/** A trade is settled on the next day that is no Saturday or Sunday. */
-export function settlementDate(tradeDate: string): string {
-  let at = Date.parse(`${tradeDate}T00:00:00Z`) + dayMs;
-  while (isWeekend(at)) at += dayMs;
-  return new Date(at).toISOString().slice(0, 10);
+/** The charges in whole kobo: together rounded up once, as an estimate's total is; the statutory ones take the rest. */
+function chargedOn(amountKobo: bigint, side: Side, day: string) {
+  if (amountKobo === 0n) return { commissionKobo: 0n, statutoryKobo: 0n, otherKobo: 0n };
+  const charges = chargesOn(amountKobo, side, day);
+  const commissionKobo = roundKoboDecimal(charges.commission, 'up');
+  const otherKobo = roundKoboDecimal(charges.other, 'up');
+  const statutoryKobo = atLeastNothing(roundKoboDecimal(charges.charged, 'up') - commissionKobo - otherKobo);
+  return { commissionKobo, statutoryKobo, otherKobo };
 }
 
-function isWeekend(at: number): boolean {
-  return [0, 6].includes(new Date(at).getUTCDay());
+function atLeastNothing(kobo: bigint): bigint {
+  return kobo < 0n ? 0n : kobo;
 }

@@ -67,14 +67,14 @@ export class ClearingRecords {
     limit: number,
   ): Promise<MessageInitShape<typeof ListPositionsResponseSchema>> {
     const rows = await this.database.read<HoldingRow>(
-      `SELECT h.symbol, i.name, CAST(h.quantity AS CHAR) AS quantity, CAST(h.cost_kobo AS CHAR) AS cost, i.last_kobo
+      `SELECT h.symbol, i.name, CAST(h.quantity AS CHAR) AS quantity, CAST(h.cost_kobo AS CHAR) AS cost
        FROM holdings h JOIN instruments i ON i.symbol = h.symbol
        WHERE h.account = ? AND h.symbol > ? AND h.quantity > 0 ORDER BY h.symbol LIMIT ?`,
       [account, afterSymbol, limit + 1],
     );
     const positions = rows.slice(0, limit).map((row) => {
       const quantity = BigInt(row.quantity);
-      const priceKobo = BigInt(row.last_kobo);
+      const priceKobo = BigInt(this.world.instrument(row.symbol)?.lastKobo ?? 0);
       return {
         symbol: row.symbol,
         name: row.name,
@@ -179,7 +179,6 @@ interface HoldingRow extends RowDataPacket {
   name: string;
   quantity: string;
   cost: string;
-  last_kobo: number;
 }
 
 interface DealRow extends RowDataPacket {

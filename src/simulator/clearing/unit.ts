@@ -1,5 +1,7 @@
 import mysql from 'mysql2/promise';
 import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
+import { lagosDay } from '../../lib/clock.ts';
+import type { Order } from '../model.ts';
 import type { World } from '../world.ts';
 import { type Deal, type Execution, toDeal } from './deals.ts';
 
@@ -9,22 +11,40 @@ const highestPriceKobo = 10_000_000_000;
 /** Clearing's part of a unit of work: what executions do to an account's money and stocks. */
 export class ClearingUnit {
   readonly #deals: Deal[] = [];
+  /** Accounts that settle early, all of them by an empty name, with the day. */
+  readonly #settled = new Map<string, string>();
 
   constructor(private readonly world: World) {}
 
-  /** Books an execution. One at a price that cannot be, which only the controls make, is reported and never cleared. */
-  book(execution: Execution): void {
+  /**
+   * Books an execution, of an order's or of none. One at a price that cannot be, which only the controls make, is
+   * reported and never cleared.
+   */
+  book(execution: Execution, order?: Order): void {
     if (execution.priceKobo > highestPriceKobo) return;
     this.world.lastDeal += 1;
-    this.#deals.push(toDeal(this.world.lastDeal, execution));
+    const { calendar, lastDeal } = this.world;
+    const isSameDay = order?.tradedOn === lagosDay(execution.executedAtMs);
+    const deal = toDeal(lastDeal, execution, calendar, isSameDay ? order.tradedKobo : 0n);
+    this.#deals.push(deal);
+    if (order === undefined) return;
+    order.tradedKobo = (isSameDay ? order.tradedKobo : 0n) + deal.amountKobo;
+    order.tradedOn = deal.tradeDate;
+  }
+
+  /** Settles on a day what an account, or everyone by an empty name, was to settle later. */
+  settle(account: string, day: string): void {
+    this.#settled.set(account, day);
   }
 
   /** What must be written for all of it. */
   statements(): string[] {
-    if (this.#deals.length === 0) return [];
+    const statements = [...this.#settled].map(([account, day]) => settleStatement(account, day));
+    if (this.#deals.length === 0) return statements;
     return [
       mysql.format(`INSERT INTO deals (${dealColumns}) VALUES ?`, [this.#deals.map(dealValues)]),
       ...runsOf(this.#deals).map(holdingStatement),
+      ...statements,
     ];
   }
 }
@@ -52,6 +72,11 @@ function dealValues(deal: Deal): (string | number)[] {
     deal.tradeDate,
     deal.settlementDate,
   ];
+}
+
+function settleStatement(account: string, day: string): string {
+  const sql = 'UPDATE deals SET settlement_date = ? WHERE settlement_date > ?';
+  return account === '' ? mysql.format(sql, [day, day]) : mysql.format(`${sql} AND account = ?`, [day, day, account]);
 }
 
 interface Run {

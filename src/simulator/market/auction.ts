@@ -1,0 +1,60 @@
+interface Depth {
+  readonly priceKobo: number | null;
+  readonly shares: number;
+}
+
+/**
+ * The one price of an auction: at which most shares trade; of several such, the one that leaves least over, then the
+ * nearest to the reference, then the lowest. None when nothing can trade.
+ */
+export function auctionPrice(
+  buys: readonly Depth[],
+  sells: readonly Depth[],
+  referenceKobo: number,
+): number | undefined {
+  const willingToPay = cumulated(buys);
+  const willingToTake = cumulated(sells);
+  const prices = new Set([referenceKobo, ...pricesOf(buys), ...pricesOf(sells)]);
+  let best: { priceKobo: number; traded: number; over: number; away: number } | undefined;
+  for (const priceKobo of prices) {
+    const bought = upTo(willingToPay, (price) => price >= priceKobo);
+    const sold = upTo(willingToTake, (price) => price <= priceKobo);
+    const traded = Math.min(bought, sold);
+    const found = { priceKobo, traded, over: Math.abs(bought - sold), away: Math.abs(priceKobo - referenceKobo) };
+    if (traded > 0 && (best === undefined || isBetter(found, best))) best = found;
+  }
+  return best?.priceKobo;
+}
+
+type Found = Readonly<Record<'priceKobo' | 'traded' | 'over' | 'away', number>>;
+
+function isBetter(one: Found, other: Found): boolean {
+  if (one.traded !== other.traded) return one.traded > other.traded;
+  if (one.over !== other.over) return one.over < other.over;
+  return one.away === other.away ? one.priceKobo < other.priceKobo : one.away < other.away;
+}
+
+/** How many shares wait at each price or a better one. */
+function cumulated(depths: readonly Depth[]): Depth[] {
+  let sum = 0;
+  return depths.map(({ priceKobo, shares }) => {
+    sum += shares;
+    return { priceKobo, shares: sum };
+  });
+}
+
+/** The shares at the last price that will do; the best come first, and any price does. */
+function upTo(cumulatedDepths: readonly Depth[], does: (priceKobo: number) => boolean): number {
+  let [low, high] = [0, cumulatedDepths.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const price = cumulatedDepths[middle]?.priceKobo ?? null;
+    if (price === null || does(price)) low = middle + 1;
+    else high = middle;
+  }
+  return cumulatedDepths[low - 1]?.shares ?? 0;
+}
+
+function pricesOf(depths: readonly Depth[]): number[] {
+  return depths.flatMap(({ priceKobo }) => priceKobo ?? []);
+}

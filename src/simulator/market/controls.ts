@@ -1,0 +1,112 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { status } from '@grpc/grpc-js';
+import { MarketSession } from '../../gen/marina/broker/v1/accounts_pb.ts';
+import type { Controls } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import { lagosDay, nextLagosMidnight } from '../../lib/clock.ts';
+import { settlementDate } from '../clearing/settlement.ts';
+import { goOn } from '../exchange.ts';
+import { listingOf, listings } from '../instruments.ts';
+import type { OrderReport } from '../model.ts';
+import type { Records } from '../records.ts';
+import { reportMessage } from '../rows.ts';
+import { RpcError, type UnaryHandlers } from '../rpc.ts';
+import { check, text } from '../validation.ts';
+import type { World } from '../world.ts';
+import type { Writer } from '../writer.ts';
+import { marketMessage } from './message.ts';
+
+const maxMove = 2_000;
+
+/** What the controls of the market are made of. */
+export interface MarketControlsContext {
+  readonly world: World;
+  readonly writer: Writer;
+  readonly records: Records;
+  readonly streams: { repeat(report: OrderReport): void };
+  /** Drops the connections of all peers but one, and says how many there were. */
+  readonly dropOthers: (peer: string) => number;
+}
+
+type MarketControls = Pick<
+  UnaryHandlers<typeof Controls>,
+  'setSession' | 'setHours' | 'getDay' | 'haltSymbol' | 'movePrice' | 'settle' | 'dropSession' | 'repeatReport'
+>;
+
+/** The controls of what touches everyone: the session, the prices, settlement, the line to the broker. */
+export function marketControls(context: MarketControlsContext): MarketControls {
+  const { world, writer, records } = context;
+  return {
+    setSession: async ({ session }) => {
+      check(session in MarketSession, 'session');
+      await writer.run([], (unit) => {
+        world.venue.forced = session;
+        goOn(unit);
+      });
+      return {};
+    },
+    setHours: async ({ keepsHours }) => {
+      await writer.run([], (unit) => {
+        world.venue.keepsHours = keepsHours;
+        goOn(unit);
+      });
+      return {};
+    },
+    getDay: async () => dayOf(world),
+    haltSymbol: async ({ symbol, halted }) => {
+      text(symbol, 'symbol', 32);
+      await writer.run([], (unit) => {
+        const instrument = world.instrument(symbol);
+        if (instrument === undefined) throw unknownSymbol();
+        unit.setInstrument({ ...instrument, halted });
+        goOn(unit);
+      });
+      return {};
+    },
+    movePrice: async ({ symbol, basisPoints }) => {
+      check(Math.abs(basisPoints) <= maxMove, 'basis_points');
+      const moved = symbol === '' ? listings.map((each) => each.symbol) : [text(symbol, 'symbol', 32)];
+      await writer.run([], (unit) => {
+        const isMoving = listingOf(symbol) !== undefined && world.instruments.get(symbol)?.pinned === false;
+        if (symbol !== '' && !isMoving) throw unknownSymbol();
+        for (const each of moved) world.venue.move(each, basisPoints, world.clock.now());
+        goOn(unit);
+      });
+      return {};
+    },
+    settle: async ({ account }) => {
+      if (account !== '') text(account, 'account', 64);
+      await writer.run([], (unit) => unit.clearing.settle(account, lagosDay(world.clock.now())));
+      return {};
+    },
+    dropSession: async (_, call) => ({ connections: context.dropOthers(call.getPeer()) }),
+    repeatReport: async ({ clientOrderId }) => {
+      const report = await records.lastReportOf(clientOrderId);
+      if (report === undefined) throw new RpcError(status.NOT_FOUND, 'The exchange has no such order.');
+      context.streams.repeat(report);
+      return { report: reportMessage(report) };
+    },
+  };
+}
+
+function dayOf({ venue, calendar, clock }: World) {
+  const now = clock.now();
+  const today = lagosDay(now);
+  const { nextOpenAtMs } = venue.session(now);
+  const nextMidnight = nextLagosMidnight(now);
+  const nextDay = venue.keepsHours ? calendar.tradingDayAfter(today, 1) : lagosDay(nextMidnight);
+  return {
+    now: timestampFromMs(now),
+    today,
+    tradingDay: !venue.keepsHours || calendar.isTradingDay(today),
+    nextTradingDay: nextDay,
+    nextDayAt: timestampFromMs(venue.keepsHours ? (nextOpenAtMs ?? nextMidnight) : nextMidnight),
+    settlementDay: settlementDate(calendar, today),
+    market: marketMessage(venue, now),
+    keepsHours: venue.keepsHours,
+    indexChangeBasisPoints: Math.round(venue.indexChange(now) * 10_000),
+  };
+}
+
+function unknownSymbol(): RpcError {
+  return new RpcError(status.NOT_FOUND, 'No stock with a price that moves has the symbol.');
+}

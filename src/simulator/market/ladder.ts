@@ -1,0 +1,109 @@
+import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
+
+/** Someone's wish to trade, as far as it is not traded yet. */
+export interface Interest {
+  /** Unique in its book. */
+  readonly id: number;
+  readonly side: Side;
+  /** Null takes any price. */
+  readonly limitKobo: number | null;
+  left: number;
+}
+
+/** One side of a book: what waits there, by price and then by the time it came. What takes any price is first of all. */
+export class Ladder {
+  readonly #anyPrice = new Map<number, Interest>();
+  readonly #levels = new Map<number, Map<number, Interest>>();
+  /** The prices of the levels, best first. */
+  readonly #prices: number[] = [];
+
+  constructor(readonly side: Side) {}
+
+  get isEmpty(): boolean {
+    return this.#anyPrice.size === 0 && this.#prices.length === 0;
+  }
+
+  /** The best price anything waits at. */
+  get bestPrice(): number | undefined {
+    return this.#prices[0];
+  }
+
+  /** What trades first. */
+  get first(): Interest | undefined {
+    for (const interest of this.#anyPrice.values()) return interest;
+    const [best] = this.#prices;
+    if (best === undefined) return undefined;
+    for (const interest of this.#levels.get(best)?.values() ?? []) return interest;
+    return undefined;
+  }
+
+  /** Puts an interest behind what waits at its price. */
+  add(interest: Interest, priceKobo: number | null): void {
+    if (priceKobo === null) {
+      this.#anyPrice.set(interest.id, interest);
+      return;
+    }
+    const level = this.#levels.get(priceKobo);
+    if (level !== undefined) {
+      level.set(interest.id, interest);
+      return;
+    }
+    this.#levels.set(priceKobo, new Map([[interest.id, interest]]));
+    this.#prices.splice(this.#placeOf(priceKobo), 0, priceKobo);
+  }
+
+  remove(id: number, priceKobo: number | null): void {
+    if (priceKobo === null) {
+      this.#anyPrice.delete(id);
+      return;
+    }
+    const level = this.#levels.get(priceKobo);
+    if (level === undefined) return;
+    level.delete(id);
+    if (level.size > 0) return;
+    this.#levels.delete(priceKobo);
+    this.#prices.splice(this.#placeOf(priceKobo), 1);
+  }
+
+  clear(): void {
+    this.#anyPrice.clear();
+    this.#levels.clear();
+    this.#prices.length = 0;
+  }
+
+  /** Whether one price is better than another for whoever trades against this side. */
+  isBetter(one: number, other: number): boolean {
+    return this.side === Side.BUY ? one > other : one < other;
+  }
+
+  /** How many shares wait at a limit or better, as far as an amount. */
+  depth(limitKobo: number | null, most: number): number {
+    let found = 0;
+    for (const { left } of this.#anyPrice.values()) found += left;
+    for (const price of this.#prices) {
+      if (found >= most || (limitKobo !== null && this.isBetter(limitKobo, price))) break;
+      for (const { left } of this.#levels.get(price)?.values() ?? []) found += left;
+    }
+    return Math.min(found, most);
+  }
+
+  /** The prices anything waits at, best first, with how many shares do; those that take any price come first, as null. */
+  depthByPrice(): { priceKobo: number | null; shares: number }[] {
+    const sum = (interests: Iterable<Interest>) => [...interests].reduce((shares, { left }) => shares + left, 0);
+    return [
+      { priceKobo: null, shares: sum(this.#anyPrice.values()) },
+      ...this.#prices.map((priceKobo) => ({ priceKobo, shares: sum(this.#levels.get(priceKobo)?.values() ?? []) })),
+    ];
+  }
+
+  /** Where a price is, or belongs, among the prices. */
+  #placeOf(priceKobo: number): number {
+    let [low, high] = [0, this.#prices.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.isBetter(this.#prices[middle] ?? 0, priceKobo)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
