@@ -1,25 +1,14 @@
 import { hkdfSync, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { accountHandlers } from './accounts/handlers.ts';
-import { accountAdminHandlers } from './admin/accounts.ts';
-import { auditHandlers } from './admin/audit.ts';
-import type { AdminService } from './admin/call.ts';
-import { reconcileHandlers } from './admin/diagnostics/reconcile.ts';
-import { statusHandlers } from './admin/diagnostics/status.ts';
-import { timelineHandlers } from './admin/diagnostics/timeline.ts';
-import { UnsettledPages, unsettledHandlers } from './admin/diagnostics/unsettled.ts';
-import { watchHandlers } from './admin/diagnostics/watch.ts';
 import { EnvironmentState } from './admin/environment.ts';
-import { adminHandlers, words } from './admin/handlers.ts';
-import { keyAdminHandlers } from './admin/keys.ts';
+import { words } from './admin/handlers.ts';
 import { ledgerCheck } from './admin/ledger-check.ts';
-import { partnerAdminHandlers } from './admin/partners.ts';
 import { createAdminServer } from './admin/server.ts';
-import { walletAdminHandlers } from './admin/wallets.ts';
-import { webhookAdminHandlers } from './admin/webhooks.ts';
 import { allocationHandlers } from './allocations/handlers.ts';
 import { AllocationKind } from './allocations/kind.ts';
 import { finalStates as finalAllocationStates } from './allocations/rules.ts';
+import { operatorServices } from './app-admin.ts';
 import { documentHandlers } from './applications/documents/handlers.ts';
 import { DocumentSender } from './applications/documents/sender.ts';
 import { applicationHandlers } from './applications/handlers.ts';
@@ -42,15 +31,6 @@ import { FeedWatch } from './events/feed-watch.ts';
 import { eventHandlers } from './events/handlers.ts';
 import { Relay } from './events/relay.ts';
 import { feedRetention } from './events/retention.ts';
-import { Accounts as AccountsAdminService } from './gen/marina/admin/v1/accounts_pb.ts';
-import { Audit as AuditService } from './gen/marina/admin/v1/audit_pb.ts';
-import { Clock as ClockService } from './gen/marina/admin/v1/clock_pb.ts';
-import { Diagnostics as DiagnosticsService } from './gen/marina/admin/v1/diagnostics_pb.ts';
-import { Keys as KeysService } from './gen/marina/admin/v1/keys_pb.ts';
-import { Partners as PartnersService } from './gen/marina/admin/v1/partners_pb.ts';
-import { Trading as TradingService } from './gen/marina/admin/v1/trading_pb.ts';
-import { Wallets as WalletsService } from './gen/marina/admin/v1/wallets_pb.ts';
-import { Webhooks as WebhooksService } from './gen/marina/admin/v1/webhooks_pb.ts';
 import { Accounts } from './gen/marina/gateway/v1/accounts_pb.ts';
 import { Allocations } from './gen/marina/gateway/v1/allocations_pb.ts';
 import { Applications } from './gen/marina/gateway/v1/applications_pb.ts';
@@ -73,7 +53,6 @@ import { Metrics } from './lib/metrics.ts';
 import { Cursors } from './lib/paging.ts';
 import { openIdentity } from './lib/server-identity.ts';
 import { passingTracer } from './lib/trace.ts';
-import { version } from './lib/version.ts';
 import { Supervisor } from './lib/worker.ts';
 import { limitHandlers } from './limits/handlers.ts';
 import { LocalLimits } from './limits/local.ts';
@@ -109,10 +88,8 @@ import { dispatcherLeasePrefix } from './webhooks/endpoint-store.ts';
 import { webhookRetention } from './webhooks/retention.ts';
 import { SecretSeal } from './webhooks/sealed.ts';
 import { Sender } from './webhooks/sender.ts';
-import { makeSecret } from './webhooks/signature.ts';
 import { signingKeys } from './webhooks/signing-keys.ts';
 import { WebhookTaker } from './webhooks/taker.ts';
-import { checkEndpointUrl } from './webhooks/url.ts';
 
 /** A running gateway. */
 export interface App {
@@ -383,76 +360,31 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     (async (offsetMs: number) => {
       await simulator.setClock({ offsetMs: BigInt(offsetMs) }, { timeoutMs: config.readTimeoutMs });
     });
-  const handlers = adminHandlers({ database, clock, environment, carrier, moveSimulator });
-  const partnerChanged = (partnerId: string) => {
-    authenticator.forgetPartner(partnerId);
-    carrier.say(words.partnerChanged, partnerId);
-  };
-  const unlinked = (partnerId: string, account: string) => {
-    contexts.forget(partnerId, account);
-    carrier.say(words.accountUnlinked, `${partnerId} ${account}`);
-  };
-  const unsettled = new UnsettledPages(database, clock, cursors);
-  const services: AdminService[] = [
-    {
-      service: DiagnosticsService,
-      handlers: {
-        ...statusHandlers({
-          database,
-          clock,
-          carrier,
-          broker,
-          troubles: () => health.troubles(),
-          holder,
-          version,
-          startedAt,
-        }),
-        ...unsettledHandlers(unsettled, clock),
-        ...reconcileHandlers({
-          database,
-          clock,
-          log,
-          pages: unsettled,
-          order: reconciler,
-          application: applicationReconciler,
-          allocation: allocationReconciler,
-          cancel: canceller,
-        }),
-        ...timelineHandlers(database),
-        ...watchHandlers({ database, feedWatch, cursors }),
-      },
-    },
-    { service: TradingService, handlers: handlers.trading },
-    { service: PartnersService, handlers: partnerAdminHandlers({ database, clock, ids, changed: partnerChanged }) },
-    { service: KeysService, handlers: keyAdminHandlers({ database, clock, ids, ended: keyEnded }) },
-    { service: AccountsAdminService, handlers: accountAdminHandlers({ database, clock, unlinked }) },
-    { service: AuditService, handlers: auditHandlers(database) },
-    { service: WalletsService, handlers: walletAdminHandlers({ database, clock, ids }) },
-    {
-      service: WebhooksService,
-      handlers: webhookAdminHandlers({
-        database,
-        clock,
-        ids,
-        checkUrl: (url) => checkEndpointUrl(url, { allowLoopback }),
-        makeSecret,
-        seal: (partnerId, secret) => seal.seal(partnerId, secret),
-        sendTest: (endpoint, id, body) =>
-          sender.send({
-            endpointId: `${endpoint.partnerId} test`,
-            url: endpoint.url,
-            id,
-            body,
-            keys: keysOf(endpoint, clock.now()),
-          }),
-        onChange: () => {
-          dispatcher.changed();
-          carrier.say('webhooks-changed');
-        },
-      }),
-    },
-    ...(isSandbox ? [{ service: ClockService, handlers: handlers.clock }] : []),
-  ];
+  const services = operatorServices({
+    config,
+    log,
+    database,
+    clock,
+    ids,
+    cursors,
+    environment,
+    carrier,
+    moveSimulator,
+    authenticator,
+    contexts,
+    broker,
+    reconcilers: { order: reconciler, application: applicationReconciler, allocation: allocationReconciler },
+    canceller,
+    feedWatch,
+    dispatcher,
+    sender,
+    seal,
+    keysOf,
+    keyEnded,
+    troubles: () => health.troubles(),
+    holder,
+    startedAt,
+  });
   const admin = createAdminServer({
     services,
     operators: config.operators,

@@ -175,8 +175,11 @@ export function partnerAdminHandlers({ database, clock, ids, changed }: PartnerA
     try {
       return await database.inPartner(partnerId, {
         touches: ['partner'],
-        reads: [],
-        decide: ({ row }) => {
+        // The lock reads only what orders need.
+        reads: [findPartner(partnerId)],
+        decide: (_, [rows]) => {
+          const row = rows?.[0];
+          if (row === undefined) throw noPartner();
           const writes = decide(row);
           return { writes, result: writes.length > 0 };
         },
@@ -187,12 +190,16 @@ export function partnerAdminHandlers({ database, clock, ids, changed }: PartnerA
   }
 
   async function find(partnerId: string): Promise<SqlRow> {
-    const [row] = await database.read(statement('SELECT * FROM partners WHERE id = ?', partnerId));
+    const [row] = await database.read(findPartner(partnerId));
     if (row === undefined) throw noPartner();
     return row;
   }
 
   return { createPartner, getPartner, listPartners, suspendPartner, resumePartner, setLimits, setFeatures };
+}
+
+function findPartner(partnerId: string): Statement {
+  return statement('SELECT * FROM partners WHERE id = ?', partnerId);
 }
 
 function readPartner(partnerId: string): Statement {

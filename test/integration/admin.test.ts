@@ -10,6 +10,7 @@ import { createLogger } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { callTimeout, operatorToken, startGateway, type TestGateway } from '../support/gateway.ts';
 import { ReflectedClient } from '../support/reflected.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const nobody = `par_${'a'.repeat(20)}`;
 const silent = createLogger({ name: 'marina', level: 'silent' });
@@ -318,6 +319,122 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
       await eventually(async () => assert.equal(await statusAt(alone), 401), 8_000);
     } finally {
       await Promise.all([alone.stop(), beside.stop()]);
+    }
+  });
+});
+
+describe('every change an operator makes', () => {
+  let receiver: WebhookReceiver;
+  let gateway: TestGateway;
+  let client: ReflectedClient;
+  before(async () => {
+    receiver = await WebhookReceiver.start();
+    gateway = await startGateway(receiver.variables);
+    client = await ReflectedClient.connect(`127.0.0.1:${gateway.app.adminPort}`);
+  });
+  after(async () => {
+    client.close();
+    await gateway.stop();
+    await receiver.close();
+  });
+
+  it('is one row of the audit log, with who, what, when, before and after; a call that changes nothing is none', async () => {
+    const made: { name: string; request: JsonObject }[] = [];
+    const call = async (name: string, request: JsonObject = {}) => {
+      made.push({ name, request });
+      return client.call(`marina.admin.v1.${name}`, request, operatorToken);
+    };
+    const { partner } = await call('Partners.CreatePartner', { name: 'Lagoon Invest' });
+    const partner_id = partner.id as string;
+    const { key } = await call('Keys.CreateKey', { partner_id, scopes: ['SCOPE_TRADE'] });
+    await call('Accounts.LinkAccount', { partner_id, account: 'A1' });
+    await call('Accounts.UnlinkAccount', { partner_id, account: 'A1' });
+    await call('Partners.SetLimits', { partner_id, limits: { requests_burst: 80 } });
+    await call('Partners.SetFeatures', { partner_id, features: ['FEATURE_ACCOUNT_OPENING'] });
+    await call('Partners.SuspendPartner', { partner_id });
+    await call('Partners.ResumePartner', { partner_id });
+    await call('Keys.RevokeKey', { key_id: key.id });
+    await call('Wallets.CreditWallet', { partner_id, amount_kobo: '100', bank_reference: 'GTB 1' });
+    const { secret } = await call('Webhooks.RegisterEndpoint', { partner_id, url: receiver.url('/a') });
+    await call('Webhooks.MoveEndpoint', { partner_id, url: receiver.url('/b') });
+    const rotated = await call('Webhooks.RotateSecret', { partner_id });
+    await call('Webhooks.PauseEndpoint', { partner_id });
+    await call('Webhooks.ResumeEndpoint', { partner_id });
+    await call('Webhooks.SendTest', { partner_id });
+    await call('Diagnostics.ReconcileNow', { partner_id });
+    await call('Trading.PauseTrading', { reason: 'a drill' });
+    await call('Trading.ResumeTrading', { reason: 'a drill' });
+    await call('Clock.AdvanceClock', { by: '60s' });
+    const unaudited = new Set(['Webhooks.Redeliver']); // Nothing was delivered that could be sent again.
+    const reads = /^(Audit|.*\.(Get|List|Verify|Watch))/;
+    const changing = client.calls('marina.admin.v1.').filter(({ name }) => !reads.test(name) && !unaudited.has(name));
+    assert.deepEqual(made.map(({ name }) => name).toSorted(), changing.map(({ name }) => name).toSorted());
+
+    const { entries } = await client.call('marina.admin.v1.Audit.ListEntries', { limit: 100 }, operatorToken);
+    assert.deepEqual(
+      entries.map(({ action }: JsonObject) => action),
+      made.map(({ name }) => name).reverse(),
+    );
+    const noState = new Set([
+      'Wallets.CreditWallet',
+      'Webhooks.RotateSecret',
+      'Webhooks.SendTest',
+      'Diagnostics.ReconcileNow',
+    ]);
+    const noBefore = new Set([
+      'Partners.CreatePartner',
+      'Keys.CreateKey',
+      'Accounts.LinkAccount',
+      'Webhooks.RegisterEndpoint',
+    ]);
+    for (const { action, operator, at, detail, before: was, after: became } of entries) {
+      assert.equal(operator, 'tester');
+      assert.ok(Math.abs(Date.parse(at) - Date.now()) < 120_000, at);
+      assert.equal(typeof JSON.parse(detail), 'object', action);
+      if (noState.has(action)) continue;
+      if (!noBefore.has(action)) assert.equal(typeof JSON.parse(was), 'object', action);
+      if (action !== 'Accounts.UnlinkAccount') assert.equal(typeof JSON.parse(became), 'object', action);
+      assert.notEqual(was, became, action);
+    }
+    const written = JSON.stringify(entries) + gateway.logged.join('');
+    for (const text of [secret, rotated.secret, operatorToken])
+      assert.ok(!written.includes(text), 'no secret is written');
+
+    for (const [name, request] of [
+      ['Partners.ResumePartner', { partner_id }],
+      ['Partners.SetLimits', { partner_id, limits: { requests_burst: 80 } }],
+      ['Partners.SetFeatures', { partner_id, features: ['FEATURE_ACCOUNT_OPENING'] }],
+      ['Keys.RevokeKey', { key_id: key.id }],
+      ['Accounts.UnlinkAccount', { partner_id, account: 'A1' }],
+      ['Trading.ResumeTrading', {}],
+      ['Webhooks.ResumeEndpoint', { partner_id }],
+    ] satisfies [string, JsonObject][]) {
+      assert.equal((await client.call(`marina.admin.v1.${name}`, request, operatorToken)).changed, false, name);
+    }
+    const after = await client.call('marina.admin.v1.Audit.ListEntries', { limit: 100 }, operatorToken);
+    assert.equal(after.entries.length, entries.length);
+  });
+
+  it('a stream refuses what it cannot take, by its field', async () => {
+    const name = 'marina.admin.v1.Diagnostics.WatchEvents';
+    for (const [request, field] of [
+      [{ partner_ids: ['par_1'] }, 'partner_ids[0]'],
+      [{ partner_ids: Array.from({ length: 101 }, () => nobody) }, 'partner_ids'],
+      [{ cursor: 'nonsense' }, 'cursor'],
+      [{ cursor: 'nonsense', since: '2026-01-01T00:00:00Z' }, 'since'],
+    ] satisfies [JsonObject, string][]) {
+      const error = await client
+        .stream(name, request, operatorToken)
+        .next()
+        .then(
+          () => assert.fail(`${field} was not refused`),
+          (thrown: ServiceError) => thrown,
+        );
+      assert.equal(error.code, status.INVALID_ARGUMENT, field);
+      assert.deepEqual(
+        client.violations(error).map((violation) => violation.field),
+        [field],
+      );
     }
   });
 });

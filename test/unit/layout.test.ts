@@ -25,7 +25,7 @@ const allowedFolders: Record<string, readonly string[]> = {
 const isShared = (file: string) => /(\/rules|[/-]store)\.ts$/.test(file);
 
 /** Files that put everything together. */
-const isRoot = (file: string) => /^(app|main|config)\.ts$/.test(file) || file.startsWith('dev/');
+const isRoot = (file: string) => /^(app|app-admin|main|config)\.ts$/.test(file) || file.startsWith('dev/');
 
 function mayImport(from: string, to: string): boolean {
   if (to.startsWith('simulator/')) return from.startsWith('simulator/') || from.startsWith('dev/');
