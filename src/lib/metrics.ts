@@ -184,6 +184,8 @@ export class Metrics {
   );
 
   constructor() {
+    // There from the start, so that the first one is an increase.
+    for (const kind of ['order', 'application', 'allocation']) this.contradictions.inc({ kind }, 0);
     collectDefaultMetrics({ register: this.registry });
   }
 

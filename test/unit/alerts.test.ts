@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { sharedKeeper } from '../../src/dev/keeper.ts';
+import { Metrics } from '../../src/lib/metrics.ts';
+import { temporaryFolder } from '../support/folders.ts';
+import { findPromtool } from '../support/promtool.ts';
+
+const root = join(import.meta.dirname, '../..');
+const file = join(root, 'docs/alerts.yml');
+const rules = readFileSync(file, 'utf8');
+const alerts = [...rules.matchAll(/- alert: (\w+)[\s\S]*?runbook: (\S+)/g)].map(([rule, name = '', runbook = '']) => ({
+  rule,
+  name,
+  runbook,
+}));
+
+/** Series by what they are called, with their values each quarter of a minute, as promtool writes them. */
+type Series = Readonly<Record<string, string>>;
+
+/** A gateway that is well, and busy. */
+const well: Series = {
+  'up{job="marina",instance="a"}': '1x400',
+  'marina_request_duration_seconds_count{operation="Orders.CreateOrder",status="201"}': '0+300x400',
+  'marina_request_duration_seconds_count{operation="Orders.CreateOrder",status="503"}': '0+0x400',
+  'marina_request_duration_seconds_bucket{operation="Orders.CreateOrder",le="0.1"}': '0+300x400',
+  'marina_request_duration_seconds_bucket{operation="Orders.CreateOrder",le="5"}': '0+300x400',
+  'marina_request_duration_seconds_bucket{operation="Orders.CreateOrder",le="+Inf"}': '0+300x400',
+  'marina_request_refusals_total{operation="Orders.CreateOrder",code="order_not_sent"}': '0+1x400',
+  'marina_upstream_call_duration_seconds_count{method="Orders.SubmitOrder",outcome="ok"}': '0+300x400',
+  'marina_upstream_call_duration_seconds_count{method="Orders.SubmitOrder",outcome="deadline_exceeded"}': '0+1x400',
+  'marina_unsettled_oldest_seconds{kind="order",state="sending"}': '1x400',
+  'marina_unsettled_oldest_seconds{kind="order",state="uncertain"}': '20x400',
+  'marina_contradictions_total{kind="order"}': '0x400',
+  'marina_faulty_ledgers{instance="a"}': '0x400',
+  'marina_report_streams{kind="order",instance="a"}': '1x400',
+  'marina_report_streams{kind="order",instance="b"}': '0x400',
+  'marina_report_delay_seconds_bucket{kind="order",le="1"}': '0+300x400',
+  'marina_report_delay_seconds_bucket{kind="order",le="60"}': '0+300x400',
+  'marina_report_delay_seconds_bucket{kind="order",le="+Inf"}': '0+300x400',
+  'marina_outbox_oldest_seconds{taker="feed"}': '0x400',
+  'marina_stream_pending_messages{taker="feed"}': '12x400',
+  'marina_feed_commit_to_listed_seconds_bucket{le="1"}': '0+300x400',
+  'marina_feed_commit_to_listed_seconds_bucket{le="60"}': '0+300x400',
+  'marina_feed_commit_to_listed_seconds_bucket{le="+Inf"}': '0+300x400',
+  'marina_webhook_due_lag_seconds{instance="a"}': '2x400',
+  'marina_webhook_paused_endpoints{by="failures"}': '0x400',
+  'marina_webhook_paused_endpoints{by="operator"}': '3x400',
+  'marina_database_connections{instance="a",state="limit"}': '16x400',
+  'marina_database_connections{instance="a",state="in_use"}': '9x400',
+  'marina_database_connections{instance="a",state="waiting"}': '0x400',
+  'marina_database_clock_ahead_seconds{instance="a"}': '-0.2x400',
+  'nodejs_eventloop_lag_p99_seconds{instance="a"}': '0.03x400',
+  'marina_leases_taken{lease="relay"}': '1x400',
+  'marina_limit_refusals_total{limit="unknown_keys"}': '0x400',
+  'marina_limit_refusals_total{limit="requests_per_second"}': '0+100x400',
+  'marina_documents_total{outcome="delivered"}': '0+5x400',
+  'marina_documents_total{outcome="unclear"}': '0x400',
+  'marina_trading_paused{instance="a"}': '0x400',
+};
+
+/** What makes each alert ring, beside a gateway that is well. */
+const rings: Readonly<Record<string, Series>> = {
+  MarinaDown: { 'up{job="marina",instance="a"}': '1x4 0x400' },
+  MarinaDatabaseUnreachable: { 'marina_part_trouble_seconds{part="database",instance="a"}': '0+15x400' },
+  MarinaBrokerUnreachable: { 'marina_part_trouble_seconds{part="broker",instance="a"}': '0+15x400' },
+  MarinaBrokerErrors: {
+    'marina_upstream_call_duration_seconds_count{method="Orders.SubmitOrder",outcome="deadline_exceeded"}': '0+200x400',
+  },
+  MarinaUnsettled: { 'marina_unsettled_oldest_seconds{kind="order",state="uncertain"}': '0+15x400' },
+  MarinaContradiction: { 'marina_contradictions_total{kind="order"}': '0x20 1x380' },
+  MarinaLedgerAtFault: { 'marina_faulty_ledgers{instance="a"}': '0x20 1x380' },
+  MarinaReportsStuck: { 'marina_part_trouble_seconds{part="order-reports",instance="a"}': '0+15x400' },
+  MarinaReportsUnfollowed: { 'marina_report_streams{kind="order",instance="a"}': '1x20 0x380' },
+  MarinaReportsLate: { 'marina_report_delay_seconds_bucket{kind="order",le="1"}': '0x400' },
+  MarinaEventsLate: { 'marina_outbox_oldest_seconds{taker="feed"}': '0+15x400' },
+  MarinaFeedLate: { 'marina_feed_commit_to_listed_seconds_bucket{le="1"}': '0x400' },
+  MarinaStreamBacklog: { 'marina_stream_pending_messages{taker="feed"}': '9000x400' },
+  MarinaWebhooksLate: { 'marina_webhook_due_lag_seconds{instance="a"}': '0+15x400' },
+  MarinaWebhookPaused: { 'marina_webhook_paused_endpoints{by="failures"}': '1x400' },
+  MarinaErrors: {
+    'marina_request_duration_seconds_count{operation="Orders.CreateOrder",status="503"}': '0+30x400',
+  },
+  MarinaInternalErrors: {
+    'marina_request_refusals_total{operation="Orders.CreateOrder",code="internal_error"}': '_x20 1x380',
+  },
+  MarinaSlow: { 'marina_request_duration_seconds_bucket{operation="Orders.CreateOrder",le="0.1"}': '0x400' },
+  MarinaDatabaseBusy: {
+    'marina_database_connections{instance="a",state="in_use"}': '16x400',
+    'marina_database_connections{instance="a",state="waiting"}': '7x400',
+  },
+  MarinaEventLoopSlow: { 'nodejs_eventloop_lag_p99_seconds{instance="a"}': '0.4x400' },
+  MarinaWorkerFails: { 'marina_part_trouble_seconds{part="worker relay",instance="a"}': '0+15x400' },
+  MarinaLeaseFree: { 'marina_leases_taken{lease="relay"}': '1x12' },
+  MarinaNatsUnreachable: { 'marina_part_trouble_seconds{part="nats",instance="a"}': '0+15x400' },
+  MarinaLimitsNotShared: { 'marina_part_trouble_seconds{part="limits",instance="a"}': '0+15x400' },
+  MarinaClockApart: { 'marina_database_clock_ahead_seconds{instance="a"}': '-1.6x400' },
+  MarinaKeysTried: { 'marina_limit_refusals_total{limit="unknown_keys"}': '0+20x400' },
+  MarinaDocumentsUnconfirmed: {
+    'marina_documents_total{outcome="unclear"}': '0+5x400',
+    'marina_documents_total{outcome="delivered"}': '0+1x400',
+  },
+  MarinaTradingPaused: { 'marina_trading_paused{instance="a"}': '1x400' },
+};
+
+/** When the alerts are looked at: late enough for what each waits for. */
+const usually = '12m';
+const later: Readonly<Record<string, string>> = { MarinaWebhookPaused: '20m', MarinaTradingPaused: '70m' };
+
+describe('the alerts of docs/alerts.yml', () => {
+  let promtool: string;
+  before(async () => {
+    promtool = await findPromtool();
+  });
+
+  async function run(...args: string[]): Promise<string> {
+    const { stdout, stderr } = await promisify(execFile)(promtool, args).catch((error: unknown) => {
+      const { stdout: said, stderr: failed } = error as { stdout?: string; stderr?: string };
+      throw new Error(`promtool ${args.join(' ')}:\n${said}\n${failed}`, { cause: error });
+    });
+    return stdout + stderr;
+  }
+
+  it('are rules Prometheus takes', async () => {
+    assert.match(await run('check', 'rules', file), new RegExp(`SUCCESS: ${alerts.length} rules`));
+  });
+
+  it('are silent about a gateway that is well, and each rings for what it is about', async () => {
+    assert.deepEqual(Object.keys(rings).sort(), alerts.map(({ name }) => name).sort(), 'each is tried');
+    const ringing = (name: string) => `sum(ALERTS{alertname="${name}",alertstate="firing"}) > bool 0`;
+    const trial = (name: string, series: Series, expected: { expr: string; exp_samples: readonly object[] }) => ({
+      name,
+      interval: '15s',
+      input_series: Object.entries({ ...well, ...series }).map(([labels, values]) => ({ series: labels, values })),
+      promql_expr_test: [{ eval_time: later[name] ?? usually, ...expected }],
+    });
+    const test = {
+      rule_files: [file],
+      evaluation_interval: '15s',
+      tests: [
+        trial('a gateway that is well', {}, { expr: 'count(ALERTS{alertstate="firing"})', exp_samples: [] }),
+        ...Object.entries(rings).map(([name, series]) =>
+          trial(name, series, { expr: ringing(name), exp_samples: [{ labels: '{}', value: 1 }] }),
+        ),
+      ],
+    };
+    const folder = temporaryFolder();
+    sharedKeeper().removeAtEnd(folder);
+    const path = join(folder, 'alerts.test.json');
+    writeFileSync(path, JSON.stringify(test)); // JSON is YAML.
+    assert.match(await run('test', 'rules', path), /SUCCESS/);
+  });
+
+  it('name metrics there are', () => {
+    const known = new Set(new Metrics().registry.getMetricsAsArray().map(({ name }) => name));
+    for (const { rule, name } of alerts) {
+      for (const [metric] of rule.matchAll(/\b(?:marina|nodejs)_\w+/g)) {
+        assert.ok(known.has(metric) || known.has(metric.replace(/_(count|bucket|sum)$/, '')), `${name}: ${metric}`);
+      }
+    }
+  });
+
+  it('have a section in docs/OPERATIONS.md that names them', () => {
+    const page = readFileSync(join(root, 'docs/OPERATIONS.md'), 'utf8');
+    const sections = new Map<string, string>(
+      page
+        .split(/^### /m)
+        .slice(1)
+        .map((section) => {
+          const [title = ''] = section.split('\n');
+          return [`docs/OPERATIONS.md#${title.toLowerCase().replaceAll(' ', '-')}`, section] as const;
+        }),
+    );
+    for (const { name, runbook } of alerts) {
+      assert.ok(sections.get(runbook)?.includes(`\`${name}\``), `${runbook} says what ${name} is`);
+    }
+    const named = [...page.matchAll(/`(Marina[A-Z]\w+)`/g)].map(([, name]) => name);
+    assert.deepEqual([...new Set(named)].sort(), alerts.map(({ name }) => name).sort());
+  });
+});
