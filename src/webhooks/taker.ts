@@ -32,7 +32,7 @@ export class WebhookTaker {
   async take(events: readonly EventKey[]): Promise<void> {
     if (events.length === 0) return;
     crash('webhooks.before-sign');
-    const partnerIds = [...new Set(events.map(({ partnerId }) => partnerId))];
+    const partnerIds = partnersOf(events);
     let queued: readonly EventKey[] = [];
     await takeFromOutbox(this.database, 'webhooks', events, {
       // An event after a registration was committed after it, so whoever finds the event finds the endpoint.
@@ -45,10 +45,14 @@ export class WebhookTaker {
         });
         if (queued.length === 0) return [];
         const now = this.clock.now();
-        return [insertDeliveries(queued, now), markDue([...new Set(queued.map(({ partnerId }) => partnerId))], now)];
+        return [insertDeliveries(queued, now), markDue(partnersOf(queued), now)];
       },
     });
     crash('webhooks.signed');
-    if (queued.length > 0) this.onTaken([...new Set(queued.map(({ partnerId }) => partnerId))]);
+    if (queued.length > 0) this.onTaken(partnersOf(queued));
   }
+}
+
+function partnersOf(events: readonly EventKey[]): string[] {
+  return [...new Set(events.map(({ partnerId }) => partnerId))];
 }

@@ -5,9 +5,23 @@ import { type Connection, createConnection, type RowDataPacket } from 'mysql2/pr
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { insertRows, statement, toBigInt } from '../../src/db/statement.ts';
-import { findProgress, findWaiting, redeliver, toProgress, toWaiting } from '../../src/webhooks/delivery-store.ts';
+import { Carrier } from '../../src/events/carrier.ts';
+import { SystemClock } from '../../src/lib/clock.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import {
+  bringForward,
+  findProgress,
+  findReady,
+  findRetries,
+  findWaiting,
+  redeliver,
+  toDelivery,
+  toProgress,
+  toWaiting,
+} from '../../src/webhooks/delivery-store.ts';
 import {
   claimEndpoints,
+  endDraining,
   findEndpoint,
   findWork,
   type HolderLease,
@@ -17,12 +31,14 @@ import {
   markDue,
   releaseUntil,
   type StoredEndpoint,
+  saveHealth,
   saveMove,
   toEndpoint,
 } from '../../src/webhooks/endpoint-store.ts';
 import { type Result, recordResults } from '../../src/webhooks/results.ts';
 import { freshHealth, nextDue } from '../../src/webhooks/rules.ts';
-import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+import { WebhookTaker } from '../../src/webhooks/taker.ts';
+import { createTestDatabase, type TestDatabase, testServers } from '../support/servers.ts';
 
 const minute = 60_000;
 const now = Math.floor(Date.now() / 1_000) * 1_000;
@@ -136,6 +152,46 @@ describe('what is stored of webhooks', () => {
     return rows.map((row) => toBigInt(row.version));
   }
 
+  it('an event that is signed is in the queue, by when it is signed', async () => {
+    const at = new Date(now);
+    const columns = ['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at'];
+    const events = [1n, 2n].map((version) => ({ partnerId, version }));
+    const rows = events.map(({ version }) => [partnerId, version, `msg_${version}`, 'order.pending', '{}', at, at]);
+    await database.write(insertRows('outbox', columns, rows));
+    const { natsUrl: url } = await testServers();
+    const carrier = new Carrier({ url, prefix: 'T', log: createLogger({ name: 'test', level: 'silent' }) });
+    const woken: string[] = [];
+    const taker = new WebhookTaker(database, carrier, new SystemClock(), (ids) => woken.push(...ids));
+    const [signed] = await Promise.all([
+      taker.take(events).then(() => database.readAll([findReady(partnerId, { after: 0n, without: [] }, now, 10)])),
+      taker.take(events),
+    ]);
+    assert.deepEqual(
+      signed[0]?.map((row) => toBigInt(row.version)),
+      [1n, 2n],
+    );
+    assert.deepEqual(woken, [partnerId], 'each is taken once');
+    assert.deepEqual(await work(await newLease(), Date.now()), [partnerId]);
+  });
+
+  it("what is sent to an endpoint is its partner's, whatever others' events have the same number", async () => {
+    const others = await newEndpoint();
+    const feed = [partnerId, others].flatMap((id) =>
+      [1n, 2n].map((version) => [id, version, `msg_${id}${version}`.slice(0, 28), `{"of":"${id}"}`, new Date(now)]),
+    );
+    await database.write(insertRows('feed_events', ['partner_id', 'version', 'id', 'body', 'occurred_at'], feed));
+    await queue([1n]);
+    await queue([2n], now);
+    const [ready = [], again = []] = await database.readAll([
+      findReady(partnerId, { after: 0n, without: [] }, now, 10),
+      findRetries(partnerId, [], now, 10),
+    ]);
+    assert.deepEqual(
+      [...ready, ...again].map(toDelivery).map(({ version, body }) => [version, body?.toString()]),
+      [1n, 2n].map((version) => [version, `{"of":"${partnerId}"}`]),
+    );
+  });
+
   it('a look for work reads nothing of endpoints that have none, however many there are', async () => {
     const ids = Array.from({ length: 3_000 }, (_, number) => `par_idle${number}`);
     const rows = ids.map((id) => [id, 'https://example.com/', Buffer.alloc(8), 0n, new Date(now)]);
@@ -236,6 +292,24 @@ describe('what is stored of webhooks', () => {
     await recordResults(database, batch, now);
     assert.deepEqual((await endpoint()).health, freshHealth);
     assert.equal((await progress(1n)).attempts, 1);
+  });
+
+  it('when a pause ends, all that waits goes at once, whatever was due when', async () => {
+    await queue([1n]);
+    await queue([2n], now + 60 * minute);
+    const paused = { streak: 3, pausedAt: now, probeAt: now + minute, probedVersion: 0n };
+    await database.write(saveHealth(partnerId, paused, false));
+    await database.write(markDue([partnerId], now));
+    const lease = await newLease();
+    assert.deepEqual(await work(lease, now), [], 'until its probe nothing is to be done');
+    assert.deepEqual(await work(lease, now + minute), [partnerId]);
+    await recordResults(database, [await result(1n, { isProbe: true })], now);
+    const { draining, health, fence } = await endpoint();
+    assert.deepEqual([draining, health], [true, freshHealth]);
+    assert.deepEqual(await work(lease, now), [partnerId], 'what waits is to be moved to the front');
+    assert.equal(await database.write(bringForward(partnerId, fence, 10)), 1);
+    await database.write(endDraining(partnerId, fence));
+    assert.deepEqual(await work(lease, now), [partnerId], 'and to be sent');
   });
 
   it('an event an operator asked for again is sent again, whatever an attempt from before it says', async () => {

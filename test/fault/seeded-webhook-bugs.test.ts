@@ -1,0 +1,109 @@
+import { describeBugs, type SeededBug } from './support/seeded-bugs.ts';
+
+const recorded = 'test/integration/webhook-store.test.ts';
+const operated = 'test/integration/webhooks.test.ts';
+
+const bugs: readonly SeededBug[] = [
+  {
+    name: 'an event is signed before it is queued',
+    file: 'src/webhooks/taker.ts',
+    find: 'return [insertDeliveries(queued, now), markDue(partnersOf(queued), now)];',
+    replace:
+      'setTimeout(() => void this.database.write(insertDeliveries(queued, now)), 50);\n        return [markDue(partnersOf(queued), now)];',
+    test: recorded,
+    pattern: 'an event that is signed is in the queue',
+  },
+  {
+    name: "an endpoint is sent other partners' events",
+    file: 'src/webhooks/delivery-store.ts',
+    find: 'LEFT JOIN feed_events f ON f.partner_id = d.partner_id AND f.version = d.version',
+    replace: 'LEFT JOIN feed_events f ON f.version = d.version',
+    test: recorded,
+    pattern: "what is sent to an endpoint is its partner's",
+  },
+  {
+    name: 'an operator sends events again whose time is over',
+    file: 'src/webhooks/delivery-store.ts',
+    find: 'Date)[] = [partnerId, afterVersion, new Date(now - sentForMs)];',
+    replace: 'Date)[] = [partnerId, afterVersion, new Date(now - 2 * sentForMs)];',
+    test: operated,
+    pattern: 'an operator sends one event or a window again',
+  },
+  {
+    name: 'what waited while an endpoint was paused stays on its schedule',
+    file: 'src/webhooks/results.ts',
+    find: 'writes.push(saveHealth(partnerId, health, isResumed));',
+    replace: 'writes.push(saveHealth(partnerId, health, false));',
+    test: recorded,
+    pattern: 'when a pause ends, all that waits goes at once',
+  },
+  {
+    name: 'the lease of an endpoint is believed without its fence',
+    file: 'src/webhooks/results.ts',
+    find: 'if (endpoint === undefined || endpoint.fence !== result.fence) continue;',
+    replace: 'if (endpoint === undefined) continue;',
+    test: recorded,
+    pattern: 'what a process that lost its endpoint still wants to write is refused',
+  },
+  {
+    name: 'an endpoint is taken from a process that lives',
+    file: 'src/webhooks/endpoint-store.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    find: 'WHERE e.partner_id IN (?) AND ${isFree} ORDER BY e.partner_id FOR UPDATE',
+    replace: 'WHERE e.partner_id IN (?) ORDER BY e.partner_id FOR UPDATE',
+    test: recorded,
+    pattern: 'an endpoint is sent to by one process that lives',
+  },
+  {
+    name: 'an attempt that is recorded again counts again',
+    file: 'src/webhooks/results.ts',
+    find: 'if (progress === undefined || progress.tries >= result.number) continue;',
+    replace: 'if (progress === undefined || progress.tries > result.number) continue;',
+    test: recorded,
+    pattern: 'attempts that are recorded twice',
+  },
+  {
+    name: 'failures of the URL from before a move count against the new one',
+    file: 'src/webhooks/results.ts',
+    find: 'if (result.generation === endpoint.generation) {',
+    replace: 'if (result.generation <= endpoint.generation) {',
+    test: recorded,
+    pattern: 'what the URL from before a move did',
+  },
+  {
+    name: 'an attempt from before undoes what an operator asked for',
+    file: 'src/webhooks/results.ts',
+    find: 'if (progress.round !== result.round) {',
+    replace: 'if (progress.round < result.round) {',
+    test: recorded,
+    pattern: 'an event an operator asked for again',
+  },
+  {
+    name: 'endpoints without work are read in each look for it',
+    file: 'src/webhooks/endpoint-store.ts',
+    find: 'WHERE e.due_at <= ? AND e.held_at IS NULL',
+    replace: 'WHERE COALESCE(e.due_at, 0) <= ? AND e.held_at IS NULL',
+    test: recorded,
+    pattern: 'a look for work reads nothing of endpoints that have none',
+  },
+  {
+    name: 'an address that stands for another is not judged by that',
+    file: 'src/webhooks/addresses.ts',
+    find: 'if (embedded !== undefined) return embedded.every(isPublicIPv4);',
+    replace: 'if (embedded !== undefined) return true;',
+    test: 'test/unit/webhook-addresses.test.ts',
+    pattern: 'is never a special IPv4 address',
+  },
+  {
+    name: 'the signature leaves out when an event is sent',
+    file: 'src/webhooks/signature.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    find: 'const head = `${id}.${timestampSeconds}.`;',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    replace: 'const head = `${id}.${timestampSeconds > 0 ? 0 : 1}.`;',
+    test: 'test/unit/webhook-signature.test.ts',
+    pattern: "is the reference vector's",
+  },
+];
+
+describeBugs('the tests of webhooks notice', bugs);
