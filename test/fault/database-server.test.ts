@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Connection, createConnection } from 'mysql2/promise';
+import { adminClient } from '../support/admin.ts';
 import { Cluster, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { type RestartableServer, startTestMariaDb } from '../support/servers.ts';
@@ -57,6 +58,22 @@ describe('gateways whose database server', () => {
     return { ...((await answer.json()) as Readiness), status: answer.status };
   }
 
+  /** An operator is answered also then, soon, and told which part is in trouble. */
+  async function tellsTheTrouble({ adminPort }: GatewayProcess): Promise<void> {
+    const admin = adminClient(adminPort);
+    try {
+      const { troubles, upstream, queues, replica } = await admin.diagnostics.getStatus({}, admin.options);
+      assert.ok(troubles.some(({ part }) => part === 'database'));
+      assert.ok(upstream?.connected && replica !== undefined, 'the rest is told');
+      assert.ok(
+        queues.every(({ name }) => name.startsWith('stream ')),
+        'what cannot be read is left out',
+      );
+    } finally {
+      admin.close();
+    }
+  }
+
   /** Why workers failed last, for the message of an assertion. */
   function lastFailures(): string {
     const failures = first()
@@ -93,6 +110,7 @@ describe('gateways whose database server', () => {
           const { status, reasons } = await readiness(first());
           assert.deepEqual([status, ...reasons.map(({ part }) => part)], [503, 'database']);
         });
+        await tellsTheTrouble(first());
         await delay(2_000);
         const lines = first()
           .logged()

@@ -1,5 +1,6 @@
 import { Metadata } from '@grpc/grpc-js';
 import { Clock } from '../../src/gen/marina/admin/v1/clock_pb.ts';
+import { Diagnostics } from '../../src/gen/marina/admin/v1/diagnostics_pb.ts';
 import { Keys } from '../../src/gen/marina/admin/v1/keys_pb.ts';
 import { Trading } from '../../src/gen/marina/admin/v1/trading_pb.ts';
 import { Wallets } from '../../src/gen/marina/admin/v1/wallets_pb.ts';
@@ -13,12 +14,14 @@ export function adminClient(adminPort: number, token = operatorToken) {
   const metadata = new Metadata();
   metadata.set('authorization', `Bearer ${token}`);
   const clock = createGrpcClient(Clock, address);
+  const diagnostics = createGrpcClient(Diagnostics, address);
   const trading = createGrpcClient(Trading, address);
   const keys = createGrpcClient(Keys, address);
   const wallets = createGrpcClient(Wallets, address);
   const webhooks = createGrpcClient(Webhooks, address);
   return {
     clock,
+    diagnostics,
     trading,
     keys,
     wallets,
@@ -26,6 +29,7 @@ export function adminClient(adminPort: number, token = operatorToken) {
     options: { timeoutMs: 10_000, metadata },
     close() {
       clock.close();
+      diagnostics.close();
       trading.close();
       keys.close();
       wallets.close();
