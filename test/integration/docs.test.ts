@@ -23,7 +23,7 @@ let gateway: TestGateway;
 let taken: Examples;
 
 before(async () => {
-  gateway = await startGateway({ MARINA_SUBMIT_TIMEOUT_MS: '500' });
+  gateway = await startGateway({ MARINA_SUBMIT_TIMEOUT_MS: '1000', MARINA_READ_TIMEOUT_MS: '5000' });
   taken = await takeTour(gateway);
   if (isRecording) writeFileSync(examplesFile, `${JSON.stringify(taken, undefined, 2)}\n`);
 });
