@@ -3,8 +3,9 @@ import { describe, it } from 'node:test';
 import { Call as Received, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { eventually } from '../support/eventually.ts';
 import { callTimeout, type TestPartner } from '../support/gateway.ts';
-import { type Call, goodBody, type Members } from './support/calls.ts';
+import { type Call, goodBody, type Members, operationNames, sampleBody } from './support/calls.ts';
 import { doors } from './support/doors.ts';
+import { outcomeOf } from './support/outcome.ts';
 import type { Refusal } from './support/refusals.ts';
 import { useGateway } from './support/suite.ts';
 import { tracesOf } from './support/traces.ts';
@@ -69,6 +70,20 @@ describe('requests in progress', () => {
     const sixth = await suite.doors.answers('REST', create(partner, 'e', { quantity: 6 }));
     assert.deepEqual([sixth.status, sixth.header('idempotent-replayed')], [201, undefined]);
   });
+
+  /** The contract's list. */
+  const counted = ['createOrder', 'estimateOrder', 'cancelOrder', 'createApplication', 'createAllocation'];
+  for (const operation of operationNames) {
+    const isCounted = counted.includes(operation);
+    it(`${operation} ${isCounted ? 'needs a place' : 'needs none'}`, async () => {
+      const partner = await suite.gateway.newPartner({ limits: { requestsUnderWay: 0 } });
+      const call: Call = { operation, key: partner.key, idempotencyKey: ['k'], body: sampleBody(operation) };
+      for (const door of doors) {
+        const { error } = await outcomeOf(suite.doors, door, call);
+        assert.equal(error?.code === 'rate_limited', isCounted, `${door}: ${error?.code}`);
+      }
+    });
+  }
 
   /** Requests that are refused after they took their place. */
   const refused: readonly (readonly [string, Partial<Call>, Refusal])[] = [
