@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect, headers, type NatsConnection } from 'nats';
 import { statement } from '../../src/db/statement.ts';
-import { Cluster, type GatewayProcess, type Partner } from '../support/cluster.ts';
+import { Cluster, type GatewayProcess, isTraffic, type Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { type RestartableServer, startTestNats } from '../support/servers.ts';
@@ -206,7 +206,7 @@ describe('events, when NATS', () => {
       const lines = gateway
         .logged()
         .slice(before)
-        .filter(({ msg }) => msg !== 'request');
+        .filter((line) => !isTraffic(line));
       assert.ok(lines.length < 50, `${lines.length} lines in 5 seconds: ${JSON.stringify(lines.slice(-5))}`);
     }));
 });

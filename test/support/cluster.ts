@@ -40,6 +40,11 @@ export interface LogLine {
   readonly [name: string]: unknown;
 }
 
+/** Whether a line is of those there are for every request, and not of those that tell of trouble. */
+export function isTraffic({ msg }: LogLine): boolean {
+  return msg === 'request' || msg === 'upstream call';
+}
+
 /** Where a cluster's parts are, when not on the servers of the test run. */
 export interface ClusterOptions {
   /** The server of the gateways' database. */
