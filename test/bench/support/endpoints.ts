@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { insertRows } from '../../../src/db/statement.ts';
+import { makeAuthority } from '../../../src/dev/certificates.ts';
+import { sharedKeeper } from '../../../src/dev/keeper.ts';
+import { markDue } from '../../../src/webhooks/endpoint-store.ts';
+import { adminClient } from '../../support/admin.ts';
+import type { Cluster, GatewayProcess, Partner } from '../../support/cluster.ts';
+import { eventually } from '../../support/eventually.ts';
+import { temporaryFolder } from '../../support/folders.ts';
+import { startBaseline } from './processes.ts';
+
+const loopAtOnce = 64;
+
+/** What arrived since the last question. */
+export interface Arrived {
+  readonly count: number;
+  readonly firstAt: number;
+  readonly lastAt: number;
+  readonly times: readonly (readonly [id: string, atMs: number])[];
+  readonly hanging: number;
+}
+
+/** What a turn of the bare loop came to. */
+export interface LoopTurn {
+  readonly perSecond: number;
+  readonly cpuUs: number;
+}
+
+/** A gateway and a bare https server with an endpoint for each partner. */
+export interface Endpoints {
+  readonly gateway: GatewayProcess;
+  readonly admin: ReturnType<typeof adminClient>;
+  /** Registers an endpoint of a new partner. */
+  register(path: string): Promise<Partner>;
+  /** Puts events into a partner's queue that are due now. */
+  queue(partnerId: string, count: number): Promise<void>;
+  /** Asks what has arrived since it was asked before. */
+  ask(): Promise<Arrived>;
+  /** Lets the bare loop send the same bytes to the same server. */
+  loop(count: number): Promise<LoopTurn>;
+  stop(): Promise<void>;
+}
+
+export async function startEndpoints(cluster: Cluster): Promise<Endpoints> {
+  const folder = temporaryFolder();
+  sharedKeeper().removeAtEnd(folder);
+  const authority = await makeAuthority('Bench');
+  const { cert, key } = await authority.issue(['127.0.0.1']);
+  const authorityFile = join(folder, 'authority.pem');
+  writeFileSync(authorityFile, authority.cert);
+  const server = await startBaseline('webhook-endpoint', { BASELINE_CERT: cert, BASELINE_KEY: key });
+  const url = `https://127.0.0.1:${server.port}`;
+  const gateway = await cluster.startGateway({
+    MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true',
+    MARINA_WEBHOOK_CA_FILE: authorityFile,
+  });
+  const admin = adminClient(gateway.adminPort);
+  let asked = 0;
+  let answer: (Arrived & { ask?: number }) | undefined;
+  server.process.onMessage((message) => {
+    answer = message as Arrived;
+  });
+  const queued = new Map<string, number>();
+  return {
+    gateway,
+    admin,
+    async register(path) {
+      const partner = await cluster.newPartner();
+      await admin.webhooks.registerEndpoint({ partnerId: partner.id, url: `${url}${path}` }, admin.options);
+      return partner;
+    },
+    async queue(partnerId, count) {
+      const after = queued.get(partnerId) ?? 0;
+      queued.set(partnerId, after + count);
+      await queueEvents(cluster, partnerId, after, count);
+    },
+    ask() {
+      asked += 1;
+      server.process.send({ ask: asked });
+      return eventually(() => {
+        if (answer?.ask !== asked) throw new Error('the endpoint does not say');
+        return answer;
+      });
+    },
+    loop: (count) => bareLoop(`${url}/loop`, authority.cert, count),
+    async stop() {
+      admin.close();
+      await server.process.stop();
+    },
+  };
+}
+
+/** Events that are due now, as if they had been taken from the outbox. */
+async function queueEvents(cluster: Cluster, partnerId: string, after: number, count: number): Promise<void> {
+  const now = new Date();
+  for (let first = 1; first <= count; first += 1_000) {
+    const versions = Array.from({ length: Math.min(1_000, count - first + 1) }, (_, index) => after + first + index);
+    const ids = versions.map(() => `msg_${randomBytes(12).toString('hex')}`);
+    const feed = versions.map((version, index) => [partnerId, version, ids[index] ?? '', bodyOf(), now]);
+    const rows = versions.map((version, index) => {
+      const id = ids[index] ?? '';
+      return [partnerId, version, id, 'order.pending', now, now, now, 'waiting', 1];
+    });
+    await cluster.database.write(
+      insertRows('feed_events', ['partner_id', 'version', 'id', 'body', 'occurred_at'], feed),
+    );
+    const columns = 'partner_id version event_id type occurred_at committed_at taken_at state queue'.split(' ');
+    await cluster.database.write(insertRows('webhook_deliveries', columns, rows));
+  }
+  await cluster.database.write(markDue([partnerId], now.getTime()));
+}
+
+/** As long as an order's event is. */
+function bodyOf(): Buffer {
+  return Buffer.from(JSON.stringify({ object: 'event', data: { object: 'order', text: 'x'.repeat(520) } }));
+}
+
+async function bareLoop(url: string, ca: string, count: number): Promise<LoopTurn> {
+  const { process: loop } = await startBaseline('webhook-loop', {
+    BASELINE_URL: url,
+    BASELINE_CA: ca,
+    BASELINE_COUNT: String(count),
+    BASELINE_AT_ONCE: String(loopAtOnce),
+    BASELINE_BODY: bodyOf().toString(),
+  });
+  let turn: LoopTurn | undefined;
+  loop.onMessage((message) => {
+    if ('perSecond' in (message as object)) turn = message as LoopTurn;
+  });
+  const result = await eventually(() => {
+    if (turn === undefined) throw new Error('the loop does not end');
+    return turn;
+  }, 120_000);
+  await loop.stop();
+  return result;
+}
