@@ -15,6 +15,8 @@ import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 /** An amount that the simulated broker never takes and never answers. */
 const hangingKobo = 999_005;
+/** One that it books, and whose answer is lost. */
+const lostKobo = 999_006;
 
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers freely, and fails on what is not there.
 type Found = any;
@@ -25,7 +27,11 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
   let client: ReflectedClient;
   before(async () => {
     receiver = await WebhookReceiver.start();
-    gateway = await startGateway({ ...receiver.variables, MARINA_SUBMIT_TIMEOUT_MS: '1500' });
+    gateway = await startGateway({
+      ...receiver.variables,
+      MARINA_SUBMIT_TIMEOUT_MS: '1500',
+      MARINA_READ_TIMEOUT_MS: '5000',
+    });
     client = await ReflectedClient.connect(`127.0.0.1:${gateway.app.adminPort}`);
     // Without its fence what is missing stays unclear, and there is time to look at it.
     await gateway.controls.setCapabilities({ honoursNotAfter: false }, callTimeout);
@@ -45,6 +51,17 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
       (error: ServiceError) => error,
     );
 
+  /** A replica reconciles for one call at a time, and other tests call too. */
+  async function reconcile(request: JsonObject): Promise<Found> {
+    for (;;) {
+      try {
+        return await ask('ReconcileNow', request);
+      } catch (error) {
+        if ((error as ServiceError).code !== status.RESOURCE_EXHAUSTED) throw error;
+      }
+    }
+  }
+
   async function unsettledOf({ id }: TestPartner, more: JsonObject = {}): Promise<Found[]> {
     return (await ask('ListUnsettled', { partner_id: id, ...more })).objects;
   }
@@ -61,6 +78,21 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
         answer.leases.every((lease: Found) => lease.is_held && lease.is_own),
         JSON.stringify(answer.leases),
       );
+      const names = answer.queues.map((queue: Found) => queue.name);
+      for (const name of [
+        'outbox feed',
+        'outbox webhooks',
+        'stream feed',
+        'stream webhooks',
+        'webhooks due',
+        'orders',
+        'cancels',
+        'applications',
+        'documents',
+        'allocations',
+      ]) {
+        assert.ok(names.includes(name), `${name} is none of ${names.join(', ')}`);
+      }
       return answer;
     }, 20_000);
     assert.equal(found.environment, 'sandbox');
@@ -70,21 +102,6 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
     assert.match(found.schema_version, /\d{13}$/);
     assert.ok(found.database_version.length > 2 && found.nats_version.length > 2, JSON.stringify(found));
     assert.ok(Math.abs(Number(found.database_ahead_ms)) < 2_000, `${found.database_ahead_ms} ms`);
-    const names = found.queues.map((queue: Found) => queue.name);
-    for (const name of [
-      'outbox feed',
-      'outbox webhooks',
-      'stream feed',
-      'stream webhooks',
-      'webhooks due',
-      'orders',
-      'cancels',
-      'applications',
-      'documents',
-      'allocations',
-    ]) {
-      assert.ok(names.includes(name), `${name} is none of ${names.join(', ')}`);
-    }
     assert.ok(found.leases.some((lease: Found) => lease.name === 'relay'));
   });
 
@@ -117,7 +134,7 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
         if (!/CANCEL|DOCUMENT/.test(kind)) assert.equal(said, 'missing', kind);
       }
       return found;
-    });
+    }, 20_000);
     assert.deepEqual(
       objects.map(({ kind, id, state }) => [kind.replace('UNSETTLED_KIND_', ''), id, state]),
       [
@@ -160,7 +177,7 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
     );
 
     // What can be asked about is asked: the cancel was not taken, and of the rest nothing is proven yet.
-    const asked = await ask('ReconcileNow', { partner_id: partner.id, reason: 'the alarm rang' });
+    const asked = await reconcile({ partner_id: partner.id, reason: 'the alarm rang' });
     assert.equal(asked.next_cursor, '');
     assert.deepEqual(
       asked.objects.map(({ id, outcome, look_up: said }: Found) => [
@@ -198,16 +215,16 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
       { call: Call.LOOK_UP_ORDER, account: partner.account, times: 1000, fault: WireFault.UNAVAILABLE_BEFORE },
       callTimeout,
     );
-    const one = await ask('ReconcileNow', { object_id: order.id });
+    const one = await reconcile({ object_id: order.id });
     assert.equal(one.objects.length, 1, JSON.stringify(one));
     // The stream of reports may have told of it by now; then there is nothing to ask.
     if (one.objects[0].outcome === 'RECONCILE_OUTCOME_STILL_UNCLEAR') {
       assert.deepEqual([one.objects[0].look_up, one.objects[0].error_class], ['unanswered', 'unavailable']);
     }
-    await eventually(async () => assert.equal(await orderState(partner, order.id), 'pending'));
-    const settled = await ask('ReconcileNow', { object_id: order.id });
+    await eventually(async () => assert.equal(await orderState(partner, order.id), 'pending'), 20_000);
+    const settled = await reconcile({ object_id: order.id });
     assert.equal(settled.objects[0].outcome, 'RECONCILE_OUTCOME_NOTHING_UNCLEAR');
-    const nobody = await refused('Diagnostics.ReconcileNow', { object_id: `ord_${'a'.repeat(20)}` });
+    const nobody = await reconcile({ object_id: `ord_${'a'.repeat(20)}` }).catch((error: ServiceError) => error);
     assert.equal(nobody.code, status.NOT_FOUND);
   });
 
@@ -360,8 +377,25 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
     const unknown = new Watcher(client, { partner_ids: [`par_${'a'.repeat(20)}`] });
     await eventually(() => assert.equal(unknown.error?.code, status.NOT_FOUND));
   });
+});
 
-  it('that the answer to a send contradicts what was concluded: it is alarmed, counted and on the record', async () => {
+describe('an operator whom an alarm has called', () => {
+  let gateway: TestGateway;
+  let client: ReflectedClient;
+  before(async () => {
+    gateway = await startGateway({ MARINA_SUBMIT_TIMEOUT_MS: '4000', MARINA_READ_TIMEOUT_MS: '5000' });
+    client = await ReflectedClient.connect(`127.0.0.1:${gateway.app.adminPort}`);
+  });
+  after(async () => {
+    client.close();
+    await gateway.stop();
+  });
+
+  const ask = (name: string, request: JsonObject): Promise<Found> =>
+    client.call(`marina.admin.v1.Diagnostics.${name}`, request, operatorToken);
+  const reconcile = (request: JsonObject) => ask('ReconcileNow', request);
+
+  it('is told that the answer to a send contradicts what was concluded: alarmed, counted and on the record', async () => {
     const partner = await gateway.newPartner();
     await gateway.fund(partner, 10_000n);
     await gateway.controls.injectFault(
@@ -370,7 +404,7 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
         account: partner.account,
         times: 1,
         fault: WireFault.LATE_ANSWER,
-        delayMs: 1_000,
+        delayMs: 2_500,
       },
       callTimeout,
     );
@@ -403,6 +437,40 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
     const { entries } = await ask('GetTimeline', { id });
     assert.ok(entries.some(({ kind }: Found) => kind === 'contradiction'));
   });
+
+  it('when the broker is back, what is unclear is settled by asking now; what is being sent is left alone', async () => {
+    const partner = await gateway.newPartner();
+    await gateway.fund(partner, 2_000_000n);
+    const { account } = partner;
+    await gateway.controls.injectFault(
+      { call: Call.LOOK_UP_ALLOCATION, account, times: 1_000, fault: WireFault.UNAVAILABLE_BEFORE },
+      callTimeout,
+    );
+    const { body: allocation } = await gateway.allocate(partner, { amount_kobo: lostKobo });
+    assert.equal(allocation.state, 'uncertain');
+    const one = { object_id: allocation.id as string };
+    const [unanswered] = (await reconcile(one)).objects;
+    assert.deepEqual(
+      [unanswered.outcome, unanswered.look_up, unanswered.error_class, unanswered.state_now],
+      ['RECONCILE_OUTCOME_STILL_UNCLEAR', 'unanswered', 'unavailable', 'uncertain'],
+    );
+    await gateway.controls.clearDirectives({}, callTimeout);
+    const [settled] = (await reconcile(one)).objects;
+    assert.equal(settled.state_now, 'booked');
+    assert.match(settled.outcome, /SETTLED|NOTHING_UNCLEAR/);
+
+    const placing = gateway.place(partner, { symbol: 'SIM-HANG' });
+    const id = await eventually(async () => {
+      const [row] = await gateway.database.read(statement('SELECT id FROM orders WHERE partner_id = ?', partner.id));
+      assert.ok(row !== undefined, 'the order is stored');
+      return String(row.id);
+    });
+    const [sending] = (await reconcile({ object_id: id })).objects;
+    if (sending.state_before === 'sending') {
+      assert.deepEqual([sending.outcome, sending.state_now], ['RECONCILE_OUTCOME_BEING_SENT', 'sending']);
+    }
+    assert.equal((await placing).body.state, 'uncertain');
+  });
 });
 
 let quantity = 0;
@@ -429,7 +497,7 @@ class Watcher {
   }
 
   has(names: readonly string[]): Promise<void> {
-    return eventually(() => assert.deepEqual(this.seen.toSorted(), names));
+    return eventually(() => assert.deepEqual(this.seen.toSorted(), names), 20_000);
   }
 
   async leave(): Promise<void> {
