@@ -8,6 +8,7 @@ import { Operators1763683000000 } from './1763683000000-operators.ts';
 import { Diagnostics1763684000000 } from './1763684000000-diagnostics.ts';
 import { Origins1763686000000 } from './1763686000000-origins.ts';
 import { WebhookDue1763690000000 } from './1763690000000-webhook-due.ts';
+import { Recovery1763691000000 } from './1763691000000-recovery.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -21,4 +22,5 @@ export const migrations = [
   Diagnostics1763684000000,
   Origins1763686000000,
   WebhookDue1763690000000,
+  Recovery1763691000000,
 ];

@@ -32,12 +32,12 @@ import type { SystemClock } from './lib/clock.ts';
 import type { IdMaker } from './lib/ids.ts';
 import type { Logger } from './lib/log.ts';
 import type { Cursors } from './lib/paging.ts';
+import type { Seal } from './lib/seal.ts';
 import { version } from './lib/version.ts';
 import type { Canceller } from './orders/cancel.ts';
 import type { TradingContexts } from './orders/trading-context.ts';
 import type { Trouble } from './telemetry/health.ts';
 import type { Dispatcher } from './webhooks/dispatcher.ts';
-import type { SecretSeal } from './webhooks/sealed.ts';
 import type { Sender } from './webhooks/sender.ts';
 import { makeSecret } from './webhooks/signature.ts';
 import type { signingKeys } from './webhooks/signing-keys.ts';
@@ -67,7 +67,7 @@ export interface OperatorParts {
   readonly feedWatch: FeedWatch;
   readonly dispatcher: Dispatcher;
   readonly sender: Sender;
-  readonly seal: SecretSeal;
+  readonly seal: Seal;
   readonly keysOf: ReturnType<typeof signingKeys>;
   /** Tells this replica and the others that a key has ended. */
   readonly keyEnded: (keyId: string) => void;

@@ -22,6 +22,7 @@ import { GrpcAllocations } from './broker/grpc-allocations.ts';
 import { GrpcApplications } from './broker/grpc-applications.ts';
 import { GrpcBroker } from './broker/grpc-broker.ts';
 import { GrpcRecords } from './broker/grpc-records.ts';
+import { GrpcSubmissions } from './broker/grpc-submissions.ts';
 import type { Config } from './config.ts';
 import { type Database, openDatabase } from './db/database.ts';
 import { Site } from './docs/site.ts';
@@ -51,9 +52,9 @@ import { IdMaker } from './lib/ids.ts';
 import { createLogger, type Logger } from './lib/log.ts';
 import { Metrics } from './lib/metrics.ts';
 import { Cursors } from './lib/paging.ts';
+import { Seal } from './lib/seal.ts';
 import { openIdentity } from './lib/server-identity.ts';
-import { passingTracer, type Tracer } from './lib/trace.ts';
-import { version } from './lib/version.ts';
+import { passingTracer } from './lib/trace.ts';
 import { Supervisor } from './lib/worker.ts';
 import { limitHandlers } from './limits/handlers.ts';
 import { LocalLimits } from './limits/local.ts';
@@ -69,9 +70,12 @@ import { OrderKind } from './orders/kind.ts';
 import { finalStates as finalOrderStates } from './orders/rules.ts';
 import { TradingContexts } from './orders/trading-context.ts';
 import { referenceHandlers } from './reference/handlers.ts';
+import { StartGate } from './submission/gate.ts';
 import { keyRetention } from './submission/key-retention.ts';
+import { Notes } from './submission/notes.ts';
 import { Reconciler } from './submission/reconcile.ts';
 import { Recorder } from './submission/record.ts';
+import { Recovery } from './submission/recovery.ts';
 import { ReportTaker } from './submission/reports.ts';
 import { Submitter } from './submission/submit.ts';
 import { Gauges } from './telemetry/gauges.ts';
@@ -87,7 +91,6 @@ import { walletHandlers } from './wallet/handlers.ts';
 import { Dispatcher } from './webhooks/dispatcher.ts';
 import { dispatcherLeasePrefix } from './webhooks/endpoint-store.ts';
 import { webhookRetention } from './webhooks/retention.ts';
-import { SecretSeal } from './webhooks/sealed.ts';
 import { Sender } from './webhooks/sender.ts';
 import { signingKeys } from './webhooks/signing-keys.ts';
 import { WebhookTaker } from './webhooks/taker.ts';
@@ -123,7 +126,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`.slice(-64);
   const startedAt = Date.now();
   const metrics = new Metrics();
-  const tracer = await openTracer(config, holder, log);
+  const tracer = passingTracer;
   const clock = new SystemClock();
   const ids = new IdMaker(() => clock.now());
   const environment = new EnvironmentState(database, clock, log);
@@ -145,7 +148,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     feedWatch.wake();
     carrier.say('feed');
   });
-  const seal = new SecretSeal(subkey(config.secretKey, 'webhook secrets'));
+  const seal = new Seal(subkey(config.secretKey, 'webhook secrets'));
   const keysOf = signingKeys(seal);
   const { webhookAllowLoopback: allowLoopback, webhookAuthorities: extraAuthorities } = config;
   const sender = new Sender({ clock, allowLoopback, extraAuthorities });
@@ -187,6 +190,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const allocationBroker = new GrpcAllocations(upstream);
   const records = new GrpcRecords({ address: config.brokerAddress, calls });
   const reads = new ReadQueue({ slots, timeoutMs: config.recordsTimeoutMs });
+  const gate = new StartGate();
   const recorder = new Recorder(
     database,
     clock,
@@ -199,11 +203,13 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
         'the upstream says what contradicts the state of an object',
       );
     },
+    gate,
   );
-  const submitter = new Submitter(database, recorder, () => environment.paused);
+  const submitter = new Submitter(database, recorder, () => environment.paused, gate);
+  const notes = new Notes(new Seal(subkey(config.secretKey, 'submission notes')));
   const contexts = new TradingContexts(broker);
   const { submitTimeoutMs, clockSkewMs } = config;
-  const kind = new OrderKind({ broker, contexts, clock, ids, submitTimeoutMs, clockSkewMs });
+  const kind = new OrderKind({ broker, contexts, clock, ids, notes, submitTimeoutMs, clockSkewMs });
   const canceller = new Canceller({ kind, broker, recorder, clock, submitTimeoutMs, clockSkewMs });
   const honoursNotAfter = () => broker.honoursNotAfter();
   const reconciler = new Reconciler({ kind, database, recorder, clock, log, holder, clockSkewMs, honoursNotAfter });
@@ -217,12 +223,14 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     clock,
     log,
     holder,
+    findLost: () => recovery.look(),
     meters: reportMeters('order'),
   });
   const allocationKind = new AllocationKind({
     broker: allocationBroker,
     clock,
     ids,
+    notes,
     log,
     submitTimeoutMs,
     clockSkewMs,
@@ -243,6 +251,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     database,
     clock,
     ids,
+    notes,
     log,
     submitTimeoutMs,
     clockSkewMs,
@@ -264,7 +273,18 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     clock,
     log,
     holder,
+    findLost: () => recovery.look(),
     meters: reportMeters('application'),
+  });
+  const submissions = new GrpcSubmissions(upstream);
+  const recovery: Recovery = new Recovery({
+    database,
+    broker: submissions,
+    kinds: [kind, applicationKind, allocationKind],
+    notes,
+    gate,
+    log,
+    holder,
   });
   const images = new ImageChecker({ log });
   const documents = new DocumentSender({
@@ -404,6 +424,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
         sharing,
         reports,
         applicationReports,
+        gate,
         failingWorkers: () => supervisor.failing,
         isStopping: () => stopping,
       }),
@@ -444,9 +465,19 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     contexts.forget(partnerId, account);
   });
   await Promise.all([carrier.start(), sharing.start()]);
-  for (const { worker } of [environment, relay, feed, webhooks, dispatcher, feedWatch, reports, reconciler])
-    supervisor.start(worker);
-  for (const { worker } of [applicationReports, applicationReconciler, allocationReconciler]) supervisor.start(worker);
+  for (const { worker } of [environment, relay, feed, webhooks, dispatcher, feedWatch]) supervisor.start(worker);
+  // What changes objects waits until it is known that none is missing.
+  for (const { worker } of [
+    reports,
+    reconciler,
+    applicationReports,
+    applicationReconciler,
+    allocationReconciler,
+    recovery,
+  ])
+    supervisor.start(gate.behind(worker));
+  supervisor.start(recovery.starting);
+  await gate.pass().catch(() => undefined); // Without the broker it starts all the same, and takes nothing new.
   supervisor.start(keyUses.worker);
   supervisor.start(health.worker);
   for (const watched of [identity, adminIdentity]) if (watched !== undefined) supervisor.start(watched.worker);
@@ -472,10 +503,10 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     if (!(await supervisor.stop(graceMs))) log.warn('background work did not end in time');
     await Promise.all([carrier.close(), sharing.close()]);
     await sender.close();
-    await tracer.close();
     broker.close();
     applicationBroker.close();
     allocationBroker.close();
+    submissions.close();
     records.close();
     images.close();
     simulator?.close();
@@ -493,23 +524,6 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     await stop().catch(() => undefined); // What could not be started is the error to tell.
     throw error;
   }
-}
-
-/** What exporting spans needs is loaded where they are exported, and costs nothing elsewhere. */
-async function openTracer(
-  { otlpUrl, tracePercent, environment }: Config,
-  holder: string,
-  log: Logger,
-): Promise<Tracer> {
-  if (otlpUrl === undefined) return passingTracer;
-  const { otlpTracer } = await import('./telemetry/otlp-tracer.ts');
-  const resource = {
-    'service.name': 'marina',
-    'service.version': version,
-    'service.instance.id': holder,
-    'deployment.environment.name': environment,
-  };
-  return otlpTracer({ url: otlpUrl, ratio: tracePercent / 100, resource, log });
 }
 
 /** A key of its own for each use of the one secret. */

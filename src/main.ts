@@ -2,8 +2,10 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type App, startApp } from './app.ts';
 import { ConfigError, describeConfig, readConfig, readDatabaseUrl } from './config.ts';
+import { openDatabase } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { createLogger } from './lib/log.ts';
+import { declareRestored } from './submission/recovery.ts';
 
 // What lives takes 45 MiB; left to itself V8 lets some 150 MiB of garbage gather before it looks for it.
 setFlagsFromString('--heap-growing-percent=40');
@@ -17,11 +19,25 @@ if (command === 'config') {
   console.log(describeConfig());
 } else if (command === 'migrate') {
   await migrate(readOrExit(readDatabaseUrl));
+} else if (command === 'restored') {
+  await restored();
 } else if (command === 'serve') {
   await serve();
 } else {
-  console.error(`unknown command ${command}: use serve, migrate or config`);
+  console.error(`unknown command ${command}: use serve, migrate, restored or config`);
   process.exitCode = 2;
+}
+
+/** Says of a database that it was restored from a backup; before a gateway starts on it. */
+async function restored(): Promise<void> {
+  const { databaseUrl: url, environment } = readOrExit(readConfig);
+  const database = await openDatabase({ url, environment, poolSize: 2 });
+  try {
+    const isNew = await declareRestored(database);
+    console.log(isNew ? 'noted: no version of an event is used again' : 'noted before: nothing had to be done');
+  } finally {
+    await database.close();
+  }
 }
 
 async function serve(): Promise<void> {

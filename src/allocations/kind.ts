@@ -13,8 +13,17 @@ import type { Origin } from '../lib/origin.ts';
 import { checkDayLimit } from '../limits/rules.ts';
 import { readUsage, toUsedKobo } from '../limits/usage.ts';
 import { keyKeptMs } from '../submission/key-retention.ts';
-import type { Change, Kind, NewSubmission, Stored } from '../submission/kind.ts';
+import {
+  type Change,
+  type Kind,
+  type NewSubmission,
+  type RenewedSubmission,
+  renewedEvidence,
+  type Stored,
+} from '../submission/kind.ts';
+import type { Facts, Notes } from '../submission/notes.ts';
 import type { ReconciledKind } from '../submission/reconcile.ts';
+import type { RecoveredKind } from '../submission/recovery.ts';
 import { insertObjectSteps } from '../submission/step-store.ts';
 import type { TransferTypeWord } from '../wallet/rules.ts';
 import { readWallet, sumsOf, transfer } from '../wallet/store.ts';
@@ -25,6 +34,7 @@ import {
   findAllocation,
   findAllocationByKey,
   findDueAllocations,
+  findKnownAllocations,
   findSimilarUnsettled,
   insertAllocation,
   type StoredAllocation,
@@ -37,6 +47,7 @@ export interface AllocationParts {
   readonly broker: AllocationBroker;
   readonly clock: Clock;
   readonly ids: IdMaker;
+  readonly notes: Notes;
   readonly log: Logger;
   /** How long a send may take: the broker must not take the allocation later than this after it was stored. */
   readonly submitTimeoutMs: number;
@@ -54,10 +65,12 @@ type AllocationDraft = Omit<
 export class AllocationKind
   implements
     Kind<StoredAllocation, CreateAllocationRequest, AllocationDraft, AllocationRecord>,
-    ReconciledKind<StoredAllocation, AllocationRecord>
+    ReconciledKind<StoredAllocation, AllocationRecord>,
+    RecoveredKind<StoredAllocation>
 {
   readonly name = 'allocation';
   readonly table = 'allocations';
+  readonly prefix = 'alc';
   readonly codes = {
     duplicate: 'duplicate_allocation',
     rejected: 'allocation_rejected',
@@ -65,6 +78,7 @@ export class AllocationKind
   } as const;
   readonly find = findAllocation;
   readonly findByKey = findAllocationByKey;
+  readonly findKnown = findKnownAllocations;
   readonly due = findDueAllocations;
   readonly toRow = toStoredAllocation;
   /** What an allocation comes to moves money. */
@@ -149,7 +163,56 @@ export class AllocationKind
   }
 
   send(row: StoredAllocation): Promise<Sent<AllocationRecord>> {
-    return this.parts.broker.submitAllocation(row, row.notAfter);
+    const facts: Facts = {
+      account: row.account,
+      amountKobo: row.amountKobo.toString(),
+      clientReference: row.clientReference,
+      createdAt: row.createdAt,
+      countedDay: row.countedDay,
+      notAfter: row.notAfter,
+    };
+    return this.parts.broker.submitAllocation({ ...row, note: this.parts.notes.write(row, facts) }, row.notAfter);
+  }
+
+  renewReads(partnerId: string): Statement[] {
+    return [readWallet(partnerId)];
+  }
+
+  /** Its reserve is made again; what became of it, post or return, comes with the broker's record. */
+  renew(
+    id: string,
+    submission: RenewedSubmission,
+    facts: Facts,
+    partner: LockedPartner,
+    [wallets]: readonly SqlRow[][],
+  ): Stored<StoredAllocation> {
+    const createdAt = Number(facts.createdAt);
+    const row: StoredAllocation = {
+      ...submission,
+      id,
+      state: 'uncertain',
+      account: String(facts.account),
+      amountKobo: BigInt(String(facts.amountKobo)),
+      clientReference: facts.clientReference === null ? null : String(facts.clientReference),
+      brokerReference: null,
+      reason: 'It is not known whether the broker received it; the gateway is finding out.',
+      rejectReason: null,
+      createdAt,
+      updatedAt: createdAt,
+      countedDay: String(facts.countedDay),
+      firstAnswer: null,
+      evidence: renewedEvidence,
+      notAfter: Number(facts.notAfter),
+      checkAt: this.parts.clock.realNow(),
+      checks: 0,
+      missingSince: null,
+      steps: 1,
+    };
+    if (sumsOf(partner, wallets).availableKobo < row.amountKobo) throw new ApiError('wallet_too_low');
+    this.#transfer('reserve', row, partner, wallets);
+    partner.addUsage('allocations', row.countedDay, countedKobo(row));
+    const stored = { kind: 'stored', at: createdAt, state: row.state, detail: renewedEvidence } as const;
+    return { row, writes: [insertAllocation(row), ...insertObjectSteps(row, [stored])] };
   }
 
   applySent(row: StoredAllocation, sent: Sent<AllocationRecord>): AllocationChange {

@@ -8,8 +8,17 @@ import type { Clock } from '../lib/clock.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import { keyKeptMs } from '../submission/key-retention.ts';
-import type { Change, Kind, NewSubmission, Stored } from '../submission/kind.ts';
+import {
+  type Change,
+  type Kind,
+  type NewSubmission,
+  type RenewedSubmission,
+  renewedEvidence,
+  type Stored,
+} from '../submission/kind.ts';
+import type { Facts, Notes } from '../submission/notes.ts';
 import type { ReconciledKind } from '../submission/reconcile.ts';
+import type { RecoveredKind } from '../submission/recovery.ts';
 import type { ReportedKind } from '../submission/reports.ts';
 import { insertObjectSteps } from '../submission/step-store.ts';
 import { ApplicationChange, applySent } from './changes.ts';
@@ -21,6 +30,7 @@ import {
   findApplications,
   findDueApplications,
   findForeignAccount,
+  findKnownApplications,
   findPartnersOfApplications,
   insertApplication,
   type StoredApplication,
@@ -34,6 +44,7 @@ export interface ApplicationParts {
   readonly database: Database;
   readonly clock: Clock;
   readonly ids: IdMaker;
+  readonly notes: Notes;
   readonly log: Logger;
   /** How long a send may take: the broker must not take the application later than this after it was stored. */
   readonly submitTimeoutMs: number;
@@ -52,10 +63,12 @@ export class ApplicationKind
   implements
     Kind<StoredApplication, CreateApplicationRequest, ApplicationDraft, ApplicationReport>,
     ReconciledKind<StoredApplication, readonly ApplicationReport[]>,
-    ReportedKind<StoredApplication, ApplicationReport>
+    ReportedKind<StoredApplication, ApplicationReport>,
+    RecoveredKind<StoredApplication>
 {
   readonly name = 'application';
   readonly table = 'applications';
+  readonly prefix = 'app';
   readonly codes = {
     duplicate: 'duplicate_application',
     rejected: 'application_rejected',
@@ -64,6 +77,7 @@ export class ApplicationKind
   readonly find = findApplication;
   readonly findMany = findApplications;
   readonly findByKey = findApplicationByKey;
+  readonly findKnown = findKnownApplications;
   readonly findPartners = findPartnersOfApplications;
   readonly due = findDueApplications;
   readonly toRow = toStoredApplication;
@@ -116,7 +130,38 @@ export class ApplicationKind
   }
 
   send(row: StoredApplication, request: CreateApplicationRequest): Promise<Sent<ApplicationReport>> {
-    return this.parts.broker.submitApplication({ ...row, fields: toApplicationFields(request) }, row.notAfter);
+    const note = this.parts.notes.write(row, { createdAt: row.createdAt, notAfter: row.notAfter });
+    return this.parts.broker.submitApplication({ ...row, fields: toApplicationFields(request), note }, row.notAfter);
+  }
+
+  renewReads(): Statement[] {
+    return [];
+  }
+
+  renew(id: string, submission: RenewedSubmission, facts: Facts): Stored<StoredApplication> {
+    const createdAt = Number(facts.createdAt);
+    const row: StoredApplication = {
+      ...submission,
+      id,
+      state: 'uncertain',
+      reference: null,
+      account: null,
+      reason: 'It is not known whether the broker received it; the gateway is finding out.',
+      rejectReason: null,
+      param: null,
+      createdAt,
+      updatedAt: createdAt,
+      firstAnswer: null,
+      lastReport: 0n,
+      evidence: renewedEvidence,
+      notAfter: Number(facts.notAfter),
+      checkAt: this.parts.clock.realNow(),
+      checks: 0,
+      missingSince: null,
+      steps: 1,
+    };
+    const stored = { kind: 'stored', at: createdAt, state: row.state, detail: renewedEvidence } as const;
+    return { row, writes: [insertApplication(row), ...insertObjectSteps(row, [stored])] };
   }
 
   applySent(row: StoredApplication, sent: Sent<ApplicationReport>): ApplicationChange {

@@ -10,7 +10,7 @@ import type { Origin } from '../lib/origin.ts';
 import { UpstreamCalls } from './calls.ts';
 import { Connection } from './connection.ts';
 import type { GrpcBrokerOptions } from './grpc-broker.ts';
-import type { AllocationBroker, AllocationToSend, LookedUp, Sent } from './port.ts';
+import type { AllocationBroker, AllocationToSend, LookedUp, Noted, Sent } from './port.ts';
 
 /**
  * A broker's allocations met over `marina.broker.v1`. Submissions and look-ups have a connection each, so that a hanging
@@ -26,9 +26,9 @@ export class GrpcAllocations implements AllocationBroker {
     this.#lookUps = new Connection(Allocations, address, 'broker', calls);
   }
 
-  submitAllocation(allocation: AllocationToSend, notAfterMs: number): Promise<Sent<AllocationRecord>> {
-    const { id: clientAllocationId, account, amountKobo, origin } = allocation;
-    const request = { clientAllocationId, account, amountKobo, notAfter: timestampFromMs(notAfterMs) };
+  submitAllocation(allocation: AllocationToSend & Noted, notAfterMs: number): Promise<Sent<AllocationRecord>> {
+    const { id: clientAllocationId, account, amountKobo, origin, note } = allocation;
+    const request = { clientAllocationId, account, amountKobo, notAfter: timestampFromMs(notAfterMs), note };
     const about = { notAfterMs, longestMs: this.options.submitTimeoutMs, origin, objectId: clientAllocationId };
     return this.#submissions.send('submitAllocation', request, about, ({ record }) =>
       record !== undefined && isRecord(record, clientAllocationId) ? record : undefined,

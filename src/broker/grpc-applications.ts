@@ -10,7 +10,7 @@ import type { Origin } from '../lib/origin.ts';
 import { UpstreamCalls } from './calls.ts';
 import { Connection, channelOptions } from './connection.ts';
 import type { GrpcBrokerOptions } from './grpc-broker.ts';
-import type { ApplicationBroker, ApplicationToSend, LookedUp, Sent } from './port.ts';
+import type { ApplicationBroker, ApplicationToSend, LookedUp, Noted, Sent } from './port.ts';
 import { watchReports } from './report-stream.ts';
 
 /**
@@ -27,9 +27,9 @@ export class GrpcApplications implements ApplicationBroker {
     this.#lookUps = new Connection(Applications, address, 'broker', calls);
   }
 
-  submitApplication(application: ApplicationToSend, notAfterMs: number): Promise<Sent<ApplicationReport>> {
-    const { id, fields, origin } = application;
-    const request = { clientApplicationId: id, fields, notAfter: timestampFromMs(notAfterMs) };
+  submitApplication(application: ApplicationToSend & Noted, notAfterMs: number): Promise<Sent<ApplicationReport>> {
+    const { id, fields, origin, note } = application;
+    const request = { clientApplicationId: id, fields, notAfter: timestampFromMs(notAfterMs), note };
     const about = { notAfterMs, longestMs: this.options.submitTimeoutMs, origin, objectId: id };
     return this.#submissions.send('submitApplication', request, about, ({ report }) => {
       const answers =

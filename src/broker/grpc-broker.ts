@@ -18,7 +18,7 @@ import { isKoboDecimal } from '../lib/money.ts';
 import type { Origin } from '../lib/origin.ts';
 import { UpstreamCalls } from './calls.ts';
 import { type CallAbout, Connection, channelOptions, codeOf, evidenceOf } from './connection.ts';
-import type { Broker, Cancelled, DocumentToSend, LookedUp, OrderToSend, Sent } from './port.ts';
+import type { Broker, Cancelled, DocumentToSend, LookedUp, Noted, OrderToSend, Sent } from './port.ts';
 import { watchReports } from './report-stream.ts';
 
 export interface GrpcBrokerOptions {
@@ -110,7 +110,7 @@ export class GrpcBroker implements Broker {
     return estimate;
   }
 
-  submitOrder(order: OrderToSend, notAfterMs: number): Promise<Sent<Report>> {
+  submitOrder(order: OrderToSend & Noted, notAfterMs: number): Promise<Sent<Report>> {
     const request = {
       clientOrderId: order.id,
       account: order.account,
@@ -121,6 +121,7 @@ export class GrpcBroker implements Broker {
       timeInForce: timesInForce[order.timeInForce],
       priceKobo: order.priceKobo ?? undefined,
       notAfter: timestampFromMs(notAfterMs),
+      note: order.note,
     };
     const about = { notAfterMs, longestMs: this.options.submitTimeoutMs, origin: order.origin, objectId: order.id };
     return this.#orders.send('submitOrder', request, about, ({ report }) => {

@@ -25,6 +25,11 @@ export interface OrderToSend {
   readonly origin: Origin;
 }
 
+/** What is sent, with the note by which it can be stored anew. */
+export interface Noted {
+  readonly note: Buffer;
+}
+
 /**
  * What a send came to. `never-left` needs proof that the other side did not and will not take it; everything that is
  * neither an answer nor such a proof is `unclear`.
@@ -73,7 +78,7 @@ export interface Broker {
     origin: Origin,
   ): Promise<EstimateOrderResponse>;
   /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
-  submitOrder(order: OrderToSend, notAfterMs: number): Promise<Sent<Report>>;
+  submitOrder(order: OrderToSend & Noted, notAfterMs: number): Promise<Sent<Report>>;
   /** Sends a cancel once. Does not throw. */
   cancelOrder(orderId: string, origin: Origin): Promise<Cancelled>;
   /** Throws when the broker gives no answer that makes sense. */
@@ -97,7 +102,7 @@ export interface ApplicationToSend {
 /** What the gateway needs from a broker to open accounts, by the same rules as a `Broker`. */
 export interface ApplicationBroker {
   /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
-  submitApplication(application: ApplicationToSend, notAfterMs: number): Promise<Sent<ApplicationReport>>;
+  submitApplication(application: ApplicationToSend & Noted, notAfterMs: number): Promise<Sent<ApplicationReport>>;
   /** Throws when the broker gives no answer that makes sense. */
   lookUpApplication(id: string, afterNumber: bigint, origin: Origin): Promise<LookedUp<readonly ApplicationReport[]>>;
   /** As `streamReports`, of the reports about applications, which have numbers of their own. */
@@ -113,10 +118,26 @@ export interface AllocationToSend {
   readonly origin: Origin;
 }
 
+/** One thing the broker took, by its place among all. */
+export interface Taken {
+  readonly number: bigint;
+  /** The id the gateway gave it. */
+  readonly clientId: string;
+  /** The note it was sent with. */
+  readonly note: Uint8Array;
+}
+
+/** What the gateway needs from a broker to find what its database has lost. */
+export interface SubmissionsBroker {
+  /** What was taken above a number, in order and without a gap; undefined where the broker keeps no such record. */
+  submissionsAfter(number: bigint, most: number): Promise<readonly Taken[] | undefined>;
+  close(): void;
+}
+
 /** What the gateway needs from a broker to move money to accounts, by the same rules as a `Broker`. */
 export interface AllocationBroker {
   /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
-  submitAllocation(allocation: AllocationToSend, notAfterMs: number): Promise<Sent<AllocationRecord>>;
+  submitAllocation(allocation: AllocationToSend & Noted, notAfterMs: number): Promise<Sent<AllocationRecord>>;
   /** Throws when the broker gives no answer that makes sense. */
   lookUpAllocation(allocationId: string, origin: Origin): Promise<LookedUp<AllocationRecord>>;
   close(): void;

@@ -5,6 +5,7 @@ import { crash } from '../lib/crash.ts';
 import type { Worker } from '../lib/worker.ts';
 import type { Carrier } from './carrier.ts';
 import { type EventKey, onOutbox, type TakenEvent, takeFromOutbox } from './sign.ts';
+import { findSkips, type Skip, toSkip, versionAfter } from './skips.ts';
 
 /** A page of the feed as stored. */
 export interface FeedPage {
@@ -55,26 +56,48 @@ export class FeedReader {
    */
   async read(partnerId: string, afterVersion: bigint | undefined, most: number): Promise<FeedPage> {
     const rows = await this.#pages.read(partnerId, (afterVersion ?? 0n).toString(), most + 1);
-    // Nothing was removed between a version and the one right after it; only a gap needs the look at what was.
-    const follows = rows[0] !== undefined && toBigInt(rows[0].version) === (afterVersion ?? 0n) + 1n;
-    const purgedVersion = follows ? 0n : await this.#readPurgedVersion(partnerId);
+    const held = rows.map((row) => ({ version: toBigInt(row.version), body: row.body as Buffer }));
+    // Only a gap needs the look at what was removed, and at what never was.
+    const whole = inSequence(held, afterVersion ?? 0n, []);
+    if (held.length > 0 && whole.length === held.length) return pageOf(whole, most, 0n);
+    const { purgedVersion, skips } = await this.#readGaps(partnerId);
+    // Nothing was removed between a version and the one right after it.
+    if (whole.length > 0) return pageOf(inSequence(held, afterVersion ?? 0n, skips), most, 0n);
     const after = afterVersion ?? purgedVersion;
-    if (after < purgedVersion) return { events: [], hasMore: false, purgedVersion };
-    const events: { version: bigint; body: Buffer }[] = [];
-    for (const row of rows) {
-      const version = toBigInt(row.version);
-      if (version !== after + BigInt(events.length + 1)) break;
-      events.push({ version, body: row.body as Buffer });
-    }
-    return { events: events.slice(0, most), hasMore: events.length > most, purgedVersion };
+    if (after < purgedVersion) return pageOf([], most, purgedVersion);
+    return pageOf(inSequence(held, after, skips), most, purgedVersion);
   }
 
-  async #readPurgedVersion(partnerId: string): Promise<bigint> {
-    const [purge] = await this.database.read(
+  /** Up to where versions were removed, and which there never were. */
+  async #readGaps(partnerId: string): Promise<{ purgedVersion: bigint; skips: Skip[] }> {
+    const [purges, skips = []] = await this.database.readAll([
       statement('SELECT purged_version FROM feed_purges WHERE partner_id = ?', partnerId),
-    );
-    return purge === undefined ? 0n : toBigInt(purge.purged_version);
+      findSkips(partnerId),
+    ]);
+    const purge = purges?.[0];
+    return { purgedVersion: purge === undefined ? 0n : toBigInt(purge.purged_version), skips: skips.map(toSkip) };
   }
+}
+
+interface HeldEvent {
+  readonly version: bigint;
+  readonly body: Buffer;
+}
+
+/** The events that follow on a version, up to the first that is missing. */
+function inSequence(held: readonly HeldEvent[], after: bigint, skips: readonly Skip[]): HeldEvent[] {
+  const events: HeldEvent[] = [];
+  let last = after;
+  for (const event of held) {
+    if (event.version !== versionAfter(last, skips)) break;
+    events.push(event);
+    last = event.version;
+  }
+  return events;
+}
+
+function pageOf(events: readonly HeldEvent[], most: number, purgedVersion: bigint): FeedPage {
+  return { events: events.slice(0, most), hasMore: events.length > most, purgedVersion };
 }
 
 function copyRows(events: readonly EventKey[]): Statement {

@@ -12,14 +12,25 @@ import type { Origin } from '../lib/origin.ts';
 import { checkDayLimit } from '../limits/rules.ts';
 import { readUsage, toUsedKobo } from '../limits/usage.ts';
 import { keyKeptMs } from '../submission/key-retention.ts';
-import type { Change, Kind, NewSubmission, Stored } from '../submission/kind.ts';
+import {
+  type Change,
+  type Kind,
+  type NewSubmission,
+  type RenewedSubmission,
+  renewedEvidence,
+  type Stored,
+} from '../submission/kind.ts';
+import type { Facts, Notes } from '../submission/notes.ts';
 import type { ReconciledKind } from '../submission/reconcile.ts';
+import type { RecoveredKind } from '../submission/recovery.ts';
 import type { ReportedKind } from '../submission/reports.ts';
 import { applySent, OrderChange } from './changes.ts';
 import { toOrderMessage, toWantedOrder, type WantedOrder } from './messages.ts';
+import { factsOf, renewedOrder } from './renewed.ts';
 import { countedKobo, isFinal, isUnsettled } from './rules.ts';
 import {
   findDueOrders,
+  findKnownOrders,
   findOrder,
   findOrderByKey,
   findOrders,
@@ -41,6 +52,7 @@ export interface OrderParts {
   readonly contexts: TradingContexts;
   readonly clock: Clock;
   readonly ids: IdMaker;
+  readonly notes: Notes;
   /** How long a send may take: the exchange must not take the order later than this after it was stored. */
   readonly submitTimeoutMs: number;
   /** How far the exchange's clock may be from ours. */
@@ -58,14 +70,17 @@ export class OrderKind
   implements
     Kind<StoredOrder, CreateOrderRequest, OrderDraft, Report>,
     ReconciledKind<StoredOrder, readonly Report[]>,
-    ReportedKind<StoredOrder, Report>
+    ReportedKind<StoredOrder, Report>,
+    RecoveredKind<StoredOrder>
 {
   readonly name = 'order';
   readonly table = 'orders';
+  readonly prefix = 'ord';
   readonly codes = { duplicate: 'duplicate_order', rejected: 'order_rejected', notSent: 'order_not_sent' } as const;
   readonly find = findOrder;
   readonly findMany = findOrders;
   readonly findByKey = findOrderByKey;
+  readonly findKnown = findKnownOrders;
   readonly findPartners = findPartnersOfOrders;
   readonly due = findDueOrders;
   readonly toRow = toStoredOrder;
@@ -156,7 +171,21 @@ export class OrderKind
   }
 
   send(row: StoredOrder): Promise<Sent<Report>> {
-    return this.parts.broker.submitOrder(row, row.notAfter);
+    return this.parts.broker.submitOrder({ ...row, note: this.parts.notes.write(row, factsOf(row)) }, row.notAfter);
+  }
+
+  renewReads(): Statement[] {
+    return [];
+  }
+
+  renew(id: string, submission: RenewedSubmission, facts: Facts, partner: LockedPartner): Stored<StoredOrder> {
+    const row = renewedOrder(id, submission, facts, this.parts.clock.realNow());
+    const { createdAt: at, state } = row;
+    partner.addUsage('orders', row.countedDay, countedKobo(row));
+    return {
+      row,
+      writes: [insertOrder(row), insertSteps(row, 0, [{ kind: 'stored', at, state, detail: renewedEvidence }])],
+    };
   }
 
   applySent(row: StoredOrder, sent: Sent<Report>): OrderChange {

@@ -84,6 +84,7 @@ function submitOrder(context: OrdersContext, request: SubmitOrderRequest, call: 
         }
         const submitted = submit(unit, submission, instantMs(request.notAfter), exchange);
         record(unit, submitted.outcome === 'reported', recorded);
+        if (submitted.outcome === 'reported') unit.submitted(submission.clientOrderId, request.note);
         return submitted;
       });
       if (result instanceof RpcError) throw result;

@@ -77,6 +77,15 @@ export class Records {
     return { messages, hasMore };
   }
 
+  /** What was taken above a number, with the notes it came with. */
+  async submissions(afterNumber: number, limit: number) {
+    const rows = await this.database.read<SubmissionRow>(
+      'SELECT number, client_id, note FROM submissions WHERE number > ? ORDER BY number LIMIT ?',
+      [afterNumber, limit],
+    );
+    return rows.map((row) => ({ number: BigInt(row.number), clientId: row.client_id, note: row.note }));
+  }
+
   /** The orders the exchange has, in the order it took them. */
   async orders(afterSequence: number, clientOrderId: string) {
     const rows = await this.database.read<ExchangeOrderRow>(
@@ -104,6 +113,12 @@ export class Records {
 
 function page<T>(records: readonly T[]): { records: readonly T[]; hasMore: boolean } {
   return { records: records.slice(0, maxPage), hasMore: records.length > maxPage };
+}
+
+interface SubmissionRow extends RowDataPacket {
+  number: number;
+  client_id: string;
+  note: Buffer;
 }
 
 interface MessageRow extends RowDataPacket {

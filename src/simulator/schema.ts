@@ -75,6 +75,11 @@ export const schema: readonly string[] = [
     reject_reason TINYINT NOT NULL,
     KEY by_order (client_order_id, number)
   ) ${table}`,
+  `CREATE TABLE IF NOT EXISTS submissions (
+    number BIGINT NOT NULL PRIMARY KEY,
+    client_id VARCHAR(64) NOT NULL,
+    note VARBINARY(2048) NOT NULL
+  ) ${table}`,
   ...backOfficeSchema(table),
   ...clearingSchema(table),
 ];

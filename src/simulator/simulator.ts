@@ -5,6 +5,7 @@ import { Allocations } from '../gen/marina/broker/v1/allocations_pb.ts';
 import { Applications, StreamApplicationReportsResponseSchema } from '../gen/marina/broker/v1/applications_pb.ts';
 import { Orders, StreamReportsResponseSchema } from '../gen/marina/broker/v1/orders_pb.ts';
 import { Reference } from '../gen/marina/broker/v1/reference_pb.ts';
+import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
 import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { addReflection } from '../lib/grpc-reflection.ts';
 import { type GrpcImplementation, serviceDefinition } from '../lib/grpc-service.ts';
@@ -33,6 +34,7 @@ import { ReportFeed } from './report-feed.ts';
 import { ReportStreams } from './report-streams.ts';
 import { reportMessage } from './rows.ts';
 import { unaryCalls } from './rpc.ts';
+import { submissionsService } from './submissions-service.ts';
 import { Upkeep } from './upkeep.ts';
 import { Wire } from './wire.ts';
 import { World } from './world.ts';
@@ -157,8 +159,9 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     serviceDefinition(Reference),
     unaryCalls(Reference, referenceService({ ...officeContext, reads }), log),
   );
+  grpc.addService(serviceDefinition(Submissions), unaryCalls(Submissions, submissionsService(writer, records), log));
   grpc.addService(serviceDefinition(Controls), unaryCalls(Controls, controls, log));
-  addReflection(grpc, [Orders, Applications, Allocations, Accounts, Reference, Controls]);
+  addReflection(grpc, [Orders, Applications, Allocations, Accounts, Reference, Submissions, Controls]);
 
   let closed: Promise<void> | undefined;
   const close = async () => {

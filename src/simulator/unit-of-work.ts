@@ -27,6 +27,7 @@ export class UnitOfWork {
   readonly #accounts = new Map<string, AccountStatus>();
   readonly #instruments = new Set<string>();
   readonly #settings = new Map<string, number>();
+  readonly #submissions: (number | string | Buffer)[][] = [];
 
   constructor(
     readonly world: World,
@@ -95,6 +96,12 @@ export class UnitOfWork {
     return number;
   }
 
+  /** Notes what was taken, with what the gateway wants to have back of it. */
+  submitted(clientId: string, note: Uint8Array): void {
+    this.world.lastSubmission += 1;
+    this.#submissions.push([this.world.lastSubmission, clientId, Buffer.from(note)]);
+  }
+
   setAccount(account: string, status: AccountStatus): void {
     this.world.accounts.set(account, status);
     this.#accounts.set(account, status);
@@ -131,6 +138,9 @@ export class UnitOfWork {
       statements.push(
         mysql.format(`INSERT INTO reports (${reportColumns}) VALUES ?`, [this.reports.map(reportValues)]),
       );
+    }
+    if (this.#submissions.length > 0) {
+      statements.push(mysql.format('INSERT INTO submissions (number, client_id, note) VALUES ?', [this.#submissions]));
     }
     upsert('accounts', 'account, status', [...this.#accounts], ['status']);
     const instruments = [...this.#instruments].flatMap((symbol) => this.world.instruments.get(symbol) ?? []);

@@ -8,12 +8,15 @@ import { RpcError } from './rpc.ts';
 export const maxTimes = 1_000_000;
 export const maxDelayMs = 3_600_000;
 
+const maxNoteBytes = 2_048;
+
 const printable = /^[\x21-\x7e]+$/;
 const maxSafe = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** An order to take, from its request. What makes no sense is an invalid argument, not a rejection. */
 export function submissionFrom(request: SubmitOrderRequest): Submission {
   const isMarket = request.type === OrderType.MARKET;
+  checkNote(request);
   check(isSide(request.side), 'side');
   check(isMarket || request.type === OrderType.LIMIT, 'type');
   check(request.timeInForce >= TimeInForce.DAY && request.timeInForce <= TimeInForce.FOK, 'time_in_force');
@@ -28,6 +31,11 @@ export function submissionFrom(request: SubmitOrderRequest): Submission {
     quantity: positive(request.quantity, 'quantity'),
     priceKobo: request.priceKobo === undefined ? null : positive(request.priceKobo, 'price_kobo'),
   };
+}
+
+/** The note a submission comes with is kept and given back, and must not be too long for it. */
+export function checkNote({ note }: { readonly note: Uint8Array }): void {
+  check(note.length <= maxNoteBytes, 'note');
 }
 
 /** Milliseconds of an instant, fractions dropped. */

@@ -35,6 +35,7 @@ export class World {
   lastMessage = 0;
   lastReport = 0;
   lastSequence = 0;
+  lastSubmission = 0;
   /** What each account has in kobo; an account without money may be missing. */
   readonly cash = new Map<string, number>();
   lastApplication = 0;
@@ -83,6 +84,7 @@ export class World {
       `SELECT (SELECT COALESCE(MAX(number), 0) FROM received_messages) AS message,
               (SELECT COALESCE(MAX(number), 0) FROM reports) AS report,
               (SELECT COALESCE(MAX(sequence), 0) FROM orders) AS sequence,
+              (SELECT COALESCE(MAX(number), 0) FROM submissions) AS submission,
               (SELECT COALESCE(MAX(sequence), 0) FROM applications) AS application,
               (SELECT COALESCE(MAX(number), 0) FROM application_reports) AS application_report,
               (SELECT COALESCE(MAX(sequence), 0) FROM allocations) AS allocation,
@@ -93,6 +95,7 @@ export class World {
     this.lastMessage = last.message;
     this.lastReport = last.report;
     this.lastSequence = last.sequence;
+    this.lastSubmission = last.submission;
     this.lastApplication = last.application;
     this.lastApplicationReport = last.application_report;
     this.lastAllocation = last.allocation;
@@ -184,6 +187,7 @@ interface LastRow extends RowDataPacket {
   message: number;
   report: number;
   sequence: number;
+  submission: number;
   application: number;
   application_report: number;
   allocation: number;

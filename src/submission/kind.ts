@@ -83,6 +83,14 @@ export interface Stored<Row> {
   readonly writes: readonly Statement[];
 }
 
+/** The same of a row that is stored anew, whose key may have come again meanwhile. */
+export interface RenewedSubmission extends Omit<NewSubmission, 'idempotencyKey'> {
+  readonly idempotencyKey: string | null;
+}
+
+/** By what a row that was lost and stored anew is known, for its history. */
+export const renewedEvidence = "stored anew from the note in the broker's record: the database had lost it";
+
 /** What the mechanism itself stores with a new row. */
 export interface NewSubmission {
   readonly partnerId: string;

@@ -4,6 +4,7 @@ import type { SqlRow, Statement } from '../db/statement.ts';
 import { appendEvents } from '../events/outbox.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { IdMaker } from '../lib/ids.ts';
+import type { StartGate } from './gate.ts';
 import type { Change, ObjectKind, Submittable } from './kind.ts';
 
 /** What a change reads under the lock beside its object, and touches there. */
@@ -37,6 +38,7 @@ export class Recorder {
     private readonly wakeRelay: () => void,
     /** Hears of what a person must look at, once it is recorded. */
     private readonly alarm: (contradiction: Contradiction) => void,
+    private readonly gate: StartGate,
   ) {}
 
   /**
@@ -80,6 +82,7 @@ export class Recorder {
     beside: Beside = nothing,
     assumed?: Row,
   ): Promise<Row[]> {
+    await this.gate.pass();
     const count = beside.reads.length;
     const save = (rows: readonly SqlRow[][]) => (change: Change<Row>, partner: LockedPartner) =>
       kind.save(change, partner, rows);

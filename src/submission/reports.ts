@@ -39,6 +39,8 @@ export interface ReportTakerOptions<Row extends Submittable, Report extends Numb
   readonly log: Logger;
   readonly holder: string;
   readonly clock: Clock;
+  /** Stores anew what the broker was given and the database has lost. */
+  readonly findLost: () => Promise<void>;
   readonly meters?: ReportMeters;
 }
 
@@ -143,7 +145,12 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
     const { kind, database, log } = this.options;
     crash(`${kind.name}-report.before-apply`);
     const byObject = groupBy(reports, (report) => kind.objectIdOf(report));
-    const [owners = []] = await database.readAll([kind.findPartners([...byObject.keys()])]);
+    let [owners = []] = await database.readAll([kind.findPartners([...byObject.keys()])]);
+    if (owners.length < byObject.size) {
+      // Before a report is passed over: it would be missing from an object that is stored anew a moment later.
+      await this.options.findLost();
+      [owners = []] = await database.readAll([kind.findPartners([...byObject.keys()])]);
+    }
     const known = new Set(owners.map((owner) => String(owner.id)));
     for (const id of byObject.keys()) {
       if (!known.has(id)) log.error({ objectId: id }, 'the upstream reports about an object that is not stored here');

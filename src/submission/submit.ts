@@ -4,6 +4,7 @@ import { crash } from '../lib/crash.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Origin } from '../lib/origin.ts';
+import type { StartGate } from './gate.ts';
 import type { Kind, Submittable } from './kind.ts';
 import type { Recorder } from './record.ts';
 
@@ -33,6 +34,7 @@ export class Submitter {
     private readonly database: Database,
     private readonly recorder: Recorder,
     private readonly isPaused: () => boolean,
+    private readonly gate: StartGate,
   ) {}
 
   async submit<Row extends Submittable, Request, Draft, Answer>(
@@ -56,6 +58,7 @@ export class Submitter {
     }
     const ready = draft;
 
+    await this.gate.pass(kind.name);
     crash(`${kind.name}.before-store`);
     const stored = await this.database.inPartner<Row | undefined>(partnerId, {
       touches: [`${kind.name} key ${idempotencyKey}`],

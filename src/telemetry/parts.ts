@@ -10,6 +10,7 @@ export interface Parts {
   readonly sharing: { readonly isShared: boolean };
   readonly reports: { readonly isBroken: boolean };
   readonly applicationReports: { readonly isBroken: boolean };
+  readonly gate: { readonly isOpen: boolean; readonly held: readonly string[] };
   /** Names of background work that fails. */
   readonly failingWorkers: () => readonly string[];
   readonly isStopping: () => boolean;
@@ -20,7 +21,7 @@ const databaseTimeoutMs = 2_000;
 
 /** Looks at each part. */
 export async function lookAtParts(parts: Parts): Promise<readonly Finding[]> {
-  const { broker, carrier, sharing, reports, applicationReports } = parts;
+  const { broker, carrier, sharing, reports, applicationReports, gate } = parts;
   const found = (isWell: boolean, part: string, reason: string, stops = false): Finding[] =>
     isWell ? [] : [{ part, reason, stops }];
   return [
@@ -35,6 +36,12 @@ export async function lookAtParts(parts: Parts): Promise<readonly Finding[]> {
       'application-reports',
       "the broker's reports about applications cannot be applied",
     ),
+    ...found(gate.isOpen, 'start', 'what the broker was given is not known yet, and nothing new is taken'),
+    ...gate.held.map((kind) => ({
+      part: `lost ${kind}s`,
+      reason: `${kind}s that were lost cannot be stored, and none is taken`,
+      stops: false,
+    })),
     ...parts.failingWorkers().map((name) => ({ part: `worker ${name}`, reason: `${name} fails`, stops: false })),
   ];
 }

@@ -1,7 +1,7 @@
 import { createSecretKey } from 'node:crypto';
+import type { Seal } from '../lib/seal.ts';
 import type { StoredEndpoint } from './endpoint-store.ts';
 import { signsWithOld } from './rules.ts';
-import type { SecretSeal } from './sealed.ts';
 import { parseSecret, type SigningKey } from './signature.ts';
 
 /** What of an endpoint says how its events are signed. */
@@ -13,7 +13,7 @@ export type KeysOf = (endpoint: SignedEndpoint, now: number) => readonly Signing
 const mostRemembered = 4_096;
 
 /** Opens endpoints' secrets, and remembers what it opened. */
-export function signingKeys(seal: SecretSeal): KeysOf {
+export function signingKeys(seal: Seal): KeysOf {
   const opened = new Map<string, SigningKey>();
   // Between two looks at its row an endpoint's secret is the same object, and found without reading it.
   const lately = new WeakMap<Buffer, SigningKey>();

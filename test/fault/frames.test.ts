@@ -18,6 +18,7 @@ const order = {
   timeInForce: 'day',
   priceKobo: 1000n,
   origin: { partnerId: 'par_1', requestId: null, traceParent: null },
+  note: Buffer.alloc(0),
 } as const;
 
 const ok = { ':status': 200, 'content-type': 'application/grpc+proto' };

@@ -16,6 +16,7 @@ const order = {
   timeInForce: 'day',
   priceKobo: 1000n,
   origin: { partnerId: 'par_1', requestId: null, traceParent: null },
+  note: Buffer.alloc(0),
 } as const;
 
 /**

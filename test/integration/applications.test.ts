@@ -323,9 +323,10 @@ describe('applying for accounts', { concurrency: 4 }, () => {
   });
 
   it('an application with nobody to send it to is refused, and the same key says so again', async () => {
-    const own = await startGateway({ MARINA_BROKER_ADDRESS: '127.0.0.1:1' });
+    const own = await startGateway();
     try {
       const partner = await own.newPartner();
+      await own.stopBroker();
       const key = randomUUID();
       for (const tries of [1, 2]) {
         const answer = await apply(own, partner, {}, key);

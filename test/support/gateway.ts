@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createKey, createPartner, creditWallet, linkAccount } from '../../src/admin/provision.ts';
 import { type App, startApp } from '../../src/app.ts';
@@ -12,6 +13,7 @@ import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts'
 import { createLogger } from '../../src/lib/log.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { assertDescribed } from './described.ts';
+import { eventually } from './eventually.ts';
 import { createTestDatabase, testServers } from './servers.ts';
 
 export const operatorToken = 'test-operator-token-0123456789';
@@ -66,6 +68,8 @@ export interface TestGateway {
   fund(partner: TestPartner, amountKobo: bigint): Promise<void>;
   /** Allocates with a fresh key unless one is given. */
   allocate(partner: TestPartner, allocation: Record<string, unknown>, idempotencyKey?: string): Promise<RestAnswer>;
+  /** Ends the simulator, and waits until the gateway knows that its broker is away. */
+  stopBroker(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -172,6 +176,13 @@ export async function startGateway(variables: Record<string, string> = {}): Prom
         idempotencyKey,
         body: { account: partner.account, amount_kobo: 1_000, ...allocation },
       }),
+    async stopBroker() {
+      await simulator.close();
+      await eventually(async () => {
+        const ready = await fetch(`http://127.0.0.1:${app.opsPort}/readyz`);
+        assert.match(await ready.text(), /the broker cannot be reached/);
+      });
+    },
     async stop() {
       await app.stop();
       controls.close();

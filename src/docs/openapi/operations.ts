@@ -11,12 +11,7 @@ import { type Node, requestValue, type Schemas } from './schemas.ts';
 const commonHeaders = { 'x-request-id': header('RequestId'), 'Cache-Control': header('CacheControl') };
 
 /** One operation as its place in the document. */
-export function operationNode(
-  operation: OperationRules,
-  reference: Reference,
-  schemas: Schemas,
-  baseUrl: string,
-): Node {
+export function operationNode(operation: OperationRules, reference: Reference, schemas: Schemas): Node {
   const { comments } = reference;
   const comment = commentOf(comments, operation.method);
   const http = bindingOf(operation);
@@ -25,7 +20,6 @@ export function operationNode(
     tags: [operation.method.parent.name],
     summary: firstSentence(comment).replace(/\.$/, ''),
     description: [comment, accessNote(operation)].join('\n\n'),
-    externalDocs: { description: 'With examples', url: `${baseUrl}/docs/reference#${operation.method.localName}` },
     security: [{ apiKey: [scopeWord(operation.scope)] }],
     parameters: parameters(operation, reference),
     ...(http.body === 'none' ? {} : { requestBody: requestBody(operation, reference, schemas) }),

@@ -10,7 +10,7 @@ import type {
 import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { attempt, completeUntil, receipt } from '../legs.ts';
 import { RpcError, type UnaryHandlers, type WireCall } from '../rpc.ts';
-import { check, instantMs, positive, text } from '../validation.ts';
+import { check, checkNote, instantMs, positive, text } from '../validation.ts';
 import type { BackOfficeContext } from './applications-service.ts';
 import { amountMagic, faultOf } from './magic.ts';
 import type { AllocationSubmission } from './model.ts';
@@ -46,6 +46,7 @@ function submit(context: BackOfficeContext, request: SubmitAllocationRequest, ca
         }
         const submitted = submitAllocation(unit, submission, instantMs(request.notAfter), office);
         received(unit, account, submitted.outcome === 'taken', recorded);
+        if (submitted.outcome === 'taken') unit.submitted(id, request.note);
         return submitted;
       });
       if (result instanceof RpcError) throw result;
@@ -84,6 +85,7 @@ function lookUp(context: BackOfficeContext, request: LookUpAllocationRequest, ca
 
 /** An allocation to book, from its request. What makes no sense is an invalid argument, not a rejection. */
 function submissionFrom(request: SubmitAllocationRequest): AllocationSubmission {
+  checkNote(request);
   check(request.amountKobo <= maxAmountKobo, 'amount_kobo');
   return {
     clientAllocationId: text(request.clientAllocationId, 'client_allocation_id', 64),

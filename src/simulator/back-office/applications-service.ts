@@ -16,7 +16,7 @@ import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { attempt, completeUntil, receipt } from '../legs.ts';
 import { RpcError, type UnaryHandlers, type WireCall } from '../rpc.ts';
 import type { UnitOfWork } from '../unit-of-work.ts';
-import { check, instantMs, isWhole, text, whole } from '../validation.ts';
+import { check, checkNote, instantMs, isWhole, text, whole } from '../validation.ts';
 import type { Wire } from '../wire.ts';
 import type { World } from '../world.ts';
 import type { Writer } from '../writer.ts';
@@ -68,6 +68,7 @@ function submit(context: BackOfficeContext, request: SubmitApplicationRequest, c
         }
         const submitted = submitApplication(unit, id, fields, instantMs(request.notAfter), office);
         received(unit, '', submitted.outcome === 'taken', recorded);
+        if (submitted.outcome === 'taken') unit.submitted(id, request.note);
         return submitted;
       });
       if (result instanceof RpcError) throw result;
@@ -153,6 +154,7 @@ function documentAnswer(taken: DocumentTaken) {
 
 function checkedFields(request: SubmitApplicationRequest): ApplicationFields {
   text(request.clientApplicationId, 'client_application_id', 64);
+  checkNote(request);
   const { fields } = request;
   check(fields !== undefined, 'fields');
   for (const { localName, name } of ApplicationFieldsSchema.fields) {

@@ -1,0 +1,40 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+
+const formatByte = 1;
+const nonceLength = 12;
+const tagLength = 16;
+
+/**
+ * Keeps texts that must be had again unreadable where they are kept, such as signing secrets in the database: sealed with
+ * AES-256-GCM under a key of the configuration. What is sealed opens for its owner only: one that was copied to another
+ * owner's place is refused.
+ */
+export class Seal {
+  constructor(private readonly key: Buffer) {}
+
+  /** Seals a text, differently each time. */
+  seal(owner: string, text: string): Buffer {
+    const nonce = randomBytes(nonceLength);
+    const cipher = createCipheriv('aes-256-gcm', this.key, nonce).setAAD(Buffer.from(owner));
+    const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+    return Buffer.concat([Buffer.from([formatByte]), nonce, cipher.getAuthTag(), sealed]);
+  }
+
+  /** The text in a seal. Throws when it was sealed for another owner or under another key, or was changed since. */
+  open(owner: string, bytes: Buffer): string {
+    if (bytes[0] !== formatByte) throw new Error('what is sealed has a form that is not known');
+    const nonce = bytes.subarray(1, 1 + nonceLength);
+    const tag = bytes.subarray(1 + nonceLength, 1 + nonceLength + tagLength);
+    const cipher = createDecipheriv('aes-256-gcm', this.key, nonce, { authTagLength: tagLength })
+      .setAAD(Buffer.from(owner))
+      .setAuthTag(tag);
+    try {
+      const opened = Buffer.concat([cipher.update(bytes.subarray(1 + nonceLength + tagLength)), cipher.final()]);
+      return opened.toString('utf8');
+    } catch (error) {
+      throw new Error('what is sealed cannot be opened: MARINA_SECRET_KEY is not the one it was sealed with', {
+        cause: error,
+      });
+    }
+  }
+}

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { creditWallet } from '../../src/admin/provision.ts';
+import { type App, startApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config.ts';
+import { statement } from '../../src/db/statement.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { declareRestored } from '../../src/submission/recovery.ts';
+import { eventually } from '../support/eventually.ts';
+import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+
+describe('a gateway that starts on a database that lacks what the broker was given', () => {
+  let gateway: TestGateway;
+  let app: App;
+  const logged: string[] = [];
+  before(async () => {
+    gateway = await startGateway();
+    app = gateway.app;
+  });
+  after(async () => {
+    if (app !== gateway.app) await app.stop();
+    await gateway.stop();
+  });
+
+  /** Stops the gateway, changes its database behind its back, and starts it again. */
+  async function startAfter(...losses: [sql: string, ...values: string[]][]): Promise<void> {
+    await app.stop();
+    for (const [sql, ...values] of losses) await gateway.database.write(statement(sql, ...values));
+    const config = readConfig(gateway.variables);
+    const destination = { write: (line: string) => void logged.push(line) };
+    app = await startApp(config, createLogger({ name: 'marina', level: 'info', destination }));
+  }
+
+  async function ask(
+    method: string,
+    path: string,
+    { key }: TestPartner,
+    body?: unknown,
+    idempotencyKey = randomUUID(),
+  ) {
+    const headers: Record<string, string> = { authorization: `Bearer ${key}` };
+    if (body !== undefined)
+      Object.assign(headers, { 'idempotency-key': idempotencyKey, 'content-type': 'application/json' });
+    const answer = await fetch(`http://127.0.0.1:${app.restPort}${path}`, {
+      method,
+      headers,
+      body: JSON.stringify(body),
+    });
+    // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers freely, and fails on what is not there.
+    return { status: answer.status, body: (await answer.json()) as any };
+  }
+
+  function said(message: string): number {
+    return logged.filter((line) => line.includes(message)).length;
+  }
+
+  const order = ({ account }: TestPartner) => ({
+    account,
+    symbol: 'SIM-FILL',
+    side: 'buy',
+    quantity: 7,
+    type: 'market',
+  });
+  const fromTheStart: [string] = [`DELETE FROM positions WHERE name = 'submissions'`];
+
+  it('stores a lost order anew under its key, with what became of it, and counts it for its day', async () => {
+    const partner = await gateway.newPartner();
+    const key = randomUUID();
+    const placed = await ask('POST', '/v1/orders', partner, { ...order(partner), client_reference: 'mine ' }, key);
+    assert.equal(placed.status, 201);
+    const filled = await eventually(async () => {
+      const { body } = await ask('GET', `/v1/orders/${placed.body.id}`, partner);
+      assert.equal(body.state, 'filled');
+      return body;
+    });
+    const before = await ask('GET', '/v1/limits', partner);
+    await startAfter(
+      ['DELETE FROM orders WHERE partner_id = ?', partner.id],
+      ['DELETE FROM order_steps WHERE partner_id = ?', partner.id],
+      ['DELETE FROM usage_days WHERE partner_id = ?', partner.id],
+      fromTheStart,
+    );
+    const again = await ask('POST', '/v1/orders', partner, { ...order(partner), client_reference: 'mine ' }, key);
+    assert.equal(again.status, 200, JSON.stringify(again.body));
+    assert.equal(again.body.id, placed.body.id);
+    await eventually(async () => {
+      const { body } = await ask('GET', `/v1/orders/${placed.body.id}`, partner);
+      assert.deepEqual({ ...body, updated_at: '', filled_at: '' }, { ...filled, updated_at: '', filled_at: '' });
+    });
+    const limits = await ask('GET', '/v1/limits', partner);
+    assert.deepEqual(limits.body.orders_kobo_per_day, before.body.orders_kobo_per_day);
+    const other = await ask('POST', '/v1/orders', partner, order(partner), key);
+    assert.equal(other.body.error.code, 'duplicate_order', 'the key stands for its request');
+  });
+
+  it('tells no version again, and a reader goes on across what was skipped', async () => {
+    const partner = await gateway.newPartner();
+    await ask('POST', '/v1/orders', partner, order(partner));
+    const told = await eventually(async () => {
+      const { body } = await ask('GET', '/v1/events', partner);
+      assert.equal(body.data.at(-1)?.type, 'order.filled');
+      return body;
+    });
+    const last = told.data.at(-1).version;
+    // As if the last event had never been: the reader has seen what the database does not know of.
+    await startAfter(
+      ['DELETE FROM feed_events WHERE partner_id = ? AND version = ?', partner.id, String(last)],
+      ['UPDATE partners SET version = ? WHERE id = ?', String(last - 1), partner.id],
+    );
+    assert.equal(await declareRestored(gateway.database), true);
+    assert.equal(await declareRestored(gateway.database), false, 'once');
+    await ask('POST', '/v1/orders', partner, order(partner));
+    const on = await eventually(async () => {
+      const { body } = await ask('GET', `/v1/events?cursor=${told.next_cursor}`, partner);
+      assert.equal(body.data.at(-1)?.type, 'order.filled');
+      return body;
+    });
+    assert.ok(on.data[0].version > last, 'no version comes again');
+    const whole = await ask('GET', '/v1/events', partner);
+    assert.deepEqual(
+      whole.body.data.map(({ id }: { id: string }) => id),
+      [...told.data.slice(0, -1), ...on.data].map(({ id }: { id: string }) => id),
+      'from the start it is one feed',
+    );
+  });
+
+  it('takes no allocation while a lost one waits for the credit that was lost with it', async () => {
+    const partner = await gateway.newPartner();
+    await gateway.fund(partner, 10_000n);
+    const body = { account: partner.account, amount_kobo: 4_000 };
+    const booked = await ask('POST', '/v1/allocations', partner, body);
+    assert.equal(booked.body.state, 'booked', JSON.stringify(booked.body));
+    await startAfter(
+      ['DELETE FROM allocations WHERE partner_id = ?', partner.id],
+      ['DELETE FROM object_steps WHERE partner_id = ?', partner.id],
+      ['DELETE FROM wallet_transfers WHERE partner_id = ?', partner.id],
+      ['DELETE FROM wallets WHERE partner_id = ?', partner.id],
+      ['DELETE FROM usage_days WHERE partner_id = ?', partner.id],
+      fromTheStart,
+    );
+    const other = await gateway.newPartner();
+    await gateway.fund(other, 10_000n);
+    const refused = await ask('POST', '/v1/allocations', other, { account: other.account, amount_kobo: 1 });
+    assert.equal(refused.body.error?.code, 'exchange_unavailable');
+    assert.ok(said('its wallet lacks the money') > 0, 'an alarm is in the log');
+    assert.equal((await ask('POST', '/v1/orders', partner, order(partner))).status, 201, 'orders are taken');
+    const ready = await fetch(`http://127.0.0.1:${app.opsPort}/readyz`);
+    assert.match(await ready.text(), /allocations that were lost cannot be stored/);
+
+    await creditWallet(gateway.database, { partnerId: partner.id, amountKobo: 10_000n, bankReference: randomUUID() });
+    await eventually(async () => {
+      const { body: wallet } = await ask('GET', '/v1/wallet', partner);
+      assert.deepEqual(
+        [wallet.available_kobo, wallet.reserved_kobo, wallet.posted_kobo],
+        [6_000, 0, 4_000],
+        'the allocation is booked again',
+      );
+    }, 20_000);
+    await eventually(async () => {
+      const { status } = await ask('POST', '/v1/allocations', other, { account: other.account, amount_kobo: 1 });
+      assert.equal(status, 201);
+    });
+  });
+});

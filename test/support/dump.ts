@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process';
+import { createWriteStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createConnection } from 'mysql2/promise';
+import { libraryPath, type PackageSet, unpackPackages } from '../../src/dev/packages.ts';
+import { findInstalled } from '../../src/dev/programs.ts';
+
+const program = 'usr/bin/mariadb-dump';
+
+const clientPackages: PackageSet = {
+  what: "MariaDB's client",
+  choose: (existing) => ['mariadb-client'].filter((name) => existing(name).includes(name)),
+  programs: [program],
+  advice: 'Install mariadb-client, for mariadb-dump.',
+};
+
+/** Dumps a database to a file as docs/OPERATIONS.md says, while it is used. */
+export async function dump(url: string, file: string): Promise<void> {
+  const { path, env } = await findDump();
+  const { hostname, port, username, password, pathname } = new URL(url);
+  const args = ['--single-transaction', '--hex-blob', `--host=${hostname}`, `--port=${port}`, `--user=${username}`];
+  const dumping = spawn(path, [...args, pathname.slice(1)], {
+    env: { ...env, MYSQL_PWD: decodeURIComponent(password) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  dumping.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  const ended = new Promise<number | null>((done) => dumping.once('close', done));
+  await pipeline(dumping.stdout, createWriteStream(file));
+  const code = await ended;
+  if (code !== 0) throw new Error(`${path} ended with ${code}: ${said}`);
+}
+
+/** Reads a dump into a database. */
+export async function restore(file: string, url: string): Promise<void> {
+  const connection = await createConnection({ uri: url, multipleStatements: true });
+  try {
+    await connection.query(await readFile(file, 'utf8'));
+  } finally {
+    await connection.end();
+  }
+}
+
+/** The one that is installed, else the distribution's, unpacked beside the sandbox's data. */
+async function findDump(): Promise<{ path: string; env: NodeJS.ProcessEnv }> {
+  const installed = findInstalled(['mariadb-dump', 'mysqldump']);
+  if (installed !== undefined) return installed;
+  const folder = resolve(process.env.MARINA_DATA_DIR || '.local', 'mariadb-client');
+  await unpackPackages(folder, clientPackages);
+  return { path: join(folder, program), env: { ...process.env, LD_LIBRARY_PATH: libraryPath(folder) } };
+}
