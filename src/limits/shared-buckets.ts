@@ -109,18 +109,20 @@ export class SharedBuckets implements Participant {
   async asked(name: string): Promise<void> {
     const known = this.#known.get(name);
     if (known === undefined || !this.sharing.isShared) return;
+    const isInUse = this.time.now() - known.takenAt < inUseMs;
     try {
-      await this.#exclusively(known, async () => {
-        const now = this.time.now();
-        const own = this.#stockOf(known, now);
-        const kept = now - known.takenAt < inUseMs ? Math.floor(own / 2) : 0;
-        known.stock = kept;
-        known.entry = undefined;
-        if (own > kept) await this.#change(known, 0, own - kept);
-      });
+      await this.#giveBack(known, isInUse ? 0.5 : 0);
     } catch (error) {
       this.sharing.fail(error);
     }
+  }
+
+  /** The others need not wait until what is held here is nobody's. */
+  async leave(): Promise<void> {
+    await this.#inTurn(
+      (known) => this.#giveBack(known, 0),
+      ({ stock }) => stock > 0,
+    ).catch(() => undefined); // Then they wait.
   }
 
   lost(): void {
@@ -136,12 +138,33 @@ export class SharedBuckets implements Participant {
 
   /** Takes from the buckets what was taken by share. What is taken so meanwhile is taken from them later. */
   async writeOwn(): Promise<boolean> {
-    const some = [...this.#known.values()].filter((known) => this.#chargeOf(known) > 0);
-    for (let first = 0; first < some.length; first += mostAtOnce) {
-      const now = some.slice(first, first + mostAtOnce);
-      await Promise.all(now.map((known) => this.#exclusively(known, () => this.#change(known, 0))));
-    }
+    await this.#inTurn(
+      (known) => this.#exclusively(known, () => this.#change(known, 0)),
+      (known) => this.#chargeOf(known) > 0,
+    );
     return true;
+  }
+
+  /** Works on some buckets, a bounded number at once. */
+  async #inTurn(
+    work: (known: Known) => Promise<unknown>,
+    matches: (known: Known) => boolean = () => true,
+  ): Promise<void> {
+    const some = [...this.#known.values()].filter(matches);
+    for (let first = 0; first < some.length; first += mostAtOnce) {
+      await Promise.all(some.slice(first, first + mostAtOnce).map(work));
+    }
+  }
+
+  /** Gives back what is held, but for a part. */
+  #giveBack(known: Known, keptPart: number): Promise<unknown> {
+    return this.#exclusively(known, async () => {
+      const own = this.#stockOf(known, this.time.now());
+      const kept = Math.floor(own * keptPart);
+      known.stock = kept;
+      known.entry = undefined;
+      if (own > kept) await this.#change(known, 0, own - kept);
+    });
   }
 
   /** Draws tokens for those who wait, asking the others for what they do not use, and some to hand out later. */

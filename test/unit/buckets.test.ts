@@ -231,6 +231,18 @@ describe('buckets that replicas draw from together', () => {
     assert.ok(burst.granted.length >= 35, `${burst.granted.length} passed`);
   });
 
+  it('let what a replica held pass on another at once when it ended in order', async () => {
+    const world = worldOf(1, 2);
+    const [ending, other] = world.replicas;
+    for (let count = 0; count < 4; count += 1) world.at(count * 100, () => void ending?.buckets.take('p', usual));
+    await world.run(400);
+    await Promise.all([ending?.buckets.leave(), world.run(500)]);
+    world.replicas.shift();
+    const burst = hammer(world, usual, 10_000, 10, () => other);
+    await world.run(600);
+    assert.ok(burst.granted.length >= 36, `${burst.granted.length} passed`);
+  });
+
   it('let what keeps below the rate pass, whichever replicas it comes to, and mostly without asking', async () => {
     for (const count of [1, 3]) {
       const world = worldOf(2, count);
