@@ -410,6 +410,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     services,
     operators: config.operators,
     log,
+    onCalled: (call, code) => metrics.operatorCalls.inc({ call, code }),
     credentials: adminIdentity && new IdentityCredentials(adminIdentity),
   });
 
@@ -438,6 +439,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     holder,
     pipeline,
     local,
+    slots,
     reads,
     images,
     dispatcher,

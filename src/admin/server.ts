@@ -30,6 +30,8 @@ export interface AdminServerOptions {
   /** Each operator's name by its token. */
   readonly operators: ReadonlyMap<string, Operator>;
   readonly log: Logger;
+  /** Hears of each call that ended, by its service and method and the name of its gRPC status. */
+  readonly onCalled?: (call: string, code: string) => void;
   /** Without them the port speaks plain text. */
   readonly credentials?: ServerCredentials;
 }
@@ -145,10 +147,14 @@ export function createAdminServer(options: AdminServerOptions) {
         answered.set('x-request-id', requestId);
         return answered;
       },
-      answered: () => log.info(facts(), 'an operator called'),
+      answered: () => {
+        log.info(facts(), 'an operator called');
+        options.onCalled?.(action, 'OK');
+      },
       refused: (error: unknown) => {
         const refusal = toRefusal(error, requestId);
         log.warn({ err: error, ...facts(), code: status[refusal.code] }, 'an operator call failed');
+        options.onCalled?.(action, status[refusal.code] ?? 'UNKNOWN');
         return refusal;
       },
     };

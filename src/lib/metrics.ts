@@ -169,6 +169,17 @@ export class Metrics {
     ['part'],
   );
 
+  readonly limitPlaces = this.#gauge(
+    'marina_limit_places_taken',
+    'Places taken in this process of the limits on what is under way, reads of the broker among them.',
+  );
+
+  readonly operatorCalls = this.#counter(
+    'marina_operator_calls_total',
+    'Calls of operators, by call and gRPC status.',
+    ['call', 'code'],
+  );
+
   readonly paused = this.#gauge('marina_trading_paused', 'Whether trading is paused.');
 
   readonly clockOffset = this.#gauge('marina_clock_offset_seconds', 'How far business time is ahead of real time.');

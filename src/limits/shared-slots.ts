@@ -66,6 +66,13 @@ export class SharedSlots implements Slots, Participant {
     sharing.add(this);
   }
 
+  /** How many places of all names are taken here. */
+  get takenHere(): number {
+    let taken = 0;
+    for (const { used } of this.#places.values()) taken += used;
+    return taken;
+  }
+
   async acquire(name: string, most: number, isInLine = false): Promise<Slot | undefined> {
     const place = this.#placeOf(name);
     place.most = most;

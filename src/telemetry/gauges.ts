@@ -17,6 +17,7 @@ export interface GaugeSources {
   readonly holder: string;
   readonly pipeline: { readonly underWay: number };
   readonly local: { readonly streams: number; readonly files: number };
+  readonly slots: { readonly takenHere: number };
   readonly reads: { readonly waiting: number; readonly underWay: number };
   readonly images: { readonly waiting: number; readonly decoding: number };
   readonly dispatcher: { readonly lagMs: number };
@@ -49,6 +50,7 @@ export class Gauges {
     metrics.requestsUnderWay.set(pipeline.underWay);
     metrics.streams.set(local.streams);
     metrics.files.set(local.files);
+    metrics.limitPlaces.set(this.sources.slots.takenHere);
     metrics.reads.set({ state: 'waiting' }, reads.waiting);
     metrics.reads.set({ state: 'under_way' }, reads.underWay);
     metrics.images.set({ state: 'waiting' }, images.waiting);

@@ -155,6 +155,16 @@ describe('the metrics of a gateway', () => {
     assert.equal(grew('marina_documents_total', { outcome: 'delivered' }), 3);
   });
 
+  it('count the calls of operators', async () => {
+    const grew = await growth(async () => {
+      await admin.webhooks.getEndpoint({ partnerId: partner.id }, admin.options);
+      await assert.rejects(admin.webhooks.getEndpoint({ partnerId: `par_${'a'.repeat(20)}` }, admin.options));
+      await assert.rejects(admin.webhooks.getEndpoint({ partnerId: partner.id }, callTimeout));
+    });
+    const calls = (code: string) => grew('marina_operator_calls_total', { call: 'Webhooks.GetEndpoint', code });
+    assert.deepEqual([calls('OK'), calls('NOT_FOUND'), calls('UNAUTHENTICATED')], [1, 1, 1]);
+  });
+
   it('show what this process holds, follows and uses', async () => {
     const { value, has } = await look();
     for (const lease of ['relay', 'order-reports', 'reconcile-orders', 'dispatcher']) {
