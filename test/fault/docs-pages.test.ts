@@ -6,6 +6,7 @@ import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
 import { browserOrReason } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -80,10 +81,13 @@ async function barriers(page: Page): Promise<string[]> {
     .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 160))}`);
 }
 
-async function isInView(page: Page, id: string): Promise<boolean> {
-  const box = await page.locator(`[id="${id}"]`).boundingBox();
-  const { height } = page.viewportSize() ?? { height: 0 };
-  return box !== null && box.y > -2 && box.y < height / 2;
+/** Fails unless something stands in the upper half of what is seen, once the page has moved there. */
+function assertInView(page: Page, id: string): Promise<void> {
+  return eventually(async () => {
+    const box = await page.locator(`[id="${id}"]`).boundingBox();
+    const { height } = page.viewportSize() ?? { height: 0 };
+    assert.ok(box !== null && box.y > -2 && box.y < height / 2, `${id} is in view: ${box?.y}`);
+  });
 }
 
 describe('the pages for partners in a browser', () => {
@@ -137,10 +141,9 @@ describe('the pages for partners in a browser', () => {
       await page.locator('#found a').first().waitFor();
       await page.keyboard.press('Enter');
       await page.waitForURL(`${baseUrl}/docs/reference#cancelOrder`);
-      await page.waitForFunction(`document.querySelector('[id="cancelOrder"]') !== null`);
-      assert.ok(await isInView(page, 'cancelOrder'), 'the operation is in view');
+      await assertInView(page, 'cancelOrder');
       await page.goto(`${baseUrl}/docs/errors#wallet_too_low`);
-      assert.ok(await isInView(page, 'wallet_too_low'), 'the error is in view');
+      await assertInView(page, 'wallet_too_low');
       await page.locator('#search').fill('no such thing anywhere');
       await page.getByText('Nothing was found.').waitFor();
       assert.deepEqual(problems, []);
@@ -155,9 +158,10 @@ describe('the pages for partners in a browser', () => {
       await panel.getByText('Enter a sandbox key').waitFor();
       await page.locator('#key').fill(partner.key);
       await page.locator('#key').press('Tab');
-      await page.waitForFunction(
-        `document.querySelector('#createOrder textarea').value.includes('"${partner.account}"')`,
-      );
+      await eventually(async () => {
+        const body = await panel.locator('textarea').inputValue();
+        assert.ok(body.includes(`"${partner.account}"`), 'the body names an account of the key');
+      });
       await panel.getByRole('button', { name: 'Send' }).click();
       await panel.locator('.status.good', { hasText: '201' }).waitFor();
       const answer = JSON.parse((await panel.locator('.result code').textContent()) ?? '');
