@@ -17,6 +17,7 @@ import { benchReads } from './reads.ts';
 import { benchSize } from './size.ts';
 import { benchStart } from './start.ts';
 import { printRows, type Row } from './support/report.ts';
+import { benchVariables } from './support/variables.ts';
 import { benchWebhooks } from './webhooks.ts';
 
 /** How long each turn is, and how many there are. */
@@ -58,11 +59,7 @@ process.env.MARINA_TEST_NATS_URL = nats.url;
 try {
   for (const [name, run] of Object.entries(sections)) {
     if (chosen.length > 0 && !chosen.includes(name)) continue;
-    const cluster = await Cluster.start({
-      MARINA_LOG_LEVEL: 'warn',
-      MARINA_DATABASE_POOL: '32',
-      MARINA_SUBMIT_TIMEOUT_MS: '10000',
-    });
+    const cluster = await Cluster.start(benchVariables);
     try {
       printRows(name, await run(cluster, turns));
     } finally {

@@ -2,39 +2,54 @@ import { randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
 import { statement } from '../../src/db/statement.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
-import type { Cluster, Partner } from '../support/cluster.ts';
+import { Cluster, type Partner } from '../support/cluster.ts';
 import type { Turns } from './run.ts';
-import { load } from './support/load.ts';
+import { bothCpu, loadProcess } from './support/cpu.ts';
 import { type Row, ratio } from './support/report.ts';
+import { benchVariables } from './support/variables.ts';
 
 const small = 10_000;
 const large = Number(process.env.BENCH_ORDERS ?? 1_000_000);
 
-/** Whether reads and creates stay as fast when the tables grow: the same gateway with few and with many orders. */
+/**
+ * Whether reads and creates stay as fast when the tables grow: two gateways, each with tables of its own on the same
+ * server, the one with few orders and the other with many, in turns.
+ */
 export async function benchSize(cluster: Cluster, { rounds, durationMs }: Turns): Promise<Row[]> {
-  const gateway = await cluster.startGateway();
-  const http = new Pool(`http://127.0.0.1:${gateway.restPort}`, { connections: 32, pipelining: 1 });
-  const measureAll = async (total: number) => {
-    const partner = await cluster.newPartner();
-    await fill(cluster, partner, total);
-    const calls = await callsOf(http, partner, cluster);
-    const figures = calls.map(() => [] as number[]);
-    for (let round = -1; round < rounds; round += 1) {
-      for (const [index, { call, atOnce }] of calls.entries()) {
-        const { perSecond } = await load(call, atOnce, durationMs);
-        if (round >= 0) figures[index]?.push(perSecond);
+  const second = await Cluster.start(benchVariables);
+  try {
+    const sides = [await prepare(second, small), await prepare(cluster, large)] as const;
+    const rows: Row[] = [];
+    for (const [index, { name, atOnce }] of sides[1].calls.entries()) {
+      const figures = sides.map(() => ({ perSecond: [] as number[], cpuUs: [] as number[] }));
+      for (let round = -1; round < rounds; round += 1) {
+        for (const [side, { pid, calls }] of sides.entries()) {
+          const call = calls[index]?.call ?? (() => Promise.reject(new Error('both make the same calls')));
+          const { perSecond, cpuUs } = await loadProcess(pid, call, atOnce, durationMs);
+          if (round < 0) continue;
+          figures[side]?.perSecond.push(perSecond);
+          figures[side]?.cpuUs.push(cpuUs);
+        }
       }
+      const [few, many] = figures;
+      if (few === undefined || many === undefined) throw new Error('there are two sides');
+      const what = `${name}: ${large} orders against ${small}, throughput`;
+      rows.push({ what, figure: ratio(many.perSecond, few.perSecond), bound: '≥ 0.83×' });
+      rows.push({ what: "  the gateway's CPU per call", figure: bothCpu(many.cpuUs, few.cpuUs) });
     }
-    return calls.map(({ name }, index) => ({ name, figures: figures[index] ?? [] }));
-  };
-  const few = await measureAll(small);
-  const many = await measureAll(large);
-  await http.close();
-  return many.map(({ name, figures }, index) => ({
-    what: `${name}: ${large} orders against ${small}, throughput`,
-    figure: ratio(figures, few[index]?.figures ?? []),
-    bound: '≥ 0.83×',
-  }));
+    await Promise.all(sides.map(({ http }) => http.close()));
+    return rows;
+  } finally {
+    await second.stop();
+  }
+}
+
+async function prepare(cluster: Cluster, orders: number) {
+  const gateway = await cluster.startGateway();
+  const partner = await cluster.newPartner();
+  await fill(cluster, partner, orders);
+  const http = new Pool(`http://127.0.0.1:${gateway.restPort}`, { connections: 32, pipelining: 1 });
+  return { pid: gateway.pid, http, calls: await callsOf(http, partner, cluster) };
 }
 
 async function callsOf(http: Pool, partner: Partner, cluster: Cluster) {
