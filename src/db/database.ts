@@ -4,9 +4,9 @@ import type { DataSource } from 'typeorm';
 import { ApiError } from '../lib/errors.ts';
 import { connect, createDataSource } from './data-source.ts';
 import { CommitUnknownError, isDisproved, isOutcomeUnknown, isRetryable, toApiError } from './errors.ts';
-import { LockedPartner } from './locked-partner.ts';
+import { KnownPartners } from './known-partners.ts';
+import { LockedPartner, partnerColumns } from './locked-partner.ts';
 import { PartnerQueue, type PartnerWork, type WaitingWork } from './partner-queue.ts';
-import { PartnerVersions } from './partner-versions.ts';
 import { type Decision, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
 
 export type Environment = 'sandbox' | 'live';
@@ -14,8 +14,6 @@ export type Environment = 'sandbox' | 'live';
 /** How long a connection may be waited for, and how long one round trip may take, before the caller is told no. */
 const acquireTimeoutMs = 5_000;
 const statementTimeoutMs = 10_000;
-/** What work under a partner's lock may ask of its row: every column costs a packet, read or not. */
-const partnerColumns = 'id, version, orders_kobo_per_day, allocations_kobo_per_day';
 /** How often a transaction that a deadlock or a lock wait undid is tried, in all. */
 const mostTries = 4;
 /** After this long it is not tried again: a deadlock is found at once, a wait for a lock is not had many times over. */
@@ -54,7 +52,7 @@ export class Database {
   #inUse = 0;
   #waiting = 0;
   readonly #partners = new PartnerQueue((partnerId, group) => this.#runTogether(partnerId, group));
-  readonly #versions = new PartnerVersions();
+  readonly #known = new KnownPartners();
 
   constructor(
     readonly source: DataSource,
@@ -117,35 +115,35 @@ export class Database {
   }
 
   async #runReading(partnerId: string, group: readonly WaitingWork[]): Promise<Decided<unknown>[]> {
-    const lock = statement(`SELECT ${partnerColumns} FROM partners WHERE id = ? FOR UPDATE`, partnerId);
+    const lock = statement(`SELECT id, ${partnerColumns.join(', ')} FROM partners WHERE id = ? FOR UPDATE`, partnerId);
     const reads = group.flatMap(({ work }) => work.reads);
-    const { version, outcomes } = await this.transaction([lock, ...reads], ([partners, ...rows]) => {
+    const { saved, outcomes } = await this.transaction([lock, ...reads], ([partners, ...rows]) => {
       const row = partners?.[0];
       if (row === undefined) throw new Error(`there is no partner ${partnerId}`);
       const partner = new LockedPartner(row);
       const { writes, result } = decideAll(partner, group, rows);
-      return { writes, result: { version: partner.version, outcomes: result } };
+      return { writes, result: { saved: partner.saved, outcomes: result } };
     });
-    this.#versions.learn(partnerId, version);
+    this.#known.learn(partnerId, saved);
     return outcomes;
   }
 
   /** Runs work that needs no reads, in one round trip. Undefined where it needs them after all: nothing was done. */
   async #runAssuming(partnerId: string, group: readonly WaitingWork[]): Promise<Decided<unknown>[] | undefined> {
-    const version = this.#versions.assumed(partnerId);
+    const row = this.#known.assumed(partnerId);
     const deciders = group.flatMap(({ work }) => work.decideAssumed ?? []);
-    if (version === undefined || deciders.length < group.length) return undefined;
-    const partner = new LockedPartner({ id: partnerId, version });
+    if (row === undefined || deciders.length < group.length) return undefined;
+    const partner = new LockedPartner(row);
     const decisions = deciders.map((decide) => decide(partner));
-    const writes = partner.saveAssumed(decisions.flatMap((decision) => decision.writes));
+    const writes = [partner.lockAssumed(), ...decisions.flatMap((decision) => decision.writes), ...partner.save()];
     try {
       await this.#withConnection((connection) => rollingBack(connection, () => commitUnread(connection, writes)));
     } catch (error) {
       if (!isDisproved(error) && !isRetryable((error as ApiError).cause ?? error)) throw error;
-      this.#versions.doubt(partnerId);
+      this.#known.doubt(partnerId);
       return undefined;
     }
-    this.#versions.learn(partnerId, partner.version);
+    this.#known.learn(partnerId, partner.saved);
     return decisions.map(({ result }) => ({ result }));
   }
 

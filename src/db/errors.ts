@@ -15,7 +15,8 @@ const deadlock = 1213;
 const lockWaitTimeout = 1205;
 const clusterNotReady = 1047;
 const errorDuringCommit = 1180;
-const columnCannotBeNull = 1048;
+/** A null where none may be, a number out of range, a key that is there already, a row that another has locked. */
+const disproofs = new Set([1048, 1690, 1062, 3572]);
 /** Too many connections, shutdown in progress, read-only, disk or table full, killed. */
 const unavailable = new Set([1040, 1053, 1203, 1290, 1792, 1836, 1021, 1114, 1317, 1927, 3100, clusterNotReady]);
 
@@ -25,9 +26,9 @@ export function isRetryable(error: unknown): boolean {
   return errno === deadlock || errno === lockWaitTimeout;
 }
 
-/** Whether the server found that what a transaction assumed is not so. */
+/** Whether a statement that assumed something failed, as it is made to where that is not so. */
 export function isDisproved(error: unknown): boolean {
-  return (error as DatabaseError).errno === columnCannotBeNull;
+  return disproofs.has((error as DatabaseError).errno ?? 0);
 }
 
 /** Whether a failed COMMIT may have happened all the same: the server's word never came, or said so. */

@@ -1,4 +1,7 @@
-import { type SqlRow, type Statement, statement, toBigInt } from './statement.ts';
+import { outOfRange, type SqlRow, type SqlValue, type Statement, statement, toBigInt } from './statement.ts';
+
+/** What work under a partner's lock may ask of its row: every column costs a packet, read or not. */
+export const partnerColumns = ['version', 'orders_kobo_per_day', 'allocations_kobo_per_day'] as const;
 
 /** What a capability keeps of a partner in a transaction. It never changes: work that goes on from it keeps another. */
 export interface Kept {
@@ -14,7 +17,7 @@ export interface Kept {
 export class LockedPartner {
   readonly id: string;
   #version: bigint;
-  #used = new Map<string, bigint>();
+  #used = new Map<string, Usage>();
   #kept = new Map<string, Kept>();
 
   constructor(readonly row: SqlRow) {
@@ -34,14 +37,19 @@ export class LockedPartner {
     return first;
   }
 
-  /** Adds to what was used on a day, in kobo; a negative amount gives back. */
-  addUsage(kind: string, day: string, kobo: bigint): void {
-    if (kobo !== 0n) this.#used.set(`${kind} ${day}`, this.usageAdded(kind, day) + kobo);
+  /**
+   * Adds to what was used on a day, in kobo; a negative amount gives back. Who has not read what was used says how much may
+   * be used `atMost`: the transaction then fails where it would be more.
+   */
+  addUsage(kind: string, day: string, kobo: bigint, atMost?: bigint): void {
+    if (kobo === 0n) return;
+    const before = this.#used.get(`${kind} ${day}`);
+    this.#used.set(`${kind} ${day}`, { kobo: (before?.kobo ?? 0n) + kobo, atMost: atMost ?? before?.atMost });
   }
 
   /** What this transaction added to a day so far, for those who read the day before it did. */
   usageAdded(kind: string, day: string): bigint {
-    return this.#used.get(`${kind} ${day}`) ?? 0n;
+    return this.#used.get(`${kind} ${day}`)?.kobo ?? 0n;
   }
 
   /** Keeps something under a name for the work after ours, in place of what was kept so far. */
@@ -69,39 +77,51 @@ export class LockedPartner {
     }
   }
 
-  /** What is written at the end of a transaction that locked the row. */
-  save(): Statement[] {
-    const moved = this.#version !== toBigInt(this.row.version);
-    const version = statement('UPDATE partners SET version = ? WHERE id = ?', this.#version, this.id);
-    return moved ? [version, ...this.#saveShared()] : this.#saveShared();
+  /** The row as it is at the end of the transaction. */
+  get saved(): SqlRow {
+    return { ...this.row, version: this.#version };
   }
 
   /**
-   * The same for a transaction that has not locked the row and goes by the version it is assumed to have. It begins with a
-   * statement that locks the row and fails, because a version cannot be null, where it has another.
+   * Locks the row at the beginning of a transaction that has not read it. It fails, by a number out of range, where the row
+   * is not the one that is assumed, and does not wait where another has locked it: the reading way waits, and is decided
+   * after that.
    */
-  saveAssumed(writes: readonly Statement[]): Statement[] {
-    const lock = statement(
-      'UPDATE partners SET version = IF(version = ?, ?, NULL) WHERE id = ?',
-      toBigInt(this.row.version),
-      this.#version,
+  lockAssumed(): Statement {
+    const columns = partnerColumns.map((column) => `${column} <=> ?`);
+    return statement(
+      `SELECT IF(${columns.join(' AND ')}, 1, ${outOfRange}) FROM partners WHERE id = ? FOR UPDATE NOWAIT`,
+      ...partnerColumns.map((column) => this.row[column] as SqlValue),
       this.id,
     );
-    return [lock, ...writes, ...this.#saveShared()];
   }
 
-  #saveShared(): Statement[] {
-    const usage = [...this.#used].map(([key, kobo]) => {
+  /** What is written at the end of the transaction. */
+  save(): Statement[] {
+    const usage = [...this.#used].map(([key, used]) => {
       const [kind = '', day = ''] = key.split(' ');
-      return statement(
-        `INSERT INTO usage_days (partner_id, day, kind, used_kobo) VALUES (?, ?, ?, ?)
-          ON DUPLICATE KEY UPDATE used_kobo = used_kobo + VALUES(used_kobo)`,
-        this.id,
-        day,
-        kind,
-        kobo,
-      );
+      return saveUsage(this.id, day, kind, used);
     });
-    return [...usage, ...[...this.#kept.values()].flatMap((value) => value.save())];
+    const kept = [...this.#kept.values()].flatMap((value) => value.save());
+    if (this.#version === toBigInt(this.row.version)) return [...usage, ...kept];
+    return [statement('UPDATE partners SET version = ? WHERE id = ?', this.#version, this.id), ...usage, ...kept];
   }
+}
+
+/** What is added to a day's usage, and how much may be used where that was not read. */
+interface Usage {
+  readonly kobo: bigint;
+  readonly atMost: bigint | undefined;
+}
+
+/** Fails by a null where more would be used than may be. */
+function saveUsage(partnerId: string, day: string, kind: string, { kobo, atMost }: Usage): Statement {
+  const insert = 'INSERT INTO usage_days (partner_id, day, kind, used_kobo) VALUES';
+  if (atMost === undefined) {
+    const add = 'ON DUPLICATE KEY UPDATE used_kobo = used_kobo + VALUES(used_kobo)';
+    return statement(`${insert} (?, ?, ?, ?) ${add}`, partnerId, day, kind, kobo);
+  }
+  const add = 'ON DUPLICATE KEY UPDATE used_kobo = IF(used_kobo + ? <= ?, used_kobo + ?, NULL)';
+  const values = [kobo, atMost, kobo, kobo, atMost, kobo];
+  return statement(`${insert} (?, ?, ?, IF(? <= ?, ?, NULL)) ${add}`, partnerId, day, kind, ...values);
 }

@@ -13,9 +13,9 @@ export interface PartnerWork<T> {
   /** Throws to refuse: then this work writes nothing. */
   decide(partner: LockedPartner, rows: SqlRow[][]): Decision<T>;
   /**
-   * Decides without reading, on what is known already, and on nothing of the partner's row but its version. Then lock,
-   * writes and COMMIT go in one round trip. The writes must fail, by a null where none may be, where what is known is not
-   * so any more; nothing is written then, and the work is done with its reads. Each of them finds or makes a row.
+   * Decides without reading, on what is known already; it refuses nothing. Then lock, writes and COMMIT go in one round
+   * trip. The writes must fail (`db/errors.isDisproved`) where what is assumed is not so; nothing is written then, and the
+   * work is done with its reads. Each of them finds or makes a row.
    */
   readonly decideAssumed?: ((partner: LockedPartner) => Decision<T>) | undefined;
 }

@@ -20,6 +20,9 @@ export function statement(sql: string, ...values: SqlValue[]): Statement {
   return { sql, values };
 }
 
+/** In a SELECT of rows with an `id`, what makes the statement fail when a row is found, on every server and in every mode. */
+export const outOfRange = '9223372036854775807 + LENGTH(id)';
+
 /** An INSERT of some rows, each a list of values in the order of the columns. */
 export function insertRows(
   table: string,

@@ -38,6 +38,7 @@ import {
   findSimilarUnsettled,
   insertOrder,
   insertSteps,
+  refuseSimilarUnsettled,
   type StoredOrder,
   saveOpenCancel,
   toStoredOrder,
@@ -157,17 +158,23 @@ export class OrderKind
       value,
       this.parts.clock.now(),
     );
+    partner.addUsage('orders', draft.countedDay, value);
+    return this.#stored(draft, submission);
+  }
 
+  storeAssumed(draft: OrderDraft, submission: NewSubmission, partner: LockedPartner): Stored<StoredOrder> {
+    const { ordersKoboPerDay } = toDayLimits(partner.row);
+    partner.addUsage('orders', draft.countedDay, countedKobo(draft), ordersKoboPerDay);
+    const similar = refuseSimilarUnsettled(submission.partnerId, draft, this.parts.clock.realNow());
+    const { row, writes } = this.#stored(draft, submission);
+    return { row, writes: [similar, ...writes] };
+  }
+
+  #stored(draft: OrderDraft, submission: NewSubmission): Stored<StoredOrder> {
     const notAfter = this.parts.clock.realNow() + this.parts.submitTimeoutMs;
     const row = { ...draft, ...submission, notAfter, checkAt: notAfter + this.parts.clockSkewMs };
-    const stored = {
-      kind: 'stored',
-      at: row.createdAt,
-      state: row.state,
-      detail: 'stored, before it is sent',
-    } as const;
-    partner.addUsage('orders', row.countedDay, value);
-    return { row, writes: [insertOrder(row), insertSteps(row, 0, [stored])] };
+    const step = { kind: 'stored', at: row.createdAt, state: row.state, detail: 'stored, before it is sent' } as const;
+    return { row, writes: [insertOrder(row), insertSteps(row, 0, [step])] };
   }
 
   send(row: StoredOrder): Promise<Sent<Report>> {

@@ -3,6 +3,7 @@ import {
   insertRows,
   instant,
   milliseconds,
+  outOfRange,
   type SqlRow,
   type SqlValue,
   type Statement,
@@ -292,9 +293,25 @@ export function findPartnersOfOrders(ids: readonly string[]): Statement {
 
 /** Orders alike that may or may not be at the exchange. `now` is real time. */
 export function findSimilarUnsettled(partnerId: string, order: Omit<ShownOrder, 'id'>, now: number): Statement {
+  return selectSimilarUnsettled('id', partnerId, order, now);
+}
+
+/** Fails where there are any. */
+export function refuseSimilarUnsettled(partnerId: string, order: Omit<ShownOrder, 'id'>, now: number): Statement {
+  return selectSimilarUnsettled(outOfRange, partnerId, order, now);
+}
+
+/** The index is named because the server looks at all of them first, which takes it longer than the rest. */
+function selectSimilarUnsettled(
+  what: string,
+  partnerId: string,
+  order: Omit<ShownOrder, 'id'>,
+  now: number,
+): Statement {
   return statement(
-    `SELECT id FROM orders WHERE partner_id = ? AND state IN ('uncertain', 'sending') AND account = ? AND symbol = ?
-      AND side = ? AND type = ? AND quantity = ? AND price_kobo <=> ? AND (state = 'uncertain' OR check_at <= ?) LIMIT 1`,
+    `SELECT ${what} FROM orders FORCE INDEX (orders_state) WHERE partner_id = ? AND state IN ('uncertain', 'sending')
+      AND account = ? AND symbol = ? AND side = ? AND type = ? AND quantity = ? AND price_kobo <=> ?
+      AND (state = 'uncertain' OR check_at <= ?) LIMIT 1`,
     partnerId,
     order.account,
     order.symbol,

@@ -72,6 +72,11 @@ export interface Kind<Row extends Submittable, Request, Draft, Answer> extends O
   storeReads(partnerId: string, draft: Draft): readonly Statement[];
   /** Decides under the lock. Throws an ApiError to refuse: nothing is stored then. */
   store(draft: Draft, submission: NewSubmission, partner: LockedPartner, rows: readonly SqlRow[][]): Stored<Row>;
+  /**
+   * The same without what must be known: the writes fail where `store` would refuse (`PartnerWork.decideAssumed`), and
+   * where the key is used. A kind that has it is stored in one round trip.
+   */
+  storeAssumed?(draft: Draft, submission: NewSubmission, partner: LockedPartner): Stored<Row>;
   /** Sends once. Does not throw. What is in the request and not in the row is held no longer than this takes. */
   send(row: Row, request: Request): Promise<Sent<Answer>>;
   /** What the send came to, applied to the row as it is by now. */

@@ -57,6 +57,8 @@ export class Submitter {
       draft = await kind.prepare(origin, request, known);
     }
     const ready = draft;
+    const submission = { partnerId, origin, idempotencyKey, requestDigest: digest };
+    const storeAssumed = kind.storeAssumed?.bind(kind);
 
     await this.gate.pass(kind.name);
     crash(`${kind.name}.before-store`);
@@ -66,10 +68,15 @@ export class Submitter {
       decide: (partner, [raced = [], ...rows]) => {
         // The same key may have been stored since it was looked for; only under the lock is the answer certain.
         if (raced[0] !== undefined) return { writes: [], result: undefined };
-        const submission = { partnerId, origin, idempotencyKey, requestDigest: digest };
         const { row, writes } = kind.store(ready, submission, partner, rows);
         return { writes, result: row };
       },
+      decideAssumed:
+        storeAssumed &&
+        ((partner) => {
+          const { row, writes } = storeAssumed(ready, submission, partner);
+          return { writes, result: row };
+        }),
     });
     if (stored === undefined) return this.#replayStored(kind, byKey, digest);
 

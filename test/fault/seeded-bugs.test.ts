@@ -102,12 +102,21 @@ const bugs: readonly SeededBug[] = [
     pattern: 'left a process that was frozen after the send',
   },
   {
-    name: 'a partner is taken to have the version it had',
+    name: 'a partner is taken to be as it was',
     file: 'src/db/locked-partner.ts',
-    find: 'SET version = IF(version = ?, ?, NULL) WHERE id = ?',
-    replace: 'SET version = IF(? IS NULL, NULL, ?) WHERE id = ?',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    find: ', 1, ${outOfRange})',
+    replace: ', 1, 1)',
     test: assumptions,
     pattern: 'when another replica worked for the partner',
+  },
+  {
+    name: 'what is left of a day is taken to be enough',
+    file: 'src/db/locked-partner.ts',
+    find: 'IF(used_kobo + ? <= ?, used_kobo + ?, NULL)',
+    replace: 'IF(used_kobo + ? <= ?, used_kobo + ?, used_kobo)',
+    test: flows,
+    pattern: 'the day limit is exact',
   },
   {
     name: 'an order is taken to be as it was stored',

@@ -94,6 +94,48 @@ describe("a partner's work whose reads are known", () => {
     await assertWritten(['first', 'first', 'first', 'first']);
   });
 
+  it('is done with them when a limit was changed', async () => {
+    await work(database, 'first');
+    await of(database).write(statement('UPDATE partners SET orders_kobo_per_day = 7 WHERE id = ?', partnerId));
+    assert.equal(await work(database, 'first'), 'read');
+    await assertWritten(['first', 'first']);
+  });
+
+  it('waits for the lock that another has', async () => {
+    await work(database, 'first');
+    const waiting = of(replica).transaction(
+      [statement('SELECT id FROM partners WHERE id = ? FOR UPDATE', partnerId)],
+      () => {
+        const started = work(database, 'first');
+        return { writes: [statement('DO SLEEP(0.3)')], result: { started } };
+      },
+    );
+    const { started } = await waiting;
+    assert.equal(await started, 'read');
+    await assertWritten(['first', 'first']);
+  });
+
+  it('uses of a day no more than may be used, and exactly that', async () => {
+    const use = (kobo: bigint) =>
+      of(database).inPartner<'assumed' | 'read'>(partnerId, {
+        touches: [],
+        reads: [],
+        decide: () => ({ writes: [], result: 'read' }),
+        decideAssumed: (partner) => {
+          partner.addUsage('orders', '2026-11-20', kobo, 10n);
+          return { writes: [], result: 'assumed' };
+        },
+      });
+    await work(database, 'first');
+    assert.equal(await use(4n), 'assumed');
+    assert.equal(await use(6n), 'assumed');
+    assert.equal(await use(1n), 'read');
+    const [day] = await of(database).read(
+      statement('SELECT used_kobo FROM usage_days WHERE partner_id = ?', partnerId),
+    );
+    assert.equal(toBigInt(day?.used_kobo), 10n);
+  });
+
   it('takes each version once, whichever replica does it and whoever waits with it', async () => {
     const all = Array.from({ length: 200 }, (_, at) => work(at % 3 === 0 ? replica : database, 'first'));
     await Promise.all(all);
