@@ -115,8 +115,8 @@ const bugs: readonly SeededBug[] = [
     file: 'src/db/locked-partner.ts',
     find: 'IF(used_kobo + ? <= ?, used_kobo + ?, NULL)',
     replace: 'IF(used_kobo + ? <= ?, used_kobo + ?, used_kobo)',
-    test: flows,
-    pattern: 'the day limit is exact',
+    test: assumptions,
+    pattern: 'uses of a day no more than may be used',
   },
   {
     name: 'an order is taken to be as it was stored',
