@@ -36,6 +36,9 @@ const pollMs = 500;
 const idleMs = 30_000;
 /** How many endpoints a process serves at once. */
 const mostLanes = 2_000;
+/** Beyond this many, one without work makes room for others soon. */
+const crowdedFrom = 1_000;
+const idleInCrowdMs = 400;
 /** How many deliveries wait in memory, with their bodies; a few more where there are endpoints beyond a quarter of it. */
 const mostWaiting = 4_096;
 const mostClaimedAtOnce = 200;
@@ -238,11 +241,12 @@ export class Dispatch {
 
   async #releaseIdle(): Promise<void> {
     const now = performance.now();
+    const keptMs = this.#lanes.size < crowdedFrom ? idleMs : idleInCrowdMs;
     const idle: Lane[] = [];
     for (const lane of this.#lanes.values()) {
       if (!lane.isEmpty || lane.isLoading || lane.endpoint.draining) lane.idleSince = undefined;
       else lane.idleSince ??= now;
-      if (lane.idleSince !== undefined && now - lane.idleSince > idleMs) idle.push(lane);
+      if (lane.idleSince !== undefined && now - lane.idleSince > keptMs) idle.push(lane);
     }
     for (let first = 0; first < idle.length; first += mostClaimedAtOnce) {
       await this.#releaseUntilDue(idle.slice(first, first + mostClaimedAtOnce));

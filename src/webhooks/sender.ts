@@ -51,6 +51,7 @@ interface Endpoint {
  * unpacks nothing and ends in time, whatever the endpoint does. How many are under way at once is the caller's business.
  */
 export class Sender {
+  /** The one used last stands last. */
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #connect: buildConnector.connector;
   readonly #dialling = new Set<Socket>();
@@ -107,9 +108,12 @@ export class Sender {
   /** The connections of an endpoint; those to where it was before are closed when they have done their work. */
   #endpointOf({ endpointId, url }: Delivery): Endpoint {
     const kept = this.#endpoints.get(endpointId);
-    if (kept?.url === url) return kept;
+    if (kept !== undefined) this.#endpoints.delete(endpointId);
+    if (kept?.url === url) {
+      this.#endpoints.set(endpointId, kept);
+      return kept;
+    }
     if (kept !== undefined) {
-      this.#endpoints.delete(endpointId);
       kept.connections.close();
     } else if (this.#endpoints.size >= this.#mostEndpoints) {
       this.#closeLeastUsed();
@@ -128,9 +132,11 @@ export class Sender {
   }
 
   #closeLeastUsed(): void {
-    const idle = [...this.#endpoints].filter(([, { connections }]) => !connections.isBusy);
-    const [least] = idle.sort(([, left], [, right]) => left.connections.usedAt - right.connections.usedAt);
-    if (least !== undefined) void this.#remove(least[0]);
+    for (const [id, { connections }] of this.#endpoints) {
+      if (connections.isBusy) continue;
+      void this.#remove(id);
+      return;
+    }
   }
 
   async #remove(endpointId: string): Promise<void> {
