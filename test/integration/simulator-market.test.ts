@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
+import { createConnection } from 'mysql2/promise';
 import { Accounts, type ContractNote, MarketSession, type Trade } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import {
   AccountStatus,
@@ -13,10 +14,14 @@ import {
 } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { roundKoboDecimal } from '../../src/lib/money.ts';
+import { Database } from '../../src/simulator/database.ts';
 import { seededRandom } from '../../src/simulator/random.ts';
+import { startSimulator } from '../../src/simulator/simulator.ts';
 import { eventually } from '../support/eventually.ts';
+import { createTestDatabase } from '../support/servers.ts';
 import {
   account,
+  connect,
   exchangeOrder,
   fails,
   newOrder,
@@ -272,7 +277,8 @@ describe('the market', async () => {
     assert.equal(early.session, MarketSession.PAUSED);
     const collected = await submitted({ priceKobo: (await market.instrumentOf(symbol)).upperPriceKobo });
     assert.equal((await reportsOf(market, collected.clientOrderId)).length, 1);
-    await market.nextDay(60_000);
+    assert.ok(early.nextOpenAt);
+    await controls.setClock({ offsetMs: BigInt(timestampMs(early.nextOpenAt) + 60_000 - Date.now()) }, soon);
     const { today, tradingDay, market: session, keepsHours } = await controls.getDay({}, soon);
     assert.deepEqual([tradingDay, keepsHours, session?.session], [true, true, MarketSession.OPEN]);
     assert.ok(session?.nextCloseAt !== undefined && today !== '');
@@ -285,6 +291,21 @@ describe('the market', async () => {
     assert.equal((await market.accounts.getMarket({}, soon)).session, MarketSession.CLOSED);
     await controls.setHours({ keepsHours: false }, soon);
     assert.equal((await submitted()).report?.kind, ACCEPTED);
+  });
+
+  it('lets an operator fill some of an order that waits in a book, and follows it', async () => {
+    const order = await submitted({ quantity: 100n, timeInForce: TimeInForce.GTC });
+    const { clientOrderId } = order;
+    await controls.fillOrder({ clientOrderId, quantity: 40n }, soon);
+    await controls.movePrice({ symbol, basisPoints: -2_000 }, soon);
+    await eventually(async () => assert.equal((await exchangeOrder(market, clientOrderId))?.endedBy, TRADE));
+    assert.equal((await exchangeOrder(market, clientOrderId))?.filledQuantity, 100n);
+    const parts = (await reportsOf(market, clientOrderId)).filter(({ kind }) => kind === TRADE);
+    assert.equal(
+      sum(parts, ({ quantity }) => quantity),
+      100n,
+    );
+    await controls.movePrice({ symbol, basisPoints: 0 }, soon);
   });
 
   it('repeats a report in the stream, and drops every connection but the operator’s', async () => {
@@ -328,5 +349,25 @@ describe('the market', async () => {
     const trades = async (id: string) => (await reportsOf(restarted, id)).filter(({ kind }) => kind === TRADE);
     const numbers = async (id: string) => (await trades(id)).map(({ number }) => Number(number));
     assert.ok(Math.max(...(await numbers(first.clientOrderId))) < Math.min(...(await numbers(second.clientOrderId))));
+  });
+});
+
+describe('a record from before the market had books', () => {
+  it('goes on, with the columns it lacked', async () => {
+    const database = await createTestDatabase();
+    after(() => database.drop());
+    await (await Database.open(database.url)).close();
+    const connection = await createConnection(database.url);
+    await connection.query('ALTER TABLE orders DROP KEY by_book, DROP in_book, DROP traded_on, DROP traded_kobo');
+    await connection.query('ALTER TABLE instruments DROP pinned');
+    await connection.end();
+    const simulator = await startSimulator({ databaseUrl: database.url, port: 0 });
+    after(() => simulator.close());
+    const clients = connect(simulator.port);
+    const { orders, controls } = clients;
+    await controls.setAccount({ account, status: AccountStatus.ACTIVE }, soon);
+    const order = newOrder({ symbol: 'UBA', type: OrderType.MARKET });
+    await orders.submitOrder(order, soon);
+    await untilReports(clients, order.clientOrderId, [ACCEPTED, TRADE]);
   });
 });

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { MarketSession } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { OrderType, ReportKind, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { roundKoboDecimal } from '../../src/lib/money.ts';
 import { chargesOn } from '../../src/simulator/charges.ts';
 import { toDeal } from '../../src/simulator/clearing/deals.ts';
 import { settlementDate } from '../../src/simulator/clearing/settlement.ts';
@@ -403,12 +404,7 @@ describe('the charges of an order', () => {
           return deal;
         });
         const { total } = chargesOn(earlier, side, '2026-09-30');
-        const [whole = '', places = ''] = total.split('.');
-        const isExact = /^0*$/.test(places);
-        const estimated =
-          BigInt(whole) +
-          (side === Side.BUY && !isExact ? 1n : 0n) -
-          (whole.startsWith('-') && side === Side.SELL && !isExact ? 1n : 0n);
+        const estimated = roundKoboDecimal(total, side === Side.BUY ? 'up' : 'down');
         assert.equal(
           notes.reduce((sum, each) => sum + each.considerationKobo, 0n),
           estimated,

@@ -13,6 +13,7 @@ import { RpcError, type UnaryHandlers } from '../rpc.ts';
 import { check, text } from '../validation.ts';
 import type { World } from '../world.ts';
 import type { Writer } from '../writer.ts';
+import { exchangeHours } from './hours.ts';
 import { marketMessage } from './message.ts';
 
 const maxMove = 2_000;
@@ -91,15 +92,15 @@ export function marketControls(context: MarketControlsContext): MarketControls {
 function dayOf({ venue, calendar, clock }: World) {
   const now = clock.now();
   const today = lagosDay(now);
-  const { nextOpenAtMs } = venue.session(now);
   const nextMidnight = nextLagosMidnight(now);
+  const opensAtMs = exchangeHours(calendar, nextMidnight - 1).nextOpenAtMs ?? nextMidnight;
   const nextDay = venue.keepsHours ? calendar.tradingDayAfter(today, 1) : lagosDay(nextMidnight);
   return {
     now: timestampFromMs(now),
     today,
     tradingDay: !venue.keepsHours || calendar.isTradingDay(today),
     nextTradingDay: nextDay,
-    nextDayAt: timestampFromMs(venue.keepsHours ? (nextOpenAtMs ?? nextMidnight) : nextMidnight),
+    nextDayAt: timestampFromMs(venue.keepsHours ? opensAtMs : nextMidnight),
     settlementDay: settlementDate(calendar, today),
     market: marketMessage(venue, now),
     keepsHours: venue.keepsHours,

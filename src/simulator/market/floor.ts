@@ -1,5 +1,6 @@
 import { Side, TimeInForce } from '../../gen/marina/broker/v1/orders_pb.ts';
 import type { InstrumentState, Order } from '../model.ts';
+import { onTickBelow } from '../prices.ts';
 import { Book, type Execution } from './book.ts';
 import type { Interest } from './ladder.ts';
 import { Street, type StreetOrder } from './street.ts';
@@ -171,7 +172,7 @@ export class Floor {
       if (opens) book.rest(entry);
       else book.enter(entry, 'rests', onExecution);
     }
-    if (opens) book.auction(instrument.quoteKobo, onExecution);
+    if (opens) book.auction(onTickBelow(instrument.quoteKobo), onExecution);
     const visitor = street.visitor(drawn.bySellers, drawn.byBuyers);
     if (visitor !== undefined) book.enter(this.#streetEntry(stall, visitor), 'lapses', onExecution);
   }
@@ -188,7 +189,7 @@ export class Floor {
       const drawn = drawnOf(book);
       const street = new Street(this.view.seed, instrument, stall.dayEndsAtMs);
       for (const order of street.maker(drawn.bySellers, drawn.byBuyers)) book.rest(this.#streetEntry(stall, order));
-      book.auction(instrument.quoteKobo, (execution) => report(execution, events));
+      book.auction(onTickBelow(instrument.quoteKobo), (execution) => report(execution, events));
       for (const id of stall.street) book.remove(id);
       stall.street = [];
     }
