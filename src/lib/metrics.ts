@@ -198,6 +198,8 @@ export class Metrics {
     // There from the start, so that the first one is an increase.
     for (const kind of ['order', 'application', 'allocation']) this.contradictions.inc({ kind }, 0);
     collectDefaultMetrics({ register: this.registry });
+    // A series that begins with its first count shows no increase, and this one must be seen at once.
+    for (const kind of ['order', 'application', 'allocation']) this.contradictions.inc({ kind }, 0);
   }
 
   #counter<Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Counter<Label> {
