@@ -23,8 +23,9 @@ import { GrpcApplications } from './broker/grpc-applications.ts';
 import { GrpcBroker } from './broker/grpc-broker.ts';
 import { GrpcRecords } from './broker/grpc-records.ts';
 import { GrpcSubmissions } from './broker/grpc-submissions.ts';
-import type { Config } from './config.ts';
+import type { Config, Role } from './config.ts';
 import { type Database, openDatabase } from './db/database.ts';
+import { missingMigrations } from './db/migrate.ts';
 import { Site } from './docs/site.ts';
 import { Carrier } from './events/carrier.ts';
 import { FeedTaker } from './events/feed.ts';
@@ -97,6 +98,7 @@ import { WebhookTaker } from './webhooks/taker.ts';
 
 /** A running gateway. */
 export interface App {
+  /** The partners' ports are 0 in a process that does not serve them. */
   readonly restPort: number;
   readonly grpcPort: number;
   readonly adminPort: number;
@@ -121,6 +123,9 @@ export async function startApp(config: Config, log: Logger = createLogger({ name
 }
 
 async function startOn(database: Database, config: Config, log: Logger): Promise<App> {
+  const missing = await missingMigrations(database);
+  if (missing.length > 0) throw new Error(`the database lacks ${missing.join(', ')}: migrate it first`);
+  const does = (role: Role) => config.roles.includes(role);
   if (config.crashPoint !== undefined) armCrash(config.crashPoint, config.crashSignal);
   const isSandbox = config.environment === 'sandbox';
   const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`.slice(-64);
@@ -467,39 +472,41 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     contexts.forget(partnerId, account);
   });
   await Promise.all([carrier.start(), sharing.start()]);
-  for (const { worker } of [environment, relay, feed, webhooks, dispatcher, feedWatch]) supervisor.start(worker);
+  for (const { worker } of [environment, feedWatch]) supervisor.start(worker);
+  for (const { worker } of does('webhooks') ? [webhooks, dispatcher] : []) supervisor.start(worker);
+  for (const { worker } of does('worker') ? [relay, feed] : []) supervisor.start(worker);
   // What changes objects waits until it is known that none is missing.
-  for (const { worker } of [
-    reports,
-    reconciler,
-    applicationReports,
-    applicationReconciler,
-    allocationReconciler,
-    recovery,
-  ])
-    supervisor.start(gate.behind(worker));
+  const settling = [reports, reconciler, applicationReports, applicationReconciler, allocationReconciler, recovery];
+  for (const { worker } of does('worker') ? settling : []) supervisor.start(gate.behind(worker));
   supervisor.start(recovery.starting);
   await gate.pass().catch(() => undefined); // Without the broker it starts all the same, and takes nothing new.
   supervisor.start(keyUses.worker);
   supervisor.start(health.worker);
   for (const watched of [identity, adminIdentity]) if (watched !== undefined) supervisor.start(watched.worker);
   const checked = (faultyLedgers: number) => metrics.faultyLedgers.set(faultyLedgers);
-  supervisor.start(ledgerCheck({ database, log, holder, checked }));
-  supervisor.start(feedRetention(database, clock, holder));
-  supervisor.start(webhookRetention(database, clock, holder));
-  for (const keys of [
-    { name: 'order', table: 'orders', finalStates: finalOrderStates },
-    { name: 'application', table: 'applications', finalStates: finalApplicationStates },
-    { name: 'allocation', table: 'allocations', finalStates: finalAllocationStates },
-  ] as const) {
-    supervisor.start(keyRetention(database, clock, holder, keys));
-  }
+  const upkeep = [
+    ledgerCheck({ database, log, holder, checked }),
+    feedRetention(database, clock, holder),
+    webhookRetention(database, clock, holder),
+    keyRetention(database, clock, holder, { name: 'order', table: 'orders', finalStates: finalOrderStates }),
+    keyRetention(database, clock, holder, {
+      name: 'application',
+      table: 'applications',
+      finalStates: finalApplicationStates,
+    }),
+    keyRetention(database, clock, holder, {
+      name: 'allocation',
+      table: 'allocations',
+      finalStates: finalAllocationStates,
+    }),
+  ];
+  for (const worker of does('worker') ? upkeep : []) supervisor.start(worker);
 
   async function stop(): Promise<void> {
     stopping = true;
     rest.drain();
     grpc.drain();
-    await new Promise((resolve) => setTimeout(resolve, config.drainMs));
+    if (does('api')) await new Promise((resolve) => setTimeout(resolve, config.drainMs));
     const graceMs = config.shutdownTimeoutMs;
     await Promise.all([rest.close(graceMs), grpc.close(graceMs), admin.close(graceMs)]);
     if (!(await supervisor.stop(graceMs))) log.warn('background work did not end in time');
@@ -517,8 +524,8 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   }
 
   try {
-    address.restPort = await rest.listen(config.restPort, config.host);
-    const grpcPort = await grpc.listen(config.grpcPort, config.host);
+    address.restPort = does('api') ? await rest.listen(config.restPort, config.host) : 0;
+    const grpcPort = does('api') ? await grpc.listen(config.grpcPort, config.host) : 0;
     const adminPort = await admin.listen(config.adminPort, config.adminHost);
     const opsPort = await ops.listen(config.opsPort, config.opsHost);
     return { restPort: address.restPort, grpcPort, adminPort, opsPort, stop };

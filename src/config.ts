@@ -20,9 +20,18 @@ import {
 
 export { ConfigError };
 
+/**
+ * What a process does: `api` serves partners; `worker` carries events, applies reports, settles what is unclear and
+ * removes what is old; `webhooks` delivers. Every process has the operators' and the operations port.
+ */
+export type Role = (typeof roles)[number];
+
+const roles = ['api', 'worker', 'webhooks'] as const;
+
 /** Everything the gateway is told from outside, checked. */
 export interface Config {
   readonly environment: Environment;
+  readonly roles: readonly Role[];
   readonly databaseUrl: string;
   readonly databasePool: number;
   readonly natsUrl: string;
@@ -74,6 +83,12 @@ const settings: Settings<Config> = {
     meaning: 'which environment this gateway is',
     fallback: 'sandbox',
     form: oneOf('sandbox', 'live'),
+  },
+  roles: {
+    variable: 'MARINA_ROLES',
+    meaning: 'what this process does: serves partners, works in the background, delivers webhooks',
+    fallback: roles.join(','),
+    form: reading(`one or more of ${roles.join(', ')}, separated by commas`, parseRoles),
   },
   databaseUrl: {
     variable: 'MARINA_DATABASE_URL',
@@ -284,6 +299,11 @@ function pemPath(variable: string, meaning: string): Setting<string | undefined>
 
 function port(variable: string, meaning: string, fallback: string): Setting<number> {
   return { variable, meaning, fallback, form: wholeNumber(0, 65_535) };
+}
+
+function parseRoles(value: string): readonly Role[] {
+  const role = oneOf(...roles);
+  return value.split(',').map((entry) => role.read(entry.trim()));
 }
 
 function parseAddresses(value: string): readonly string[] {

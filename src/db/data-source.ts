@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { DataSource } from 'typeorm';
+import { DataSource, type MigrationInterface } from 'typeorm';
 import { migrations } from '../../migrations/index.ts';
 
 /** What every session of ours says of itself, whatever the server's defaults are. */
@@ -27,7 +27,11 @@ interface PoolOfConnections {
 }
 
 /** The data source of a database: its pool of connections, its migrations. Not connected yet. */
-export function createDataSource(url: string, poolSize: number): DataSource {
+export function createDataSource(
+  url: string,
+  poolSize: number,
+  known: readonly (new () => MigrationInterface)[] = migrations,
+): DataSource {
   return new DataSource({
     type: 'mysql',
     url,
@@ -39,7 +43,7 @@ export function createDataSource(url: string, poolSize: number): DataSource {
     multipleStatements: true,
     dateStrings: ['DATE'],
     poolSize,
-    migrations,
+    migrations: [...known],
     migrationsTableName: 'migrations',
     extra: {
       // Below the size of the pool, or none is ever closed for not being used.

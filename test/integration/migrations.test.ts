@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { createConnection } from 'mysql2/promise';
+import type { MigrationInterface } from 'typeorm';
+import { migrations } from '../../migrations/index.ts';
+import { startApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+
+/** What statements of a version lean on: its columns, and what must be unique. */
+interface Schema {
+  readonly columns: ReadonlyMap<
+    string,
+    { readonly type: string; readonly nullable: string; readonly fallback: unknown }
+  >;
+  readonly unique: ReadonlySet<string>;
+}
+
+describe('migrations', () => {
+  let database: TestDatabase;
+  before(async () => {
+    database = await createTestDatabase();
+  });
+  after(() => database.drop());
+
+  async function query(sql: string): Promise<Record<string, unknown>[]> {
+    const connection = await createConnection(database.url);
+    try {
+      const [rows] = await connection.query(sql);
+      return rows as Record<string, unknown>[];
+    } finally {
+      await connection.end();
+    }
+  }
+
+  async function readSchema(): Promise<Schema> {
+    const columns = await query(
+      `SELECT TABLE_NAME AS t, COLUMN_NAME AS c, COLUMN_TYPE AS type, IS_NULLABLE AS nullable, COLUMN_DEFAULT AS fallback
+        FROM information_schema.columns WHERE TABLE_SCHEMA = DATABASE()`,
+    );
+    const keys = await query(
+      `SELECT TABLE_NAME AS t, INDEX_NAME AS i, GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) AS cs
+        FROM information_schema.statistics WHERE TABLE_SCHEMA = DATABASE() AND NON_UNIQUE = 0 GROUP BY 1, 2`,
+    );
+    return {
+      columns: new Map(
+        columns.map(({ t, c, type, nullable, fallback }) => [
+          `${t}.${c}`,
+          { type: String(type), nullable: String(nullable), fallback },
+        ]),
+      ),
+      unique: new Set(keys.map(({ t, cs }) => `${t}(${cs})`)),
+    };
+  }
+
+  /** What in a newer schema the statements of an older version would stumble over. */
+  function obstacles(older: Schema, newer: Schema): string[] {
+    const tables = new Set([...older.columns.keys()].map((name) => name.split('.')[0]));
+    const found: string[] = [];
+    for (const [name, column] of older.columns) {
+      const now = newer.columns.get(name);
+      if (now === undefined) found.push(`${name} is gone`);
+      else if (now.type !== column.type || now.nullable !== column.nullable || now.fallback !== column.fallback)
+        found.push(`${name} has changed`);
+    }
+    for (const [name, { nullable, fallback }] of newer.columns) {
+      const isNew = !older.columns.has(name) && tables.has(name.split('.')[0] ?? '');
+      if (isNew && nullable === 'NO' && fallback === null)
+        found.push(`${name} must be given, and older versions do not`);
+    }
+    for (const key of newer.unique) {
+      if (!older.unique.has(key) && tables.has(key.split('(')[0] ?? '')) found.push(`${key} must be unique now`);
+    }
+    return found;
+  }
+
+  it('only add: what an older version says to the database works on the newer tables, unless one is marked', async () => {
+    const schemas: Schema[] = [];
+    for (const [index] of migrations.entries()) {
+      await migrate(database.url, migrations.slice(0, index + 1));
+      schemas.push(await readSchema());
+    }
+    const wrong = migrations.slice(1).flatMap((Migration, index) => {
+      const { contracts } = new Migration() as MigrationInterface & { contracts?: string };
+      const [older, newer] = [schemas[index], schemas[index + 1]];
+      assert.ok(older !== undefined && newer !== undefined, Migration.name);
+      return contracts === undefined ? obstacles(older, newer).map((what) => `${Migration.name}: ${what}`) : [];
+    });
+    assert.deepEqual(wrong, []);
+  });
+
+  it('the rule itself sees what takes away', async () => {
+    const before = await readSchema();
+    await query(
+      'ALTER TABLE partners ADD COLUMN wanted INT NOT NULL, DROP COLUMN name, ADD UNIQUE KEY one (created_at)',
+    );
+    await query('ALTER TABLE orders MODIFY COLUMN symbol VARCHAR(19) NOT NULL');
+    assert.deepEqual(obstacles(before, await readSchema()).sort(), [
+      'orders.symbol has changed',
+      'partners(created_at) must be unique now',
+      'partners.name is gone',
+      'partners.wanted must be given, and older versions do not',
+    ]);
+  });
+
+  it('run once when several processes start them at the same time, and again do nothing', async () => {
+    const fresh = await createTestDatabase();
+    try {
+      await Promise.all([migrate(fresh.url), migrate(fresh.url), migrate(fresh.url)]);
+      await migrate(fresh.url);
+      const connection = await createConnection(fresh.url);
+      const [rows] = await connection.query('SELECT name FROM migrations ORDER BY id');
+      await connection.end();
+      assert.deepEqual(
+        (rows as { name: string }[]).map(({ name }) => name),
+        migrations.map(({ name }) => name),
+      );
+    } finally {
+      await fresh.drop();
+    }
+  });
+
+  it('a gateway does not start on tables that are older than it, and names what they lack', async () => {
+    const old = await createTestDatabase();
+    try {
+      await migrate(old.url, migrations.slice(0, -1));
+      const config = readConfig({
+        MARINA_DATABASE_URL: old.url,
+        MARINA_NATS_URL: 'nats://127.0.0.1:1',
+        MARINA_BROKER_ADDRESS: '127.0.0.1:1',
+        MARINA_SECRET_KEY: '42'.repeat(32),
+        MARINA_LOG_LEVEL: 'silent',
+      });
+      await assert.rejects(startApp(config), new RegExp(`lacks ${migrations.at(-1)?.name}: migrate it first`));
+    } finally {
+      await old.drop();
+    }
+  });
+});
