@@ -33,6 +33,11 @@ export class StartGate {
     for (const kind of kinds) this.#held.add(kind);
   }
 
+  /** Whether something new of a kind can be stored now. */
+  admits(kind: string): boolean {
+    return this.#isOpen && !this.#held.has(kind);
+  }
+
   /** Waits a moment for the gate. Throws `exchange_unavailable`: nothing was stored, nothing was sent. */
   async pass(newOf?: string): Promise<void> {
     if (!this.#isOpen) await this.#opened(mostWaitMs);

@@ -43,7 +43,7 @@ export class Submitter {
   ): Promise<Submitted<Row>> {
     const { partnerId } = origin;
     const byKey = kind.findByKey(partnerId, idempotencyKey);
-    let draft = this.isPaused() ? undefined : kind.prepareKnown(partnerId, request);
+    let draft = this.isPaused() || !this.gate.admits(kind.name) ? undefined : kind.prepareKnown(partnerId, request);
     if (draft === undefined) {
       // Something may be refused or have to be waited for, and a request seen before must be neither: its key is looked
       // for first. Where all is known, the look under the lock is enough.

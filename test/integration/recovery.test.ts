@@ -125,6 +125,34 @@ describe('a gateway that starts on a database that lacks what the broker was giv
     );
   });
 
+  it('repeats answers and lets partners read without a broker at its start, and takes nothing new', async () => {
+    const own = await startGateway();
+    const partner = await own.newPartner();
+    await own.fund(partner, 10_000n);
+    const body = { account: partner.account, amount_kobo: 4_000 };
+    const [key, orderKey] = [randomUUID(), randomUUID()];
+    const booked = await own.allocate(partner, body, key);
+    const placed = await own.place(partner, { symbol: 'SIM-FILL' }, orderKey);
+    assert.deepEqual([booked.status, placed.status], [201, 201]);
+    await own.stopBroker();
+    await own.app.stop();
+    const restPort = String(own.app.restPort); // Where its helpers go on to ask.
+    const alone = await startApp(readConfig({ ...own.variables, MARINA_REST_PORT: restPort }));
+    try {
+      const again = await own.allocate(partner, body, key);
+      assert.deepEqual([again.status, again.body.id], [200, booked.body.id]);
+      const order = await own.place(partner, { symbol: 'SIM-FILL' }, orderKey);
+      assert.deepEqual([order.status, order.body.id], [200, placed.body.id]);
+      const read = await own.rest('GET', `/v1/orders/${placed.body.id}`, { key: partner.key });
+      assert.equal(read.status, 200);
+      const refused = await own.allocate(partner, body);
+      assert.equal(refused.body.error.code, 'exchange_unavailable');
+    } finally {
+      await alone.stop();
+      await own.stop();
+    }
+  });
+
   it('takes no allocation while a lost one waits for the credit that was lost with it', async () => {
     const partner = await gateway.newPartner();
     await gateway.fund(partner, 10_000n);
