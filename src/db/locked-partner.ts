@@ -1,4 +1,4 @@
-import { outOfRange, type SqlRow, type SqlValue, type Statement, statement, toBigInt } from './statement.ts';
+import { outOfRange, type SqlRow, type Statement, statement, toBigInt } from './statement.ts';
 
 /** What work under a partner's lock may ask of its row: every column costs a packet, read or not. */
 export const partnerColumns = ['version', 'orders_kobo_per_day', 'allocations_kobo_per_day'] as const;
@@ -91,7 +91,8 @@ export class LockedPartner {
     const columns = partnerColumns.map((column) => `${column} <=> ?`);
     return statement(
       `SELECT IF(${columns.join(' AND ')}, 1, ${outOfRange}) FROM partners WHERE id = ? FOR UPDATE NOWAIT`,
-      ...partnerColumns.map((column) => this.row[column] as SqlValue),
+      // As numbers: the server would compare a column with a text as numbers that are not exact.
+      ...partnerColumns.map((column) => (this.row[column] === null ? null : toBigInt(this.row[column]))),
       this.id,
     );
   }

@@ -94,11 +94,15 @@ describe("a partner's work whose reads are known", () => {
     await assertWritten(['first', 'first', 'first', 'first']);
   });
 
-  it('is done with them when a limit was changed', async () => {
+  it('is done with them when a limit was changed, by however little', async () => {
+    const limit = (kobo: bigint) =>
+      of(database).write(statement('UPDATE partners SET orders_kobo_per_day = ? WHERE id = ?', kobo, partnerId));
+    await limit(2n ** 60n + 1n);
     await work(database, 'first');
-    await of(database).write(statement('UPDATE partners SET orders_kobo_per_day = 7 WHERE id = ?', partnerId));
+    assert.equal(await work(database, 'first'), 'assumed');
+    await limit(2n ** 60n);
     assert.equal(await work(database, 'first'), 'read');
-    await assertWritten(['first', 'first']);
+    await assertWritten(['first', 'first', 'first']);
   });
 
   it('waits for the lock that another has', async () => {
