@@ -50,16 +50,13 @@ const mostAheadMs = 5_000;
  * Changes a bucket. Time passes from the earliest the last change can have been to the earliest it can be now. What two
  * replicas may differ in that is made up for by filling more slowly, by as much in a second.
  */
-export function change(bucket: Bucket, { perSecond, burst }: Rate, by: Change): { bucket: Bucket; drawn: number } {
+export function change(before: Bucket, { perSecond, burst }: Rate, by: Change): { bucket: Bucket; drawn: number } {
   const { now, replica, own } = by;
-  const at = bucket.at > now.atMost + mostAheadMs ? now.atLeast : bucket.at;
-  const others = Object.entries(bucket.held).filter(
-    ([id, { until }]) => id !== replica && until > now.atLeast && until <= now.atMost + mostAheadMs,
-  );
+  const slower = 1 - (now.atMost - now.atLeast) / 1_000;
+  const bucket = fill(before, { perSecond: perSecond * Math.max(0, slower), burst }, now);
+  const others = Object.entries(bucket.held).filter(([id]) => id !== replica);
   const room = burst - own - others.reduce((sum, [, { tokens }]) => sum + tokens, 0);
-  const perMs = (perSecond / 1_000) * Math.max(0, 1 - (now.atMost - now.atLeast) / 1_000);
-  const filled = bucket.level + by.given + Math.max(0, now.atLeast - at) * perMs;
-  const level = Math.min(room, filled) - by.charge;
+  const level = Math.min(room, bucket.level + by.given) - by.charge;
   const whole = Math.max(0, Math.floor(level));
   const needed = Math.min(by.needed, whole);
   const drawn = needed + Math.min(by.spare, Math.floor((whole - needed) / 2));
@@ -68,11 +65,30 @@ export function change(bucket: Bucket, { perSecond, burst }: Rate, by: Change): 
     bucket: {
       // Rounded against whoever draws.
       level: Math.floor((level - drawn) * 1_000) / 1_000,
-      at: Math.ceil(Math.max(at, now.atLeast) * 1_000) / 1_000,
+      at: Math.ceil(bucket.at * 1_000) / 1_000,
       held: Object.fromEntries(stock.tokens > 0 ? [...others, [replica, stock]] : others),
     },
     drawn,
   };
+}
+
+/**
+ * Lets time pass. What replicas hold counts as if it were in the bucket until it is nobody's, used or not: when it was used
+ * is not known, and the bucket could have been full until then.
+ */
+function fill({ level, at, held }: Bucket, { perSecond, burst }: Rate, now: Instant): Bucket {
+  const isAhead = (time: number) => time > now.atMost + mostAheadMs;
+  let filledTo = isAhead(at) ? now.atLeast : at;
+  let filled = level;
+  let left = Object.entries(held).filter(([, { until }]) => !isAhead(until));
+  const ends = left.map(([, { until }]) => until).filter((until) => until <= now.atLeast);
+  for (const end of [...ends.sort((one, other) => one - other), now.atLeast]) {
+    const room = burst - left.reduce((sum, [, { tokens }]) => sum + tokens, 0);
+    filled = Math.min(Math.max(filled, room), filled + (Math.max(0, end - filledTo) * perSecond) / 1_000);
+    filledTo = Math.max(filledTo, end);
+    left = left.filter(([, { until }]) => until > end);
+  }
+  return { level: filled, at: filledTo, held: Object.fromEntries(left) };
 }
 
 /** How long it takes until a bucket has a token, in milliseconds. */
