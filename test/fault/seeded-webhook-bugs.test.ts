@@ -1,7 +1,6 @@
 import { describeBugs, type SeededBug } from './support/seeded-bugs.ts';
 
 const recorded = 'test/integration/webhook-store.test.ts';
-const operated = 'test/integration/webhooks.test.ts';
 
 const bugs: readonly SeededBug[] = [
   {
@@ -26,8 +25,8 @@ const bugs: readonly SeededBug[] = [
     file: 'src/webhooks/delivery-store.ts',
     find: 'Date)[] = [partnerId, afterVersion, new Date(now - sentForMs)];',
     replace: 'Date)[] = [partnerId, afterVersion, new Date(now - 2 * sentForMs)];',
-    test: operated,
-    pattern: 'an operator sends one event or a window again',
+    test: recorded,
+    pattern: 'an event whose time is over is not sent again',
   },
   {
     name: 'what waited while an endpoint was paused stays on its schedule',

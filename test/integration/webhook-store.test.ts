@@ -14,6 +14,7 @@ import {
   findReady,
   findRetries,
   findWaiting,
+  lockForRedelivery,
   redeliver,
   toDelivery,
   toProgress,
@@ -36,7 +37,7 @@ import {
   toEndpoint,
 } from '../../src/webhooks/endpoint-store.ts';
 import { type Result, recordResults } from '../../src/webhooks/results.ts';
-import { freshHealth, nextDue } from '../../src/webhooks/rules.ts';
+import { freshHealth, nextDue, sentForMs } from '../../src/webhooks/rules.ts';
 import { WebhookTaker } from '../../src/webhooks/taker.ts';
 import { createTestDatabase, type TestDatabase, testServers } from '../support/servers.ts';
 
@@ -310,6 +311,23 @@ describe('what is stored of webhooks', () => {
     assert.equal(await database.write(bringForward(partnerId, fence, 10)), 1);
     await database.write(endDraining(partnerId, fence));
     assert.deepEqual(await work(lease, now), [partnerId], 'and to be sent');
+  });
+
+  it('an event whose time is over is not sent again, by an operator or by itself', async () => {
+    await queue([1n]);
+    await queue([2n], now);
+    for (const [at, versions] of [
+      [now + sentForMs - 1, [1n, 2n]],
+      [now + sentForMs, []],
+    ] as const) {
+      const [asked = [], ready = [], again = []] = await database.readAll([
+        lockForRedelivery(partnerId, { from: now - minute, to: now + minute }, 0n, at, 10),
+        findReady(partnerId, { after: 0n, without: [] }, at, 10),
+        findRetries(partnerId, [], at, 10),
+      ]);
+      const numbers = (rows: typeof asked) => rows.map((row) => toBigInt(row.version));
+      assert.deepEqual([numbers(asked), numbers([...ready, ...again])], [versions, versions]);
+    }
   });
 
   it('an event an operator asked for again is sent again, whatever an attempt from before it says', async () => {
