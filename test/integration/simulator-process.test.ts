@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { ApplicationReportKind, DocumentType } from '../../src/gen/marina/broker/v1/applications_pb.ts';
-import { AccountStatus, type Report, ReportKind } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { AccountStatus, type Report, ReportKind, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import type { BrokerApplication } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { eventually } from '../support/eventually.ts';
@@ -118,6 +118,9 @@ describe("the simulator's process", () => {
     const before = await ready(first);
     const planned = newOrder({ symbol: 'SIM-PARTS' });
     await before.orders.submitOrder(planned, soon);
+    const { instrument } = await before.orders.getTradingContext({ account, symbol: 'UBA' }, soon);
+    const inBook = newOrder({ symbol: 'UBA', priceKobo: instrument?.lowerPriceKobo, timeInForce: TimeInForce.GTC });
+    await before.orders.submitOrder(inBook, soon);
     const seen: Report[] = [];
     const streaming = (async () => {
       for await (const { reports } of before.orders.streamReports({})) seen.push(...reports);
@@ -148,6 +151,11 @@ describe("the simulator's process", () => {
       for (const id of [planned.clientOrderId, ...answered.slice(-10)]) {
         assert.equal((await exchangeOrder(clients, id))?.filledQuantity, 10n);
       }
+    });
+    assert.equal((await exchangeOrder(clients, inBook.clientOrderId))?.filledQuantity, 0n);
+    await clients.controls.movePrice({ symbol: 'UBA', basisPoints: -2_000 }, soon);
+    await eventually(async () => {
+      assert.equal((await exchangeOrder(clients, inBook.clientOrderId))?.filledQuantity, 10n);
     });
     const all: Report[] = [];
     const { report: last } = await clients.orders.submitOrder(newOrder(), soon);

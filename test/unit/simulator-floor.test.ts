@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { MarketSession } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
@@ -15,6 +17,7 @@ import { Venue } from '../../src/simulator/market/venue.ts';
 import { walkFactor } from '../../src/simulator/market/walk.ts';
 import type { Order } from '../../src/simulator/model.ts';
 import { dailyBand, isOnTick } from '../../src/simulator/prices.ts';
+import { temporaryFolder } from '../support/folders.ts';
 
 const minuteMs = 60_000;
 const calendar = new Calendar(readHolidays(usualHolidays));
@@ -28,6 +31,19 @@ describe('the calendar', () => {
     assert.equal(calendar.isTradingDay('2026-10-02'), true);
     assert.equal(calendar.isTradingDay('2026-10-03'), false, 'a Saturday');
     assert.equal(calendar.tradingDayAfter('2026-12-24', 1), '2026-12-29');
+  });
+
+  it('takes another file, and says which line of it names no date', () => {
+    const folder = temporaryFolder();
+    try {
+      const file = join(folder, 'holidays.txt');
+      writeFileSync(file, '# Ours\n2026-09-30 A day off\n\n2026-10-07\n');
+      assert.equal(new Calendar(readHolidays(file)).tradingDayAfter('2026-09-29', 1), '2026-10-01');
+      writeFileSync(file, '2026-09-30\nIndependence Day\n');
+      assert.throws(() => readHolidays(file), /^Error: Line 2 of the holidays' file/);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('counts trading days as they pass, one by one', () => {

@@ -103,6 +103,7 @@ describe('the settings of the simulator', () => {
       ['MARINA_SIMULATOR_PORT', 'many'],
       ['MARINA_SIMULATOR_SEED', '1.5'],
       ['MARINA_SIMULATOR_FILL_DELAY_MS', '-1'],
+      ['MARINA_SIMULATOR_HOURS', 'sometimes'],
       ['MARINA_LOG_LEVEL', 'loud'],
     ] as const) {
       assert.throws(

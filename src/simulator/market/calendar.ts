@@ -61,7 +61,8 @@ export function readHolidays(path: string | URL): string[] {
 /** The holidays the simulator comes with. */
 export const usualHolidays = new URL('holidays.txt', import.meta.url);
 
-function dayNumber(day: string): number {
+/** A day by how many there were before it since 1970. */
+export function dayNumber(day: string): number {
   return Date.parse(`${day}T00:00:00Z`) / dayMs;
 }
 

@@ -1,5 +1,5 @@
 import { lagosDay, nextLagosMidnight } from '../../lib/clock.ts';
-import type { Calendar } from './calendar.ts';
+import { type Calendar, dayNumber } from './calendar.ts';
 
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
@@ -58,8 +58,4 @@ function phaseAt(sinceMidnight: number): Hours['phase'] {
 function midnightOf(day: string, nowMs: number): number {
   const today = nextLagosMidnight(nowMs) - dayMs;
   return today + (dayNumber(day) - dayNumber(lagosDay(nowMs))) * dayMs;
-}
-
-function dayNumber(day: string): number {
-  return Date.parse(`${day}T00:00:00Z`) / dayMs;
 }
