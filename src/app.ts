@@ -55,7 +55,8 @@ import { Metrics } from './lib/metrics.ts';
 import { Cursors } from './lib/paging.ts';
 import { Seal } from './lib/seal.ts';
 import { openIdentity } from './lib/server-identity.ts';
-import { passingTracer } from './lib/trace.ts';
+import { passingTracer, type Tracer } from './lib/trace.ts';
+import { version } from './lib/version.ts';
 import { Supervisor } from './lib/worker.ts';
 import { limitHandlers } from './limits/handlers.ts';
 import { LocalLimits } from './limits/local.ts';
@@ -131,7 +132,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`.slice(-64);
   const startedAt = Date.now();
   const metrics = new Metrics();
-  const tracer = passingTracer;
+  const tracer = await openTracer(config, holder, log);
   const clock = new SystemClock();
   const ids = new IdMaker(() => clock.now());
   const environment = new EnvironmentState(database, clock, log);
@@ -512,6 +513,7 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     if (!(await supervisor.stop(graceMs))) log.warn('background work did not end in time');
     await Promise.all([carrier.close(), sharing.close()]);
     await sender.close();
+    await tracer.close();
     broker.close();
     applicationBroker.close();
     allocationBroker.close();
@@ -533,6 +535,23 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
     await stop().catch(() => undefined); // What could not be started is the error to tell.
     throw error;
   }
+}
+
+/** What exporting spans needs is loaded where they are exported, and costs nothing elsewhere. */
+async function openTracer(
+  { otlpUrl, tracePercent, environment }: Config,
+  holder: string,
+  log: Logger,
+): Promise<Tracer> {
+  if (otlpUrl === undefined) return passingTracer;
+  const { otlpTracer } = await import('./telemetry/otlp-tracer.ts');
+  const resource = {
+    'service.name': 'marina',
+    'service.version': version,
+    'service.instance.id': holder,
+    'deployment.environment.name': environment,
+  };
+  return otlpTracer({ url: otlpUrl, ratio: tracePercent / 100, resource, log });
 }
 
 /** A key of its own for each use of the one secret. */

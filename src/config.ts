@@ -59,6 +59,10 @@ export interface Config {
   /** Operators by token. */
   readonly operators: ReadonlyMap<string, string>;
   readonly logLevel: string;
+  /** Where spans are exported to; undefined: no spans are made. */
+  readonly otlpUrl: string | undefined;
+  /** Of how many of the traces that begin here spans are made. */
+  readonly tracePercent: number;
   readonly submitTimeoutMs: number;
   readonly readTimeoutMs: number;
   readonly recordsTimeoutMs: number;
@@ -188,6 +192,18 @@ const settings: Settings<Config> = {
     meaning: 'how much is logged',
     fallback: 'info',
     form: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+  },
+  otlpUrl: {
+    variable: 'MARINA_OTLP_URL',
+    meaning: 'an OpenTelemetry collector that takes OTLP over HTTP, without /v1/traces; without one no spans are made',
+    fallback: '',
+    form: orNone(text(/^https?:\/\/[^ ]+[^/ ]$/, 'an http(s) URL without a final slash')),
+  },
+  tracePercent: {
+    variable: 'MARINA_TRACE_PERCENT',
+    meaning: 'of how many of the traces that begin here spans are made; those that come in say it themselves',
+    fallback: '100',
+    form: wholeNumber(0, 100),
   },
   submitTimeoutMs: {
     variable: 'MARINA_SUBMIT_TIMEOUT_MS',

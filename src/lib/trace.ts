@@ -15,11 +15,14 @@ export interface Span {
 export interface Tracer {
   /** Begins a span within the given place, or a trace of its own where there is none. */
   begin(span: { readonly name: string; readonly kind: SpanKind; readonly parent: string | null }): Span;
+  /** Lets the last spans leave, in bounded time. */
+  close(): Promise<void>;
 }
 
 /** Makes no spans: a trace that came in goes out as it is. */
 export const passingTracer: Tracer = {
   begin: ({ parent }) => ({ traceParent: parent, end: () => undefined }),
+  close: async () => undefined,
 };
 
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;

@@ -88,6 +88,17 @@ describe('the layout', () => {
     assert.equal(mayImport('orders/handlers.ts', 'accounts/store.ts'), true);
   });
 
+  it('what exports spans is loaded where it is configured, and only then', () => {
+    const exporter = 'telemetry/otlp-tracer.ts';
+    const texts = files.map((path) => [relative(root, path), readFileSync(path, 'utf8')] as const);
+    const users = texts.filter(([, text]) => text.includes("'@opentelemetry/")).map(([path]) => path);
+    assert.deepEqual(users, [exporter]);
+    const loading = texts.flatMap(([path, text]) =>
+      [...text.matchAll(/^.*otlp-tracer\.ts'.*$/gm)].map(([line]) => [path, line.trim()]),
+    );
+    assert.deepEqual(loading, [['app.ts', "const { otlpTracer } = await import('./telemetry/otlp-tracer.ts');"]]);
+  });
+
   it('only the configuration reads the environment of the process', () => {
     const readers = files
       .filter((path) => /process\.env/.test(readFileSync(path, 'utf8')))
