@@ -12,8 +12,25 @@ import { plain } from './images.ts';
 
 const shownHeaders = ['idempotency-key', 'content-type'];
 const shownAnswerHeaders = ['location', 'idempotent-replayed', 'retry-after'];
+/** What is refused, and with which code: everything else is done. */
+const refusals: Readonly<Record<string, string>> = {
+  'The exchange rejects it': 'order_rejected',
+  'A field is wrong': 'invalid_request',
+  'The key was used for another order': 'duplicate_order',
+  'There is no such order': 'order_not_found',
+  'It has traded already': 'order_not_cancelable',
+  'The wallet has too little': 'wallet_too_low',
+  'The broker does not take a field': 'application_rejected',
+};
 /** How much of a list that comes whole is kept. */
 const keptItems = 3;
+
+/** Every type of event there is: an object's name and a state, but for the one in which nothing happened yet. */
+export const eventTypes: readonly string[] = ['Order', 'Application', 'Allocation'].flatMap((name) =>
+  described.components.schemas[`${name}State`]['x-extensible-enum']
+    .filter((state: string) => state !== 'sending')
+    .map((state: string) => `${name.toLowerCase()}.${state}`),
+);
 
 /** Does everything a partner can do, with a client made of the OpenAPI document, and writes down what came of it. */
 export async function takeTour(gateway: TestGateway): Promise<Examples> {
@@ -68,6 +85,9 @@ class Tour {
         const title = this.#title;
         this.#title = undefined;
         if (title === undefined) return;
+        const body = JSON.parse(text);
+        const code: string | undefined = body.error?.code;
+        if (code !== refusals[title]) throw new Error(`${title}: it was answered ${response.status} ${text}`);
         const { operationId } = described.paths[schemaPath][method.toLowerCase()];
         this.recorded[operationId] ??= [];
         this.recorded[operationId].push({
@@ -76,7 +96,7 @@ class Tour {
           answer: {
             status: response.status,
             headers: only(response.headers, shownAnswerHeaders),
-            body: shown(JSON.parse(text)),
+            body: shown(body),
           },
         });
       },
@@ -98,12 +118,12 @@ class Tour {
       body: { account, symbol: 'ZENITHBANK', side: 'buy', quantity: 300, type: 'market' },
     });
     const key = randomUUID();
-    const { data: placed } = await place('A limit order', 'ZENITHBANK', key, 5_000);
-    await place('The same request again', 'ZENITHBANK', key, 5_000);
+    const { data: placed } = await place('A limit order', 'SIM-REST', key, 1_000);
+    await place('The same request again', 'SIM-REST', key, 1_000);
     await place('The exchange rejects it', 'SIM-FUNDS', randomUUID(), 1_000);
     await place('It is unknown whether the exchange has it', 'SIM-HANG', randomUUID(), 1_000);
     await place('A field is wrong', 'SIM-REST', randomUUID(), 1_000, 0);
-    await place('The key was used for another order', 'ZENITHBANK', key, 5_010);
+    await place('The key was used for another order', 'SIM-REST', key, 1_005);
     const { data: filled } = await this.#quietly(() => place('', 'SIM-PARTS', randomUUID(), 1_000));
     await this.#quietly(() => place('', 'SIM-LAPSE', randomUUID(), 1_000));
     const params = (id = '') => ({ params: { path: { id } } });
@@ -119,8 +139,11 @@ class Tour {
     await client.GET('/v1/orders/{id}/history', params(filled?.id));
     this.#title = 'The newest orders';
     await client.GET('/v1/orders', { params: { query: { limit: 2 } } });
-    this.#title = 'The exchange confirmed it';
-    await client.DELETE('/v1/orders/{id}', params(placed?.id));
+    // On a busy machine an answer of the exchange may come too late, and a cancel is sent again.
+    await eventually(async () => {
+      this.#title = 'The exchange confirmed it';
+      await client.DELETE('/v1/orders/{id}', params(placed?.id));
+    });
     this.#title = 'It has traded already';
     await client.DELETE('/v1/orders/{id}', params(filled?.id));
   }
@@ -227,7 +250,7 @@ class Tour {
 
   /** The first event of each type, once all that are to come have come. */
   async events(): Promise<Record<string, unknown>> {
-    const expected = ['order.refused', 'order.expired', 'allocation.refused', 'application.unplaced'];
+    const expected = eventTypes.filter((type) => type !== 'application.refused');
     return eventually(async () => {
       const { data } = await this.#client.GET('/v1/events', { params: { query: { limit: 100 } } });
       const byType: Record<string, unknown> = {};

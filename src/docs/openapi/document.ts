@@ -14,7 +14,10 @@ export function openApiDocument(reference: Reference, baseUrl: string): Node {
   for (const operation of served) {
     const http = bindingOf(operation);
     const path = pathTemplate(http);
-    paths[path] = { ...paths[path], [http.method.toLowerCase()]: operationNode(operation, reference, schemas) };
+    paths[path] = {
+      ...paths[path],
+      [http.method.toLowerCase()]: operationNode(operation, reference, schemas, baseUrl),
+    };
   }
   const event = webhook(schemas, reference);
   return {
@@ -26,6 +29,7 @@ export function openApiDocument(reference: Reference, baseUrl: string): Node {
       description: introduction,
       license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
     },
+    externalDocs: { description: 'Guides, examples, errors and events', url: `${baseUrl}/docs` },
     servers: [{ url: baseUrl }],
     security: [{ apiKey: [] }],
     tags: tags(reference),

@@ -11,7 +11,12 @@ import { type Node, requestValue, type Schemas } from './schemas.ts';
 const commonHeaders = { 'x-request-id': header('RequestId'), 'Cache-Control': header('CacheControl') };
 
 /** One operation as its place in the document. */
-export function operationNode(operation: OperationRules, reference: Reference, schemas: Schemas): Node {
+export function operationNode(
+  operation: OperationRules,
+  reference: Reference,
+  schemas: Schemas,
+  baseUrl: string,
+): Node {
   const { comments } = reference;
   const comment = commentOf(comments, operation.method);
   const http = bindingOf(operation);
@@ -20,6 +25,7 @@ export function operationNode(operation: OperationRules, reference: Reference, s
     tags: [operation.method.parent.name],
     summary: firstSentence(comment).replace(/\.$/, ''),
     description: [comment, accessNote(operation)].join('\n\n'),
+    externalDocs: { description: 'With examples', url: `${baseUrl}/docs/reference#${operation.method.localName}` },
     security: [{ apiKey: [scopeWord(operation.scope)] }],
     parameters: parameters(operation, reference),
     ...(http.body === 'none' ? {} : { requestBody: requestBody(operation, reference, schemas) }),
