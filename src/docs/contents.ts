@@ -5,7 +5,7 @@ import { readExamples } from './examples.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { errorsPage } from './pages/errors.ts';
 import { eventsPage } from './pages/events.ts';
-import { changelogPage, guideLinks, guidePage, guides } from './pages/guides.ts';
+import { changelogPage, guideLinks, guidePage, guides, sandboxPage } from './pages/guides.ts';
 import { type Frame, type NavigationGroup, type PageParts, wholePage } from './pages/layout.ts';
 import { referenceLinks, referencePage } from './pages/reference.ts';
 import { searchIndex } from './pages/search.ts';
@@ -27,9 +27,11 @@ export function siteContents(options: SiteOptions): ReadonlyMap<string, () => Co
     text: wholePage(make(), frame),
   });
   const canTry = environment === 'sandbox';
+  const guideOf = (guide: (typeof guides)[number]) =>
+    guide.path === '/docs/sandbox' ? sandboxPage(guide, baseUrl, reference) : guidePage(guide, baseUrl);
   return new Map<string, () => Content>([
     ['/openapi.json', () => json(openApiDocument(reference, baseUrl))],
-    ...guides.map((guide) => [guide.path, page(() => guidePage(guide, baseUrl))] as const),
+    ...guides.map((guide) => [guide.path, page(() => guideOf(guide))] as const),
     ['/docs/reference', page(() => referencePage({ reference, baseUrl, canTry }))],
     ['/docs/events', page(() => eventsPage(reference))],
     ['/docs/errors', page(() => errorsPage(reference))],

@@ -28,6 +28,20 @@ describe('the site', () => {
     );
   });
 
+  it('lists the calls that steer a sandbox where there are any', async () => {
+    const [order] = gatewayOperations;
+    assert.ok(order?.http, 'there is an operation of REST');
+    const steering = { ...order, http: { ...order.http, segments: ['v1', 'sandbox', 'orders'] } };
+    for (const [operations, count] of [
+      [gatewayOperations, 0],
+      [[...gatewayOperations, steering], 1],
+    ] as const) {
+      const site = new Site({ ...options, operations, environment: 'sandbox' });
+      const text = String((await site.find('/docs/sandbox'))?.body);
+      assert.equal(text.split('id="steering"').length - 1, count);
+    }
+  });
+
   it('makes a page once, however many ask for it at once', async () => {
     const site = new Site({ ...options, environment: 'sandbox' });
     const [one, other] = await Promise.all([site.find('/docs/errors'), site.find('/docs/errors')]);

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { codeBlock } from '../code-block.ts';
 import { type Html, html } from '../html.ts';
 import { headings, markdown } from '../markdown.ts';
-import type { NavigationLink, PageParts } from './layout.ts';
+import type { Reference } from '../reference.ts';
+import { methodMark, type NavigationLink, type PageParts } from './layout.ts';
+import { titleOf } from './reference.ts';
 
 interface Guide {
   readonly path: string;
@@ -62,6 +64,20 @@ export function guidePage(guide: Guide, baseUrl: string): PageParts {
     .split(/^\{verification\}$/m);
   const content = parts.map((part, index) => html`${index > 0 && verification()}${markdown(part)}`);
   return { path, title, lead, content: html`${path === '/docs' && cards()}<div class="prose">${content}</div>` };
+}
+
+/** The page on the sandbox, with the calls that steer it, where it has any. */
+export function sandboxPage(guide: Guide, baseUrl: string, { operations }: Reference): PageParts {
+  const page = guidePage(guide, baseUrl);
+  const steering = operations.filter(({ http }) => http?.segments[1] === 'sandbox');
+  if (steering.length === 0) return page;
+  const items = steering.map(
+    ({ method, http }) =>
+      html`<li><a href="/docs/reference#${method.localName}">${methodMark(http?.method ?? '')}${titleOf(method.name)}</a></li>`,
+  );
+  const calls = html`<section class="where"><h2 id="steering"><a class="anchor" href="#steering">Steering by calls</a></h2>
+<p>What the magic values do not offer, these calls do, with a key of the sandbox:</p><ul>${items}</ul></section>`;
+  return { ...page, content: html`${page.content}${calls}` };
 }
 
 /** The page of what changed. */
