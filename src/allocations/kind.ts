@@ -34,7 +34,6 @@ import {
   findAllocation,
   findAllocationByKey,
   findDueAllocations,
-  findKnownAllocations,
   findSimilarUnsettled,
   insertAllocation,
   type StoredAllocation,
@@ -78,7 +77,6 @@ export class AllocationKind
   } as const;
   readonly find = findAllocation;
   readonly findByKey = findAllocationByKey;
-  readonly findKnown = findKnownAllocations;
   readonly due = findDueAllocations;
   readonly toRow = toStoredAllocation;
   /** What an allocation comes to moves money. */

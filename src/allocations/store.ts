@@ -150,11 +150,6 @@ export function findShownAllocation(partnerId: string, id: string): Statement {
   return statement(`SELECT ${shown} FROM allocations WHERE partner_id = ? AND id = ?`, partnerId, id);
 }
 
-/** Which of some allocations are stored. */
-export function findKnownAllocations(ids: readonly string[]): Statement {
-  return statement('SELECT id FROM allocations WHERE id IN (?)', ids);
-}
-
 export function findAllocationByKey(partnerId: string, idempotencyKey: string): Statement {
   return statement(
     `SELECT ${all} FROM allocations WHERE partner_id = ? AND idempotency_key = ?`,

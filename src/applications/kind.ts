@@ -30,7 +30,6 @@ import {
   findApplications,
   findDueApplications,
   findForeignAccount,
-  findKnownApplications,
   findPartnersOfApplications,
   insertApplication,
   type StoredApplication,
@@ -77,7 +76,6 @@ export class ApplicationKind
   readonly find = findApplication;
   readonly findMany = findApplications;
   readonly findByKey = findApplicationByKey;
-  readonly findKnown = findKnownApplications;
   readonly findPartners = findPartnersOfApplications;
   readonly due = findDueApplications;
   readonly toRow = toStoredApplication;

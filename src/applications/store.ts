@@ -152,11 +152,6 @@ export function findApplications(partnerId: string, ids: readonly string[]): Sta
   return statement(`SELECT ${all} FROM applications WHERE partner_id = ? AND id IN (?)`, partnerId, ids);
 }
 
-/** Which of some applications are stored. */
-export function findKnownApplications(ids: readonly string[]): Statement {
-  return statement('SELECT id FROM applications WHERE id IN (?)', ids);
-}
-
 export function findApplicationByKey(partnerId: string, idempotencyKey: string): Statement {
   return statement(
     `SELECT ${all} FROM applications WHERE partner_id = ? AND idempotency_key = ?`,

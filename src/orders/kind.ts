@@ -30,7 +30,6 @@ import { factsOf, renewedOrder } from './renewed.ts';
 import { countedKobo, isFinal, isUnsettled } from './rules.ts';
 import {
   findDueOrders,
-  findKnownOrders,
   findOrder,
   findOrderByKey,
   findOrders,
@@ -81,7 +80,6 @@ export class OrderKind
   readonly find = findOrder;
   readonly findMany = findOrders;
   readonly findByKey = findOrderByKey;
-  readonly findKnown = findKnownOrders;
   readonly findPartners = findPartnersOfOrders;
   readonly due = findDueOrders;
   readonly toRow = toStoredOrder;

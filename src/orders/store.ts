@@ -270,11 +270,6 @@ export function findOrders(partnerId: string, ids: readonly string[]): Statement
   return statement(`SELECT ${all} FROM orders WHERE partner_id = ? AND id IN (?)`, partnerId, ids);
 }
 
-/** Which of some orders are stored. */
-export function findKnownOrders(ids: readonly string[]): Statement {
-  return statement('SELECT id FROM orders WHERE id IN (?)', ids);
-}
-
 export function findOrderByKey(partnerId: string, idempotencyKey: string): Statement {
   return statement(
     `SELECT ${all} FROM orders WHERE partner_id = ? AND idempotency_key = ?`,

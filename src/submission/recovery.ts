@@ -16,8 +16,8 @@ export interface RecoveredKind<Row extends Submittable> extends ObjectKind<Row> 
   /** How ids of the kind begin. */
   readonly prefix: string;
   findByKey(partnerId: string, idempotencyKey: string): Statement;
-  /** Which of some ids are stored. */
-  findKnown(ids: readonly string[]): Statement;
+  /** Where objects of the kind are. */
+  readonly table: 'orders' | 'applications' | 'allocations';
   /** What must be known under the lock. */
   renewReads(partnerId: string): readonly Statement[];
   /**
@@ -136,7 +136,9 @@ export class Recovery {
     for (const kind of this.options.kinds) {
       const ids = taken.filter((one) => this.#kindOf(one) === kind).map(({ clientId }) => clientId);
       if (ids.length === 0) continue;
-      const [rows = []] = await this.options.database.readAll([kind.findKnown(ids)]);
+      const [rows = []] = await this.options.database.readAll([
+        statement(`SELECT id FROM ${kind.table} WHERE id IN (?)`, ids),
+      ]);
       for (const { id } of rows) known.add(String(id));
     }
     return taken.filter(({ clientId }) => !known.has(clientId));

@@ -492,6 +492,21 @@ test('a server that closes answers what is under way and takes nothing new', asy
   await own.grpc.close(0);
 });
 
+test('a server that is about to close serves on, and each answer is the last of its connection', async () => {
+  const own = await openDoors({});
+  const kept = new RawConnection(own.restPort);
+  kept.send(requestText({ body: good }));
+  assert.equal((await kept.answer()).headers.get('connection'), 'keep-alive');
+  own.rest.drain();
+  kept.send(requestText({ body: good }));
+  const last = await kept.answer();
+  assert.deepEqual([last.status, last.headers.get('connection')], [201, 'close']);
+  await kept.ended;
+  const next = await send(own.restPort, getOrder);
+  assert.equal(next.status, 200, 'new connections are taken');
+  await own.close();
+});
+
 test('a server that closes waits no longer than it was told', async () => {
   const { createOrder, entered, release } = slowOrder();
   const own = await openDoors({ orders: { createOrder } });

@@ -211,6 +211,19 @@ for (const [name, transport] of transports) {
       );
     });
 
+    test('ends when the service begins to stop, which still serves', async () => {
+      await withDoors(waiting(), async (own) => {
+        const stream = open(own)[Symbol.asyncIterator]();
+        await stream.next();
+        own.rest.drain();
+        own.grpc.drain();
+        const { error, detail } = await readAll({ [Symbol.asyncIterator]: () => stream });
+        assert.deepEqual([error?.code, detail?.code], [Code.Unavailable, 'service_unavailable']);
+        const next = await readAll(open(own));
+        assert.equal(next.detail?.code, 'service_unavailable', 'it is told, and not refused a connection');
+      });
+    });
+
     test('ends when the service stops, which is not kept waiting', async () => {
       await withDoors(waiting(), async (own) => {
         const stream = open(own)[Symbol.asyncIterator]();
