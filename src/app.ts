@@ -41,6 +41,7 @@ import { Keys } from './gen/marina/gateway/v1/keys_pb.ts';
 import { Limits } from './gen/marina/gateway/v1/limits_pb.ts';
 import { Orders } from './gen/marina/gateway/v1/orders_pb.ts';
 import { Reference } from './gen/marina/gateway/v1/reference_pb.ts';
+import { Sandbox } from './gen/marina/gateway/v1/sandbox_pb.ts';
 import { Wallet } from './gen/marina/gateway/v1/wallet_pb.ts';
 import { Controls } from './gen/marina/simulator/v1/controls_pb.ts';
 import { keyHandlers } from './keys/handlers.ts';
@@ -72,6 +73,7 @@ import { OrderKind } from './orders/kind.ts';
 import { finalStates as finalOrderStates } from './orders/rules.ts';
 import { TradingContexts } from './orders/trading-context.ts';
 import { referenceHandlers } from './reference/handlers.ts';
+import { sandboxHandlers } from './sandbox/handlers.ts';
 import { StartGate } from './submission/gate.ts';
 import { keyRetention } from './submission/key-retention.ts';
 import { Notes } from './submission/notes.ts';
@@ -326,6 +328,10 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
       if (limit !== undefined) metrics.limitRefusals.inc({ limit });
     },
   });
+  const simulator =
+    isSandbox && config.simulatorAddress !== undefined
+      ? createGrpcClient(Controls, config.simulatorAddress)
+      : undefined;
   const operations = [
     ...defineOperations(
       Orders,
@@ -353,6 +359,9 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
       }),
     ),
     ...defineOperations(Keys, keyHandlers({ database, clock, ids, cursors, uses: keyUses, ended: keyEnded })),
+    ...(simulator === undefined
+      ? []
+      : defineOperations(Sandbox, sandboxHandlers({ database, simulator, timeoutMs: config.readTimeoutMs }))),
   ];
 
   const identity = await openIdentity(config.tlsCertificate, config.tlsKey, undefined, log);
@@ -378,10 +387,6 @@ async function startOn(database: Database, config: Config, log: Logger): Promise
   const rest = createRestServer(doorOptions);
   const grpc = createGrpcServer(doorOptions);
 
-  const simulator =
-    isSandbox && config.simulatorAddress !== undefined
-      ? createGrpcClient(Controls, config.simulatorAddress)
-      : undefined;
   const moveSimulator =
     simulator &&
     (async (offsetMs: number) => {

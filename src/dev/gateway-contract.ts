@@ -6,10 +6,11 @@ import { Keys } from '../gen/marina/gateway/v1/keys_pb.ts';
 import { Limits } from '../gen/marina/gateway/v1/limits_pb.ts';
 import { Orders } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { Reference } from '../gen/marina/gateway/v1/reference_pb.ts';
+import { Sandbox } from '../gen/marina/gateway/v1/sandbox_pb.ts';
 import { Wallet } from '../gen/marina/gateway/v1/wallet_pb.ts';
 import { type OperationRules, readRules } from '../transport/operations.ts';
 
-/** Every operation of the gateway, as its protos describe it, without a gateway that serves it. */
+/** Every operation of a sandbox's gateway, as its protos describe it, without a gateway that serves it. */
 export const gatewayOperations: readonly OperationRules[] = [
   Orders,
   Allocations,
@@ -20,4 +21,5 @@ export const gatewayOperations: readonly OperationRules[] = [
   Events,
   Limits,
   Keys,
+  Sandbox,
 ].flatMap((service) => service.methods.map(readRules));
