@@ -38,6 +38,7 @@ export async function takeTour(gateway: TestGateway): Promise<Examples> {
   await tour.orders();
   await tour.money();
   await tour.application();
+  await tour.sandbox();
   await tour.records();
   await tour.keys();
   const events = { ...(await tour.events()), ...(await refusedEvents()) };
@@ -202,6 +203,57 @@ class Tour {
     await client.GET('/v1/applications/{id}', { params: { path: { id } } });
     this.#title = 'The newest applications';
     await client.GET('/v1/applications', { params: { query: { limit: 2 } } });
+  }
+
+  /** Steers what comes next, and undoes nothing: each directive is used up here. */
+  async sandbox(): Promise<void> {
+    const { account } = this.partner;
+    const client = this.#client;
+    const path = (id = '') => ({ params: { path: { id } } });
+    const place = () =>
+      client.POST('/v1/orders', {
+        params: { header: { 'Idempotency-Key': randomUUID() } },
+        body: { account, symbol: 'SIM-REST', side: 'buy', quantity: 200, type: 'limit', price_kobo: 1_100 },
+      });
+    this.#title = 'The next order is rejected';
+    await client.POST('/v1/sandbox/orders/next', {
+      body: { account, outcome: 'reject', reject_reason: 'market_closed' },
+    });
+    await place();
+    const [{ data: filled }, { data: rejected }] = [await place(), await place()];
+    this.#title = 'A hundred shares trade';
+    await client.POST('/v1/sandbox/orders/{id}/fill', {
+      ...path(filled?.id),
+      body: { quantity: 100, price_kobo: 1_050 },
+    });
+    this.#title = 'The exchange says it again';
+    await client.POST('/v1/sandbox/orders/{id}/repeat', { ...path(filled?.id), body: {} });
+    this.#title = 'What is left expires';
+    await client.POST('/v1/sandbox/orders/{id}/expire', { ...path(filled?.id), body: {} });
+    this.#title = 'The exchange gives it up';
+    await client.POST('/v1/sandbox/orders/{id}/reject', { ...path(rejected?.id), body: {} });
+    this.#title = 'The next answer is lost';
+    await client.POST('/v1/sandbox/faults', { body: { call: 'submit_order', fault: 'lose_answer', account } });
+    await place();
+    this.#title = 'The next allocation is rejected';
+    await client.POST('/v1/sandbox/allocations/next', {
+      body: { account, outcome: 'rejected', reject_reason: 'account_restricted' },
+    });
+    await client.POST('/v1/allocations', {
+      params: { header: { 'Idempotency-Key': randomUUID() } },
+      body: { account, amount_kobo: 1_000 },
+    });
+    const { data: applied } = await client.POST('/v1/applications', {
+      params: { header: { 'Idempotency-Key': randomUUID() } },
+      body: goodApplication,
+    });
+    this.#title = 'The next document is refused';
+    await client.POST('/v1/sandbox/applications/{id}/documents/next', {
+      ...path(applied?.id),
+      body: { type: 'photo', outcome: 'refused' },
+    });
+    this.#title = "The broker's staff decline";
+    await client.POST('/v1/sandbox/applications/{id}/decide', { ...path(applied?.id), body: { outcome: 'decline' } });
   }
 
   /** What the broker has on record: with trades of some days ago, which are settled by now. */

@@ -7,6 +7,7 @@ import { Keys } from '../../../src/gen/marina/gateway/v1/keys_pb.ts';
 import { Limits } from '../../../src/gen/marina/gateway/v1/limits_pb.ts';
 import { Orders } from '../../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Reference } from '../../../src/gen/marina/gateway/v1/reference_pb.ts';
+import { Sandbox } from '../../../src/gen/marina/gateway/v1/sandbox_pb.ts';
 import { Wallet } from '../../../src/gen/marina/gateway/v1/wallet_pb.ts';
 import { Scope } from '../../../src/gen/marina/options/v1/options_pb.ts';
 
@@ -210,18 +211,95 @@ const recordTable = {
   getMarket: { method: 'GET', path: () => '/v1/market', rpc: Reference.method.getMarket, scope: Scope.READ },
 } satisfies Record<string, Operation>;
 
+const { method: sandbox } = Sandbox;
+
+/** What steers the sandbox. */
+const sandboxTable = {
+  forceOrder: {
+    method: 'POST',
+    path: () => '/v1/sandbox/orders/next',
+    rpc: sandbox.forceOrder,
+    scope: Scope.TRADE,
+    takesBody: true,
+  },
+  fillOrder: {
+    method: 'POST',
+    path: (id) => `/v1/sandbox/orders/${id}/fill`,
+    rpc: sandbox.fillOrder,
+    scope: Scope.TRADE,
+    takesBody: true,
+    names: ['id', nobodysOrder],
+  },
+  expireOrder: {
+    method: 'POST',
+    path: (id) => `/v1/sandbox/orders/${id}/expire`,
+    rpc: sandbox.expireOrder,
+    scope: Scope.TRADE,
+    takesBody: true,
+    names: ['id', nobodysOrder],
+  },
+  rejectOrder: {
+    method: 'POST',
+    path: (id) => `/v1/sandbox/orders/${id}/reject`,
+    rpc: sandbox.rejectOrder,
+    scope: Scope.TRADE,
+    takesBody: true,
+    names: ['id', nobodysOrder],
+  },
+  repeatReport: {
+    method: 'POST',
+    path: (id) => `/v1/sandbox/orders/${id}/repeat`,
+    rpc: sandbox.repeatReport,
+    scope: Scope.TRADE,
+    takesBody: true,
+    names: ['id', nobodysOrder],
+  },
+  decideApplication: {
+    method: 'POST',
+    path: (id) => `/v1/sandbox/applications/${id}/decide`,
+    rpc: sandbox.decideApplication,
+    scope: Scope.APPLY,
+    takesBody: true,
+    names: ['id', nobodysApplication],
+  },
+  forceDocument: {
+    method: 'POST',
+    path: (id) => `/v1/sandbox/applications/${id}/documents/next`,
+    rpc: sandbox.forceDocument,
+    scope: Scope.APPLY,
+    takesBody: true,
+    names: ['id', nobodysApplication],
+  },
+  forceAllocation: {
+    method: 'POST',
+    path: () => '/v1/sandbox/allocations/next',
+    rpc: sandbox.forceAllocation,
+    scope: Scope.FUND,
+    takesBody: true,
+  },
+  injectFault: {
+    method: 'POST',
+    path: () => '/v1/sandbox/faults',
+    rpc: sandbox.injectFault,
+    scope: Scope.TRADE,
+    takesBody: true,
+  },
+} satisfies Record<string, Operation>;
+
 export type OperationName =
   | keyof typeof table
   | keyof typeof applicationTable
   | keyof typeof moneyTable
   | keyof typeof keyTable
-  | keyof typeof recordTable;
+  | keyof typeof recordTable
+  | keyof typeof sandboxTable;
 export const operations: Readonly<Record<OperationName, Operation>> = {
   ...table,
   ...applicationTable,
   ...moneyTable,
   ...keyTable,
   ...recordTable,
+  ...sandboxTable,
 };
 /** All operations of one request and one answer: `paths.test.ts` compares them with the protos. */
 export const operationNames = Object.keys(operations) as OperationName[];
@@ -265,8 +343,21 @@ export function sampleBody(operation: OperationName, account = 'NOBODYS'): Membe
   if (operations[operation].takesBody !== true) return undefined;
   if (operation === 'createAllocation') return { account, amount_kobo: 1_000 };
   if (operation === 'createKey') return { scopes: ['read'] };
+  if (operation in sandboxTable) return sandboxBodies[operation as keyof typeof sandboxTable](account);
   return operation === 'createApplication' ? { first_name: 'Ada' } : goodBody(account);
 }
+
+const sandboxBodies: Readonly<Record<keyof typeof sandboxTable, (account: string) => Members>> = {
+  forceOrder: (account) => ({ account, outcome: 'rest' }),
+  fillOrder: () => ({ quantity: 100 }),
+  expireOrder: () => ({}),
+  rejectOrder: () => ({}),
+  repeatReport: () => ({}),
+  decideApplication: () => ({ outcome: 'open' }),
+  forceDocument: () => ({ outcome: 'refused' }),
+  forceAllocation: (account) => ({ account, outcome: 'booked' }),
+  injectFault: (account) => ({ call: 'submit_order', fault: 'hang', account }),
+};
 
 /** Writes a body as JSON. */
 export function toJson(members: Members): string {
