@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
-import { nobodysOrder, operationNames, operations } from './support/calls.ts';
+import { nobodysOrder, operationNames, operations, sampleBody } from './support/calls.ts';
 import { doorsOf } from './support/doors.ts';
 import type { Refusal } from './support/refusals.ts';
 import { useGateway } from './support/suite.ts';
