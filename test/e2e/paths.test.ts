@@ -224,7 +224,7 @@ describe('paths', () => {
     }
     for (const door of doorsOf({ operation })) {
       it(`${door}: ${operation} of ${field} nobody has is answered ${code}`, () =>
-        suite.doors.refuses(door, { operation, key: suite.partner.key }, { code }));
+        suite.doors.refuses(door, { operation, key: suite.partner.key, body: sampleBody(operation) }, { code }));
     }
   }
 
