@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fromJson } from '@bufbuild/protobuf';
@@ -121,5 +121,36 @@ describe('docs/SANDBOX.md', () => {
       ...magicFirstNames.map(({ firstName, does }) => row(firstName, does)),
       ...magicAmounts.map(({ endsIn, does }) => row(`…${endsIn}`, does)),
     ]);
+  });
+});
+
+describe('README.md, CONTRIBUTING.md and SECURITY.md', () => {
+  const pages = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+
+  it('name only files and folders there are', () => {
+    const places = /((?:src|test|docs|proto|migrations|\.ci)\/[\w./-]*[\w/]|\w+\.md)\b/g;
+    for (const page of pages) {
+      const text = readFileSync(join(root, page), 'utf8').replaceAll(/https?:\S+/g, '');
+      const named = [...text.matchAll(places)].map(([, place = '']) => place);
+      assert.ok(named.length > 5, page);
+      assert.deepEqual(
+        named.filter((place) => !existsSync(join(root, place)) && !existsSync(join(root, 'docs', place))),
+        [],
+        page,
+      );
+    }
+  });
+
+  it('name only targets of make there are', () => {
+    const targets = new Set(
+      [...readFileSync(join(root, 'Makefile'), 'utf8').matchAll(/^([a-z-]+):/gm)].map(([, name]) => name),
+    );
+    for (const page of pages) {
+      for (const [line, target] of readFileSync(join(root, page), 'utf8').matchAll(
+        /^make ([a-z-]+)|`make ([a-z-]+)`/gm,
+      )) {
+        assert.ok(targets.has(target ?? line.slice('`make '.length, -1)), `${page}: ${line}`);
+      }
+    }
   });
 });
