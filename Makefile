@@ -21,7 +21,7 @@ help: ## List the targets
 run: $(PACKAGES) $(GENERATED) ## Start a sandbox with everything it needs; Ctrl-C stops it
 	@exec $(NODE) src/dev/run.ts
 
-demo: $(PACKAGES) $(GENERATED) ## Show an order's life against the running sandbox
+demo: $(PACKAGES) $(GENERATED) ## Tour everything a partner does, against the running sandbox
 	@exec $(NODE) src/dev/demo.ts
 
 verify-ledger: $(PACKAGES) $(GENERATED) ## Prove the ledgers of the running sandbox's wallets

@@ -40,7 +40,7 @@ grpcurl -plaintext ${key} ${once} -d '${JSON.stringify(message)}' ${grpc} marina
 ${bufCurl} ${operator} -d '{"by":"3600s"}' http://${sandbox.admin_address}/marina.admin.v1.Clock/AdvanceClock
 
   Keys and addresses: ${shown(sandboxFile(dataDir))}   Logs: ${shown(join(dataDir, 'gateway.log'))}, ${shown(join(dataDir, 'simulator.log'))}
-  An order's life, step by step: make demo   Stop: Ctrl-C
+  Everything a partner does, step by step: make demo   Stop: Ctrl-C
 `;
 }
 

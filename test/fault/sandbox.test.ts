@@ -59,7 +59,10 @@ describe('a sandbox', () => {
       env: { ...process.env, MARINA_DATA_DIR: dataDir },
     });
     assert.match(demo.stdout, /webhook receiver, which verified.+\n {3}.+ event \d+ order\.pending ord_/);
-    assert.match(demo.stdout, /Everything held\./);
+    const [, summary = ''] = demo.stdout.split('What was shown\n');
+    assert.equal(summary.match(/^ {3}✓ /gm)?.length, 9, demo.stdout);
+    assert.match(summary, /Everything held/);
+    assert.ok(!demo.stdout.includes('\u001b'), 'lines that are not for a terminal are plain');
     const ledgers = await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/dev/verify-ledger.ts'], {
       env: { ...process.env, MARINA_DATA_DIR: dataDir },
     });

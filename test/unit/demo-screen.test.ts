@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Chapter, Screen } from '../../src/dev/demo-screen.ts';
+
+function shown(isTTY: boolean, environment: NodeJS.ProcessEnv = {}) {
+  const written: string[] = [];
+  const screen = new Screen({ isTTY, write: (text) => written.push(text) }, environment);
+  return { screen, text: () => written.join('') };
+}
+
+function chapter(shows: string, run: Chapter['run'] = async () => {}): Chapter {
+  return { title: `The part with ${shows}`, shows, run };
+}
+
+describe('a demo', () => {
+  it('sums up what was shown when everything held', async () => {
+    const { screen, text } = shown(false);
+    const run = async () => screen.say('201 ord_1 pending');
+    assert.equal(await screen.play([chapter('an order', run), chapter('a cancel')]), undefined);
+    assert.match(text(), /1\/2 {2}The part with an order\n {3}201 ord_1 pending\n/);
+    assert.match(text(), /What was shown\n {3}✓ an order\n {3}✓ a cancel\n\nEverything held \(0 s\)\.\n$/);
+  });
+
+  it('ends where something does not hold, and says what was not reached', async () => {
+    const { screen, text } = shown(false);
+    const failure = new Error('the cancel must be confirmed');
+    const fails = async () => {
+      throw failure;
+    };
+    assert.equal(await screen.play([chapter('an order'), chapter('a cancel', fails), chapter('notes')]), failure);
+    assert.match(text(), /✓ an order\n {3}✗ a cancel\n {3}– notes: not reached\n$/);
+    assert.doesNotMatch(text(), /The part with notes|Everything held/);
+  });
+
+  it('has colours on a terminal, unless they are not wanted, and plain lines anywhere else', async () => {
+    for (const [isTTY, environment, isColoured] of [
+      [true, {}, true],
+      [true, { NO_COLOR: '1' }, false],
+      [true, { TERM: 'dumb' }, false],
+      [false, {}, false],
+    ] as const) {
+      const { screen, text } = shown(isTTY, environment);
+      await screen.play([chapter('an order')]);
+      assert.equal(text().includes('\u001b['), isColoured, JSON.stringify({ isTTY, environment }));
+    }
+  });
+});
