@@ -63,6 +63,7 @@ describe('a sandbox', () => {
     assert.equal(summary.match(/^ {3}✓ /gm)?.length, 9, demo.stdout);
     assert.match(summary, /Everything held/);
     assert.ok(!demo.stdout.includes('\u001b'), 'lines that are not for a terminal are plain');
+    await runReadme(sandbox, join(dataDir, 'sandbox.json'));
     const ledgers = await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/dev/verify-ledger.ts'], {
       env: { ...process.env, MARINA_DATA_DIR: dataDir },
     });
@@ -114,6 +115,28 @@ describe('a sandbox', () => {
     server.close();
   });
 });
+
+/** Pastes the first order of the README, where the sandbox is, and looks at what the last commands answer. */
+async function runReadme(sandbox: Sandbox, sandboxFile: string): Promise<void> {
+  const [, section = ''] = readFileSync('README.md', 'utf8').split('## The first order\n');
+  const [, ...blocks] = (section.split('\n## ')[0] ?? '').split('```sh\n').map((part) => part.split('```')[0] ?? '');
+  const [first = '', grpcurl = '', buf = '', connect = ''] = blocks;
+  const hasGrpcurl = await promisify(execFile)('bash', ['-c', 'command -v grpcurl']).then(
+    () => true,
+    () => false,
+  );
+  const answers: string[] = [];
+  for (const block of [first, ...(hasGrpcurl ? [grpcurl] : []), buf, connect]) {
+    const script = `${first.split('\n\n')[0]}\n${block}`
+      .replaceAll('http://127.0.0.1:8080', sandbox.rest_url)
+      .replaceAll('127.0.0.1:50051', sandbox.grpc_address)
+      .replaceAll('./.local/sandbox.json', sandboxFile);
+    answers.push((await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script])).stdout);
+  }
+  const id = /"id":"(ord_[a-z2-7]{20})"/.exec(answers[0] ?? '')?.[1];
+  assert.ok(id !== undefined, answers[0]);
+  for (const answer of answers) assert.ok(answer.includes(id), answer);
+}
 
 /** A run must not take the settings of the one who tests. */
 function withoutOurs(): NodeJS.ProcessEnv {

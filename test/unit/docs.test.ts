@@ -124,15 +124,15 @@ describe('docs/SANDBOX.md', () => {
   });
 });
 
-describe('README.md, CONTRIBUTING.md and SECURITY.md', () => {
-  const pages = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+describe('README.md and the pages for those who work on Marina', () => {
+  const pages = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/MAKE-RUN.md'];
 
   it('name only files and folders there are', () => {
     const places = /((?:src|test|docs|proto|migrations|\.ci)\/[\w./-]*[\w/]|\w+\.md)\b/g;
     for (const page of pages) {
       const text = readFileSync(join(root, page), 'utf8').replaceAll(/https?:\S+/g, '');
       const named = [...text.matchAll(places)].map(([, place = '']) => place);
-      assert.ok(named.length > 5, page);
+      assert.ok(named.length > 1, page);
       assert.deepEqual(
         named.filter((place) => !existsSync(join(root, place)) && !existsSync(join(root, 'docs', place))),
         [],
