@@ -53,7 +53,7 @@ async function main(): Promise<number> {
       command: process.execPath,
       args: [
         ...['--import', 'tsx', '--test', `--test-concurrency=${concurrency}`],
-        `--test-timeout=${crashing ? 300_000 : 120_000}`,
+        `--test-timeout=${crashing ? 480_000 : 120_000}`,
         ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
         ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
         ...options,

@@ -36,6 +36,7 @@ describe('a tool that knows no protos', () => {
       'marina.gateway.v1.Limits',
       'marina.gateway.v1.Orders',
       'marina.gateway.v1.Reference',
+      'marina.gateway.v1.Sandbox',
       'marina.gateway.v1.Wallet',
     ]);
     assert.deepEqual((await curl('--list-services', `http://127.0.0.1:${gateway.app.adminPort}`)).split('\n'), [
