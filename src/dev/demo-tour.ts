@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import sharp from 'sharp';
+import { Advice } from './advice.ts';
 import {
   type DemoEvent,
   type DemoLimits,
@@ -281,5 +282,6 @@ function sum(amounts: readonly number[]): number {
 }
 
 function check(holds: boolean, rule: string): void {
-  if (!holds) throw new Error(rule);
+  if (!holds)
+    throw new Advice(`It does not hold: ${rule}.`, 'The logs of the sandbox may say why: make run names them.');
 }

@@ -6,7 +6,7 @@ import { runningSandbox } from './sandbox-file.ts';
 import { dataFolder } from './settings.ts';
 
 demo().catch((error: unknown) => {
-  process.stderr.write(`\nThe demo failed: ${explain(error)}\n`);
+  process.stderr.write(`\nThe demo did not come to its end. ${explain(error)}\n`);
   process.exit(1);
 });
 
