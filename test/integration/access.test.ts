@@ -6,7 +6,9 @@ import { readConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { statement } from '../../src/db/statement.ts';
+import { Sandbox } from '../../src/gen/marina/gateway/v1/sandbox_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { adminClient } from '../support/admin.ts';
 import { eventually } from '../support/eventually.ts';
@@ -126,6 +128,19 @@ describe('a live gateway', () => {
       assert.equal((await call(gateway.app.restPort, key)).status, 401, 'a live key in the sandbox');
       const sandbox = await gateway.newPartner();
       assert.equal((await call(app.restPort, sandbox.key)).status, 401, 'a sandbox key in live');
+      for (const path of ['/v1/sandbox/faults', '/v1/sandbox/orders/next', '/v1/sandbox']) {
+        const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+        const steering = await fetch(`http://127.0.0.1:${app.restPort}${path}`, {
+          method: 'POST',
+          headers,
+          body: '{}',
+        });
+        const { error } = (await steering.json()) as { error: { code: string } };
+        assert.deepEqual([steering.status, error.code], [404, 'not_found'], `${path} in live`);
+      }
+      const steering = createGrpcClient(Sandbox, `127.0.0.1:${app.grpcPort}`);
+      await assert.rejects(steering.injectFault({}, { timeoutMs: 5_000 }), /UNIMPLEMENTED/);
+      steering.close();
       await assert.rejects(
         startApp(readConfig({ ...gateway.variables, MARINA_DATABASE_URL: live.url }), silent),
         /belongs to the live environment/,
