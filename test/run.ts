@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { explain } from '../src/dev/advice.ts';
 import { sharedKeeper } from '../src/dev/keeper.ts';
 import { progressLines } from '../src/dev/progress.ts';
@@ -87,7 +87,9 @@ async function main(): Promise<number> {
 function unsteadyFiles(report: string, files: readonly string[]): string[] {
   if (files.length < 3 || checkers.test(report)) return [];
   const failed = report.matchAll(/^ *not ok .*\n *---\n(?: .*\n)*? *location: '(.+?)(?::\d+:\d+)?'$/gm);
-  const found = [...new Set([...failed].map(([, path]) => relative(process.cwd(), path as string)))];
+  const found = [
+    ...new Set([...failed].flatMap(([, path]) => filesWith(relative(process.cwd(), path as string), files))),
+  ];
   const mayFail = found.length > 0 && found.length <= 3 && found.every((path) => !path.includes('unit'));
   return mayFail && found.every((path) => files.includes(path)) ? found : [];
 }
@@ -107,6 +109,13 @@ function testFiles(name: string): string[] {
     .filter((each) => each.endsWith('.test.ts'))
     .map((each) => join(path, each))
     .sort();
+}
+
+/** The test file at a path, or those that use the tests written there. */
+function filesWith(path: string, files: readonly string[]): string[] {
+  if (files.includes(path)) return [path];
+  const name = basename(path);
+  return files.filter((file) => readFileSync(file, 'utf8').includes(`/${name}'`));
 }
 
 /** Tests that ran and were not skipped, by the runner's own count, which counts an empty file as a test. */
