@@ -115,7 +115,7 @@ export function accountHandlers({ database, records, reads, cursors, clock }: Ac
     const { trades, hasMore, inRange } = await reads.read(call.origin, (time) =>
       records.trades({ account, ...range, limit }, time),
     );
-    checkInRange(inRange);
+    if (request.cursor === undefined) checkInRange(inRange);
     const last = trades.at(-1);
     return create(ListTradesResponseSchema, {
       hasMore,
@@ -131,7 +131,7 @@ export function accountHandlers({ database, records, reads, cursors, clock }: Ac
     const { notes, hasMore, inRange } = await reads.read(call.origin, (time) =>
       records.contractNotes({ account, ...range, limit }, time),
     );
-    checkInRange(inRange);
+    if (request.cursor === undefined) checkInRange(inRange);
     const last = notes.at(-1);
     return create(ListContractNotesResponseSchema, {
       hasMore,

@@ -27,7 +27,7 @@ export function dayRange(asked: { from?: string | undefined; to?: string | undef
   return { from: asked.from ?? daysBefore(to, usualDays), to };
 }
 
-/** Refuses a range with too many records. Exactly so many pass. */
+/** Refuses a range with too many records, at its first page: what comes later ends nobody's walk. Exactly so many pass. */
 export function checkInRange(count: number): void {
   if (count > mostInRange) {
     throw refusal(

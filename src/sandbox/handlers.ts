@@ -22,6 +22,7 @@ import {
   type InjectFaultRequest,
   type RejectOrderRequest,
   type RepeatReportRequest,
+  SandboxCall,
 } from '../gen/marina/gateway/v1/sandbox_pb.ts';
 import type { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
@@ -37,9 +38,15 @@ export interface SandboxHandlerParts {
   readonly timeoutMs: number;
 }
 
-/** What is said of an object that cannot change any more. */
+/** What the simulator's refusals come to. */
 const orderRefusals = { notFound: 'order_not_found', final: 'order_not_cancelable' } as const;
 const applicationRefusals = { notFound: 'application_not_found' } as const;
+
+/** What is asked on behalf of no account. */
+const byIdOnly: ReadonlySet<SandboxCall | undefined> = new Set([
+  SandboxCall.LOOK_UP_APPLICATION,
+  SandboxCall.SEND_DOCUMENT,
+]);
 
 /** The operations that steer a sandbox: each on what is the caller's own, and nothing else. */
 export function sandboxHandlers({ database, simulator, timeoutMs }: SandboxHandlerParts) {
@@ -120,6 +127,9 @@ export function sandboxHandlers({ database, simulator, timeoutMs }: SandboxHandl
     if (account === undefined && id === undefined) {
       const message = '`account` is required where there is no `id`.';
       throw new ApiError('missing_required_field', { param: 'account', message });
+    }
+    if (id === undefined && byIdOnly.has(request.call)) {
+      throw new ApiError('missing_required_field', { param: 'id', message: '`id` is required with this `call`.' });
     }
     if (account !== undefined) await checkAccount(account, call);
     if (id !== undefined) await checkOwn(findById(id, call), 'not_found');

@@ -177,7 +177,7 @@ describe('the records of an account', { concurrency: 4 }, () => {
       assert.deepEqual(places, [...places].sort().reverse());
     });
 
-    it(`answers 1,000 ${list} in a range, and refuses 1,001`, async () => {
+    it(`answers 1,000 ${list} in a range, refuses 1,001, and lets a walk that began before go on`, async () => {
       const partner = await gateway.newPartner();
       await addTrades(partner, 1_000, 9);
       const path = `/v1/accounts/${partner.account}/${list}`;
@@ -189,6 +189,8 @@ describe('the records of an account', { concurrency: 4 }, () => {
         [refused.status, refused.body.error.code, refused.body.error.param],
         [400, 'invalid_request', 'from'],
       );
+      const next = await get(partner, `${path}?limit=100&cursor=${passes.body.next_cursor}`);
+      assert.deepEqual([next.status, next.body.data.length, next.body.has_more], [200, 100, true]);
       const later = await get(partner, `${path}?from=${lagosDay(daysAgo(8))}`);
       assert.deepEqual([later.status, later.body.data], [200, []]);
     });

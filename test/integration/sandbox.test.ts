@@ -196,6 +196,8 @@ describe('a partner that steers the sandbox', { concurrency: 4 }, () => {
     assert.deepEqual(await refusal(other, '/faults', { ...fault, account }), unknown);
     assert.deepEqual(await refusal(other, '/faults', { ...fault, id }), [404, 'not_found', undefined]);
     assert.deepEqual(await refusal(other, '/faults', fault), [400, 'missing_required_field', 'account']);
+    const byId = { call: 'send_document', fault: 'hang', account: other.account };
+    assert.deepEqual(await refusal(other, '/faults', byId), [400, 'missing_required_field', 'id']);
     assert.equal((await gateway.rest('DELETE', `/v1/orders/${id}`, { key: owner.key })).status, 200);
   });
 
