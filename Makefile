@@ -36,7 +36,7 @@ test-fault: $(PACKAGES) $(GENERATED) ## Run the long tests: crashes, lost answer
 check: $(PACKAGES) $(GENERATED) ## Check format, lint, types, protos, OpenAPI, and the protos against the last release
 	@npx biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
 	@$(NODE) src/dev/openapi.ts > $(OPENAPI)
-	@REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx redocly lint --format=stylish $(OPENAPI) > $(OPENAPI).lint 2>&1 \
+	@REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx redocly lint --config src/docs/openapi/redocly.yaml --format=stylish $(OPENAPI) > $(OPENAPI).lint 2>&1 \
 	|| { cat $(OPENAPI).lint; exit 1; }
 	@npx openapi-typescript --default-non-nullable=false --output src/gen/openapi.ts $(OPENAPI) > /dev/null
 	@npx tsc
