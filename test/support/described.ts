@@ -31,7 +31,6 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 formats.default(ajv);
 ajv.addFormat('int64', true);
 ajv.addFormat('int32', true);
-ajv.addFormat('binary', true);
 ajv.addSchema({ ...described, $id: 'document' });
 const validators = new Map<string, ValidateFunction>();
 

@@ -189,7 +189,7 @@ class Tour {
       await client.PUT('/v1/applications/{id}/documents/{type}', {
         params: { path: { id, type } },
         headers: { 'content-type': 'image/jpeg' },
-        body: '',
+        body: file,
         bodySerializer: () => file,
       });
     }

@@ -56,6 +56,15 @@ describe('the OpenAPI document', () => {
     assert.equal(OrderState.enum, undefined);
     assert.ok(OrderState['x-extensible-enum'].includes('uncertain'));
   });
+
+  it('takes a file for bytes of its media type, and not for a text', () => {
+    const { content } = described.paths['/v1/applications/{id}/documents/{type}'].put.requestBody;
+    assert.deepEqual(Object.keys(content), ['image/jpeg', 'image/png']);
+    for (const [mediaType, { schema }] of Object.entries<Record<string, Record<string, string>>>(content)) {
+      assert.equal(schema?.contentMediaType, mediaType);
+      assert.equal(schema?.type, undefined);
+    }
+  });
 });
 
 describe('what holds answers against it', () => {

@@ -80,8 +80,9 @@ function requestBody(
   if (file !== undefined) {
     const field = input.fields.find(({ name }) => name === file.content);
     const description = field === undefined ? '' : commentOf(comments, field);
-    const schema = { type: 'string', format: 'binary', description };
-    const content = Object.fromEntries(file.mediaTypes.map((mediaType) => [mediaType, { schema }]));
+    // Bytes are no text: OpenAPI 3.1 has them without a type.
+    const schema = (contentMediaType: string) => ({ contentMediaType, description });
+    const content = Object.fromEntries(file.mediaTypes.map((mediaType) => [mediaType, { schema: schema(mediaType) }]));
     return { description: 'The file itself, as it is.', required: true, content };
   }
   const schema = schemas.body(input, http?.bodyFields ?? []);
