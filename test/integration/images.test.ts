@@ -5,6 +5,7 @@ import { deflateSync } from 'node:zlib';
 import { ImageChecker } from '../../src/applications/images/checker.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { eventually } from '../support/eventually.ts';
 import { chunk, handmadePng, noiseJpeg, noisePng, plain } from '../support/images.ts';
 
 const log = createLogger({ name: 'test', level: 'silent' });
@@ -158,7 +159,7 @@ describe('the check of images', () => {
     const refused = outcomes.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
     assert.equal(refused.length, 2);
     for (const { reason } of refused) assert.equal((reason as ApiError).code, 'service_unavailable');
-    await slow.check(png, 'image/png');
+    await eventually(() => slow.check(png, 'image/png'));
     slow.close();
   });
 
@@ -169,6 +170,14 @@ describe('the check of images', () => {
       (error) => error instanceof ApiError && error.code === 'service_unavailable',
     );
     hasty.close();
+  });
+
+  it('leaves its decoder free for a while after each file, for the work that comes behind it', async () => {
+    const unhurried = new ImageChecker({ log, workers: 1 });
+    await unhurried.check(png, 'image/png');
+    assert.equal(unhurried.decoding, 1);
+    await eventually(() => assert.equal(unhurried.decoding, 0));
+    unhurried.close();
   });
 
   it('decodes many at once, in its turn each', async () => {

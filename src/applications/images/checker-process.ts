@@ -1,5 +1,5 @@
 import { constants, setPriority } from 'node:os';
-import type { Check, Checked } from './checker-protocol.ts';
+import { type Checked, readChecks } from './checker-protocol.ts';
 import { canDecode } from './decode.ts';
 
 // Orders before documents: what decodes takes the time that what trades leaves.
@@ -9,8 +9,9 @@ setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.on('disconnect', () => process.exit());
 
-process.on('message', async ({ file, mediaType }: Check) => {
-  const isWhole = await canDecode(Buffer.from(file.buffer, file.byteOffset, file.byteLength), mediaType);
+for await (const { file, mediaType } of readChecks(process.stdin)) {
+  const isWhole = await canDecode(file, mediaType);
   const answer: Checked = { isWhole, residentBytes: process.memoryUsage.rss() };
   process.send?.(answer);
-});
+}
+process.exit();

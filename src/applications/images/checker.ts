@@ -31,6 +31,11 @@ interface Waiting {
 const heavyBytes = 64_000_000;
 /** A process that has grown beyond this is replaced by a new one, which gives the memory back. */
 const mostResidentBytes = 250_000_000;
+/**
+ * After each file a decoder rests as long as it worked, at most this long: what comes behind the decoding, the way to the
+ * broker, is work of this process, and orders come first.
+ */
+const mostRestMs = 50;
 
 /**
  * Tells whether files are the images they are said to be, whole and with nothing behind them. Headers are read here;
@@ -39,7 +44,9 @@ const mostResidentBytes = 250_000_000;
  */
 export class ImageChecker {
   readonly #waiting: Waiting[] = [];
-  readonly #workers: CheckerWorker[];
+  readonly #workers: readonly CheckerWorker[];
+  /** Those that neither work nor rest. */
+  readonly #free: CheckerWorker[];
   readonly #waitMs: number;
   readonly #mostWaiting: number;
   #isAlone = false;
@@ -51,6 +58,7 @@ export class ImageChecker {
     this.#waitMs = options.waitMs ?? 25_000;
     this.#mostWaiting = options.mostWaiting ?? 200;
     this.#workers = Array.from({ length: workers }, () => new CheckerWorker(decodeMs, mostResidentBytes));
+    this.#free = [...this.#workers];
   }
 
   /** How many images wait to be decoded. */
@@ -58,9 +66,9 @@ export class ImageChecker {
     return this.#waiting.length;
   }
 
-  /** How many are decoded now. */
+  /** How many decoders are taken. */
   get decoding(): number {
-    return this.#workers.filter(({ isBusy }) => isBusy).length;
+    return this.#workers.length - this.#free.length;
   }
 
   /** Throws `invalid_document`, or `service_unavailable` where it could not be found out. */
@@ -84,18 +92,18 @@ export class ImageChecker {
   #startNext(): void {
     for (;;) {
       const next = this.#waiting[0];
-      const worker = this.#workers.find(({ isBusy }) => !isBusy);
-      if (next === undefined || worker === undefined || this.#isAlone) return;
+      if (next === undefined || this.#free.length === 0 || this.#isAlone) return;
       const isHeavy = next.shape.decodingBytes > heavyBytes;
-      if (isHeavy && this.#workers.some(({ isBusy }) => isBusy)) return;
+      if (isHeavy && this.decoding > 0) return;
       this.#isAlone = isHeavy;
       this.#waiting.shift();
       clearTimeout(next.timer);
-      void this.#decode(worker, next);
+      void this.#decode(this.#free.pop() as CheckerWorker, next);
     }
   }
 
   async #decode(worker: CheckerWorker, { file, mediaType, resolve, reject }: Waiting): Promise<void> {
+    const beganAt = performance.now();
     try {
       if (await worker.check({ file, mediaType })) resolve();
       else reject(invalidImage('The image cannot be decoded whole.'));
@@ -109,8 +117,13 @@ export class ImageChecker {
       }
     } finally {
       this.#isAlone = false;
-      this.#startNext();
+      setTimeout(() => this.#giveBack(worker), Math.min(performance.now() - beganAt, mostRestMs)).unref();
     }
+  }
+
+  #giveBack(worker: CheckerWorker): void {
+    this.#free.push(worker);
+    this.#startNext();
   }
 
   #giveUp(waiting: Waiting): void {

@@ -1,8 +1,14 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { extname } from 'node:path';
+import type { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { Check, Checked } from './checker-protocol.ts';
+import { type Check, type Checked, writeCheck } from './checker-protocol.ts';
 
-const entry = fileURLToPath(new URL('./checker-process.ts', import.meta.url));
+/** `.js` where the gateway was built. */
+const extension = extname(import.meta.url);
+const entry = fileURLToPath(new URL(`./checker-process${extension}`, import.meta.url));
+const loader = extension === '.ts' ? ['--import', import.meta.resolve('tsx')] : [];
 
 /** The process that decodes ended over a file. */
 export class DecoderDied extends Error {
@@ -18,7 +24,7 @@ export class DecoderLate extends Error {
 export class CheckerWorker {
   #process: ChildProcess | undefined;
   #isEnded = false;
-  isBusy = false;
+  #isBusy = false;
 
   constructor(
     private readonly decodeMs: number,
@@ -27,8 +33,8 @@ export class CheckerWorker {
 
   /** Whether a file can be decoded whole. One at a time. */
   async check(check: Check): Promise<boolean> {
-    if (this.isBusy || this.#isEnded) throw new Error('a decoder takes one file at a time, until its end');
-    this.isBusy = true;
+    if (this.#isBusy || this.#isEnded) throw new Error('a decoder takes one file at a time, until its end');
+    this.#isBusy = true;
     try {
       const { isWhole, residentBytes } = await this.#ask(check);
       if (residentBytes > this.mostResidentBytes) this.#kill();
@@ -37,7 +43,7 @@ export class CheckerWorker {
       this.#kill();
       throw error;
     } finally {
-      this.isBusy = false;
+      this.#isBusy = false;
     }
   }
 
@@ -58,25 +64,26 @@ export class CheckerWorker {
         then();
       };
       child.on('message', onMessage).on('exit', onEnd).on('error', onEnd);
-      child.send(check, (error) => {
-        if (error !== null) onEnd();
-      });
+      writeCheck(child.stdin as Writable, check);
     });
   }
 
   #running(): ChildProcess {
     if (this.#process !== undefined) return this.#process;
     const child = fork(entry, [], {
-      execArgv: ['--import', import.meta.resolve('tsx'), '--max-old-space-size=64'],
-      serialization: 'advanced',
+      execArgv: [...loader, '--max-old-space-size=64'],
       // No setting and no secret of ours; and the decoder must not put a large picture into a file.
       env: { VIPS_DISC_THRESHOLD: '100g' },
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      stdio: ['pipe', 'ignore', 'ignore', 'ipc'],
     });
     child.on('exit', () => this.#forget(child)).on('error', () => this.#forget(child));
+    // A process that no longer reads is one that ended, which is heard of.
+    const input = child.stdin as Socket;
+    input.on('error', () => undefined);
     // It ends with us; it must not keep us from ending.
     child.unref();
     child.channel?.unref();
+    input.unref();
     this.#process = child;
     return child;
   }
