@@ -10,10 +10,15 @@ PACKAGES := node_modules/.package-lock.json
 GENERATED := src/gen/marina/options/v1/options_pb.ts
 PROTOS := $(shell find proto -name '*.proto') buf.yaml buf.gen.yaml
 
+# What `make build` makes last of dist/, and of what.
+BUILT := dist/package.json
+SOURCES := $(shell find src migrations docs -type f ! -path 'src/gen/*' ! -path 'src/dev/*' ! -path 'src/simulator/*') CHANGELOG.md tsconfig.json \
+tsconfig.build.json package.json package-lock.json
+
 # What is made of the OpenAPI document, which is made of the protos.
 OPENAPI := src/gen/openapi.json
 
-.PHONY: help run demo verify-ledger test test-fault check bench generate config clean node
+.PHONY: help run demo verify-ledger test test-fault check bench build generate config clean node
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -30,8 +35,8 @@ verify-ledger: $(PACKAGES) $(GENERATED) ## Prove the ledgers of the running sand
 test: $(PACKAGES) $(GENERATED) ## Run the unit, integration and end-to-end tests on servers of their own
 	@exec $(NODE) test/run.ts unit integration e2e
 
-test-fault: $(PACKAGES) $(GENERATED) ## Run the long tests: crashes, lost answers, stopped servers
-	@exec $(NODE) test/run.ts fault
+test-fault: $(BUILT) ## Run the long tests: crashes, lost answers, stopped servers
+	@MARINA_TEST_BUILD=dist exec $(NODE) test/run.ts fault
 
 check: $(PACKAGES) $(GENERATED) ## Check format, lint, types, protos, OpenAPI, and the protos against the last release
 	@npx biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
@@ -45,8 +50,10 @@ check: $(PACKAGES) $(GENERATED) ## Check format, lint, types, protos, OpenAPI, a
 	if [ -n "$$release" ]; then npx buf breaking --against ".git#tag=$$release"; \
 	else echo 'buf breaking: there is no release yet to compare with'; fi
 
-bench: $(PACKAGES) $(GENERATED) ## Measure, and print ratios
-	@exec $(NODE) test/bench/run.ts
+bench: $(BUILT) ## Measure, and print ratios
+	@MARINA_TEST_BUILD=dist exec $(NODE) test/bench/run.ts
+
+build: $(BUILT) ## Make dist/, the gateway as it is deployed
 
 generate: $(PACKAGES) ## Make src/gen from proto/
 	@npx buf generate
@@ -54,12 +61,12 @@ generate: $(PACKAGES) ## Make src/gen from proto/
 config: $(PACKAGES) $(GENERATED) ## List every setting with its default, range and meaning
 	@exec $(NODE) src/main.ts config
 
-clean: ## Remove the sandbox's data and the generated code
+clean: ## Remove the sandbox's data and what was generated and built
 	@for folder in .local "$${MARINA_DATA_DIR:-.local}"; do \
 	pid=$$(cut -d ' ' -f 1 "$$folder/lock" 2>/dev/null || true); \
 	if [ -n "$$pid" ] && kill -0 "$$pid" 2>/dev/null; then \
 	echo "A sandbox is running (process $$pid). Stop it first."; exit 1; fi; done
-	rm -rf .local src/gen
+	rm -rf .local dist src/gen
 
 $(PACKAGES): package-lock.json | node
 	@echo 'Installing the npm packages'
@@ -70,6 +77,15 @@ $(PACKAGES): package-lock.json | node
 $(GENERATED): $(PROTOS) | $(PACKAGES)
 	@npx buf generate
 	@touch $@
+
+# The last command makes the file that says all of it is there.
+$(BUILT): $(SOURCES) | $(PACKAGES) $(GENERATED)
+	@rm -rf dist
+	@npx tsc -p tsconfig.build.json
+	@cp --parents -t dist $$(find src -type f ! -name '*.ts' ! -path 'src/dev/*' ! -path 'src/simulator/*' \
+	! -name 'openapi.json*' ! -name redocly.yaml) docs/*.md CHANGELOG.md \
+	LICENSE package-lock.json .npmrc
+	@cp package.json dist
 
 node:
 	@command -v node >/dev/null || { echo 'Node.js 20.19 or newer is needed: https://nodejs.org'; exit 1; }

@@ -247,11 +247,18 @@ function newOrder(partner: Partner, order: Record<string, unknown>) {
   return { account: partner.account, side: 'buy', quantity: 100, type: 'limit', price_kobo: 1000, ...order };
 }
 
+/** The gateway runs as it is deployed where it was built, which starts in half the time; else from its source. */
+function running(entry: string): string[] {
+  const build = process.env.MARINA_TEST_BUILD;
+  if (build === undefined || entry !== gatewayEntry) return ['--import', 'tsx', entry];
+  return [join(build, 'src/main.js')];
+}
+
 async function startEntry(entry: string, logPath: string, variables: Record<string, string>) {
   const started: KeptProcess = await sharedKeeper().start({
     name: entry.includes('simulator') ? 'simulator' : 'gateway',
     command: process.execPath,
-    args: ['--import', 'tsx', entry],
+    args: running(entry),
     env: { ...withoutOurs(process.env), ...variables },
     logPath,
     ipc: true,
