@@ -30,6 +30,8 @@ export interface Change {
   readonly replica: string;
   /** What it holds already. */
   readonly own: number;
+  /** Since when it has held no more than that, in milliseconds of the server's clock. */
+  readonly ownSince: number;
   /** What it gives back. */
   readonly given: number;
   /** What it took by share while it could not ask. */
@@ -53,7 +55,7 @@ const mostAheadMs = 5_000;
 export function change(before: Bucket, { perSecond, burst }: Rate, by: Change): { bucket: Bucket; drawn: number } {
   const { now, replica, own } = by;
   const slower = 1 - (now.atMost - now.atLeast) / 1_000;
-  const bucket = fill(before, { perSecond: perSecond * Math.max(0, slower), burst }, now);
+  const bucket = fill(before, { perSecond: perSecond * Math.max(0, slower), burst }, by);
   const others = Object.entries(bucket.held).filter(([id]) => id !== replica);
   const room = burst - own - others.reduce((sum, [, { tokens }]) => sum + tokens, 0);
   const level = Math.min(room, bucket.level + by.given) - by.charge;
@@ -73,17 +75,23 @@ export function change(before: Bucket, { perSecond, burst }: Rate, by: Change): 
 }
 
 /**
- * Lets time pass. What replicas hold counts as if it were in the bucket until it is nobody's, used or not: when it was used
- * is not known, and the bucket could have been full until then.
+ * Lets time pass. What other replicas hold counts as if it were in the bucket until it is nobody's, used or not: when it
+ * was used is not known, and the bucket could have been full until then. Of its own a replica knows when it used the last.
  */
-function fill({ level, at, held }: Bucket, { perSecond, burst }: Rate, now: Instant): Bucket {
+function fill({ level, at, held }: Bucket, { perSecond, burst }: Rate, by: Change): Bucket {
+  const { now, replica, own, ownSince } = by;
   const isAhead = (time: number) => time > now.atMost + mostAheadMs;
   let filledTo = isAhead(at) ? now.atLeast : at;
   let filled = level;
-  let left = Object.entries(held).filter(([, { until }]) => !isAhead(until));
+  let left = Object.entries(held)
+    .filter(([, { until }]) => !isAhead(until))
+    .map(([id, { tokens, until }]): [string, Stock] => {
+      const isOwn = id === replica;
+      return [id, isOwn ? { tokens: Math.max(0, tokens - own), until: Math.min(until, ownSince) } : { tokens, until }];
+    });
   const ends = left.map(([, { until }]) => until).filter((until) => until <= now.atLeast);
   for (const end of [...ends.sort((one, other) => one - other), now.atLeast]) {
-    const room = burst - left.reduce((sum, [, { tokens }]) => sum + tokens, 0);
+    const room = burst - own - left.reduce((sum, [, { tokens }]) => sum + tokens, 0);
     filled = Math.min(Math.max(filled, room), filled + (Math.max(0, end - filledTo) * perSecond) / 1_000);
     filledTo = Math.max(filledTo, end);
     left = left.filter(([, { until }]) => until > end);

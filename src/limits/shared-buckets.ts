@@ -113,7 +113,7 @@ export class SharedBuckets implements Participant {
     try {
       await this.#giveBack(known, isInUse ? 0.5 : 0);
     } catch (error) {
-      this.sharing.fail(error);
+      if (error !== othersLost) this.sharing.fail(error);
     }
   }
 
@@ -163,7 +163,7 @@ export class SharedBuckets implements Participant {
       const kept = Math.floor(own * keptPart);
       known.stock = kept;
       known.entry = undefined;
-      if (own > kept) await this.#change(known, 0, own - kept);
+      await this.#change(known, 0, own - kept);
     });
   }
 
@@ -211,10 +211,11 @@ export class SharedBuckets implements Participant {
   }
 
   /**
-   * Changes the bucket on the board: draws what those who wait need and up to `most` to have in hand, gives back, and
-   * pays what was taken by share. Answers how many tokens were drawn.
+   * Changes the bucket on the board: draws what those who wait need and up to `most` to have in hand, gives back what is
+   * `given`, which also tells the others what was used, and pays what was taken by share. Answers how many tokens were
+   * drawn.
    */
-  async #change(known: Known, most: number, given = 0): Promise<number> {
+  async #change(known: Known, most: number, given?: number): Promise<number> {
     const board = this.#board;
     const { losses } = this.sharing;
     const end = this.time.now() + writeWithinMs;
@@ -227,18 +228,22 @@ export class SharedBuckets implements Participant {
       known.stock = own;
       const { uncharged } = known;
       const charge = this.#chargeOf(known);
+      const now = board.serverTime;
       const { bucket, drawn } = change(entry.bucket, known.rate, {
         replica: board.replica,
         own,
-        given,
+        // One that was forgotten in between may have used it at any time.
+        ownSince: Number.isFinite(known.takenAt) ? now.atMost - (sentAt - known.takenAt) : Number.POSITIVE_INFINITY,
+        given: given ?? 0,
         charge,
         needed: Math.max(0, known.waiting.length - own),
         spare: Math.max(0, most - own),
         stockMs,
-        now: board.serverTime,
+        now,
       });
       known.emptyUntil = drawn > 0 ? 0 : sentAt + Math.min(waitForToken(bucket, known.rate), askAgainMs);
-      if (drawn === 0 && given === 0 && charge === 0) return 0;
+      const isTold = given !== undefined && (entry.bucket.held[board.replica]?.tokens ?? 0) > own;
+      if (drawn === 0 && charge === 0 && !isTold) return 0;
       const revision = await board.writeText(keyOf(known), JSON.stringify(bucket), entry.revision);
       if (this.sharing.losses !== losses) throw othersLost;
       known.entry = revision === undefined ? undefined : { bucket, revision };
@@ -299,6 +304,7 @@ export class SharedBuckets implements Participant {
     if (missingMs > (now - lostAt < busyMs ? shareWaitMs : 0)) return false;
     share.level -= 1;
     known.uncharged += 1;
+    known.takenAt = now + missingMs;
     return missingMs === 0 || this.time.wait(missingMs).then(() => true);
   }
 

@@ -237,6 +237,26 @@ describe('buckets that replicas draw from together', () => {
     }
   });
 
+  it('let the rate pass in the seconds after a burst that used all there was, on the same replica and on another', async () => {
+    for (const pick of ['same', 'other'] as const) {
+      const world = worldOf(1, 3);
+      const [one, other] = world.replicas;
+      const wave = (at: number, replica: Replica | undefined) => {
+        const answers: Promise<boolean>[] = [];
+        world.at(at, () => {
+          for (let count = 0; count < 70; count += 1)
+            answers.push(Promise.resolve(replica?.buckets.take('p', usual) ?? false));
+        });
+        return async () => (await Promise.all(answers)).filter(Boolean).length;
+      };
+      const passed = [0, 1_010, 2_020].map((at) => wave(at, pick === 'same' || at === 0 ? one : other));
+      await world.run(4_000);
+      const [first, ...later] = await Promise.all(passed.map((count) => count()));
+      assert.equal(first, 40, pick);
+      for (const count of later) assert.ok(count >= 19 && count <= 21, `${later} passed, ${pick}`);
+    }
+  });
+
   it('let the burst pass that another replica holds and does not use', async () => {
     const world = worldOf(1, 2);
     const [one, other] = world.replicas;
