@@ -83,7 +83,7 @@ $(BUILT): $(SOURCES) | $(PACKAGES) $(GENERATED)
 	@rm -rf dist
 	@npx tsc -p tsconfig.build.json
 	@cp --parents -t dist $$(find src -type f ! -name '*.ts' ! -path 'src/dev/*' ! -path 'src/simulator/*' \
-	! -name 'openapi.json*' ! -name redocly.yaml) docs/*.md CHANGELOG.md \
+	! -name 'openapi.json*' ! -name redocly.yaml) docs/*.md docs/deploy/rights.sql CHANGELOG.md \
 	LICENSE package-lock.json .npmrc
 	@cp package.json dist
 

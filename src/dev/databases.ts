@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
 import { Advice } from './advice.ts';
@@ -15,10 +16,8 @@ export interface Databases {
   grant(): Promise<void>;
 }
 
-/** Nothing ever changes or removes a row of these, so the gateway's account cannot. */
-const appendOnlyTables = new Set(['audit_entries', 'key_changes', 'object_steps', 'order_steps', 'wallet_transfers']);
-/** Only migrating writes these. */
-const ownersTables = new Set(['migrations']);
+/** Says which rights the gateway's account gets; operators give it them by the same file. */
+const rightsFile = new URL('../../docs/deploy/rights.sql', import.meta.url);
 
 /** Makes databases and accounts on a private server, each account with the rights it needs and no more. */
 export async function createDatabases(rootUrl: string, dataDir: string): Promise<Databases> {
@@ -59,17 +58,10 @@ export async function useDatabases(gatewayUrl: string, settings: RunSettings): P
 
 /** Table by table, because rights on a whole database cannot be taken back for one table. */
 async function grantTables(connection: Connection): Promise<void> {
-  const [rows] = await connection.query<RowDataPacket[]>(
-    "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'marina'",
-  );
-  for (const { name } of rows) {
-    const rights = ownersTables.has(name)
-      ? 'SELECT'
-      : appendOnlyTables.has(name)
-        ? 'SELECT, INSERT'
-        : 'SELECT, INSERT, UPDATE, DELETE';
-    await connection.query(`GRANT ${rights} ON marina.\`${name}\` TO 'marina'@'127.0.0.1'`);
-  }
+  await connection.query('USE marina');
+  await connection.query("SET @user = 'marina', @host = '127.0.0.1'");
+  const [rows] = await connection.query<RowDataPacket[]>(readFileSync(rightsFile, 'utf8'));
+  for (const { statement } of rows) await connection.query(statement);
 }
 
 /** Makes the database a URL names where its account may; fails with advice when it cannot be used. */

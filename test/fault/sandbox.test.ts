@@ -11,6 +11,7 @@ import { type KeptProcess, sharedKeeper } from '../../src/dev/keeper.ts';
 import { isRunning } from '../../src/dev/lock.ts';
 import { readSandbox, type Sandbox } from '../../src/dev/sandbox-file.ts';
 import { temporaryFolder } from '../support/folders.ts';
+import { pastePages } from './support/pages.ts';
 
 const anyPorts = {
   MARINA_REST_PORT: '0',
@@ -63,7 +64,7 @@ describe('a sandbox', () => {
     assert.equal(summary.match(/^ {3}✓ /gm)?.length, 9, demo.stdout);
     assert.match(summary, /Everything held/);
     assert.ok(!demo.stdout.includes('\u001b'), 'lines that are not for a terminal are plain');
-    await pasteCommands(sandbox, join(dataDir, 'sandbox.json'));
+    await pastePages(sandbox, dataDir, folder);
     const ledgers = await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/dev/verify-ledger.ts'], {
       env: { ...process.env, MARINA_DATA_DIR: dataDir },
     });
@@ -115,43 +116,6 @@ describe('a sandbox', () => {
     server.close();
   });
 });
-
-/** The lines of a page that are to be pasted, from a heading on, where the sandbox is. */
-function linesToPaste(page: string, heading: string, sandbox: Sandbox, sandboxFile: string): string[] {
-  const [, section = ''] = readFileSync(page, 'utf8').split(`\n## ${heading}\n`);
-  const [, ...blocks] = (section.split('\n## ')[0] ?? '').split('```sh\n').map((part) => part.split('```')[0] ?? '');
-  return blocks.map((block) =>
-    block
-      .replaceAll('http://127.0.0.1:8080', sandbox.rest_url)
-      .replaceAll('127.0.0.1:50051', sandbox.grpc_address)
-      .replaceAll('./.local/sandbox.json', sandboxFile),
-  );
-}
-
-async function paste(script: string): Promise<string> {
-  return (await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script])).stdout;
-}
-
-/** Pastes the first order of the README through each door, and how `make run`'s broker is steered. */
-async function pasteCommands(sandbox: Sandbox, sandboxFile: string): Promise<void> {
-  const [first = '', grpcurl = '', buf = '', connect = ''] = linesToPaste(
-    'README.md',
-    'The first order',
-    sandbox,
-    sandboxFile,
-  );
-  const hasGrpcurl = (await paste('command -v grpcurl || true')) !== '';
-  const answers: string[] = [];
-  for (const block of [first, ...(hasGrpcurl ? [grpcurl] : []), buf, connect]) {
-    answers.push(await paste(`${first.split('\n\n')[0]}\n${block}`));
-  }
-  const id = /"id":"(ord_[a-z2-7]{20})"/.exec(answers[0] ?? '')?.[1];
-  assert.ok(id !== undefined, answers[0]);
-  for (const answer of answers) assert.ok(answer.includes(id), answer);
-  const [steering = ''] = linesToPaste('docs/MAKE-RUN.md', 'What accounts have on record', sandbox, sandboxFile);
-  assert.match(steering, /^call SetCash/m);
-  await paste(steering);
-}
 
 /** A run must not take the settings of the one who tests. */
 function withoutOurs(): NodeJS.ProcessEnv {

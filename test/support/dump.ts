@@ -7,18 +7,19 @@ import { createConnection } from 'mysql2/promise';
 import { libraryPath, type PackageSet, unpackPackages } from '../../src/dev/packages.ts';
 import { findInstalled } from '../../src/dev/programs.ts';
 
-const program = 'usr/bin/mariadb-dump';
+/** What they are called where they are MySQL's. */
+const clients = { mariadb: 'mysql', 'mariadb-dump': 'mysqldump' } as const;
 
 const clientPackages: PackageSet = {
-  what: "MariaDB's client",
-  choose: (existing) => ['mariadb-client'].filter((name) => existing(name).includes(name)),
-  programs: [program],
-  advice: 'Install mariadb-client, for mariadb-dump.',
+  what: "MariaDB's clients",
+  choose: (existing) => ['mariadb-client', 'mariadb-client-core'].filter((name) => existing(name).includes(name)),
+  programs: Object.keys(clients).map((name) => join('usr/bin', name)),
+  advice: 'Install mariadb-client, for mariadb and mariadb-dump.',
 };
 
 /** Dumps a database to a file as docs/OPERATIONS.md says, while it is used. */
 export async function dump(url: string, file: string): Promise<void> {
-  const { path, env } = await findDump();
+  const { path, env } = await findClient('mariadb-dump');
   const { hostname, port, username, password, pathname } = new URL(url);
   const args = ['--single-transaction', '--hex-blob', `--host=${hostname}`, `--port=${port}`, `--user=${username}`];
   const dumping = spawn(path, [...args, pathname.slice(1)], {
@@ -46,10 +47,10 @@ export async function restore(file: string, url: string): Promise<void> {
 }
 
 /** The one that is installed, else the distribution's, unpacked beside the sandbox's data. */
-async function findDump(): Promise<{ path: string; env: NodeJS.ProcessEnv }> {
-  const installed = findInstalled(['mariadb-dump', 'mysqldump']);
+export async function findClient(name: keyof typeof clients): Promise<{ path: string; env: NodeJS.ProcessEnv }> {
+  const installed = findInstalled([name, clients[name]]);
   if (installed !== undefined) return installed;
-  const folder = resolve(process.env.MARINA_DATA_DIR || '.local', 'mariadb-client');
+  const folder = resolve(process.env.MARINA_DATA_DIR || '.local', 'mariadb-clients');
   await unpackPackages(folder, clientPackages);
-  return { path: join(folder, program), env: { ...process.env, LD_LIBRARY_PATH: libraryPath(folder) } };
+  return { path: join(folder, 'usr/bin', name), env: { ...process.env, LD_LIBRARY_PATH: libraryPath(folder) } };
 }

@@ -87,8 +87,14 @@ export class ReflectedClient {
     });
   }
 
-  /** Opens a stream; it ends with the signal. */
-  async *stream(name: string, request: JsonObject, token: string | undefined, signal?: AbortSignal) {
+  /** Opens a stream, which ends with the signal; a unary call is one of a single answer. */
+  async *stream(
+    name: string,
+    request: JsonObject,
+    token: string | Metadata | undefined,
+    signal?: AbortSignal,
+    useProtoFieldName = true,
+  ) {
     const { path, input, output } = this.#method(name);
     const call = this.client.makeServerStreamRequest(
       path,
@@ -104,7 +110,7 @@ export class ReflectedClient {
     try {
       for await (const bytes of call) {
         const message = fromBinary(output, bytes as Buffer);
-        yield toJson(output, message, { registry: this.registry, useProtoFieldName: true }) as JsonObject;
+        yield toJson(output, message, { registry: this.registry, useProtoFieldName }) as JsonObject;
       }
     } finally {
       signal?.removeEventListener('abort', cancel);
@@ -150,7 +156,8 @@ export class ReflectedClient {
   }
 }
 
-function credentialsOf(token: string | undefined): Metadata {
+function credentialsOf(token: string | Metadata | undefined): Metadata {
+  if (token instanceof Metadata) return token;
   const metadata = new Metadata();
   if (token !== undefined) metadata.set('authorization', `Bearer ${token}`);
   return metadata;

@@ -60,7 +60,7 @@ const changelog: Guide = {
 export function guidePage(guide: Guide, baseUrl: string): PageParts {
   const { path, title, lead } = guide;
   const parts = guideText(guide)
-    .replaceAll('{base_url}', baseUrl)
+    .replaceAll(/\{base_url\}|http:\/\/127\.0\.0\.1:8080/g, baseUrl)
     .split(/^\{verification\}$/m);
   const content = parts.map((part, index) => html`${index > 0 && verification()}${markdown(part)}`);
   return { path, title, lead, content: html`${path === '/docs' && cards()}<div class="prose">${content}</div>` };

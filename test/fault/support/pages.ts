@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { withoutOurs } from '../../../src/dev/processes.ts';
+import type { Sandbox } from '../../../src/dev/sandbox-file.ts';
+import { findClient } from '../../support/dump.ts';
+import { findGrpcurl } from './grpcurl.ts';
+import { type Exceptions, type Own, type PastedBlock, pastePage } from './paste.ts';
+
+/** In the order in which they are gone through; each in a shell of its own. */
+const pages = [
+  'README.md',
+  'src/docs/guides/start.md',
+  'docs/MAKE-RUN.md',
+  'docs/OPERATIONS.md',
+  'docs/SANDBOX.md',
+  'SECURITY.md',
+  'CONTRIBUTING.md',
+];
+
+const itself = 'this test is part of it';
+const runs = 'a sandbox runs already, and this would not end';
+const exceptions: Exceptions = {
+  notRun: [
+    { page: 'README.md', command: 'make run     #', why: runs },
+    { page: 'README.md', command: 'make test    #', why: itself },
+    { page: 'README.md', command: 'MARINA_NATS_URL=nats://host:4222 make run', why: runs },
+    { page: 'docs/OPERATIONS.md', command: 'npm ci --omit=dev', why: 'it downloads what is here already' },
+    { page: 'CONTRIBUTING.md', command: 'make check', why: 'other tests read meanwhile what it makes' },
+    { page: 'CONTRIBUTING.md', command: 'make test ', why: itself },
+    { page: 'CONTRIBUTING.md', command: 'test/run.ts', why: 'it starts servers again, as this run did' },
+  ],
+  interrupted: [{ page: 'docs/OPERATIONS.md', command: 'Diagnostics/WatchEvents', why: 'it goes on until Ctrl-C' }],
+};
+
+/**
+ * Pastes what the pages tell readers to paste, with a sandbox running. What REST answers with an error is a failure too;
+ * the README's order is one order through every door.
+ */
+export async function pastePages(sandbox: Sandbox, dataDir: string, folder: string): Promise<void> {
+  const grpcurl = await findGrpcurl(folder);
+  const tools = join(folder, 'clients');
+  mkdirSync(tools);
+  for (const name of ['mariadb', 'mariadb-dump'] as const) {
+    const { path, env } = await findClient(name);
+    writeFileSync(join(tools, name), `#!/bin/sh\nLD_LIBRARY_PATH='${env.LD_LIBRARY_PATH ?? ''}' exec '${path}' "$@"\n`);
+    chmodSync(join(tools, name), 0o700);
+  }
+  writeFileSync(join(folder, '.curlrc'), 'fail-with-body\nmax-time = 30\n');
+  const env = { ...withoutOurs(process.env), PATH: [tools, grpcurl.path].join(delimiter), CURL_HOME: folder };
+  const own = ownOf(sandbox, dataDir, folder);
+  try {
+    for (const page of pages) {
+      const blocks = await pastePage(page, { own, exceptions, folder, env });
+      if (page === 'README.md') checkOneOrder(blocks);
+    }
+  } finally {
+    grpcurl.close();
+  }
+  await checkHealth(sandbox);
+}
+
+/** What readers fill in or have beside the pages: addresses, keys, and for operators an account and the settings. */
+function ownOf(sandbox: Sandbox, dataDir: string, folder: string): Own {
+  const settings = settingsOf(sandbox);
+  const gatewayUrl = new URL(settings.get('MARINA_DATABASE_URL') ?? '');
+  const server = join(dataDir, 'mariadb');
+  const { hostname: host, port } = gatewayUrl;
+  const account = (user: string, file: string) => [user, readFileSync(join(server, file), 'utf8').trim()] as const;
+  const [root, rootPassword] = account('root', 'root-password');
+  const [owner, ownerPassword] = account('marina_owner', 'owner-password');
+  writeFileSync(
+    join(folder, 'admin.cnf'),
+    `[client]\nhost=${host}\nport=${port}\nuser=${root}\npassword=${rootPassword}\n`,
+    { mode: 0o600 },
+  );
+  settings.set('MARINA_DATABASE_URL', `${gatewayUrl.href}_restored`);
+  const lines = [...settings].map(([name, value]) => `${name}='${value}'\n`);
+  writeFileSync(join(folder, 'marina.env'), lines.join(''), { mode: 0o600 });
+  const [partner] = sandbox.partners;
+  return [
+    ['{base_url}', sandbox.rest_url],
+    ['http://127.0.0.1:8080', sandbox.rest_url],
+    ['127.0.0.1:50051', sandbox.grpc_address],
+    ['127.0.0.1:50052', sandbox.admin_address],
+    ['http://127.0.0.1:9464', sandbox.ops_url],
+    ['./.local/sandbox.json', join(dataDir, 'sandbox.json')],
+    ['marina_test_…', partner?.key ?? ''],
+    // Nobody outside is called.
+    ['https://example.com/hooks', partner?.receiver_url ?? ''],
+    ['mysql://owner:…@host:3306/marina', `mysql://${owner}:${ownerPassword}@${host}:${port}/marina`],
+    ['admin.cnf', join(folder, 'admin.cnf')],
+    ["@host = '%'", `@host = '${host}'`],
+    ['marina.sql.gz', join(folder, 'marina.sql.gz')],
+    ['marina.ts', join(folder, 'marina.ts')],
+    ['/opt/marina', resolve('dist')],
+    ['/etc/marina/marina.env', join(folder, 'marina.env')],
+  ];
+}
+
+/** The settings the sandbox's gateway was started with. */
+function settingsOf({ pids }: Sandbox): Map<string, string> {
+  const variables = readFileSync(`/proc/${pids.gateway}/environ`, 'utf8').split('\0');
+  return new Map(
+    variables
+      .filter((variable) => variable.startsWith('MARINA_'))
+      .map((variable) => [variable.slice(0, variable.indexOf('=')), variable.slice(variable.indexOf('=') + 1)]),
+  );
+}
+
+function checkOneOrder(blocks: readonly PastedBlock[]): void {
+  const answers = blocks.map(({ commands }) => commands.map(({ output }) => output).join('\n')).filter(Boolean);
+  const [, id] = /"id":"(ord_[a-z2-7]{20})"/.exec(answers[0] ?? '') ?? [];
+  assert.ok(id !== undefined, answers[0]);
+  assert.equal(answers.length, 4, 'REST, gRPC by two programs, Connect');
+  for (const answer of answers) assert.ok(answer.includes(id), answer);
+}
+
+/** The Dockerfile's own look at a gateway. */
+async function checkHealth({ ops_url: opsUrl }: Sandbox): Promise<void> {
+  const [, line = ''] = /^HEALTHCHECK [^[]*CMD (\[.*\])$/m.exec(readFileSync('docs/deploy/Dockerfile', 'utf8')) ?? [];
+  const [, ...args] = JSON.parse(line) as string[];
+  const run = (port: string) => promisify(execFile)(process.execPath, args, { env: { MARINA_OPS_PORT: port } });
+  await run(new URL(opsUrl).port);
+  await assert.rejects(run('1'), { code: 1 });
+}
