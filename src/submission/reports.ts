@@ -41,13 +41,8 @@ export interface ReportTakerOptions<Row extends Submittable, Report extends Numb
   readonly clock: Clock;
   /** Stores anew what the broker was given and the database has lost. */
   readonly findLost: () => Promise<void>;
-  readonly meters?: ReportMeters;
-}
-
-/** What is counted of reports. */
-export interface ReportMeters {
-  /** A batch was applied so long after its last report was made. */
-  delayed(seconds: number): void;
+  /** Hears of each batch how long after its last report was made it was applied. */
+  readonly onApplied?: (kind: ReportedKind<Row, Report>['name'], seconds: number) => void;
 }
 
 const mostAtOnce = 1_000;
@@ -176,8 +171,8 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
     const last = reports.at(-1);
     if (last === undefined) return;
     this.position = last.number;
-    const { meters, clock } = this.options;
-    if (last.at !== undefined) meters?.delayed(Math.max(0, clock.now() - timestampMs(last.at)) / 1_000);
+    const { onApplied, clock } = this.options;
+    if (last.at !== undefined) onApplied?.(kind.name, Math.max(0, clock.now() - timestampMs(last.at)) / 1_000);
   }
 
   async #applyToPartner(partnerId: string, ids: string[], byObject: Map<string, Report[]>): Promise<void> {

@@ -24,11 +24,16 @@ const allowedFolders: Record<string, readonly string[]> = {
 /** Files that only tell the truth about data: any part may read another's. */
 const isShared = (file: string) => /(\/rules|[/-]store)\.ts$/.test(file);
 
-/** Files that put everything together. */
-const isRoot = (file: string) => /^(app|app-admin|main|config)\.ts$/.test(file) || file.startsWith('dev/');
+/** Files that put the gateway together, each one part of it; `app.ts` makes the whole of them. */
+const isPart = (file: string) => file.startsWith('app/');
+
+/** Files that know everything. */
+const isRoot = (file: string) => /^(app|main|config)\.ts$/.test(file) || isPart(file) || file.startsWith('dev/');
 
 function mayImport(from: string, to: string): boolean {
   if (to.startsWith('simulator/')) return from.startsWith('simulator/') || from.startsWith('dev/');
+  if (isPart(to)) return from === 'app.ts' || isPart(from) || from.startsWith('dev/');
+  if (isPart(from) && ['app.ts', 'main.ts'].includes(to)) return false;
   if (isRoot(from)) return true;
   if (isRoot(to) || to.startsWith('dev/')) return false;
   const [fromFolder = ''] = from.split('/');
@@ -85,6 +90,10 @@ describe('the layout', () => {
     assert.equal(mayImport('submission/submit.ts', 'orders/handlers.ts'), false);
     assert.equal(mayImport('transport/pipeline.ts', 'orders/rules.ts'), false);
     assert.equal(mayImport('app.ts', 'simulator/simulator.ts'), false);
+    assert.equal(mayImport('app/upstream.ts', 'simulator/simulator.ts'), false);
+    assert.equal(mayImport('app/base.ts', 'app.ts'), false);
+    assert.equal(mayImport('main.ts', 'app/base.ts'), false);
+    assert.equal(mayImport('orders/handlers.ts', 'app/base.ts'), false);
     assert.equal(mayImport('orders/handlers.ts', 'accounts/store.ts'), true);
   });
 
@@ -96,7 +105,8 @@ describe('the layout', () => {
     const loading = texts.flatMap(([path, text]) =>
       [...text.matchAll(/^.*otlp-tracer\.ts'.*$/gm)].map(([line]) => [path, line.trim()]),
     );
-    assert.deepEqual(loading, [['app.ts', "const { otlpTracer } = await import('./telemetry/otlp-tracer.ts');"]]);
+    const line = "const { otlpTracer } = await import('../telemetry/otlp-tracer.ts');";
+    assert.deepEqual(loading, [['app/base.ts', line]]);
   });
 
   it('only the configuration reads the environment of the process', () => {

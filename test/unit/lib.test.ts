@@ -8,6 +8,7 @@ import { PartnerQueue } from '../../src/db/partner-queue.ts';
 import { lagosDay, nextLagosMidnight, SystemClock } from '../../src/lib/clock.ts';
 import { ApiError, catalogue } from '../../src/lib/errors.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
+import { inOrder } from '../../src/lib/in-order.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { divideToKoboDecimal, isKoboDecimal, roundKoboDecimal } from '../../src/lib/money.ts';
 import { Cursors } from '../../src/lib/paging.ts';
@@ -251,6 +252,30 @@ describe('the queue of partners', () => {
     await assert.rejects(queue.run('p', work('a')), /not available/);
     for (const result of failed) await assert.rejects(result, /x/);
     await assert.rejects(queue.run('p', work('a')), /x/);
+  });
+});
+
+describe('steps in order', () => {
+  const failure = (text: string) => async () => {
+    throw new Error(text);
+  };
+
+  it('are all taken, each after the one before, and one that failed is told at the end', async () => {
+    const taken: string[] = [];
+    const late = async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      taken.push('late');
+    };
+    const steps = [late, failure('broken'), () => taken.push('last')];
+    await assert.rejects(inOrder(steps), /^Error: broken$/);
+    assert.deepEqual(taken, ['late', 'last']);
+  });
+
+  it('tell of all that failed', async () => {
+    await assert.rejects(inOrder([failure('one'), failure('two')]), ({ errors }: AggregateError) => {
+      assert.deepEqual(errors.map(String), ['Error: one', 'Error: two']);
+      return true;
+    });
   });
 });
 

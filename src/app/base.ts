@@ -1,0 +1,95 @@
+import { hkdfSync, randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { EnvironmentState } from '../admin/environment.ts';
+import type { Config, Role } from '../config.ts';
+import { type Database, openDatabase } from '../db/database.ts';
+import { missingMigrations } from '../db/migrate.ts';
+import { SystemClock } from '../lib/clock.ts';
+import { armCrash } from '../lib/crash.ts';
+import { IdMaker } from '../lib/ids.ts';
+import type { Logger } from '../lib/log.ts';
+import { Metrics } from '../lib/metrics.ts';
+import { Cursors } from '../lib/paging.ts';
+import { openIdentity } from '../lib/server-identity.ts';
+import { passingTracer, type Tracer } from '../lib/trace.ts';
+import { version } from '../lib/version.ts';
+
+/** What every part of the gateway stands on. */
+export type Base = Awaited<ReturnType<typeof openOn>>;
+
+/** Opens the database, looks whether this gateway may work on it, and opens what else can fail. */
+export async function openBase(config: Config, log: Logger): Promise<Base> {
+  const { databaseUrl: url, environment, databasePool: poolSize } = config;
+  const database = await openDatabase({ url, environment, poolSize });
+  try {
+    return await openOn(database, config, log);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+async function openOn(database: Database, config: Config, log: Logger) {
+  const missing = await missingMigrations(database);
+  if (missing.length > 0) throw new Error(`the database lacks ${missing.join(', ')}: migrate it first`);
+  if (config.crashPoint !== undefined) armCrash(config.crashPoint, config.crashSignal);
+  const clock = new SystemClock();
+  const environment = new EnvironmentState(database, clock, log);
+  await environment.refresh();
+  if (config.environment === 'live' && clock.offsetMs > 0) {
+    throw new Error('the clock of a live gateway cannot be ahead');
+  }
+  const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`.slice(-64);
+  const key = (use: string) => subkey(config.secretKey, use);
+  return {
+    config,
+    log,
+    database,
+    clock,
+    environment,
+    /** Whether this process has a role. */
+    does: (role: Role) => config.roles.includes(role),
+    /** This process's name among the holders of leases. */
+    holder,
+    /** Real time. */
+    startedAt: Date.now(),
+    metrics: new Metrics(),
+    ids: new IdMaker(() => clock.now()),
+    /** A key of its own for each use of the one secret. */
+    key,
+    cursors: new Cursors(key('cursors')),
+    identities: await openIdentities(config, log),
+    // The last that can fail: nobody else would close it.
+    tracer: await openTracer(config, holder, log),
+  };
+}
+
+/** The certificates of the partners' ports and of the operators', where they speak TLS. */
+async function openIdentities(config: Config, log: Logger) {
+  const { tlsCertificate, tlsKey, adminTlsCertificate, adminTlsKey, adminTlsAuthorities } = config;
+  return {
+    partners: await openIdentity(tlsCertificate, tlsKey, undefined, log),
+    operators: await openIdentity(adminTlsCertificate, adminTlsKey, adminTlsAuthorities, log),
+  };
+}
+
+/** What exporting spans needs is loaded where they are exported, and costs nothing elsewhere. */
+async function openTracer(
+  { otlpUrl, tracePercent, environment }: Config,
+  holder: string,
+  log: Logger,
+): Promise<Tracer> {
+  if (otlpUrl === undefined) return passingTracer;
+  const { otlpTracer } = await import('../telemetry/otlp-tracer.ts');
+  const resource = {
+    'service.name': 'marina',
+    'service.version': version,
+    'service.instance.id': holder,
+    'deployment.environment.name': environment,
+  };
+  return otlpTracer({ url: otlpUrl, ratio: tracePercent / 100, resource, log });
+}
+
+function subkey(secret: Buffer, use: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', `marina ${use}`, 32));
+}

@@ -1,0 +1,76 @@
+import { accountHandlers } from '../accounts/handlers.ts';
+import { allocationHandlers } from '../allocations/handlers.ts';
+import { documentHandlers } from '../applications/documents/handlers.ts';
+import { applicationHandlers } from '../applications/handlers.ts';
+import { eventHandlers } from '../events/handlers.ts';
+import { Accounts } from '../gen/marina/gateway/v1/accounts_pb.ts';
+import { Allocations } from '../gen/marina/gateway/v1/allocations_pb.ts';
+import { Applications } from '../gen/marina/gateway/v1/applications_pb.ts';
+import { Events as EventsService } from '../gen/marina/gateway/v1/events_pb.ts';
+import { Keys } from '../gen/marina/gateway/v1/keys_pb.ts';
+import { Limits } from '../gen/marina/gateway/v1/limits_pb.ts';
+import { Orders } from '../gen/marina/gateway/v1/orders_pb.ts';
+import { Reference } from '../gen/marina/gateway/v1/reference_pb.ts';
+import { Sandbox } from '../gen/marina/gateway/v1/sandbox_pb.ts';
+import { Wallet } from '../gen/marina/gateway/v1/wallet_pb.ts';
+import { keyHandlers } from '../keys/handlers.ts';
+import { limitHandlers } from '../limits/handlers.ts';
+import { orderHandlers } from '../orders/handlers.ts';
+import { referenceHandlers } from '../reference/handlers.ts';
+import { sandboxHandlers } from '../sandbox/handlers.ts';
+import { maxBodyBytes } from '../transport/body-limit.ts';
+import { defineOperations, type Operation } from '../transport/operations.ts';
+import { walletHandlers } from '../wallet/handlers.ts';
+import type { Base } from './base.ts';
+import type { Callers } from './callers.ts';
+import type { Events } from './events.ts';
+import type { Submissions } from './submissions.ts';
+import type { Upstream } from './upstream.ts';
+import type { Words } from './words.ts';
+
+/** What the handlers of operations reach into. */
+interface OperationParts {
+  readonly callers: Callers;
+  readonly events: Events;
+  readonly upstream: Upstream;
+  readonly submissions: Submissions;
+  readonly words: Words;
+}
+
+/** Everything partners can call, service by service. */
+export function createOperations(base: Base, parts: OperationParts): Operation[] {
+  const { config, database, clock, ids, cursors } = base;
+  const { readTimeoutMs } = config;
+  const { keyUses, limits, reads } = parts.callers;
+  const { broker, records, simulator } = parts.upstream;
+  const { kinds, submitter, canceller, contexts, images, documents } = parts.submissions;
+  const submitted = { database, submitter, cursors, digestKey: base.key('request digests') };
+  return [
+    ...defineOperations(Orders, orderHandlers({ ...submitted, kind: kinds.order, broker, canceller, contexts })),
+    ...defineOperations(Allocations, allocationHandlers({ ...submitted, kind: kinds.allocation })),
+    ...defineOperations(Wallet, walletHandlers({ database, cursors })),
+    ...defineOperations(Applications, {
+      ...applicationHandlers({ ...submitted, kind: kinds.application }),
+      ...documentHandlers({ database, images, sender: documents }),
+    }),
+    ...defineOperations(Accounts, accountHandlers({ database, records, reads, cursors, clock })),
+    ...defineOperations(Reference, referenceHandlers({ records, reads, readTimeoutMs })),
+    ...defineOperations(EventsService, eventHandlers({ database, cursors, feedWatch: parts.events.feedWatch })),
+    ...defineOperations(
+      Limits,
+      limitHandlers({
+        database,
+        clock,
+        underWay: (caller) => limits.underWay(caller),
+        requestBodyBytes: maxBodyBytes,
+      }),
+    ),
+    ...defineOperations(
+      Keys,
+      keyHandlers({ database, clock, ids, cursors, uses: keyUses, ended: parts.words.keyEnded }),
+    ),
+    ...(simulator === undefined
+      ? []
+      : defineOperations(Sandbox, sandboxHandlers({ database, simulator, timeoutMs: readTimeoutMs }))),
+  ];
+}

@@ -1,0 +1,119 @@
+import { accountAdminHandlers } from '../admin/accounts.ts';
+import { auditHandlers } from '../admin/audit.ts';
+import type { AdminService } from '../admin/call.ts';
+import { reconcileHandlers } from '../admin/diagnostics/reconcile.ts';
+import { statusHandlers } from '../admin/diagnostics/status.ts';
+import { timelineHandlers } from '../admin/diagnostics/timeline.ts';
+import { UnsettledPages, unsettledHandlers } from '../admin/diagnostics/unsettled.ts';
+import { watchHandlers } from '../admin/diagnostics/watch.ts';
+import { adminHandlers } from '../admin/handlers.ts';
+import { keyAdminHandlers } from '../admin/keys.ts';
+import { partnerAdminHandlers } from '../admin/partners.ts';
+import { createAdminServer } from '../admin/server.ts';
+import { walletAdminHandlers } from '../admin/wallets.ts';
+import { webhookAdminHandlers } from '../admin/webhooks.ts';
+import { Accounts } from '../gen/marina/admin/v1/accounts_pb.ts';
+import { Audit } from '../gen/marina/admin/v1/audit_pb.ts';
+import { Clock } from '../gen/marina/admin/v1/clock_pb.ts';
+import { Diagnostics } from '../gen/marina/admin/v1/diagnostics_pb.ts';
+import { Keys } from '../gen/marina/admin/v1/keys_pb.ts';
+import { Partners } from '../gen/marina/admin/v1/partners_pb.ts';
+import { Trading } from '../gen/marina/admin/v1/trading_pb.ts';
+import { Wallets } from '../gen/marina/admin/v1/wallets_pb.ts';
+import { Webhooks } from '../gen/marina/admin/v1/webhooks_pb.ts';
+import { IdentityCredentials } from '../lib/grpc-tls.ts';
+import { version } from '../lib/version.ts';
+import type { Health } from '../telemetry/health.ts';
+import { makeSecret } from '../webhooks/signature.ts';
+import { checkEndpointUrl } from '../webhooks/url.ts';
+import type { Base } from './base.ts';
+import type { Events } from './events.ts';
+import type { Outcomes } from './outcomes.ts';
+import type { Submissions } from './submissions.ts';
+import type { Upstream } from './upstream.ts';
+import type { Words } from './words.ts';
+
+/** What the operators' calls reach into. */
+interface OperatorParts {
+  readonly events: Events;
+  readonly upstream: Upstream;
+  readonly submissions: Submissions;
+  readonly outcomes: Outcomes;
+  readonly words: Words;
+  readonly health: Health;
+}
+
+/** The operators' port. */
+export function createOperators(base: Base, parts: OperatorParts) {
+  const { config, log, metrics, identities } = base;
+  return createAdminServer({
+    services: operatorServices(base, parts),
+    operators: config.operators,
+    log,
+    onCalled: (call, code) => metrics.operatorCalls.inc({ call, code }),
+    credentials: identities.operators && new IdentityCredentials(identities.operators),
+  });
+}
+
+/** Everything operators can call, service by service. */
+function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
+  const { database, clock, ids, environment } = base;
+  const { events, upstream, words } = parts;
+  const moveSimulator = simulatorMover(base, upstream);
+  const handlers = adminHandlers({ database, clock, environment, carrier: events.carrier, moveSimulator });
+  return [
+    { service: Diagnostics, handlers: diagnosticsHandlers(base, parts) },
+    { service: Trading, handlers: handlers.trading },
+    { service: Partners, handlers: partnerAdminHandlers({ database, clock, ids, changed: words.partnerChanged }) },
+    { service: Keys, handlers: keyAdminHandlers({ database, clock, ids, ended: words.keyEnded }) },
+    { service: Accounts, handlers: accountAdminHandlers({ database, clock, unlinked: words.accountUnlinked }) },
+    { service: Audit, handlers: auditHandlers(database) },
+    { service: Wallets, handlers: walletAdminHandlers({ database, clock, ids }) },
+    { service: Webhooks, handlers: webhookHandlers(base, parts) },
+    ...(database.environment === 'sandbox' ? [{ service: Clock, handlers: handlers.clock }] : []),
+  ];
+}
+
+function diagnosticsHandlers(base: Base, { events, upstream, submissions, outcomes, health }: OperatorParts) {
+  const { log, database, clock, cursors, holder, startedAt } = base;
+  const { carrier, feedWatch } = events;
+  const { broker } = upstream;
+  const pages = new UnsettledPages(database, clock, cursors);
+  const troubles = () => health.troubles();
+  return {
+    ...statusHandlers({ database, clock, carrier, broker, troubles, holder, version, startedAt }),
+    ...unsettledHandlers(pages, clock),
+    ...reconcileHandlers({ database, clock, log, pages, ...outcomes.reconcilers, cancel: submissions.canceller }),
+    ...timelineHandlers(database),
+    ...watchHandlers({ database, feedWatch, cursors }),
+  };
+}
+
+function webhookHandlers({ config, database, clock, ids }: Base, { events, words }: OperatorParts) {
+  const { seal, keysOf, sender } = events.webhooks;
+  return webhookAdminHandlers({
+    database,
+    clock,
+    ids,
+    checkUrl: (url) => checkEndpointUrl(url, { allowLoopback: config.webhookAllowLoopback }),
+    makeSecret,
+    seal: (partnerId, secret) => seal.seal(partnerId, secret),
+    sendTest: (endpoint, id, body) =>
+      sender.send({
+        endpointId: `${endpoint.partnerId} test`,
+        url: endpoint.url,
+        id,
+        body,
+        keys: keysOf(endpoint, clock.now()),
+      }),
+    onChange: words.endpointsChanged,
+  });
+}
+
+/** Moves the simulator's clock with ours; undefined where there is no simulator. */
+function simulatorMover({ config }: Base, { simulator }: Upstream) {
+  if (simulator === undefined) return undefined;
+  return async (offsetMs: number) => {
+    await simulator.setClock({ offsetMs: BigInt(offsetMs) }, { timeoutMs: config.readTimeoutMs });
+  };
+}

@@ -1,0 +1,81 @@
+import { Gauges } from '../telemetry/gauges.ts';
+import { Health } from '../telemetry/health.ts';
+import { lookAtParts } from '../telemetry/parts.ts';
+import { createOpsServer } from '../transport/ops.ts';
+import type { Base } from './base.ts';
+import type { Callers } from './callers.ts';
+import type { Doors } from './doors.ts';
+import type { Events } from './events.ts';
+import type { Outcomes } from './outcomes.ts';
+import type { Submissions } from './submissions.ts';
+import type { Upstream } from './upstream.ts';
+
+export type Telemetry = ReturnType<typeof createTelemetry>;
+
+/** What is looked at. */
+interface Watched {
+  readonly callers: Callers;
+  readonly events: Events;
+  readonly upstream: Upstream;
+  readonly submissions: Submissions;
+  readonly outcomes: Outcomes;
+  readonly doors: Doors;
+  /** Names of background work that fails. */
+  readonly failingWorkers: () => readonly string[];
+}
+
+/** What is seen of this process from outside: whether it is ready, what is wrong, its metrics; and the port for that. */
+export function createTelemetry(base: Base, watched: Watched) {
+  const { database, clock, environment, holder, metrics } = base;
+  const { callers, upstream, doors, failingWorkers } = watched;
+  const { carrier, webhooks } = watched.events;
+  const { gate, images } = watched.submissions;
+  const { reports } = watched.outcomes;
+  let stopping = false;
+  const parts = {
+    database,
+    broker: upstream.broker,
+    carrier,
+    sharing: callers.sharing,
+    reports: reports.order,
+    applicationReports: reports.application,
+    gate,
+    failingWorkers,
+    isStopping: () => stopping,
+  };
+  const health = new Health(
+    () => lookAtParts(parts),
+    () => clock.realNow(),
+  );
+  const gauges = new Gauges({
+    metrics,
+    database,
+    clock,
+    health,
+    holder,
+    pipeline: doors.pipeline,
+    local: callers.local,
+    slots: callers.slots,
+    reads: callers.reads,
+    images,
+    dispatcher: webhooks.dispatcher,
+    carrier,
+    reports,
+    isPaused: () => environment.paused,
+  });
+  const ops = createOpsServer({
+    troubles: () => health.troubles(),
+    metrics: async () => {
+      await gauges.set();
+      return { body: await metrics.registry.metrics(), contentType: metrics.registry.contentType };
+    },
+  });
+  return {
+    health,
+    ops,
+    /** From now on this process says that it is not ready. */
+    sayStopping: () => {
+      stopping = true;
+    },
+  };
+}

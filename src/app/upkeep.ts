@@ -1,0 +1,27 @@
+import { ledgerCheck } from '../admin/ledger-check.ts';
+import { finalStates as finalAllocationStates } from '../allocations/rules.ts';
+import { finalStates as finalApplicationStates } from '../applications/rules.ts';
+import { feedRetention } from '../events/retention.ts';
+import type { Worker } from '../lib/worker.ts';
+import { finalStates as finalOrderStates } from '../orders/rules.ts';
+import { type KeptKeys, keyRetention } from '../submission/key-retention.ts';
+import { webhookRetention } from '../webhooks/retention.ts';
+import type { Base } from './base.ts';
+
+/** Where idempotency keys are kept. */
+const keptKeys: readonly KeptKeys[] = [
+  { name: 'order', table: 'orders', finalStates: finalOrderStates },
+  { name: 'application', table: 'applications', finalStates: finalApplicationStates },
+  { name: 'allocation', table: 'allocations', finalStates: finalAllocationStates },
+];
+
+/** What goes on beside all else: ledgers are proved, and what is old is removed. */
+export function upkeepWorkers({ log, database, clock, holder, metrics }: Base): Worker[] {
+  const checked = (faultyLedgers: number) => metrics.faultyLedgers.set(faultyLedgers);
+  return [
+    ledgerCheck({ database, log, holder, checked }),
+    feedRetention(database, clock, holder),
+    webhookRetention(database, clock, holder),
+    ...keptKeys.map((keys) => keyRetention(database, clock, holder, keys)),
+  ];
+}

@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import type { Carrier } from '../events/carrier.ts';
+import { Seal } from '../lib/seal.ts';
+import { Dispatcher } from '../webhooks/dispatcher.ts';
+import { dispatcherLeasePrefix } from '../webhooks/endpoint-store.ts';
+import { Sender } from '../webhooks/sender.ts';
+import { signingKeys } from '../webhooks/signing-keys.ts';
+import { WebhookTaker } from '../webhooks/taker.ts';
+import type { Base } from './base.ts';
+
+/** Webhooks: who takes events into the queues of endpoints, who sends them, and the secrets they are signed with. */
+export function createWebhooks(base: Base, carrier: Carrier) {
+  const { config, log, database, clock, holder, metrics, tracer } = base;
+  const { webhookAllowLoopback: allowLoopback, webhookAuthorities: extraAuthorities } = config;
+  const seal = new Seal(base.key('webhook secrets'));
+  const keysOf = signingKeys(seal);
+  const sender = new Sender({ clock, allowLoopback, extraAuthorities });
+  const dispatcher = new Dispatcher({
+    database,
+    clock,
+    log,
+    holder,
+    leaseName: `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`,
+    send: (delivery) => sender.send(delivery),
+    keysOf,
+    tracer,
+    meters: {
+      attempted: (outcome, errorClass, seconds) =>
+        metrics.webhookAttempts.observe({ outcome, error_class: errorClass ?? 'none' }, seconds),
+      waited: (seconds) => metrics.webhookWaits.observe(seconds),
+      arrived: (seconds) => metrics.webhookArrivals.observe(seconds),
+    },
+  });
+  const taker = new WebhookTaker(database, carrier, clock, (partnerIds) => {
+    const others = dispatcher.wake(partnerIds);
+    if (others.length > 0) carrier.say('webhooks', others.join(','));
+  });
+  return { seal, keysOf, sender, dispatcher, taker };
+}
