@@ -26,7 +26,10 @@ export interface App {
   stop(): Promise<void>;
 }
 
-/** Puts the gateway together and starts it. What was opened is closed again when it cannot start. */
+/**
+ * Puts the gateway together and starts it. When it cannot start, what was opened is closed again, and at once: nobody was
+ * sent to it yet whom it would have to send away.
+ */
 export async function startApp(
   config: Config,
   log: Logger = createLogger({ name: 'marina', level: config.logLevel }),
@@ -35,7 +38,7 @@ export async function startApp(
   let close = () => closeBase(base);
   try {
     const gateway = putTogether(base);
-    close = () => stop(gateway);
+    close = () => closeAll(gateway);
     await startWork(gateway);
     return { ...(await listen(gateway)), stop: () => stop(gateway) };
   } catch (error) {
