@@ -5,7 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { statement } from '../../src/db/statement.ts';
 import { Cluster, callTimeout, type GatewayProcess, isTraffic, type Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
-import { FaultProxy, type Link } from '../support/fault-proxy.ts';
+import type { Fault } from '../support/fault-lane.ts';
+import { type Direction, FaultProxy, type Link } from '../support/fault-proxy.ts';
 import { checkEverything } from './support/checker.ts';
 import { Load } from './support/load.ts';
 
@@ -34,14 +35,33 @@ describe('a gateway whose link to the exchange fails', () => {
     return partner;
   }
 
-  /** The connection the stream of reports uses: the only one there is before anything else is asked of the exchange. */
-  async function streamLink(): Promise<Link> {
+  /**
+   * The connections of the streams of reports, of orders and of applications: those on which something comes each second
+   * without being asked for.
+   */
+  async function streamLinks(): Promise<readonly Link[]> {
+    const heard = new Map<Link, { readonly first: number; last: number }>();
+    proxy.onBytes = (link, direction) => {
+      const now = performance.now();
+      const before = heard.get(link) ?? { first: now, last: now };
+      if (direction === 'toClient') heard.set(link, { ...before, last: now });
+    };
     proxy.reset();
-    return eventually(() => {
-      const [link, ...others] = proxy.links;
-      assert.equal(others.length, 0);
-      return link ?? assert.fail('the stream is not open again');
+    const links = await eventually(() => {
+      const found = proxy.links.filter((link) => {
+        const { first = 0, last = 0 } = heard.get(link) ?? {};
+        return last - first > 900;
+      });
+      assert.equal(found.length, 2, 'both streams are open again');
+      return found;
     });
+    proxy.onBytes = undefined;
+    return links;
+  }
+
+  /** Sets a fault of all that a stream of reports brings. */
+  function setAll(links: readonly Link[], direction: Direction | 'both', fault: Fault): void {
+    for (const link of links) link.set(direction, fault);
   }
 
   async function state(partner: Partner, id: string): Promise<string> {
@@ -89,22 +109,23 @@ describe('a gateway whose link to the exchange fails', () => {
 
   it('swallows the stream of reports: the silence is noticed, and the gateway goes on in seconds', async () => {
     const owner = await newPartner();
-    const link = await streamLink();
-    link.set('both', { blackhole: true });
-    const { body } = await gateway.place(owner, { symbol: 'SIM-PARTS' });
+    setAll(await streamLinks(), 'both', { blackhole: true });
+    const { status, body } = await gateway.place(owner, { symbol: 'SIM-PARTS' });
+    assert.equal(status, 201, JSON.stringify(body));
     const startedAt = performance.now();
     await eventually(async () => assert.equal(await state(owner, body.id), 'filled'), 20_000);
     const tookMs = performance.now() - startedAt;
+    assert.ok(tookMs > 1_000, 'what was swallowed did not come');
     assert.ok(tookMs < 8_000, `it took ${Math.round(tookMs)} ms`);
     await checkEverything(cluster, gateway, partners);
   });
 
   it('cuts the stream of reports again and again: none is lost', async () => {
     const owner = await newPartner();
-    const link = await streamLink();
+    const links = await streamLinks();
     const load = Load.start({ gateways: () => [gateway], partners: [owner] });
     for (let round = 0; round < 6; round += 1) {
-      (round === 0 ? link : proxy.links[0])?.set('toClient', { cutAfter: 10 + 40 * round });
+      setAll(round === 0 ? links : proxy.links.slice(0, 2), 'toClient', { cutAfter: 10 + 40 * round });
       await delay(200);
     }
     await load.settle(gateway);
@@ -113,13 +134,13 @@ describe('a gateway whose link to the exchange fails', () => {
 
   it('brings a cancel before the trades that came before it: none of them is lost', async () => {
     const owner = await newPartner();
-    const link = await streamLink();
+    const links = await streamLinks();
     const { body } = await gateway.place(owner, { symbol: 'SIM-REST', quantity: 100 });
-    link.set('toClient', { hold: true });
+    setAll(links, 'toClient', { hold: true });
     await cluster.controls.fillOrder({ clientOrderId: body.id, quantity: 40n }, callTimeout);
     const cancelled = await gateway.request('DELETE', `/v1/orders/${body.id}`, { key: owner.key });
     assert.deepEqual([cancelled.status, cancelled.body.filled_quantity], [200, 40], JSON.stringify(cancelled.body));
-    link.set('toClient', {});
+    setAll(links, 'toClient', {});
     await checkEverything(cluster, gateway, partners);
   });
 
