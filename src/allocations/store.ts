@@ -2,18 +2,19 @@ import {
   binary,
   insertRows,
   instant,
-  milliseconds,
   type SqlRow,
   type SqlValue,
   type Statement,
   statement,
   toBigInt,
 } from '../db/statement.ts';
-import { type Origin, originColumns, toOrigin } from '../lib/origin.ts';
+import {
+  type SubmissionFields,
+  submissionColumns,
+  toSubmissionFields,
+  toSubmissionRow,
+} from '../submission/row-store.ts';
 import type { AllocationStateWord } from './rules.ts';
-
-/** What the creating request was first answered with: the object, or one of the two errors that a replay repeats. */
-export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
 
 /** What partners see of an allocation. Instants are milliseconds since the epoch. */
 export interface ShownAllocation {
@@ -30,27 +31,11 @@ export interface ShownAllocation {
 }
 
 /** An allocation as stored. Instants marked real are not business time. */
-export interface StoredAllocation extends ShownAllocation {
-  readonly partnerId: string;
-  /** On whose behalf it was created. */
-  readonly origin: Origin;
+export interface StoredAllocation extends ShownAllocation, SubmissionFields {
   /** The Lagos day the allocation counts for, as YYYY-MM-DD. */
   readonly countedDay: string;
-  readonly idempotencyKey: string | null;
-  readonly requestDigest: Buffer;
-  readonly firstAnswer: FirstAnswer | null;
   /** By what its state is known, for operators. */
   readonly evidence: string;
-  /** Real: past this the broker must not take the allocation. */
-  readonly notAfter: number;
-  /** Real: when the reconciler must look at it; null once nothing is unclear. */
-  readonly checkAt: number | null;
-  /** How often the reconciler has asked about it. */
-  readonly checks: number;
-  /** Real: since when the broker's record is known not to have it. */
-  readonly missingSince: number | null;
-  /** How many steps its history has. */
-  readonly steps: number;
 }
 
 const shownColumns = [
@@ -66,21 +51,7 @@ const shownColumns = [
   'updated_at',
 ] as const;
 
-const allColumns = [
-  ...shownColumns,
-  'partner_id',
-  ...originColumns,
-  'counted_day',
-  'idempotency_key',
-  'request_digest',
-  'first_answer',
-  'evidence',
-  'not_after',
-  'check_at',
-  'checks',
-  'missing_since',
-  'steps',
-] as const;
+const allColumns = [...shownColumns, ...submissionColumns, 'counted_day', 'evidence'] as const;
 
 const shown = shownColumns.join(', ');
 const all = allColumns.join(', ');
@@ -102,19 +73,9 @@ function toRow(allocation: StoredAllocation): Record<(typeof allColumns)[number]
     reject_reason: allocation.rejectReason,
     created_at: new Date(allocation.createdAt),
     updated_at: new Date(allocation.updatedAt),
-    partner_id: allocation.partnerId,
-    request_id: allocation.origin.requestId,
-    trace_parent: allocation.origin.traceParent,
+    ...toSubmissionRow(allocation),
     counted_day: allocation.countedDay,
-    idempotency_key: binary(allocation.idempotencyKey),
-    request_digest: allocation.requestDigest,
-    first_answer: allocation.firstAnswer,
     evidence: allocation.evidence.slice(0, 300),
-    not_after: new Date(allocation.notAfter),
-    check_at: instant(allocation.checkAt),
-    checks: allocation.checks,
-    missing_since: instant(allocation.missingSince),
-    steps: allocation.steps,
   };
 }
 
@@ -237,17 +198,8 @@ export function toShownAllocation(row: SqlRow): ShownAllocation {
 export function toStoredAllocation(row: SqlRow): StoredAllocation {
   return {
     ...toShownAllocation(row),
-    partnerId: row.partner_id as string,
-    origin: toOrigin(row),
+    ...toSubmissionFields(row),
     countedDay: String(row.counted_day),
-    idempotencyKey: row.idempotency_key === null ? null : String(row.idempotency_key),
-    requestDigest: row.request_digest as Buffer,
-    firstAnswer: row.first_answer as FirstAnswer | null,
     evidence: String(row.evidence),
-    notAfter: (row.not_after as Date).getTime(),
-    checkAt: milliseconds(row.check_at),
-    checks: Number(row.checks),
-    missingSince: milliseconds(row.missing_since),
-    steps: Number(row.steps),
   };
 }

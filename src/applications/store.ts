@@ -2,18 +2,19 @@ import {
   binary,
   insertRows,
   instant,
-  milliseconds,
   type SqlRow,
   type SqlValue,
   type Statement,
   statement,
   toBigInt,
 } from '../db/statement.ts';
-import { type Origin, originColumns, toOrigin } from '../lib/origin.ts';
+import {
+  type SubmissionFields,
+  submissionColumns,
+  toSubmissionFields,
+  toSubmissionRow,
+} from '../submission/row-store.ts';
 import type { ApplicationFacts, ApplicationStateWord } from './rules.ts';
-
-/** What the creating request was first answered with: the object, or one of the two errors that a replay repeats. */
-export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
 
 /** What partners see of an application. Instants are milliseconds since the epoch. */
 export interface ShownApplication {
@@ -29,25 +30,9 @@ export interface ShownApplication {
 }
 
 /** An application as stored: nothing of the customer is. Instants marked real are not business time. */
-export interface StoredApplication extends ShownApplication, ApplicationFacts {
-  readonly partnerId: string;
-  /** On whose behalf it was created. */
-  readonly origin: Origin;
-  readonly idempotencyKey: string | null;
-  readonly requestDigest: Buffer;
-  readonly firstAnswer: FirstAnswer | null;
+export interface StoredApplication extends ShownApplication, ApplicationFacts, SubmissionFields {
   /** By what its state is known, for operators. */
   readonly evidence: string;
-  /** Real: past this the broker must not take the application. */
-  readonly notAfter: number;
-  /** Real: when the reconciler must look at it; null once nothing is unclear. */
-  readonly checkAt: number | null;
-  /** How often the reconciler has asked about it. */
-  readonly checks: number;
-  /** Real: since when the broker's record is known not to have it. */
-  readonly missingSince: number | null;
-  /** How many steps its history has. */
-  readonly steps: number;
 }
 
 const shownColumns = [
@@ -62,21 +47,7 @@ const shownColumns = [
   'updated_at',
 ] as const;
 
-const allColumns = [
-  ...shownColumns,
-  'partner_id',
-  ...originColumns,
-  'idempotency_key',
-  'request_digest',
-  'first_answer',
-  'last_report',
-  'evidence',
-  'not_after',
-  'check_at',
-  'checks',
-  'missing_since',
-  'steps',
-] as const;
+const allColumns = [...shownColumns, ...submissionColumns, 'last_report', 'evidence'] as const;
 
 const shown = shownColumns.join(', ');
 const all = allColumns.join(', ');
@@ -97,19 +68,9 @@ function toRow(application: StoredApplication): Record<(typeof allColumns)[numbe
     param: application.param,
     created_at: new Date(application.createdAt),
     updated_at: new Date(application.updatedAt),
-    partner_id: application.partnerId,
-    request_id: application.origin.requestId,
-    trace_parent: application.origin.traceParent,
-    idempotency_key: binary(application.idempotencyKey),
-    request_digest: application.requestDigest,
-    first_answer: application.firstAnswer,
+    ...toSubmissionRow(application),
     last_report: application.lastReport,
     evidence: application.evidence.slice(0, 300),
-    not_after: new Date(application.notAfter),
-    check_at: instant(application.checkAt),
-    checks: application.checks,
-    missing_since: instant(application.missingSince),
-    steps: application.steps,
   };
 }
 
@@ -214,17 +175,8 @@ export function toShownApplication(row: SqlRow): ShownApplication {
 export function toStoredApplication(row: SqlRow): StoredApplication {
   return {
     ...toShownApplication(row),
-    partnerId: row.partner_id as string,
-    origin: toOrigin(row),
-    idempotencyKey: row.idempotency_key === null ? null : String(row.idempotency_key),
-    requestDigest: row.request_digest as Buffer,
-    firstAnswer: row.first_answer as FirstAnswer | null,
+    ...toSubmissionFields(row),
     lastReport: toBigInt(row.last_report),
     evidence: String(row.evidence),
-    notAfter: (row.not_after as Date).getTime(),
-    checkAt: milliseconds(row.check_at),
-    checks: Number(row.checks),
-    missingSince: milliseconds(row.missing_since),
-    steps: Number(row.steps),
   };
 }

@@ -10,11 +10,13 @@ import {
   statement,
   toBigInt,
 } from '../db/statement.ts';
-import { type Origin, originColumns, toOrigin } from '../lib/origin.ts';
+import {
+  type SubmissionFields,
+  submissionColumns,
+  toSubmissionFields,
+  toSubmissionRow,
+} from '../submission/row-store.ts';
 import type { OrderFacts, OrderStateWord } from './rules.ts';
-
-/** What the creating request was first answered with: the object, or one of the two errors that a replay repeats. */
-export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
 
 /** What partners see of an order. Instants are milliseconds since the epoch. */
 export interface ShownOrder {
@@ -39,25 +41,9 @@ export interface ShownOrder {
 }
 
 /** An order as stored. Instants marked real are not business time. */
-export interface StoredOrder extends ShownOrder, OrderFacts {
-  readonly partnerId: string;
-  /** On whose behalf it was created. */
-  readonly origin: Origin;
+export interface StoredOrder extends ShownOrder, OrderFacts, SubmissionFields {
   /** The Lagos day the order counts for, as YYYY-MM-DD. */
   readonly countedDay: string;
-  readonly idempotencyKey: string | null;
-  readonly requestDigest: Buffer;
-  readonly firstAnswer: FirstAnswer | null;
-  /** How many steps its history has. */
-  readonly steps: number;
-  /** Real: past this the exchange must not take the order. */
-  readonly notAfter: number;
-  /** Real: when the reconciler must look at it; null once nothing is unclear. */
-  readonly checkAt: number | null;
-  /** How often the reconciler has asked about it. */
-  readonly checks: number;
-  /** Real: since when the exchange's record is known not to have it. */
-  readonly missingSince: number | null;
   /** Real: until when a cancel is under way, or when it was found to be unclear; null: nothing is unclear of one. */
   readonly cancelUntil: number | null;
 }
@@ -99,19 +85,10 @@ const shownColumns = [
 
 const allColumns = [
   ...shownColumns,
-  'partner_id',
-  ...originColumns,
+  ...submissionColumns,
   'counted_day',
   'counted_price_kobo',
-  'idempotency_key',
-  'request_digest',
-  'first_answer',
   'last_report',
-  'steps',
-  'not_after',
-  'check_at',
-  'checks',
-  'missing_since',
   'cancel_until',
 ] as const;
 
@@ -144,20 +121,10 @@ function toRow(order: StoredOrder): Record<(typeof allColumns)[number], SqlValue
     created_at: new Date(order.createdAt),
     updated_at: new Date(order.updatedAt),
     filled_at: instant(order.filledAt),
-    partner_id: order.partnerId,
-    request_id: order.origin.requestId,
-    trace_parent: order.origin.traceParent,
+    ...toSubmissionRow(order),
     counted_day: order.countedDay,
     counted_price_kobo: order.countedPriceKobo,
-    idempotency_key: binary(order.idempotencyKey),
-    request_digest: order.requestDigest,
-    first_answer: order.firstAnswer,
     last_report: order.lastReport,
-    steps: order.steps,
-    not_after: new Date(order.notAfter),
-    check_at: instant(order.checkAt),
-    checks: order.checks,
-    missing_since: instant(order.missingSince),
     cancel_until: instant(order.cancelUntil),
   };
 }
@@ -392,19 +359,10 @@ export function toShownOrder(row: SqlRow): ShownOrder {
 export function toStoredOrder(row: SqlRow): StoredOrder {
   return {
     ...toShownOrder(row),
-    partnerId: row.partner_id as string,
-    origin: toOrigin(row),
+    ...toSubmissionFields(row),
     countedDay: String(row.counted_day),
     countedPriceKobo: toBigInt(row.counted_price_kobo),
-    idempotencyKey: row.idempotency_key === null ? null : String(row.idempotency_key),
-    requestDigest: row.request_digest as Buffer,
-    firstAnswer: row.first_answer as FirstAnswer | null,
     lastReport: toBigInt(row.last_report),
-    steps: Number(row.steps),
-    notAfter: (row.not_after as Date).getTime(),
-    checkAt: milliseconds(row.check_at),
-    checks: Number(row.checks),
-    missingSince: milliseconds(row.missing_since),
     cancelUntil: milliseconds(row.cancel_until),
   };
 }

@@ -4,21 +4,15 @@ import type { SqlRow, Statement } from '../db/statement.ts';
 import type { NewEvent } from '../events/outbox.ts';
 import type { ErrorCode } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';
-
-/** What the first request was answered with: the object, or one of the two errors that a replay repeats. */
-export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
+import type { SubmissionFields } from './row-store.ts';
 
 /** What everything that is stored, sent once and recorded has. */
-export interface Submittable {
-  readonly partnerId: string;
-  readonly origin: Origin;
+export interface Submittable extends SubmissionFields {
   readonly id: string;
   readonly state: string;
   readonly rejectReason: string | null;
   /** The field that caused a rejection, by its name; never its value. */
   readonly param?: string | null;
-  readonly requestDigest: Buffer;
-  readonly firstAnswer: FirstAnswer | null;
 }
 
 /** What became of a row: as it was read under the lock, as it is now, and what must be told of it. */
