@@ -48,6 +48,7 @@ export function readSettings(environment: NodeJS.ProcessEnv): RunSettings {
   for (const [name, value] of Object.entries(environment)) {
     if (name.startsWith('MARINA_') && value) given[name] = value;
   }
+  refuseTls(given);
   const ports = { ...defaultPorts };
   for (const door of Object.keys(portVariables) as Door[]) {
     ports[door] = readPort(portVariables[door], given) ?? defaultPorts[door];
@@ -65,6 +66,16 @@ export function readSettings(environment: NodeJS.ProcessEnv): RunSettings {
     authorityFiles: authorityFiles(environment),
     given,
   };
+}
+
+/** What starts a sandbox, and all it shows to be pasted, calls the gateway's ports without TLS. */
+function refuseTls(given: Readonly<Record<string, string>>): void {
+  const name = Object.keys(given).find((variable) => /^MARINA_(ADMIN_)?TLS_/.test(variable));
+  if (name === undefined) return;
+  throw new Advice(
+    `${name} is set, and a sandbox of make run speaks no TLS: it is for this machine alone.`,
+    'Leave it out, or start a gateway as docs/OPERATIONS.md says.',
+  );
 }
 
 /** Node's own variable counts too, and one that names no file is left to Node, which warns of it. */

@@ -105,6 +105,12 @@ describe('a sandbox', () => {
     assert.deepEqual(await again.process.wait(), { code: 0, signal: null });
   });
 
+  it('says that it speaks no TLS when it is given certificates', async () => {
+    const run = await start({ MARINA_TLS_CERT_FILE: join(folder, 'server.pem') });
+    assert.deepEqual(await run.process.wait(), { code: 1, signal: null });
+    assert.match(run.output(), /MARINA_TLS_CERT_FILE is set, and .+ speaks no TLS.+docs\/OPERATIONS\.md/s);
+  });
+
   it('names a taken port and the variable that changes it', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
