@@ -57,6 +57,13 @@ describe('the OpenAPI document', () => {
     assert.ok(OrderState['x-extensible-enum'].includes('uncertain'));
   });
 
+  it('has two kinds of order: with a price, and with none', () => {
+    const [limit, market] = described.components.schemas.CreateOrderRequest.oneOf;
+    assert.deepEqual([limit.properties.type.enum, market.properties.type.enum], [['limit'], ['market']]);
+    assert.ok(limit.required.includes('price_kobo'));
+    assert.equal(market.properties.price_kobo, undefined);
+  });
+
   it('takes a file for bytes of its media type, and not for a text', () => {
     const { content } = described.paths['/v1/applications/{id}/documents/{type}'].put.requestBody;
     assert.deepEqual(Object.keys(content), ['image/jpeg', 'image/png']);

@@ -159,10 +159,12 @@ function bodySchema(desc: DescMessage, fields: readonly DescField[], comments: C
         if (field === other) return { schema: { ...schema, enum: [word] } };
         return field === conditional ? { schema: requestValue(field, comments), isRequired: true } : { schema };
       }),
-      closedObject(fields, comments, (field, schema) => {
-        if (field === other) return { schema: { ...schema, enum: otherWords } };
-        return { schema: field === conditional ? { type: 'null' } : schema };
-      }),
+      // Not even null, which would do: of a member that is nothing else, generated clients make one that cannot be given.
+      closedObject(
+        fields.filter((field) => field !== conditional),
+        comments,
+        (field, schema) => ({ schema: field === other ? { ...schema, enum: otherWords } : schema }),
+      ),
     ],
   };
 }
