@@ -15,10 +15,10 @@ BUILT := dist/package.json
 SOURCES := $(shell find src migrations docs -type f ! -path 'src/gen/*' ! -path 'src/dev/*' ! -path 'src/simulator/*') CHANGELOG.md tsconfig.json \
 tsconfig.build.json package.json package-lock.json
 
-# What is made of the OpenAPI document, which is made of the protos.
+# Made of the protos, their comments and src/docs.
 OPENAPI := src/gen/openapi.json
 
-.PHONY: help run demo verify-ledger test test-fault check bench build generate config clean node
+.PHONY: help run demo verify-ledger test test-fault check bench build generate openapi config clean node
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -38,12 +38,10 @@ test: $(PACKAGES) $(GENERATED) ## Run the unit, integration and end-to-end tests
 test-fault: $(BUILT) ## Run the long tests: crashes, lost answers, stopped servers
 	@MARINA_TEST_BUILD=dist exec $(NODE) test/run.ts fault
 
-check: $(PACKAGES) $(GENERATED) ## Check format, lint, types, protos, OpenAPI, and the protos against the last release
+check: openapi ## Check format, lint, types, protos, OpenAPI, and the protos against the last release
 	@npx biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
-	@$(NODE) src/dev/openapi.ts > $(OPENAPI)
 	@REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx redocly lint --config src/docs/openapi/redocly.yaml --format=stylish $(OPENAPI) > $(OPENAPI).lint 2>&1 \
 	|| { cat $(OPENAPI).lint; exit 1; }
-	@npx openapi-typescript --default-non-nullable=false --output src/gen/openapi.ts $(OPENAPI) > /dev/null
 	@npx tsc
 	@npx buf lint
 	@release=$$(git describe --tags --match 'v*' --abbrev=0 2>/dev/null || true); \
@@ -55,8 +53,14 @@ bench: $(BUILT) ## Measure, and print ratios
 
 build: $(BUILT) ## Make dist/, the gateway as it is deployed
 
-generate: $(PACKAGES) ## Make src/gen from proto/
+generate: $(PACKAGES) ## Make src/gen: what is made of proto/, and the types of clients
 	@npx buf generate
+	@$(MAKE) openapi
+
+# The types are all that is taken from them, so nothing that runs waits for them.
+openapi: $(PACKAGES) $(GENERATED)
+	@$(NODE) src/dev/openapi.ts > $(OPENAPI)
+	@npx openapi-typescript --default-non-nullable=false --output src/gen/openapi.ts $(OPENAPI) > /dev/null
 
 config: $(PACKAGES) $(GENERATED) ## List every setting with its default, range and meaning
 	@exec $(NODE) src/main.ts config

@@ -1,6 +1,6 @@
-import { join, relative } from 'node:path';
+import { shownPath } from './files.ts';
 import type { Sandbox } from './sandbox-file.ts';
-import { receiverLog, sandboxFile } from './settings.ts';
+import { logFile, sandboxFile } from './settings.ts';
 
 /** What to try, as lines that work when pasted: with the real key, account and addresses. */
 export function banner(sandbox: Sandbox, dataDir: string, seconds: number): string {
@@ -12,6 +12,7 @@ export function banner(sandbox: Sandbox, dataDir: string, seconds: number): stri
   const order = { account: partner.account, symbol: 'ZENITHBANK', side: 'buy', quantity: 10, type: 'market' };
   const message = { ...order, side: 'ORDER_SIDE_BUY', quantity: '10', type: 'ORDER_TYPE_MARKET' };
   const operator = `-H 'Authorization: Bearer ${sandbox.operator_token}'`;
+  const logs = [logFile(dataDir, 'gateway'), logFile(dataDir, 'simulator')].map(shownPath).join(', ');
   const bufCurl = 'npx buf curl --protocol grpc --http2-prior-knowledge --reflect';
   return `
   Marina is ready (${seconds.toFixed(1)} s).
@@ -33,18 +34,13 @@ ${bufCurl} ${key} ${once} -d '${JSON.stringify(message)}' http://${grpc}/marina.
 grpcurl -plaintext ${key} ${once} -d '${JSON.stringify(message)}' ${grpc} marina.gateway.v1.Orders/CreateOrder
 
   Both partners' events come to a webhook receiver here, which verifies them; this shows each. Its log:
-  ${shown(receiverLog(dataDir))}
+  ${shownPath(logFile(dataDir, 'receiver'))}
 
   As the operator, an hour later:
 
 ${bufCurl} ${operator} -d '{"by":"3600s"}' http://${sandbox.admin_address}/marina.admin.v1.Clock/AdvanceClock
 
-  Keys and addresses: ${shown(sandboxFile(dataDir))}   Logs: ${shown(join(dataDir, 'gateway.log'))}, ${shown(join(dataDir, 'simulator.log'))}
+  Keys and addresses: ${shownPath(sandboxFile(dataDir))}   Logs: ${logs}
   Everything a partner does, step by step: make demo   Stop: Ctrl-C
 `;
-}
-
-function shown(path: string): string {
-  const short = relative(process.cwd(), path);
-  return short.startsWith('..') ? path : short;
 }

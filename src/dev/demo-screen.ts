@@ -4,6 +4,7 @@ import { styleText } from 'node:util';
 export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean;
+  readonly columns?: number;
 }
 
 /** One part of a demo: what it shows, in the words of the summary, and how. */
@@ -18,15 +19,20 @@ type Colour = 'bold' | 'dim' | 'green' | 'red' | 'cyan';
 
 const turns = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/** Shows a demo: with colour, and what is waited for as it goes, on a terminal; as plain lines anywhere else. */
+/**
+ * Shows a demo: on a terminal with what is waited for as it goes, and in colour unless NO_COLOR is set; as plain lines
+ * anywhere else.
+ */
 export class Screen {
   readonly #isTerminal: boolean;
+  readonly #isColoured: boolean;
 
   constructor(
     private readonly output: Output,
     environment: NodeJS.ProcessEnv,
   ) {
-    this.#isTerminal = output.isTTY === true && !environment.NO_COLOR && environment.TERM !== 'dumb';
+    this.#isTerminal = output.isTTY === true && environment.TERM !== 'dumb';
+    this.#isColoured = this.#isTerminal && !environment.NO_COLOR;
   }
 
   say(line: string): void {
@@ -42,7 +48,9 @@ export class Screen {
     const timer = setInterval(() => {
       const seconds = ((performance.now() - began) / 1000).toFixed(0);
       turn += 1;
-      this.output.write(`\r   ${this.#in('cyan', turns[turn % turns.length] ?? '')} ${what} (${seconds} s)\u001b[K\r`);
+      // A line that does not fit would be a new one each time.
+      const text = `${what} (${seconds} s)`.slice(0, (this.output.columns || 80) - 6);
+      this.output.write(`\r   ${this.#in('cyan', turns[turn % turns.length] ?? '')} ${text}\u001b[K\r`);
     }, 100);
     try {
       return await work;
@@ -82,7 +90,7 @@ export class Screen {
   }
 
   #in(colour: Colour, text: string): string {
-    return this.#isTerminal ? styleText(colour, text, { validateStream: false }) : text;
+    return this.#isColoured ? styleText(colour, text, { validateStream: false }) : text;
   }
 }
 

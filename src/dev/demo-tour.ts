@@ -1,29 +1,37 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import sharp from 'sharp';
-import { Advice } from './advice.ts';
-import {
-  type DemoEvent,
-  type DemoLimits,
-  type DemoNote,
-  type DemoObject,
-  type DemoOrder,
-  type Partner,
-  partnerClient,
-} from './demo-client.ts';
+import { answered, type Marina, marinaClient, type Schemas } from '../docs/snippets/client.mts';
+import { check } from './demo-failure.ts';
+import { Feed } from './demo-feed.ts';
 import { demoOperator } from './demo-operator.ts';
+import { ReceiverLog } from './demo-receiver.ts';
 import { type Chapter, naira, type Screen } from './demo-screen.ts';
+import { until } from './demo-until.ts';
 import type { Sandbox, SandboxPartner } from './sandbox-file.ts';
-import { receiverLog } from './settings.ts';
 
-const waitMs = 30_000;
-const documents = ['photo', 'government_id', 'utility_bill', 'signature'];
+type Order = Schemas['CreateOrderRequest'];
+
+const documents = ['photo', 'government_id', 'utility_bill', 'signature'] as const;
 const fundedKobo = 50_000_000;
 /** It trades in three parts at any hour, so that the tour is the same by night. */
-const bought = { symbol: 'SIM-PARTS', side: 'buy', quantity: 300, type: 'limit', price_kobo: 1_000 };
+const bought = {
+  symbol: 'SIM-PARTS',
+  side: 'buy',
+  quantity: 300,
+  type: 'limit',
+  price_kobo: 1_000,
+} satisfies Partial<Order>;
+/** It outlives the day: another one may come while its answer is settled. */
+const unclear = {
+  side: 'buy',
+  quantity: 10,
+  type: 'limit',
+  price_kobo: 1_000,
+  time_in_force: 'gtc',
+} satisfies Partial<Order>;
 
-const customer = {
+const customer: Schemas['CreateApplicationRequest'] = {
   first_name: 'Adaeze',
   last_name: 'Okafor',
   date_of_birth: '1990-12-31',
@@ -44,8 +52,6 @@ const customer = {
 /** What the demo does, one chapter after the other: each goes on with what those before it made. */
 export class Tour {
   readonly #operator: ReturnType<typeof demoOperator>;
-  /** All events since the tour began. */
-  readonly #events: DemoEvent[] = [];
   #account = '';
   #estimateKobo = 0;
   #filled = '';
@@ -53,25 +59,25 @@ export class Tour {
 
   private constructor(
     sandbox: Sandbox,
-    private readonly dataDir: string,
     private readonly screen: Screen,
-    private readonly seeded: SandboxPartner,
-    private readonly partner: Partner,
-    private readonly nextEvents: () => Promise<DemoEvent[]>,
+    private readonly partner: SandboxPartner,
+    private readonly marina: Marina,
+    private readonly feed: Feed,
+    private readonly receiver: ReceiverLog,
   ) {
     this.#operator = demoOperator(sandbox);
   }
 
   static async open(sandbox: Sandbox, dataDir: string, screen: Screen): Promise<Tour> {
-    const [seeded] = sandbox.partners;
-    if (seeded === undefined) throw new Error('the sandbox has no partner');
-    const partner = partnerClient(sandbox.rest_url, seeded.key);
-    const feed = await screen.waiting('reading the feed up to now', partner.openFeed());
-    return new Tour(sandbox, dataDir, screen, seeded, partner, feed);
+    const [partner] = sandbox.partners;
+    if (partner === undefined) throw new Error('the sandbox has no partner');
+    const marina = marinaClient(sandbox.rest_url, partner.key);
+    const feed = await screen.waiting('reading the feed up to now', Feed.open(marina, screen));
+    return new Tour(sandbox, screen, partner, marina, feed, new ReceiverLog(dataDir, partner.name));
   }
 
   chapters(): Chapter[] {
-    const { name } = this.seeded;
+    const { name } = this.partner;
     return [
       {
         title: `${name} opens an account for a customer, with four documents`,
@@ -99,7 +105,11 @@ export class Tour {
         shows: 'two lost answers settled by the record of the exchange, without sending again',
         run: () => this.#loseAnswers(),
       },
-      { title: 'Cancel the one that rests', shows: 'an order cancelled', run: () => this.#cancel() },
+      {
+        title: 'Cancel the one that rests, and try to cancel the one that is filled',
+        shows: 'an order cancelled, and a cancel refused',
+        run: () => this.#cancel(),
+      },
       {
         title: 'The next trading day has come, and with it the contract notes',
         shows: 'contract notes that add up to the estimate, to the kobo',
@@ -110,107 +120,131 @@ export class Tour {
   }
 
   async #openAccount(): Promise<void> {
-    const { body: applied } = await this.partner.post<DemoObject>('/v1/applications', customer, randomUUID());
-    this.#say(`201 ${applied.id} ${applied.state}`);
+    const { data: applied, response } = await answered(
+      this.marina.POST('/v1/applications', {
+        params: { header: { 'Idempotency-Key': randomUUID() } },
+        body: customer,
+      }),
+    );
+    this.#say(`${response.status} ${applied.id} ${applied.state}`);
     for (const [index, type] of documents.entries()) {
-      const path = `/v1/applications/${applied.id}/documents/${type}`;
-      const { status, body } = await this.partner.putPng<DemoObject>(path, await picture(index));
-      this.#say(`${status} ${type} ${body.state}`);
-      check(body.state === 'delivered', `the ${type} must be delivered`);
+      const { data: document, response } = await answered(
+        this.marina.PUT('/v1/applications/{id}/documents/{type}', {
+          params: { path: { id: applied.id, type } },
+          headers: { 'Content-Type': 'image/png' },
+          body: await picture(index),
+        }),
+      );
+      this.#say(`${response.status} ${type} ${document.state}`);
+      check(document.state === 'delivered', `the ${type} must be delivered`);
     }
-    const { data } = await this.#follow(applied.id, 'application.opened');
-    check(data.account !== null, 'an opened application must name its account');
-    this.#account = data.account ?? '';
-    this.#say(`the account is ${this.#account}`);
+    const { account } = await this.feed.follow('application', applied.id, 'opened');
+    check(account !== null, 'an opened application must name its account');
+    this.#account = account;
+    this.#say(`the account is ${account}`);
   }
 
   async #fund(): Promise<void> {
-    await this.#operator.credit(this.seeded.id, fundedKobo, `demo ${randomUUID()}`);
-    const wallet = await this.partner.get<{ available_kobo: number }>('/v1/wallet');
+    await this.#operator.credit(this.partner.id, fundedKobo, `demo ${randomUUID()}`);
+    const { data: wallet } = await answered(this.marina.GET('/v1/wallet'));
     this.#say(`the wallet has ${naira(wallet.available_kobo)}`);
-    const wanted = { account: this.#account, amount_kobo: fundedKobo };
-    const { body: allocation } = await this.partner.post<DemoObject>('/v1/allocations', wanted, randomUUID());
-    this.#say(`201 ${allocation.id} ${allocation.state}`);
-    await this.#follow(allocation.id, 'allocation.booked');
-    const balance = await this.partner.get<{ available_kobo: number }>(`/v1/accounts/${this.#account}/balance`);
+    const { data: allocation, response } = await answered(
+      this.marina.POST('/v1/allocations', {
+        params: { header: { 'Idempotency-Key': randomUUID() } },
+        body: { account: this.#account, amount_kobo: fundedKobo },
+      }),
+    );
+    this.#say(`${response.status} ${allocation.id} ${allocation.state}`);
+    await this.feed.follow('allocation', allocation.id, 'booked');
+    const params = { path: { account: this.#account } };
+    const { data: balance } = await answered(this.marina.GET('/v1/accounts/{account}/balance', { params }));
     this.#say(`the account has ${naira(balance.available_kobo)}`);
     check(balance.available_kobo === fundedKobo, 'the account must have what was allocated');
   }
 
   async #estimate(): Promise<void> {
-    const { body } = await this.partner.post<{
-      amount_kobo: number;
-      total_kobo: number;
-      fees: { name: string; amount_kobo_decimal: string }[];
-    }>('/v1/orders/estimate', { ...bought, account: this.#account });
-    this.#say(`${naira(body.amount_kobo)} for the shares`);
-    for (const { name, amount_kobo_decimal: amount } of body.fees) this.#say(`${amount} kobo ${name}`);
-    this.#say(`${naira(body.total_kobo)} in all`);
-    check(body.total_kobo > body.amount_kobo, 'a buy must cost more than its shares');
-    this.#estimateKobo = body.total_kobo;
+    const body = { ...bought, account: this.#account };
+    const { data: estimate } = await answered(this.marina.POST('/v1/orders/estimate', { body }));
+    this.#say(`${naira(estimate.amount_kobo)} for the shares`);
+    for (const { name, amount_kobo_decimal: amount } of estimate.fees) this.#say(`${amount} kobo ${name}`);
+    this.#say(`${naira(estimate.total_kobo)} in all`);
+    check(estimate.total_kobo > estimate.amount_kobo, 'a buy must cost more than its shares');
+    this.#estimateKobo = estimate.total_kobo;
   }
 
   async #buy(): Promise<void> {
     const order = { ...bought, account: this.#account };
     const key = randomUUID();
-    const { body: placed } = await this.partner.post<DemoOrder>('/v1/orders', order, key);
-    this.#say(`201 ${placed.id} ${placed.state}`);
-    const again = await this.partner.post<DemoOrder>('/v1/orders', order, key);
-    this.#say(`${again.status} ${again.body.id} Idempotent-Replayed: ${again.replayed}`);
-    check(again.body.id === placed.id && again.replayed, 'the repeated request must find the first order');
-    const { data } = await this.#follow(placed.id, 'order.filled');
-    check(data.filled_quantity === bought.quantity, 'all shares must have traded');
-    const current = await this.partner.get<DemoOrder>(`/v1/orders/${placed.id}`);
-    check(JSON.stringify(current) === JSON.stringify(data), 'an event must carry the order as its GET shows it');
-    const parts = this.#events.filter(({ type, data: { id } }) => id === placed.id && /filled$/.test(type));
+    const placed = await this.#place(order, key);
+    this.#say(placed.line);
+    const again = await this.#place(order, key);
+    this.#say(again.line);
+    check(again.isReplayed && again.id === placed.id, 'the repeated request must find the first order');
+    const params = { header: { 'Idempotency-Key': key } };
+    const other = this.marina.POST('/v1/orders', { params, body: { ...order, quantity: 1 } });
+    await this.#refusal('duplicate_order', 'the key of one order must not place another', other);
+    const filled = await this.feed.follow('order', placed.id, 'filled');
+    check(filled.filled_quantity === bought.quantity, 'all shares must have traded');
+    const { data: current } = await answered(
+      this.marina.GET('/v1/orders/{id}', { params: { path: { id: placed.id } } }),
+    );
+    check(isDeepStrictEqual(current, filled), 'an event must carry the order as its GET shows it');
+    const parts = this.feed.of(placed.id).filter(({ type }) => /filled$/.test(type));
     check(parts.length === 3, `it must fill in three parts, and there were ${parts.length}`);
     this.#filled = placed.id;
   }
 
   /** The receiver's lines of the order's events, once all of them are there. */
   async #received(): Promise<void> {
-    const ids = this.#events.filter(({ data }) => data.id === this.#filled).map(({ id }) => id);
-    const lines = await this.#until('the webhook receiver', async () => {
-      const log = readFileSync(receiverLog(this.dataDir), 'utf8').split('\n');
-      const found = ids.map((id) => log.find((line) => line.includes(id)));
-      return found.includes(undefined) ? undefined : found;
-    });
-    for (const line of lines) this.#say(line ?? '');
+    const ids = this.feed.of(this.#filled).map(({ id }) => id);
+    const what = `${ids.length} events at the webhook receiver`;
+    const lines = await until(
+      this.screen,
+      what,
+      () => this.receiver.linesOf(ids),
+      () => this.receiver.whyNot(),
+    );
+    for (const line of lines) this.#say(line);
   }
 
   async #loseAnswers(): Promise<void> {
-    const order = { account: this.#account, side: 'buy', quantity: 10, type: 'limit', price_kobo: 1_000 };
+    const order = { ...unclear, account: this.#account };
     const key = randomUUID();
-    const place = (symbol: string, idempotencyKey: string) =>
-      this.partner.post<DemoOrder>('/v1/orders', { ...order, symbol, time_in_force: 'gtc' }, idempotencyKey);
-    const both = Promise.all([place('SIM-LOST', key), place('SIM-HANG', randomUUID())]);
-    const [{ body: lost }, { body: hung }] = await this.screen.waiting('no answer from the exchange yet', both);
-    this.#say(`201 ${lost.id} ${lost.state}: the exchange took it, and its answer was lost`);
-    this.#say(`201 ${hung.id} ${hung.state}: the exchange never took it, and never answered`);
-    await this.#follow(lost.id, 'order.pending');
-    await this.#follow(hung.id, 'order.uncertain');
-    const { data } = await this.#follow(hung.id, 'order.refused');
-    this.#say(data.reason ?? '');
-    const again = await place('SIM-LOST', key);
-    this.#say(`${again.status} ${again.body.id} Idempotent-Replayed: ${again.replayed}`);
-    check(again.body.id === lost.id && again.replayed, 'asking again must find the order and send nothing');
+    const both = Promise.all([
+      this.#place({ ...order, symbol: 'SIM-LOST' }, key),
+      this.#place({ ...order, symbol: 'SIM-HANG' }, randomUUID()),
+    ]);
+    const [lost, hung] = await this.screen.waiting('no answer from the exchange yet', both);
+    this.#say(`${lost.line}: the exchange took it, and its answer was lost`);
+    this.#say(`${hung.line}: the exchange never took it, and never answered`);
+    await this.feed.follow('order', lost.id, 'pending');
+    await this.feed.follow('order', hung.id, 'uncertain');
+    const { reason } = await this.feed.follow('order', hung.id, 'refused');
+    this.#say(reason ?? '');
+    const again = await this.#place({ ...order, symbol: 'SIM-LOST' }, key);
+    this.#say(again.line);
+    check(again.isReplayed && again.id === lost.id, 'asking again must find the order and send nothing');
     this.#resting = lost.id;
   }
 
   async #cancel(): Promise<void> {
-    const { status, body } = await this.partner.delete<DemoOrder>(`/v1/orders/${this.#resting}`);
-    this.#say(`${status} ${body.id} ${body.state}`);
-    check(body.state === 'cancelled', 'the answer to the cancel must show the order cancelled');
-    await this.#follow(this.#resting, 'order.cancelled');
+    const path = '/v1/orders/{id}';
+    const resting = { params: { path: { id: this.#resting } } };
+    const { data: cancelled, response } = await answered(this.marina.DELETE(path, resting));
+    this.#say(`${response.status} ${cancelled.id} ${cancelled.state}`);
+    check(cancelled.state === 'cancelled', 'the answer to the cancel must show the order cancelled');
+    await this.feed.follow('order', this.#resting, 'cancelled');
+    const filled = this.marina.DELETE(path, { params: { path: { id: this.#filled } } });
+    await this.#refusal('order_not_cancelable', 'what has traded must not be cancelled', filled);
   }
 
   async #readNotes(): Promise<void> {
     const day = await this.screen.waiting('moving the clock', this.#operator.settlementDay());
     this.#say(`it is ${day}`);
-    const notes = await this.#until('contract notes', async () => {
-      const path = `/v1/accounts/${this.#account}/contract-notes?limit=100`;
-      const { data } = await this.partner.get<{ data: DemoNote[] }>(path);
-      return sum(data.map(({ quantity }) => quantity)) === bought.quantity ? data : undefined;
+    const params = { path: { account: this.#account }, query: { limit: 100 } };
+    const notes = await until(this.screen, 'contract notes of all shares', async () => {
+      const { data: page } = await answered(this.marina.GET('/v1/accounts/{account}/contract-notes', { params }));
+      return sum(page.data.map(({ quantity }) => quantity)) === bought.quantity ? page.data : undefined;
     });
     for (const { ticket, quantity, consideration_kobo: kobo, trade_date: traded, transaction_date: settled } of notes) {
       this.#say(`${ticket}: ${quantity} shares for ${naira(kobo)}, traded ${traded}, settled ${settled}`);
@@ -221,7 +255,7 @@ export class Tour {
   }
 
   async #limits(): Promise<void> {
-    const limits = await this.partner.get<DemoLimits>('/v1/limits');
+    const { data: limits } = await answered(this.marina.GET('/v1/limits'));
     const { orders_kobo_per_day: orders, allocations_kobo_per_day: allocations, requests_per_second: rate } = limits;
     this.#say(`on ${limits.day}, a new day:`);
     for (const [what, { limit, used, remaining }] of Object.entries({ orders, allocations })) {
@@ -231,35 +265,20 @@ export class Tour {
     this.#say(`requests: ${rate.limit} a second, ${rate.burst} at once`);
   }
 
-  /** Shows events as they come until the object's event of the type has come. */
-  #follow(id: string, type: string): Promise<DemoEvent> {
-    const find = () => this.#events.find((event) => event.data.id === id && event.type === type);
-    return this.#until(`${type} of ${id}`, async () => {
-      if (find() === undefined) await this.#readEvents();
-      return find();
-    });
+  /** Places an order, or finds the one the key placed before. */
+  async #place(body: Order, key: string): Promise<{ id: string; isReplayed: boolean; line: string }> {
+    const params = { header: { 'Idempotency-Key': key } };
+    const { data: order, response } = await answered(this.marina.POST('/v1/orders', { params, body }));
+    const isReplayed = response.headers.get('Idempotent-Replayed') === 'true';
+    const line = `${response.status} ${order.id} ${order.state}${isReplayed ? ', Idempotent-Replayed: true' : ''}`;
+    return { id: order.id, isReplayed, line };
   }
 
-  async #readEvents(): Promise<void> {
-    for (const event of await this.nextEvents()) {
-      this.#events.push(event);
-      const { id, quantity, filled_quantity: filled } = event.data;
-      this.#say(`event ${event.version} ${event.type} ${id}${quantity === undefined ? '' : ` ${filled}/${quantity}`}`);
-    }
-  }
-
-  /** Looks again and again until there is something to find. */
-  #until<T>(what: string, find: () => Promise<T | undefined>): Promise<T> {
-    const look = async () => {
-      const deadline = performance.now() + waitMs;
-      for (;;) {
-        const found = await find();
-        if (found !== undefined) return found;
-        if (performance.now() > deadline) throw new Error(`${what} did not come within ${waitMs / 1000} s`);
-        await sleep(100);
-      }
-    };
-    return this.screen.waiting(`waiting for ${what}`, look());
+  /** Shows that a request is refused, with its code. */
+  async #refusal(code: string, rule: string, call: Promise<{ error?: Schemas['ErrorBody']; response: Response }>) {
+    const { error, response } = await call;
+    this.#say(`${response.status} ${error?.error.code}: ${error?.error.message}`);
+    check(error?.error.code === code, rule);
   }
 
   #say(line: string): void {
@@ -279,9 +298,4 @@ async function picture(index: number): Promise<Uint8Array<ArrayBuffer>> {
 
 function sum(amounts: readonly number[]): number {
   return amounts.reduce((total, amount) => total + amount, 0);
-}
-
-function check(holds: boolean, rule: string): void {
-  if (!holds)
-    throw new Advice(`It does not hold: ${rule}.`, 'The logs of the sandbox may say why: make run names them.');
 }

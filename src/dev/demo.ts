@@ -1,5 +1,6 @@
 /** `make demo`: a tour of everything a partner does, against the running sandbox, and a check that all of it holds. */
 import { explain } from './advice.ts';
+import { adviceOn } from './demo-failure.ts';
 import { Screen } from './demo-screen.ts';
 import { Tour } from './demo-tour.ts';
 import { runningSandbox } from './sandbox-file.ts';
@@ -12,8 +13,11 @@ demo().catch((error: unknown) => {
 
 async function demo(): Promise<void> {
   const dataDir = dataFolder(process.env);
+  const sandbox = runningSandbox(dataDir);
   const screen = new Screen(process.stdout, process.env);
-  const tour = await Tour.open(runningSandbox(dataDir), dataDir, screen);
-  const failure = await screen.play(tour.chapters());
-  if (failure !== undefined) throw failure;
+  const failure = await Tour.open(sandbox, dataDir, screen).then(
+    (tour) => screen.play(tour.chapters()),
+    (error: unknown) => error,
+  );
+  if (failure !== undefined) throw adviceOn(failure, sandbox, dataDir);
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { relative } from 'node:path';
 
 /** Writes a file only its owner can read; readers find the old content or the new, never a half. */
 export function writePrivately(path: string, content: string): void {
@@ -10,4 +11,10 @@ export function writePrivately(path: string, content: string): void {
   } finally {
     rmSync(draft, { force: true });
   }
+}
+
+/** A path as people are told it: short, where it is below the current folder. */
+export function shownPath(path: string): string {
+  const short = relative(process.cwd(), path);
+  return short.startsWith('..') ? path : short;
 }

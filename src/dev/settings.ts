@@ -93,9 +93,9 @@ export function sandboxFile(dataDir: string): string {
   return join(dataDir, 'sandbox.json');
 }
 
-/** Where the receiver of webhooks writes a line for each event it verified. */
-export function receiverLog(dataDir: string): string {
-  return join(dataDir, 'receiver.log');
+/** What a part of a sandbox writes. The receiver of webhooks: a line for each event it verified. */
+export function logFile(dataDir: string, part: 'gateway' | 'simulator' | 'receiver'): string {
+  return join(dataDir, `${part}.log`);
 }
 
 /** As the gateway reads them: partners' doors by one variable, the others by one each. The simulator is local. */

@@ -4,8 +4,19 @@ import { type Chapter, Screen } from '../../src/dev/demo-screen.ts';
 
 function shown(isTTY: boolean, environment: NodeJS.ProcessEnv = {}) {
   const written: string[] = [];
-  const screen = new Screen({ isTTY, write: (text) => written.push(text) }, environment);
-  return { screen, text: () => written.join('') };
+  let wait = () => {};
+  /** Until a terminal shows what is waited for; anywhere else at once. */
+  const waited = new Promise<void>((resolve) => {
+    wait = resolve;
+  });
+  const isLive = isTTY && environment.TERM !== 'dumb';
+  if (!isLive) wait();
+  const write = (text: string) => {
+    written.push(text);
+    if (text.includes('waiting for')) wait();
+  };
+  const screen = new Screen({ isTTY, write }, environment);
+  return { screen, text: () => written.join(''), waited };
 }
 
 function chapter(shows: string, run: Chapter['run'] = async () => {}): Chapter {
@@ -32,16 +43,21 @@ describe('a demo', () => {
     assert.doesNotMatch(text(), /The part with notes|Everything held/);
   });
 
-  it('has colours on a terminal, unless they are not wanted, and plain lines anywhere else', async () => {
-    for (const [isTTY, environment, isColoured] of [
-      [true, {}, true],
-      [true, { NO_COLOR: '1' }, false],
-      [true, { TERM: 'dumb' }, false],
-      [false, {}, false],
+  it('has progress and colours on a terminal, no colours where none are wanted, and plain lines anywhere else', async () => {
+    for (const [isTTY, environment, isLive, isColoured] of [
+      [true, {}, true, true],
+      [true, { NO_COLOR: '1' }, true, false],
+      [true, { TERM: 'dumb' }, false, false],
+      [false, {}, false, false],
     ] as const) {
-      const { screen, text } = shown(isTTY, environment);
-      await screen.play([chapter('an order')]);
-      assert.equal(text().includes('\u001b['), isColoured, JSON.stringify({ isTTY, environment }));
+      const { screen, text, waited } = shown(isTTY, environment);
+      const run = () => screen.waiting('waiting for an order', waited);
+      await screen.play([chapter('an order', run)]);
+      const about = JSON.stringify({ isTTY, environment });
+      assert.equal(text().includes('waiting for an order (0 s)'), isLive, about);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are such characters.
+      assert.equal(/\u001b\[\d+m/.test(text()), isColoured, about);
+      assert.equal(text().includes('\u001b'), isLive, about);
     }
   });
 });

@@ -61,8 +61,8 @@ export function guidePage(guide: Guide, baseUrl: string): PageParts {
   const { path, title, lead } = guide;
   const parts = guideText(guide)
     .replaceAll(/\{base_url\}|http:\/\/127\.0\.0\.1:8080/g, baseUrl)
-    .split(/^\{verification\}$/m);
-  const content = parts.map((part, index) => html`${index > 0 && verification()}${markdown(part)}`);
+    .split(/^\{(verification|client)\}$/m);
+  const content = parts.map((part) => samples[part]?.() ?? markdown(part));
   return { path, title, lead, content: html`${path === '/docs' && cards()}<div class="prose">${content}</div>` };
 }
 
@@ -111,6 +111,9 @@ function cards(): Html {
   return html`<ul class="cards">${items}</ul>`;
 }
 
+/** What stands where a guide has its name in braces. */
+const samples: Readonly<Record<string, () => Html>> = { verification, client };
+
 const languages = [
   { name: 'JavaScript', file: 'verify.mjs', highlighted: 'js' },
   { name: 'Python', file: 'verify.py', highlighted: 'python' },
@@ -121,8 +124,18 @@ const languages = [
 /** How a signature is verified, in four languages: one is open. */
 function verification(): Html {
   const blocks = languages.map(({ name, file, highlighted }, index) => {
-    const code = readFileSync(join(import.meta.dirname, '../snippets', file), 'utf8').trim();
-    return html`<details class="language" name="language"${index === 0 && html` open`}><summary>${name}</summary>${codeBlock(code, highlighted)}</details>`;
+    const code = codeBlock(snippet(file), highlighted);
+    return html`<details class="language" name="language"${index === 0 && html` open`}><summary>${name}</summary>${code}</details>`;
   });
   return html`<div class="languages">${blocks}</div>`;
+}
+
+/** The client the sandbox's demo uses, with the types of the document beside it. */
+function client(): Html {
+  const code = codeBlock(snippet('client.mts').replace('../../gen/openapi.ts', './marina.ts'), 'js');
+  return html`<div class="languages"><details class="language"><summary>TypeScript</summary>${code}</details></div>`;
+}
+
+function snippet(file: string): string {
+  return readFileSync(join(import.meta.dirname, '../snippets', file), 'utf8').trim();
 }

@@ -1,0 +1,64 @@
+import { answered, type Marina, type Schemas } from '../docs/snippets/client.mts';
+import type { Screen } from './demo-screen.ts';
+import { until } from './demo-until.ts';
+
+type Event = Schemas['Event'];
+/** What events tell of, by its `object`. */
+type Told = { [Data in Event['data'] as Data['object']]: Data };
+
+const mostPages = 1_000;
+
+/** The partner's event feed from now on, shown as it is read. */
+export class Feed {
+  readonly #events: Event[] = [];
+  #cursor: string | undefined;
+
+  private constructor(
+    private readonly marina: Marina,
+    private readonly screen: Screen,
+  ) {}
+
+  /** Reads the feed to its end. */
+  static async open(marina: Marina, screen: Screen): Promise<Feed> {
+    const feed = new Feed(marina, screen);
+    for (let pages = 0; (await feed.#readPage()).has_more; pages += 1) {
+      if (pages > mostPages) throw new Error('the feed does not end');
+    }
+    return feed;
+  }
+
+  /** All events of one object, since the feed was opened. */
+  of(id: string): Event[] {
+    return this.#events.filter(({ data }) => data.id === id);
+  }
+
+  /** Shows events as they come until an object is told to be in a state: the object as it is then. */
+  follow<Name extends keyof Told>(object: Name, id: string, state: string): Promise<Told[Name]> {
+    const isIt = (data: Event['data']): data is Told[Name] => data.object === object;
+    const find = () =>
+      this.of(id)
+        .map(({ data }) => data)
+        .filter(isIt)
+        .find((data) => data.state === state);
+    return until(this.screen, `${object}.${state} of ${id}`, async () => {
+      if (find() === undefined) await this.#read();
+      return find();
+    });
+  }
+
+  async #read(): Promise<void> {
+    for (const event of (await this.#readPage()).data) {
+      this.#events.push(event);
+      const { version, type, data } = event;
+      const shares = data.object === 'order' ? ` ${data.filled_quantity}/${data.quantity}` : '';
+      this.screen.say(`event ${version} ${type} ${data.id}${shares}`);
+    }
+  }
+
+  async #readPage(): Promise<Schemas['ListEventsResponse']> {
+    const query = { limit: 100, cursor: this.#cursor };
+    const { data: page } = await answered(this.marina.GET('/v1/events', { params: { query } }));
+    this.#cursor = page.next_cursor;
+    return page;
+  }
+}
