@@ -10,6 +10,8 @@ export interface Worker {
 
 const firstRestartMs = 100;
 const longestRestartMs = 5_000;
+/** A run that has lasted this long is well: longer than a call without an answer takes to fail, which is ten seconds. */
+const wellAfterMs = 12_000;
 const mostListeners = 100;
 
 /** Keeps workers running: one that throws is started again after a wait that grows, until the supervisor stops. */
@@ -49,13 +51,13 @@ export class Supervisor {
     while (!signal.aborted) {
       const startedAt = performance.now();
       // A worker runs on and on when all is well, so that it runs for a while is what tells that it is well again.
-      const wellAgain = setTimeout(() => this.#failing.delete(worker.name), longestRestartMs);
+      const wellAgain = setTimeout(() => this.#failing.delete(worker.name), wellAfterMs);
       try {
         await worker.run(signal);
         this.#failing.delete(worker.name);
       } catch (error) {
         if (signal.aborted) return;
-        if (performance.now() - startedAt > longestRestartMs) waitMs = firstRestartMs;
+        if (performance.now() - startedAt > wellAfterMs) waitMs = firstRestartMs;
         this.#failing.set(worker.name, (this.#failing.get(worker.name) ?? 0) + 1);
         this.log.error({ err: error, worker: worker.name, restartMs: waitMs }, 'a worker failed and will be restarted');
         await pause(waitMs, signal);

@@ -54,7 +54,7 @@ const partnersAtOnce = 4;
 const lingerMs = 20;
 /** How often the position is stored. What was applied since is applied again after a crash, and changes nothing. */
 const storeEveryMs = 250;
-/** A stream that has lasted this long is whole again, though nothing new may have come by it. */
+/** A stream that has lasted this long since it said something is whole again, though nothing new may have come by it. */
 const holdsAfterMs = 2_000;
 const firstRefetchMs = 50;
 const longestRefetchMs = 5_000;
@@ -74,6 +74,8 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
   #storedAt = 0;
   #fruitless = 0;
   #followingSince: number | undefined;
+  /** Since when the stream that is followed says something; a broker that is frozen takes the call and says nothing. */
+  #heardSince: number | undefined;
 
   constructor(private readonly options: ReportTakerOptions<Row, Report>) {
     const { kind, database, holder } = options;
@@ -83,7 +85,7 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
 
   /** Whether the stream broke again and again without anything applied: a person should look. */
   get isBroken(): boolean {
-    const holds = this.#followingSince !== undefined && performance.now() - this.#followingSince > holdsAfterMs;
+    const holds = this.#heardSince !== undefined && performance.now() - this.#heardSince > holdsAfterMs;
     return this.#fruitless >= 5 && !holds;
   }
 
@@ -107,6 +109,7 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
         this.options.log.warn({ err: error, position: Number(this.position) }, 'the stream of reports broke');
       }
       this.#followingSince = undefined;
+      this.#heardSince = undefined;
       this.#fruitless = this.position > before ? 0 : this.#fruitless + 1;
       waitMs = this.position > before ? firstRefetchMs : Math.min(waitMs * 2, longestRefetchMs);
       await pause(waitMs, lease.signal);
@@ -119,7 +122,7 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
     const leaving = new AbortController();
     const stream = kind.streamReports(this.position, AbortSignal.any([lease.signal, leaving.signal]));
     try {
-      for await (const reports of coalesce(stream, mostAtOnce)) {
+      for await (const reports of coalesce(this.#hear(stream), mostAtOnce)) {
         const { fresh, gapBefore } = inSequence(reports, this.position);
         if (fresh.length > 0) await this.#applyBatch(fresh);
         await this.#storePosition(lease, false);
@@ -133,6 +136,13 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
     } finally {
       leaving.abort();
       await this.#storePosition(lease, true);
+    }
+  }
+
+  async *#hear(stream: AsyncIterable<readonly Report[]>): AsyncIterable<readonly Report[]> {
+    for await (const reports of stream) {
+      this.#heardSince ??= performance.now();
+      yield reports;
     }
   }
 

@@ -96,7 +96,7 @@ describe('gateways whose database server', () => {
     const clear = load.clearCount;
     await eventually(() => assert.ok(load.clearCount > clear, 'orders go through again'), 20_000);
     await load.settle(first());
-    await eventually(async () => assert.deepEqual((await readiness(first())).degraded, [], lastFailures()), 20_000);
+    await eventually(async () => assert.deepEqual((await readiness(first())).degraded, [], lastFailures()), 30_000);
     await checkEverything(cluster, first(), partners);
   }
 
