@@ -21,7 +21,7 @@ export function createWebhooks(base: Base, carrier: Carrier) {
     log,
     holder,
     leaseName: `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`,
-    send: (delivery) => sender.send(delivery),
+    send: (delivery, onAhead) => sender.send(delivery, onAhead),
     keysOf,
     tracer,
     meters: {

@@ -9,7 +9,12 @@ export interface AttemptsOptions
   extends Pick<DispatcherOptions, 'clock' | 'log' | 'send' | 'keysOf' | 'meters' | 'tracer'> {
   /** Called when an attempt has ended, which is still to be recorded. */
   readonly onEnded: (lane: Lane, result: Result) => void;
+  /** Called when a lane may begin its next attempt, because the one before is ahead of it. */
+  readonly onAhead: (lane: Lane) => void;
 }
+
+/** How long others wait for an attempt to be ahead of them. */
+const mostAheadMs = 1_000;
 
 /** Makes attempts, and tells of each in the log and in the metrics. */
 export class Attempts {
@@ -38,16 +43,35 @@ export class Attempts {
     if (isRetry) this.load.retriesUnderWay += 1;
     if (!isProbe) meters.waited(Math.max(0, startedAt - delivery.dueSince) / 1_000);
     crash('delivery.before-send');
+    const onAhead = this.#letAhead(lane, next);
     const ended = (attempt: Attempt) => {
       crash('delivery.sent');
+      onAhead();
       this.load.underWay -= 1;
       if (isRetry) this.load.retriesUnderWay -= 1;
       this.#ended(lane, next, attempt, { generation, fence, startedAt, span });
     };
-    send({ endpointId: lane.partnerId, url, id: delivery.eventId, body, keys }).then(ended, (error: unknown) => {
-      log.error({ err: error, partnerId: lane.partnerId, eventId: delivery.eventId }, 'an attempt failed here');
-      ended({ outcome: 'endpoint-failed', status: null, errorClass: 'internal', durationMs: 0 });
-    });
+    send({ endpointId: lane.partnerId, url, id: delivery.eventId, body, keys }, onAhead).then(
+      ended,
+      (error: unknown) => {
+        log.error({ err: error, partnerId: lane.partnerId, eventId: delivery.eventId }, 'an attempt failed here');
+        ended({ outcome: 'endpoint-failed', status: null, errorClass: 'internal', durationMs: 0 });
+      },
+    );
+  }
+
+  /**
+   * Keeps an endpoint's next attempt back until this one is ahead of it, so that events arrive in the order in which they
+   * were sent, though each may have to dial; for a second at most. Answers what is to be called when it is ahead.
+   */
+  #letAhead(lane: Lane, next: NextTry): () => void {
+    lane.letAhead(next);
+    const onAhead = () => {
+      clearTimeout(timer);
+      if (lane.isAhead(next)) this.options.onAhead(lane);
+    };
+    const timer = setTimeout(onAhead, mostAheadMs);
+    return onAhead;
   }
 
   #keysOf(lane: Lane, next: NextTry): readonly SigningKey[] | undefined {

@@ -10,6 +10,8 @@ const lifeMs = 60_000;
 export interface Connection {
   readonly client: Client;
   readonly bornAt: number;
+  /** Whether an attempt was answered on it. */
+  hasServed: boolean;
 }
 
 /**
@@ -50,7 +52,7 @@ export class Connections {
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: longestKeepAliveMs,
     });
-    const made = { client, bornAt: performance.now() };
+    const made: Connection = { client, bornAt: performance.now(), hasServed: false };
     client.on('disconnect', () => this.#drop(made));
     this.#all.add(made);
     return made;
@@ -59,6 +61,7 @@ export class Connections {
   /** Takes back a connection whose answer was read to its end. */
   giveBack(connection: Connection): void {
     this.usedAt = performance.now();
+    connection.hasServed = true;
     if (this.#isClosing) this.#remove(connection);
     else this.#idle.push(connection);
   }

@@ -77,6 +77,10 @@ export class Dispatch {
         this.#turns.add(lane);
         this.#pumpSoon();
       },
+      onAhead: (lane) => {
+        this.#turns.add(lane);
+        this.#pumpSoon();
+      },
     });
     this.#recording = new Recording({
       database,

@@ -16,14 +16,20 @@ export interface Attempt {
   readonly durationMs: number;
 }
 
-/** Makes one attempt; never rejects, and ends within the time an attempt may take. */
-export type Send = (delivery: {
-  readonly endpointId: string;
-  readonly url: string;
-  readonly id: string;
-  readonly body: Buffer;
-  readonly keys: readonly SigningKey[];
-}) => Promise<Attempt>;
+/**
+ * Makes one attempt; never rejects, and ends within the time an attempt may take. Calls `onAhead` when what is sent
+ * from now on arrives after it; not always.
+ */
+export type Send = (
+  delivery: {
+    readonly endpointId: string;
+    readonly url: string;
+    readonly id: string;
+    readonly body: Buffer;
+    readonly keys: readonly SigningKey[];
+  },
+  onAhead: () => void,
+) => Promise<Attempt>;
 
 /** What is counted of attempts, in seconds where it is a time. */
 export interface DeliveryMeters {

@@ -54,6 +54,8 @@ export class Lane {
   #probesUnderWay = 0;
   #unrecorded = 0;
   #isProven = false;
+  /** An attempt that others would overtake. */
+  #ahead: NextTry | undefined;
 
   constructor(endpoint: StoredEndpoint) {
     this.#endpoint = endpoint;
@@ -137,8 +139,10 @@ export class Lane {
     const { fresh: mayHaveFresh, retries: mayHaveRetries } = this.mayHaveMore;
     if (this.isLoading || this.#endpoint.heldAt !== null || performance.now() < this.#restsUntil) return undefined;
     if (this.#unrecorded >= mostUnrecorded) return undefined;
-    // What is to be moved to the front must be there before anything is read, or it would not come oldest first.
-    if (this.#endpoint.draining && !this.isPaused) return undefined;
+    // What is to be moved to the front must be there before anything is read, or it would not come oldest first. That it
+    // is to be moved is stored with the attempt that ended the pause.
+    const isResumed = this.#endpoint.draining || this.#endpoint.health.pausedAt !== null;
+    if (isResumed && !this.isPaused) return undefined;
     if (this.isPaused) {
       const isDue = this.#health.probeAt !== null && this.#health.probeAt <= now;
       const isFree = this.#probe === undefined && this.#probesUnderWay === 0;
@@ -170,6 +174,7 @@ export class Lane {
   /** What is tried next, if anything may be: it counts as under way from here on. */
   next(total: TotalLoad): NextTry | 'nothing' | 'no shared place' {
     const load = this.#load();
+    if (this.#ahead !== undefined) return 'nothing';
     if (this.#endpoint.heldAt !== null || this.#unrecorded >= mostUnrecorded) return 'nothing';
     if (this.isPaused) {
       const probe = this.#probe;
@@ -189,6 +194,18 @@ export class Lane {
     this.#underWay += 1;
     if (delivery.isRetry) this.#retriesUnderWay += 1;
     return { delivery, isProbe: false };
+  }
+
+  /** Takes that an attempt goes ahead: until told otherwise, no other is begun, or it could arrive first. */
+  letAhead(next: NextTry): void {
+    this.#ahead = next;
+  }
+
+  /** Takes that an attempt is ahead of all others, or was waited for long enough. Answers whether it was waited for. */
+  isAhead(next: NextTry): boolean {
+    if (this.#ahead !== next) return false;
+    this.#ahead = undefined;
+    return true;
   }
 
   /** Takes the end of an attempt, which is still to be recorded. */

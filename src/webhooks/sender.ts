@@ -74,14 +74,17 @@ export class Sender {
   /**
    * Makes one attempt. It never throws: whatever goes wrong is an outcome. It ends when the answer was read, cut at 64
    * KiB, or the time is up; the status alone decides, so an event is delivered also when the rest of the answer is slow.
+   *
+   * @param onAhead Called when what is sent from now on arrives after it: it is written to a connection that served
+   *   before, or answered on a new one, where the endpoint may be busy with the handshake still. Not always called.
    */
-  send(delivery: Delivery): Promise<Attempt> {
+  send(delivery: Delivery, onAhead: () => void = () => undefined): Promise<Attempt> {
     const { path, connections } = this.#endpointOf(delivery);
     const timestampSeconds = Math.floor(this.options.clock.realNow() / 1_000);
     const signature = sign({ id: delivery.id, timestampSeconds, body: delivery.body }, delivery.keys);
     return new Promise((resolve) => {
       const connection = connections.take();
-      const exchange = new Exchange(this.#timeoutMs, connections, connection, resolve);
+      const exchange = new Exchange(this.#timeoutMs, connections, connection, { onAhead, onOver: resolve });
       connection.client.dispatch(
         {
           method: 'POST',
@@ -158,15 +161,17 @@ class Exchange implements Dispatcher.DispatchHandler {
     timeoutMs: number,
     private readonly connections: Connections,
     private readonly connection: Connection,
-    private readonly onOver: (attempt: Attempt) => void,
+    private readonly on: { onAhead: () => void; onOver: (attempt: Attempt) => void },
   ) {
     this.#timer = setTimeout(() => this.#breakOff('timeout'), timeoutMs);
   }
 
-  // Without it undici takes the handler for one of an older kind.
-  onRequestStart(): void {}
+  onRequestStart(): void {
+    if (this.connection.hasServed) this.on.onAhead();
+  }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
+    if (!this.connection.hasServed) this.on.onAhead();
     this.#outcome = { ...judgeStatus(status), status, durationMs: this.#elapsedMs() };
   }
 
@@ -196,7 +201,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #end(errorClass: NonNullable<Attempt['errorClass']>): void {
     this.#isOver = true;
     clearTimeout(this.#timer);
-    this.onOver(
+    this.on.onOver(
       this.#outcome ?? { outcome: 'endpoint-failed', status: null, errorClass, durationMs: this.#elapsedMs() },
     );
   }

@@ -287,6 +287,25 @@ describe('webhooks', () => {
     await admin.webhooks.rotateSecret({ partnerId: partner.id }, admin.options);
   });
 
+  it('what waited while an endpoint was down arrives oldest first, however long each connection takes', async () => {
+    const { partner } = await register('/in-order');
+    receiver.reply('/in-order', () => 503);
+    await place(partner, 3);
+    await arrived('/in-order', 3);
+    await eventually(async () => assert.notEqual((await endpointOf(partner)).failingSince, undefined));
+    await place(partner, 5);
+    receiver.reply('/in-order', () => 200);
+    receiver.slow('/in-order', 30);
+    // The probe has a connection; those that follow it at the same time need new ones.
+    receiver.slowToDial(300, 150, 0);
+    await advance(1.05);
+    const received = await arrived('/in-order', 3 + 8);
+    assert.deepEqual(
+      received.slice(3).map(({ version }) => version),
+      [1, 2, 3, 4, 5, 6, 7, 8],
+    );
+  });
+
   it("an operator's pause has no probes and ends by the operator; then all goes, oldest first", async () => {
     const { partner } = await register('/held');
     const call = { partnerId: partner.id, reason: 'the partner asked' };

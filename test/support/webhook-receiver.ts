@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { type Authority, makeAuthority } from '../../src/dev/certificates.ts';
@@ -27,6 +27,8 @@ export class WebhookReceiver {
   readonly received: Received[] = [];
   readonly #replies = new Map<string, Reply>();
   readonly #waitsMs = new Map<string, number>();
+  /** How long the next new connections take until they are there, one after the other. */
+  #dialMs: number[] = [];
 
   private constructor(
     private readonly server: Server,
@@ -47,6 +49,10 @@ export class WebhookReceiver {
     const { port } = server.address() as AddressInfo;
     const variables = { MARINA_WEBHOOK_CA_FILE: caFile, MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true' };
     const receiver = new WebhookReceiver(server, variables, port);
+    const [begin] = server.listeners('connection') as ((socket: Socket) => void)[];
+    server.removeAllListeners('connection').on('connection', (socket: Socket) => {
+      setTimeout(() => begin?.call(server, socket), receiver.#dialMs.shift() ?? 0);
+    });
     server.on('request', (request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -79,6 +85,11 @@ export class WebhookReceiver {
   /** Lets an endpoint take its time for each answer. */
   slow(path: string, waitMs: number): void {
     this.#waitsMs.set(path, waitMs);
+  }
+
+  /** Lets the next new connections take so long until they are there, the first first; further ones take none. */
+  slowToDial(...waitsMs: number[]): void {
+    this.#dialMs = waitsMs;
   }
 
   at(path: string): Received[] {
