@@ -81,6 +81,7 @@ function ownOf(sandbox: Sandbox, dataDir: string, folder: string): Own {
   const lines = [...settings].map(([name, value]) => `${name}='${value}'\n`);
   writeFileSync(join(folder, 'marina.env'), lines.join(''), { mode: 0o600 });
   const [partner] = sandbox.partners;
+  const log = join(dataDir, 'gateway.log');
   return [
     ['{base_url}', sandbox.rest_url],
     ['http://127.0.0.1:8080', sandbox.rest_url],
@@ -96,6 +97,8 @@ function ownOf(sandbox: Sandbox, dataDir: string, folder: string): Own {
     ["@host = '%'", `@host = '${host}'`],
     ['marina.sql.gz', join(folder, 'marina.sql.gz')],
     ['marina.ts', join(folder, 'marina.ts')],
+    ['journalctl -u marina -o cat -n 20', `tail -n 20 '${log}'`],
+    ['journalctl -u marina -o cat --since -1h', `cat '${log}'`],
     ['/opt/marina', resolve('dist')],
     ['/etc/marina/marina.env', join(folder, 'marina.env')],
   ];
