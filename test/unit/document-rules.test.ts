@@ -68,6 +68,12 @@ describe('a file that comes', () => {
     assert.equal(refusal(sending, 'b', { isPaused: true }), 'document_in_flight');
   });
 
+  it('is refused while another that was unconfirmed is sent again, which the same file waits for', () => {
+    const again: DocumentFacts = { ...sending, attempt: 2 };
+    assert.equal(refusal(again, 'b'), 'earlier_document_unconfirmed');
+    assert.equal(refusal(again, 'a'), 'document_in_flight');
+  });
+
   it('waits while two are on their way, and is refused while trading is paused', () => {
     assert.equal(refusal(undefined, 'a', { underWay: mostUnderWay, isPaused: true }), 'document_in_flight');
     assert.equal(refusal(unconfirmed, 'a', { underWay: mostUnderWay }), 'document_in_flight');
@@ -97,8 +103,8 @@ class Model {
       this.underWay = undefined;
     }
     if (this.delivered !== undefined) return this.delivered === file ? 'delivered' : 'document_already_delivered';
-    if (this.underWay !== undefined) return 'document_in_flight';
     if (this.unconfirmed !== undefined && this.unconfirmed !== file) return 'earlier_document_unconfirmed';
+    if (this.underWay !== undefined) return 'document_in_flight';
     return 'sent';
   }
 }

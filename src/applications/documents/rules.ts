@@ -57,7 +57,9 @@ export function beginSend(
     if (isSame) return document;
     throw new ApiError('document_already_delivered');
   }
-  if (state === 'unconfirmed' && !isSame) throw new ApiError('earlier_document_unconfirmed');
+  // One that is sent again was not confirmed before.
+  const wasUnconfirmed = state === 'unconfirmed' || (document?.attempt ?? 0) > 1;
+  if (wasUnconfirmed && !isSame) throw new ApiError('earlier_document_unconfirmed');
   if (state === 'sending') {
     throw new ApiError('document_in_flight', { message: 'This document is being sent. Send it again shortly.' });
   }
