@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { withoutOurs } from '../../../src/dev/processes.ts';
@@ -9,16 +9,15 @@ import { findClient } from '../../support/dump.ts';
 import { findGrpcurl } from './grpcurl.ts';
 import { type Exceptions, type Own, type PastedBlock, pastePage } from './paste.ts';
 
-/** In the order in which they are gone through; each in a shell of its own. */
-const pages = [
-  'README.md',
-  'src/docs/guides/start.md',
-  'docs/MAKE-RUN.md',
-  'docs/OPERATIONS.md',
-  'docs/SANDBOX.md',
-  'SECURITY.md',
-  'CONTRIBUTING.md',
-];
+/** Every page, in the order in which they are gone through; each in a shell of its own. The README expects a new sandbox. */
+function allPages(): string[] {
+  const pages = ['.', 'src/docs/guides', 'docs'].flatMap((folder) =>
+    readdirSync(folder)
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => join(folder, name)),
+  );
+  return ['README.md', ...pages.filter((page) => page !== 'README.md')];
+}
 
 const itself = 'this test is part of it';
 const runs = 'a sandbox runs already, and this would not end';
@@ -52,6 +51,10 @@ export async function pastePages(sandbox: Sandbox, dataDir: string, folder: stri
   writeFileSync(join(folder, '.curlrc'), 'fail-with-body\nmax-time = 30\n');
   const env = { ...withoutOurs(process.env), PATH: [tools, grpcurl.path].join(delimiter), CURL_HOME: folder };
   const own = ownOf(sandbox, dataDir, folder);
+  const pages = allPages();
+  const all = pages.map((page) => readFileSync(page, 'utf8')).join('\n');
+  for (const [text] of own) assert.ok(all.includes(text), `no page has ${text}`);
+  for (const { page } of [...exceptions.notRun, ...exceptions.interrupted]) assert.ok(pages.includes(page), page);
   try {
     for (const page of pages) {
       const blocks = await pastePage(page, { own, exceptions, folder, env });

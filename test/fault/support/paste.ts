@@ -56,6 +56,7 @@ export async function pastePage(
   const text = readFileSync(page, 'utf8');
   const blocks = blocksOf(text, /^(sh|bash|shell|console)$/);
   const script = scriptOf(page, text, blocks, exceptions);
+  if (blocks.length === 0) return [];
   const filled = own.reduce((all, [placeholder, value]) => all.replaceAll(placeholder, value), script);
   const name = page.replaceAll('/', '-');
   writeFileSync(join(folder, 'prelude.sh'), prelude);
