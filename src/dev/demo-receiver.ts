@@ -1,5 +1,4 @@
 import { readFileSync, statSync } from 'node:fs';
-import { shownPath } from './files.ts';
 import { logFile } from './settings.ts';
 
 /** What the sandbox's webhook receiver tells of one partner's events, from now on. */
@@ -22,10 +21,11 @@ export class ReceiverLog {
     return found.length === eventIds.length ? found : undefined;
   }
 
-  /** What it says when events do not come: that it refused some, where it did. */
+  /** What to say of events that do not come: that it refused some, where it did. */
   whyNot(): string {
     const hasRefused = this.#lines().some((line) => line.includes(`${this.partner}: something`));
-    return hasRefused ? ` It refused what the secret it has does not verify: ${shownPath(this.#path)}` : '';
+    if (!hasRefused) return '';
+    return ' It refused events that webhook_secret in sandbox.json does not verify; make clean begins anew.';
   }
 
   #lines(): string[] {

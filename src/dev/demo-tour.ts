@@ -127,6 +127,7 @@ export class Tour {
       }),
     );
     this.#say(`${response.status} ${applied.id} ${applied.state}`);
+    await this.feed.follow('application', applied.id, 'documents_required');
     for (const [index, type] of documents.entries()) {
       const { data: document, response } = await answered(
         this.marina.PUT('/v1/applications/{id}/documents/{type}', {

@@ -3,6 +3,7 @@ import { explain } from './advice.ts';
 import { adviceOn } from './demo-failure.ts';
 import { Screen } from './demo-screen.ts';
 import { Tour } from './demo-tour.ts';
+import { takeTurn } from './demo-turn.ts';
 import { runningSandbox } from './sandbox-file.ts';
 import { dataFolder } from './settings.ts';
 
@@ -15,9 +16,14 @@ async function demo(): Promise<void> {
   const dataDir = dataFolder(process.env);
   const sandbox = runningSandbox(dataDir);
   const screen = new Screen(process.stdout, process.env);
-  const failure = await Tour.open(sandbox, dataDir, screen).then(
-    (tour) => screen.play(tour.chapters()),
-    (error: unknown) => error,
-  );
-  if (failure !== undefined) throw adviceOn(failure, sandbox, dataDir);
+  const turn = await takeTurn(dataDir, screen);
+  try {
+    const tour = await Tour.open(sandbox, dataDir, screen);
+    const failure = await screen.play(tour.chapters());
+    if (failure !== undefined) throw failure;
+  } catch (failure) {
+    throw adviceOn(failure, sandbox, dataDir);
+  } finally {
+    turn.release();
+  }
 }

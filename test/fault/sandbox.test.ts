@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -53,17 +53,23 @@ describe('a sandbox', () => {
     return { ...run, sandbox };
   }
 
-  it('is ready with a demo that holds, and stops everything when asked to', async () => {
+  function demo(): Promise<{ stdout: string; stderr: string }> {
+    const env = { ...process.env, MARINA_DATA_DIR: dataDir };
+    return promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/dev/demo.ts'], { env });
+  }
+
+  it('is ready with a demo that holds, two at once too, and stops everything when asked to', async () => {
     const { process: run, sandbox, output } = await startReady();
     assert.equal(statSync(join(dataDir, 'sandbox.json')).mode & 0o777, 0o600);
-    const demo = await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/dev/demo.ts'], {
-      env: { ...process.env, MARINA_DATA_DIR: dataDir },
-    });
-    assert.match(demo.stdout, /webhook receiver, which verified.+\n {3}.+ event \d+ order\.pending ord_/);
-    const [, summary = ''] = demo.stdout.split('What was shown\n');
-    assert.equal(summary.match(/^ {3}✓ /gm)?.length, 9, demo.stdout);
-    assert.match(summary, /Everything held/);
-    assert.ok(!demo.stdout.includes('\u001b'), 'lines that are not for a terminal are plain');
+    const demos = await Promise.all([demo(), demo()]);
+    for (const { stdout } of demos) {
+      assert.match(stdout, /webhook receiver, which verified.+\n {3}.+ event \d+ order\.pending ord_/);
+      const [, summary = ''] = stdout.split('What was shown\n');
+      assert.equal(summary.match(/^ {3}✓ /gm)?.length, 9, stdout);
+      assert.match(summary, /Everything held/);
+      assert.ok(!stdout.includes('\u001b'), 'lines that are not for a terminal are plain');
+    }
+    assert.equal(demos.filter(({ stdout }) => stdout.includes('Another demo is running')).length, 1);
     await pastePages(sandbox, dataDir, folder);
     const ledgers = await promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/dev/verify-ledger.ts'], {
       env: { ...process.env, MARINA_DATA_DIR: dataDir },
@@ -83,6 +89,26 @@ describe('a sandbox', () => {
     assert.match(second.output(), /already running/);
     process.kill(run.pid, 'SIGINT');
     assert.deepEqual(await run.wait(), { code: 0, signal: null });
+  });
+
+  it('has a demo that ends with an error where something does not hold, and says what', async () => {
+    const file = join(dataDir, 'sandbox.json');
+    const kept = readFileSync(file, 'utf8');
+    writeFileSync(file, kept.replaceAll(/"whsec_.{6}/g, '"whsec_AAAAAA'));
+    const { process: run } = await startReady();
+    await assert.rejects(demo(), ({ code, stdout, stderr }) => {
+      assert.equal(code, 1);
+      assert.match(stdout, / {3}✗ every event delivered to the webhook receiver and verified\n {3}– .+: not reached\n/);
+      assert.match(
+        stderr,
+        /^\nThe demo did not come to its end\. It did not come within 30 s: .+ webhook_secret .+ make clean/,
+      );
+      assert.match(stderr, /\nThe logs may say why: .+receiver\.log\n$/);
+      return true;
+    });
+    process.kill(run.pid, 'SIGTERM');
+    assert.deepEqual(await run.wait(), { code: 0, signal: null });
+    writeFileSync(file, kept);
   });
 
   for (const part of ['gateway', 'simulator', 'receiver', 'nats', 'mariadb'] as const) {
