@@ -77,6 +77,8 @@ async function runTest(folder: string, { test, pattern }: SeededBug): Promise<{ 
       env: {
         ...process.env,
         NODE_TEST_CONTEXT: undefined,
+        // The bug is in the source.
+        MARINA_TEST_BUILD: undefined,
         MARINA_TEST_DATABASE_URL: servers.databaseUrl,
         MARINA_TEST_NATS_URL: servers.natsUrl,
         // What never comes to rest is seen soon enough.
