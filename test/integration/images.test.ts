@@ -46,6 +46,11 @@ const good: Record<string, () => Promise<Buffer> | Buffer> = {
   'a progressive JPEG': () => noiseJpeg(80, 80, { progressive: true }),
   'a grey JPEG': () => plain(20, 20).greyscale().jpeg().toBuffer(),
   'a JPEG in four colours': () => plain(20, 20).toColourspace('cmyk').jpeg().toBuffer(),
+  'a JPEG of one pixel, coded arithmetically': () =>
+    Buffer.from(
+      '/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAAMCAgICAgMCAgIDAwMDBAYEBAQEBAgGBgUGCQgKCgkICQkKDA8MCgsOCwkJDRENDg8QEBEQCgwSExIQEw8QEBD/yQALCAABAAEBAREA/8wABgAQEAX/2gAIAQEAAD8A0s8g/9k=',
+      'base64',
+    ),
   'an interlaced PNG': () => plain(33, 17).png({ progressive: true }).toBuffer(),
   'a PNG with a palette': () => plain(33, 17).png({ palette: true }).toBuffer(),
   'a PNG of one pixel': () => handmadePng({ width: 1, height: 1 }),

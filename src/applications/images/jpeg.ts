@@ -7,6 +7,8 @@ const marker = {
   baseline: 0xc0,
   extended: 0xc1,
   progressive: 0xc2,
+  arithmetic: 0xc9,
+  progressiveArithmetic: 0xca,
   firstFrame: 0xc0,
   lastFrame: 0xcf,
   huffmanTables: 0xc4,
@@ -14,13 +16,16 @@ const marker = {
   arithmeticTables: 0xcc,
 } as const;
 
+/** Kinds of frames that decoders know; the rest are lossless, or in layers of several sizes. */
+const sequentialFrames: ReadonlySet<number> = new Set([marker.baseline, marker.extended, marker.arithmetic]);
+const progressiveFrames: ReadonlySet<number> = new Set([marker.progressive, marker.progressiveArithmetic]);
 /** How many scans an image may come in. Programs write about ten; thousands would decode it thousands of times. */
 const mostScans = 100;
 /** How many pixels all scans together may go over: ten times the largest image there may be. */
 const mostScannedPixels = 640_000_000;
 
 /**
- * Reads a JPEG's segments from its start to its end: one picture that a browser would show, in scans that can be counted,
+ * Reads a JPEG's segments from its start to its end: one picture that can be decoded, in scans that can be counted,
  * and nothing behind it. Throws `invalid_document`.
  */
 export function readJpeg(file: Buffer): ImageShape {
@@ -89,8 +94,8 @@ function isFrame(code: number): boolean {
 }
 
 function readFrame(code: number, segment: Buffer): ImageShape {
-  const isProgressive = code === marker.progressive;
-  if (code !== marker.baseline && code !== marker.extended && !isProgressive) throw unusual();
+  const isProgressive = progressiveFrames.has(code);
+  if (!sequentialFrames.has(code) && !isProgressive) throw unusual();
   const components = segment[5] ?? 0;
   if (segment.length !== 6 + 3 * components) throw damaged();
   if (segment[0] !== 8 || ![1, 3, 4].includes(components)) throw unusual();
