@@ -46,11 +46,12 @@ export class Screen {
     const began = performance.now();
     let turn = 0;
     const timer = setInterval(() => {
-      const seconds = ((performance.now() - began) / 1000).toFixed(0);
+      const time = `(${((performance.now() - began) / 1000).toFixed(0)} s)`;
       turn += 1;
       // A line that does not fit would be a new one each time.
-      const text = `${what} (${seconds} s)`.slice(0, (this.output.columns || 80) - 6);
-      this.output.write(`\r   ${this.#in('cyan', turns[turn % turns.length] ?? '')} ${text}\u001b[K\r`);
+      const room = Math.max(0, (this.output.columns || 80) - time.length - 7);
+      const mark = this.#in('cyan', turns[turn % turns.length] ?? '');
+      this.output.write(`\r   ${mark} ${what.slice(0, room)} ${time}\u001b[K\r`);
     }, 100);
     try {
       return await work;

@@ -7,6 +7,9 @@ import { takeTurn } from './demo-turn.ts';
 import { runningSandbox } from './sandbox-file.ts';
 import { dataFolder } from './settings.ts';
 
+// Nobody reads on, as after `make demo | head`.
+process.stdout.on('error', () => process.exit(1));
+
 demo().catch((error: unknown) => {
   process.stderr.write(`\nThe demo did not come to its end. ${explain(error)}\n`);
   process.exit(1);

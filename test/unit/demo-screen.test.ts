@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Chapter, Screen } from '../../src/dev/demo-screen.ts';
 
-function shown(isTTY: boolean, environment: NodeJS.ProcessEnv = {}) {
+function shown(isTTY: boolean, environment: NodeJS.ProcessEnv = {}, columns = 80) {
   const written: string[] = [];
   let wait = () => {};
   /** Until a terminal shows what is waited for; anywhere else at once. */
@@ -13,9 +13,9 @@ function shown(isTTY: boolean, environment: NodeJS.ProcessEnv = {}) {
   if (!isLive) wait();
   const write = (text: string) => {
     written.push(text);
-    if (text.includes('waiting for')) wait();
+    if (text.includes('waiting')) wait();
   };
-  const screen = new Screen({ isTTY, write }, environment);
+  const screen = new Screen({ isTTY, columns, write }, environment);
   return { screen, text: () => written.join(''), waited };
 }
 
@@ -41,6 +41,16 @@ describe('a demo', () => {
     assert.equal(await screen.play([chapter('an order'), chapter('a cancel', fails), chapter('notes')]), failure);
     assert.match(text(), /✓ an order\n {3}✗ a cancel\n {3}– notes: not reached\n$/);
     assert.doesNotMatch(text(), /The part with notes|Everything held/);
+  });
+
+  it('shows what is waited for in one line of the terminal, however narrow that is', async () => {
+    for (const columns of [20, 40]) {
+      const { screen, text, waited } = shown(true, { NO_COLOR: '1' }, columns);
+      await screen.play([chapter('an order', () => screen.waiting('waiting for an order with a long name', waited))]);
+      const [line = ''] = /(?<=\r).*(?= s\))/.exec(text()) ?? [];
+      assert.ok(/^ {3}\S waiting .*\(0$/.test(line), line);
+      assert.ok(line.length + ' s)'.length < columns, `${line} s)`);
+    }
   });
 
   it('has progress and colours on a terminal, no colours where none are wanted, and plain lines anywhere else', async () => {
