@@ -32,10 +32,11 @@ const heavyBytes = 64_000_000;
 /** A process that has grown beyond this is replaced by a new one, which gives the memory back. */
 const mostResidentBytes = 250_000_000;
 /**
- * After each file a decoder rests as long as it worked, at most this long: what comes behind the decoding, the way to the
- * broker, is work of this process, and orders come first.
+ * After each file a decoder rests this many times as long as it worked, and no longer than that: what comes behind the
+ * decoding, the way to the broker, is work of this process, and orders come first.
  */
-const mostRestMs = 50;
+const restFactor = 2;
+const mostRestMs = 100;
 
 /**
  * Tells whether files are the images they are said to be, whole and with nothing behind them. Headers are read here;
@@ -117,7 +118,8 @@ export class ImageChecker {
       }
     } finally {
       this.#isAlone = false;
-      setTimeout(() => this.#giveBack(worker), Math.min(performance.now() - beganAt, mostRestMs)).unref();
+      const restMs = Math.min(restFactor * (performance.now() - beganAt), mostRestMs);
+      setTimeout(() => this.#giveBack(worker), restMs).unref();
     }
   }
 
