@@ -13,8 +13,33 @@ export interface AttemptsOptions
   readonly onAhead: (lane: Lane) => void;
 }
 
-/** How long others wait for an attempt to be ahead of them. */
+/** How long others wait for an attempt to be ahead of them: longer than a healthy endpoint takes to be dialled. */
 const mostAheadMs = 1_000;
+
+/**
+ * When an attempt is ahead of those that come after it, so that events arrive in the order in which they were sent though
+ * each may have to dial. Most are at once, on a connection that stands; others are waited for, for a while.
+ */
+class Ahead {
+  #isReached = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly goOn: () => void) {}
+
+  reached(): void {
+    if (this.#isReached) return;
+    this.#isReached = true;
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.goOn();
+  }
+
+  /** Whether others must wait; then they may go on when it is reached, or has been waited for long enough. */
+  isWaitedFor(): boolean {
+    if (!this.#isReached) this.#timer = setTimeout(() => this.reached(), mostAheadMs);
+    return !this.#isReached;
+  }
+}
 
 /** Makes attempts, and tells of each in the log and in the metrics. */
 export class Attempts {
@@ -43,35 +68,22 @@ export class Attempts {
     if (isRetry) this.load.retriesUnderWay += 1;
     if (!isProbe) meters.waited(Math.max(0, startedAt - delivery.dueSince) / 1_000);
     crash('delivery.before-send');
-    const onAhead = this.#letAhead(lane, next);
+    const ahead = new Ahead(() => {
+      if (lane.isAhead(next)) this.options.onAhead(lane);
+    });
     const ended = (attempt: Attempt) => {
       crash('delivery.sent');
-      onAhead();
+      ahead.reached();
       this.load.underWay -= 1;
       if (isRetry) this.load.retriesUnderWay -= 1;
       this.#ended(lane, next, attempt, { generation, fence, startedAt, span });
     };
-    send({ endpointId: lane.partnerId, url, id: delivery.eventId, body, keys }, onAhead).then(
-      ended,
-      (error: unknown) => {
-        log.error({ err: error, partnerId: lane.partnerId, eventId: delivery.eventId }, 'an attempt failed here');
-        ended({ outcome: 'endpoint-failed', status: null, errorClass: 'internal', durationMs: 0 });
-      },
-    );
-  }
-
-  /**
-   * Keeps an endpoint's next attempt back until this one is ahead of it, so that events arrive in the order in which they
-   * were sent, though each may have to dial; for a second at most. Answers what is to be called when it is ahead.
-   */
-  #letAhead(lane: Lane, next: NextTry): () => void {
-    lane.letAhead(next);
-    const onAhead = () => {
-      clearTimeout(timer);
-      if (lane.isAhead(next)) this.options.onAhead(lane);
-    };
-    const timer = setTimeout(onAhead, mostAheadMs);
-    return onAhead;
+    const target = { endpointId: lane.partnerId, url, id: delivery.eventId, body, keys };
+    send(target, () => ahead.reached()).then(ended, (error: unknown) => {
+      log.error({ err: error, partnerId: lane.partnerId, eventId: delivery.eventId }, 'an attempt failed here');
+      ended({ outcome: 'endpoint-failed', status: null, errorClass: 'internal', durationMs: 0 });
+    });
+    if (ahead.isWaitedFor()) lane.letAhead(next);
   }
 
   #keysOf(lane: Lane, next: NextTry): readonly SigningKey[] | undefined {
