@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
@@ -106,10 +106,10 @@ describe('docs/SANDBOX.md', () => {
 });
 
 describe('README.md and the pages for those who work on Marina', () => {
-  const pages = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/MAKE-RUN.md'];
+  const pages = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/MAKE-RUN.md', 'docs/ARCHITECTURE.md'];
 
   it('name only files and folders there are', () => {
-    const places = /((?:src|test|docs|proto|migrations|\.ci)\/[\w./-]*[\w/]|\w+\.md)\b/g;
+    const places = /((?:src|test|docs|proto|migrations|\.ci)\/[\w./-]*[\w/]|[\w-]+\.md)\b/g;
     for (const page of pages) {
       const text = readFileSync(join(root, page), 'utf8').replaceAll(/https?:\S+/g, '');
       const named = [...text.matchAll(places)].map(([, place = '']) => place);
@@ -132,6 +132,33 @@ describe('README.md and the pages for those who work on Marina', () => {
       )) {
         assert.ok(targets.has(target ?? line.slice('`make '.length, -1)), `${page}: ${line}`);
       }
+    }
+  });
+});
+
+describe('docs/ARCHITECTURE.md', () => {
+  const page = readFileSync(join(root, 'docs/ARCHITECTURE.md'), 'utf8');
+  const folders = readdirSync(join(root, 'src'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+
+  it('says of every folder of src what it holds', () => {
+    const rows = rowsOf('docs/ARCHITECTURE.md', /^`src\//).map(([first = '']) => first);
+    assert.deepEqual(
+      folders.filter((name) => !rows.some((row) => row.includes(`\`src/${name}/`))),
+      [],
+    );
+  });
+
+  it('names no file by its folder that is not there', () => {
+    // `docs/` is the folder of the pages.
+    const named = [...page.matchAll(/`(\w+)\/([\w/-]+)(?:\.\w+)?`/g)].filter(
+      ([, folder = '']) => folder !== 'docs' && folders.includes(folder),
+    );
+    assert.ok(named.length > 20, `${named.length} places`);
+    for (const [, folder = '', rest = ''] of named) {
+      const place = join(root, 'src', folder, rest);
+      assert.ok(existsSync(place) || existsSync(`${place}.ts`), `${folder}/${rest}`);
     }
   });
 });
