@@ -3,10 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { deflateSync } from 'node:zlib';
 import { ImageChecker } from '../../src/applications/images/checker.ts';
+import { readJpeg } from '../../src/applications/images/jpeg.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
-import { chunk, handmadePng, noiseJpeg, noisePng, plain } from '../support/images.ts';
+import { chunk, handmadePng, layeredJpeg, noiseJpeg, noisePng, plain } from '../support/images.ts';
 
 const log = createLogger({ name: 'test', level: 'silent' });
 const png = await noisePng(64, 48);
@@ -51,6 +52,7 @@ const good: Record<string, () => Promise<Buffer> | Buffer> = {
       '/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAAMCAgICAgMCAgIDAwMDBAYEBAQEBAgGBgUGCQgKCgkICQkKDA8MCgsOCwkJDRENDg8QEBEQCgwSExIQEw8QEBD/yQALCAABAAEBAREA/8wABgAQEAX/2gAIAQEAAD8A0s8g/9k=',
       'base64',
     ),
+  'a JPEG whose colours come one after another': () => layeredJpeg(64, 48, 3),
   'an interlaced PNG': () => plain(33, 17).png({ progressive: true }).toBuffer(),
   'a PNG with a palette': () => plain(33, 17).png({ palette: true }).toBuffer(),
   'a PNG of one pixel': () => handmadePng({ width: 1, height: 1 }),
@@ -119,6 +121,7 @@ const bad: Record<string, () => Promise<Buffer> | Buffer> = {
   'a JPEG 8,001 pixels high': () => plain(10, 8_001).jpeg().toBuffer(),
   'a JPEG that says it is larger than it is': () => resized(jpeg, 6_000, 6_000),
   'a JPEG of no height': () => resized(jpeg, 64, 0),
+  'a JPEG whose colours come one after another and would fill the memory': () => layeredJpeg(8_000, 8_000, 4),
   'a JPEG in a thousand scans': () => manyScans(1_000),
 };
 
@@ -140,6 +143,11 @@ describe('the check of images', () => {
       await assert.rejects(checker.check(file, mediaType), isInvalid);
     });
   }
+
+  it('decodes a large JPEG alone where its colours come one after another: all of it is held at once', async () => {
+    assert.equal(readJpeg(await layeredJpeg(8_000, 8_000, 3)).decodingBytes, 2 * 3 * 8_000 * 8_000);
+    assert.equal(readJpeg(await plain(8_000, 8_000).jpeg().toBuffer()).decodingBytes, 0);
+  });
 
   it('refuses an image of the other type', async () => {
     await assert.rejects(checker.check(png, 'image/jpeg'), isInvalid);

@@ -22,6 +22,26 @@ export function plain(width: number, height: number): Sharp {
   return sharp({ create: { width, height, channels: 3, background: 'green' } });
 }
 
+/** A JPEG that is not progressive and whose colours come one after another, each in a scan of its own. */
+export async function layeredJpeg(width: number, height: number, colours: number): Promise<Buffer> {
+  const grey = await plain(width, height).toColourspace('b-w').jpeg({ optimiseCoding: false }).toBuffer();
+  const frame = grey.indexOf(Buffer.from([0xff, 0xc0]));
+  const scan = grey.indexOf(Buffer.from([0xff, 0xda]));
+  const ids = Array.from({ length: colours }, (_, index) => index + 1);
+  const size = grey.subarray(frame + 4, frame + 9);
+  const tables = grey.subarray(frame + 2 + grey.readUInt16BE(frame + 2), scan);
+  const pixels = grey.subarray(scan + 2 + grey.readUInt16BE(scan + 2), -2);
+  return Buffer.concat([
+    grey.subarray(0, frame),
+    Buffer.from([0xff, 0xc0, 0, 8 + 3 * colours]),
+    size,
+    Buffer.from([colours, ...ids.flatMap((id) => [id, 0x11, 0])]),
+    tables,
+    ...ids.flatMap((id) => [Buffer.from([0xff, 0xda, 0, 8, 1, id, 0, 0, 63, 0]), pixels]),
+    grey.subarray(-2),
+  ]);
+}
+
 export const pngSignature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
 /** A PNG chunk with its checksum. */

@@ -30,7 +30,7 @@ const mostScannedPixels = 640_000_000;
  */
 export function readJpeg(file: Buffer): ImageShape {
   if (file.length < 4 || file[0] !== 0xff || file[1] !== marker.start) throw invalidImage();
-  let frame: ImageShape | undefined;
+  let frame: Frame | undefined;
   let scans = 0;
   for (let at = 2; ; ) {
     at = skipFill(file, at);
@@ -48,15 +48,16 @@ export function readJpeg(file: Buffer): ImageShape {
       frame = readFrame(code, file.subarray(at + 2, end));
       checkShape(frame);
     }
-    at = end;
     if (code === marker.scan) {
-      scans += 1;
       if (frame === undefined) throw damaged();
+      // The first scan decides whether a decoder holds all until the last.
+      if (scans === 0) frame = readFirstScan(frame, file.subarray(at + 2, end));
+      scans += 1;
       if (scans > mostScans || scans * frame.width * frame.height > mostScannedPixels) {
         throw invalidImage('The image comes in too many scans. Save it as an ordinary JPEG.');
       }
-      at = skipScan(file, at);
-    }
+      at = skipScan(file, end);
+    } else at = end;
   }
 }
 
@@ -93,7 +94,13 @@ function isFrame(code: number): boolean {
   return code >= marker.firstFrame && code <= marker.lastFrame && !isTable;
 }
 
-function readFrame(code: number, segment: Buffer): ImageShape {
+interface Frame extends ImageShape {
+  readonly components: number;
+  /** What the decoder holds where it must hold all coefficients until the last scan. */
+  readonly coefficientBytes: number;
+}
+
+function readFrame(code: number, segment: Buffer): Frame {
   const isProgressive = progressiveFrames.has(code);
   if (!sequentialFrames.has(code) && !isProgressive) throw unusual();
   const components = segment[5] ?? 0;
@@ -102,11 +109,20 @@ function readFrame(code: number, segment: Buffer): ImageShape {
   const height = segment.readUInt16BE(1);
   const width = segment.readUInt16BE(3);
   if (height === 0 || width === 0) throw damaged();
-  return { width, height, decodingBytes: isProgressive ? coefficientBytes(segment, width * height) : 0 };
+  const coefficientBytes = coefficientBytesOf(segment, width * height);
+  return { width, height, components, coefficientBytes, decodingBytes: isProgressive ? coefficientBytes : 0 };
 }
 
-/** What a progressive image's coefficients take, two bytes each: all are held until the last scan. */
-function coefficientBytes(segment: Buffer, pixels: number): number {
+/** A first scan that has not all colours leaves the rest to others, also where the image is not progressive. */
+function readFirstScan(frame: Frame, segment: Buffer): Frame {
+  if ((segment[0] ?? 0) >= frame.components) return frame;
+  const layered = { ...frame, decodingBytes: frame.coefficientBytes };
+  checkShape(layered);
+  return layered;
+}
+
+/** What an image's coefficients take, two bytes each. */
+function coefficientBytesOf(segment: Buffer, pixels: number): number {
   const areas = [];
   for (let at = 7; at < segment.length; at += 3) {
     const sampling = segment[at] ?? 0;
