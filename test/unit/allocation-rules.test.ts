@@ -22,6 +22,8 @@ import {
   AllocationRecordSchema,
   AllocationRejectReason,
 } from '../../src/gen/marina/broker/v1/allocations_pb.ts';
+import { AllocationStateSchema } from '../../src/gen/marina/gateway/v1/allocations_pb.ts';
+import { enumNames } from '../../src/lib/enums.ts';
 
 const states = Object.keys(transitions) as AllocationStateWord[];
 const now = Date.UTC(2026, 2, 2, 9);
@@ -58,6 +60,10 @@ const rejected = create(AllocationRecordSchema, {
 });
 
 describe('the states of an allocation', () => {
+  it('they know the states partners are shown, and no other', () => {
+    assert.deepEqual([...states].sort(), [...enumNames(AllocationStateSchema).values()].sort());
+  });
+
   it('are left as the tables say, and the final ones never', () => {
     for (const from of states) {
       assert.equal(isFinal(from), transitions[from].length === 0);

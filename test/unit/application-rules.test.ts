@@ -18,6 +18,8 @@ import {
   ApplicationReportKind,
   ApplicationReportSchema,
 } from '../../src/gen/marina/broker/v1/applications_pb.ts';
+import { ApplicationStateSchema } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
+import { enumNames } from '../../src/lib/enums.ts';
 
 const now = Date.UTC(2026, 0, 5, 12);
 const states = Object.keys(transitions) as ApplicationStateWord[];
@@ -54,6 +56,10 @@ function report(
 }
 
 describe('what becomes of an application', () => {
+  it('they know the states partners are shown, and no other', () => {
+    assert.deepEqual([...states].sort(), [...enumNames(ApplicationStateSchema).values()].sort());
+  });
+
   it('one the broker accepts wants documents and has its reference', () => {
     for (const state of ['sending', 'uncertain'] as const) {
       const applied = applyReport(facts(state), report(1, ACCEPTED), now);

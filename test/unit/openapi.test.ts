@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
 import { commentOf, readComments } from '../../src/docs/comments.ts';
-import { catalogue } from '../../src/lib/errors.ts';
+import { catalogue, type ErrorCode } from '../../src/lib/errors.ts';
 import { assertDescribed, type DescribedAnswer, described } from '../support/described.ts';
 
 const comments = readComments();
@@ -45,6 +45,14 @@ describe('the OpenAPI document', () => {
       const missing = named.filter((code) => code in catalogue && !(operation.errors as string[]).includes(code));
       assert.deepEqual(missing, [], operation.name);
     }
+  });
+
+  it('has no error that no operation can answer with, but for a path called by another method', () => {
+    const answered = new Set(gatewayOperations.flatMap(({ errors }) => errors));
+    assert.deepEqual(
+      (Object.keys(catalogue) as ErrorCode[]).filter((code) => !answered.has(code)),
+      ['method_not_allowed'],
+    );
   });
 
   it('takes what may be null for null, and lists of values for open', () => {

@@ -4,6 +4,8 @@ import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import fc from 'fast-check';
 import { RejectReason, type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { OrderStateSchema } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { enumNames } from '../../src/lib/enums.ts';
 import {
   applyReport,
   countedKobo,
@@ -49,6 +51,10 @@ function report(number: number, kind: ReportKind, fields: { quantity?: bigint; r
 const states = Object.keys(transitions) as OrderStateWord[];
 
 describe('order rules', () => {
+  it('they know the states partners are shown, and no other', () => {
+    assert.deepEqual([...states].sort(), [...enumNames(OrderStateSchema).values()].sort());
+  });
+
   it('an order goes only where the table lets it', () => {
     for (const from of states) {
       for (const to of states) {
