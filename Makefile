@@ -10,10 +10,10 @@ PACKAGES := node_modules/.package-lock.json
 GENERATED := src/gen/marina/options/v1/options_pb.ts
 PROTOS := $(shell find proto -name '*.proto') buf.yaml buf.gen.yaml
 
-# What `make build` makes last of dist/, and of what.
+# What `make build` makes last of dist/, and of what, beside what is generated. Folders are newer when a file of theirs is gone.
 BUILT := dist/package.json
-SOURCES := $(shell find src migrations docs -type f ! -path 'src/gen/*' ! -path 'src/dev/*' ! -path 'src/simulator/*') CHANGELOG.md tsconfig.json \
-tsconfig.build.json package.json package-lock.json
+SOURCES := $(shell find src migrations docs \( -path src/gen -o -path src/dev -o -path src/simulator \) -prune -o -print) \
+CHANGELOG.md LICENSE .npmrc tsconfig.json tsconfig.build.json package.json package-lock.json
 
 # Made of the protos, their comments and src/docs.
 OPENAPI := src/gen/openapi.json
@@ -83,7 +83,7 @@ $(GENERATED): $(PROTOS) | $(PACKAGES)
 	@touch $@
 
 # The last command makes the file that says all of it is there.
-$(BUILT): $(SOURCES) | $(PACKAGES) $(GENERATED)
+$(BUILT): $(SOURCES) $(GENERATED) | $(PACKAGES)
 	@rm -rf dist
 	@npx tsc -p tsconfig.build.json
 	@cp --parents -t dist $$(find src -type f ! -name '*.ts' ! -path 'src/dev/*' ! -path 'src/simulator/*' \

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { cpSync, existsSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { temporaryFolder } from '../support/folders.ts';
+
+const run = promisify(execFile);
+
+describe('make build, on what a container engine is given of the project', () => {
+  const folder = temporaryFolder();
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** Runs make on what was given, with the packages that are installed here. */
+  async function make(...args: string[]): Promise<string> {
+    const { MAKEFLAGS: _flags, MAKELEVEL: _level, ...env } = process.env;
+    const { stdout } = await run('make', ['-o', 'node_modules/.package-lock.json', ...args], { cwd: folder, env });
+    return stdout;
+  }
+
+  const wouldBuild = async () => (await make('-n', 'build')).includes('rm -rf dist');
+
+  it('makes all of dist/', async () => {
+    const isGiven = contextFilter(readFileSync('docs/deploy/Dockerfile.dockerignore', 'utf8'));
+    cpSync('.', folder, {
+      recursive: true,
+      preserveTimestamps: true,
+      filter: (path) => (statSync(path).isDirectory() ? !/^(?:node_modules|dist|\.\w+)$/.test(path) : isGiven(path)),
+    });
+    symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
+    await make('build');
+    for (const file of [
+      'package.json',
+      'src/main.js',
+      'src/applications/images/checker-process.js',
+      'src/docs/guides',
+    ]) {
+      assert.ok(existsSync(join(folder, 'dist', file)), file);
+    }
+    assert.equal(await wouldBuild(), false);
+  });
+
+  it('makes dist/ again when a proto has changed, and when a file is gone', async () => {
+    const later = new Date(Date.now() + 1_000);
+    const proto = join(folder, 'proto/marina/gateway/v1/orders.proto');
+    utimesSync(proto, later, later);
+    assert.equal(await wouldBuild(), true);
+    utimesSync(proto, new Date(0), new Date(0));
+    assert.equal(await wouldBuild(), false);
+    rmSync(join(folder, 'src/docs/guides/start.md'));
+    assert.equal(await wouldBuild(), true);
+  });
+});
+
+/** Which files an engine is given: the last line that names a file, or a folder it is in, decides. */
+function contextFilter(ignored: string): (file: string) => boolean {
+  const rules = ignored
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const pattern = line.replace(/^!/, '').replace(/[.+]/g, '\\$&').replaceAll('*', '[^/]*');
+      return { isGiven: line.startsWith('!'), pattern: new RegExp(`^${pattern}(?:/|$)`) };
+    });
+  return (file) => rules.findLast(({ pattern }) => pattern.test(file))?.isGiven ?? true;
+}
