@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
 import { commentOf, readComments } from '../../src/docs/comments.ts';
+import { eventTypes } from '../../src/docs/pages/events.ts';
+import { EventSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import { catalogue, type ErrorCode } from '../../src/lib/errors.ts';
 import { assertDescribed, type DescribedAnswer, described } from '../support/described.ts';
 
@@ -52,6 +54,17 @@ describe('the OpenAPI document', () => {
     assert.deepEqual(
       (Object.keys(catalogue) as ErrorCode[]).filter((code) => !answered.has(code)),
       ['method_not_allowed'],
+    );
+  });
+
+  it('names every type of event in the comment of what has it', () => {
+    const comment = commentOf(comments, EventSchema.field.type);
+    const reference = { operations: gatewayOperations, comments, examples: { operations: {}, events: {} } };
+    const types = eventTypes(reference).flatMap((group) => group.types.map(({ type }) => type));
+    assert.ok(types.length > 15, `${types.length} types`);
+    assert.deepEqual(
+      types.filter((type) => !comment.includes(`\`${type}\``)),
+      [],
     );
   });
 
