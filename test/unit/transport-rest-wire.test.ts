@@ -153,6 +153,9 @@ const mediaTypes: readonly [string | readonly string[] | null, number][] = [
   ['application/json; version="1"; charset=utf-8', 201],
   ['application/json; version=1; charset=latin1', 415],
   ['application/json; version', 415],
+  ['application/json;', 201],
+  ['application/json ; ; charset=utf-8; ', 201],
+  [`application/json${`;${' '.repeat(500)}`.repeat(7)}x`, 415],
   ['application/x-www-form-urlencoded', 415],
 ];
 

@@ -11,8 +11,8 @@ import type { Incoming } from './incoming.ts';
 const token = "[!#$%&'*+.^_`|~0-9a-z-]{1,64}";
 const charset = 'charset=(?:utf-8|"utf-8")';
 const other = `(?!charset=)${token}=(?:${token}|"[^"\\\\]{0,64}")`;
-/** JSON, with any parameters but another charset. */
-const json = new RegExp(`^application/json(?:[ \\t]*;[ \\t]*(?:${charset}|${other})){0,8}$`, 'i');
+/** JSON, with any parameters but another charset; a parameter may be empty. */
+const json = new RegExp(`^application/json(?:[ \\t]*;(?:[ \\t]*(?:${charset}|${other}))?){0,8}[ \\t]*$`, 'i');
 
 /** Refuses a body that is not JSON in UTF-8 as it stands. */
 export function checkMediaType({ contentType, isEncoded }: RequestHead): void {
