@@ -44,9 +44,9 @@ async function main(): Promise<number> {
   );
   const report = join(folder, 'report.tap');
   const servers = { MARINA_TEST_DATABASE_URL: mariadb.url, MARINA_TEST_NATS_URL: nats.url };
-  // Tests that crash things mostly wait for what was crashed, but mind when the machine is short of time.
   const crashing = names.some((name) => name.includes('fault'));
-  const atOnce = crashing ? 3 : availableParallelism();
+  // Half of the time a test waits, for a server or for what it crashed.
+  const atOnce = Math.min(8, 2 * availableParallelism());
   const run = async (some: readonly string[], concurrency: number) => {
     const tests = await keeper.start({
       name: 'tests',
