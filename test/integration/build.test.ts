@@ -32,6 +32,7 @@ describe('make build, on what a container engine is given of the project', () =>
     await make('build');
     for (const file of [
       'package.json',
+      'docs/deploy/rights.sql',
       'src/main.js',
       'src/applications/images/checker-process.js',
       'src/docs/guides',
