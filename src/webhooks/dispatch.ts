@@ -74,13 +74,9 @@ export class Dispatch {
       ...options,
       onEnded: (lane, result) => {
         this.#recording.add(result);
-        this.#turns.add(lane);
-        this.#pumpSoon();
+        this.#takeTurn(lane);
       },
-      onAhead: (lane) => {
-        this.#turns.add(lane);
-        this.#pumpSoon();
-      },
+      onAhead: (lane) => this.#takeTurn(lane),
     });
     this.#recording = new Recording({
       database,
@@ -239,6 +235,12 @@ export class Dispatch {
   /** A pause that ended has all that waits moved to the front, before anything else is read. */
   #afterChange(lane: Lane): void {
     if (lane.endpoint.draining && !lane.isPaused) this.#toLoad.add(lane);
+    this.#takeTurn(lane);
+  }
+
+  /** Has a lane begin what it may soon; one that was let go begins nothing. */
+  #takeTurn(lane: Lane): void {
+    if (this.#lanes.get(lane.partnerId) !== lane) return;
     this.#turns.add(lane);
     this.#pumpSoon();
   }
@@ -345,9 +347,8 @@ export class Dispatch {
     } finally {
       for (const { lane } of asked) {
         lane.isLoading = false;
-        this.#turns.add(lane);
+        this.#takeTurn(lane);
       }
-      this.#pumpSoon();
     }
   }
 
