@@ -177,7 +177,12 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
     );
 
     // What can be asked about is asked: the cancel was not taken, and of the rest nothing is proven yet.
-    const asked = await reconcile({ partner_id: partner.id, reason: 'the alarm rang' });
+    const asked = await eventually(async () => {
+      const answer = await reconcile({ partner_id: partner.id, reason: 'the alarm rang' });
+      const outcomes = answer.objects.map(({ outcome }: Found) => outcome);
+      assert.ok(!outcomes.includes('RECONCILE_OUTCOME_BEING_SENT'), 'the time of the cancel is over');
+      return answer;
+    });
     assert.equal(asked.next_cursor, '');
     assert.deepEqual(
       asked.objects.map(({ id, outcome, look_up: said }: Found) => [

@@ -1,9 +1,11 @@
+import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createKey, createPartner, creditWallet, linkAccount } from '../../src/admin/provision.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { statement } from '../../src/db/statement.ts';
 import { type KeptProcess, sharedKeeper } from '../../src/dev/keeper.ts';
 import { gatewayEntry, simulatorEntry, withoutOurs } from '../../src/dev/processes.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
@@ -193,6 +195,16 @@ export class Cluster {
       freeze: () => process.kill(kept.pid, 'SIGSTOP'),
       thaw: () => signalIfThere(kept.pid, 'SIGCONT'),
     };
+  }
+
+  /** Waits until a gateway holds every lease that anybody holds. */
+  async holdsLeases({ pid }: GatewayProcess): Promise<void> {
+    await eventually(async () => {
+      const rows = await this.database.read(statement('SELECT name, holder FROM leases WHERE expires_at > NOW(3)'));
+      const others = rows.filter(({ holder }) => !String(holder).includes(`-${pid}-`));
+      assert.deepEqual(others, [], 'somebody else holds leases');
+      assert.ok(rows.length > 0, 'nobody holds a lease');
+    });
   }
 
   async newPartner(): Promise<Partner> {

@@ -64,6 +64,7 @@ export function describeAllocationCrashes(name: string, hasPeer: boolean): void 
     async function startDying(point: CrashPoint): Promise<GatewayProcess> {
       await peer?.stop();
       const dying = await cluster.startGateway({ MARINA_CRASH_POINT: point });
+      if (hasPeer) await cluster.holdsLeases(dying);
       peer = hasPeer ? await cluster.startGateway() : undefined;
       return dying;
     }

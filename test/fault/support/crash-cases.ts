@@ -87,6 +87,7 @@ export function describeCrashes(name: string, hasPeer: boolean): void {
     async function startDying(point: CrashPoint, variables: Record<string, string> = {}): Promise<GatewayProcess> {
       await peer?.stop();
       const dying = await cluster.startGateway({ MARINA_CRASH_POINT: point, ...variables });
+      if (hasPeer) await cluster.holdsLeases(dying);
       peer = hasPeer ? await cluster.startGateway() : undefined;
       return dying;
     }
