@@ -22,6 +22,8 @@ export interface App {
   readonly grpcPort: number;
   readonly adminPort: number;
   readonly opsPort: number;
+  /** Counts an error that no code caught, by what became of the process. */
+  countUncaught(outcome: 'survived' | 'stopped'): void;
   /** Stops taking requests, lets what is under way end, and closes everything, in bounded time. */
   stop(): Promise<void>;
 }
@@ -40,7 +42,11 @@ export async function startApp(
     const gateway = putTogether(base);
     close = () => closeAll(gateway);
     await startWork(gateway);
-    return { ...(await listen(gateway)), stop: () => stop(gateway) };
+    return {
+      ...(await listen(gateway)),
+      countUncaught: (outcome) => base.metrics.uncaughtErrors.inc({ outcome }),
+      stop: () => stop(gateway),
+    };
   } catch (error) {
     // What kept it from starting is the error to tell.
     await close().catch((failure: unknown) => log.error({ err: failure }, 'not all that was opened could be closed'));

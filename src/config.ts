@@ -55,6 +55,8 @@ export interface Config {
   readonly adminTlsAuthorities: string | undefined;
   /** Addresses and ranges of the proxies whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
+  /** How many connections one address may have open at the partners' ports. */
+  readonly connectionsPerAddress: number;
   readonly secretKey: Buffer;
   /** Operators by token. */
   readonly operators: ReadonlyMap<string, string>;
@@ -174,6 +176,13 @@ const settings: Settings<Config> = {
     meaning: 'the proxies whose X-Forwarded-For is believed',
     fallback: '',
     form: reading('addresses or ranges, separated by commas', parseAddresses),
+  },
+  connectionsPerAddress: {
+    variable: 'MARINA_CONNECTIONS_PER_ADDRESS',
+    meaning:
+      "how many connections one address may have open at the partners' ports; four times as many when good keys come from it, and no such limit for a trusted proxy",
+    fallback: '500',
+    form: wholeNumber(10, 10_000),
   },
   secretKey: {
     variable: 'MARINA_SECRET_KEY',

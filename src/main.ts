@@ -5,6 +5,7 @@ import { ConfigError, describeConfig, readConfig, readDatabaseUrl } from './conf
 import { openDatabase } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { createLogger } from './lib/log.ts';
+import { UncaughtErrors } from './lib/uncaught.ts';
 import { declareRestored } from './submission/recovery.ts';
 
 // What lives takes 45 MiB; left to itself V8 lets some 150 MiB of garbage gather before it looks for it.
@@ -56,6 +57,7 @@ async function serve(): Promise<void> {
   log.info({ environment: config.environment, restPort, grpcPort, adminPort, opsPort }, 'ready');
 
   let stopping = false;
+  let exitCode = 0;
   const stop = (reason: string) => {
     if (stopping) return;
     stopping = true;
@@ -64,7 +66,7 @@ async function serve(): Promise<void> {
     app.stop().then(
       () => {
         log.info('stopped');
-        process.exit(0);
+        process.exit(exitCode);
       },
       (error: unknown) => {
         log.error({ err: error }, 'the stop failed');
@@ -72,6 +74,11 @@ async function serve(): Promise<void> {
       },
     );
   };
+  const uncaught = new UncaughtErrors(log, app.countUncaught, () => {
+    exitCode = 1;
+    stop('an error was not caught');
+  });
+  process.on('uncaughtException', uncaught.handle);
   process.once('SIGTERM', () => stop('SIGTERM'));
   process.once('SIGINT', () => stop('SIGINT'));
   // A parent that started us with a channel wants us gone with it.

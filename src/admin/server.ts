@@ -11,16 +11,18 @@ import {
   status,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { HealthImplementation } from 'grpc-health-check';
 import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.ts';
 import { Health } from '../gen/grpc/health/v1/health_pb.ts';
 import { addReflection } from '../lib/grpc-reflection.ts';
 import type { Logger } from '../lib/log.ts';
 import { atMost } from '../transport/at-most.ts';
+import { ConnectionLimits } from '../transport/connection-limits.ts';
 import { compileFieldRules } from '../transport/field-rules.ts';
-import { watchStreams } from '../transport/grpc-streams.ts';
+import { type Arrival, arrivalId, type GrpcStatus } from '../transport/grpc-arrival.ts';
+import { HealthService } from '../transport/grpc-health.ts';
+import { compressed, guardServer, isCompressed, type Listener } from '../transport/grpc-listener.ts';
 import { decodeProtobuf } from '../transport/protobuf-wire.ts';
-import { deliver, OpenStreams, slowReaderMs } from '../transport/streams.ts';
+import { deliver, OpenStreams } from '../transport/streams.ts';
 import { AdminError, type AdminHandler, type AdminService, type AdminStreamHandler, type Operator } from './call.ts';
 import { identifyOperators } from './operators.ts';
 import { toRefusal } from './refusals.ts';
@@ -40,13 +42,18 @@ type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 type StreamCall = ServerWritableStream<Buffer, Buffer>;
 
 const mostMessageBytes = 64 * 1024;
-const mostConnections = 200;
+const callsPerConnection = 100;
+const connectionBounds = { total: 200, reserve: 50, perAddress: 50 };
 /** Streams of all operators together. */
 const mostStreams = 20;
 const messageTimeoutMs = 30_000;
 /** How long the end of a stream that is read too slowly may take to be written out. */
 const slowEndMs = 5_000;
+/** How long an operator may take to read an answer. */
+const answerMs = 30_000;
 const flushMs = 500;
+/** What stands before a message on the wire. */
+const messageHeadBytes = 5;
 
 /**
  * The operators' port: gRPC with reflection and health, every call under a named operator's token. A message is looked at
@@ -56,13 +63,19 @@ export function createAdminServer(options: AdminServerOptions) {
   const { services, log } = options;
   const server = new Server({
     'grpc.max_receive_message_length': mostMessageBytes,
-    'grpc.max_concurrent_streams': 100,
+    'grpc.max_concurrent_streams': callsPerConnection,
+    // In megabytes, of one connection.
+    'grpc-node.max_session_memory': 16,
     'grpc.keepalive_time_ms': 60_000,
     'grpc.keepalive_timeout_ms': 20_000,
     'grpc.enable_channelz': 0,
   });
   const identify = identifyOperators(options.operators);
   const streams = new OpenStreams();
+  const connections = new ConnectionLimits(connectionBounds);
+  const methods = new Map(services.flatMap(({ service }) => service.methods).map((method) => [pathOf(method), method]));
+  const arrivals = new Map<string, Arrival>();
+  let listener: Listener | undefined;
   let openStreams = 0;
   for (const { service, handlers } of services) {
     const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
@@ -77,15 +90,37 @@ export function createAdminServer(options: AdminServerOptions) {
     }
     server.addService(definition, implementation);
   }
-  const names = ['', ...services.map(({ service }) => service.typeName)];
-  const health = new HealthImplementation(Object.fromEntries(names.map((name) => [name, 'SERVING' as const])));
-  health.addToServer(server);
+  const health = new HealthService(services.map(({ service }) => service.typeName));
+  health.addTo(server);
   addReflection(server, [...services.map(({ service }) => service), Health], [file_google_rpc_error_details]);
+
+  /** Looks at the token before any byte of the message is read. */
+  async function authorize(arrival: Arrival): Promise<GrpcStatus | undefined> {
+    const method = methods.get(arrival.path);
+    const visit = begin(method === undefined ? 'unknown' : actionOf(method), arrival.values('authorization'));
+    try {
+      visit.operator();
+    } catch (error) {
+      return visit.refused(error);
+    }
+    if (method === undefined) return undefined;
+    if (isCompressed(arrival)) return compressed;
+    connections.note(arrival.peer);
+    if (arrival.isGone) return undefined;
+    arrivals.set(arrival.id, arrival);
+    arrival.stream.once('close', () => arrivals.delete(arrival.id));
+    return undefined;
+  }
+
+  /** Cuts a call whose answer is not read. */
+  function answered({ metadata }: UnaryCall | StreamCall, withinMs: number): void {
+    arrivals.get(arrivalId(metadata))?.answered(withinMs);
+  }
 
   function serveUnary(method: DescMethod, handler: AdminHandler) {
     const read = requestReader(method);
     return async (call: UnaryCall, respond: sendUnaryData<Buffer>) => {
-      const visit = begin(method, call.metadata);
+      const visit = begin(actionOf(method), call.metadata.get('authorization'));
       try {
         const operator = visit.operator();
         const answer = await handler(read(call.request) as never, operator);
@@ -94,6 +129,8 @@ export function createAdminServer(options: AdminServerOptions) {
         visit.answered();
       } catch (error) {
         respond(visit.refused(error));
+      } finally {
+        answered(call, answerMs);
       }
     };
   }
@@ -101,7 +138,7 @@ export function createAdminServer(options: AdminServerOptions) {
   function serveStream(method: DescMethod, handler: AdminStreamHandler) {
     const read = requestReader(method);
     return async (call: StreamCall) => {
-      const visit = begin(method, call.metadata);
+      const visit = begin(actionOf(method), call.metadata.get('authorization'));
       const ending = streams.open();
       let isGone = false;
       call.on('cancelled', () => {
@@ -125,12 +162,12 @@ export function createAdminServer(options: AdminServerOptions) {
       } finally {
         openStreams -= 1;
         streams.ended(ending);
+        answered(call, slowEndMs);
       }
     };
   }
 
-  function begin(method: DescMethod, metadata: Metadata) {
-    const action = `${method.parent.name}.${method.name}`;
+  function begin(action: string, authorization: readonly (string | Buffer)[]) {
     const requestId = randomUUID();
     const startedAt = performance.now();
     let operator: Operator | undefined;
@@ -138,7 +175,7 @@ export function createAdminServer(options: AdminServerOptions) {
     return {
       /** Who calls. Throws where nobody known does. */
       operator: (): Operator => {
-        operator = identify(metadata.get('authorization'));
+        operator = identify(authorization);
         if (operator === undefined) throw new AdminError(status.UNAUTHENTICATED, 'a valid operator token is needed');
         return operator;
       },
@@ -167,25 +204,23 @@ export function createAdminServer(options: AdminServerOptions) {
       const bound = await new Promise<number>((resolve, reject) => {
         server.bindAsync(address, credentials, (error, found) => (error === null ? resolve(found) : reject(error)));
       });
-      const paths = services.flatMap(({ service }) => service.methods);
-      watchStreams(server, {
-        paths: new Set(paths.map(pathOf)),
-        streamPaths: new Set(paths.filter(isStream).map(pathOf)),
-        stalledMs: slowReaderMs + slowEndMs,
+      const paths = [...methods.keys()];
+      listener = guardServer(server, {
+        methods: new Map(paths.map((path) => [path, { maxBytes: mostMessageBytes + messageHeadBytes }])),
+        authorize,
+        admit: (socket) => connections.admit(socket),
         messageTimeoutMs,
-        filePaths: new Set(),
-        mostFiles: 0,
-        mostMessageBytes: mostMessageBytes + 5,
-        connections: mostConnections,
+        callsPerConnection,
       });
       return bound;
     },
     /** Says NOT_SERVING, ends streams, answers what is under way for at most `graceMs`, and closes. */
     close: async (graceMs: number) => {
-      for (const name of names) health.setStatus(name, 'NOT_SERVING');
+      health.setServing(false);
       streams.close();
       const drained = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
       await atMost(Math.max(graceMs, flushMs), drained);
+      listener?.close();
       server.forceShutdown();
     },
   };
@@ -216,6 +251,11 @@ function rawMethod(method: DescMethod): MethodDefinition<Buffer, Buffer> {
 function encode(method: DescMethod, message: Message): Buffer {
   const bytes = toBinary(method.output, message);
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** A call's name in logs, metrics and the audit. */
+function actionOf({ parent, name }: DescMethod): string {
+  return `${parent.name}.${name}`;
 }
 
 function pathOf(method: DescMethod): string {

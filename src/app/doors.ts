@@ -1,10 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isRegistered } from '../auth/addresses.ts';
 import { clientAddressBehind } from '../auth/client-address.ts';
 import { Site } from '../docs/site.ts';
 import { IdentityCredentials } from '../lib/grpc-tls.ts';
+import { ConnectionLimits } from '../transport/connection-limits.ts';
 import { createGrpcServer } from '../transport/grpc.ts';
 import type { Operation } from '../transport/operations.ts';
 import { Pipeline } from '../transport/pipeline.ts';
+import { RequestsUnderWay } from '../transport/requests-under-way.ts';
 import { createRestServer } from '../transport/rest/server.ts';
 import type { Base } from './base.ts';
 import type { Callers } from './callers.ts';
@@ -18,7 +21,15 @@ export function createDoors(
   operations: readonly Operation[],
 ) {
   const { partners: identity } = identities;
+  const connectionLimits = new ConnectionLimits(
+    { perAddress: config.connectionsPerAddress },
+    (address) => isRegistered(address, config.trustedProxies),
+    () => metrics.connectionsRefused.inc(),
+  );
+  const requests = new RequestsUnderWay();
   const pipeline = new Pipeline({
+    requests,
+    onIdentified: (clientAddress) => connectionLimits.note(clientAddress),
     identify: authenticator.identify,
     limits,
     log,
@@ -36,6 +47,7 @@ export function createDoors(
     pipeline,
     operations,
     log,
+    connectionLimits,
     clientAddress: clientAddressBehind(config.trustedProxies),
     pages: new Site({ operations, environment: config.environment, baseUrl: (): string => options.baseUrl }),
     // Read at each answer: the port may be known only when it is open.
@@ -47,6 +59,7 @@ export function createDoors(
   const grpc = createGrpcServer(options);
   return {
     pipeline,
+    connectionLimits,
     /** Opens the ports; they are 0 in a process that does not serve partners. */
     listen: async () => {
       if (!does('api')) return { restPort: 0, grpcPort: 0 };

@@ -54,6 +54,7 @@ export function createTelemetry(base: Base, watched: Watched) {
     health,
     holder,
     pipeline: doors.pipeline,
+    connections: doors.connectionLimits,
     local: callers.local,
     slots: callers.slots,
     reads: callers.reads,

@@ -220,6 +220,7 @@ export type Limit =
   | 'active_keys'
   | 'order_value_per_day'
   | 'allocations_per_day'
+  | 'partner_requests'
   | 'all_requests';
 
 /** An error from the catalogue: what domain code throws, and what each door translates in one place. */

@@ -36,10 +36,9 @@ export function addReflection(
           call.on('error', () => {});
           call.on('end', () => call.end());
           call.on('data', (request: ReflectionRequest) => {
-            // One answer at a time: a client that does not read is not read from.
-            if (call.write(encodeReflectionResponse(request, index.answer(request)))) return;
+            // The next request is read when this answer has left: a client that does not read is not read from.
             call.pause();
-            call.once('drain', () => call.resume());
+            call.write(encodeReflectionResponse(request, index.answer(request)), () => call.resume());
           });
         },
       },

@@ -42,6 +42,19 @@ export class Metrics {
     ['kind', 'state'],
   );
 
+  readonly connections = this.#gauge('marina_connections', "Connections open at the partners' ports.");
+
+  readonly connectionsRefused = this.#counter(
+    'marina_connections_refused_total',
+    "Connections refused at the partners' ports: too many in all, or from one address.",
+  );
+
+  readonly uncaughtErrors = this.#counter(
+    'marina_uncaught_errors_total',
+    'Errors that no code caught, by outcome: the process survived, or stopped.',
+    ['outcome'],
+  );
+
   readonly unsettledAge = this.#gauge(
     'marina_unsettled_oldest_seconds',
     'How long ago the oldest unsettled object was stored, by kind and state, in business time.',
@@ -200,6 +213,7 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
     // A series that begins with its first count shows no increase, and this one must be seen at once.
     for (const kind of ['order', 'application', 'allocation']) this.contradictions.inc({ kind }, 0);
+    for (const outcome of ['survived', 'stopped']) this.uncaughtErrors.inc({ outcome }, 0);
   }
 
   #counter<Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Counter<Label> {

@@ -16,6 +16,7 @@ export interface GaugeSources {
   /** This process's name among the holders of leases. */
   readonly holder: string;
   readonly pipeline: { readonly underWay: number };
+  readonly connections: { readonly total: number };
   readonly local: { readonly streams: number; readonly files: number };
   readonly slots: { readonly takenHere: number };
   readonly reads: { readonly waiting: number; readonly underWay: number };
@@ -48,6 +49,7 @@ export class Gauges {
   #setOwn(): void {
     const { metrics, database, clock, pipeline, local, reads, images, dispatcher, reports, isPaused } = this.sources;
     metrics.requestsUnderWay.set(pipeline.underWay);
+    metrics.connections.set(this.sources.connections.total);
     metrics.streams.set(local.streams);
     metrics.files.set(local.files);
     metrics.limitPlaces.set(this.sources.slots.takenHere);

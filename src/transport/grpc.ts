@@ -1,14 +1,14 @@
 import type { DescService } from '@bufbuild/protobuf';
 import { type MethodDefinition, Server, ServerCredentials, type UntypedServiceImplementation } from '@grpc/grpc-js';
-import { HealthImplementation } from 'grpc-health-check';
 import { Health } from '../gen/grpc/health/v1/health_pb.ts';
 import { addReflection } from '../lib/grpc-reflection.ts';
 import { atMost } from './at-most.ts';
 import { maxBodyBytes } from './body-limit.ts';
+import { ConnectionLimits } from './connection-limits.ts';
 import { GrpcDoor, type GrpcDoorOptions, type RawCall, type RawStream, type Respond } from './grpc-door.ts';
-import { watchStreams } from './grpc-streams.ts';
+import { HealthService } from './grpc-health.ts';
+import { guardServer, type Listener } from './grpc-listener.ts';
 import { type Operation, rpcPath } from './operations.ts';
-import { slowReaderMs } from './streams.ts';
 
 export interface GrpcServerOptions extends GrpcDoorOptions {
   readonly operations: readonly Operation[];
@@ -16,9 +16,8 @@ export interface GrpcServerOptions extends GrpcDoorOptions {
   readonly credentials?: ServerCredentials;
   /** How long a call's message may take to arrive. */
   readonly messageTimeoutMs?: number;
-  readonly connections?: number;
-  /** How long a stream may stand still before it is cut: longer than its handler may be silent. */
-  readonly stalledMs?: number;
+  /** Bounds the connections of all partners' ports together. */
+  readonly connectionLimits?: ConnectionLimits;
 }
 
 /** The gRPC door, with reflection and health. */
@@ -35,11 +34,13 @@ export interface GrpcServer {
 
 /** Above our own bound, so that our own error answers; what is above this one never reaches us. */
 const mostMessageBytes = 4 * maxBodyBytes;
-/** How many files may be on their way in at once, of whomever they are: who sends them is known when they are here. */
-const mostFiles = 160;
+/** How many calls one connection may have open. */
+const callsPerConnection = 200;
 
 const serverSettings = {
-  'grpc.max_concurrent_streams': 200,
+  'grpc.max_concurrent_streams': callsPerConnection,
+  // In megabytes, of one connection: what nghttp2 holds for it, and what waits to be sent.
+  'grpc-node.max_session_memory': 32,
   // What it counts of every call nobody here reads.
   'grpc.enable_channelz': 0,
   'grpc.keepalive_time_ms': 60_000,
@@ -51,8 +52,6 @@ const serverSettings = {
 const messageHeadBytes = 5;
 /** How long answers that were given may take to be written out when the server closes. */
 const flushMs = 500;
-/** How long the end of a stream that is read too slowly may take to be written out. */
-const slowEndMs = 5_000;
 
 /** Makes the gRPC door over grpc-js. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
@@ -67,42 +66,44 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const services = byService(options.operations);
   for (const [, operations] of services) addService(server, door, operations);
   addReflection(server, [...services.keys(), Health]);
-  const names = ['', ...[...services.keys()].map(({ typeName }) => typeName)];
-  const health = new HealthImplementation(Object.fromEntries(names.map((name) => [name, 'SERVING' as const])));
-  health.addToServer(server);
-  const setServing = (isServing: boolean) => {
-    for (const name of names) health.setStatus(name, isServing ? 'SERVING' : 'NOT_SERVING');
-  };
-  let sendAway = () => {};
+  const health = new HealthService([...services.keys()].map(({ typeName }) => typeName));
+  health.addTo(server);
+  const connections = options.connectionLimits ?? new ConnectionLimits();
+  let listener: Listener | undefined;
   return {
     listen: async (port, host) => {
       const bound = await bind(server, host, port, options.credentials ?? ServerCredentials.createInsecure());
-      sendAway = watchStreams(server, {
-        paths: new Set(options.operations.map(rpcPath)),
-        filePaths: new Set(files.map(rpcPath)),
-        mostFiles,
-        mostMessageBytes: mostMessageBytes + messageHeadBytes,
-        stalledMs: options.stalledMs ?? slowReaderMs + slowEndMs,
-        streamPaths: new Set(options.operations.filter(({ kind }) => kind === 'stream').map(rpcPath)),
+      listener = guardServer(server, {
+        methods: new Map(
+          options.operations.map((operation) => [rpcPath(operation), { maxBytes: mostBytes(operation) }]),
+        ),
+        authorize: (arrival) => door.authorize(arrival),
+        admit: (socket) => connections.admit(socket),
         messageTimeoutMs: options.messageTimeoutMs ?? 30_000,
-        connections: options.connections ?? 10_000,
+        callsPerConnection,
       });
       return bound;
     },
-    setServing,
+    setServing: (isServing) => health.setServing(isServing),
     drain: () => {
-      setServing(false);
+      health.setServing(false);
       door.endStreams();
-      sendAway();
+      listener?.sendAway();
     },
     close: async (graceMs) => {
-      setServing(false);
+      health.setServing(false);
       const drained = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
       await atMost(graceMs, Promise.race([drained, door.drain()]));
       await atMost(flushMs, drained);
+      listener?.close();
       server.forceShutdown();
     },
   };
+}
+
+/** How many bytes a call may send, with what stands before its message on the wire. */
+function mostBytes({ file }: Operation): number {
+  return (file?.maxBytes ?? 0) + mostMessageBytes + messageHeadBytes;
 }
 
 function byService(operations: readonly Operation[]): Map<DescService, Operation[]> {

@@ -6,6 +6,7 @@ import type { Logger } from '../lib/log.ts';
 import { passingTracer, readTraceParent, type Tracer, traceIdOf } from '../lib/trace.ts';
 import { type FileBody, receiveWithMessage } from './file-body.ts';
 import type { Operation } from './operations.ts';
+import { RequestsUnderWay } from './requests-under-way.ts';
 import { type Credential, type Door, HandlerCall, Visit } from './visit.ts';
 
 /** What a door knows of a request before its parameters and body are looked at. */
@@ -48,8 +49,10 @@ export interface PipelineOptions {
   readonly onFinished?: (finished: Finished) => void;
   /** Makes spans; by default a trace that comes in only goes on. */
   readonly tracer?: Tracer;
-  /** How many requests may be under way in all doors together; one more is answered `service_unavailable`. */
-  readonly maxUnderWay?: number;
+  /** Bounds the requests under way in all protocols together. */
+  readonly requests?: RequestsUnderWay;
+  /** Notes the client address of each request that came with a good key. It must be quick. */
+  readonly onIdentified?: (clientAddress: string) => void;
   /** How often it is made sure that the caller of an open stream still may call. */
   readonly recheckMs?: number;
 }
@@ -69,13 +72,13 @@ export class ClientGone extends Error {
 export class Pipeline {
   readonly #options: PipelineOptions;
   readonly #requestLog: Logger;
-  readonly #maxUnderWay: number;
+  readonly #requests: RequestsUnderWay;
   readonly #tracer: Tracer;
   #underWay = 0;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
-    this.#maxUnderWay = options.maxUnderWay ?? 2_000;
+    this.#requests = options.requests ?? new RequestsUnderWay();
     this.#tracer = options.tracer ?? passingTracer;
     // Every member of a request's line is chosen below, so the net that searches it for secrets is left out: it costs
     // more than the line.
@@ -95,12 +98,18 @@ export class Pipeline {
   /** Decides who calls, whether they may, and whether there is a place for them. Returns the operation's route. */
   async admit<Route extends { readonly operation: Operation }>(visit: Visit, head: Head<Route>): Promise<Route> {
     visit.span = this.#tracer.begin({ name: visit.door, kind: 'server', parent: readTraceParent(head.traceParent) });
-    if (this.#underWay > this.#maxUnderWay) throw new ApiError('service_unavailable', { limit: 'all_requests' });
-    const { limits, identify } = this.#options;
-    const identification = await identify(head.authorization, head.clientAddress);
-    visit.caller = identification.caller;
+    const { limits } = this.#options;
+    const identification = await this.#identify(head);
+    const { caller: known, refusal } = identification;
+    visit.caller = known;
     visit.credential = head;
-    if (visit.caller !== undefined) await limits.takeRequest(visit.caller);
+    visit.isIdentified = known !== undefined && refusal === undefined;
+    // A request that ends in 401 takes nothing of a partner's.
+    if (known !== undefined && refusal === undefined) {
+      visit.holdWhileUnderWay(this.#requests.take(known.partnerId));
+      this.#options.onIdentified?.(head.clientAddress);
+      await limits.takeRequest(known);
+    }
     const route = head.route();
     const { operation } = route;
     visit.operation = operation;
@@ -189,9 +198,8 @@ export class Pipeline {
   /** Ends the visit, once its handler has ended and its answer is decided: one line in the log, one metric. */
   finish(visit: Visit, status: number, code?: ErrorCode | 'client_gone'): void {
     if (visit.finished) return;
-    visit.finished = true;
+    visit.end();
     this.#underWay -= 1;
-    visit.releasePlace();
     const { door, requestId, caller, limit } = visit;
     const operation = visit.operation?.name;
     const durationMs = Math.round((performance.now() - visit.startedMs) * 1_000) / 1_000;
@@ -215,6 +223,15 @@ export class Pipeline {
       },
     });
     this.#options.onFinished?.({ door, operation, partnerId, status, code, limit, durationMs });
+  }
+
+  async #identify({ authorization, clientAddress }: Credential): Promise<Identification> {
+    const identified = this.#requests.identify(clientAddress);
+    try {
+      return await this.#options.identify(authorization, clientAddress);
+    } finally {
+      identified();
+    }
   }
 
   /** The caller, if the credential is good and lets it use the operation. */

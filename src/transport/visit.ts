@@ -23,8 +23,13 @@ export class Visit {
   span: Span | undefined;
   /** The object it is about or made, once that is known. */
   objectId: string | undefined;
+  /** Whether it came with a good key. */
+  isIdentified = false;
+  /** Its handler has ended, and its answer is decided. */
   finished = false;
+  #isLeaving = false;
   readonly #givePlacesBack: (() => void)[] = [];
+  readonly #giveBackAtEnd: (() => void)[] = [];
 
   constructor(readonly door: Door) {}
 
@@ -32,6 +37,33 @@ export class Visit {
   holdPlace(giveBack: () => void): void {
     if (this.finished) giveBack();
     else this.#givePlacesBack.push(giveBack);
+  }
+
+  /** Keeps something until the visit has ended and its answer has left. */
+  holdWhileUnderWay(giveBack: () => void): void {
+    this.#giveBackAtEnd.push(giveBack);
+    this.#giveBackWhenOver();
+  }
+
+  /** Tells the visit that its answer takes time to leave. Call what it returns when the answer has left or nobody takes it. */
+  leaves(): () => void {
+    this.#isLeaving = true;
+    return () => {
+      this.#isLeaving = false;
+      this.#giveBackWhenOver();
+    };
+  }
+
+  /** The handler has ended, and the answer is decided. */
+  end(): void {
+    this.finished = true;
+    this.releasePlace();
+    this.#giveBackWhenOver();
+  }
+
+  #giveBackWhenOver(): void {
+    if (!this.finished || this.#isLeaving) return;
+    for (const giveBack of this.#giveBackAtEnd.splice(0)) giveBack();
   }
 
   /** Gives the partner's places back, if the request holds any; the second time does nothing. */

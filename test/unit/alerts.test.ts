@@ -55,6 +55,8 @@ const well: Series = {
   'marina_database_clock_ahead_seconds{instance="a"}': '-0.2x400',
   'nodejs_eventloop_lag_p99_seconds{instance="a"}': '0.03x400',
   'marina_leases_taken{lease="relay"}': '1x400',
+  'marina_uncaught_errors_total{outcome="survived"}': '0x400',
+  marina_connections_refused_total: '0+1x400',
   'marina_limit_refusals_total{limit="unknown_keys"}': '0x400',
   'marina_limit_refusals_total{limit="requests_per_second"}': '0+100x400',
   'marina_documents_total{outcome="delivered"}': '0+5x400',
@@ -98,6 +100,8 @@ const rings: Readonly<Record<string, Series>> = {
   MarinaNatsUnreachable: { 'marina_part_trouble_seconds{part="nats",instance="a"}': '0+15x400' },
   MarinaLimitsNotShared: { 'marina_part_trouble_seconds{part="limits",instance="a"}': '0+15x400' },
   MarinaClockApart: { 'marina_database_clock_ahead_seconds{instance="a"}': '-1.6x400' },
+  MarinaUncaughtError: { 'marina_uncaught_errors_total{outcome="survived"}': '0x20 1x380' },
+  MarinaConnectionsRefused: { marina_connections_refused_total: '0+20x400' },
   MarinaKeysTried: { 'marina_limit_refusals_total{limit="unknown_keys"}': '0+20x400' },
   MarinaDocumentsUnconfirmed: {
     'marina_documents_total{outcome="unclear"}': '0+5x400',

@@ -152,7 +152,7 @@ export interface DoorSettings {
   readonly messageTimeoutMs?: number;
   readonly clientAddress?: (peer: string, forwardedFor: string | undefined) => string;
   readonly slowReaderMs?: number;
-  readonly stalledMs?: number;
+  readonly slowEndMs?: number;
 }
 
 /** Both doors on free ports over one pipeline. */
@@ -174,7 +174,7 @@ export async function openDoors(settings: DoorSettings = {}): Promise<Doors> {
     ...defineOperations(Events, { ...handlers.events, ...settings.events }),
     ...defineOperations(Applications, { ...notUsed, ...settings.applications } as HandlersOf<typeof Applications>),
   ];
-  const { clientAddress, messageTimeoutMs, slowReaderMs, stalledMs } = settings;
+  const { clientAddress, messageTimeoutMs, slowReaderMs, slowEndMs } = settings;
   const shared = {
     pipeline,
     operations,
@@ -186,7 +186,7 @@ export async function openDoors(settings: DoorSettings = {}): Promise<Doors> {
   const grpc = createGrpcServer({
     ...shared,
     ...(messageTimeoutMs && { messageTimeoutMs }),
-    ...(stalledMs && { stalledMs }),
+    ...(slowEndMs && { slowEndMs }),
   });
   const [restPort, grpcPort] = await Promise.all([rest.listen(0, '127.0.0.1'), grpc.listen(0, '127.0.0.1')]);
   const close = async () => {

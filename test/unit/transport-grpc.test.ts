@@ -5,7 +5,11 @@ import { after, before, test } from 'node:test';
 import { create, type DescMessage, toBinary } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
-import { service as healthService } from 'grpc-health-check';
+import {
+  Health,
+  HealthCheckRequestSchema,
+  HealthCheckResponse_ServingStatus,
+} from '../../src/gen/grpc/health/v1/health_pb.ts';
 import {
   EventSchema,
   Events,
@@ -24,6 +28,7 @@ import {
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { storedMessage } from '../../src/json/stored.ts';
 import { ApiError, catalogue, type ErrorCode } from '../../src/lib/errors.ts';
+import { grpcMethod } from '../../src/lib/grpc-service.ts';
 import {
   callGrpc,
   type DoorSettings,
@@ -372,17 +377,17 @@ test('a client that gives up does not stop its order', async () => {
 /** What health says of a service. */
 function healthOf(port: number, service: string): Promise<string> {
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
-  const { Check: check } = healthService;
-  assert.ok(check !== undefined);
+  const check = grpcMethod(Health.method.check);
   return new Promise((resolve) => {
     client.makeUnaryRequest(
       check.path,
       check.requestSerialize,
       check.responseDeserialize,
-      { service },
-      (error: { code: number } | null, answer?: object) => {
+      create(HealthCheckRequestSchema, { service }),
+      (error, answer) => {
         client.close();
-        resolve(error === null ? String((answer as { status: string }).status) : (status[error.code] ?? ''));
+        if (error !== null) resolve(status[error.code] ?? '');
+        else resolve(HealthCheckResponse_ServingStatus[answer?.status ?? 0] ?? '');
       },
     );
   });
@@ -397,6 +402,28 @@ test('health tells of every service, and can be told otherwise', async () => {
   doors.grpc.setServing(true);
   assert.equal(await healthOf(doors.grpcPort, ''), 'SERVING');
 });
+
+test('a health check of a name that is no text is NOT_FOUND, and ends nothing', async () => {
+  const { code } = await callRaw(
+    doors.grpcPort,
+    '/grpc.health.v1.Health/Check',
+    Buffer.from([0x0a, 3, 0xed, 0xa0, 0x80]),
+  );
+  assert.ok([status.NOT_FOUND, status.INTERNAL].includes(code), String(code));
+  assert.equal(await healthOf(doors.grpcPort, ''), 'SERVING');
+});
+
+/** Calls a method with the bytes of a message. */
+function callRaw(port: number, path: string, bytes: Buffer): Promise<{ code: status }> {
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
+  const asIs = (each: Buffer) => each;
+  return new Promise((resolve) => {
+    client.makeUnaryRequest(path, asIs, asIs, bytes, (error) => {
+      client.close();
+      resolve({ code: error?.code ?? status.OK });
+    });
+  });
+}
 
 test('reflection lists the services', async () => {
   const client = new Client(`127.0.0.1:${doors.grpcPort}`, credentials.createInsecure());

@@ -14,6 +14,7 @@ import { ApiError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { defineOperations, type HandlersOf, type Operation } from '../../src/transport/operations.ts';
 import { type Finished, Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
+import { defaultRequestBounds, RequestsUnderWay } from '../../src/transport/requests-under-way.ts';
 import { callerWith, noLimits, order, recordingHandlers } from './transport-fixture.ts';
 
 function operationsWith(orders: Partial<HandlersOf<typeof Orders>> = {}): Operation[] {
@@ -109,16 +110,16 @@ function admission(faults: Faults): Promise<string> {
 
 test('the head of a call is checked in the decided order', async () => {
   const all = { rate: true, route: true, credential: true, scope: true, feature: true, place: true };
-  assert.equal(await admission(all), 'rate_limited');
-  assert.equal(await admission({ ...all, rate: false }), 'not_found');
-  assert.equal(await admission({ ...all, rate: false, route: false }), 'unauthorized');
+  assert.equal(await admission({ ...all, credential: false }), 'rate_limited');
+  assert.equal(await admission(all), 'not_found');
+  assert.equal(await admission({ ...all, route: false }), 'unauthorized');
   assert.equal(await admission({ scope: true, feature: true, place: true }), 'insufficient_scope');
   assert.equal(await admission({ feature: true, place: true }), 'feature_not_enabled');
   assert.equal(await admission({ place: true }), 'rate_limited');
   assert.equal(await admission({}), 'admitted');
 });
 
-test('a request with a refused key counts against its partner, one without a key against nobody', async () => {
+test('a request that ends in 401 takes nothing of any rate', async () => {
   let taken = 0;
   const limits: CallLimits = {
     ...noLimits,
@@ -137,9 +138,8 @@ test('a request with a refused key counts against its partner, one without a key
     );
   };
   assert.equal(await admit({ caller: callerWith(), refusal: 'unauthorized' }), 'unauthorized');
-  assert.equal(taken, 1);
   assert.equal(await admit({ caller: undefined, refusal: 'unauthorized' }), 'unauthorized');
-  assert.equal(taken, 1);
+  assert.equal(taken, 0);
 });
 
 function places(): { limits: CallLimits; held: () => number } {
@@ -205,14 +205,16 @@ test('an operation that takes no place leaves the limit alone', async () => {
 });
 
 test('one request too many under way is answered service_unavailable, until another ends', async () => {
-  const { pipeline } = bench({ maxUnderWay: 1 });
+  const { pipeline } = bench({ requests: new RequestsUnderWay({ ...defaultRequestBounds, total: 1, reserve: 0 }) });
   const route = () => ({ operation: createOrder });
   const first = pipeline.begin('rest');
   const second = pipeline.begin('grpc');
+  assert.equal(await codeOf(pipeline.admit(first, head(route))), 'admitted');
   assert.equal(await codeOf(pipeline.admit(second, head(route))), 'service_unavailable');
   pipeline.finish(second, 503, 'service_unavailable');
-  assert.equal(await codeOf(pipeline.admit(first, head(route))), 'admitted');
   assert.equal(pipeline.underWay, 1);
+  pipeline.finish(first, 201);
+  assert.equal(await codeOf(pipeline.admit(pipeline.begin('connect'), head(route))), 'admitted');
 });
 
 test('a first answer is created with its path; a replay is neither', async () => {

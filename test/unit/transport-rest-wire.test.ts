@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ApiError } from '../../src/lib/errors.ts';
+import { defaultRequestBounds, RequestsUnderWay } from '../../src/transport/requests-under-way.ts';
 import {
   type DoorSettings,
   type Doors,
@@ -461,9 +462,11 @@ test('more requests ahead than anybody needs end the connection after the first 
   });
 });
 
+const onlyOne = new RequestsUnderWay({ ...defaultRequestBounds, total: 1, reserve: 0 });
+
 test('one request too many is answered 503 and can be sent again', async () => {
   const { createOrder, entered, release } = slowOrder();
-  await withDoors({ orders: { createOrder }, pipeline: { maxUnderWay: 1 } }, async (own) => {
+  await withDoors({ orders: { createOrder }, pipeline: { requests: onlyOne } }, async (own) => {
     const first = send(own.restPort, { body: good });
     await entered;
     const second = await send(own.restPort, getOrder);

@@ -311,7 +311,7 @@ describe('a stream that is read too slowly', () => {
       assert.equal(await cut, 11); // ENHANCE_YOUR_CALM
       session.destroy();
     };
-    await withDoors(endless, run, { ...settings, stalledMs: 400 });
+    await withDoors(endless, run, { ...settings, slowEndMs: 100 });
   });
 });
 

@@ -25,6 +25,8 @@ const firstRequestMs = 500;
 export class Connection {
   /** The request under way. */
   current: Exchange | undefined;
+  /** A request came on it with a good key. */
+  isKnown = false;
   /** The next answer is this connection's last. */
   isEnding = false;
   /** How many bytes had come when the last answer was given: more since then are an unfinished request. */

@@ -9,6 +9,10 @@ export interface RestLimits {
   readonly bodyTimeoutMs: number;
   /** How long a connection may rest between two requests. */
   readonly keepAliveMs: number;
+  /** The same for a connection on which no good key was seen. */
+  readonly strangersKeepAliveMs: number;
+  /** How long a client may take to read a whole answer. */
+  readonly answerTimeoutMs: number;
   /** How long a connection may pass no byte at all, in either direction; longer than any handler takes. */
   readonly idleMs: number;
   /** How long what a refused client still sends is taken off the wire. */
@@ -25,6 +29,8 @@ export const defaultRestLimits: RestLimits = {
   headersTimeoutMs: 10_000,
   bodyTimeoutMs: 30_000,
   keepAliveMs: 65_000,
+  strangersKeepAliveMs: 5_000,
+  answerTimeoutMs: 30_000,
   idleMs: 120_000,
   lingerMs: 1_000,
   checkIntervalMs: 1_000,

@@ -4,8 +4,10 @@ import { Server as TlsServer } from 'node:tls';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { atMost } from '../at-most.ts';
+import { ConnectionLimits } from '../connection-limits.ts';
 import { ClientGone, clientGoneStatus, type Pipeline } from '../pipeline.ts';
 import { OpenStreams } from '../streams.ts';
+import { takeOver } from '../take-over.ts';
 import type { Visit } from '../visit.ts';
 import { commonHeaders, rawAnswer, wholeHeaders } from './answer.ts';
 import { malformedEvent } from './body.ts';
@@ -26,6 +28,8 @@ export interface HttpPortOptions {
   readonly clientAddress?: (peer: string, forwardedFor: string | undefined) => string;
   /** How long a client may take over one message of a stream. */
   readonly slowReaderMs?: number;
+  /** Bounds the connections of all partners' ports together. */
+  readonly connectionLimits?: ConnectionLimits;
 }
 
 /** The HTTP port: requests on their connections, each read and answered by the protocol its path belongs to. */
@@ -35,6 +39,7 @@ export class HttpPort {
   readonly #carriers = new Set<Socket>();
   readonly #streams = new OpenStreams();
   readonly #options: HttpPortOptions;
+  readonly #connectionLimits: ConnectionLimits;
   #underWay = 0;
   #isDraining = false;
   #silentUntilMs = 0;
@@ -46,6 +51,7 @@ export class HttpPort {
     private readonly protocolOf: (path: string) => Protocol,
   ) {
     this.#options = options;
+    this.#connectionLimits = options.connectionLimits ?? new ConnectionLimits();
   }
 
   attach(server: Server): void {
@@ -56,13 +62,21 @@ export class HttpPort {
     server.on('request', take(false));
     server.on('checkContinue', take(true));
     server.on('checkExpectation', take(false));
-    if (server instanceof TlsServer) {
-      server.on('secureConnection', (socket) => this.#open(socket));
-      server.on('connection', (socket) => {
+    const isSecure = server instanceof TlsServer;
+    const connected = takeOver(server, 'connection');
+    server.on('connection', (socket) => {
+      if (!this.#connectionLimits.admit(socket)) {
+        socket.destroy();
+        this.#onDrop();
+        return;
+      }
+      connected(socket);
+      if (isSecure) {
         this.#carriers.add(socket);
         socket.once('close', () => this.#carriers.delete(socket));
-      });
-    } else server.on('connection', (socket) => this.#open(socket));
+      } else this.#open(socket);
+    });
+    if (isSecure) server.on('secureConnection', (socket) => this.#open(socket));
     server.on('clientError', (error, socket) => this.#onClientError(error, socket as Socket));
     server.on('connect', (_request, socket) => this.#onConnect(socket as Socket));
     server.on('drop', () => this.#onDrop());
@@ -99,6 +113,7 @@ export class HttpPort {
     const { request } = exchange;
     const protocol = this.protocolOf(readTarget(request).path);
     const visit = pipeline.begin(protocol.door);
+    if (!exchange.response.destroyed) exchange.response.once('close', visit.leaves());
     this.#underWay += 1;
     try {
       const answer = await protocol.answer(this.#read(connection, exchange), visit);
@@ -146,9 +161,22 @@ export class HttpPort {
       if (isLast) headers.push('Connection', 'close');
       response.writeHead(answer.status, headers);
       response.end(answer.body);
+      this.#limitAnswer(connection, exchange, visit);
       if (hasUnreadBody) request.resume();
     }
     connection.answered(isLast || response.destroyed);
+  }
+
+  /** Cuts a client that does not read its answer, and does not wait long for the next request of a stranger. */
+  #limitAnswer(connection: Connection, { response, request }: Exchange, visit: Visit): void {
+    connection.isKnown ||= visit.isIdentified;
+    const { answerTimeoutMs, strangersKeepAliveMs } = this.limits;
+    const timer = setTimeout(() => request.socket.destroy(), answerTimeoutMs);
+    response.once('close', () => {
+      clearTimeout(timer);
+      // After Node, which gives every connection the same time.
+      if (!connection.isKnown && !request.socket.destroyed) request.socket.setTimeout(strangersKeepAliveMs);
+    });
   }
 
   async #writeStream(connection: Connection, exchange: Exchange, visit: Visit, answer: StreamAnswer): Promise<void> {

@@ -1,0 +1,94 @@
+import type { Socket } from 'node:net';
+import { networkOf } from '../lib/network.ts';
+
+/** How many connections may be open at once at the partners' ports of this process. */
+export interface ConnectionBounds {
+  /** At all partners' ports together. */
+  readonly total: number;
+  /** The last part of `total`, which only addresses may use from which a good key came lately. */
+  readonly reserve: number;
+  /** From one address, or one IPv6 /64. */
+  readonly perAddress: number;
+}
+
+export const defaultConnectionBounds: ConnectionBounds = { total: 10_000, reserve: 2_000, perAddress: 500 };
+
+/** An address from which good keys come may open this many times as many: a partner may be behind one address. */
+const knownFactor = 4;
+const mostKnown = 10_000;
+const knownMs = 24 * 3_600_000;
+/** An address is noted again only after this time, so that it costs a request nothing. */
+const noteAgainMs = 60_000;
+
+/**
+ * Bounds connections per address, and keeps room for partners. A connection of a trusted proxy carries many clients, so
+ * only the total bounds those; the requests on them are counted by the client that the proxy names.
+ */
+export class ConnectionLimits {
+  readonly #bounds: ConnectionBounds;
+  readonly #open = new Map<string, number>();
+  readonly #known = new Map<string, number>();
+  #total = 0;
+
+  constructor(
+    bounds: Partial<ConnectionBounds> = {},
+    /** Whether an address is that of a trusted proxy. */
+    private readonly isProxy: (address: string) => boolean = () => false,
+    /** Called for each connection that is refused. */
+    private readonly onRefused: () => void = () => undefined,
+  ) {
+    this.#bounds = { ...defaultConnectionBounds, ...bounds };
+  }
+
+  /** How many connections are open. */
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Counts a new connection until it closes. Returns false when it must be closed at once. */
+  admit(socket: Socket): boolean {
+    const { remoteAddress } = socket;
+    // The client has left already.
+    if (remoteAddress === undefined) return false;
+    const network = networkOf(remoteAddress);
+    const own = this.#open.get(network) ?? 0;
+    if (!this.#hasRoom(network, remoteAddress, own)) {
+      this.onRefused();
+      return false;
+    }
+    this.#total += 1;
+    this.#open.set(network, own + 1);
+    socket.once('close', () => {
+      this.#total -= 1;
+      const left = (this.#open.get(network) ?? 1) - 1;
+      if (left === 0) this.#open.delete(network);
+      else this.#open.set(network, left);
+    });
+    return true;
+  }
+
+  /** Notes that a good key came from an address. */
+  note(clientAddress: string): void {
+    const network = networkOf(clientAddress);
+    const now = performance.now();
+    const noted = this.#known.get(network);
+    if (noted !== undefined && now - noted < noteAgainMs) return;
+    // The map keeps the order of the last note.
+    this.#known.delete(network);
+    this.#known.set(network, now);
+    if (this.#known.size > mostKnown) {
+      const [oldest = ''] = this.#known.keys();
+      this.#known.delete(oldest);
+    }
+  }
+
+  #hasRoom(network: string, address: string, own: number): boolean {
+    const { total, reserve, perAddress } = this.#bounds;
+    if (this.#total >= total) return false;
+    if (this.isProxy(address)) return true;
+    const noted = this.#known.get(network);
+    const isKnown = noted !== undefined && performance.now() - noted < knownMs;
+    if (isKnown) return own < perAddress * knownFactor;
+    return own < perAddress && this.#total < total - reserve;
+  }
+}

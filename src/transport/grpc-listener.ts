@@ -1,0 +1,187 @@
+import {
+  constants,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { Socket } from 'node:net';
+import { Metadata, type Server, status } from '@grpc/grpc-js';
+import { Arrival, type GrpcStatus } from './grpc-arrival.ts';
+import { GrpcConnection } from './grpc-connection.ts';
+import { PublicCalls, type PublicMethod, publicMethods } from './grpc-public.ts';
+import { takeOver } from './take-over.ts';
+
+export interface ListenerRules {
+  /** The methods that need a key, or an operator's token. */
+  readonly methods: ReadonlyMap<string, MethodRules>;
+  /**
+   * Decides about a call by its head, before any byte of its message is read; also about one of a method that does not
+   * exist. Resolves with why the call is refused, or undefined to serve it. It never rejects.
+   */
+  readonly authorize: (arrival: Arrival) => Promise<GrpcStatus | undefined>;
+  /** Decides about a new connection. */
+  readonly admit: (socket: Socket) => boolean;
+  /** How long the message of a call may take to arrive. */
+  readonly messageTimeoutMs: number;
+  /** How many calls one connection may have open; what the server tells its clients too. */
+  readonly callsPerConnection: number;
+}
+
+export interface MethodRules {
+  /** How many bytes a call may send, with what stands before a message on the wire. */
+  readonly maxBytes: number;
+  /** Whether the client may send messages for as long as the call is open. */
+  readonly isOpenEnded?: boolean;
+}
+
+export interface Listener {
+  /** Tells all clients to open a new connection for their next call. What was begun, and begins meanwhile, is served. */
+  sendAway(): void;
+  /** Stops watching. */
+  close(): void;
+}
+
+/** Named as the last stream that is served, none is refused. */
+const lastStreamThereCanBe = 2 ** 31 - 1;
+const checkEveryMs = 1_000;
+
+type StreamListener = (
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  flags: number,
+  rawHeaders: string[],
+) => void;
+
+/**
+ * Stands between the HTTP/2 servers of a grpc-js server and grpc-js itself. grpc-js never sees a stream that was refused or
+ * has closed, because it answers such a stream in a tick whose error nobody catches. It reads and inflates messages before
+ * it calls a handler, so a call is authorized by its head first, and compressed messages are refused.
+ */
+export function guardServer(server: Server, rules: ListenerRules): Listener {
+  const connections = new Map<ServerHttp2Session, GrpcConnection>();
+  const publicCalls = new PublicCalls();
+
+  const take = (http2Server: Http2Server) => {
+    const serveConnection = takeOver(http2Server, 'connection');
+    http2Server.on('connection', (socket: Socket) => {
+      if (rules.admit(socket)) serveConnection(socket);
+      else socket.destroy();
+    });
+    http2Server.on('session', (session) => {
+      const { socket } = session;
+      const connection = new GrpcConnection(session, socket.remoteAddress ?? '', () => socket.bytesRead ?? 0);
+      connections.set(session, connection);
+      session.once('close', () => connections.delete(session));
+    });
+    const serveStream = takeOver(http2Server, 'stream') as StreamListener;
+    const onStream: StreamListener = (stream, headers, flags, rawHeaders) => {
+      // Without a listener an error of a stream is an error of the process. It ends the stream, whose end is noticed.
+      stream.on('error', () => {});
+      const connection = stream.session && connections.get(stream.session as ServerHttp2Session);
+      if (connection === undefined || connection.isEnding || connection.openCalls >= rules.callsPerConnection) {
+        stream.close(constants.NGHTTP2_REFUSED_STREAM);
+        return;
+      }
+      connection.opened(stream);
+      const arrival = new Arrival(stream, headers, rawHeaders, connection.peer);
+      const serve = ({ maxBytes, isOpenEnded }: MethodRules) => {
+        if (isOpenEnded !== true) limitTime(stream, rules.messageTimeoutMs);
+        limitBytes(stream, maxBytes, connection);
+        serveStream(stream, headers, flags, rawHeaders);
+      };
+      const refused = refuseUnread(arrival);
+      if (refused) return;
+      const publicMethod = publicMethods.get(arrival.path);
+      if (publicMethod === undefined) void authorize(connection, arrival, serve);
+      else servePublic(arrival, publicMethod, serve);
+    };
+    http2Server.on('stream', onStream as (...args: unknown[]) => void);
+  };
+
+  async function authorize(connection: GrpcConnection, arrival: Arrival, serve: (method: MethodRules) => void) {
+    const refusal = await rules.authorize(arrival);
+    const method = rules.methods.get(arrival.path);
+    if (refusal !== undefined) arrival.refuse(refusal);
+    else if (method === undefined) arrival.refuse(unknownMethod);
+    else if (!arrival.isGone) {
+      connection.identified();
+      serve(method);
+    }
+  }
+
+  function servePublic(arrival: Arrival, method: PublicMethod, serve: (method: MethodRules) => void) {
+    if (isCompressed(arrival)) return arrival.refuse(compressed);
+    const giveBack = publicCalls.take(method, arrival.peer);
+    if (giveBack === undefined) return arrival.refuse(tooManyCalls);
+    const { stream } = arrival;
+    const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), method.lifetimeMs);
+    stream.once('close', () => {
+      clearTimeout(timer);
+      giveBack();
+    });
+    serve(method);
+  }
+
+  for (const http2Server of http2Servers(server)) take(http2Server);
+  const timer = setInterval(() => {
+    for (const connection of connections.values()) connection.check();
+  }, checkEveryMs).unref();
+  return {
+    sendAway: () => {
+      for (const session of connections.keys()) {
+        if (!session.destroyed) session.goaway(constants.NGHTTP2_NO_ERROR, lastStreamThereCanBe);
+      }
+    },
+    close: () => clearInterval(timer),
+  };
+}
+
+/** Whether a call's messages are compressed. None is taken: it would be inflated before its size is known. */
+export function isCompressed({ headers }: Arrival): boolean {
+  const encoding = headers['grpc-encoding'];
+  return encoding !== undefined && encoding !== 'identity';
+}
+
+/** What is no gRPC call is answered as gRPC's protocol has it. Returns whether it was. */
+function refuseUnread(arrival: Arrival): boolean {
+  const { headers } = arrival;
+  const isGrpc = /^application\/grpc(?:$|[+;])/.test(headers['content-type'] ?? '');
+  if (headers[':method'] === 'POST' && isGrpc) return false;
+  arrival.refuseHttp(headers[':method'] === 'POST' ? 415 : 405);
+  return true;
+}
+
+/** grpc-js keeps them to itself. Without them a stranger could end the process, so their absence stops the start. */
+function http2Servers(server: Server): Http2Server[] {
+  const { http2Servers: known } = server as unknown as { http2Servers?: ReadonlyMap<Http2Server, unknown> };
+  if (!(known instanceof Map) || known.size === 0) throw new Error('this grpc-js does not show its HTTP/2 servers');
+  return [...known.keys()];
+}
+
+function limitBytes(stream: ServerHttp2Stream, maxBytes: number, connection: GrpcConnection): void {
+  let bytes = 0;
+  stream.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    connection.received(chunk.length);
+    if (bytes > maxBytes) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  });
+}
+
+function limitTime(stream: ServerHttp2Stream, timeoutMs: number): void {
+  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeoutMs);
+  const stop = () => clearTimeout(timer);
+  stream.once('end', stop).once('close', stop);
+}
+
+const acceptEncoding = new Metadata();
+acceptEncoding.set('grpc-accept-encoding', 'identity');
+
+/** gRPC asks for this status, with what is taken, so that a client can send the message again as it is. */
+export const compressed: GrpcStatus = {
+  code: status.UNIMPLEMENTED,
+  details: 'Compressed messages are not taken.',
+  metadata: acceptEncoding,
+};
+const unknownMethod: GrpcStatus = { code: status.UNIMPLEMENTED, details: 'There is no such method.' };
+const tooManyCalls: GrpcStatus = { code: status.RESOURCE_EXHAUSTED, details: 'Too many such calls are open.' };

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import { describe, it } from 'node:test';
+import { ConnectionLimits } from '../../src/transport/connection-limits.ts';
+
+/** What is looked at of a socket: where it comes from, and its end. */
+function socketFrom(remoteAddress: string | undefined): Socket {
+  return Object.assign(new EventEmitter(), { remoteAddress }) as unknown as Socket;
+}
+
+function openAll(limits: ConnectionLimits, address: string): Socket[] {
+  const open: Socket[] = [];
+  for (let tried = 0; tried < 200; tried += 1) {
+    const socket = socketFrom(address);
+    if (limits.admit(socket)) open.push(socket);
+  }
+  return open;
+}
+
+const bounds = { total: 100, reserve: 40, perAddress: 10 };
+
+describe('connections', () => {
+  it('one address has at most its share, and a closed one makes room', () => {
+    let refused = 0;
+    const limits = new ConnectionLimits(bounds, undefined, () => {
+      refused += 1;
+    });
+    const [first, ...others] = openAll(limits, '192.0.2.1');
+    assert.equal(others.length, 9);
+    assert.equal(refused, 190);
+    first?.emit('close');
+    assert.equal(openAll(limits, '192.0.2.1').length, 1);
+    assert.equal(limits.total, 10);
+  });
+
+  it('strangers of many addresses leave room for addresses from which good keys came', () => {
+    const limits = new ConnectionLimits(bounds);
+    limits.note('198.51.100.7');
+    for (let last = 1; last <= 20; last += 1) openAll(limits, `192.0.2.${last}`);
+    assert.equal(limits.total, 60);
+    assert.equal(openAll(limits, '192.0.2.99').length, 0);
+    assert.equal(openAll(limits, '198.51.100.7').length, 40, 'four times the share of a stranger');
+  });
+
+  it('a /64 of IPv6 is one address, and so is an IPv4 address mapped into IPv6', () => {
+    const limits = new ConnectionLimits(bounds);
+    assert.equal(openAll(limits, '2001:db8::1').length, 10);
+    assert.equal(openAll(limits, '2001:db8::2').length, 0);
+    assert.equal(openAll(limits, '2001:db8:0:1::1').length, 10);
+    assert.equal(openAll(limits, '192.0.2.1').length, 10);
+    assert.equal(openAll(limits, '::ffff:192.0.2.1').length, 0);
+  });
+
+  it('a trusted proxy is bounded by the total alone, because many clients come through it', () => {
+    const limits = new ConnectionLimits(bounds, (address) => address === '10.0.0.1');
+    assert.equal(openAll(limits, '10.0.0.1').length, 100);
+  });
+
+  it('a client that has left already takes no room', () => {
+    const limits = new ConnectionLimits(bounds);
+    assert.equal(limits.admit(socketFrom(undefined)), false);
+    assert.equal(limits.total, 0);
+  });
+});
