@@ -35,8 +35,8 @@ verify-ledger: $(PACKAGES) $(GENERATED) ## Prove the ledgers of the running sand
 test: $(PACKAGES) $(GENERATED) ## Run the unit, integration and end-to-end tests on servers of their own
 	@exec $(NODE) test/run.ts unit integration e2e
 
-test-fault: $(BUILT) ## Run the long tests: crashes, lost answers, stopped servers
-	@MARINA_TEST_BUILD=dist exec $(NODE) test/run.ts fault
+test-fault: $(BUILT) ## Run the long tests: crashes, lost answers, stopped servers, hostile clients
+	@MARINA_TEST_BUILD=dist exec $(NODE) test/run.ts fault hostile
 
 check: openapi ## Check format, lint, types, protos, OpenAPI, and the protos against the last release
 	@npx biome ci $(if $(MAKE_TERMOUT),,--colors=off) .

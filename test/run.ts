@@ -44,7 +44,7 @@ async function main(): Promise<number> {
   );
   const report = join(folder, 'report.tap');
   const servers = { MARINA_TEST_DATABASE_URL: mariadb.url, MARINA_TEST_NATS_URL: nats.url };
-  const crashing = names.some((name) => name.includes('fault'));
+  const crashing = names.some((name) => /fault|hostile/.test(name));
   // Half of the time a test waits, for a server or for what it crashed.
   const atOnce = Math.min(8, 2 * availableParallelism());
   const run = async (some: readonly string[], concurrency: number) => {

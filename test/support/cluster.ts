@@ -62,6 +62,8 @@ export interface GatewayProcess {
   readonly opsPort: number;
   readonly adminPort: number;
   readonly exited: Promise<unknown>;
+  /** The file it logs to. */
+  readonly logPath: string;
   /** What it has logged so far. */
   logged(): LogLine[];
   request(
@@ -180,6 +182,7 @@ export class Cluster {
       opsPort: ports.opsPort ?? 0,
       adminPort: ports.adminPort ?? 0,
       exited: kept.exited,
+      logPath: log,
       logged: () => readLog(log),
       request,
       place: (partner, order, idempotencyKey = randomUUID()) =>
