@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { networkOf } from '../lib/network.ts';
+import { Allowance } from './allowance.ts';
 
 /** How many connections may be open at once at the partners' ports of this process. */
 export interface ConnectionBounds {
@@ -13,8 +14,12 @@ export interface ConnectionBounds {
 
 export const defaultConnectionBounds: ConnectionBounds = { total: 10_000, reserve: 2_000, perAddress: 500 };
 
+/** How fast one address may open connections: so many at once, and so many more each second. */
+const mostNew = 200;
+const newPerSecond = 50;
 /** An address from which good keys come may open this many times as many: a partner may be behind one address. */
 const knownFactor = 4;
+/** Addresses that are remembered; the one seen longest ago is forgotten first. */
 const mostKnown = 10_000;
 const knownMs = 24 * 3_600_000;
 /** An address is noted again only after this time, so that it costs a request nothing. */
@@ -28,6 +33,7 @@ export class ConnectionLimits {
   readonly #bounds: ConnectionBounds;
   readonly #open = new Map<string, number>();
   readonly #known = new Map<string, number>();
+  readonly #rates = new Map<string, Allowance>();
   #total = 0;
 
   constructor(
@@ -52,7 +58,7 @@ export class ConnectionLimits {
     if (remoteAddress === undefined) return false;
     const network = networkOf(remoteAddress);
     const own = this.#open.get(network) ?? 0;
-    if (!this.#hasRoom(network, remoteAddress, own)) {
+    if (!this.#hasRoom(network, remoteAddress, own) || !this.#isSlow(network, remoteAddress)) {
       this.onRefused();
       return false;
     }
@@ -86,9 +92,27 @@ export class ConnectionLimits {
     const { total, reserve, perAddress } = this.#bounds;
     if (this.#total >= total) return false;
     if (this.isProxy(address)) return true;
-    const noted = this.#known.get(network);
-    const isKnown = noted !== undefined && performance.now() - noted < knownMs;
-    if (isKnown) return own < perAddress * knownFactor;
+    if (this.#isKnown(network)) return own < perAddress * knownFactor;
     return own < perAddress && this.#total < total - reserve;
+  }
+
+  #isKnown(network: string): boolean {
+    const noted = this.#known.get(network);
+    return noted !== undefined && performance.now() - noted < knownMs;
+  }
+
+  /** Whether an address opens connections no faster than it may. To accept one and to refuse it costs as much. */
+  #isSlow(network: string, address: string): boolean {
+    if (this.isProxy(address)) return true;
+    const factor = this.#isKnown(network) ? knownFactor : 1;
+    const rate = this.#rates.get(network) ?? new Allowance(mostNew * knownFactor, newPerSecond * knownFactor);
+    // The map keeps the order of the last use.
+    this.#rates.delete(network);
+    this.#rates.set(network, rate);
+    if (this.#rates.size > mostKnown) {
+      const [oldest = ''] = this.#rates.keys();
+      this.#rates.delete(oldest);
+    }
+    return rate.take(knownFactor / factor);
   }
 }

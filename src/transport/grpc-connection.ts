@@ -1,44 +1,53 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import { Allowance } from './allowance.ts';
 
-/** Bytes that a connection may send without opening a call, and how many more each second: pings, settings, updates. */
-const freeBytes = 256 * 1_024;
-const freeBytesPerSecond = 4_096;
+/** What a client may do beside calls with a good key: at once, and how much more each second. */
+const allowances = {
+  /** Bytes that belong to no call: pings, settings, window updates. */
+  bytes: [64 * 1_024, 4_096],
+  /** Calls without a good key, health checks among them. */
+  strangersCalls: [200, 50],
+  /** Calls that the client takes back before they are answered. */
+  resets: [200, 20],
+} as const;
 /** Bytes that each call may send beside its messages: its headers, and window updates for its answer. */
 const bytesPerCall = 32 * 1_024;
-/** Bytes that a call without a good key may send. */
 const bytesPerStrangersCall = 2_048;
-/** Calls that a client may reset before they are answered: at once, and how many more each second. */
-const freeResets = 200;
-const resetsPerSecond = 20;
 /** How long a connection without calls stays open: one on which no good key was seen, and any other. */
 const strangersIdleMs = 20_000;
 const idleMs = 300_000;
+/** How long a client may take to answer a ping. */
+const pongMs = 1_500;
 /** How long the client has to read why the connection ends. */
 const farewellMs = 1_000;
 
 /**
  * One client's HTTP/2 connection to a gRPC port: what it has open, and whether it sends more than its calls can need.
- * nghttp2 bounds most floods by itself, but keeps the connection open afterwards, or bounds them late; this closes it.
+ * nghttp2 bounds most floods by itself, but late, and it leaves the connection open after it has said GOAWAY.
  */
 export class GrpcConnection {
   openCalls = 0;
   #isKnown = false;
   #isEnding = false;
-  #bytes = freeBytes;
-  #resets = freeResets;
-  #checkedAt: number;
+  readonly #bytes: Allowance;
+  readonly #strangersCalls: Allowance;
+  readonly #resets: Allowance;
   #lastCallAt: number;
   #seenBytes = 0;
+  #calledSince = false;
+  #isPinging = false;
 
   constructor(
     readonly session: ServerHttp2Session,
     /** The address of the other end. */
     readonly peer: string,
     private readonly bytesRead: () => number,
-    now = performance.now(),
   ) {
-    this.#checkedAt = now;
+    const now = performance.now();
     this.#lastCallAt = now;
+    this.#bytes = new Allowance(...allowances.bytes, now);
+    this.#strangersCalls = new Allowance(...allowances.strangersCalls, now);
+    this.#resets = new Allowance(...allowances.resets, now);
   }
 
   /** Whether new calls are refused, because the connection ends. */
@@ -46,43 +55,52 @@ export class GrpcConnection {
     return this.#isEnding;
   }
 
-  /** Notes a new call. */
-  opened(stream: ServerHttp2Stream): void {
+  /** Notes a new call, which may turn out to be a partner's. Returns false when there are too many. */
+  opened(stream: ServerHttp2Stream): boolean {
+    const now = performance.now();
+    this.#calledSince = true;
+    this.#bytes.give(bytesPerStrangersCall);
+    if (!this.#strangersCalls.take(1, now)) {
+      this.end();
+      return false;
+    }
     this.openCalls += 1;
-    this.#bytes += bytesPerStrangersCall;
     stream.once('close', () => {
       this.openCalls -= 1;
       this.#lastCallAt = performance.now();
       // The client took the call back before it had an answer.
-      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR && !stream.headersSent) this.#resets -= 1;
-      if (this.#resets < 0) this.end();
+      const isReset = stream.rstCode !== constants.NGHTTP2_NO_ERROR && !stream.headersSent;
+      if (isReset && !this.#resets.take(1, this.#lastCallAt)) this.end();
     });
+    return true;
   }
 
   /** Notes that a call came with a good key. */
   identified(): void {
     this.#isKnown = true;
-    this.#bytes += bytesPerCall;
+    this.#strangersCalls.give(1);
+    this.#bytes.give(bytesPerCall);
   }
 
   /** Notes bytes of a message, which its call may send. */
   received(bytes: number): void {
-    this.#bytes += bytes;
+    this.#bytes.give(bytes);
   }
 
-  /** Ends the connection when it sends what no call needs, or when it has been idle for too long. */
+  /** Ends the connection when it sends what no call needs, is idle for too long, or is no longer read. */
   check(now = performance.now()): void {
-    if (this.session.destroyed) return;
-    const seconds = (now - this.#checkedAt) / 1_000;
+    if (this.session.destroyed || this.#isEnding) return;
     const read = this.bytesRead();
-    this.#bytes = Math.min(this.#bytes + seconds * freeBytesPerSecond, mostSaved) - (read - this.#seenBytes);
-    this.#resets = Math.min(freeResets, this.#resets + seconds * resetsPerSecond);
+    const isActive = read > this.#seenBytes;
+    const isWithinBounds = this.#bytes.take(read - this.#seenBytes, now);
     this.#seenBytes = read;
-    this.#checkedAt = now;
-    if (this.#bytes < 0) this.end();
-    else if (this.openCalls === 0 && now - this.#lastCallAt > (this.#isKnown ? idleMs : strangersIdleMs)) {
-      this.end(constants.NGHTTP2_NO_ERROR);
+    if (!isWithinBounds) return this.end();
+    if (this.openCalls === 0 && now - this.#lastCallAt > (this.#isKnown ? idleMs : strangersIdleMs)) {
+      return this.end(constants.NGHTTP2_NO_ERROR);
     }
+    // A client that sends a large message may answer late.
+    if (isActive && !this.#calledSince && this.openCalls === 0) this.#ping();
+    this.#calledSince = false;
   }
 
   /** Says why, and closes the connection whatever the client does then. */
@@ -95,7 +113,20 @@ export class GrpcConnection {
     const timer = setTimeout(() => session.destroy(), farewellMs);
     session.once('close', () => clearTimeout(timer));
   }
-}
 
-/** What a quiet connection can have saved for later. */
-const mostSaved = 16 * 1_024 * 1_024;
+  /** Asks whether nghttp2 still works on this connection: it reads nothing more after an error of the client's. */
+  #ping(): void {
+    if (this.#isPinging) return;
+    this.#isPinging = true;
+    const { session } = this;
+    const timer = setTimeout(() => session.destroy(), pongMs);
+    session.once('close', () => clearTimeout(timer));
+    session.ping((error) => {
+      if (error !== null) return;
+      clearTimeout(timer);
+      this.#isPinging = false;
+      // The answer itself is no reason to ask again.
+      if (!session.destroyed) this.#seenBytes = this.bytesRead();
+    });
+  }
+}

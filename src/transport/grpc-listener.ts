@@ -44,7 +44,7 @@ export interface Listener {
 
 /** Named as the last stream that is served, none is refused. */
 const lastStreamThereCanBe = 2 ** 31 - 1;
-const checkEveryMs = 1_000;
+const checkEveryMs = 250;
 
 type StreamListener = (
   stream: ServerHttp2Stream,
@@ -83,7 +83,10 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
         stream.close(constants.NGHTTP2_REFUSED_STREAM);
         return;
       }
-      connection.opened(stream);
+      if (!connection.opened(stream)) {
+        stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+        return;
+      }
       const arrival = new Arrival(stream, headers, rawHeaders, connection.peer);
       const serve = ({ maxBytes, isOpenEnded }: MethodRules) => {
         if (isOpenEnded !== true) limitTime(stream, rules.messageTimeoutMs);

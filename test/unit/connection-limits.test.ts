@@ -57,6 +57,23 @@ describe('connections', () => {
     assert.equal(openAll(limits, '10.0.0.1').length, 100);
   });
 
+  it('one address opens no more than 200 connections at once, and a known one no more than 800', () => {
+    const limits = new ConnectionLimits({ total: 10_000, reserve: 0, perAddress: 5_000 });
+    limits.note('198.51.100.7');
+    const open = (address: string) => {
+      let opened = 0;
+      for (let tried = 0; tried < 1_000; tried += 1) {
+        const socket = socketFrom(address);
+        if (limits.admit(socket)) opened += 1;
+        socket.emit('close');
+      }
+      return opened;
+    };
+    const [stranger, known] = [open('192.0.2.1'), open('198.51.100.7')];
+    assert.ok(stranger >= 200 && stranger < 260, String(stranger));
+    assert.ok(known >= 800 && known < 900, String(known));
+  });
+
   it('a client that has left already takes no room', () => {
     const limits = new ConnectionLimits(bounds);
     assert.equal(limits.admit(socketFrom(undefined)), false);
