@@ -208,7 +208,7 @@ export function createAdminServer(options: AdminServerOptions) {
       listener = guardServer(server, {
         methods: new Map(paths.map((path) => [path, { maxBytes: mostMessageBytes + messageHeadBytes }])),
         authorize,
-        admit: (socket) => connections.admit(socket),
+        connections,
         messageTimeoutMs,
         callsPerConnection,
       });

@@ -10,19 +10,28 @@ export class Allowance {
     this.#left = most;
   }
 
-  /** Takes some. Returns false when there is not so much; then nothing is left. */
+  /** Takes some. Returns false when there is not so much; then nothing is taken. */
   take(amount: number, now = performance.now()): boolean {
-    // More than the most may have been given: that stays until it is used.
-    const filled = this.#left + ((now - this.filledAt) * this.perSecond) / 1_000;
-    this.#left = Math.max(this.#left, Math.min(this.most, filled)) - amount;
-    this.filledAt = now;
-    if (this.#left >= 0) return true;
-    this.#left = 0;
-    return false;
+    this.#fill(now);
+    if (this.#left < amount) return false;
+    this.#left -= amount;
+    return true;
   }
 
-  /** Allows some more. */
+  /** Takes some, or all that is left. */
+  lose(amount: number, now = performance.now()): void {
+    this.#fill(now);
+    this.#left = Math.max(0, this.#left - amount);
+  }
+
+  /** Allows some more, also more than the most: it stays until it is used. */
   give(amount: number): void {
     this.#left += amount;
+  }
+
+  #fill(now: number): void {
+    const filled = this.#left + ((now - this.filledAt) * this.perSecond) / 1_000;
+    this.#left = Math.max(this.#left, Math.min(this.most, filled));
+    this.filledAt = now;
   }
 }

@@ -17,6 +17,8 @@ export const defaultConnectionBounds: ConnectionBounds = { total: 10_000, reserv
 /** How fast one address may open connections: so many at once, and so many more each second. */
 const mostNew = 200;
 const newPerSecond = 50;
+/** How many new connections an address loses for one that was ended because of what its client did. */
+const lostByAbuse = 25;
 /** An address from which good keys come may open this many times as many: a partner may be behind one address. */
 const knownFactor = 4;
 /** Addresses that are remembered; the one seen longest ago is forgotten first. */
@@ -71,6 +73,11 @@ export class ConnectionLimits {
       else this.#open.set(network, left);
     });
     return true;
+  }
+
+  /** Notes that a connection from an address was ended because of what its client did: new ones come slower. */
+  blame(address: string): void {
+    if (!this.isProxy(address)) this.#rates.get(networkOf(address))?.lose(lostByAbuse * knownFactor);
   }
 
   /** Notes that a good key came from an address. */

@@ -4,7 +4,7 @@ import { Allowance } from './allowance.ts';
 /** What a client may do beside calls with a good key: at once, and how much more each second. */
 const allowances = {
   /** Bytes that belong to no call: pings, settings, window updates. */
-  bytes: [64 * 1_024, 4_096],
+  bytes: [16 * 1_024, 4_096],
   /** Calls without a good key, health checks among them. */
   strangersCalls: [200, 50],
   /** Calls that the client takes back before they are answered. */
@@ -42,6 +42,8 @@ export class GrpcConnection {
     /** The address of the other end. */
     readonly peer: string,
     private readonly bytesRead: () => number,
+    /** Called when the connection is ended because of what its client did. */
+    private readonly onAbuse: () => void = () => undefined,
   ) {
     const now = performance.now();
     this.#lastCallAt = now;
@@ -109,6 +111,12 @@ export class GrpcConnection {
     this.#isEnding = true;
     const { session } = this;
     if (session.destroyed) return;
+    if (code !== constants.NGHTTP2_NO_ERROR) {
+      this.onAbuse();
+      // At once: what a flood still sends costs as much as what it sent before.
+      session.destroy(undefined, code);
+      return;
+    }
     session.goaway(code);
     const timer = setTimeout(() => session.destroy(), farewellMs);
     session.once('close', () => clearTimeout(timer));
@@ -119,7 +127,10 @@ export class GrpcConnection {
     if (this.#isPinging) return;
     this.#isPinging = true;
     const { session } = this;
-    const timer = setTimeout(() => session.destroy(), pongMs);
+    const timer = setTimeout(() => {
+      if (!session.destroyed) this.onAbuse();
+      session.destroy();
+    }, pongMs);
     session.once('close', () => clearTimeout(timer));
     session.ping((error) => {
       if (error !== null) return;

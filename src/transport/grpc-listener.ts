@@ -7,6 +7,7 @@ import {
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import { Metadata, type Server, status } from '@grpc/grpc-js';
+import type { ConnectionLimits } from './connection-limits.ts';
 import { Arrival, type GrpcStatus } from './grpc-arrival.ts';
 import { GrpcConnection } from './grpc-connection.ts';
 import { PublicCalls, type PublicMethod, publicMethods } from './grpc-public.ts';
@@ -20,8 +21,8 @@ export interface ListenerRules {
    * exist. Resolves with why the call is refused, or undefined to serve it. It never rejects.
    */
   readonly authorize: (arrival: Arrival) => Promise<GrpcStatus | undefined>;
-  /** Decides about a new connection. */
-  readonly admit: (socket: Socket) => boolean;
+  /** Decides about new connections. */
+  readonly connections: Pick<ConnectionLimits, 'admit' | 'blame'>;
   /** How long the message of a call may take to arrive. */
   readonly messageTimeoutMs: number;
   /** How many calls one connection may have open; what the server tells its clients too. */
@@ -44,7 +45,10 @@ export interface Listener {
 
 /** Named as the last stream that is served, none is refused. */
 const lastStreamThereCanBe = 2 ** 31 - 1;
-const checkEveryMs = 250;
+/** How often connections are looked at, when they are few and when they are many. */
+const checkEveryMs = 50;
+const checkManyEveryMs = 250;
+const fewConnections = 1_000;
 
 type StreamListener = (
   stream: ServerHttp2Stream,
@@ -65,12 +69,14 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
   const take = (http2Server: Http2Server) => {
     const serveConnection = takeOver(http2Server, 'connection');
     http2Server.on('connection', (socket: Socket) => {
-      if (rules.admit(socket)) serveConnection(socket);
+      if (rules.connections.admit(socket)) serveConnection(socket);
       else socket.destroy();
     });
     http2Server.on('session', (session) => {
       const { socket } = session;
-      const connection = new GrpcConnection(session, socket.remoteAddress ?? '', () => socket.bytesRead ?? 0);
+      const peer = socket.remoteAddress ?? '';
+      const onAbuse = () => rules.connections.blame(peer);
+      const connection = new GrpcConnection(session, peer, () => socket.bytesRead ?? 0, onAbuse);
       connections.set(session, connection);
       session.once('close', () => connections.delete(session));
     });
@@ -127,16 +133,18 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
   }
 
   for (const http2Server of http2Servers(server)) take(http2Server);
-  const timer = setInterval(() => {
+  const check = () => {
     for (const connection of connections.values()) connection.check();
-  }, checkEveryMs).unref();
+    timer = setTimeout(check, connections.size < fewConnections ? checkEveryMs : checkManyEveryMs).unref();
+  };
+  let timer = setTimeout(check, checkEveryMs).unref();
   return {
     sendAway: () => {
       for (const session of connections.keys()) {
         if (!session.destroyed) session.goaway(constants.NGHTTP2_NO_ERROR, lastStreamThereCanBe);
       }
     },
-    close: () => clearInterval(timer),
+    close: () => clearTimeout(timer),
   };
 }
 
