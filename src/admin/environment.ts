@@ -2,6 +2,7 @@ import type { Database } from '../db/database.ts';
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
 import type { SystemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
+import { ReadOrder } from '../lib/read-order.ts';
 import { Wakeup, type Worker } from '../lib/worker.ts';
 
 /** How long a change made by another process can stay unknown when the message about it is lost. */
@@ -11,10 +12,11 @@ const pollMs = 500;
 export class EnvironmentState {
   readonly wakeup = new Wakeup();
   readonly worker: Worker;
+  readonly #order = new ReadOrder();
   #paused = false;
 
   constructor(
-    private readonly database: Database,
+    private readonly database: Pick<Database, 'read'>,
     private readonly clock: SystemClock,
     log: Logger,
   ) {
@@ -29,13 +31,16 @@ export class EnvironmentState {
     };
   }
 
+  /** Whether trading is paused, as far as this process knows. What is stored is decided in its transaction instead. */
   get paused(): boolean {
     return this.#paused;
   }
 
+  /** Reads the environment now. A read that began earlier and ends later changes nothing. */
   async refresh(): Promise<void> {
+    const isNewest = this.#order.begin();
     const [row] = await this.database.read(readEnvironment());
-    if (row === undefined) return;
+    if (row === undefined || !isNewest()) return;
     this.#paused = row.trading_paused_at !== null;
     this.clock.moveTo(Number(row.clock_offset_ms));
   }

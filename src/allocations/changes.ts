@@ -89,7 +89,7 @@ export function applySent(
   }
   if (sent.outcome === 'never-left') {
     const evidence = `not sent: ${sent.evidence}`;
-    if (unsettled) change.note({ evidence }).move('refused', 'It never left the gateway.');
+    if (unsettled) change.note({ evidence }).move('refused', sent.reason ?? 'It never left the gateway.');
     return change.note({ firstAnswer: firstAnswerOf(change.after) }).step('sent', evidence);
   }
   const evidence = `sent, and the outcome is unclear: ${sent.evidence}`;

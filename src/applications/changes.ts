@@ -95,7 +95,7 @@ export function applySent(
   }
   if (sent.outcome === 'never-left') {
     const evidence = `not sent: ${sent.evidence}`;
-    if (isUnsettled(application.state)) change.move('refused', 'It never left the gateway.', evidence);
+    if (isUnsettled(application.state)) change.move('refused', sent.reason ?? 'It never left the gateway.', evidence);
     return change.note({ firstAnswer: firstAnswerOf(change.after) }).step('sent', evidence);
   }
   const evidence = `sent, and the outcome is unclear: ${sent.evidence}`;

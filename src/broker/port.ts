@@ -36,7 +36,12 @@ export interface Noted {
  */
 export type Sent<Answer> =
   | { readonly outcome: 'answered'; readonly answer: Answer }
-  | { readonly outcome: 'never-left'; readonly evidence: string }
+  | {
+      readonly outcome: 'never-left';
+      readonly evidence: string;
+      /** A sentence for the partner, where there is more to say than that it never left. */
+      readonly reason?: string;
+    }
   | { readonly outcome: 'unclear'; readonly evidence: string };
 
 export type Cancelled =

@@ -116,12 +116,13 @@ export class Database {
 
   async #runReading(partnerId: string, group: readonly WaitingWork[]): Promise<Decided<unknown>[]> {
     const lock = statement(`SELECT id, ${partnerColumns.join(', ')} FROM partners WHERE id = ? FOR UPDATE`, partnerId);
-    const reads = group.flatMap(({ work }) => work.reads);
+    const reads = [...new Set(group.flatMap(({ work }) => work.reads))];
     const { saved, outcomes } = await this.transaction([lock, ...reads], ([partners, ...rows]) => {
       const row = partners?.[0];
       if (row === undefined) throw new Error(`there is no partner ${partnerId}`);
       const partner = new LockedPartner(row);
-      const { writes, result } = decideAll(partner, group, rows);
+      const rowsOf = new Map(reads.map((read, index) => [read, rows[index] ?? []]));
+      const { writes, result } = decideAll(partner, group, rowsOf);
       return { writes, result: { saved: partner.saved, outcomes: result } };
     });
     this.#known.learn(partnerId, saved);
@@ -135,7 +136,8 @@ export class Database {
     if (row === undefined || deciders.length < group.length) return undefined;
     const partner = new LockedPartner(row);
     const decisions = deciders.map((decide) => decide(partner));
-    const writes = [partner.lockAssumed(), ...decisions.flatMap((decision) => decision.writes), ...partner.save()];
+    const decided = new Set(decisions.flatMap((decision) => decision.writes));
+    const writes = [partner.lockAssumed(), ...decided, ...partner.save()];
     try {
       await this.#withConnection((connection) => rollingBack(connection, () => commitUnread(connection, writes)));
     } catch (error) {
@@ -234,13 +236,11 @@ function isUsable(error: unknown): boolean {
 function decideAll(
   partner: LockedPartner,
   group: readonly WaitingWork[],
-  rows: SqlRow[][],
+  rowsOf: ReadonlyMap<Statement, SqlRow[]>,
 ): Decision<Decided<unknown>[]> {
   const writes: Statement[] = [];
-  let read = 0;
   const outcomes = group.map(({ work }): Decided<unknown> => {
-    const ownRows = rows.slice(read, read + work.reads.length);
-    read += work.reads.length;
+    const ownRows = work.reads.map((read) => rowsOf.get(read) ?? []);
     try {
       const decision = partner.attempt(() => work.decide(partner, ownRows));
       writes.push(...decision.writes);

@@ -9,13 +9,14 @@ export interface PartnerWork<T> {
    * same waits for the next transaction, so that its reads see what the earlier wrote.
    */
   readonly touches: readonly string[];
+  /** Run under the lock. A statement object that several pieces of work share is run once for all of them. */
   readonly reads: readonly Statement[];
   /** Throws to refuse: then this work writes nothing. */
   decide(partner: LockedPartner, rows: SqlRow[][]): Decision<T>;
   /**
    * Decides without reading, on what is known already; it refuses nothing. Then lock, writes and COMMIT go in one round
    * trip. The writes must fail (`db/errors.isDisproved`) where what is assumed is not so; nothing is written then, and the
-   * work is done with its reads. Each of them finds or makes a row.
+   * work is done with its reads. Each of them finds or makes a row. A statement object that several share is run once.
    */
   readonly decideAssumed?: ((partner: LockedPartner) => Decision<T>) | undefined;
 }

@@ -74,7 +74,7 @@ export function applySent(order: StoredOrder, sent: Sent<Report>, now: number, r
   }
   if (sent.outcome === 'never-left') {
     const waiting = isUnsettled(order.state);
-    if (waiting) change.move('refused', 'It never left the gateway.');
+    if (waiting) change.move('refused', sent.reason ?? 'It never left the gateway.');
     return change.note({ firstAnswer: firstAnswerOf(change.after) }).step('sent', `not sent: ${sent.evidence}`);
   }
   if (order.state === 'sending') {

@@ -7,6 +7,7 @@ import type { Origin } from '../lib/origin.ts';
 import type { StartGate } from './gate.ts';
 import type { Kind, Submittable } from './kind.ts';
 import type { Recorder } from './record.ts';
+import { isTradingPaused, pausedBeforeSend, readTradingPause, refuseWhilePaused } from './trading-pause.ts';
 
 /** A request to submit something, with what makes two requests the same. */
 export interface SubmitRequest<Request> {
@@ -33,6 +34,7 @@ export class Submitter {
   constructor(
     private readonly database: Database,
     private readonly recorder: Recorder,
+    /** Whether trading is paused, as far as this process knows. Under the lock the database is asked. */
     private readonly isPaused: () => boolean,
     private readonly gate: StartGate,
   ) {}
@@ -64,10 +66,11 @@ export class Submitter {
     crash(`${kind.name}.before-store`);
     const stored = await this.database.inPartner<Row | undefined>(partnerId, {
       touches: [`${kind.name} key ${idempotencyKey}`],
-      reads: [isUsed(kind, partnerId, idempotencyKey), ...kind.storeReads(partnerId, ready)],
-      decide: (partner, [raced = [], ...rows]) => {
+      reads: [isUsed(kind, partnerId, idempotencyKey), readTradingPause, ...kind.storeReads(partnerId, ready)],
+      decide: (partner, [raced = [], pause, ...rows]) => {
         // The same key may have been stored since it was looked for; only under the lock is the answer certain.
         if (raced[0] !== undefined) return { writes: [], result: undefined };
+        if (isTradingPaused(pause)) throw new ApiError('trading_paused');
         const { row, writes } = kind.store(ready, submission, partner, rows);
         return { writes, result: row };
       },
@@ -75,13 +78,13 @@ export class Submitter {
         storeAssumed &&
         ((partner) => {
           const { row, writes } = storeAssumed(ready, submission, partner);
-          return { writes, result: row };
+          return { writes: [refuseWhilePaused, ...writes], result: row };
         }),
     });
     if (stored === undefined) return this.#replayStored(kind, byKey, digest);
 
     crash(`${kind.name}.stored`);
-    const sent = await kind.send(stored, request);
+    const sent = this.isPaused() ? pausedBeforeSend : await kind.send(stored, request);
     crash(`${kind.name}.sent`);
     const row = await this.#recordSent(kind, stored, log, (current) => kind.applySent(current, sent));
     crash(`${kind.name}.recorded`);

@@ -6,6 +6,7 @@ import { crash } from '../../lib/crash.ts';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Recorder } from '../../submission/record.ts';
+import { isTradingPaused, pausedBeforeSend, readTradingPause } from '../../submission/trading-pause.ts';
 import type { ApplicationKind } from '../kind.ts';
 import {
   beginSend,
@@ -32,6 +33,7 @@ export interface DocumentSenderParts {
   readonly clock: Clock;
   /** Keys the digests of files. */
   readonly digestKey: Buffer;
+  /** Whether trading is paused, as far as this process knows. */
   readonly isPaused: () => boolean;
   /** How long a send may take. */
   readonly submitTimeoutMs: number;
@@ -71,12 +73,15 @@ export class DocumentSender {
 
   /** Returns the delivered document. Throws what the operation answers otherwise. */
   async send(file: DocumentFile, { log, origin }: Pick<Call, 'log' | 'origin'>): Promise<StoredDocument> {
-    const { broker, submitTimeoutMs } = this.parts;
+    const { broker, isPaused, submitTimeoutMs } = this.parts;
     crash('document.before-store');
     const begun = await this.#begin(file);
     if (begun.document.state === 'delivered') return begun.document;
     crash('document.stored');
-    const sent = await broker.sendDocument({ ...file, origin }, begun.beganAt + submitTimeoutMs);
+    const wasPaused = isPaused();
+    const sent = wasPaused
+      ? pausedBeforeSend
+      : await broker.sendDocument({ ...file, origin }, begun.beganAt + submitTimeoutMs);
     crash('document.sent');
     const outcome = sent.outcome === 'answered' ? sent.answer : sent.outcome;
     this.parts.onSent?.(outcome);
@@ -84,6 +89,7 @@ export class DocumentSender {
     crash('document.recorded');
     if (document?.state === 'delivered') return document;
     if (outcome === 'refused') throw new ApiError('document_rejected');
+    if (wasPaused) throw new ApiError('trading_paused');
     if (outcome === 'never-left') {
       throw new ApiError('exchange_unavailable', {
         message: 'The broker cannot be reached. Nothing was sent; send the same file again.',
@@ -93,7 +99,7 @@ export class DocumentSender {
   }
 
   async #begin(file: DocumentFile): Promise<{ document: StoredDocument; beganAt: number }> {
-    const { kind, recorder, clock, isPaused, submitTimeoutMs, clockSkewMs } = this.parts;
+    const { kind, recorder, clock, submitTimeoutMs, clockSkewMs } = this.parts;
     const { partnerId, applicationId, type } = file;
     const digest = this.#digest(file);
     const leaseMs = submitTimeoutMs + clockSkewMs + leaseMarginMs;
@@ -102,14 +108,14 @@ export class DocumentSender {
       kind,
       partnerId,
       applicationId,
-      (application, [rows = [], counts = []]) => {
+      (application, [rows = [], counts = [], pause]) => {
         // Whatever was waited for the lock is not taken from the time to send.
         const beganAt = clock.realNow();
         checkTakesDocuments(application.state);
         const before = rows.map(toStoredDocument).find((document) => document.type === type);
         const facts = beginSend(before, digest, {
           underWay: Number(counts[0]?.under_way),
-          isPaused: isPaused(),
+          isPaused: isTradingPaused(pause),
           now: clock.now(),
           realNow: beganAt,
           leaseMs,
@@ -125,7 +131,7 @@ export class DocumentSender {
       {
         // Two of a partner's at the same time would both count without the other.
         touches: ['documents under way'],
-        reads: [findDocuments(partnerId, applicationId), countUnderWay(partnerId, clock.realNow())],
+        reads: [findDocuments(partnerId, applicationId), countUnderWay(partnerId, clock.realNow()), readTradingPause],
       },
     );
     if (begun === undefined) throw new Error('a document was neither begun nor refused');
