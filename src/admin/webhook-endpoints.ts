@@ -37,7 +37,14 @@ import { freshHealth, rotationMs, signsWithOld } from '../webhooks/rules.ts';
 import { audit } from './audit.ts';
 import { AdminError, type Operator } from './call.ts';
 import { requirePartner } from './credit.ts';
-import { changeEndpoint, entry, readEndpoint, toTimestamp, type WebhookAdminParts } from './webhook-parts.ts';
+import {
+  changeEndpoint,
+  entry,
+  readEndpoint,
+  toTimestamp,
+  type WebhookAdminParts,
+  waitUntilAdopted,
+} from './webhook-parts.ts';
 
 /** The operators' calls on endpoints themselves: where events go, under which secret, and whether they do. */
 export function webhookEndpointHandlers(parts: WebhookAdminParts) {
@@ -92,6 +99,7 @@ export function webhookEndpointHandlers(parts: WebhookAdminParts) {
       ],
       result: { ...endpoint, url, health: freshHealth },
     }));
+    await waitUntilAdopted(parts, partnerId);
     return create(MoveEndpointResponseSchema, { endpoint: toMessage(moved, clock.now()) });
   }
 
@@ -112,6 +120,7 @@ export function webhookEndpointHandlers(parts: WebhookAdminParts) {
         result: oldUntil,
       };
     });
+    await waitUntilAdopted(parts, partnerId);
     return create(RotateSecretResponseSchema, { secret, oldSecretUntil: timestampFromMs(until) });
   }
 
@@ -130,6 +139,7 @@ export function webhookEndpointHandlers(parts: WebhookAdminParts) {
       ];
       return { writes, result: true };
     });
+    await waitUntilAdopted(parts, partnerId);
     return create(PauseEndpointResponseSchema, { changed });
   }
 
@@ -148,6 +158,7 @@ export function webhookEndpointHandlers(parts: WebhookAdminParts) {
       ];
       return { writes, result: true };
     });
+    await waitUntilAdopted(parts, partnerId);
     return create(ResumeEndpointResponseSchema, { changed });
   }
 
@@ -191,6 +202,9 @@ function newEndpoint(made: {
     heldAt: null,
     draining: false,
     fence: 0n,
+    revision: 0n,
+    changedRevision: 0n,
+    seenRevision: 0n,
   };
 }
 

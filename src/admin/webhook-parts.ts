@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import type { Database } from '../db/database.ts';
@@ -5,8 +6,14 @@ import type { Decision, SqlRow, Statement } from '../db/statement.ts';
 import { AttemptOutcome } from '../gen/marina/admin/v1/webhooks_pb.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { IdMaker } from '../lib/ids.ts';
-import { findEndpoint, lockEndpoint, type StoredEndpoint, toEndpoint } from '../webhooks/endpoint-store.ts';
-import type { Outcome } from '../webhooks/rules.ts';
+import {
+  findAdopted,
+  findEndpoint,
+  lockEndpoint,
+  type StoredEndpoint,
+  toEndpoint,
+} from '../webhooks/endpoint-store.ts';
+import { type Outcome, rowServesMs } from '../webhooks/rules.ts';
 import { audit } from './audit.ts';
 import { AdminError, type Operator } from './call.ts';
 
@@ -38,6 +45,9 @@ export const outcomes: Record<Outcome, AttemptOutcome> = {
   'event-failed': AttemptOutcome.EVENT_FAILED,
 };
 
+/** Between the moment an attempt is decided and the one in which its time and signature are written. */
+const adoptionMarginMs = 100;
+
 /** Changes an endpoint under its lock, and tells those who send to it. */
 export async function changeEndpoint<T>(
   { database, clock, onChange }: WebhookAdminParts,
@@ -52,6 +62,24 @@ export async function changeEndpoint<T>(
   });
   onChange(partnerId);
   return result;
+}
+
+/**
+ * Waits until no process begins an attempt by an endpoint's row as it was before the last change. The process that sends to
+ * the endpoint says so, usually within milliseconds. One that says nothing, because it is frozen, was cut off or is of an
+ * earlier version, is waited for as long as a row serves: after that it begins nothing by it.
+ */
+export async function waitUntilAdopted({ database }: WebhookAdminParts, partnerId: string): Promise<void> {
+  const end = performance.now() + rowServesMs + adoptionMarginMs;
+  for (let waitMs = 5; performance.now() < end; waitMs = Math.min(waitMs * 2, 80)) {
+    // What cannot be asked is waited for.
+    const asking = database.read(findAdopted(partnerId)).catch(() => []);
+    const late = new AbortController();
+    const found = await Promise.race([asking, delay(end - performance.now(), [], { signal: late.signal })]);
+    late.abort();
+    if (found.length > 0) return;
+    await delay(Math.max(0, Math.min(waitMs, end - performance.now())));
+  }
 }
 
 /** A partner's endpoint. Refused when it has none. */

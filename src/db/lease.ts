@@ -13,6 +13,8 @@ export interface Lease {
   readonly fence: bigint;
   /** Aborted when the lease was lost, could not be renewed in time, or the process stops. */
   readonly signal: AbortSignal;
+  /** Whether no other can hold it yet, by a clock that goes on while the process is frozen. */
+  isHeld(): boolean;
 }
 
 /**
@@ -31,9 +33,10 @@ export function underLease(
     name,
     async run(signal) {
       while (!signal.aborted) {
+        const askedAt = performance.now();
         const fence = await acquire(database, name, holder);
         if (fence === undefined) await pause(renewEveryMs, signal);
-        else await runHolding(database, { name, holder, fence }, signal, work);
+        else await runHolding(database, { name, holder, fence }, askedAt + lengthMs, signal, work);
       }
     },
   };
@@ -43,7 +46,7 @@ export function underLease(
  * A statement that finds a row only while the lease is still ours, for the reads of a transaction. It locks the lease. The
  * position of the reports is written behind it; everything else done under a lease may be done twice.
  */
-export function fenced(lease: Lease): Statement {
+export function fenced(lease: Pick<Lease, 'name' | 'fence'>): Statement {
   return statement('SELECT fence FROM leases WHERE name = ? AND fence = ? FOR UPDATE', lease.name, lease.fence);
 }
 
@@ -56,15 +59,23 @@ interface Held {
 async function runHolding(
   database: Database,
   held: Held,
+  heldUntil: number,
   stopping: AbortSignal,
   work: (lease: Lease) => Promise<void>,
 ): Promise<void> {
   const lost = new AbortController();
   const done = new AbortController();
   const signal = AbortSignal.any([stopping, lost.signal]);
-  const renewing = keepRenewing(database, held, done.signal, () => lost.abort());
+  let until = heldUntil;
+  const renewing = keepRenewing(database, held, until, done.signal, {
+    renewed: (next) => {
+      until = next;
+    },
+    lost: () => lost.abort(),
+  });
+  const isHeld = () => !signal.aborted && performance.now() < until;
   try {
-    await work({ name: held.name, fence: held.fence, signal });
+    await work({ name: held.name, fence: held.fence, signal, isHeld });
   } finally {
     done.abort();
     await renewing;
@@ -76,17 +87,24 @@ async function runHolding(
  * Renews until told to stop; says so when the lease was taken by another or not renewed within its length, however long a
  * renewal takes.
  */
-async function keepRenewing(database: Database, held: Held, done: AbortSignal, lose: () => void): Promise<void> {
-  let expiry = setTimeout(lose, lengthMs);
+async function keepRenewing(
+  database: Database,
+  held: Held,
+  heldUntil: number,
+  done: AbortSignal,
+  { renewed, lost }: { renewed: (heldUntil: number) => void; lost: () => void },
+): Promise<void> {
+  let expiry = setTimeout(lost, heldUntil - performance.now());
   try {
     while (!done.aborted) {
       await pause(renewEveryMs, done);
       if (done.aborted) return;
       const askedAt = performance.now();
       try {
-        if (!(await renew(database, held))) return lose();
+        if (!(await renew(database, held))) return lost();
         clearTimeout(expiry);
-        expiry = setTimeout(lose, askedAt + lengthMs - performance.now());
+        expiry = setTimeout(lost, askedAt + lengthMs - performance.now());
+        renewed(askedAt + lengthMs);
       } catch {
         // The database may come back before the lease runs out; then another holder is impossible too.
       }

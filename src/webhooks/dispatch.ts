@@ -22,6 +22,7 @@ import {
   releaseEndpoints,
   releaseUntil,
   type StoredEndpoint,
+  saveSeen,
   toEndpoint,
 } from './endpoint-store.ts';
 import { Lane } from './lane.ts';
@@ -179,7 +180,8 @@ export class Dispatch {
         findEndpoints(held.length > 0 ? held : ['']),
       ]);
       const endpoints = new Map(rows.map((row) => [String(row.partner_id), toEndpoint(row)]));
-      for (const partnerId of held) this.#refresh(partnerId, endpoints.get(partnerId));
+      for (const partnerId of held) this.#refresh(partnerId, endpoints.get(partnerId), this.#lookedAt);
+      await this.#saySeen([...endpoints.values()]);
       for (const row of work) {
         const partnerId = String(row.partner_id);
         const lane = this.#lanes.get(partnerId);
@@ -191,10 +193,18 @@ export class Dispatch {
     await this.#claim([...new Set(wanted)].filter((partnerId) => !this.#lanes.has(partnerId)));
   }
 
+  /** Tells operators' calls that wait for it that their changes are in force here. */
+  async #saySeen(endpoints: readonly StoredEndpoint[]): Promise<void> {
+    const changed = endpoints.filter(({ changedRevision, seenRevision }) => changedRevision > seenRevision);
+    const seen = changed.flatMap(({ partnerId }) => this.#lanes.get(partnerId)?.endpoint ?? []);
+    if (seen.length > 0) await this.options.database.write(saveSeen(seen));
+  }
+
   async #claim(partnerIds: readonly string[]): Promise<void> {
     const room = mostLanes - this.#lanes.size;
     for (let first = 0; first < Math.min(partnerIds.length, room); first += mostClaimedAtOnce) {
       const some = partnerIds.slice(first, Math.min(first + mostClaimedAtOnce, room));
+      const askedAt = performance.now();
       const claimed = await this.options.database.transaction<StoredEndpoint[]>(
         [lockFree(some, this.lease)],
         ([rows = []]) => {
@@ -206,7 +216,7 @@ export class Dispatch {
       );
       crash('delivery.claimed');
       for (const endpoint of claimed) {
-        const lane = new Lane(endpoint);
+        const lane = new Lane(endpoint, askedAt);
         this.#lanes.set(endpoint.partnerId, lane);
         this.#afterChange(lane);
         this.#wantLoad(lane);
@@ -215,7 +225,7 @@ export class Dispatch {
   }
 
   /** Takes an endpoint's row as it is now; one that is another's by now is let go. */
-  #refresh(partnerId: string, endpoint: StoredEndpoint | undefined): void {
+  #refresh(partnerId: string, endpoint: StoredEndpoint | undefined, askedAt: number): void {
     const lane = this.#lanes.get(partnerId);
     if (lane === undefined) return;
     if (endpoint === undefined || endpoint.fence !== lane.endpoint.fence) {
@@ -223,6 +233,7 @@ export class Dispatch {
       return;
     }
     lane.adopt(endpoint);
+    lane.confirm(askedAt);
     this.#afterChange(lane);
   }
 
@@ -355,13 +366,14 @@ export class Dispatch {
   /** Moves what waits to the front of the queue, and notes it when all is there. */
   async #drain(lane: Lane): Promise<void> {
     const { database } = this.options;
-    const { partnerId, fence } = lane.endpoint;
+    const { endpoint } = lane;
+    const { partnerId, fence, revision } = endpoint;
     const moved = await database.write(bringForward(partnerId, fence, mostBroughtForward));
-    if (moved < mostBroughtForward) {
-      await database.write(endDraining(partnerId, fence));
-      lane.adopt({ ...lane.endpoint, draining: false });
+    if (moved >= mostBroughtForward) this.#toLoad.add(lane);
+    else if ((await database.write(endDraining(endpoint))) > 0) {
+      lane.adopt({ ...endpoint, draining: false, revision: revision + 1n });
       lane.stir();
-    } else this.#toLoad.add(lane);
+    } else this.lookAgain();
   }
 
   #pumpSoon(): void {
@@ -375,10 +387,11 @@ export class Dispatch {
 
   /** Begins as many attempts as may be, one of each endpoint in turn. */
   #pump(): void {
-    if (this.lease.signal.aborted) return;
     for (let hasBegun = true; hasBegun; ) {
       hasBegun = false;
       for (const lane of this.#turns) {
+        // Asked before each, because a process may be frozen between any two of them.
+        if (!this.lease.isHeld()) return;
         const next = lane.next(this.#attempts.load);
         if (next === 'no shared place') continue;
         if (next === 'nothing') {

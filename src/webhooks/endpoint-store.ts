@@ -33,6 +33,12 @@ export interface StoredEndpoint {
   readonly draining: boolean;
   /** Grows with each process that sends to it. */
   readonly fence: bigint;
+  /** Grows with every change of the row: of two reads of it, the one with the higher revision is the newer. */
+  readonly revision: bigint;
+  /** The revision of the last change an operator made. */
+  readonly changedRevision: bigint;
+  /** The last revision of which the sending process has said that it works by it. */
+  readonly seenRevision: bigint;
 }
 
 /** A lease of a process, which its endpoints name. */
@@ -95,13 +101,19 @@ export function toEndpoint(row: SqlRow): StoredEndpoint {
     heldAt: milliseconds(row.held_at),
     draining: Number(row.draining) === 1,
     fence: toBigInt(row.fence),
+    revision: toBigInt(row.revision),
+    changedRevision: toBigInt(row.changed_revision),
+    seenRevision: toBigInt(row.seen_revision),
   };
 }
+
+/** What an operator changes, the sending process must say that it has seen. Assigned from left to right. */
+const byOperator = 'revision = revision + 1, changed_revision = revision';
 
 export function saveHealth(partnerId: string, health: Health, startDraining: boolean): Statement {
   return statement(
     `UPDATE webhook_endpoints SET streak = ?, paused_at = ?, probe_at = ?, probed_version = ?,
-      draining = draining | ?, due_at = IF(?, registered_at, due_at) WHERE partner_id = ?`,
+      draining = draining | ?, due_at = IF(?, registered_at, due_at), revision = revision + 1 WHERE partner_id = ?`,
     health.streak,
     instant(health.pausedAt),
     instant(health.probeAt),
@@ -115,14 +127,18 @@ export function saveHealth(partnerId: string, health: Health, startDraining: boo
 /** Sends events to another URL from now on. */
 export function saveMove(partnerId: string, url: string, fresh: Health, startDraining: boolean): Statement[] {
   return [
-    statement('UPDATE webhook_endpoints SET url = ?, generation = generation + 1 WHERE partner_id = ?', url, partnerId),
     saveHealth(partnerId, fresh, startDraining),
+    statement(
+      `UPDATE webhook_endpoints SET url = ?, generation = generation + 1, ${byOperator} WHERE partner_id = ?`,
+      url,
+      partnerId,
+    ),
   ];
 }
 
 export function saveRotation(partnerId: string, secret: Buffer, oldSecret: Buffer, oldUntil: number): Statement {
   return statement(
-    'UPDATE webhook_endpoints SET secret = ?, old_secret = ?, old_secret_until = ? WHERE partner_id = ?',
+    `UPDATE webhook_endpoints SET secret = ?, old_secret = ?, old_secret_until = ?, ${byOperator} WHERE partner_id = ?`,
     secret,
     oldSecret,
     new Date(oldUntil),
@@ -132,14 +148,15 @@ export function saveRotation(partnerId: string, secret: Buffer, oldSecret: Buffe
 
 /** Holds an endpoint for an operator. */
 export function saveHold(partnerId: string, at: number): Statement {
-  return statement('UPDATE webhook_endpoints SET held_at = ? WHERE partner_id = ?', new Date(at), partnerId);
+  const sql = `UPDATE webhook_endpoints SET held_at = ?, ${byOperator} WHERE partner_id = ?`;
+  return statement(sql, new Date(at), partnerId);
 }
 
 /** Ends every pause of an endpoint. */
 export function saveResume(partnerId: string, fresh: Health): Statement[] {
   return [
-    statement('UPDATE webhook_endpoints SET held_at = NULL WHERE partner_id = ?', partnerId),
     saveHealth(partnerId, fresh, true),
+    statement(`UPDATE webhook_endpoints SET held_at = NULL, ${byOperator} WHERE partner_id = ?`, partnerId),
   ];
 }
 
@@ -157,10 +174,14 @@ export function lockFree(partnerIds: readonly string[], lease: HolderLease): Sta
   );
 }
 
-/** Makes a process the one that sends to endpoints. What others that did so before it still write is refused. */
+/**
+ * Makes a process the one that sends to endpoints, by their rows as it has locked them. What others that did so before it
+ * still write is refused.
+ */
 export function claimEndpoints(partnerIds: readonly string[], lease: HolderLease): Statement {
   return statement(
-    'UPDATE webhook_endpoints SET lease_name = ?, lease_fence = ?, fence = fence + 1 WHERE partner_id IN (?)',
+    `UPDATE webhook_endpoints SET lease_name = ?, lease_fence = ?, fence = fence + 1, seen_revision = revision
+      WHERE partner_id IN (?)`,
     lease.name,
     lease.fence,
     partnerIds,
@@ -234,8 +255,33 @@ export function findWork(lease: HolderLease, now: number, most: number): Stateme
   );
 }
 
-export function endDraining(partnerId: string, fence: bigint): Statement {
-  return statement('UPDATE webhook_endpoints SET draining = 0 WHERE partner_id = ? AND fence = ?', partnerId, fence);
+/** Notes that all that waited is at the front, unless the row has changed since: another pause may have ended. */
+export function endDraining({ partnerId, fence, revision }: StoredEndpoint): Statement {
+  return statement(
+    `UPDATE webhook_endpoints SET draining = 0, revision = revision + 1
+      WHERE partner_id = ? AND fence = ? AND revision = ?`,
+    partnerId,
+    fence,
+    revision,
+  );
+}
+
+/** Says that the process that sends to some endpoints works by their rows as they are given. */
+export function saveSeen(endpoints: readonly StoredEndpoint[]): Statement {
+  return statement(
+    `UPDATE webhook_endpoints SET seen_revision = changed_revision
+      WHERE ${endpoints.map(() => '(partner_id = ? AND fence = ? AND changed_revision <= ?)').join(' OR ')}`,
+    ...endpoints.flatMap(({ partnerId, fence, revision }) => [partnerId, fence, revision]),
+  );
+}
+
+/** Finds a row when no process works by an endpoint's row as it was before the last change of an operator. */
+export function findAdopted(partnerId: string): Statement {
+  return statement(
+    `SELECT 1 FROM webhook_endpoints
+      WHERE partner_id = ? AND (lease_name IS NULL OR seen_revision >= changed_revision)`,
+    partnerId,
+  );
 }
 
 export function countPaused(): Statement {

@@ -11,7 +11,7 @@ import {
   type TotalLoad,
   windowAfter,
 } from './places.ts';
-import { type EndedAttempt, type Health, healthAfter } from './rules.ts';
+import { type EndedAttempt, type Health, healthAfter, rowServesMs } from './rules.ts';
 
 /** How many attempts of an endpoint may have ended without being recorded before no more are begun. */
 const mostUnrecorded = 512;
@@ -46,6 +46,7 @@ export class Lane {
   readonly #known = new Set<bigint>();
   #readUpTo = 0n;
   #restsUntil = 0;
+  #rowServesUntil: number;
   #window = firstWindow;
   /** How long it takes for an answer; nothing is known of a new one. */
   #answerMs = Number.POSITIVE_INFINITY;
@@ -57,9 +58,11 @@ export class Lane {
   /** An attempt that others would overtake. */
   #ahead: NextTry | undefined;
 
-  constructor(endpoint: StoredEndpoint) {
+  /** `askedAt`: when the row was asked for, on a clock that never goes back. */
+  constructor(endpoint: StoredEndpoint, askedAt: number) {
     this.#endpoint = endpoint;
     this.#health = endpoint.health;
+    this.#rowServesUntil = askedAt + rowServesMs;
   }
 
   get partnerId(): string {
@@ -114,8 +117,17 @@ export class Lane {
     this.mayHaveMore.fresh = true;
   }
 
-  /** Takes the endpoint's row as it is now. What waits here is forgotten when it must not be sent any more. */
+  /** Takes that the row it has is at least as new as one that was asked for at an instant: it serves on from then. */
+  confirm(askedAt: number): void {
+    this.#rowServesUntil = askedAt + rowServesMs;
+  }
+
+  /**
+   * Takes the endpoint's row, unless it was read before the one it has. What waits here is forgotten when it must not be
+   * sent any more.
+   */
   adopt(endpoint: StoredEndpoint): void {
+    if (endpoint.revision < this.#endpoint.revision) return;
     const isMoved = endpoint.generation !== this.#endpoint.generation;
     const wasStill = this.isPaused || this.#endpoint.heldAt !== null;
     this.#endpoint = endpoint;
@@ -174,7 +186,7 @@ export class Lane {
   /** What is tried next, if anything may be: it counts as under way from here on. */
   next(total: TotalLoad): NextTry | 'nothing' | 'no shared place' {
     const load = this.#load();
-    if (this.#ahead !== undefined) return 'nothing';
+    if (this.#ahead !== undefined || performance.now() > this.#rowServesUntil) return 'nothing';
     if (this.#endpoint.heldAt !== null || this.#unrecorded >= mostUnrecorded) return 'nothing';
     if (this.isPaused) {
       const probe = this.#probe;
@@ -228,7 +240,7 @@ export class Lane {
   recorded(versions: readonly bigint[], endpoint: StoredEndpoint): void {
     for (const version of versions) this.#known.delete(version);
     this.#unrecorded -= versions.length;
-    this.adopt(endpoint);
+    this.adopt(endpoint.revision < this.#endpoint.revision ? this.#endpoint : endpoint);
   }
 
   /** Takes that a delivery is not tried after all. It stays known, so that it is not read again and again. */

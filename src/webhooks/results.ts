@@ -82,8 +82,10 @@ function decide(
   for (const [partnerId, endpoint] of endpoints) {
     const health = healthOf.get(partnerId) ?? endpoint.health;
     const isResumed = endpoint.health.pausedAt !== null && health.pausedAt === null;
-    if (!isSame(health, endpoint.health)) writes.push(saveHealth(partnerId, health, isResumed));
-    after.set(partnerId, { ...endpoint, health, draining: endpoint.draining || isResumed });
+    const isChanged = !isSame(health, endpoint.health);
+    if (isChanged) writes.push(saveHealth(partnerId, health, isResumed));
+    const revision = isChanged ? endpoint.revision + 1n : endpoint.revision;
+    after.set(partnerId, { ...endpoint, health, draining: endpoint.draining || isResumed, revision });
   }
   return { writes, result: after };
 }

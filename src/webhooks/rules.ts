@@ -27,6 +27,12 @@ export const probeEveryMs = minuteMs;
 /** How long after a rotation events are signed with the old secret too: up to that instant, and not at it. */
 export const rotationMs = 24 * hourMs;
 
+/**
+ * How long the row of an endpoint serves for attempts after it was asked for, in real time. An operator's call that changes
+ * the row waits so long for a process that says nothing: after that the process begins no attempt by the earlier row.
+ */
+export const rowServesMs = 3_000;
+
 /** How long attempts are kept. */
 export const attemptsKeptMs = 30 * 24 * hourMs;
 

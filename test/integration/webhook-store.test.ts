@@ -309,7 +309,10 @@ describe('what is stored of webhooks', () => {
     assert.deepEqual([draining, health], [true, freshHealth]);
     assert.deepEqual(await work(lease, now), [partnerId], 'what waits is to be moved to the front');
     assert.equal(await database.write(bringForward(partnerId, fence, 10)), 1);
-    await database.write(endDraining(partnerId, fence));
+    const before = await endpoint();
+    await database.write(saveHealth(partnerId, freshHealth, true));
+    assert.equal(await database.write(endDraining(before)), 0, 'another pause has ended meanwhile');
+    assert.equal(await database.write(endDraining(await endpoint())), 1);
     assert.deepEqual(await work(lease, now), [partnerId], 'and to be sent');
   });
 

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { adminClient } from '../support/admin.ts';
+import { Cluster, type GatewayProcess } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
+
+describe('a rotation of a secret while the process that sends is frozen', () => {
+  let receiver: WebhookReceiver;
+  let cluster: Cluster;
+  let sender: GatewayProcess;
+  let gateway: GatewayProcess;
+  let admin: ReturnType<typeof adminClient>;
+  before(async () => {
+    receiver = await WebhookReceiver.start();
+    cluster = await Cluster.start(receiver.variables);
+    sender = await cluster.startGateway({ MARINA_ROLES: 'webhooks' });
+    gateway = await cluster.startGateway({ MARINA_ROLES: 'api,worker' });
+    admin = adminClient(gateway.adminPort);
+  });
+  after(async () => {
+    admin.close();
+    await cluster.stop();
+    await receiver.close();
+  });
+
+  it('is answered in bounded time, and what the process begins when it goes on is signed with both secrets', async () => {
+    const partner = await cluster.newPartner();
+    const endpoint = { partnerId: partner.id, url: receiver.url('/frozen') };
+    await admin.webhooks.registerEndpoint(endpoint, admin.options);
+    // Much waits in its memory when it is frozen, and it begins the next attempts as soon as it goes on.
+    receiver.slow('/frozen', 200);
+    for (let quantity = 1; quantity <= 150; quantity += 1) {
+      assert.equal((await gateway.place(partner, { symbol: 'SIM-REST', quantity })).status, 201);
+    }
+    await eventually(() => assert.ok(receiver.at('/frozen').length >= 10, 'events are delivered'));
+    sender.freeze();
+    const startedAt = performance.now();
+    await admin.webhooks.rotateSecret({ partnerId: partner.id }, admin.options);
+    const answeredAt = performance.now();
+    assert.ok(answeredAt - startedAt < 5_000, `it took ${answeredAt - startedAt} ms`);
+    // What was under way is answered by now, so that the next can begin.
+    await delay(300);
+    sender.thaw();
+    const arrived = await eventually(() => {
+      const found = new Set(receiver.at('/frozen').map(({ version }) => version));
+      assert.equal(found.size, 150);
+      return receiver.at('/frozen');
+    }, 30_000);
+    const late = arrived.filter(({ at }) => at > answeredAt);
+    assert.ok(late.length > 0, 'some were begun after the answer');
+    for (const { headers, version } of late) {
+      assert.equal((headers['webhook-signature'] ?? '').split(' ').length, 2, `version ${version}`);
+    }
+  });
+});
