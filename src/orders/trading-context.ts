@@ -20,7 +20,7 @@ export class TradingContexts {
   /** Grows when something is forgotten: what was being read then may be of before, and is not kept. */
   #generation = 0;
 
-  constructor(private readonly broker: Broker) {}
+  constructor(private readonly broker: Pick<Broker, 'tradingContext'>) {}
 
   /** Forgets an account of a partner, which may no longer be the partner's. */
   forget(partnerId: string, account: string): void {
@@ -62,8 +62,11 @@ export class TradingContexts {
     const generation = this.#generation;
     const context = await this.broker.tradingContext(account, symbol, origin);
     if (generation !== this.#generation) return context;
+    const until = askedAt + usableMs;
+    // Of two reads at the same time, the one that was asked for later stays, whichever is answered last.
+    if ((this.#remembered.get(key)?.until ?? 0) > until) return context;
     this.#remembered.delete(key);
-    this.#remembered.set(key, { context, until: askedAt + usableMs });
+    this.#remembered.set(key, { context, until });
     if (this.#remembered.size > mostRemembered) {
       const [oldest] = this.#remembered.keys();
       if (oldest !== undefined) this.#remembered.delete(oldest);
