@@ -6,6 +6,13 @@ const mostInterimBytes = 8_192;
 const startOfHead = 'HTTP/1.1 1';
 const endOfHead = '\r\n\r\n';
 
+const receivedBytes = new WeakMap<Socket, number>();
+
+/** How many bytes of answers have come on a socket whose answers are limited, informational ones too. */
+export function bytesReceivedOn(socket: Socket): number {
+  return receivedBytes.get(socket) ?? 0;
+}
+
 /**
  * Changes what a socket gives its reader, who sends one request at a time: of each answer at most `mostBytes` come
  * through, framing included, whatever it is made of, and informational answers (1xx) do not come through at all. undici
@@ -14,7 +21,7 @@ const endOfHead = '\r\n\r\n';
 export function limitAnswers(socket: Socket, mostBytes: number): void {
   const read = socket.read.bind(socket);
   let requestedBytes = -1;
-  let receivedBytes = 0;
+  let answerBytes = 0;
   let isInterimPossible = true;
   let held: Buffer | undefined;
 
@@ -25,12 +32,13 @@ export function limitAnswers(socket: Socket, mostBytes: number): void {
       // Whenever something was sent since, what comes belongs to a new answer.
       if (socket.bytesWritten !== requestedBytes) {
         requestedBytes = socket.bytesWritten;
-        receivedBytes = 0;
+        answerBytes = 0;
         isInterimPossible = true;
         held = undefined;
       }
-      receivedBytes += chunk.length;
-      if (receivedBytes > mostBytes) return fail('the answer is too long');
+      answerBytes += chunk.length;
+      receivedBytes.set(socket, bytesReceivedOn(socket) + chunk.length);
+      if (answerBytes > mostBytes) return fail('the answer is too long');
       if (!isInterimPossible) return chunk;
       const rest = skipInterim(held === undefined ? chunk : Buffer.concat([held, chunk]));
       if (rest.length > 0 && !mayBeInterim(rest)) {
@@ -39,7 +47,7 @@ export function limitAnswers(socket: Socket, mostBytes: number): void {
         return rest;
       }
       held = rest;
-      if (receivedBytes > mostInterimBytes) return fail('informational answers do not end');
+      if (answerBytes > mostInterimBytes) return fail('informational answers do not end');
     }
   };
 

@@ -1,4 +1,6 @@
-import { Client } from 'undici';
+import type { Socket } from 'node:net';
+import { type buildConnector, Client } from 'undici';
+import { bytesReceivedOn } from './answer-reader.ts';
 
 /** How long a connection stays open for the next event, unless the endpoint's Keep-Alive asks for another time. */
 const keepAliveMs = 4_000;
@@ -6,12 +8,12 @@ const longestKeepAliveMs = 60_000;
 /** A connection is not used for longer, so that a name that leads elsewhere by now is looked up and checked again. */
 const lifeMs = 60_000;
 
-/** What carries one attempt at a time. It dials when it is first used. */
+/** What carries one attempt at a time. It dials when it is first used, and again where its socket was closed. */
 export interface Connection {
   readonly client: Client;
   readonly bornAt: number;
-  /** Whether an attempt was answered on it. */
-  hasServed: boolean;
+  /** How many bytes of answers have come on its present socket: none on one that was dialled for this attempt. */
+  bytesReceived(): number;
 }
 
 /**
@@ -28,7 +30,7 @@ export class Connections {
 
   constructor(
     private readonly origin: string,
-    private readonly connect: NonNullable<Client.Options['connect']>,
+    private readonly connect: buildConnector.connector,
     private readonly mostHeadBytes: number,
   ) {}
 
@@ -37,14 +39,30 @@ export class Connections {
     return this.#all.size > this.#idle.length;
   }
 
+  /** Whether no more attempts are to be begun here. */
+  get isClosing(): boolean {
+    return this.#isClosing;
+  }
+
   /** A connection for one attempt; to be given back or discarded when that is over. */
   take(): Connection {
     for (let kept = this.#idle.pop(); kept !== undefined; kept = this.#idle.pop()) {
       if (performance.now() - kept.bornAt < lifeMs) return kept;
       this.#remove(kept);
     }
+    return this.takeNew();
+  }
+
+  /** The same, never one that was used before. */
+  takeNew(): Connection {
+    let socket: Socket | undefined;
     const client = new Client(this.origin, {
-      connect: this.connect,
+      connect: (target, callback) =>
+        this.connect(target, (...[error, connected]) => {
+          if (error !== null) return callback(error, null);
+          socket = connected;
+          callback(null, connected);
+        }),
       pipelining: 1,
       maxHeaderSize: this.mostHeadBytes,
       headersTimeout: 0,
@@ -52,7 +70,8 @@ export class Connections {
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: longestKeepAliveMs,
     });
-    const made: Connection = { client, bornAt: performance.now(), hasServed: false };
+    const bytesReceived = () => (socket === undefined ? 0 : bytesReceivedOn(socket));
+    const made: Connection = { client, bornAt: performance.now(), bytesReceived };
     client.on('disconnect', () => this.#drop(made));
     this.#all.add(made);
     return made;
@@ -61,7 +80,6 @@ export class Connections {
   /** Takes back a connection whose answer was read to its end. */
   giveBack(connection: Connection): void {
     this.usedAt = performance.now();
-    connection.hasServed = true;
     if (this.#isClosing) this.#remove(connection);
     else this.#idle.push(connection);
   }

@@ -74,6 +74,8 @@ export class Sender {
   /**
    * Makes one attempt. It never throws: whatever goes wrong is an outcome. It ends when the answer was read, cut at 64
    * KiB, or the time is up; the status alone decides, so an event is delivered also when the rest of the answer is slow.
+   * Where a connection that served before breaks before a byte of the answer has come, the attempt goes on by a new one,
+   * once: an endpoint may close an idle connection at any moment, and that says nothing about how it fares.
    *
    * @param onAhead Called when what is sent from now on arrives after it: it is written to a connection that served
    *   before, or answered on a new one, where the endpoint may be busy with the handshake still. Not always called.
@@ -82,21 +84,17 @@ export class Sender {
     const { path, connections } = this.#endpointOf(delivery);
     const timestampSeconds = Math.floor(this.options.clock.realNow() / 1_000);
     const signature = sign({ id: delivery.id, timestampSeconds, body: delivery.body }, delivery.keys);
+    const request: Dispatcher.DispatchOptions = {
+      method: 'POST',
+      path,
+      body: delivery.body,
+      headers: [
+        ...['content-type', 'application/json', 'user-agent', 'Marina-Webhooks/1.0', 'webhook-id', delivery.id],
+        ...['webhook-timestamp', String(timestampSeconds), 'webhook-signature', signature],
+      ],
+    };
     return new Promise((resolve) => {
-      const connection = connections.take();
-      const exchange = new Exchange(this.#timeoutMs, connections, connection, { onAhead, onOver: resolve });
-      connection.client.dispatch(
-        {
-          method: 'POST',
-          path,
-          body: delivery.body,
-          headers: [
-            ...['content-type', 'application/json', 'user-agent', 'Marina-Webhooks/1.0', 'webhook-id', delivery.id],
-            ...['webhook-timestamp', String(timestampSeconds), 'webhook-signature', signature],
-          ],
-        },
-        exchange,
-      );
+      new Exchange(request, this.#timeoutMs, connections, { onAhead, onOver: resolve }).begin();
     });
   }
 
@@ -149,29 +147,39 @@ export class Sender {
   }
 }
 
-/** One request and its answer, as undici tells of them. */
+/** One attempt: a request and its answer, as undici tells of them. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #startedAt = performance.now();
   readonly #timer: NodeJS.Timeout;
   #outcome: Attempt | undefined;
+  #connection: Connection;
+  /** How many bytes of earlier answers had come on the connection when the request was written to it. */
+  #receivedBefore = 0;
   #bodyBytes = 0;
+  #isSecondTry = false;
   #isOver = false;
 
   constructor(
+    private readonly request: Dispatcher.DispatchOptions,
     timeoutMs: number,
     private readonly connections: Connections,
-    private readonly connection: Connection,
     private readonly on: { onAhead: () => void; onOver: (attempt: Attempt) => void },
   ) {
+    this.#connection = connections.take();
     this.#timer = setTimeout(() => this.#breakOff('timeout'), timeoutMs);
   }
 
+  begin(): void {
+    this.#connection.client.dispatch(this.request, this);
+  }
+
   onRequestStart(): void {
-    if (this.connection.hasServed) this.on.onAhead();
+    this.#receivedBefore = this.#connection.bytesReceived();
+    if (this.#receivedBefore > 0) this.on.onAhead();
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
-    if (!this.connection.hasServed) this.on.onAhead();
+    if (this.#receivedBefore === 0) this.on.onAhead();
     this.#outcome = { ...judgeStatus(status), status, durationMs: this.#elapsedMs() };
   }
 
@@ -183,18 +191,34 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     if (this.#isOver) return;
     this.#end('invalid_response');
-    this.connections.giveBack(this.connection);
+    this.connections.giveBack(this.#connection);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    this.#breakOff(judgeError(error));
+    if (this.#isOver) return;
+    if (!this.#isWornOut(error)) {
+      this.#breakOff(judgeError(error));
+      return;
+    }
+    this.#isSecondTry = true;
+    void this.connections.discard(this.#connection, error);
+    this.#connection = this.connections.takeNew();
+    this.begin();
+  }
+
+  /** Whether an error says no more than that a connection that was kept is closed by now. */
+  #isWornOut(error: Error): boolean {
+    const isKept = this.#receivedBefore > 0 && this.#connection.bytesReceived() === this.#receivedBefore;
+    // What the sender itself closed is not begun again.
+    const isTheirs = !(error instanceof SendFailure) && judgeError(error) === 'unreachable';
+    return isKept && isTheirs && !this.#isSecondTry && !this.connections.isClosing;
   }
 
   /** An answer that is not read to its end takes the connection with it. What waits for a connection is never sent. */
   #breakOff(errorClass: NonNullable<Attempt['errorClass']>): void {
     if (this.#isOver) return;
     this.#end(errorClass);
-    void this.connections.discard(this.connection, new SendFailure(errorClass, 'the attempt is over'));
+    void this.connections.discard(this.#connection, new SendFailure(errorClass, 'the attempt is over'));
   }
 
   /** Where a status came it stands, whatever came after. */

@@ -178,6 +178,70 @@ describe('an attempt to deliver an event', () => {
     assert.equal(endpoint.connections(), 2);
   });
 
+  const breakings: Record<string, (socket: TLSSocket) => unknown> = {
+    closed: (socket) => socket.end(),
+    reset,
+    'closed after a while': (socket) => setTimeout(() => socket.end(), 300),
+  };
+  for (const [what, breaks] of Object.entries(breakings)) {
+    it(`by a connection that was kept and is ${what} under it goes on by a new one, and is one attempt`, async () => {
+      const answered = new Set<TLSSocket>();
+      const endpoint = await startEndpoint((socket) => {
+        if (answered.has(socket)) breaks(socket);
+        else socket.write(ok);
+        answered.add(socket);
+      });
+      const sender = newSender();
+      for (const requests of [1, 3]) {
+        assert.deepEqual(outcomeOf(await sender.send(delivery(endpoint.port))), delivered);
+        assert.equal(endpoint.requests(), requests);
+      }
+      assert.equal(endpoint.connections(), 2);
+    });
+  }
+
+  it('goes on once: an endpoint that breaks the new connection too has failed', async () => {
+    let isWell = true;
+    const endpoint = await startEndpoint((socket) => {
+      if (isWell) socket.write(ok);
+      else socket.end();
+    });
+    const sender = newSender();
+    await sender.send(delivery(endpoint.port));
+    isWell = false;
+    assert.deepEqual(outcomeOf(await sender.send(delivery(endpoint.port))), failed('unreachable'));
+    assert.deepEqual([endpoint.requests(), endpoint.connections()], [3, 2]);
+  });
+
+  it('does not go on where a part of an answer came: the endpoint has failed', async () => {
+    let requests = 0;
+    const { port } = await startEndpoint((socket) => {
+      requests += 1;
+      if (requests === 1) socket.write(ok);
+      else socket.end('HTTP/1.1 100 Continue\r\n\r\n');
+    });
+    const sender = newSender();
+    await sender.send(delivery(port));
+    assert.deepEqual(outcomeOf(await sender.send(delivery(port))), failed('unreachable'));
+    assert.equal(requests, 2);
+  });
+
+  it('takes its ten seconds in all, whichever connection they go by', async () => {
+    const timeoutMs = 1_000;
+    let requests = 0;
+    const { port } = await startEndpoint((socket) => {
+      requests += 1;
+      if (requests === 1) socket.write(ok);
+      if (requests === 2) setTimeout(() => socket.end(), 600);
+    });
+    const sender = newSender({ timeoutMs });
+    await sender.send(delivery(port));
+    const startedAt = performance.now();
+    assert.deepEqual(outcomeOf(await sender.send(delivery(port))), failed('timeout'));
+    assert.ok(performance.now() - startedAt < timeoutMs + 500);
+    assert.equal(requests, 3);
+  });
+
   it('shares no connection with another endpoint at the same host', async () => {
     const endpoint = await startEndpoint((socket) => socket.write(ok));
     const sender = newSender();
