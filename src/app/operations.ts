@@ -39,8 +39,9 @@ interface OperationParts {
 
 /** Everything partners can call, service by service. */
 export function createOperations(base: Base, parts: OperationParts): Operation[] {
-  const { config, database, clock, ids, cursors } = base;
+  const { config, database, clock, ids, cursors, environment } = base;
   const { readTimeoutMs } = config;
+  const isPaused = () => environment.paused;
   const { keyUses, limits, reads } = parts.callers;
   const { broker, records, simulator } = parts.upstream;
   const { kinds, submitter, canceller, contexts, images, documents } = parts.submissions;
@@ -54,7 +55,7 @@ export function createOperations(base: Base, parts: OperationParts): Operation[]
       ...documentHandlers({ database, images, sender: documents }),
     }),
     ...defineOperations(Accounts, accountHandlers({ database, records, reads, cursors, clock })),
-    ...defineOperations(Reference, referenceHandlers({ records, reads, readTimeoutMs })),
+    ...defineOperations(Reference, referenceHandlers({ records, reads, readTimeoutMs, isPaused })),
     ...defineOperations(EventsService, eventHandlers({ database, cursors, feedWatch: parts.events.feedWatch })),
     ...defineOperations(
       Limits,

@@ -24,6 +24,8 @@ export interface ReferenceHandlerParts {
   readonly reads: ReadQueue;
   /** How long reading the exchange's session may take. */
   readonly readTimeoutMs: number;
+  /** Whether trading is paused here, as far as this process knows. */
+  readonly isPaused: () => boolean;
 }
 
 const sessions: Readonly<Record<BrokerSession, MarketSession>> = {
@@ -35,7 +37,7 @@ const sessions: Readonly<Record<BrokerSession, MarketSession>> = {
 };
 
 /** The operations on the lists applications use, and on the exchange's session. */
-export function referenceHandlers({ records, reads, readTimeoutMs }: ReferenceHandlerParts) {
+export function referenceHandlers({ records, reads, readTimeoutMs, isPaused }: ReferenceHandlerParts) {
   let marketRead: Promise<GetMarketResponse> | undefined;
 
   /** The session is the same for all: whoever asks while it is read, waits for that answer. */
@@ -62,6 +64,7 @@ export function referenceHandlers({ records, reads, readTimeoutMs }: ReferenceHa
       session: sessions[session],
       nextOpenAt: nextOpenAt && toSecond(timestampMs(nextOpenAt)),
       nextCloseAt: nextCloseAt && toSecond(timestampMs(nextCloseAt)),
+      tradingPaused: isPaused(),
     });
   };
 

@@ -291,7 +291,7 @@ describe('the session of the exchange', () => {
     const market = () => gateway.rest('GET', '/v1/market', { key });
     assert.equal(
       (await market()).text,
-      '{"object":"market","session":"open","next_open_at":null,"next_close_at":null}',
+      '{"object":"market","session":"open","next_open_at":null,"next_close_at":null,"trading_paused":false}',
     );
     const nextOpenAt = timestampFromMs(Date.UTC(2030, 0, 2, 9));
     const nextCloseAt = timestampFromMs(Date.UTC(2030, 0, 2, 13, 30));
@@ -302,6 +302,7 @@ describe('the session of the exchange', () => {
         session: MarketSession[session]?.toLowerCase(),
         next_open_at: '2030-01-02T09:00:00Z',
         next_close_at: '2030-01-02T13:30:00Z',
+        trading_paused: false,
       });
     }
   });

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { Metadata } from '@grpc/grpc-js';
 import { type App, startApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { statement } from '../../src/db/statement.ts';
+import { MarketSession, Reference } from '../../src/gen/marina/gateway/v1/reference_pb.ts';
 import { Call } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { adminClient } from '../support/admin.ts';
 import { apply, goodApplication } from '../support/applications.ts';
@@ -209,6 +212,30 @@ describe('a pause of trading', () => {
       const cancelled = await gateway.rest('DELETE', `/v1/orders/${placed.body.id}`, { key: partner.key });
       assert.deepEqual([cancelled.status, cancelled.body.state], [200, 'cancelled']);
     } finally {
+      await resume();
+    }
+  });
+
+  it("is told by GetMarket over each protocol as soon as it was answered, and the session stays the exchange's", async () => {
+    const metadata = new Metadata();
+    metadata.set('authorization', `Bearer ${partner.key}`);
+    const reference = createGrpcClient(Reference, `127.0.0.1:${gateway.app.grpcPort}`);
+    const assertTold = async (tradingPaused: boolean) => {
+      const { body } = await gateway.rest('GET', '/v1/market', { key: partner.key });
+      assert.deepEqual([body.session, body.trading_paused], ['open', tradingPaused]);
+      const told = await reference.getMarket({}, { timeoutMs: 5_000, metadata });
+      assert.deepEqual([told.session, told.tradingPaused], [MarketSession.OPEN, tradingPaused]);
+      const connect = await call(gateway.app, 'POST', `/${Reference.typeName}/GetMarket`, 'application/json', '{}');
+      assert.equal(connect.body.tradingPaused ?? false, tradingPaused);
+    };
+    try {
+      await assertTold(false);
+      await setPaused(true, gateway.app);
+      await assertTold(true);
+      await setPaused(false, gateway.app);
+      await assertTold(false);
+    } finally {
+      reference.close();
       await resume();
     }
   });
