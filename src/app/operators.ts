@@ -6,6 +6,7 @@ import { statusHandlers } from '../admin/diagnostics/status.ts';
 import { timelineHandlers } from '../admin/diagnostics/timeline.ts';
 import { UnsettledPages, unsettledHandlers } from '../admin/diagnostics/unsettled.ts';
 import { watchHandlers } from '../admin/diagnostics/watch.ts';
+import { documentAdminHandlers } from '../admin/documents.ts';
 import { adminHandlers } from '../admin/handlers.ts';
 import { keyAdminHandlers } from '../admin/keys.ts';
 import { partnerAdminHandlers } from '../admin/partners.ts';
@@ -16,6 +17,7 @@ import { Accounts } from '../gen/marina/admin/v1/accounts_pb.ts';
 import { Audit } from '../gen/marina/admin/v1/audit_pb.ts';
 import { Clock } from '../gen/marina/admin/v1/clock_pb.ts';
 import { Diagnostics } from '../gen/marina/admin/v1/diagnostics_pb.ts';
+import { Documents } from '../gen/marina/admin/v1/documents_pb.ts';
 import { Keys } from '../gen/marina/admin/v1/keys_pb.ts';
 import { Partners } from '../gen/marina/admin/v1/partners_pb.ts';
 import { Trading } from '../gen/marina/admin/v1/trading_pb.ts';
@@ -58,7 +60,7 @@ export function createOperators(base: Base, parts: OperatorParts) {
 /** Everything operators can call, service by service. */
 function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const { database, clock, ids, environment } = base;
-  const { events, upstream, words } = parts;
+  const { events, upstream, submissions, words } = parts;
   const moveSimulator = simulatorMover(base, upstream);
   const handlers = adminHandlers({ database, clock, environment, carrier: events.carrier, moveSimulator });
   return [
@@ -67,6 +69,7 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     { service: Partners, handlers: partnerAdminHandlers({ database, clock, ids, changed: words.partnerChanged }) },
     { service: Keys, handlers: keyAdminHandlers({ database, clock, ids, ended: words.keyEnded }) },
     { service: Accounts, handlers: accountAdminHandlers({ database, clock, unlinked: words.accountUnlinked }) },
+    { service: Documents, handlers: documentAdminHandlers({ database, clock, releasing: submissions.release }) },
     { service: Audit, handlers: auditHandlers(database) },
     { service: Wallets, handlers: walletAdminHandlers({ database, clock, ids }) },
     { service: Webhooks, handlers: webhookHandlers(base, parts) },

@@ -1,4 +1,5 @@
 import { AllocationKind } from '../allocations/kind.ts';
+import { DocumentRelease } from '../applications/documents/release.ts';
 import { DocumentSender } from '../applications/documents/sender.ts';
 import { ImageChecker } from '../applications/images/checker.ts';
 import { ApplicationKind } from '../applications/kind.ts';
@@ -48,6 +49,12 @@ export function createSubmissions(base: Base, upstream: Upstream, { relay }: Eve
     digestKey: base.key('document digests'),
     onSent: (outcome) => metrics.documents.inc({ outcome }),
   });
+  const release = new DocumentRelease({
+    ...sending,
+    kind: kinds.application,
+    broker,
+    applications: upstream.applications,
+  });
   const images = new ImageChecker({ log });
-  return { gate, recorder, notes, contexts, kinds, submitter, canceller, documents, images };
+  return { gate, recorder, notes, contexts, kinds, submitter, canceller, documents, release, images };
 }

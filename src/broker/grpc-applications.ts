@@ -3,14 +3,15 @@ import {
   type ApplicationReport,
   ApplicationReportKind,
   Applications,
+  DocumentPresence,
 } from '../gen/marina/broker/v1/applications_pb.ts';
 import { ApiError } from '../lib/errors.ts';
 import { createGrpcClient } from '../lib/grpc-client.ts';
 import type { Origin } from '../lib/origin.ts';
 import { UpstreamCalls } from './calls.ts';
 import { Connection, channelOptions } from './connection.ts';
-import type { GrpcBrokerOptions } from './grpc-broker.ts';
-import type { ApplicationBroker, ApplicationToSend, LookedUp, Noted, Sent } from './port.ts';
+import { documentTypes, type GrpcBrokerOptions } from './grpc-broker.ts';
+import type { ApplicationBroker, ApplicationToSend, DocumentToSend, LookedUp, Noted, Sent } from './port.ts';
 import { watchReports } from './report-stream.ts';
 
 /**
@@ -52,6 +53,15 @@ export class GrpcApplications implements ApplicationBroker {
     });
     if (!inOrder || (!found && reports.length > 0)) throw new ApiError('exchange_error');
     return found ? { found, answer: reports } : { found, completeUntil: completeUntil && timestampMs(completeUntil) };
+  }
+
+  async lookUpDocument(id: string, type: DocumentToSend['type'], origin: Origin): Promise<LookedUp<'delivered'>> {
+    const request = { clientApplicationId: id, type: documentTypes[type] };
+    const about = { timeoutMs: this.options.readTimeoutMs, origin, objectId: id };
+    const { presence, completeUntil } = await this.#lookUps.call('lookUpDocument', request, about);
+    if (presence === DocumentPresence.DELIVERED) return { found: true, answer: 'delivered' };
+    if (presence !== DocumentPresence.MISSING) throw new ApiError('exchange_error');
+    return { found: false, completeUntil: completeUntil && timestampMs(completeUntil) };
   }
 
   async *streamApplicationReports(

@@ -44,7 +44,7 @@ const timesInForce = {
   fok: TimeInForce.FOK,
 } as const;
 
-const documentTypes = {
+export const documentTypes = {
   photo: DocumentType.PHOTO,
   government_id: DocumentType.GOVERNMENT_ID,
   utility_bill: DocumentType.UTILITY_BILL,
@@ -189,6 +189,7 @@ export class GrpcBroker implements Broker {
       type: documentTypes[type],
       contentType: mediaType,
       content,
+      notAfter: timestampFromMs(notAfterMs),
     };
     const about = { notAfterMs, longestMs: this.options.submitTimeoutMs, origin, objectId: applicationId };
     // Of a document no status proves anything, the one neither that says too late.

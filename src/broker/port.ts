@@ -90,7 +90,7 @@ export interface Broker {
   lookUpOrder(orderId: string, afterNumber: bigint, origin: Origin): Promise<LookedUp<readonly Report[]>>;
   /** Batches of reports above a number, in order; an empty batch only shows that the link lives. Throws when it breaks. */
   streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]>;
-  /** Sends a file once. Does not throw. `notAfterMs` is real time past which it is not begun. */
+  /** Sends a file once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
   sendDocument(document: DocumentToSend, notAfterMs: number): Promise<Sent<'delivered' | 'refused'>>;
   /** Whether the broker can be reached, as far as is known. */
   readonly connected: boolean;
@@ -110,6 +110,8 @@ export interface ApplicationBroker {
   submitApplication(application: ApplicationToSend & Noted, notAfterMs: number): Promise<Sent<ApplicationReport>>;
   /** Throws when the broker gives no answer that makes sense. */
   lookUpApplication(id: string, afterNumber: bigint, origin: Origin): Promise<LookedUp<readonly ApplicationReport[]>>;
+  /** Whether the broker has a document of a type. Throws when the broker gives no answer that makes sense. */
+  lookUpDocument(id: string, type: DocumentToSend['type'], origin: Origin): Promise<LookedUp<'delivered'>>;
   /** As `streamReports`, of the reports about applications, which have numbers of their own. */
   streamApplicationReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly ApplicationReport[]>;
   close(): void;

@@ -1,6 +1,7 @@
 import { Metadata } from '@grpc/grpc-js';
 import { Clock } from '../../src/gen/marina/admin/v1/clock_pb.ts';
 import { Diagnostics } from '../../src/gen/marina/admin/v1/diagnostics_pb.ts';
+import { Documents } from '../../src/gen/marina/admin/v1/documents_pb.ts';
 import { Keys } from '../../src/gen/marina/admin/v1/keys_pb.ts';
 import { Trading } from '../../src/gen/marina/admin/v1/trading_pb.ts';
 import { Wallets } from '../../src/gen/marina/admin/v1/wallets_pb.ts';
@@ -15,6 +16,7 @@ export function adminClient(adminPort: number, token = operatorToken) {
   metadata.set('authorization', `Bearer ${token}`);
   const clock = createGrpcClient(Clock, address);
   const diagnostics = createGrpcClient(Diagnostics, address);
+  const documents = createGrpcClient(Documents, address);
   const trading = createGrpcClient(Trading, address);
   const keys = createGrpcClient(Keys, address);
   const wallets = createGrpcClient(Wallets, address);
@@ -22,6 +24,7 @@ export function adminClient(adminPort: number, token = operatorToken) {
   return {
     clock,
     diagnostics,
+    documents,
     trading,
     keys,
     wallets,
@@ -30,6 +33,7 @@ export function adminClient(adminPort: number, token = operatorToken) {
     close() {
       clock.close();
       diagnostics.close();
+      documents.close();
       trading.close();
       keys.close();
       wallets.close();

@@ -58,7 +58,7 @@ interface CancelFacts {
   readonly cancelUntil: number | null;
 }
 
-/** What can be asked about. Of a document the broker tells nothing: the same file is sent again by the partner. */
+/** What can be asked about. A document is settled by the partner's next send of the file, or by `Documents.ReleaseDocument`. */
 const askedKinds = ['order', 'cancel', 'application', 'allocation'] as const satisfies readonly UnsettledWord[];
 type AskedKind = (typeof askedKinds)[number];
 

@@ -17,7 +17,7 @@ export interface DocumentFacts {
   readonly state: DocumentStateWord;
   /** How often it was sent. */
   readonly attempt: number;
-  /** Real time until which a send may be under way. */
+  /** Real time until which the last send may be under way, or arrive; kept while it is not known what became of it. */
   readonly leaseUntil: number | null;
   /** When it was first sent. */
   readonly createdAt: number;
@@ -101,10 +101,46 @@ export function endSend(
   if (document.attempt !== sent.attempt) return document;
   // What never left leaves what was before: nothing, or that an earlier send of the same file is unconfirmed.
   if (outcome === 'refused' || (outcome === 'never-left' && sent.attempt === 1)) return undefined;
-  return { ...document, state: 'unconfirmed', leaseUntil: null };
+  return { ...document, state: 'unconfirmed' };
 }
 
 /** A send that its lease has outlived was cut off: nobody knows what became of it. */
 export function stateNow({ state, leaseUntil }: DocumentFacts, realNow: number): DocumentStateWord {
   return state === 'sending' && (leaseUntil ?? 0) <= realNow ? 'unconfirmed' : state;
+}
+
+/** Whether the last send may be under way, or arrive at the broker yet. */
+export function mayStillArrive({ leaseUntil }: DocumentFacts, realNow: number): boolean {
+  return leaseUntil !== null && leaseUntil > realNow;
+}
+
+/**
+ * Whether the broker's word that it does not have a document, given after its time was over, proves that it never will:
+ * because it refuses what comes late, or because its record is complete for the time of the last send.
+ *
+ * @param completeUntil business time
+ * @param aheadMs how far business time is ahead of real time
+ */
+export function provesAbsence(
+  { leaseUntil }: DocumentFacts,
+  completeUntil: number | undefined,
+  honoursNotAfter: boolean,
+  aheadMs: number,
+): boolean {
+  if (honoursNotAfter) return true;
+  return completeUntil !== undefined && leaseUntil !== null && completeUntil > leaseUntil + aheadMs;
+}
+
+/** Whether a document is as it was, so that what was found out about its last send still holds. */
+export function isSameSend(document: DocumentFacts, before: DocumentFacts): boolean {
+  return (
+    document.digest.equals(before.digest) && document.attempt === before.attempt && document.state === before.state
+  );
+}
+
+export function areAllDelivered(
+  documents: readonly Pick<DocumentFacts & { readonly type: DocumentTypeWord }, 'type' | 'state'>[],
+): boolean {
+  const delivered = new Set(documents.filter(({ state }) => state === 'delivered').map(({ type }) => type));
+  return documentTypes.every((type) => delivered.has(type));
 }

@@ -9,11 +9,10 @@ import type { Recorder } from '../../submission/record.ts';
 import { isTradingPaused, pausedBeforeSend, readTradingPause } from '../../submission/trading-pause.ts';
 import type { ApplicationKind } from '../kind.ts';
 import {
+  areAllDelivered,
   beginSend,
   checkTakesDocuments,
-  type DocumentFacts,
   type DocumentTypeWord,
-  documentTypes,
   endSend,
   type Outcome,
 } from './rules.ts';
@@ -179,9 +178,4 @@ export class DocumentSender {
       .update(content)
       .digest();
   }
-}
-
-function areAllDelivered(documents: readonly (DocumentFacts & { readonly type: DocumentTypeWord })[]): boolean {
-  const delivered = new Set(documents.filter(({ state }) => state === 'delivered').map(({ type }) => type));
-  return documentTypes.every((type) => delivered.has(type));
 }

@@ -4,9 +4,12 @@ import {
   type ApplicationFields,
   ApplicationFieldsSchema,
   type Applications,
+  DocumentPresence,
   DocumentType,
   type LookUpApplicationRequest,
   type LookUpApplicationResponseSchema,
+  type LookUpDocumentRequest,
+  type LookUpDocumentResponseSchema,
   type SendDocumentRequest,
   type SendDocumentResponseSchema,
   type SubmitApplicationRequest,
@@ -46,6 +49,7 @@ export function applicationsService(context: BackOfficeContext): UnaryHandlers<t
     submitApplication: (request, call) => submit(context, request, call),
     lookUpApplication: (request, call) => lookUp(context, request, call),
     sendDocument: (request, call) => sendDocument(context, request, call),
+    lookUpDocument: (request, call) => lookUpDocument(context, request, call),
   };
 }
 
@@ -100,6 +104,28 @@ function lookUp(context: BackOfficeContext, request: LookUpApplicationRequest, c
   });
 }
 
+function lookUpDocument(context: BackOfficeContext, request: LookUpDocumentRequest, call: WireCall) {
+  const { writer, wire, records, world, nonsense } = context;
+  const { clientApplicationId: id, type } = request;
+  const received = receipt(world, Call.LOOK_UP_DOCUMENT, id, call);
+  return wire.carry<MessageInitShape<typeof LookUpDocumentResponseSchema>>(call, {
+    call: Call.LOOK_UP_DOCUMENT,
+    clientId: id,
+    account: () => '',
+    record: () => writer.run([], (unit) => received(unit, '', false)),
+    take: async (recorded) => {
+      checkType(type);
+      // Through the writer first: what was sent before this look-up is then in the table it reads.
+      await writer.run([], (unit) => received(unit, '', true, recorded));
+      const has = await records.hasDocument(id, type);
+      if (has === undefined) throw new RpcError(status.NOT_FOUND, 'The broker has no such application.');
+      const presence = has ? DocumentPresence.DELIVERED : DocumentPresence.MISSING;
+      return { presence, completeUntil: completeUntil(world) };
+    },
+    nonsense: nonsense.lookUpDocument,
+  });
+}
+
 async function sendDocument(context: BackOfficeContext, request: SendDocumentRequest, call: WireCall) {
   const { writer, wire, records, office, world, nonsense } = context;
   const { clientApplicationId: id } = request;
@@ -145,6 +171,8 @@ function documentAnswer(taken: DocumentTaken) {
   switch (taken.outcome) {
     case 'unknown_application':
       throw new RpcError(status.NOT_FOUND, 'The broker has no such application.');
+    case 'too_late':
+      throw new RpcError(status.FAILED_PRECONDITION, 'not_after has passed; the document was not taken.');
     case 'closed':
       throw new RpcError(status.FAILED_PRECONDITION, 'The application is decided; it takes no documents.');
     default:
@@ -166,7 +194,11 @@ function checkedFields(request: SubmitApplicationRequest): ApplicationFields {
 
 function checkDocument({ clientApplicationId, type, contentType, content }: SendDocumentRequest): void {
   text(clientApplicationId, 'client_application_id', 64);
-  check(type !== DocumentType.UNSPECIFIED && type in DocumentType, 'type');
+  checkType(type);
   check(contentType === 'image/jpeg' || contentType === 'image/png', 'content_type');
   check(content.length > 0 && content.length <= maxFileBytes, 'content');
+}
+
+function checkType(type: DocumentType): void {
+  check(type !== DocumentType.UNSPECIFIED && type in DocumentType, 'type');
 }

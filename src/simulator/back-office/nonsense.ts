@@ -7,7 +7,9 @@ import {
 import {
   ApplicationReportKind,
   DocumentOutcome,
+  DocumentPresence,
   type LookUpApplicationResponseSchema,
+  type LookUpDocumentResponseSchema,
   type SendDocumentResponseSchema,
   type SubmitApplicationResponseSchema,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
@@ -33,6 +35,10 @@ export function createBackOfficeNonsense() {
     }),
     /** An outcome there is not. */
     sendDocument: (): MessageInitShape<typeof SendDocumentResponseSchema> => ({ outcome: DocumentOutcome.UNSPECIFIED }),
+    /** Neither that it is there nor that it is not. */
+    lookUpDocument: (): MessageInitShape<typeof LookUpDocumentResponseSchema> => ({
+      presence: DocumentPresence.UNSPECIFIED,
+    }),
     /** By turns a record of an allocation nobody sent, and no record at all. */
     submitAllocation: (): MessageInitShape<typeof SubmitAllocationResponseSchema> => {
       allocations += 1;

@@ -15,6 +15,7 @@ import type { Directives } from '../directives.ts';
 import type { FillDelay } from '../planning.ts';
 import { seededRandom } from '../random.ts';
 import type { UnitOfWork } from '../unit-of-work.ts';
+import { instantMs } from '../validation.ts';
 import { maxAccounts, type World } from '../world.ts';
 import { type ApplicationBehaviour, amountMagic, firstNameMagic, lastNameMagic } from './magic.ts';
 import type { Allocation, AllocationSubmission, Application, ApplicationEvent, ReceivedFile } from './model.ts';
@@ -39,7 +40,7 @@ export type Decided =
 /** What became of a document. */
 export type DocumentTaken =
   | { readonly outcome: DocumentOutcome }
-  | { readonly outcome: 'unknown_application' | 'closed' };
+  | { readonly outcome: 'unknown_application' | 'closed' | 'too_late' };
 
 /** How many different files of one type are remembered of an application. */
 const maxFilesOfType = 100;
@@ -89,6 +90,7 @@ export function takeDocument(
   const application = unit.office.application(id);
   if (application === undefined || application.reference === '') return { outcome: 'unknown_application' };
   if (file.delivered) return { outcome: DocumentOutcome.DELIVERED };
+  if (isTooLate(unit.world, instantMs(request.notAfter))) return { outcome: 'too_late' };
   if (application.state !== ApplicationReportKind.ACCEPTED) return { outcome: 'closed' };
   const forced = directives.takeDocument(id, type);
   const refuses = firstNameMagic(application.magicName)?.refuses === type;

@@ -65,6 +65,19 @@ export class BackOfficeRecords {
     return { magicName: row?.magic_name ?? '', timesReceived: row?.received ?? 0 };
   }
 
+  /** Whether the broker has a document of a type; undefined when it does not have the application. */
+  async hasDocument(id: string, type: DocumentType): Promise<boolean | undefined> {
+    const [row] = await this.database.read<RowDataPacket & { delivered: number }>(
+      `SELECT EXISTS (
+         SELECT 1 FROM documents d
+         WHERE d.client_application_id = a.client_application_id AND d.type = ? AND d.delivered = 1
+       ) AS delivered
+       FROM applications a WHERE client_application_id = ?`,
+      [type, id],
+    );
+    return row === undefined ? undefined : row.delivered === 1;
+  }
+
   /** The account of an allocation, empty when there is no such allocation. */
   async accountOf(id: string): Promise<string> {
     const [row] = await this.database.read('SELECT account FROM allocations WHERE client_allocation_id = ?', [id]);

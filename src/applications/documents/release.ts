@@ -1,0 +1,109 @@
+import type { ApplicationBroker, Broker } from '../../broker/port.ts';
+import type { SqlRow, Statement } from '../../db/statement.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Recorder } from '../../submission/record.ts';
+import type { ApplicationKind } from '../kind.ts';
+import { areAllDelivered, type DocumentTypeWord, isSameSend, mayStillArrive, provesAbsence } from './rules.ts';
+import { findDocuments, removeDocument, type StoredDocument, saveDocument, toStoredDocument } from './store.ts';
+
+export interface DocumentReleaseParts {
+  readonly kind: ApplicationKind;
+  readonly recorder: Recorder;
+  readonly broker: Pick<Broker, 'honoursNotAfter'>;
+  readonly applications: Pick<ApplicationBroker, 'lookUpDocument'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What a document that was unconfirmed is now, or why that cannot be told. */
+export type Released =
+  | { readonly outcome: 'delivered' | 'released'; readonly changed: boolean; readonly applicationState: string }
+  | { readonly outcome: 'not-stored' | 'unanswered' | 'unproven' | 'changed-meanwhile' }
+  | { readonly outcome: 'may-still-arrive'; readonly until: number };
+
+/**
+ * Settles a document that stays unconfirmed, by what the broker says. It never sends. A document is forgotten only behind
+ * the same proof as an order that never arrived: its time is over by more than clocks may differ, the broker refuses what
+ * comes late, or its record is complete, and it was asked after that.
+ */
+export class DocumentRelease {
+  constructor(private readonly parts: DocumentReleaseParts) {}
+
+  /** `audit` writes down, in the transaction that changes it, what the document was and is. */
+  async release(
+    partnerId: string,
+    applicationId: string,
+    type: DocumentTypeWord,
+    audit: (before: Pick<StoredDocument, 'state' | 'attempt'>, after: 'delivered' | 'released') => Statement,
+  ): Promise<Released> {
+    const { kind, recorder, broker, applications, clock, log } = this.parts;
+    const beside = { touches: ['documents under way'], reads: [findDocuments(partnerId, applicationId)] };
+    let before: StoredDocument | undefined;
+    const application = await recorder.change(
+      kind,
+      partnerId,
+      applicationId,
+      (_, [rows]) => {
+        before = find(rows, type);
+        return undefined;
+      },
+      beside,
+    );
+    const document = before;
+    if (document === undefined) return { outcome: 'not-stored' };
+    if (document.state === 'delivered') {
+      return { outcome: 'delivered', changed: false, applicationState: application.state };
+    }
+    if (mayStillArrive(document, clock.realNow())) {
+      return { outcome: 'may-still-arrive', until: document.leaseUntil ?? 0 };
+    }
+    let outcome: 'delivered' | 'released';
+    try {
+      const honoursNotAfter = await broker.honoursNotAfter();
+      const looked = await applications.lookUpDocument(applicationId, type, application.origin);
+      const aheadMs = clock.now() - clock.realNow();
+      if (!looked.found && !provesAbsence(document, looked.completeUntil, honoursNotAfter, aheadMs)) {
+        return { outcome: 'unproven' };
+      }
+      outcome = looked.found ? 'delivered' : 'released';
+    } catch (error) {
+      log.warn({ err: error, objectId: applicationId }, 'the broker could not be asked about a document');
+      return { outcome: 'unanswered' };
+    }
+    let isChanged = false;
+    const after = await recorder.change(
+      kind,
+      partnerId,
+      applicationId,
+      (current, [rows = []]) => {
+        const stored = find(rows, type);
+        if (stored === undefined || !isSameSend(stored, document)) return undefined;
+        isChanged = true;
+        const noted = audit(document, outcome);
+        if (outcome === 'released') {
+          const evidence = `${type}: released, the broker's record does not have it`;
+          return kind.begin(current).write(removeDocument(stored), noted).step('document', evidence);
+        }
+        const delivered = {
+          ...stored,
+          state: outcome,
+          leaseUntil: null,
+          updatedAt: Math.max(clock.now(), stored.updatedAt),
+        };
+        const isLast = areAllDelivered([...rows.map(toStoredDocument), delivered]);
+        const change = isLast ? kind.documentsDelivered(current) : undefined;
+        return (change ?? kind.begin(current))
+          .write(saveDocument(delivered), noted)
+          .step('document', `${type}: the broker's record has it`);
+      },
+      beside,
+    );
+    if (!isChanged) return { outcome: 'changed-meanwhile' };
+    return { outcome, changed: true, applicationState: after.state };
+  }
+}
+
+function find(rows: readonly SqlRow[] | undefined, type: DocumentTypeWord): StoredDocument | undefined {
+  return rows?.map(toStoredDocument).find((document) => document.type === type);
+}
