@@ -14,6 +14,14 @@ export interface Exchange {
   isMalformed: boolean;
 }
 
+/**
+ * The client asks to speak another protocol from here on. Node drops the rest of the packet behind such a request, and
+ * then reads the next packet as a new request. So where a further request would begin is not known.
+ */
+function asksForUpgrade({ headers }: IncomingMessage): boolean {
+  return headers.upgrade !== undefined;
+}
+
 /** How many requests a client may send ahead on one connection. */
 const maxWaiting = 32;
 /** How long a new connection may take to send its first request when the port closes: it may be on its way. */
@@ -38,6 +46,8 @@ export class Connection {
   #waiting: Exchange[] = [];
   /** The last answer was given, or the client is gone. */
   isOver = false;
+  /** The last request has come: nothing that follows on this connection is ever read as a request. */
+  #isSealed = false;
 
   constructor(
     readonly socket: Socket,
@@ -50,14 +60,18 @@ export class Connection {
   }
 
   take(exchange: Exchange): void {
-    if (this.isOver || this.isEnding) {
-      exchange.request.resume();
-    } else if (this.current === undefined) {
+    if (this.isOver || this.isEnding || this.#isSealed) {
+      this.#stopParsing();
+      return;
+    }
+    if (asksForUpgrade(exchange.request)) this.#isSealed = true;
+    if (this.current === undefined) {
       this.#begin(exchange);
     } else if (this.#waiting.length < maxWaiting) {
       this.#waiting.push(exchange);
     } else {
       this.isEnding = true;
+      this.#stopParsing();
     }
   }
 
@@ -98,12 +112,23 @@ export class Connection {
   #begin(exchange: Exchange): void {
     this.current = exchange;
     this.#last = exchange.request;
+    if (asksForUpgrade(exchange.request)) this.isEnding = true;
     this.serve(this, exchange);
   }
 
   #end(): void {
     this.isOver = true;
     this.#waiting = [];
+  }
+
+  /**
+   * Takes Node's parser off the connection: what still comes is read and dropped. Every request that is served was whole
+   * before this is called, or its body is no longer wanted.
+   */
+  #stopParsing(): void {
+    const { socket } = this;
+    // Node's parser lets go of the connection when somebody else listens for data. Its own listener is removed too.
+    socket.on('data', drop).removeAllListeners('data').on('data', drop);
   }
 
   /**
@@ -114,8 +139,11 @@ export class Connection {
     const { socket } = this;
     if (socket.destroyed) return;
     socket.end();
+    this.#stopParsing();
     socket.resume();
     const timer = setTimeout(() => socket.destroy(), lingerMs);
     socket.once('close', () => clearTimeout(timer));
   }
 }
+
+function drop(): void {}

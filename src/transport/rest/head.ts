@@ -24,17 +24,22 @@ export interface RequestHead {
 /** More headers than any client sends. Their bytes are bounded by the server itself. */
 const maxHeaders = 100;
 
+/** The characters of a host and a port (RFC 3986); an empty `Host` is allowed. */
+const hostValue = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
+
 /** Reads the head of a request. Throws what makes it no proper HTTP request, whatever it asks for. */
 export function readHead(request: IncomingMessage): RequestHead {
-  const { rawHeaders } = request;
+  const { rawHeaders, httpVersion } = request;
+  // Node's parser also takes 0.9 and 2.0 here.
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') {
+    throw new ApiError('invalid_request', { message: 'The request must be HTTP/1.1 or HTTP/1.0.' });
+  }
   if (rawHeaders.length > 2 * maxHeaders) throw new ApiError('request_too_large');
   const found = collect(rawHeaders);
-  if (found.hosts > 1 || (found.hosts === 0 && request.httpVersion === '1.1')) {
+  if (found.hosts > 1 || (found.hosts === 0 && httpVersion === '1.1') || !hostValue.test(found.host)) {
     throw new ApiError('invalid_request', { param: 'Host', message: 'The request must have one `Host` header.' });
   }
-  if (found.transferEncoding !== undefined && found.transferEncoding.toLowerCase() !== 'chunked') {
-    throw new ApiError('invalid_request', { param: 'Transfer-Encoding' });
-  }
+  checkTransferEncoding(found.transferEncoding, httpVersion);
   const contentLength = found.contentLength === undefined ? undefined : Number(found.contentLength);
   const { path, query } = readTarget(request);
   return {
@@ -51,6 +56,12 @@ export function readHead(request: IncomingMessage): RequestHead {
   };
 }
 
+/** HTTP/1.0 has no chunks, so the proxies on the way may disagree about where such a request ends (RFC 9112, 6.1). */
+function checkTransferEncoding(value: string | undefined, httpVersion: string): void {
+  if (value === undefined || (value.toLowerCase() === 'chunked' && httpVersion === '1.1')) return;
+  throw new ApiError('invalid_request', { param: 'Transfer-Encoding' });
+}
+
 /** What a request asks for: the path, and what follows the question mark. */
 export function readTarget({ url = '' }: IncomingMessage): { path: string; query: string } {
   const target = originForm(url);
@@ -60,6 +71,7 @@ export function readTarget({ url = '' }: IncomingMessage): { path: string; query
 
 class Headers {
   hosts = 0;
+  host = '';
   authorization: string | undefined;
   authorizations = 0;
   idempotencyKeys: string[] = [];
@@ -81,6 +93,7 @@ function collect(rawHeaders: readonly string[]): Headers {
     switch ((rawHeaders[at] as string).toLowerCase()) {
       case 'host':
         found.hosts += 1;
+        found.host = value;
         break;
       case 'authorization':
         found.authorization = value;

@@ -1,0 +1,201 @@
+import {
+  chunk,
+  chunked,
+  estimate,
+  estimateBytes,
+  type FramingCase,
+  get,
+  hex,
+  onPost,
+  post,
+  read,
+  refused,
+  served,
+  wholeBody,
+} from './http1-cases.ts';
+
+const codings: FramingCase[] = [
+  refused(
+    'a length and chunks (CL.TE)',
+    onPost([`Content-Length: ${estimateBytes}`, 'Transfer-Encoding: chunked'], '0\r\n\r\n'),
+  ),
+  refused(
+    'chunks and a length (TE.CL)',
+    onPost(['Transfer-Encoding: chunked', `Content-Length: ${estimateBytes}`], wholeBody),
+  ),
+  refused(
+    'chunks and a length of no bytes (TE.0)',
+    onPost(['Transfer-Encoding: chunked', 'Content-Length: 0'], wholeBody),
+  ),
+  refused('a length of no bytes and chunks (0.TE)', ({ auth, canary }) => [
+    get(auth, 'Content-Length: 0', 'Transfer-Encoding: chunked'),
+    '0\r\n\r\n',
+    canary,
+  ]),
+  ...[
+    'xchunked',
+    'chunked, identity',
+    'identity',
+    'identity, chunked',
+    'gzip, chunked',
+    'gzip',
+    'chunked, chunked',
+    '"chunked"',
+    'chunked;q=1',
+    'chunked,',
+    ',chunked',
+    '',
+    'chunked\x0b',
+    '\x0bchunked',
+    'chunked\x00',
+    '\x00chunked',
+    'cow',
+    'chunked cow',
+    'chunk',
+    'chunkedd',
+    'chunked\x0c',
+    '\x85chunked',
+    'chunked\xa0',
+  ].flatMap((value) => [
+    refused(`Transfer-Encoding: ${JSON.stringify(value)}`, onPost([`Transfer-Encoding: ${value}`], wholeBody)),
+    refused(
+      `Transfer-Encoding: ${JSON.stringify(value)} and a length`,
+      onPost([`Transfer-Encoding: ${value}`, `Content-Length: ${estimateBytes}`]),
+    ),
+    refused(
+      `a length and Transfer-Encoding: ${JSON.stringify(value)}`,
+      onPost([`Content-Length: ${estimateBytes}`, `Transfer-Encoding: ${value}`]),
+    ),
+  ]),
+  refused('two Transfer-Encodings', onPost(['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'], wholeBody)),
+  refused(
+    'Transfer-Encoding: chunked, then identity',
+    onPost(['Transfer-Encoding: chunked', 'Transfer-Encoding: identity'], wholeBody),
+  ),
+  refused(
+    'Transfer-Encoding: identity, then chunked',
+    onPost(['Transfer-Encoding: identity', 'Transfer-Encoding: chunked'], wholeBody),
+  ),
+  refused(
+    'Transfer-Encoding with a space before its colon',
+    onPost([`Content-Length: ${estimateBytes}`, 'Transfer-Encoding : chunked']),
+  ),
+  refused(
+    'Transfer-Encoding with a tab before its colon',
+    onPost([`Content-Length: ${estimateBytes}`, 'Transfer-Encoding\t: chunked']),
+  ),
+  refused('a folded Transfer-Encoding', onPost([`Content-Length: ${estimateBytes}`, 'Transfer-Encoding:\r\n chunked'])),
+  refused(
+    'Transfer-Encoding behind a bare LF',
+    onPost([`Content-Length: ${estimateBytes}`, 'X: y\nTransfer-Encoding: chunked']),
+  ),
+  refused(
+    'Transfer-Encoding behind a bare CR',
+    onPost([`Content-Length: ${estimateBytes}`, 'X: y\rTransfer-Encoding: chunked']),
+  ),
+  refused(
+    'Transfer-Encoding behind a space',
+    onPost([`Content-Length: ${estimateBytes}`, ' Transfer-Encoding: chunked']),
+  ),
+  refused(
+    'Transfer-Encoding with a NUL in its name',
+    onPost([`Content-Length: ${estimateBytes}`, 'Transfer-Encoding\x00: chunked']),
+  ),
+  served('TE is no Transfer-Encoding', ({ auth }) => [get(auth, 'TE: chunked')]),
+  served(
+    'Transfer_Encoding is none either',
+    ({ auth }) => [post(auth, `Content-Length: ${estimateBytes}`, 'Transfer_Encoding: chunked'), estimate],
+    read,
+  ),
+  served('cHuNkEd', ({ auth }) => [post(auth, 'tRANSFER-eNCODING: cHuNkEd'), wholeBody], read),
+  served('chunked without a space', ({ auth }) => [post(auth, 'Transfer-Encoding:chunked'), wholeBody], read),
+];
+
+const chunks: FramingCase[] = [
+  ...[
+    `${hex};a\n`,
+    `${hex}\n`,
+    `${hex}\r`,
+    `${hex};a\rb\r\n`,
+    `+${hex}\r\n`,
+    `-${hex}\r\n`,
+    `0x${hex}\r\n`,
+    `${hex[0]}_${hex[1]}\r\n`,
+    ` ${hex}\r\n`,
+    `${hex} \r\n`,
+    `${hex}\t\r\n`,
+    `\t${hex}\r\n`,
+    '\r\n',
+    ';a\r\n',
+    `1${'0'.repeat(14)}${hex}\r\n`,
+    `1${'0'.repeat(30)}${hex}\r\n`,
+    `${'f'.repeat(17)}\r\n`,
+    'g\r\n',
+    `${hex}g\r\n`,
+    `${hex};\x00\r\n`,
+    `${hex},\r\n`,
+    `${hex};a="\n"\r\n`,
+    `${hex}\x00\r\n`,
+    `${hex}\r\r\n`,
+  ].map((size) => refused(`the chunk size ${JSON.stringify(size)}`, chunked(`${size}${estimate}\r\n0\r\n\r\n`))),
+  refused('a chunk of 2^64 - 1 bytes', chunked(`${'f'.repeat(16)}\r\n${' '.repeat(17_000)}`), 413),
+  refused(
+    'a chunk size with an extension of 20,000 bytes',
+    chunked(`${hex};${'a'.repeat(20_000)}\r\n${estimate}\r\n0\r\n\r\n`),
+  ),
+  ...['', '\n', '\r', 'XX', '\n\n', ' \r\n', '\r\r\n'].map((end) =>
+    refused(`chunk data that ends in ${JSON.stringify(end)}`, chunked(`${hex}\r\n${estimate}${end}0\r\n\r\n`)),
+  ),
+  refused('a chunk longer than its size', chunked(`${hex}\r\n${estimate}more\r\n0\r\n\r\n`)),
+  refused(
+    'a chunk shorter than its size',
+    chunked(`${(estimate.length + 4).toString(16)}\r\n${estimate}\r\n0\r\n\r\n`),
+  ),
+  ...[
+    '0\n\n',
+    '0\r\n\n',
+    '0\r\r',
+    '0\r\n\r\r\n',
+    '0\n\r\n',
+    '-0\r\n\r\n',
+    '0x0\r\n\r\n',
+    '0\r\nX\r\n\r\n',
+    '0\r\nX : y\r\n\r\n',
+    '0\r\n X: y\r\n\r\n',
+    '0\r\nX: y\n\r\n',
+    '0\r\nX: \x00\r\n\r\n',
+    '0\r\nX: y\r\n z\r\n\r\n',
+    '0\r\nX: y\rZ: z\r\n\r\n',
+    '0\r\nContent-Length: 500\r\n\r\n',
+    '0\r\nTransfer-Encoding: chunked\r\n\r\n',
+  ].map((last) => refused(`the end ${JSON.stringify(last)}`, chunked(`${chunk(estimate)}${last}`))),
+  ...[
+    '00000\r\n\r\n',
+    '0;a=b\r\n\r\n',
+    '0\r\nX: y\r\n\r\n',
+    '0\r\nHost: b\r\nAuthorization: Bearer b\r\n\r\n',
+    '0\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n',
+  ].map((last) =>
+    served(
+      `the good end ${JSON.stringify(last)}`,
+      ({ auth }) => [post(auth, 'Transfer-Encoding: chunked'), `${chunk(estimate)}${last}`],
+      read,
+    ),
+  ),
+  served(
+    'a good extension',
+    ({ auth }) => [post(auth, 'Transfer-Encoding: chunked'), `${hex};a=b;c="d e"\r\n${estimate}\r\n0\r\n\r\n`],
+    read,
+  ),
+  served(
+    'a size with zeros before it',
+    ({ auth }) => [post(auth, 'Transfer-Encoding: chunked'), `000${hex}\r\n${estimate}\r\n0\r\n\r\n`],
+    read,
+  ),
+];
+
+/** Attacks by the transfer coding. */
+export const attacksByCoding: readonly (readonly [string, readonly FramingCase[]])[] = [
+  ['transfer codings', codings],
+  ['chunks', chunks],
+];
