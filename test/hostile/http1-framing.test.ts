@@ -47,7 +47,12 @@ before(async () => {
     await openSite('TLS', { MARINA_TLS_CERT_FILE: certFile, MARINA_TLS_KEY_FILE: keyFile }, authority.cert),
   ];
 });
-after(() => Promise.all(sites.map(({ gateway }) => gateway.stop())));
+after(() =>
+  onEach(async ({ gateway, honest }) => {
+    await honest.stop();
+    await gateway.stop();
+  }),
+);
 
 describe('a request hidden in another', () => {
   it('would be seen if it ran: one that stands behind a whole request does', () =>
