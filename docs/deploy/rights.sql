@@ -1,14 +1,31 @@
--- Says the statements that give the gateway's account its rights on every table of the database: @user at @host.
-SELECT CONCAT(
-  'GRANT ',
-  CASE
-    -- Only migrating writes it.
-    WHEN table_name = 'migrations' THEN 'SELECT'
-    -- Nothing ever changes or removes a row of these.
-    WHEN table_name IN ('audit_entries', 'key_changes', 'object_steps', 'order_steps', 'wallet_transfers') THEN 'SELECT, INSERT'
-    ELSE 'SELECT, INSERT, UPDATE, DELETE'
-  END,
-  ' ON `', table_schema, '`.`', table_name, '` TO ''', @user, '''@''', @host, ''';'
-) AS statement
-FROM information_schema.tables
-WHERE table_schema = DATABASE();
+-- Says the statements that give the gateway's account its rights, and those that take back rights it no longer needs:
+-- @user at @host, on each table of the database. Each right is one that the gateway uses.
+WITH needed AS (
+  SELECT table_name AS name, CASE
+    -- Rows are only added.
+    WHEN table_name IN ('audit_entries', 'feed_skips', 'key_changes', 'object_steps', 'order_steps', 'wallet_transfers')
+      THEN 'SELECT,INSERT'
+    -- Rows are added and changed, and kept.
+    WHEN table_name IN ('allocations', 'api_keys', 'applications', 'environment', 'feed_purges', 'key_uses', 'look_ups',
+      'orders', 'partners', 'positions', 'usage_days', 'wallets', 'webhook_endpoints')
+      THEN 'SELECT,INSERT,UPDATE'
+    -- Rows are added, and removed when their time is over.
+    WHEN table_name IN ('feed_events', 'webhook_attempts')
+      THEN 'SELECT,INSERT,DELETE'
+    -- Rows are added, changed and removed.
+    WHEN table_name IN ('accounts', 'documents', 'leases', 'open_cancels', 'outbox', 'webhook_deliveries')
+      THEN 'SELECT,INSERT,UPDATE,DELETE'
+    -- Only migrating writes `migrations`.
+    ELSE 'SELECT'
+  END AS rights
+  FROM information_schema.tables
+  WHERE table_schema = DATABASE()
+)
+SELECT CONCAT('GRANT ', rights, ' ON `', DATABASE(), '`.`', name, '` TO ''', @user, '''@''', @host, ''';') AS statement
+FROM needed
+UNION ALL
+SELECT CONCAT('REVOKE ', privilege_type, ' ON `', DATABASE(), '`.`', name, '` FROM ''', @user, '''@''', @host, ''';')
+FROM needed
+JOIN information_schema.table_privileges ON table_schema = DATABASE() AND table_name = name
+WHERE CAST(grantee AS BINARY) = CAST(CONCAT('''', @user, '''@''', @host, '''') AS BINARY)
+  AND NOT FIND_IN_SET(privilege_type, rights);

@@ -43,7 +43,7 @@ export async function createDatabases(rootUrl: string, dataDir: string): Promise
     gatewayUrl: url('marina', 'marina'),
     ownerUrl: url('marina_owner', 'marina'),
     simulatorUrl: url('marina_simulator', 'marina_simulator'),
-    grant: () => connected(rootUrl, grantTables),
+    grant: () => grantRights(withDatabase(rootUrl, 'marina'), 'marina', '127.0.0.1'),
   };
 }
 
@@ -56,12 +56,13 @@ export async function useDatabases(gatewayUrl: string, settings: RunSettings): P
   return { gatewayUrl, ownerUrl, simulatorUrl, grant: async () => undefined };
 }
 
-/** Table by table, because rights on a whole database cannot be taken back for one table. */
-async function grantTables(connection: Connection): Promise<void> {
-  await connection.query('USE marina');
-  await connection.query("SET @user = 'marina', @host = '127.0.0.1'");
-  const [rows] = await connection.query<RowDataPacket[]>(readFileSync(rightsFile, 'utf8'));
-  for (const { statement } of rows) await connection.query(statement);
+/** Gives an account the gateway's rights on the tables of the database that an administrator's URL names. */
+export async function grantRights(databaseUrl: string, user: string, host: string): Promise<void> {
+  await connected(databaseUrl, async (connection) => {
+    await connection.query('SET @user = ?, @host = ?', [user, host]);
+    const [rows] = await connection.query<RowDataPacket[]>(readFileSync(rightsFile, 'utf8'));
+    for (const { statement } of rows) await connection.query(statement);
+  });
 }
 
 /** Makes the database a URL names where its account may; fails with advice when it cannot be used. */

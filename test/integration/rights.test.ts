@@ -10,6 +10,7 @@ import { type RestartableServer, startTestMariaDb } from '../support/servers.ts'
 
 const denied = 1142;
 
+/** That they are enough, every test of a gateway shows: `startGateway` gives its account these rights and no others. */
 describe("the rights of the gateway's database account", () => {
   let server: RestartableServer;
   let databases: Databases;
@@ -58,4 +59,33 @@ describe("the rights of the gateway's database account", () => {
       await connection.query(`SELECT COUNT(*) FROM ${table}`);
     });
   }
+
+  for (const table of [
+    ...['orders', 'allocations', 'applications', 'wallets', 'api_keys', 'partners', 'usage_days', 'environment'],
+    ...['webhook_endpoints', 'key_uses', 'look_ups', 'positions', 'feed_purges', 'feed_skips', 'migrations'],
+  ]) {
+    it(`are not enough to remove anything from ${table}`, async () => {
+      for (const sql of [`DELETE FROM ${table}`, `TRUNCATE TABLE ${table}`, `DROP TABLE ${table}`]) {
+        await assert.rejects(connection.query(sql), { errno: denied }, sql);
+      }
+    });
+  }
+
+  it('that were given before and are no longer needed are taken back', async () => {
+    const root = await createConnection(server.url);
+    try {
+      await root.query("GRANT DELETE, ALTER ON marina.orders TO 'marina'@'127.0.0.1'");
+      await root.query("GRANT UPDATE ON marina.wallet_transfers TO 'marina'@'127.0.0.1'");
+      // A connection has the rights of the moment its statement runs.
+      await connection.query('DELETE FROM orders');
+      await databases.grant();
+    } finally {
+      await root.end();
+    }
+    for (const sql of ['DELETE FROM orders', 'ALTER TABLE orders DROP COLUMN symbol']) {
+      await assert.rejects(connection.query(sql), { errno: denied }, sql);
+    }
+    await assert.rejects(connection.query('UPDATE wallet_transfers SET amount_kobo = 1'), { errno: denied });
+    await connection.query("UPDATE orders SET symbol = 'NONE'");
+  });
 });

@@ -119,7 +119,7 @@ export class Cluster {
       simulator.pid,
       {
         MARINA_ENVIRONMENT: 'sandbox',
-        MARINA_DATABASE_URL: gatewayDatabase.url,
+        MARINA_DATABASE_URL: await gatewayDatabase.grantGateway(),
         MARINA_NATS_URL: natsUrl,
         MARINA_NATS_PREFIX: `F${randomBytes(6).toString('hex')}-`,
         MARINA_BROKER_ADDRESS: address,

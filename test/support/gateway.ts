@@ -92,7 +92,8 @@ export async function startGateway(variables: Record<string, string> = {}): Prom
   const natsPrefix = `T${randomBytes(6).toString('hex')}-`;
   const all = {
     MARINA_ENVIRONMENT: 'sandbox',
-    MARINA_DATABASE_URL: gatewayDatabase.url,
+    // With the rights an operator gives it, so that every test shows that they are enough.
+    MARINA_DATABASE_URL: await gatewayDatabase.grantGateway(),
     MARINA_NATS_URL: natsUrl,
     MARINA_NATS_PREFIX: natsPrefix,
     MARINA_BROKER_ADDRESS: `127.0.0.1:${simulator.port}`,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
+import { grantRights } from '../../src/dev/databases.ts';
 import { sharedKeeper } from '../../src/dev/keeper.ts';
 import { type Server, startMariaDb, startNats } from '../../src/dev/servers.ts';
 import { temporaryFolder } from './folders.ts';
@@ -15,6 +16,8 @@ export interface TestDatabase {
   name: string;
   /** An administrator's mysql:// URL of this database. */
   url: string;
+  /** Makes an account that has the gateway's rights on the tables that are there now, and returns its URL. */
+  grantGateway(): Promise<string>;
   /** Drops it; what a test does not drop is dropped when its file ends. */
   drop(): Promise<void>;
 }
@@ -28,17 +31,32 @@ export function testServers(): Promise<TestServers> {
   return servers;
 }
 
+/** Where the tests' gateways are, as the database sees it. */
+const accountHost = '127.0.0.1';
+
 /** A fresh database of its own for a test, on the server of the test run or another. */
 export async function createTestDatabase(serverUrl?: string): Promise<TestDatabase> {
   const databaseUrl = serverUrl ?? (await testServers()).databaseUrl;
   const name = `t_${randomBytes(6).toString('hex')}`;
   await execute(databaseUrl, `CREATE DATABASE ${name} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`);
+  const account = `'${name}'@'${accountHost}'`;
+  const grantGateway = async () => {
+    const password = randomBytes(12).toString('hex');
+    await execute(databaseUrl, `CREATE USER ${account} IDENTIFIED BY '${password}'`);
+    await grantRights(`${databaseUrl}/${name}`, name, accountHost);
+    const url = new URL(`${databaseUrl}/${name}`);
+    url.username = name;
+    url.password = password;
+    return url.href;
+  };
   const drop = async () => {
-    if (undropped.delete(drop)) await execute(databaseUrl, `DROP DATABASE IF EXISTS ${name}`);
+    if (!undropped.delete(drop)) return;
+    await execute(databaseUrl, `DROP DATABASE IF EXISTS ${name}`);
+    await execute(databaseUrl, `DROP USER IF EXISTS ${account}`);
   };
   if (undropped.size === 0) process.once('beforeExit', dropAll);
   undropped.add(drop);
-  return { name, url: `${databaseUrl}/${name}`, drop };
+  return { name, url: `${databaseUrl}/${name}`, grantGateway, drop };
 }
 
 /** A server that a test may stop and start again, on the same port. */

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import ts from 'typescript';
+
+const root = join(import.meta.dirname, '../..');
+const words = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] as const;
+type Right = (typeof words)[number];
+
+/** The tables of statements whose table is in a variable, by file. A new one is added here. */
+const tablesInVariables: Record<string, readonly string[]> = {
+  'submission/key-retention.ts': ['orders', 'applications', 'allocations'],
+  'keys/store.ts': ['key_uses'],
+  'db/locked-partner.ts': ['usage_days'],
+};
+/** Makes the statements of others, and has none of its own. */
+const general = ['db/statement.ts'];
+
+describe("the rights of the gateway's database account", () => {
+  const granted = readGrants();
+  const used = readStatements();
+
+  it('are exactly what its statements use, table by table', () => {
+    const grants = Object.fromEntries([...granted].sort());
+    const uses = Object.fromEntries([...used].map(([table, rights]) => [table, inOrder(rights)] as const).sort());
+    assert.deepEqual(grants, uses);
+  });
+
+  it('name every table that is made by a migration', () => {
+    const tables = filesIn('migrations').flatMap((path) =>
+      [...readFileSync(path, 'utf8').matchAll(/CREATE TABLE (\w+)/g)].map(([, table]) => table ?? ''),
+    );
+    assert.ok(tables.length > 20, 'the tables were found');
+    assert.deepEqual(
+      tables.filter((table) => !granted.has(table)),
+      [],
+    );
+  });
+
+  it('let nobody remove an order, an allocation, a wallet, a key or a partner', () => {
+    for (const table of [
+      'orders',
+      'applications',
+      'allocations',
+      'wallets',
+      'wallet_transfers',
+      'api_keys',
+      'partners',
+    ]) {
+      assert.ok(!granted.get(table)?.includes('DELETE'), table);
+    }
+  });
+
+  it('are what docs/OPERATIONS.md says', () => {
+    const text = readFileSync(join(root, 'docs/OPERATIONS.md'), 'utf8');
+    const documented = new Map<string, Right[]>();
+    for (const [, tables = '', rights = ''] of text.matchAll(
+      /^\| ((?:`\w+`(?:, )?)+) \| (SELECT[A-Z, ]*)(?::[^|]*)? \|$/gm,
+    )) {
+      for (const [, table = ''] of tables.matchAll(/`(\w+)`/g)) documented.set(table, rights.split(', ') as Right[]);
+    }
+    assert.deepEqual(Object.fromEntries([...documented].sort()), Object.fromEntries([...granted].sort()));
+  });
+});
+
+/** What rights.sql gives, by table. */
+function readGrants(): Map<string, readonly Right[]> {
+  const text = readFileSync(join(root, 'docs/deploy/rights.sql'), 'utf8');
+  const found = new Map<string, readonly Right[]>([['migrations', ['SELECT']]]);
+  for (const [, tables = '', rights = ''] of text.matchAll(/table_name IN \(([^)]*)\)\s*THEN '([A-Z,]*)'/g)) {
+    for (const [, table = ''] of tables.matchAll(/'(\w+)'/g)) found.set(table, rights.split(',') as Right[]);
+  }
+  return found;
+}
+
+/** What the gateway's statements need, by table. Each table is read somewhere. */
+function readStatements(): Map<string, Set<Right>> {
+  const found = new Map<string, Set<Right>>();
+  const folder = join(root, 'src');
+  for (const path of filesIn('src')) {
+    const file = path.slice(folder.length + 1);
+    if (/^(?:gen|dev|simulator)\//.test(file) || general.includes(file)) continue;
+    for (const [table, right] of rightsOf(file, readFileSync(path, 'utf8'))) {
+      found.set(table, (found.get(table) ?? new Set<Right>(['SELECT'])).add(right));
+    }
+  }
+  return found;
+}
+
+function rightsOf(file: string, source: string): [table: string, right: Right][] {
+  const found: [string, Right][] = [];
+  const add = (table: string | undefined, right: Right) => {
+    if (table !== undefined && /^\w+$/.test(table)) return found.push([table, right]);
+    const tables = tablesInVariables[file];
+    assert.ok(tables, `${file} has a statement on ${table ?? 'a table that is not named'}: see tablesInVariables`);
+    return found.push(...tables.map((each): [string, Right] => [each, right]));
+  };
+  for (const [, table] of source.matchAll(/insertRows\(\s*'(\w+)'/g)) add(table, 'INSERT');
+  for (const text of textsOf(source)) {
+    const inserted = /INSERT (?:IGNORE )?INTO (\S+)/.exec(text)?.[1];
+    if (inserted !== undefined) add(inserted, 'INSERT');
+    if (text.includes('ON DUPLICATE KEY UPDATE')) add(inserted, 'UPDATE');
+    for (const [, table] of text.matchAll(/(?<!FOR |KEY )\bUPDATE (\S+)/g)) add(table, 'UPDATE');
+    for (const [, table] of text.matchAll(/\bDELETE (?:\w+ )?FROM (\S+)/g)) add(table, 'DELETE');
+    for (const [, table] of text.matchAll(/\bREPLACE INTO (\S+)/g)) add(table, 'DELETE');
+    if (/\bTRUNCATE\b|\bDROP TABLE\b/.test(text)) assert.fail(`${file}: ${text}`);
+    // A lock needs the right to change, too.
+    if (/FOR UPDATE/.test(text)) for (const [, table] of text.matchAll(/\bFROM (\w+)/g)) add(table, 'UPDATE');
+    for (const [, table] of text.matchAll(/\b(?:FROM|JOIN) ([a-z_]+)\b/g)) {
+      if (/\bSELECT\b/.test(text)) found.push([table as string, 'SELECT']);
+    }
+  }
+  return found;
+}
+
+/** The texts in a source that hold a statement; values in them are left as `${}`. */
+function textsOf(source: string): string[] {
+  const found: string[] = [];
+  const visit = (node: ts.Node) => {
+    if (ts.isStringLiteralLike(node)) found.push(node.text);
+    else if (ts.isTemplateExpression(node)) {
+      found.push(node.head.text + node.templateSpans.map(({ literal }) => `\${}${literal.text}`).join(''));
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile('source.ts', source, ts.ScriptTarget.Latest));
+  return found.map((text) => text.replace(/\s+/g, ' '));
+}
+
+function inOrder(rights: ReadonlySet<Right>): Right[] {
+  return words.filter((word) => rights.has(word));
+}
+
+function filesIn(folder: string): string[] {
+  const names = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' });
+  return names.filter((name) => name.endsWith('.ts')).map((name) => join(root, folder, name));
+}
