@@ -1,4 +1,4 @@
-import { isAddressOrRange } from './auth/addresses.ts';
+import { isAddressOrRange, isLoopback } from './auth/addresses.ts';
 import type { Environment } from './db/database.ts';
 import { type CrashPoint, crashPoints } from './lib/crash.ts';
 import {
@@ -142,7 +142,7 @@ const settings: Settings<Config> = {
   grpcPort: port('MARINA_GRPC_PORT', 'the gRPC port; 0: any free one', '50051'),
   adminHost: {
     variable: 'MARINA_ADMIN_HOST',
-    meaning: "the address the operators' port listens on",
+    meaning: "the address the operators' port listens on; in live another one than loopback needs TLS",
     fallback: '127.0.0.1',
     form: text(/.+/, 'an address'),
   },
@@ -285,6 +285,12 @@ export function readConfig(variables: NodeJS.ProcessEnv): Config {
     if (config.webhookAuthorities !== undefined) problems.push('MARINA_WEBHOOK_CA_FILE must not be set in live');
     if (config.webhookAllowLoopback) problems.push('MARINA_WEBHOOK_ALLOW_LOOPBACK must not be true in live');
     if (config.crashPoint !== undefined) problems.push('MARINA_CRASH_POINT must not be set in live');
+    if (!isLoopback(config.adminHost) && config.adminTlsCertificate === undefined) {
+      problems.push(
+        "MARINA_ADMIN_HOST must be a loopback address in live, or the operators' port must speak TLS: " +
+          'set MARINA_ADMIN_TLS_CERT_FILE and MARINA_ADMIN_TLS_KEY_FILE',
+      );
+    }
   }
   problems.push(...whatTlsLacks(config));
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));

@@ -15,6 +15,11 @@ export function isAddressOrRange(text: string): boolean {
   return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text);
 }
 
+/** Whether what listens at a host is reached from this machine alone. Of a name, only `localhost` is known to be. */
+export function isLoopback(host: string): boolean {
+  return ipaddr.isValid(host) ? ipaddr.process(host).range() === 'loopback' : host === 'localhost';
+}
+
 function parseRange(entry: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
   if (entry.includes('/')) return ipaddr.parseCIDR(entry);
   const address = ipaddr.process(entry);

@@ -65,6 +65,30 @@ describe('the settings', () => {
     for (const problem of problems) assert.doesNotMatch(problem, /canary|secret$/);
   });
 
+  it("live does not show the operators' port to a network without TLS", () => {
+    const refused = /^MARINA_ADMIN_HOST must be a loopback address in live, or the operators' port must speak TLS/;
+    const live = { MARINA_ENVIRONMENT: 'live' };
+    for (const host of [
+      '0.0.0.0',
+      '::',
+      '10.0.0.7',
+      '2001:db8::1',
+      '::ffff:10.0.0.7',
+      'admin.internal',
+      '127.0.0.1.nip.io',
+    ]) {
+      const [problem = '', ...others] = problemsOf({ ...live, MARINA_ADMIN_HOST: host });
+      assert.match(problem, refused, host);
+      assert.deepEqual(others, []);
+      const tls = { MARINA_ADMIN_TLS_CERT_FILE: '/cert.pem', MARINA_ADMIN_TLS_KEY_FILE: '/key.pem' };
+      assert.deepEqual(problemsOf({ ...live, ...tls, MARINA_ADMIN_HOST: host }), []);
+      assert.deepEqual(problemsOf({ MARINA_ADMIN_HOST: host }), [], 'a sandbox may');
+    }
+    for (const host of ['127.0.0.1', '127.8.8.8', '::1', 'localhost', '::ffff:127.0.0.1']) {
+      assert.deepEqual(problemsOf({ ...live, MARINA_ADMIN_HOST: host }), [], host);
+    }
+  });
+
   it('`make config` tells the default, the range and the meaning of each', () => {
     const source = readFileSync(join(root, 'src/config.ts'), 'utf8');
     const names = [...source.matchAll(/'(MARINA_[A-Z_]+)'/g)].map(([, name = '']) => name);
