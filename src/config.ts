@@ -1,6 +1,7 @@
 import { isAddressOrRange, isLoopback } from './auth/addresses.ts';
 import type { Environment } from './db/database.ts';
 import { type CrashPoint, crashPoints } from './lib/crash.ts';
+import { type AddressDetail, addressDetails } from './lib/network.ts';
 import {
   ConfigError,
   certificateFile,
@@ -61,6 +62,7 @@ export interface Config {
   /** Operators by token. */
   readonly operators: ReadonlyMap<string, string>;
   readonly logLevel: string;
+  readonly logClientAddress: AddressDetail;
   /** Where spans are exported to; undefined: no spans are made. */
   readonly otlpUrl: string | undefined;
   /** Of how many of the traces that begin here spans are made. */
@@ -201,6 +203,12 @@ const settings: Settings<Config> = {
     meaning: 'how much is logged',
     fallback: 'info',
     form: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+  },
+  logClientAddress: {
+    variable: 'MARINA_LOG_CLIENT_ADDRESS',
+    meaning: "how much of clients' addresses is logged: all, the first 24 bits (IPv6: 48), or nothing",
+    fallback: 'full',
+    form: oneOf(...addressDetails),
   },
   otlpUrl: {
     variable: 'MARINA_OTLP_URL',

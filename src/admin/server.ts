@@ -14,7 +14,9 @@ import {
 import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.ts';
 import { Health } from '../gen/grpc/health/v1/health_pb.ts';
 import { addReflection } from '../lib/grpc-reflection.ts';
+import { LineSampler } from '../lib/line-sampler.ts';
 import type { Logger } from '../lib/log.ts';
+import { addressShower } from '../lib/network.ts';
 import { atMost } from '../transport/at-most.ts';
 import { ConnectionLimits } from '../transport/connection-limits.ts';
 import { compileFieldRules } from '../transport/field-rules.ts';
@@ -36,6 +38,8 @@ export interface AdminServerOptions {
   readonly onCalled?: (call: string, code: string) => void;
   /** Without them the port speaks plain text. */
   readonly credentials?: ServerCredentials;
+  /** How a client's address is logged; undefined: not at all. By default it is logged whole. */
+  readonly shownAddress?: (address: string) => string | undefined;
 }
 
 type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
@@ -60,7 +64,8 @@ const messageHeadBytes = 5;
  * after the token, and a handler runs after its fields were checked.
  */
 export function createAdminServer(options: AdminServerOptions) {
-  const { services, log } = options;
+  const { services, log, shownAddress = addressShower('full') } = options;
+  const strangersCalls = new LineSampler(log, 'an operator call failed', shownAddress);
   const server = new Server({
     'grpc.max_receive_message_length': mostMessageBytes,
     'grpc.max_concurrent_streams': callsPerConnection,
@@ -97,7 +102,8 @@ export function createAdminServer(options: AdminServerOptions) {
   /** Looks at the token before any byte of the message is read. */
   async function authorize(arrival: Arrival): Promise<GrpcStatus | undefined> {
     const method = methods.get(arrival.path);
-    const visit = begin(method === undefined ? 'unknown' : actionOf(method), arrival.values('authorization'));
+    const action = method === undefined ? 'unknown' : actionOf(method);
+    const visit = begin(action, arrival.values('authorization'), arrival.peer);
     try {
       visit.operator();
     } catch (error) {
@@ -112,6 +118,10 @@ export function createAdminServer(options: AdminServerOptions) {
     return undefined;
   }
 
+  function peerOf({ metadata }: UnaryCall | StreamCall): string {
+    return arrivals.get(arrivalId(metadata))?.peer ?? '';
+  }
+
   /** Cuts a call whose answer is not read. */
   function answered({ metadata }: UnaryCall | StreamCall, withinMs: number): void {
     arrivals.get(arrivalId(metadata))?.answered(withinMs);
@@ -120,7 +130,7 @@ export function createAdminServer(options: AdminServerOptions) {
   function serveUnary(method: DescMethod, handler: AdminHandler) {
     const read = requestReader(method);
     return async (call: UnaryCall, respond: sendUnaryData<Buffer>) => {
-      const visit = begin(actionOf(method), call.metadata.get('authorization'));
+      const visit = begin(actionOf(method), call.metadata.get('authorization'), peerOf(call));
       try {
         const operator = visit.operator();
         const answer = await handler(read(call.request) as never, operator);
@@ -138,7 +148,7 @@ export function createAdminServer(options: AdminServerOptions) {
   function serveStream(method: DescMethod, handler: AdminStreamHandler) {
     const read = requestReader(method);
     return async (call: StreamCall) => {
-      const visit = begin(actionOf(method), call.metadata.get('authorization'));
+      const visit = begin(actionOf(method), call.metadata.get('authorization'), peerOf(call));
       const ending = streams.open();
       let isGone = false;
       call.on('cancelled', () => {
@@ -167,11 +177,15 @@ export function createAdminServer(options: AdminServerOptions) {
     };
   }
 
-  function begin(action: string, authorization: readonly (string | Buffer)[]) {
+  function begin(action: string, authorization: readonly (string | Buffer)[], peer: string) {
     const requestId = randomUUID();
     const startedAt = performance.now();
+    const clientAddress = shownAddress(peer);
     let operator: Operator | undefined;
-    const facts = () => ({ requestId, operator, action, durationMs: Math.round(performance.now() - startedAt) });
+    const facts = () => {
+      const durationMs = Math.round(performance.now() - startedAt);
+      return { requestId, operator, clientAddress, action, durationMs };
+    };
     return {
       /** Who calls. Throws where nobody known does. */
       operator: (): Operator => {
@@ -190,7 +204,9 @@ export function createAdminServer(options: AdminServerOptions) {
       },
       refused: (error: unknown) => {
         const refusal = toRefusal(error, requestId);
-        log.warn({ err: error, ...facts(), code: status[refusal.code] }, 'an operator call failed');
+        if (operator !== undefined || strangersCalls.take(peer)) {
+          log.warn({ err: error, ...facts(), code: status[refusal.code] }, 'an operator call failed');
+        }
         options.onCalled?.(action, status[refusal.code] ?? 'UNKNOWN');
         return refusal;
       },

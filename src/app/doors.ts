@@ -3,6 +3,7 @@ import { isRegistered } from '../auth/addresses.ts';
 import { clientAddressBehind } from '../auth/client-address.ts';
 import { Site } from '../docs/site.ts';
 import { IdentityCredentials } from '../lib/grpc-tls.ts';
+import { addressShower } from '../lib/network.ts';
 import { ConnectionLimits } from '../transport/connection-limits.ts';
 import { createGrpcServer } from '../transport/grpc.ts';
 import type { Operation } from '../transport/operations.ts';
@@ -34,6 +35,7 @@ export function createDoors(
     limits,
     log,
     tracer,
+    shownAddress: addressShower(config.logClientAddress),
     onFinished: ({ door, operation = 'none', status, code, limit, durationMs }) => {
       metrics.requests.observe({ door, operation, status }, durationMs / 1_000);
       if (code !== undefined) metrics.refusals.inc({ door, operation, code });

@@ -24,6 +24,7 @@ import { Trading } from '../gen/marina/admin/v1/trading_pb.ts';
 import { Wallets } from '../gen/marina/admin/v1/wallets_pb.ts';
 import { Webhooks } from '../gen/marina/admin/v1/webhooks_pb.ts';
 import { IdentityCredentials } from '../lib/grpc-tls.ts';
+import { addressShower } from '../lib/network.ts';
 import { version } from '../lib/version.ts';
 import type { Health } from '../telemetry/health.ts';
 import { makeSecret } from '../webhooks/signature.ts';
@@ -52,6 +53,7 @@ export function createOperators(base: Base, parts: OperatorParts) {
     services: operatorServices(base, parts),
     operators: config.operators,
     log,
+    shownAddress: addressShower(config.logClientAddress),
     onCalled: (call, code) => metrics.operatorCalls.inc({ call, code }),
     credentials: identities.operators && new IdentityCredentials(identities.operators),
   });

@@ -9,7 +9,32 @@ export function networkOf(address: string): string {
   if (plainIpv4.test(address)) return address;
   if (!ipaddr.isValid(address)) return '';
   const parsed = ipaddr.process(address); // An IPv4 address mapped into IPv6 is the IPv4 address.
-  return parsed instanceof ipaddr.IPv4 ? parsed.toString() : parsed.parts.slice(0, 4).join(':');
+  return parsed instanceof ipaddr.IPv4 ? parsed.toString() : prefixOf(parsed, 4);
 }
 
 const plainIpv4 = /^(?:\d{1,3}\.){3}\d{1,3}$/;
+
+/** How much of a client's address is written to logs. */
+export type AddressDetail = (typeof addressDetails)[number];
+export const addressDetails = ['full', 'network', 'none'] as const;
+
+/**
+ * A client's address as logs show it: whole, cut to its /24 (IPv4) or /48 (IPv6), or not at all. What is no address is not
+ * shown either, because a client may have written it.
+ */
+export function addressShower(detail: AddressDetail): (address: string) => string | undefined {
+  return (address) => {
+    if (detail === 'none') return undefined;
+    if (detail === 'full' && plainIpv4.test(address)) return address;
+    if (!ipaddr.isValid(address)) return undefined;
+    const parsed = ipaddr.process(address);
+    if (detail === 'full') return parsed.toString();
+    if (parsed instanceof ipaddr.IPv4) return `${parsed.octets.slice(0, 3).join('.')}.0/24`;
+    return `${ipaddr.parse(prefixOf(parsed, 3))}/48`;
+  };
+}
+
+/** The first parts of an IPv6 address, the others 0. */
+function prefixOf(address: ipaddr.IPv6, parts: number): string {
+  return address.parts.map((part, at) => (at < parts ? part : 0).toString(16)).join(':');
+}

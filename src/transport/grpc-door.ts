@@ -77,7 +77,7 @@ export class GrpcDoor {
   /** Resolves with why a call is refused, or undefined to let it be served. */
   async authorize(arrival: Arrival): Promise<GrpcStatus | undefined> {
     const { pipeline, baseUrl } = this.#options;
-    const visit = pipeline.begin('grpc');
+    const visit = pipeline.begin('grpc', arrival.peer);
     arrival.stream.once('close', visit.leaves());
     this.#underWay += 1;
     try {

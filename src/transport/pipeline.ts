@@ -2,7 +2,9 @@ import type { Message } from '@bufbuild/protobuf';
 import type { Caller, CallLimits, Identification, Identify, ReceivedFile } from '../auth/call.ts';
 import { Feature } from '../gen/marina/options/v1/options_pb.ts';
 import { ApiError, type ErrorCode, type Limit } from '../lib/errors.ts';
+import { LineSampler } from '../lib/line-sampler.ts';
 import type { Logger } from '../lib/log.ts';
+import { addressShower } from '../lib/network.ts';
 import { passingTracer, readTraceParent, type Tracer, traceIdOf } from '../lib/trace.ts';
 import { type FileBody, receiveWithMessage } from './file-body.ts';
 import type { Operation } from './operations.ts';
@@ -55,6 +57,8 @@ export interface PipelineOptions {
   readonly onIdentified?: (clientAddress: string) => void;
   /** How often it is made sure that the caller of an open stream still may call. */
   readonly recheckMs?: number;
+  /** How a client's address is logged; undefined: not at all. By default it is logged whole. */
+  readonly shownAddress?: (address: string) => string | undefined;
 }
 
 /** The status logs and metrics give a request whose client left before it could be answered. */
@@ -74,10 +78,16 @@ export class Pipeline {
   readonly #requestLog: Logger;
   readonly #requests: RequestsUnderWay;
   readonly #tracer: Tracer;
+  readonly #shownAddress: (address: string) => string | undefined;
+  readonly #strangersRequests: LineSampler;
+  readonly #strangersFailures: LineSampler;
   #underWay = 0;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
+    this.#shownAddress = options.shownAddress ?? addressShower('full');
+    this.#strangersRequests = new LineSampler(options.log, 'request', this.#shownAddress);
+    this.#strangersFailures = new LineSampler(options.log, 'a request failed or was not served', this.#shownAddress);
     this.#requests = options.requests ?? new RequestsUnderWay();
     this.#tracer = options.tracer ?? passingTracer;
     // Every member of a request's line is chosen below, so the net that searches it for secrets is left out: it costs
@@ -90,14 +100,16 @@ export class Pipeline {
     return this.#underWay;
   }
 
-  begin(door: Door): Visit {
+  /** `peer` is the address of the connection's other end. */
+  begin(door: Door, peer?: string): Visit {
     this.#underWay += 1;
-    return new Visit(door);
+    return new Visit(door, peer);
   }
 
   /** Decides who calls, whether they may, and whether there is a place for them. Returns the operation's route. */
   async admit<Route extends { readonly operation: Operation }>(visit: Visit, head: Head<Route>): Promise<Route> {
     visit.span = this.#tracer.begin({ name: visit.door, kind: 'server', parent: readTraceParent(head.traceParent) });
+    visit.clientAddress = head.clientAddress;
     const { limits } = this.#options;
     const identification = await this.#identify(head);
     const { caller: known, refusal } = identification;
@@ -183,13 +195,14 @@ export class Pipeline {
   refusal(visit: Visit, error: unknown): ApiError {
     const { requestId } = visit;
     const operation = visit.operation?.name;
+    const isLogged = () => visit.isIdentified || this.#strangersFailures.take(visit.clientAddress);
     if (!(error instanceof ApiError)) {
-      this.#options.log.error({ err: error, requestId, operation }, 'a request failed');
+      if (isLogged()) this.#options.log.error({ err: error, requestId, operation }, 'a request failed');
       return new ApiError('internal_error', { cause: error });
     }
     visit.limit = error.limit;
     visit.objectId ??= error.location?.split('/').at(-1);
-    if (error.status >= 500 && error.cause !== undefined) {
+    if (error.status >= 500 && error.cause !== undefined && isLogged()) {
       this.#options.log.warn({ err: error.cause, requestId, operation, code: error.code }, 'a request was not served');
     }
     return error;
@@ -206,10 +219,15 @@ export class Pipeline {
     const partnerId = caller?.partnerId;
     const { objectId, span } = visit;
     const traceId = traceIdOf(span?.traceParent ?? null);
-    this.#requestLog.info(
-      { requestId, door, operation, partnerId, keyId: caller?.keyId, objectId, status, code, durationMs, traceId },
-      'request',
-    );
+    // Whoever has no good key can make as many requests as he likes, so not each of them gets a line.
+    if (visit.isIdentified || this.#strangersRequests.take(visit.clientAddress)) {
+      const clientAddress = this.#shownAddress(visit.clientAddress);
+      const keyId = caller?.keyId;
+      this.#requestLog.info(
+        { requestId, door, operation, partnerId, keyId, clientAddress, objectId, status, code, durationMs, traceId },
+        'request',
+      );
+    }
     span?.end({
       name: operation,
       failed: status >= 500,

@@ -31,7 +31,11 @@ export class Visit {
   readonly #givePlacesBack: (() => void)[] = [];
   readonly #giveBackAtEnd: (() => void)[] = [];
 
-  constructor(readonly door: Door) {}
+  constructor(
+    readonly door: Door,
+    /** Where it came from: the other end of its connection, until a trusted proxy names the client. */
+    public clientAddress = '',
+  ) {}
 
   /** Keeps a place for as long as the visit lasts, which may have ended while the place was waited for. */
   holdPlace(giveBack: () => void): void {

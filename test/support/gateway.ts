@@ -76,6 +76,8 @@ export interface TestGateway {
 const allFeatures = [Feature.ACCOUNT_OPENING];
 const allScopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
 export const callTimeout = { timeoutMs: 10_000 };
+/** What the database says of a statement that its account has no right to. */
+const accessDenied = 1142;
 
 /** Starts a gateway. Times are short, so that what waits for them is tested in seconds. */
 export async function startGateway(variables: Record<string, string> = {}): Promise<TestGateway> {
@@ -186,6 +188,8 @@ export async function startGateway(variables: Record<string, string> = {}): Prom
     },
     async stop() {
       await app.stop();
+      const denied = logged.filter((line) => line.includes(`"errno":${accessDenied}`));
+      assert.deepEqual(denied, [], 'a statement needs a right that docs/deploy/rights.sql does not give');
       controls.close();
       await simulator.close();
       await database.close();

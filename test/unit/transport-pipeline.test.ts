@@ -259,6 +259,7 @@ test('a request makes one line and one count, with nothing of what was sent', as
     operation: 'Orders.CreateOrder',
     partnerId: 'par_1',
     keyId: 'key_1',
+    clientAddress: '::1',
     objectId: 'ord_abcdefghijklmnopqrst',
     status: 201,
     msg: 'request',

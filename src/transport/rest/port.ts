@@ -112,11 +112,13 @@ export class HttpPort {
     const { pipeline } = this.#options;
     const { request } = exchange;
     const protocol = this.protocolOf(readTarget(request).path);
-    const visit = pipeline.begin(protocol.door);
+    const visit = pipeline.begin(protocol.door, request.socket.remoteAddress);
     if (!exchange.response.destroyed) exchange.response.once('close', visit.leaves());
     this.#underWay += 1;
     try {
-      const answer = await protocol.answer(this.#read(connection, exchange), visit);
+      const incoming = this.#read(connection, exchange);
+      visit.clientAddress = incoming.clientAddress;
+      const answer = await protocol.answer(incoming, visit);
       if ('messages' in answer) {
         await this.#writeStream(connection, exchange, visit, answer);
       } else {
@@ -246,7 +248,7 @@ export class HttpPort {
   /** Answers on a connection on which Node has no request. */
   #refuse(socket: Socket, refusal: ApiError): void {
     const { pipeline, baseUrl } = this.#options;
-    const visit = pipeline.begin('rest');
+    const visit = pipeline.begin('rest', socket.remoteAddress);
     pipeline.finish(visit, refusal.status, refusal.code);
     this.#connections.get(socket)?.endWith(rawAnswer(errorAnswer(refusal, baseUrl), visit.requestId));
   }
