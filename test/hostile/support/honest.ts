@@ -14,7 +14,11 @@ export interface Measured {
   readonly p99Ms: number;
 }
 
-type Call = () => Promise<void>;
+export type Call = () => Promise<void>;
+
+/** Makes calls that a test adds to the usual ones of a partner. */
+export type MoreCalls = (gateway: GatewayProcess, partner: Partner) => Promise<readonly NamedCall[]>;
+export type NamedCall = readonly [name: string, call: Call];
 
 /** Between two calls of one partner. */
 const restMs = 25;
@@ -34,8 +38,14 @@ export class HonestLoad {
     this.#partners = [...partners];
   }
 
-  static async start(gateway: GatewayProcess, partners: readonly Partner[]): Promise<HonestLoad> {
-    const honest = partners.map((partner) => new HonestPartner(gateway, partner));
+  static async start(
+    gateway: GatewayProcess,
+    partners: readonly Partner[],
+    more: MoreCalls = async () => [],
+  ): Promise<HonestLoad> {
+    const honest = await Promise.all(
+      partners.map(async (partner) => new HonestPartner(gateway, partner, await more(gateway, partner))),
+    );
     await Promise.all(honest.map((each) => each.prepare()));
     return new HonestLoad(honest);
   }
@@ -87,13 +97,14 @@ class HonestPartner {
   readonly #agent = new Agent({ keepAlive: true });
   readonly #orders;
   readonly #options;
-  readonly #rota: readonly (readonly [name: string, call: Call])[];
+  readonly #rota: readonly NamedCall[];
   #turn = 0;
   #orderId = '';
 
   constructor(
     private readonly gateway: GatewayProcess,
     private readonly partner: Partner,
+    more: readonly NamedCall[],
   ) {
     const address = `127.0.0.1:${gateway.grpcPort}`;
     this.#orders = createGrpcClient(Orders, address);
@@ -136,6 +147,7 @@ class HonestPartner {
       ['GET orders', () => this.#http('GET', '/v1/orders?limit=5')],
       ['GET balance', () => this.#http('GET', `/v1/accounts/${partner.account}/balance`)],
       ['gRPC GetLimits on a new connection', newChannel],
+      ...more,
     ];
   }
 

@@ -4,7 +4,7 @@ import { Cluster, type GatewayProcess, type Partner } from '../../support/cluste
 import { eventually } from '../../support/eventually.ts';
 import type { Attack, Target } from './attacker.ts';
 import { AttackerLink } from './attacker-link.ts';
-import { HonestLoad } from './honest.ts';
+import { HonestLoad, type MoreCalls } from './honest.ts';
 import { inspected, settledMiB, watchMemory } from './memory.ts';
 import { type Outcome, report } from './report.ts';
 
@@ -14,6 +14,8 @@ export interface Attacked {
   readonly attacks: URL;
   /** Settings of the gateway that is attacked. */
   readonly variables?: Record<string, string>;
+  /** What the honest partners call more than usual. */
+  readonly honest?: MoreCalls;
   /** What is prepared with each gateway: its result is given to each attack as `options.prepared`. */
   readonly prepare?: (cluster: Cluster, gateway: GatewayProcess, hostile: Partner) => Promise<unknown>;
 }
@@ -60,7 +62,7 @@ const memoryWithinMs = 20_000;
  * - the memory is at most 50 MiB above that of the calm within 20 s, and never more than `peakMiB` above it;
  * - the gateway closed every connection of the attacker in the time the attack states.
  */
-export function underAttack({ attacks, variables, prepare }: Attacked) {
+export function underAttack({ attacks, variables, honest, prepare }: Attacked) {
   let cluster: Cluster;
   let link: AttackerLink;
   let hostile: Partner;
@@ -90,7 +92,7 @@ export function underAttack({ attacks, variables, prepare }: Attacked) {
     field?.load.close();
     await field?.gateway.kill();
     const gateway = await cluster.startGateway();
-    const load = await HonestLoad.start(gateway, partners);
+    const load = await HonestLoad.start(gateway, partners, honest);
     // A process that has just begun grows for a while by itself.
     await load.measure(1_000);
     const prepared = await prepare?.(cluster, gateway, hostile);
@@ -122,9 +124,9 @@ export function underAttack({ attacks, variables, prepare }: Attacked) {
     });
     const under = await load.measure(forMs, attack.acted);
     const { connections, result } = await attack.done;
-    const peak = mostMiB() - calmMiB;
     assert.equal(attacked.isOver, false, `the process ended: ${JSON.stringify(gateway.logged().slice(-3))}`);
     const heldMiB = await settledMiB(gateway.pid, gateway.logPath, calmMiB + mostGrowthMiB, memoryWithinMs);
+    const peak = mostMiB() - calmMiB;
     const outcome = {
       calm,
       attacked: under,

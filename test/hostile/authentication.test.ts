@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { describe } from 'node:test';
+import { createKey, createPartner } from '../../src/admin/provision.ts';
+import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { adminClient } from '../support/admin.ts';
+import type { Cluster, GatewayProcess } from '../support/cluster.ts';
+import * as authentication from './support/attacks/authentication.ts';
+import { underAttack } from './support/under-attack.ts';
+
+const forMs = 3_000;
+
+async function prepare(cluster: Cluster, gateway: GatewayProcess): Promise<authentication.Prepared> {
+  const newKey = async (partnerId: string) => createKey(cluster.database, { partnerId, scopes: [Scope.READ] });
+  const newPartner = (name: string) => createPartner(cluster.database, { name });
+  const unseen: string[] = [];
+  // One for each time an attack may be made; a key that was used is known.
+  for (let count = 0; count < 20; count += 1) unseen.push((await newKey(await newPartner(`Unseen ${count}`))).key);
+  const partnerId = await newPartner('With a revoked key');
+  const [revoked, good] = [await newKey(partnerId), await newKey(partnerId)];
+  const admin = adminClient(gateway.adminPort);
+  await admin.keys.revokeKey({ keyId: revoked.id }, admin.options);
+  admin.close();
+  return { unseen, revoked: revoked.key, good: good.key };
+}
+
+/** Every guess is answered 401, over gRPC 16, however many there are; and the good key from the same address works. */
+function checkGuesses(seen: Record<'rest' | 'grpc', Record<string, number>> & { good: string }): void {
+  assert.deepEqual(Object.keys(seen.rest), ['401'], JSON.stringify(seen.rest));
+  assert.deepEqual(Object.keys(seen.grpc), ['16'], JSON.stringify(seen.grpc));
+  assert.equal(seen.good, '200');
+}
+
+describe('hostile credentials', () => {
+  const attack = underAttack({ attacks: new URL('./support/attacks/authentication.ts', import.meta.url), prepare });
+  const guessing = { run: authentication.guessKeys, forMs, check: checkGuesses };
+
+  attack('10,000 guessed keys', { ...guessing, options: { kind: 'unknown' } });
+  attack('10,000 keys with a forged check part', { ...guessing, options: { kind: 'forged' } });
+  attack('10,000 keys of the other environment', { ...guessing, options: { kind: 'other environment' } });
+  attack('10,000 malformed credentials', { ...guessing, options: { kind: 'malformed' } });
+  attack('a revoked key used without end', {
+    run: authentication.floodRevoked,
+    forMs,
+    check: ({ revoked, good }: Record<'revoked' | 'good', Record<string, number>>) => {
+      assert.deepEqual(Object.keys(revoked), ['401'], JSON.stringify(revoked));
+      assert.deepEqual(Object.keys(good), ['200'], 'a refused key spent the rate of the partner');
+    },
+  });
+});
