@@ -44,7 +44,8 @@ async function main(): Promise<number> {
   );
   const report = join(folder, 'report.tap');
   const servers = { MARINA_TEST_DATABASE_URL: mariadb.url, MARINA_TEST_NATS_URL: nats.url };
-  const crashing = names.some((name) => /fault|hostile/.test(name));
+  const crashing = names.some((name) => name.includes('fault'));
+  const attacking = names.some((name) => name.includes('hostile'));
   // Half of the time a test waits, for a server or for what it crashed.
   const atOnce = Math.min(8, 2 * availableParallelism());
   const run = async (some: readonly string[], concurrency: number) => {
@@ -53,7 +54,7 @@ async function main(): Promise<number> {
       command: process.execPath,
       args: [
         ...['--import', 'tsx', '--test', `--test-concurrency=${concurrency}`],
-        `--test-timeout=${crashing ? 480_000 : 120_000}`,
+        `--test-timeout=${attacking ? 900_000 : crashing ? 480_000 : 120_000}`,
         ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
         ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
         ...options,

@@ -34,6 +34,8 @@ export class WebhookReceiver {
     private readonly server: Server,
     /** What makes a gateway trust this server and reach it. */
     readonly variables: Record<string, string>,
+    /** What it shows as its certificate: good for every server of this machine. */
+    readonly identity: { readonly cert: string; readonly key: string },
     private readonly port: number,
   ) {}
 
@@ -48,7 +50,7 @@ export class WebhookReceiver {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     const variables = { MARINA_WEBHOOK_CA_FILE: caFile, MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true' };
-    const receiver = new WebhookReceiver(server, variables, port);
+    const receiver = new WebhookReceiver(server, variables, { cert, key }, port);
     const [begin] = server.listeners('connection') as ((socket: Socket) => void)[];
     server.removeAllListeners('connection').on('connection', (socket: Socket) => {
       setTimeout(() => begin?.call(server, socket), receiver.#dialMs.shift() ?? 0);

@@ -53,6 +53,8 @@ export class Attacker {
   async connect(port: number, from = usualAddress): Promise<Socket> {
     const socket = connect({ host: '127.0.0.1', port, localAddress: from });
     this.watch(socket);
+    // Unless it is read, nobody hears that the other side closed it.
+    socket.resume();
     await new Promise<void>((resolve) => {
       socket.once('connect', resolve);
       socket.once('close', () => resolve());

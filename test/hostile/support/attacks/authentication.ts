@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Attacker } from '../attacker.ts';
-import { many } from './crowd.ts';
+import { many, paced } from './crowd.ts';
 import { Endings, openSession, rawCall } from './grpc-client.ts';
 import { HttpClient } from './http-client.ts';
 
 /** What is guessed with, and what must go on to be good meanwhile. */
 export interface GuessOptions {
   readonly prepared: Prepared;
+  readonly perSecond: number;
   readonly kind: 'unknown' | 'forged' | 'other environment' | 'malformed';
 }
 
@@ -18,8 +19,6 @@ export interface Prepared {
   readonly revoked: string;
   readonly good: string;
 }
-
-const guesses = 10_000;
 
 const makers: Record<GuessOptions['kind'], (at: number) => string> = {
   unknown: () => `Bearer ${guess('test')}`,
@@ -43,45 +42,34 @@ const malformed: readonly (() => string)[] = [
 ];
 
 /** Tries keys over REST and gRPC, and then a good one from the same address, which must not suffer. */
-export async function guessKeys(attacker: Attacker, { kind, prepared }: GuessOptions) {
+export async function guessKeys(attacker: Attacker, { kind, perSecond, prepared }: GuessOptions) {
   const rest = new Endings();
   const grpc = new Endings();
   const client = new HttpClient(attacker, 20);
   const session = await openSession(attacker, attacker.target.grpcPort);
-  let at = 0;
-  const lane = async (number: number) => {
-    while (at < guesses && attacker.leftMs > -10_000) {
-      const authorization = makers[kind](at++);
-      if (number % 4 === 0) grpc.add(await rawCall(session, '/marina.gateway.v1.Limits/GetLimits', { authorization }));
-      else rest.add(await client.send({ path: '/v1/limits', headers: { authorization } }));
-    }
-  };
-  await Promise.all(many(20, lane));
+  await paced(attacker, perSecond, async (at) => {
+    const authorization = makers[kind](at);
+    if (at % 4 > 0) return rest.add(await client.send({ path: '/v1/limits', headers: { authorization } }));
+    grpc.add(await rawCall(session, '/marina.gateway.v1.Limits/GetLimits', { authorization }));
+  });
   const good = await client.send({ path: '/v1/limits', headers: { authorization: `Bearer ${prepared.unseen.pop()}` } });
   client.close();
   session.destroy();
   return { rest: rest.counts, grpc: grpc.counts, good };
 }
 
-/** Uses a revoked key as often as it can, while its partner's good key is used as often as it may be. */
-export async function floodRevoked(attacker: Attacker, { prepared }: GuessOptions) {
-  const revoked = new Endings();
-  const good = new Endings();
+/** Uses a revoked key very often, while its partner's good key is used as often as it may be. */
+export async function useRevoked(attacker: Attacker, { perSecond, prepared }: GuessOptions) {
   const client = new HttpClient(attacker, 20);
-  const flood = async () => {
-    while (attacker.isOn) {
-      revoked.add(await client.send({ path: '/v1/limits', headers: { authorization: `Bearer ${prepared.revoked}` } }));
-    }
+  const use = async (key: string, often: number) => {
+    const endings = new Endings();
+    const request = { path: '/v1/limits', headers: { authorization: `Bearer ${key}` } };
+    await paced(attacker, often, async () => endings.add(await client.send(request)));
+    return endings.counts;
   };
-  const use = async () => {
-    while (attacker.isOn) {
-      good.add(await client.send({ path: '/v1/limits', headers: { authorization: `Bearer ${prepared.good}` } }));
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  };
-  await Promise.all([...many(10, flood), use()]);
+  const [revoked, good] = await Promise.all([use(prepared.revoked, perSecond), use(prepared.good, 10)]);
   client.close();
-  return { revoked: revoked.counts, good: good.counts };
+  return { revoked, good };
 }
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';

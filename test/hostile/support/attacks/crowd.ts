@@ -54,3 +54,27 @@ export function many<T>(count: number, make: (at: number) => T): T[] {
 export function pause(ms = 0): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
+
+/** So many may be unanswered at once: whoever waits for answers asks no more. */
+const mostUnanswered = 200;
+
+/** Does something so many times a second until the attack's time is over, whether or not it was answered. */
+export async function paced(
+  attacker: Attacker,
+  perSecond: number,
+  act: (at: number) => Promise<unknown>,
+): Promise<void> {
+  const startedAt = performance.now();
+  const under = new Set<Promise<unknown>>();
+  let at = 0;
+  while (attacker.isOn) {
+    const due = ((performance.now() - startedAt) * perSecond) / 1_000;
+    while (at < due && under.size < mostUnanswered) {
+      const acting = act(at++);
+      under.add(acting);
+      void acting.finally(() => under.delete(acting));
+    }
+    await pause(10);
+  }
+  await Promise.all(under);
+}
