@@ -9,6 +9,7 @@ import { Diagnostics1763684000000 } from './1763684000000-diagnostics.ts';
 import { Origins1763686000000 } from './1763686000000-origins.ts';
 import { WebhookDue1763690000000 } from './1763690000000-webhook-due.ts';
 import { Recovery1763691000000 } from './1763691000000-recovery.ts';
+import { KeyMacs1763692100000 } from './1763692100000-key-macs.ts';
 import { EndpointRevisions1763694100000 } from './1763694100000-endpoint-revisions.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
@@ -24,5 +25,6 @@ export const migrations = [
   Origins1763686000000,
   WebhookDue1763690000000,
   Recovery1763691000000,
+  KeyMacs1763692100000,
   EndpointRevisions1763694100000,
 ];

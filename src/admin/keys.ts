@@ -34,12 +34,14 @@ export interface KeyAdminParts {
   readonly database: Database;
   readonly clock: Clock;
   readonly ids: IdMaker;
+  /** What the MACs of keys are made with. */
+  readonly macSecret: Buffer;
   /** Tells this replica and the others that a key has ended. */
   readonly ended: (keyId: string) => void;
 }
 
 /** The operators' calls on partners' keys. Each change is written down in the transaction that makes it. */
-export function keyAdminHandlers({ database, clock, ids, ended }: KeyAdminParts) {
+export function keyAdminHandlers({ database, clock, ids, macSecret, ended }: KeyAdminParts) {
   async function createKey(request: CreateKeyRequest, operator: Operator): Promise<CreateKeyResponse> {
     const { partnerId, reason } = request;
     const scopes = [...new Set(request.scopes)].sort((one, other) => one - other);
@@ -48,8 +50,7 @@ export function keyAdminHandlers({ database, clock, ids, ended }: KeyAdminParts)
       throw invalidField('addresses', 'is required: a live key needs at least one.');
     }
     await requirePartner(database, partnerId);
-    const id = ids.object('key');
-    const { key: secret, secretHash } = makeKey(database.environment, id);
+    const { id, key: secret, secretHash } = makeKey(database.environment, macSecret, ids.keyHead());
     const createdAt = clock.now();
     await database.inPartner(partnerId, {
       touches: ['keys'],

@@ -1,7 +1,7 @@
 import { insertAccount } from '../accounts/store.ts';
 import { isAddressOrRange } from '../auth/addresses.ts';
 import type { PartnerLimits } from '../auth/call.ts';
-import { makeKey } from '../auth/keys.ts';
+import { keyMacSecret, makeKey } from '../auth/keys.ts';
 import { checkAddresses, featureList, insertKey, insertPartner } from '../auth/store.ts';
 import type { Database } from '../db/database.ts';
 import { statement } from '../db/statement.ts';
@@ -30,15 +30,20 @@ export async function setFeatures(database: Database, partnerId: string, feature
 /** Creates a key and returns its id and its text, which cannot be had again. */
 export async function createKey(
   database: Database,
-  key: { partnerId: string; scopes: readonly Scope[]; addresses?: readonly string[] },
+  key: {
+    partnerId: string;
+    scopes: readonly Scope[];
+    addresses?: readonly string[] | undefined;
+    /** The gateway's `MARINA_SECRET_KEY`. */
+    secretKey: Buffer;
+  },
 ): Promise<{ id: string; key: string }> {
   const addresses = key.addresses ?? [];
   for (const address of addresses) {
     if (!isAddressOrRange(address)) throw new Error(`${address} is neither an address nor a range`);
   }
   checkAddresses(database.environment, addresses);
-  const id = ids.object('key');
-  const made = makeKey(database.environment, id);
+  const { id, ...made } = makeKey(database.environment, keyMacSecret(key.secretKey), ids.keyHead());
   await database.write(
     insertKey({
       id,

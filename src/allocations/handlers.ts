@@ -35,6 +35,7 @@ export function allocationHandlers({ database, submitter, kind, cursors, digestK
       idempotencyKey: call.idempotencyKey ?? '',
       digest: requestDigest(digestKey, CreateAllocationRequestSchema, request),
       request,
+      permission: call.permission,
       log: () => call.log,
     });
     call.reply.replayed = replayed;

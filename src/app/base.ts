@@ -1,6 +1,7 @@
-import { hkdfSync, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { EnvironmentState } from '../admin/environment.ts';
+import { keyMacSecret } from '../auth/keys.ts';
 import type { Config, Role } from '../config.ts';
 import { type Database, openDatabase } from '../db/database.ts';
 import { missingMigrations } from '../db/migrate.ts';
@@ -11,6 +12,7 @@ import type { Logger } from '../lib/log.ts';
 import { Metrics } from '../lib/metrics.ts';
 import { Cursors } from '../lib/paging.ts';
 import { openIdentity } from '../lib/server-identity.ts';
+import { subkey } from '../lib/subkey.ts';
 import { passingTracer, type Tracer } from '../lib/trace.ts';
 import { version } from '../lib/version.ts';
 
@@ -57,6 +59,7 @@ async function openOn(database: Database, config: Config, log: Logger) {
     ids: new IdMaker(() => clock.now()),
     /** A key of its own for each use of the one secret. */
     key,
+    keyMacSecret: keyMacSecret(config.secretKey),
     cursors: new Cursors(key('cursors')),
     identities: await openIdentities(config, log),
     // The last that can fail: nobody else would close it.
@@ -88,8 +91,4 @@ async function openTracer(
     'deployment.environment.name': environment,
   };
   return otlpTracer({ url: otlpUrl, ratio: tracePercent / 100, resource, log });
-}
-
-function subkey(secret: Buffer, use: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', secret, '', `marina ${use}`, 32));
 }

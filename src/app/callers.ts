@@ -13,11 +13,14 @@ import type { Base } from './base.ts';
 export type Callers = ReturnType<typeof createCallers>;
 
 /** Who calls, and how much they may: keys, and the limits that replicas count together. */
-export function createCallers({ config, log, database, clock }: Base) {
+export function createCallers({ config, log, database, clock, keyMacSecret }: Base) {
   const keyUses = new KeyUses(database, clock);
-  const authenticator = new Authenticator(database, config.environment, (partnerId, keyId) =>
-    keyUses.note(partnerId, keyId),
-  );
+  const authenticator = new Authenticator({
+    database,
+    environment: config.environment,
+    macSecret: keyMacSecret,
+    onUsed: (partnerId, keyId) => keyUses.note(partnerId, keyId),
+  });
   const { natsUrl: url, natsPrefix: prefix } = config;
   const sharing = new Sharing(new SlotBoard({ url, prefix, replica: randomUUID(), log }), log);
   const slots = new SharedSlots(sharing, log);

@@ -36,10 +36,11 @@ export function createDoors(
     log,
     tracer,
     shownAddress: addressShower(config.logClientAddress),
-    onFinished: ({ door, operation = 'none', status, code, limit, durationMs }) => {
+    onFinished: ({ door, operation = 'none', status, code, limit, credentialRefusal: reason, durationMs }) => {
       metrics.requests.observe({ door, operation, status }, durationMs / 1_000);
       if (code !== undefined) metrics.refusals.inc({ door, operation, code });
       if (limit !== undefined) metrics.limitRefusals.inc({ limit });
+      if (reason !== undefined) metrics.credentialRefusals.inc({ reason });
     },
   });
   let { restPort } = config;

@@ -39,7 +39,7 @@ interface OperationParts {
 
 /** Everything partners can call, service by service. */
 export function createOperations(base: Base, parts: OperationParts): Operation[] {
-  const { config, database, clock, ids, cursors, environment } = base;
+  const { config, database, clock, ids, cursors, environment, keyMacSecret: macSecret } = base;
   const { readTimeoutMs } = config;
   const isPaused = () => environment.paused;
   const { keyUses, limits, reads } = parts.callers;
@@ -68,7 +68,7 @@ export function createOperations(base: Base, parts: OperationParts): Operation[]
     ),
     ...defineOperations(
       Keys,
-      keyHandlers({ database, clock, ids, cursors, uses: keyUses, ended: parts.words.keyEnded }),
+      keyHandlers({ database, clock, ids, macSecret, cursors, uses: keyUses, ended: parts.words.keyEnded }),
     ),
     ...(simulator === undefined
       ? []

@@ -61,7 +61,7 @@ export function createOperators(base: Base, parts: OperatorParts) {
 
 /** Everything operators can call, service by service. */
 function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
-  const { database, clock, ids, environment } = base;
+  const { database, clock, ids, environment, keyMacSecret: macSecret } = base;
   const { events, upstream, submissions, words } = parts;
   const moveSimulator = simulatorMover(base, upstream);
   const handlers = adminHandlers({ database, clock, environment, carrier: events.carrier, moveSimulator });
@@ -69,7 +69,7 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     { service: Diagnostics, handlers: diagnosticsHandlers(base, parts) },
     { service: Trading, handlers: handlers.trading },
     { service: Partners, handlers: partnerAdminHandlers({ database, clock, ids, changed: words.partnerChanged }) },
-    { service: Keys, handlers: keyAdminHandlers({ database, clock, ids, ended: words.keyEnded }) },
+    { service: Keys, handlers: keyAdminHandlers({ database, clock, ids, macSecret, ended: words.keyEnded }) },
     { service: Accounts, handlers: accountAdminHandlers({ database, clock, unlinked: words.accountUnlinked }) },
     { service: Documents, handlers: documentAdminHandlers({ database, clock, releasing: submissions.release }) },
     { service: Audit, handlers: auditHandlers(database) },

@@ -34,6 +34,7 @@ export function applicationHandlers({ database, submitter, kind, cursors, digest
       idempotencyKey: call.idempotencyKey ?? '',
       digest: requestDigest(digestKey, CreateApplicationRequestSchema, request),
       request,
+      permission: call.permission,
       log: () => call.log,
     });
     call.reply.replayed = replayed;

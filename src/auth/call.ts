@@ -31,6 +31,8 @@ export interface Call {
   /** On whose behalf it is. */
   readonly origin: Origin;
   readonly log: Logger;
+  /** Must be renewed before anything is stored or sent after a wait (`whilePermitted`). */
+  readonly permission: Permission;
   /**
    * Receives the file of an operation that takes one. The handler calls it when it has looked at all that comes before
    * the file in the order of checks: a file that is refused unseen is not waited for. Throws `unsupported_media_type`,
@@ -62,12 +64,42 @@ export type StreamHandler<Request, Response> = (
   signal: AbortSignal,
 ) => AsyncIterable<Response>;
 
+/** Why a credential is refused, for metrics. The caller is told none of it. */
+export type CredentialRefusal =
+  /** There is no Authorization header, or more than one. */
+  | 'missing'
+  /** It is no key: another form, or a wrong checksum. */
+  | 'malformed'
+  | 'other_environment'
+  /** The gateway never made such a key. */
+  | 'forged'
+  /** The gateway may have made it, and has no such key. */
+  | 'unknown'
+  | 'revoked'
+  /** The partner is suspended. */
+  | 'suspended'
+  /** The key does not work from the client's address. */
+  | 'address';
+
 /** What the doors know of the caller before anything is decided about the call. */
 export interface Identification {
-  /** Whose request it is, as soon as the key itself is proven: it counts against that partner even when refused. */
+  /** Whose request it is, as soon as the key itself is proven. */
   readonly caller: Caller | undefined;
-  /** Why the call must be refused (401), after the rate and the route were looked at. */
+  /** Why the call must be refused (401), after the route was looked at. A refused call counts against no limit. */
   readonly refusal: ErrorCode | undefined;
+  readonly reason?: CredentialRefusal | undefined;
+  /** Identifies again. It costs next to nothing when nothing has changed; without it the credential is read again. */
+  readonly again?: () => Identification | Promise<Identification>;
+  /** Whether nothing was read or heard since that may have changed it. It asks nobody; absent: nothing can. */
+  readonly isLatest?: () => boolean;
+}
+
+/** That a caller may make a call, looked at again while the call goes on. */
+export interface Permission {
+  /** Makes sure that the caller may still make the call. Throws `unauthorized` or the code of a 403. */
+  renew(): Promise<void>;
+  /** Whether nothing was heard since that may have ended it. It asks nobody, so it may be used under a lock. */
+  isLatest(): boolean;
 }
 
 /** Tells whose key a request carries. `authorization` is undefined when the header is absent or repeated. */
@@ -75,7 +107,7 @@ export type Identify = (authorization: string | undefined, clientAddress: string
 
 /** Holds callers to their limits. Each throws `rate_limited`. */
 export interface CallLimits {
-  /** Takes one request from the partner's bucket. */
+  /** Takes one request from the partner's bucket. Not called for a request that is refused with 401. */
   takeRequest(caller: Caller): Promise<void> | undefined;
   /** Takes one of the partner's "requests in progress" places; call what it returns to give it back. */
   takePlace(caller: Caller): Promise<() => void> | (() => void);

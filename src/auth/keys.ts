@@ -1,12 +1,29 @@
-import { hash, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Environment } from '../db/database.ts';
 import { randomBase32 } from '../lib/ids.ts';
+import { subkey } from '../lib/subkey.ts';
 
-/** The parts of an API key: `marina_test_` or `marina_live_`, the key's id, a 256-bit secret and a checksum. */
+/**
+ * The parts of an API key: `marina_test_` or `marina_live_`, the key's id, a 256-bit secret and a checksum. The id ends
+ * with a message authentication code (MAC) of the rest, made with a secret of ours: a forged key is recognised without a
+ * look-up. The MAC is in the id, and the checksum is what it always was, so that earlier versions accept the key too.
+ */
 export interface KeyParts {
   /** `key_` and 20 characters. */
   readonly id: string;
+  readonly secretHash: Buffer;
+  /** Whether the MAC is right. It is not in a forged key, nor in a key that an earlier version made. */
+  readonly hasMac: boolean;
+}
+
+/** Why a text is no key of this environment. */
+export type NoKey = 'malformed' | 'other_environment';
+
+/** A key to store and to show once. */
+export interface MadeKey {
+  readonly id: string;
+  readonly key: string;
   readonly secretHash: Buffer;
 }
 
@@ -15,22 +32,34 @@ const shape = /^[a-z2-7]{78}$/;
 const idLength = 20;
 const secretLength = 52; // 52 × 5 bits hold 256.
 const checksumLength = 6;
+const macLength = 6; // 30 bits: one forged key of a billion is looked up.
 
-/** Makes the text of a key with the given id. It is shown once; only the hash is stored. */
-export function makeKey(environment: Environment, id: string): { key: string; secretHash: Buffer } {
-  const secret = randomBase32(secretLength);
-  const body = `${prefixes[environment]}${id.slice('key_'.length)}${secret}`;
-  return { key: body + checksum(body), secretHash: hashOf(secret) };
+/** Derives what the MACs of keys are made with from the gateway's secret. */
+export function keyMacSecret(secretKey: Buffer): Buffer {
+  return subkey(secretKey, 'api key check');
 }
 
-/** Takes a key apart; undefined for what was never a key of this environment. No look-up is needed to know that. */
-export function parseKey(environment: Environment, key: string): KeyParts | undefined {
+/** Makes a key whose id begins with `head` (`IdMaker.keyHead`). */
+export function makeKey(environment: Environment, macSecret: Buffer, head: string): MadeKey {
   const prefix = prefixes[environment];
-  if (!key.startsWith(prefix) || !shape.test(key.slice(prefix.length))) return undefined;
+  const secret = randomBase32(secretLength);
+  const id = head + macOf(macSecret, prefix, head, secret);
+  const body = `${prefix}${id}${secret}`;
+  return { id: `key_${id}`, key: body + checksum(body), secretHash: hashOf(secret) };
+}
+
+/** Takes a key apart. No look-up is needed for it. */
+export function parseKey(environment: Environment, macSecret: Buffer, key: string): KeyParts | NoKey {
+  const prefix = prefixes[environment];
+  if (key.startsWith(prefixes[environment === 'live' ? 'sandbox' : 'live'])) return 'other_environment';
+  if (!key.startsWith(prefix) || !shape.test(key.slice(prefix.length))) return 'malformed';
   const body = key.slice(0, -checksumLength);
-  if (checksum(body) !== key.slice(-checksumLength)) return undefined;
+  if (checksum(body) !== key.slice(-checksumLength)) return 'malformed';
+  const id = key.slice(prefix.length, prefix.length + idLength);
   const secret = key.slice(prefix.length + idLength, -checksumLength);
-  return { id: `key_${key.slice(prefix.length, prefix.length + idLength)}`, secretHash: hashOf(secret) };
+  const mac = macOf(macSecret, prefix, id.slice(0, -macLength), secret);
+  const hasMac = timingSafeEqual(Buffer.from(mac), Buffer.from(id.slice(-macLength)));
+  return { id: `key_${id}`, secretHash: hashOf(secret), hasMac };
 }
 
 /** Whether two hashes are the same, in a time that tells nothing. */
@@ -43,12 +72,22 @@ function hashOf(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
 }
 
-/** Lets a mistyped or cut key be refused without a look-up. */
+function macOf(macSecret: Buffer, prefix: string, head: string, secret: string): string {
+  const code = createHmac('sha256', macSecret).update(`${prefix}${head}${secret}`).digest();
+  return base32(code.readUInt32BE(), macLength);
+}
+
+/** Lets a mistyped or cut key be told from a forged one. */
 function checksum(body: string): string {
+  return base32(crc32(body), checksumLength);
+}
+
+/** The lowest bits of a number, five a character, lowest first. */
+function base32(bits: number, length: number): string {
   const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
-  let value = crc32(body);
+  let value = bits;
   let text = '';
-  for (let place = 0; place < checksumLength; place += 1) {
+  for (let place = 0; place < length; place += 1) {
     text += alphabet[value & 31];
     value >>>= 5;
   }

@@ -90,6 +90,11 @@ export function toDayLimits(row: SqlRow): Pick<PartnerLimits, 'ordersKoboPerDay'
   };
 }
 
+/** Lists the active keys whose ids carry no MAC, from the index alone. */
+export function listKeysWithoutMac(most: number): Statement {
+  return statement(`SELECT id FROM api_keys WHERE has_mac = 0 AND revoked_at IS NULL LIMIT ${most}`);
+}
+
 /** A partner to store. */
 export interface NewPartner {
   readonly id: string;
@@ -154,9 +159,11 @@ export interface NewKey {
   readonly createdAt: number;
 }
 
+/** Stores a key this version made: its id carries a MAC. */
 export function insertKey(key: NewKey): Statement {
   return statement(
-    'INSERT INTO api_keys (partner_id, id, secret_hash, scopes, addresses, created_at) VALUES (?, ?, ?, ?, ?, ?)',
+    `INSERT INTO api_keys (partner_id, id, secret_hash, scopes, addresses, created_at, has_mac)
+      VALUES (?, ?, ?, ?, ?, ?, 1)`,
     key.partnerId,
     key.id,
     key.secretHash,

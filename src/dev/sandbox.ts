@@ -54,6 +54,7 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
     if (secret !== undefined) receiver.process.send({ id, name, secret });
   }
   const operatorTokens = settings.operatorTokens ?? `operator:${token}`;
+  const secretKey = settings.secretKey ?? keptSecret(join(dataDir, 'secret-key'), 32);
   const gateway = await progress.step(
     'gateway',
     startGateway(
@@ -62,7 +63,7 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
         databaseUrl: databases.gatewayUrl,
         natsUrl: nats.url,
         simulatorAddress,
-        secretKey: settings.secretKey ?? keptSecret(join(dataDir, 'secret-key'), 32),
+        secretKey,
         operatorTokens,
         authorityFile: gatherAuthorities(dataDir, authorityFile, settings.authorityFiles),
       },
@@ -73,7 +74,8 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
   const restUrl = `http://${address(settings, 'rest', restPort)}`;
   const operatorToken = operatorTokens.split(',')[0]?.split(':')[1] ?? '';
   const adminAddress = address(settings, 'admin', adminPort);
-  const seeding = seedPartners({ ownerUrl: databases.ownerUrl, restUrl, simulatorAddress, kept }).then((partners) =>
+  const { ownerUrl } = databases;
+  const seeding = seedPartners({ ownerUrl, restUrl, simulatorAddress, secretKey, kept }).then((partners) =>
     registerReceiver({
       adminAddress,
       operatorToken,

@@ -22,6 +22,8 @@ export interface SeedOptions {
   ownerUrl: string;
   restUrl: string;
   simulatorAddress: string;
+  /** The gateway's `MARINA_SECRET_KEY`, in hex. */
+  secretKey: string;
   /** The partners of an earlier start: what still works of them stays. */
   kept: readonly SeededPartner[];
 }
@@ -54,14 +56,15 @@ async function seedPartner(
   name: string,
   kept: SeededPartner | undefined,
 ): Promise<SeededPartner> {
+  const secretKey = Buffer.from(options.secretKey, 'hex');
   if (kept !== undefined && (await isStored(database, kept))) {
     await setFeatures(database, kept.id, allFeatures); // Before the key is tried, and remembered with what it may do.
     if (await isKeyGood(options.restUrl, kept.key)) return kept;
-    const { key } = await createKey(database, { partnerId: kept.id, scopes: allScopes });
+    const { key } = await createKey(database, { partnerId: kept.id, scopes: allScopes, secretKey });
     if (await isKeyGood(options.restUrl, key)) return { ...kept, key };
   }
   const id = await createPartner(database, { name, features: allFeatures });
-  const { key } = await createKey(database, { partnerId: id, scopes: allScopes });
+  const { key } = await createKey(database, { partnerId: id, scopes: allScopes, secretKey });
   const accounts: string[] = [];
   while (accounts.length < accountsEach) {
     // Ten digits of chance: an account belongs to one partner, also where several sandboxes share a database.

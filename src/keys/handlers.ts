@@ -32,6 +32,8 @@ export interface KeyHandlerParts {
   readonly database: Database;
   readonly clock: Clock;
   readonly ids: IdMaker;
+  /** What the MACs of keys are made with. */
+  readonly macSecret: Buffer;
   readonly cursors: Cursors;
   readonly uses: KeyUses;
   /** Tells this replica and the others that a key has ended. */
@@ -39,7 +41,7 @@ export interface KeyHandlerParts {
 }
 
 /** The operations on a partner's own keys. */
-export function keyHandlers({ database, clock, ids, cursors, uses, ended }: KeyHandlerParts) {
+export function keyHandlers({ database, clock, ids, macSecret, cursors, uses, ended }: KeyHandlerParts) {
   const listKeys_: Handler<ListKeysRequest, ListKeysResponse> = async (request, { caller }) => {
     const { limit = 25, cursor } = request;
     const issuedFor = ['keys', caller.partnerId];
@@ -60,8 +62,7 @@ export function keyHandlers({ database, clock, ids, cursors, uses, ended }: KeyH
     const { partnerId } = caller;
     const scopes = [...new Set(request.scopes)].sort((one, other) => one - other);
     const addresses = normalAddresses(request.addresses);
-    const id = ids.object('key');
-    const { key: secret, secretHash } = makeKey(database.environment, id);
+    const { id, key: secret, secretHash } = makeKey(database.environment, macSecret, ids.keyHead());
     const createdAt = clock.now();
     await database.inPartner(partnerId, {
       touches: ['keys'],

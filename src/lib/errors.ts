@@ -216,7 +216,6 @@ export type Limit =
   | 'files'
   | 'documents_under_way'
   | 'broker_reads'
-  | 'unknown_keys'
   | 'active_keys'
   | 'order_value_per_day'
   | 'allocations_per_day'

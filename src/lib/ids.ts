@@ -3,12 +3,14 @@ import { randomBytes } from 'node:crypto';
 /** a-z and 2-7 in the order of their bytes, so that ids made later sort later. */
 const alphabet = '234567abcdefghijklmnopqrstuvwxyz';
 
-export type IdPrefix = 'ord' | 'app' | 'alc' | 'wtr' | 'key' | 'par';
+export type IdPrefix = 'ord' | 'app' | 'alc' | 'wtr' | 'par';
 
 /** Makes ids. One maker serves a process, so that ids it makes in one millisecond still sort in the order made. */
 export class IdMaker {
   #lastMs = 0;
   #lastTail = 0n;
+  #lastKeyMs = 0;
+  #lastKeyTail = 0n;
 
   constructor(private readonly now: () => number) {}
 
@@ -20,6 +22,15 @@ export class IdMaker {
     this.#lastMs = ms;
     this.#lastTail = tail;
     return `${prefix}_${base32(BigInt(ms), 9)}${base32(tail, 11)}`;
+  }
+
+  /** The first 14 characters of a key's id: 9 are the clock and 5 are chance. What follows is made from the whole key. */
+  keyHead(): string {
+    const ms = Math.max(this.now(), this.#lastKeyMs);
+    const tail = ms === this.#lastKeyMs ? this.#lastKeyTail + 1n : randomBits(25) >> 1n;
+    this.#lastKeyMs = ms;
+    this.#lastKeyTail = tail;
+    return `${base32(BigInt(ms), 9)}${base32(tail, 5)}`;
   }
 
   /** An event's id: `msg_` and 24 lower-case hex characters. */

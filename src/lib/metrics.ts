@@ -29,6 +29,12 @@ export class Metrics {
     'limit',
   ]);
 
+  readonly credentialRefusals = this.#counter(
+    'marina_credential_refusals_total',
+    'Requests refused with 401, by why their credential was refused.',
+    ['reason'],
+  );
+
   readonly upstreamCalls = this.#histogram(
     'marina_upstream_call_duration_seconds',
     'Duration of calls to the broker by method and outcome: ok, nonsense, never_left, or a gRPC status.',

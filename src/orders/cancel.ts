@@ -1,4 +1,5 @@
 import type { Call } from '../auth/call.ts';
+import { whilePermitted } from '../auth/permission.ts';
 import type { Broker } from '../broker/port.ts';
 import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -36,19 +37,28 @@ export class Canceller {
 
   constructor(private readonly parts: CancellerParts) {}
 
-  /** Throws `order_not_cancelable` or `cancel_unconfirmed`. */
-  cancel(order: StoredOrder, call: Pick<Call, 'log' | 'origin'>): Promise<StoredOrder> {
-    const underWay = this.#underWay.get(order.id);
-    if (underWay !== undefined) return underWay;
-    const cancelling = this.#cancel(order, call).finally(() => this.#underWay.delete(order.id));
-    this.#underWay.set(order.id, cancelling);
-    return cancelling;
+  /** Throws `order_not_cancelable` or `cancel_unconfirmed`, or what the caller may no longer do. */
+  cancel(order: StoredOrder, call: Pick<Call, 'log' | 'origin' | 'permission'>): Promise<StoredOrder> {
+    return whilePermitted(call.permission, (check) => {
+      const underWay = this.#underWay.get(order.id);
+      if (underWay !== undefined) return underWay;
+      const cancelling = this.#cancel(order, call, check).finally(() => this.#underWay.delete(order.id));
+      this.#underWay.set(order.id, cancelling);
+      return cancelling;
+    });
   }
 
-  async #cancel({ partnerId, id }: StoredOrder, { log, origin }: Pick<Call, 'log' | 'origin'>): Promise<StoredOrder> {
+  async #cancel(
+    { partnerId, id }: StoredOrder,
+    { log, origin }: Pick<Call, 'log' | 'origin'>,
+    check: () => void,
+  ): Promise<StoredOrder> {
     const { kind, recorder } = this.parts;
     crash('cancel.before-store');
-    const stored = await recorder.change(kind, partnerId, id, (order) => this.#begin(order));
+    const stored = await recorder.change(kind, partnerId, id, (order) => {
+      check();
+      return this.#begin(order);
+    });
     if (stored.state === 'cancelled') return stored;
     crash('cancel.stored');
     const outcome = await this.#send(stored, origin);

@@ -54,6 +54,7 @@ export function orderHandlers(parts: OrderHandlerParts) {
       idempotencyKey: call.idempotencyKey ?? '',
       digest: requestDigest(parts.digestKey, CreateOrderRequestSchema, request),
       request,
+      permission: call.permission,
       log: () => call.log,
     });
     call.reply.replayed = replayed;

@@ -1,3 +1,5 @@
+import type { Permission } from '../auth/call.ts';
+import { whilePermitted } from '../auth/permission.ts';
 import type { Database } from '../db/database.ts';
 import { type Statement, statement } from '../db/statement.ts';
 import { crash } from '../lib/crash.ts';
@@ -16,6 +18,8 @@ export interface SubmitRequest<Request> {
   /** A keyed digest of the request after defaults and upper-casing. */
   readonly digest: Buffer;
   readonly request: Request;
+  /** The caller's, who must still have it when the object is stored. */
+  readonly permission: Permission;
   /** Makes the request's own log, which is rarely needed. */
   readonly log: () => Logger;
 }
@@ -41,7 +45,7 @@ export class Submitter {
 
   async submit<Row extends Submittable, Request, Draft, Answer>(
     kind: Kind<Row, Request, Draft, Answer>,
-    { origin, idempotencyKey, digest, request, log }: SubmitRequest<Request>,
+    { origin, idempotencyKey, digest, request, permission, log }: SubmitRequest<Request>,
   ): Promise<Submitted<Row>> {
     const { partnerId } = origin;
     const byKey = kind.findByKey(partnerId, idempotencyKey);
@@ -64,23 +68,27 @@ export class Submitter {
 
     await this.gate.pass(kind.name);
     crash(`${kind.name}.before-store`);
-    const stored = await this.database.inPartner<Row | undefined>(partnerId, {
-      touches: [`${kind.name} key ${idempotencyKey}`],
-      reads: [isUsed(kind, partnerId, idempotencyKey), readTradingPause, ...kind.storeReads(partnerId, ready)],
-      decide: (partner, [raced = [], pause, ...rows]) => {
-        // The same key may have been stored since it was looked for; only under the lock is the answer certain.
-        if (raced[0] !== undefined) return { writes: [], result: undefined };
-        if (isTradingPaused(pause)) throw new ApiError('trading_paused');
-        const { row, writes } = kind.store(ready, submission, partner, rows);
-        return { writes, result: row };
-      },
-      decideAssumed:
-        storeAssumed &&
-        ((partner) => {
-          const { row, writes } = storeAssumed(ready, submission, partner);
-          return { writes: [refuseWhilePaused, ...writes], result: row };
-        }),
-    });
+    const stored = await whilePermitted(permission, (check) =>
+      this.database.inPartner<Row | undefined>(partnerId, {
+        touches: [`${kind.name} key ${idempotencyKey}`],
+        reads: [isUsed(kind, partnerId, idempotencyKey), readTradingPause, ...kind.storeReads(partnerId, ready)],
+        decide: (partner, [raced = [], pause, ...rows]) => {
+          check();
+          // The same key may have been stored since it was looked for; only under the lock is the answer certain.
+          if (raced[0] !== undefined) return { writes: [], result: undefined };
+          if (isTradingPaused(pause)) throw new ApiError('trading_paused');
+          const { row, writes } = kind.store(ready, submission, partner, rows);
+          return { writes, result: row };
+        },
+        decideAssumed:
+          storeAssumed &&
+          ((partner) => {
+            check();
+            const { row, writes } = storeAssumed(ready, submission, partner);
+            return { writes: [refuseWhilePaused, ...writes], result: row };
+          }),
+      }),
+    );
     if (stored === undefined) return this.#replayStored(kind, byKey, digest);
 
     crash(`${kind.name}.stored`);

@@ -1,13 +1,13 @@
 import type { Message } from '@bufbuild/protobuf';
-import type { Caller, CallLimits, Identification, Identify, ReceivedFile } from '../auth/call.ts';
-import { Feature } from '../gen/marina/options/v1/options_pb.ts';
+import type { Caller, CallLimits, CredentialRefusal, Identification, Identify, ReceivedFile } from '../auth/call.ts';
 import { ApiError, type ErrorCode, type Limit } from '../lib/errors.ts';
 import { LineSampler } from '../lib/line-sampler.ts';
 import type { Logger } from '../lib/log.ts';
 import { addressShower } from '../lib/network.ts';
 import { passingTracer, readTraceParent, type Tracer, traceIdOf } from '../lib/trace.ts';
 import { type FileBody, receiveWithMessage } from './file-body.ts';
-import type { Operation } from './operations.ts';
+import type { Operation, UnaryOperation } from './operations.ts';
+import { permissionOf, permit, permitAgain } from './permission.ts';
 import { RequestsUnderWay } from './requests-under-way.ts';
 import { type Credential, type Door, HandlerCall, Visit } from './visit.ts';
 
@@ -41,6 +41,8 @@ export interface Finished {
   readonly code: ErrorCode | 'client_gone' | undefined;
   /** Which limit refused it, if one did. */
   readonly limit: Limit | undefined;
+  /** Why its credential was refused, if it was. */
+  readonly credentialRefusal: CredentialRefusal | undefined;
   readonly durationMs: number;
 }
 
@@ -113,7 +115,7 @@ export class Pipeline {
     const { limits } = this.#options;
     const identification = await this.#identify(head);
     const { caller: known, refusal } = identification;
-    visit.caller = known;
+    visit.identification = identification;
     visit.credential = head;
     visit.isIdentified = known !== undefined && refusal === undefined;
     // A request that ends in 401 takes nothing of a partner's.
@@ -125,17 +127,17 @@ export class Pipeline {
     const route = head.route();
     const { operation } = route;
     visit.operation = operation;
-    const caller = this.#permit(operation, identification);
+    const caller = permit(operation, identification);
     if (operation.kind === 'stream') visit.holdPlace(limits.takeStream(caller));
-    else if (operation.takesPlace) visit.holdPlace(await limits.takePlace(caller));
+    else if (operation.takesPlace) visit.holdSlot(await limits.takePlace(caller));
     if (operation.file !== undefined) visit.holdPlace(limits.takeFile(caller));
     return route;
   }
 
   /**
-   * Checks the rules of the body's fields and runs the handler, whose call keeps running when the client leaves. The
-   * door has checked path, query and Idempotency-Key before. `receive` is how the door receives a file; by default it
-   * came with the message.
+   * Identifies the caller again, because the body may have taken long to arrive. Checks the rules of the body's fields
+   * and runs the handler, whose call keeps running when the client leaves. The door has checked path, query and
+   * Idempotency-Key before. `receive` is how the door receives a file; by default it came with the message.
    */
   async call(
     visit: Visit,
@@ -145,11 +147,13 @@ export class Pipeline {
   ): Promise<Reply> {
     const { operation, caller } = visit;
     if (operation?.kind !== 'unary' || caller === undefined) throw new Error('called before it was admitted');
+    const current = await this.#lookAgain(visit, operation, caller);
     visit.objectId = operation.objectOf(message);
     operation.checkBody(message);
     const { file } = operation;
+    const permission = permissionOf(visit, operation, this.#options.identify);
     const receiveFile = file && (() => receive?.(file) ?? receiveWithMessage(file, message));
-    const call = new HandlerCall(visit, caller, idempotencyKey, this.#options.log, receiveFile);
+    const call = new HandlerCall(visit, current, permission, idempotencyKey, this.#options.log, receiveFile);
     try {
       const answer = await operation.handler(message, call);
       const { replayed } = call.reply;
@@ -166,19 +170,18 @@ export class Pipeline {
    * must be good for as long as it lasts: that is looked at before every message, and now and then while there is none.
    */
   async *stream(visit: Visit, message: Message, ending: AbortController): AsyncGenerator<Message> {
-    const { operation, caller, credential } = visit;
-    if (operation?.kind !== 'stream' || caller === undefined || credential === undefined) {
-      throw new Error('called before it was admitted');
-    }
+    const { operation, caller } = visit;
+    if (operation?.kind !== 'stream' || caller === undefined) throw new Error('called before it was admitted');
     operation.checkBody(message);
     const { identify, log, recheckMs = 1_000 } = this.#options;
     const { signal } = ending;
     const recheck = async () => {
-      this.#permit(operation, await identify(credential.authorization, credential.clientAddress));
+      await permitAgain(visit, operation, identify);
     };
     const timer = setInterval(() => recheck().catch((error: unknown) => ending.abort(error)), recheckMs);
     try {
-      const call = new HandlerCall(visit, caller, undefined, log);
+      const permission = permissionOf(visit, operation, identify);
+      const call = new HandlerCall(visit, caller, permission, undefined, log);
       for await (const answer of operation.handler(message, call, signal)) {
         await recheck();
         signal.throwIfAborted();
@@ -214,6 +217,7 @@ export class Pipeline {
     visit.end();
     this.#underWay -= 1;
     const { door, requestId, caller, limit } = visit;
+    const credentialRefusal = status === 401 ? visit.identification?.reason : undefined;
     const operation = visit.operation?.name;
     const durationMs = Math.round((performance.now() - visit.startedMs) * 1_000) / 1_000;
     const partnerId = caller?.partnerId;
@@ -240,7 +244,7 @@ export class Pipeline {
         'marina.object_id': objectId,
       },
     });
-    this.#options.onFinished?.({ door, operation, partnerId, status, code, limit, durationMs });
+    this.#options.onFinished?.({ door, operation, partnerId, status, code, limit, credentialRefusal, durationMs });
   }
 
   async #identify({ authorization, clientAddress }: Credential): Promise<Identification> {
@@ -252,13 +256,17 @@ export class Pipeline {
     }
   }
 
-  /** The caller, if the credential is good and lets it use the operation. */
-  #permit(operation: Operation, { caller, refusal }: Identification): Caller {
-    if (refusal !== undefined) throw new ApiError(refusal);
-    if (caller === undefined) throw new ApiError('unauthorized');
-    if (!caller.scopes.has(operation.scope)) throw new ApiError('insufficient_scope');
-    const { feature } = operation;
-    if (feature !== Feature.UNSPECIFIED && !caller.features.has(feature)) throw new ApiError('feature_not_enabled');
+  /**
+   * The caller as it is when the body has come. If its limit of requests in progress was lowered since, the request
+   * gives its own slot back and takes one under the new limit.
+   */
+  async #lookAgain(visit: Visit, operation: UnaryOperation, before: Caller): Promise<Caller> {
+    const { limits, identify } = this.#options;
+    const caller = await permitAgain(visit, operation, identify);
+    if (operation.takesPlace && caller.limits.requestsUnderWay < before.limits.requestsUnderWay) {
+      visit.giveSlotBack();
+      visit.holdSlot(await limits.takePlace(caller));
+    }
     return caller;
   }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Call, Caller, ReceivedFile } from '../auth/call.ts';
+import type { Call, Caller, Identification, Permission, ReceivedFile } from '../auth/call.ts';
 import type { Limit } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Origin } from '../lib/origin.ts';
@@ -14,8 +14,9 @@ export class Visit {
   readonly requestId = randomUUID();
   readonly startedMs = performance.now();
   operation: Operation | undefined;
-  caller: Caller | undefined;
-  /** With what the caller was identified, for streams, whose caller is looked at again. */
+  /** What was found out of the caller when it was last looked at. */
+  identification: Identification | undefined;
+  /** With what the caller was identified, because it is looked at again. */
   credential: Credential | undefined;
   /** Which limit refused it, if one did. */
   limit: Limit | undefined;
@@ -30,12 +31,31 @@ export class Visit {
   #isLeaving = false;
   readonly #givePlacesBack: (() => void)[] = [];
   readonly #giveBackAtEnd: (() => void)[] = [];
+  #giveSlotBack: (() => void) | undefined;
 
   constructor(
     readonly door: Door,
     /** Where it came from: the other end of its connection, until a trusted proxy names the client. */
     public clientAddress = '',
   ) {}
+
+  /** Whose request it is, as far as that is known. */
+  get caller(): Caller | undefined {
+    return this.identification?.caller;
+  }
+
+  /** Keeps a slot of the limit of requests in progress, as a place that can be given back by itself. */
+  holdSlot(giveBack: () => void): void {
+    this.#giveSlotBack = giveBack;
+    this.holdPlace(() => this.giveSlotBack());
+  }
+
+  /** Gives the slot back, if the request holds one; the second time does nothing. */
+  giveSlotBack(): void {
+    const giveBack = this.#giveSlotBack;
+    this.#giveSlotBack = undefined;
+    giveBack?.();
+  }
 
   /** Keeps a place for as long as the visit lasts, which may have ended while the place was waited for. */
   holdPlace(giveBack: () => void): void {
@@ -93,6 +113,7 @@ export class HandlerCall implements Call {
   constructor(
     { requestId, span }: Visit,
     readonly caller: Caller,
+    readonly permission: Permission,
     readonly idempotencyKey: string | undefined,
     readonly root: Logger,
     private readonly receive?: () => Promise<ReceivedFile>,
@@ -103,7 +124,9 @@ export class HandlerCall implements Call {
 
   async receiveFile(): Promise<ReceivedFile> {
     if (this.receive === undefined) throw new Error('the operation takes no file');
-    return this.receive();
+    const file = await this.receive();
+    await this.permission.renew();
+    return file;
   }
 
   /** Made when it is first used: most calls log nothing of their own. */

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { createKey } from '../../src/admin/provision.ts';
 import { statement } from '../../src/db/statement.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Call as Received } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { adminClient } from '../support/admin.ts';
 import { eventually } from '../support/eventually.ts';
 import { callTimeout, type TestPartner } from '../support/gateway.ts';
+import { createKey } from '../support/keys.ts';
 import { type Call, type Members, raw } from './support/calls.ts';
 import { type Door, doors, doorsOf } from './support/doors.ts';
 import type { FieldMistake } from './support/field-mistakes.ts';

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { createKey } from '../../src/admin/provision.ts';
-import { makeKey } from '../../src/auth/keys.ts';
 import { statement } from '../../src/db/statement.ts';
 import { Keys } from '../../src/gen/marina/admin/v1/keys_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { callTimeout } from '../support/gateway.ts';
+import { createKey, forgedKey } from '../support/keys.ts';
 import { type Call, goodBody, type OperationName, operationNames, operations, sampleBody } from './support/calls.ts';
 import { doors } from './support/doors.ts';
 import { operatorMetadata } from './support/operator.ts';
@@ -65,16 +64,16 @@ const badCredentials: readonly BadCredential[] = [
     name: 'a key with the prefix of the other environment',
     values: ({ good }) => [`Bearer ${good.replace('_test_', '_live_')}`],
   },
-  { name: 'a whole key of the other environment', values: ({ goodId }) => [`Bearer ${makeKey('live', goodId).key}`] },
+  { name: 'a whole key of the other environment', values: ({ goodId }) => [`Bearer ${forgedKey('live', goodId)}`] },
   { name: 'a prefix and nothing more', values: () => ['Bearer marina_test_'] },
   { name: "a key's id", values: ({ goodId }) => [`Bearer ${goodId}`] },
   {
     name: 'a key with a right checksum that nobody has',
-    values: () => [`Bearer ${makeKey('sandbox', 'key_abcdefghijklmnopqrst').key}`],
+    values: () => [`Bearer ${forgedKey('sandbox', 'key_abcdefghijklmnopqrst')}`],
   },
   {
     name: 'another secret for a key that exists',
-    values: ({ goodId }) => [`Bearer ${makeKey('sandbox', goodId).key}`],
+    values: ({ goodId }) => [`Bearer ${forgedKey('sandbox', goodId)}`],
   },
   { name: 'a key of 8,000 letters', values: () => [`Bearer marina_test_${'a'.repeat(8000)}`] },
   { name: 'SQL in place of a key', values: () => ["Bearer marina_test_' OR '1'='1"] },

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { createKey } from '../../src/admin/provision.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestPartner } from '../support/gateway.ts';
+import { createKey } from '../support/keys.ts';
 import { assertConnectRefusal } from './support/assert-connect.ts';
 import { assertHeaders } from './support/assert-rest.ts';
 import { type Call, goodBody, type Members, nobodysOrder } from './support/calls.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { createKey } from '../../src/admin/provision.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { createKey } from '../support/keys.ts';
 import { type Call, goodBody, type Members, raw } from './support/calls.ts';
 import { type Door, doors } from './support/doors.ts';
 import type { Refusal } from './support/refusals.ts';

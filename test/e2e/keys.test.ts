@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createKey } from '../../src/admin/provision.ts';
 import { statement } from '../../src/db/statement.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import type { TestPartner } from '../support/gateway.ts';
+import { createKey } from '../support/keys.ts';
 import { type Call, type Members, nobodysOrder, operations } from './support/calls.ts';
 import { doors, doorsOf } from './support/doors.ts';
 import type { Refusal } from './support/refusals.ts';

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createKey } from '../../src/admin/provision.ts';
-import { makeKey } from '../../src/auth/keys.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestPartner } from '../support/gateway.ts';
+import { createKey, forgedKey } from '../support/keys.ts';
 import { operationNames, sampleBody } from './support/calls.ts';
 import { doors } from './support/doors.ts';
 import { useGateway } from './support/suite.ts';
@@ -92,7 +91,7 @@ describe('the rate of requests', () => {
 
   it("who does not know a key's secret uses none of its partner's rate", async () => {
     const partner = await suite.gateway.newPartner(bucketOf(1));
-    const guessed = makeKey('sandbox', partner.keyId).key;
+    const guessed = forgedKey('sandbox', partner.keyId);
     for (const door of doors) await suite.doors.refuses(door, list(guessed), { code: 'unauthorized' });
     await suite.doors.answers('REST', list(partner.key));
   });

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { createKey, createPartner } from '../../src/admin/provision.ts';
+import { createPartner } from '../../src/admin/provision.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { adminClient } from '../support/admin.ts';
 import type { Cluster, GatewayProcess } from '../support/cluster.ts';
+import { createKey } from '../support/keys.ts';
 import * as authentication from './support/attacks/authentication.ts';
 import { underAttack } from './support/under-attack.ts';
 

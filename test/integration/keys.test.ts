@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { createKey, createPartner } from '../../src/admin/provision.ts';
+import { createPartner } from '../../src/admin/provision.ts';
 import { startApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/db/database.ts';
@@ -10,6 +10,7 @@ import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { createKey } from '../support/keys.ts';
 import { createTestDatabase } from '../support/servers.ts';
 
 const silent = createLogger({ name: 'test', level: 'silent' });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createKey, createPartner, creditWallet, linkAccount } from '../../src/admin/provision.ts';
+import { createPartner, creditWallet, linkAccount } from '../../src/admin/provision.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { statement } from '../../src/db/statement.ts';
@@ -16,6 +16,7 @@ import { assertDescribed } from './described.ts';
 import { eventually } from './eventually.ts';
 import { temporaryFolder } from './folders.ts';
 import { operatorToken } from './gateway.ts';
+import { createKey, secretKey } from './keys.ts';
 import { createTestDatabase, testServers } from './servers.ts';
 
 export const callTimeout = { timeoutMs: 10_000 };
@@ -128,7 +129,7 @@ export class Cluster {
         MARINA_GRPC_PORT: '0',
         MARINA_ADMIN_PORT: '0',
         MARINA_OPS_PORT: '0',
-        MARINA_SECRET_KEY: '42'.repeat(32),
+        MARINA_SECRET_KEY: secretKey,
         MARINA_OPERATOR_TOKENS: `tester:${operatorToken}`,
         MARINA_LOG_LEVEL: 'info',
         MARINA_SUBMIT_TIMEOUT_MS: '1000',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createKey, createPartner, creditWallet, linkAccount } from '../../src/admin/provision.ts';
+import { createPartner, creditWallet, linkAccount } from '../../src/admin/provision.ts';
 import { type App, startApp } from '../../src/app.ts';
 import type { PartnerLimits } from '../../src/auth/call.ts';
 import { readConfig } from '../../src/config.ts';
@@ -14,6 +14,7 @@ import { createLogger } from '../../src/lib/log.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { assertDescribed } from './described.ts';
 import { eventually } from './eventually.ts';
+import { createKey, secretKey } from './keys.ts';
 import { createTestDatabase, testServers } from './servers.ts';
 
 export const operatorToken = 'test-operator-token-0123456789';
@@ -104,7 +105,7 @@ export async function startGateway(variables: Record<string, string> = {}): Prom
     MARINA_GRPC_PORT: '0',
     MARINA_ADMIN_PORT: '0',
     MARINA_OPS_PORT: '0',
-    MARINA_SECRET_KEY: '42'.repeat(32),
+    MARINA_SECRET_KEY: secretKey,
     MARINA_OPERATOR_TOKENS: `tester:${operatorToken}`,
     MARINA_LOG_LEVEL: 'info',
     MARINA_SUBMIT_TIMEOUT_MS: '2000',

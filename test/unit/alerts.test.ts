@@ -57,7 +57,8 @@ const well: Series = {
   'marina_leases_taken{lease="relay"}': '1x400',
   'marina_uncaught_errors_total{outcome="survived"}': '0x400',
   marina_connections_refused_total: '0+1x400',
-  'marina_limit_refusals_total{limit="unknown_keys"}': '0x400',
+  'marina_credential_refusals_total{reason="missing"}': '0+20x400',
+  'marina_credential_refusals_total{reason="forged"}': '0x400',
   'marina_limit_refusals_total{limit="requests_per_second"}': '0+100x400',
   'marina_documents_total{outcome="delivered"}': '0+5x400',
   'marina_documents_total{outcome="unclear"}': '0x400',
@@ -102,7 +103,7 @@ const rings: Readonly<Record<string, Series>> = {
   MarinaClockApart: { 'marina_database_clock_ahead_seconds{instance="a"}': '-1.6x400' },
   MarinaUncaughtError: { 'marina_uncaught_errors_total{outcome="survived"}': '0x20 1x380' },
   MarinaConnectionsRefused: { marina_connections_refused_total: '0+20x400' },
-  MarinaKeysTried: { 'marina_limit_refusals_total{limit="unknown_keys"}': '0+20x400' },
+  MarinaCredentialsRefused: { 'marina_credential_refusals_total{reason="forged"}': '0+20x400' },
   MarinaDocumentsUnconfirmed: {
     'marina_documents_total{outcome="unclear"}': '0+5x400',
     'marina_documents_total{outcome="delivered"}': '0+1x400',

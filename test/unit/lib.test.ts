@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { isRegistered } from '../../src/auth/addresses.ts';
-import { makeKey, parseKey, sameHash } from '../../src/auth/keys.ts';
-import { UnknownKeys } from '../../src/auth/unknown-keys.ts';
+import { keyMacSecret, makeKey, parseKey, sameHash } from '../../src/auth/keys.ts';
 import { PartnerQueue } from '../../src/db/partner-queue.ts';
 import { lagosDay, nextLagosMidnight, SystemClock } from '../../src/lib/clock.ts';
 import { ApiError, catalogue } from '../../src/lib/errors.ts';
@@ -16,6 +15,7 @@ import { LocalLimits } from '../../src/limits/local.ts';
 import { checkDayLimit } from '../../src/limits/rules.ts';
 import { SharedLimits } from '../../src/limits/shared.ts';
 import { LocalSlots } from '../../src/limits/slots.ts';
+import { forgedKey } from '../support/keys.ts';
 
 describe('ids', () => {
   it('have the form partners are promised, and sort in the order they were made', () => {
@@ -82,23 +82,36 @@ describe('money', () => {
 });
 
 describe('API keys', () => {
-  const id = 'key_abcdefghijklmnopqrst';
-  const { key, secretHash } = makeKey('sandbox', id);
+  const mac = keyMacSecret(Buffer.alloc(32, 1));
+  const { id, key, secretHash } = makeKey('sandbox', mac, 'abcdefghijklmn');
 
   it('are read back whole', () => {
-    const parts = parseKey('sandbox', key);
-    assert.equal(parts?.id, id);
-    assert.ok(parts !== undefined && sameHash(parts.secretHash, secretHash));
+    const parts = parseKey('sandbox', mac, key);
+    assert.ok(typeof parts === 'object' && sameHash(parts.secretHash, secretHash));
+    assert.deepEqual([parts.id, parts.hasMac], [id, true]);
+    assert.match(id, /^key_abcdefghijklmn[a-z2-7]{6}$/);
   });
 
   it('of the other environment, cut, or with any character changed are no keys', () => {
-    assert.equal(parseKey('live', key), undefined);
+    assert.equal(parseKey('live', mac, key), 'other_environment');
     for (let place = 0; place < key.length; place += 1) {
       const changed = `${key.slice(0, place)}${key[place] === 'a' ? 'b' : 'a'}${key.slice(place + 1)}`;
-      assert.equal(parseKey('sandbox', changed), undefined, `character ${place}`);
-      assert.equal(parseKey('sandbox', key.slice(0, place)), undefined);
+      assert.equal(parseKey('sandbox', mac, changed), 'malformed', `character ${place}`);
+      assert.equal(parseKey('sandbox', mac, key.slice(0, place)), 'malformed');
     }
-    assert.equal(parseKey('sandbox', `${key}a`), undefined);
+    assert.equal(parseKey('sandbox', mac, `${key}a`), 'malformed');
+  });
+
+  it('that were made without our secret are told from ours, whatever is taken from one of ours', () => {
+    const hasMac = (text: string, secret = mac) => {
+      const parts = parseKey('sandbox', secret, text);
+      assert.ok(typeof parts === 'object', 'its checksum is right');
+      return parts.hasMac;
+    };
+    assert.equal(hasMac(key), true);
+    assert.equal(hasMac(key, keyMacSecret(Buffer.alloc(32, 2))), false, 'by another secret');
+    for (let count = 0; count < 1_000; count += 1) assert.equal(hasMac(forgedKey()), false, 'all of it made up');
+    assert.equal(hasMac(forgedKey('sandbox', id)), false, 'the id of one of ours');
   });
 
   it('work from registered addresses and ranges of both families only', () => {
@@ -160,33 +173,6 @@ describe('local limits', () => {
     await assert.rejects(shared.takePlace(caller), isLimited);
     const none = { ...caller, partnerId: 'q', limits: { ...limits, requestsUnderWay: 0 } };
     await assert.rejects(shared.takePlace(none), isLimited);
-  });
-
-  it('an address may try 100 unknown keys at once and 10 a second after, an IPv6 network counts as one', () => {
-    let nowMs = 0;
-    const unknown = new UnknownKeys(() => nowMs);
-    const exhaust = (address: string, count: number) => {
-      for (let tries = 0; tries < count; tries += 1) unknown.take(address);
-      assert.throws(() => unknown.take(address), isLimited);
-    };
-    exhaust('192.0.2.1', 100);
-    assert.throws(() => unknown.take('::ffff:192.0.2.1'), isLimited);
-    nowMs = 1_000;
-    exhaust('192.0.2.1', 10);
-    unknown.take('192.0.2.2');
-    exhaust('2001:db8:1:2:3::1', 100);
-    assert.throws(() => unknown.take('2001:db8:1:2:ffff::2'), isLimited);
-    unknown.take('2001:db8:1:3::1');
-    exhaust('', 100);
-    const giveBack = unknown.take('192.0.2.9');
-    giveBack();
-    exhaust('192.0.2.9', 100);
-  });
-
-  it('however many addresses try keys, ten thousand are remembered', () => {
-    const unknown = new UnknownKeys(() => 0);
-    for (let at = 0; at < 20_000; at += 1) unknown.take(`10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`);
-    assert.equal(unknown.size, 10_000);
   });
 
   it('exactly at the day limit passes, one kobo above does not and says what remains', () => {

@@ -110,8 +110,8 @@ function admission(faults: Faults): Promise<string> {
 
 test('the head of a call is checked in the decided order', async () => {
   const all = { rate: true, route: true, credential: true, scope: true, feature: true, place: true };
-  assert.equal(await admission({ ...all, credential: false }), 'rate_limited');
   assert.equal(await admission(all), 'not_found');
+  assert.equal(await admission({ ...all, credential: false }), 'rate_limited', 'the rate is that of a good credential');
   assert.equal(await admission({ ...all, route: false }), 'unauthorized');
   assert.equal(await admission({ scope: true, feature: true, place: true }), 'insufficient_scope');
   assert.equal(await admission({ feature: true, place: true }), 'feature_not_enabled');
@@ -119,7 +119,7 @@ test('the head of a call is checked in the decided order', async () => {
   assert.equal(await admission({}), 'admitted');
 });
 
-test('a request that ends in 401 takes nothing of any rate', async () => {
+test('a request with a refused key counts against nobody, nor does one without a key', async () => {
   let taken = 0;
   const limits: CallLimits = {
     ...noLimits,
@@ -140,6 +140,8 @@ test('a request that ends in 401 takes nothing of any rate', async () => {
   assert.equal(await admit({ caller: callerWith(), refusal: 'unauthorized' }), 'unauthorized');
   assert.equal(await admit({ caller: undefined, refusal: 'unauthorized' }), 'unauthorized');
   assert.equal(taken, 0);
+  assert.equal(await admit({ caller: callerWith(), refusal: undefined }), 'admitted');
+  assert.equal(taken, 1);
 });
 
 function places(): { limits: CallLimits; held: () => number } {

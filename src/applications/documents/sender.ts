@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Call } from '../../auth/call.ts';
+import { whilePermitted } from '../../auth/permission.ts';
 import type { Broker } from '../../broker/port.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { crash } from '../../lib/crash.ts';
@@ -71,10 +72,13 @@ export class DocumentSender {
   constructor(private readonly parts: DocumentSenderParts) {}
 
   /** Returns the delivered document. Throws what the operation answers otherwise. */
-  async send(file: DocumentFile, { log, origin }: Pick<Call, 'log' | 'origin'>): Promise<StoredDocument> {
+  async send(
+    file: DocumentFile,
+    { log, origin, permission }: Pick<Call, 'log' | 'origin' | 'permission'>,
+  ): Promise<StoredDocument> {
     const { broker, isPaused, submitTimeoutMs } = this.parts;
     crash('document.before-store');
-    const begun = await this.#begin(file);
+    const begun = await whilePermitted(permission, (check) => this.#begin(file, check));
     if (begun.document.state === 'delivered') return begun.document;
     crash('document.stored');
     const wasPaused = isPaused();
@@ -97,7 +101,7 @@ export class DocumentSender {
     throw new ApiError('document_unconfirmed');
   }
 
-  async #begin(file: DocumentFile): Promise<{ document: StoredDocument; beganAt: number }> {
+  async #begin(file: DocumentFile, check: () => void): Promise<{ document: StoredDocument; beganAt: number }> {
     const { kind, recorder, clock, submitTimeoutMs, clockSkewMs } = this.parts;
     const { partnerId, applicationId, type } = file;
     const digest = this.#digest(file);
@@ -108,6 +112,7 @@ export class DocumentSender {
       partnerId,
       applicationId,
       (application, [rows = [], counts = [], pause]) => {
+        check();
         // Whatever was waited for the lock is not taken from the time to send.
         const beganAt = clock.realNow();
         checkTakesDocuments(application.state);

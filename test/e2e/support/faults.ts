@@ -132,7 +132,12 @@ export type Pair = readonly [Fault, Fault];
 
 /** All pairs of a list in its order, a fault with itself too. Two circumstances of one kind are one. */
 export function pairsOf(faults: readonly Fault[]): Pair[] {
-  return faults.flatMap((first, at) => faults.slice(at).map((second): Pair => [first, second]));
+  return faults.flatMap((first, at) => faults.slice(at).map((second) => inOrder(first, second)));
+}
+
+/** A refused credential has no rate, so nothing is looked for there. */
+function inOrder(first: Fault, second: Fault): Pair {
+  return first === rate && second === credential ? [second, first] : [first, second];
 }
 
 export function circumstancesOf(pair: Pair): ReadonlySet<Circumstance> {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { createKey } from '../../../src/admin/provision.ts';
 import { statement } from '../../../src/db/statement.ts';
 import { Scope } from '../../../src/gen/marina/options/v1/options_pb.ts';
 import { Call, WireFault } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { callTimeout, type TestGateway, type TestPartner } from '../../support/gateway.ts';
+import { createKey } from '../../support/keys.ts';
 import { goodBody } from './calls.ts';
 
 /** What can stand in a request's way although nothing in the request is wrong. */

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Metadata, type ServiceError } from '@grpc/grpc-js';
+import { createPartner } from '../../src/admin/provision.ts';
+import { Authenticator } from '../../src/auth/authenticate.ts';
+import { keyMacSecret, makeKey } from '../../src/auth/keys.ts';
+import { KeysWithoutMac } from '../../src/auth/keys-without-mac.ts';
+import { type Database, openDatabase } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { statement } from '../../src/db/statement.ts';
+import { Partners } from '../../src/gen/marina/admin/v1/partners_pb.ts';
+import { Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
+import { adminClient } from '../support/admin.ts';
+import { eventually } from '../support/eventually.ts';
+import { FaultProxy } from '../support/fault-proxy.ts';
+import { callTimeout, startGateway, type TestGateway } from '../support/gateway.ts';
+import { createKey, createOldKey, forgedKey, secretKey } from '../support/keys.ts';
+import { scrape } from '../support/metrics.ts';
+import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+
+const macSecret = keyMacSecret(Buffer.from(secretKey, 'hex'));
+const bearer = (key: string) => `Bearer ${key}`;
+
+describe('what a key costs the database', () => {
+  let stored: TestDatabase;
+  let database: Database;
+  let partnerId: string;
+  let reads: string[];
+  before(async () => {
+    stored = await createTestDatabase();
+    await migrate(stored.url);
+    database = await openDatabase({ url: stored.url, environment: 'sandbox', poolSize: 2 });
+    const read = database.read.bind(database);
+    database.read = (query) => {
+      reads.push(query.sql);
+      return read(query);
+    };
+    partnerId = await createPartner(database, { name: 'Partner' });
+  });
+  after(async () => {
+    await database.close();
+    await stored.drop();
+  });
+
+  function start(): Authenticator {
+    reads = [];
+    return new Authenticator({ database, environment: 'sandbox', macSecret });
+  }
+
+  /** Whether each was accepted, or why not. */
+  async function identify(authenticator: Authenticator, keys: readonly string[]): Promise<string[]> {
+    const found = await Promise.all(keys.map((key) => authenticator.identify(bearer(key), '127.0.0.1')));
+    return [...new Set(found.map(({ refusal, reason }) => (refusal === undefined ? 'good' : String(reason))))];
+  }
+
+  it('a good key is read once, however often it is used', async () => {
+    const { key } = await createKey(database, { partnerId, scopes: [Scope.READ] });
+    const authenticator = start();
+    assert.deepEqual(await identify(authenticator, Array(100).fill(key)), ['good']);
+    assert.deepEqual(await identify(authenticator, Array(100).fill(key)), ['good']);
+    assert.equal(reads.length, 1);
+  });
+
+  it('forged keys cost one read of the keys of earlier versions, and after that nothing', async () => {
+    const { id } = await createKey(database, { partnerId, scopes: [Scope.READ] });
+    const authenticator = start();
+    const forged = () => Array.from({ length: 500 }, () => forgedKey());
+    assert.deepEqual(await identify(authenticator, forged()), ['forged']);
+    assert.equal(reads.length, 1);
+    assert.deepEqual(await identify(authenticator, [...forged(), forgedKey('sandbox', id)]), ['forged']);
+    assert.equal(reads.length, 1);
+  });
+
+  it('what is no key, or one of the other environment, costs nothing', async () => {
+    const { key } = await createKey(database, { partnerId, scopes: [Scope.READ] });
+    const authenticator = start();
+    assert.deepEqual(await identify(authenticator, ['x', key.slice(0, -1), `${key.slice(0, -1)}!`]), ['malformed']);
+    assert.deepEqual(await identify(authenticator, [forgedKey('live')]), ['other_environment']);
+    assert.equal(reads.length, 0);
+  });
+
+  it('a key of ours that is not stored is looked for once', async () => {
+    const { key } = makeKey('sandbox', macSecret, 'abcdefghijklmn');
+    const authenticator = start();
+    assert.deepEqual(await identify(authenticator, Array(100).fill(key)), ['unknown']);
+    assert.deepEqual(await identify(authenticator, Array(100).fill(key)), ['unknown']);
+    assert.equal(reads.length, 1);
+  });
+
+  it('a key of an earlier version works, also one that such a version makes while this one runs', async () => {
+    const { key } = await createOldKey(database, { partnerId, scopes: 'read' });
+    const authenticator = start();
+    assert.deepEqual(await identify(authenticator, [key, key]), ['good']);
+    assert.equal(reads.length, 2);
+    const later = await createOldKey(database, { partnerId, scopes: 'read' });
+    await eventually(async () => assert.deepEqual(await identify(authenticator, [later.key]), ['good']));
+    assert.deepEqual(await identify(authenticator, [forgedKey('sandbox', later.id)]), ['unknown'], 'another secret');
+  });
+
+  it('more keys of earlier versions than are kept all work', async () => {
+    const { id } = await createOldKey(database, { partnerId, scopes: 'read' });
+    const other = await createOldKey(database, { partnerId, scopes: 'read' });
+    const few = new KeysWithoutMac(database, 1);
+    assert.deepEqual([await few.has(id), await few.has(other.id)], [true, true]);
+  });
+});
+
+describe('refused credentials', () => {
+  let gateway: TestGateway;
+  let admin: ReturnType<typeof adminClient>;
+  let orders: GrpcClient<typeof Orders>;
+  before(async () => {
+    gateway = await startGateway();
+    admin = adminClient(gateway.app.adminPort);
+    orders = createGrpcClient(Orders, `127.0.0.1:${gateway.app.grpcPort}`);
+  });
+  after(async () => {
+    orders.close();
+    admin.close();
+    await gateway.stop();
+  });
+
+  const listOver: Record<string, (key: string) => Promise<number>> = {
+    REST: async (key) => (await gateway.rest('GET', '/v1/orders', { key })).status,
+    gRPC: async (key) => {
+      const metadata = new Metadata();
+      metadata.set('authorization', bearer(key));
+      try {
+        await orders.listOrders({}, { ...callTimeout, metadata });
+        return 200;
+      } catch (error) {
+        return { 16: 401, 8: 429, 14: 503 }[String((error as ServiceError).code)] ?? 500;
+      }
+    },
+    Connect: async (key) => {
+      const response = await fetch(`http://127.0.0.1:${gateway.app.restPort}/marina.gateway.v1.Orders/ListOrders`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: bearer(key) },
+        body: '{}',
+      });
+      await response.arrayBuffer();
+      return response.status;
+    },
+  };
+
+  for (const [protocol, list] of Object.entries(listOver)) {
+    it(`${protocol}: 200 refused requests are answered 401 and leave the good key its whole burst`, async () => {
+      const burst = 6;
+      const partner = await gateway.newPartner({ limits: { requestsBurst: burst, requestsPerSecond: 0 } });
+      const scopes = [Scope.READ];
+      const elsewhere = await createKey(gateway.database, { partnerId: partner.id, scopes, addresses: ['192.0.2.1'] });
+      const revoked = await createKey(gateway.database, { partnerId: partner.id, scopes });
+      await admin.keys.revokeKey({ keyId: revoked.id }, admin.options);
+      const refused = [elsewhere.key, revoked.key, forgedKey('sandbox', partner.keyId), forgedKey()];
+      for (let round = 0; round < 4; round += 1) {
+        const statuses = await Promise.all(Array.from({ length: 50 }, (_, at) => list(refused[at % 4] ?? '')));
+        assert.deepEqual([...new Set(statuses)], [401]);
+      }
+      for (let used = 0; used < burst; used += 1) assert.equal(await list(partner.key), 200, `request ${used}`);
+      assert.equal(await list(partner.key), 429, 'the burst was whole, and no more than that');
+    });
+
+    it(`${protocol}: a key this process has not seen works after 300 forged ones from its address`, async () => {
+      for (let round = 0; round < 6; round += 1) {
+        const statuses = await Promise.all(Array.from({ length: 50 }, () => list(forgedKey())));
+        assert.deepEqual([...new Set(statuses)], [401]);
+      }
+      const partner = await gateway.newPartner();
+      assert.equal(await list(partner.key), 200);
+    });
+  }
+
+  it('of a suspended partner take nothing of its rate either', async () => {
+    const partner = await gateway.newPartner({ limits: { requestsBurst: 1, requestsPerSecond: 0 } });
+    const operators = createGrpcClient(Partners, `127.0.0.1:${gateway.app.adminPort}`);
+    await operators.suspendPartner({ partnerId: partner.id }, admin.options);
+    for (let count = 0; count < 50; count += 1) assert.equal(await listOver.REST?.(partner.key), 401);
+    await operators.resumePartner({ partnerId: partner.id }, admin.options);
+    operators.close();
+    assert.equal(await listOver.REST?.(partner.key), 200);
+  });
+
+  it('are counted by reason', async () => {
+    const counts = async () => {
+      const metrics = await scrape(gateway.app.opsPort);
+      const reasons = ['missing', 'malformed', 'other_environment', 'forged', 'revoked', 'suspended', 'address'];
+      return reasons.map((reason) => metrics.value('marina_credential_refusals_total', { reason }));
+    };
+    const [revoked, suspended, elsewhere] = await Promise.all([
+      gateway.newPartner(),
+      gateway.newPartner(),
+      gateway.newPartner({ addresses: ['192.0.2.1'] }),
+    ]);
+    await admin.keys.revokeKey({ keyId: revoked.keyId }, admin.options);
+    await gateway.database.write(statement("UPDATE partners SET state = 'suspended' WHERE id = ?", suspended.id));
+    const before = await counts();
+    await gateway.rest('GET', '/v1/orders');
+    const keys = ['x', forgedKey('live'), forgedKey(), revoked.key, suspended.key, elsewhere.key];
+    for (const key of keys) assert.equal(await listOver.REST?.(key), 401);
+    assert.deepEqual(
+      (await counts()).map((count, at) => count - (before[at] ?? 0)),
+      [1, 1, 1, 1, 1, 1, 1],
+    );
+  });
+});
+
+describe('credentials while the database is away', () => {
+  it('a good key is answered 503, a forged one 401, and neither ever 429', async () => {
+    const stored = await createTestDatabase();
+    const proxy = await FaultProxy.start(stored.url);
+    await migrate(stored.url);
+    const gateway = await startGateway({ MARINA_DATABASE_URL: proxy.through(stored.url) });
+    const database = await openDatabase({ url: stored.url, environment: 'sandbox', poolSize: 2 });
+    try {
+      const partnerId = await createPartner(database, { name: 'Partner' });
+      const make = () => createKey(database, { partnerId, scopes: [Scope.READ] });
+      const keys = await Promise.all(Array.from({ length: 10 }, make));
+      const list = async (key: string) => (await gateway.rest('GET', '/v1/orders', { key })).status;
+      assert.equal(await list(keys[0]?.key ?? ''), 200);
+      await proxy.refuse();
+      proxy.reset();
+      // More than any bucket ever held for one address.
+      const statuses = await Promise.all(Array.from({ length: 140 }, (_, at) => list(keys[1 + (at % 9)]?.key ?? '')));
+      assert.deepEqual([...new Set(statuses)], [503]);
+      assert.equal(await list('marina_test_forged'), 401);
+      await proxy.accept();
+      await eventually(async () => {
+        for (const { key } of keys) {
+          assert.equal(await list(key), 200);
+          await delay(1);
+        }
+      });
+    } finally {
+      await gateway.stop();
+      await database.close();
+      await proxy.close();
+      await stored.drop();
+    }
+  });
+});
