@@ -4,7 +4,7 @@ import { status } from '@grpc/grpc-js';
 import { makeKey } from '../auth/keys.ts';
 import { insertKey, revokeKey } from '../auth/store.ts';
 import type { Database } from '../db/database.ts';
-import { statement } from '../db/statement.ts';
+import { type Statement, statement } from '../db/statement.ts';
 import {
   type CreateKeyRequest,
   type CreateKeyResponse,
@@ -19,8 +19,16 @@ import {
   RevokeKeyResponseSchema,
 } from '../gen/marina/admin/v1/keys_pb.ts';
 import { ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
-import { mostActiveKeys, normalAddress } from '../keys/rules.ts';
-import { countActiveKeys, listKeys, type ShownKey, toShownKey } from '../keys/store.ts';
+import { activeChildren, mostActiveKeys, mostGenerations, normalAddress } from '../keys/rules.ts';
+import {
+  countActiveKeys,
+  findShownKey,
+  listKeyLines,
+  listKeys,
+  type ShownKey,
+  toKeyLine,
+  toShownKey,
+} from '../keys/store.ts';
 import type { Clock } from '../lib/clock.ts';
 import { enumWords } from '../lib/enums.ts';
 import type { IdMaker } from '../lib/ids.ts';
@@ -72,7 +80,10 @@ export function keyAdminHandlers({ database, clock, ids, macSecret, ended }: Key
         return { writes: [insertKey({ id, partnerId, secretHash, scopes, addresses, createdAt }), said], result: null };
       },
     });
-    const key = toMessage({ id, scopes, addresses, createdAt, usedAt: undefined, revokedAt: undefined });
+    const key = toMessage({
+      ...{ id, scopes, addresses, createdAt },
+      ...{ usedAt: undefined, revokedAt: undefined, createdBy: undefined },
+    });
     return create(CreateKeyResponseSchema, { key, secret });
   }
 
@@ -87,34 +98,68 @@ export function keyAdminHandlers({ database, clock, ids, macSecret, ended }: Key
     });
   }
 
-  async function revokeKey_({ keyId, reason }: RevokeKeyRequest, operator: Operator): Promise<RevokeKeyResponse> {
-    const find = statement('SELECT partner_id, revoked_at FROM api_keys WHERE id = ? FOR UPDATE', keyId);
+  async function revokeKey_(request: RevokeKeyRequest, operator: Operator): Promise<RevokeKeyResponse> {
+    const { keyId, withChildren } = request;
+    const ending = new Set([keyId]);
     try {
-      const changed = await database.transaction([find], ([rows]) => {
-        const key = rows?.[0];
-        if (key === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such key');
-        if (key.revoked_at !== null) return { writes: [], result: false };
-        const revokedAt = clock.now();
-        const said = audit({
-          at: revokedAt,
-          operator,
-          action: 'Keys.RevokeKey',
-          partnerId: String(key.partner_id),
-          subject: keyId,
-          detail: { reason },
-          before: { revoked: false },
-          after: { revoked: true },
-        });
-        return { writes: [revokeKey(keyId, revokedAt), said], result: true };
-      });
-      return create(RevokeKeyResponseSchema, { changed });
+      const revokedKeyIds = await (withChildren ? revokeLine : revokeOne)(request, operator, ending);
+      return create(RevokeKeyResponseSchema, { changed: revokedKeyIds.length > 0, revokedKeyIds });
     } finally {
-      // Whether it is revoked may be unknown by now: whoever uses it next asks the database.
-      ended(keyId);
+      // Whether they are revoked may be unknown by now: whoever uses one next asks the database.
+      for (const id of ending) ended(id);
     }
   }
 
+  /** Revokes one key without waiting for its partner's lock. */
+  function revokeOne({ keyId, reason }: RevokeKeyRequest, operator: Operator): Promise<string[]> {
+    const find = statement('SELECT partner_id, revoked_at FROM api_keys WHERE id = ? FOR UPDATE', keyId);
+    return database.transaction([find], ([rows]) => {
+      const key = rows?.[0];
+      if (key === undefined) throw noSuchKey();
+      if (key.revoked_at !== null) return { writes: [], result: [] };
+      const said = { operator, reason, partnerId: String(key.partner_id), at: clock.now() };
+      return { writes: revocation(keyId, said), result: [keyId] };
+    });
+  }
+
+  /** Revokes a key and all that descend from it, under its partner's lock: no other can be made meanwhile. */
+  async function revokeLine(
+    { keyId, reason }: RevokeKeyRequest,
+    operator: Operator,
+    ending: Set<string>,
+  ): Promise<string[]> {
+    const [owned] = await database.read(statement('SELECT partner_id FROM api_keys WHERE id = ?', keyId));
+    if (owned === undefined) throw noSuchKey();
+    const partnerId = String(owned.partner_id);
+    return database.inPartner(partnerId, {
+      touches: ['keys'],
+      reads: [findShownKey(partnerId, keyId), listKeyLines(partnerId, mostGenerations)],
+      decide: (_, [found = [], lines = []]) => {
+        const revoked = activeChildren(keyId, lines.map(toKeyLine));
+        if (found[0]?.revoked_at === null) revoked.unshift(keyId);
+        for (const id of revoked) ending.add(id);
+        const said = { operator, reason, partnerId, at: clock.now() };
+        return { writes: revoked.flatMap((id) => revocation(id, said, keyId)), result: revoked };
+      },
+    });
+  }
+
   return { createKey, listKeys: listKeys_, revokeKey: revokeKey_ };
+}
+
+/** Ends a key and writes down who did it. Of a key that ends because of the one it descends from, that one is named. */
+function revocation(
+  keyId: string,
+  { reason, ...said }: { operator: Operator; reason: string; partnerId: string; at: number },
+  because = keyId,
+): Statement[] {
+  const detail = because === keyId ? { reason } : { reason, child_of: because };
+  const change = { before: { revoked: false }, after: { revoked: true } };
+  return [revokeKey(keyId, said.at), audit({ ...said, action: 'Keys.RevokeKey', subject: keyId, detail, ...change })];
+}
+
+function noSuchKey(): AdminError {
+  return new AdminError(status.NOT_FOUND, 'there is no such key');
 }
 
 function normalAddresses(addresses: readonly string[]): string[] {
@@ -134,6 +179,7 @@ function toMessage(key: ShownKey): PartnerKey {
     createdAt: timestampFromMs(key.createdAt),
     lastUsedAt: toTimestamp(key.usedAt),
     revokedAt: toTimestamp(key.revokedAt),
+    createdByKeyId: key.createdBy ?? '',
   });
 }
 

@@ -22,8 +22,17 @@ import { ApiError } from '../lib/errors.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import { isWithin, mostActiveKeys, normalAddress } from './rules.ts';
-import { countActiveKeys, findShownKey, insertKeyChange, listKeys, type ShownKey, toShownKey } from './store.ts';
+import { activeChildren, isWithin, mostActiveKeys, mostGenerations, normalAddress } from './rules.ts';
+import {
+  countActiveKeys,
+  findShownKey,
+  insertKeyChange,
+  listKeyLines,
+  listKeys,
+  type ShownKey,
+  toKeyLine,
+  toShownKey,
+} from './store.ts';
 import type { KeyUses } from './uses.ts';
 
 const scopeWords = enumWords(ScopeSchema);
@@ -81,30 +90,49 @@ export function keyHandlers({ database, clock, ids, macSecret, cursors, uses, en
         };
       },
     });
-    return create(NewKeySchema, { id, scopes, addresses, createdAt: toSecond(createdAt), secret });
+    return create(NewKeySchema, {
+      id,
+      scopes,
+      addresses,
+      createdAt: toSecond(createdAt),
+      createdBy: caller.keyId,
+      secret,
+    });
   };
 
-  const revokeKey_: Handler<RevokeKeyRequest, Key> = async ({ id: keyId = '' }, call) => {
+  const revokeKey_: Handler<RevokeKeyRequest, Key> = async ({ id: keyId = '', withChildren = false }, call) => {
     const { partnerId } = call.caller;
+    const revoked = new Set([keyId]);
     try {
       const key = await database.inPartner(partnerId, {
         touches: ['keys'],
-        reads: [findShownKey(partnerId, call.caller.keyId), findShownKey(partnerId, keyId)],
-        decide: (_, [own, wanted]) => {
+        reads: [
+          findShownKey(partnerId, call.caller.keyId),
+          findShownKey(partnerId, keyId),
+          ...(withChildren ? [listKeyLines(partnerId, mostGenerations)] : []),
+        ],
+        decide: (_, [own, wanted, lines = []]) => {
           keyInUse(own);
           const row = wanted?.[0];
           if (row === undefined) throw new ApiError('not_found');
           const found = toShownKey(row);
-          if (found.revokedAt !== undefined) return { writes: [], result: found };
           const revokedAt = clock.now();
-          const change = insertKeyChange({ ...changeBy(call, revokedAt), keyId, action: 'revoked' });
-          return { writes: [revokeKey(keyId, revokedAt), change], result: { ...found, revokedAt } };
+          const ending = activeChildren(keyId, lines.map(toKeyLine));
+          if (found.revokedAt === undefined) ending.unshift(keyId);
+          const writes = ending.flatMap((id) => {
+            revoked.add(id);
+            return [
+              revokeKey(id, revokedAt),
+              insertKeyChange({ ...changeBy(call, revokedAt), keyId: id, action: 'revoked' }),
+            ];
+          });
+          return { writes, result: { ...found, revokedAt: found.revokedAt ?? revokedAt } };
         },
       });
       return toMessage(key, uses);
     } finally {
-      // Whether it is revoked may be unknown by now: whoever uses it next asks the database.
-      ended(keyId);
+      // Whether they are revoked may be unknown by now: whoever uses one next asks the database.
+      for (const id of revoked) ended(id);
     }
   };
 
@@ -182,5 +210,6 @@ function toMessage(key: ShownKey, uses: KeyUses): Key {
     createdAt: toSecond(key.createdAt),
     lastUsedAt: usedAt === 0 ? undefined : toSecond(usedAt),
     revokedAt: key.revokedAt === undefined ? undefined : toSecond(key.revokedAt),
+    createdBy: key.createdBy,
   });
 }

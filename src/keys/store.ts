@@ -1,6 +1,7 @@
 import { insertRows, type SqlRow, type Statement, statement } from '../db/statement.ts';
 import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
 import { enumWords } from '../lib/enums.ts';
+import type { KeyLine } from './rules.ts';
 
 const scopeWords = enumWords(ScopeSchema);
 
@@ -13,10 +14,13 @@ export interface ShownKey {
   /** When it was last used, as far as it is written down. */
   readonly usedAt: number | undefined;
   readonly revokedAt: number | undefined;
+  /** The key it was made with; undefined: an operator made it. */
+  readonly createdBy: string | undefined;
 }
 
-const shown = `SELECT k.id, k.scopes, k.addresses, k.created_at, k.revoked_at, u.used_at
-  FROM api_keys k LEFT JOIN key_uses u ON u.partner_id = k.partner_id AND u.key_id = k.id`;
+const shown = `SELECT k.id, k.scopes, k.addresses, k.created_at, k.revoked_at, u.used_at, c.by_key_id AS created_by
+  FROM api_keys k LEFT JOIN key_uses u ON u.partner_id = k.partner_id AND u.key_id = k.id
+    LEFT JOIN key_changes c ON c.partner_id = k.partner_id AND c.key_id = k.id AND c.action = 'created'`;
 
 /** Reads one of a partner's keys. */
 export function findShownKey(partnerId: string, id: string): Statement {
@@ -40,12 +44,45 @@ export function toShownKey(row: SqlRow): ShownKey {
     createdAt: (row.created_at as Date).getTime(),
     usedAt: (row.used_at as Date | null)?.getTime(),
     revokedAt: (row.revoked_at as Date | null)?.getTime(),
+    createdBy: row.created_by === null ? undefined : String(row.created_by),
   };
 }
 
 /** Counts a partner's keys that are not revoked; its lock keeps the number from changing. */
 export function countActiveKeys(partnerId: string): Statement {
   return statement('SELECT COUNT(*) AS active FROM api_keys WHERE partner_id = ? AND revoked_at IS NULL', partnerId);
+}
+
+/**
+ * Lists a partner's active keys and all keys they descend from: each with the key it was made with, or null where an
+ * operator made it. `generation` is 1 for an active key itself. Keys are never removed, so nothing is missing up to
+ * `mostGenerations`. Servers bound a recursion by settings of their own, which are raised for this statement only: MariaDB
+ * reads the first comment, MySQL the hint.
+ */
+export function listKeyLines(partnerId: string, mostGenerations: number): Statement {
+  const most = mostGenerations + 1;
+  return statement(
+    `/*M!100600 SET STATEMENT max_recursive_iterations = ${most} FOR */
+    WITH RECURSIVE key_line (id, created_by, generation) AS (
+      SELECT k.id, c.by_key_id, 1 FROM api_keys k
+        LEFT JOIN key_changes c ON c.partner_id = k.partner_id AND c.key_id = k.id AND c.action = 'created'
+        WHERE k.partner_id = ? AND k.revoked_at IS NULL
+      UNION
+      SELECT k.id, c.by_key_id, l.generation + 1 FROM key_line l
+        JOIN api_keys k ON k.partner_id = ? AND k.id = l.created_by
+        LEFT JOIN key_changes c ON c.partner_id = k.partner_id AND c.key_id = k.id AND c.action = 'created'
+        WHERE l.generation < ${mostGenerations}
+    )
+    SELECT /*+ SET_VAR(cte_max_recursion_depth = ${most}) */ id, created_by, MIN(generation) AS generation
+      FROM key_line GROUP BY id, created_by`,
+    partnerId,
+    partnerId,
+  );
+}
+
+export function toKeyLine(row: SqlRow): KeyLine {
+  const createdBy = row.created_by === null ? undefined : String(row.created_by);
+  return { id: String(row.id), createdBy, isActive: Number(row.generation) === 1 };
 }
 
 /** One thing a partner did with a key. */

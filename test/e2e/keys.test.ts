@@ -96,11 +96,13 @@ describe('keys, over every door', () => {
           'created_at',
           'last_used_at',
           'revoked_at',
+          'created_by',
           'secret',
         ]);
         assert.deepEqual(rest.scopes, ['read', 'trade']);
         assert.deepEqual(rest.addresses, ['127.0.0.0/8', '2001:db8::1']);
         assert.deepEqual([rest.object, rest.last_used_at, rest.revoked_at], ['key', null, null]);
+        assert.equal(rest.created_by, partner.keyId);
       }
       const key = String(secret);
       await suite.doors.answers(door, { operation: 'listOrders', key });

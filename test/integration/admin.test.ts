@@ -167,7 +167,10 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
     }
     const tooMany = await refused('Keys.CreateKey', { partner_id: partnerId, scopes: ['SCOPE_READ'] });
     assert.equal(tooMany.code, status.FAILED_PRECONDITION);
-    assert.deepEqual(await call('Keys.RevokeKey', { key_id: made[0] ?? '' }), { changed: true });
+    assert.deepEqual(await call('Keys.RevokeKey', { key_id: made[0] ?? '' }), {
+      changed: true,
+      revoked_key_ids: [made[0]],
+    });
     const page = await call('Keys.ListKeys', { partner_id: partnerId, limit: 6 });
     const rest = await call('Keys.ListKeys', { partner_id: partnerId, limit: 6, before_key_id: page.keys.at(-1).id });
     assert.deepEqual([page.has_more, rest.has_more], [true, false]);

@@ -5,9 +5,11 @@ import { startApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { statement } from '../../src/db/statement.ts';
+import { insertRows, statement } from '../../src/db/statement.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
+import { IdMaker } from '../../src/lib/ids.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { adminClient } from '../support/admin.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { createKey } from '../support/keys.ts';
@@ -66,6 +68,153 @@ describe("a partner's keys", () => {
         [made.id, 'revoked', made.id],
       ],
     );
+  });
+
+  /** A key for each generation, each made with the one before; the first is the partner's own. */
+  async function makeLine(first: { key: string; keyId: string }, generations: number) {
+    const line = [{ id: first.keyId, key: first.key }];
+    for (let made = 0; made < generations; made += 1) {
+      const body = { scopes: ['read', 'keys'] };
+      const answer = await gateway.rest('POST', '/v1/keys', { key: line.at(-1)?.key ?? '', body });
+      assert.equal(answer.status, 201, answer.text);
+      assert.equal(answer.body.created_by, line.at(-1)?.id);
+      line.push({ id: answer.body.id, key: answer.body.secret });
+    }
+    return line;
+  }
+
+  const works = async (key: string, port = gateway.app.restPort) => {
+    const headers = { authorization: `Bearer ${key}` };
+    return (await fetch(`http://127.0.0.1:${port}/v1/orders`, { headers })).status === 200;
+  };
+
+  it('the list shows with which key each was made', async () => {
+    const partner = await gateway.newPartner();
+    const [, child, grandchild] = await makeLine(partner, 2);
+    const { body } = await gateway.rest('GET', '/v1/keys', { key: partner.key });
+    assert.deepEqual(
+      body.data.map((key: { id: string; created_by: string | null }) => [key.id, key.created_by]),
+      [
+        [grandchild?.id, child?.id],
+        [child?.id, partner.keyId],
+        [partner.keyId, null],
+      ],
+    );
+  });
+
+  it('a leaked key is revoked with its children at any depth, on every replica, and no other is', async () => {
+    const other = await startApp(readConfig({ ...gateway.variables }), silent);
+    try {
+      const partner = await gateway.newPartner();
+      const [own, leaked, ...children] = await makeLine(partner, 4);
+      const [, sibling] = await makeLine(partner, 1);
+      // One in the middle was revoked before, which hides nobody.
+      await gateway.rest('DELETE', `/v1/keys/${children[1]?.id}`, { key: partner.key });
+      for (const { key } of [leaked, children[0], children[2]].filter((each) => each !== undefined)) {
+        assert.equal(await works(key, other.restPort), true);
+      }
+      const path = `/v1/keys/${leaked?.id}`;
+      const revoked = await gateway.rest('DELETE', `${path}?with_children=true`, { key: partner.key });
+      assert.equal(revoked.status, 200, revoked.text);
+      assert.deepEqual([revoked.body.id, revoked.body.created_by], [leaked?.id, own?.id]);
+      for (const { key } of [leaked, ...children].filter((each) => each !== undefined)) {
+        assert.equal(await works(key), false);
+        await eventually(async () => assert.equal(await works(key, other.restPort), false), 2_000);
+      }
+      for (const { key } of [own, sibling].filter((each) => each !== undefined)) assert.equal(await works(key), true);
+      const rows = await gateway.database.read(
+        statement(
+          "SELECT key_id, by_key_id FROM key_changes WHERE partner_id = ? AND action = 'revoked' ORDER BY key_id",
+          partner.id,
+        ),
+      );
+      assert.deepEqual(
+        rows.map((row) => row.key_id),
+        [leaked, ...children].map((each) => each?.id).sort(),
+      );
+      assert.ok(rows.every((row) => row.by_key_id === partner.keyId));
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it('children are revoked also when the key was revoked before, and left alone unless that is asked for', async () => {
+    const partner = await gateway.newPartner();
+    const [, leaked, child] = await makeLine(partner, 2);
+    const path = `/v1/keys/${leaked?.id}`;
+    for (const query of ['', '?with_children=false']) {
+      assert.equal((await gateway.rest('DELETE', `${path}${query}`, { key: partner.key })).status, 200);
+      assert.equal(await works(child?.key ?? ''), true);
+    }
+    assert.equal((await gateway.rest('DELETE', `${path}?with_children=true`, { key: partner.key })).status, 200);
+    assert.equal(await works(child?.key ?? ''), false);
+    const wrong = await gateway.rest('DELETE', `${path}?with_children=yes`, { key: partner.key });
+    assert.deepEqual([wrong.status, wrong.body.error.param], [400, 'with_children']);
+  });
+
+  it('a key that was rotated 1,500 times is followed to the one that leaked', async () => {
+    const partner = await gateway.newPartner();
+    const { id: partnerId, keyId } = partner;
+    const ids = new IdMaker(Date.now);
+    const line = [keyId, ...Array.from({ length: 1_500 }, () => `key_${ids.keyHead()}aaaaaa`)];
+    const last = await createKey(gateway.database, { partnerId, scopes: [Scope.READ] });
+    line.push(last.id);
+    const rows = line.slice(1).map((id, at) => [partnerId, id, 'created', new Date(), line[at] ?? '', 'test']);
+    const ended = line
+      .slice(1, -1)
+      .map((id) => [partnerId, id, Buffer.alloc(32), 'read', '[]', new Date(), new Date()]);
+    const keyColumns = ['partner_id', 'id', 'secret_hash', 'scopes', 'addresses', 'created_at', 'revoked_at'];
+    await gateway.database.write(insertRows('api_keys', keyColumns, ended));
+    const changeColumns = ['partner_id', 'key_id', 'action', 'at', 'by_key_id', 'request_id'];
+    await gateway.database.write(insertRows('key_changes', changeColumns, rows));
+    const own = await createKey(gateway.database, { partnerId, scopes: [Scope.KEYS] });
+    const revoked = await gateway.rest('DELETE', `/v1/keys/${keyId}?with_children=true`, { key: own.key });
+    assert.equal(revoked.status, 200, revoked.text);
+    assert.equal(await works(last.key), false);
+  });
+
+  it('an operator revokes a key with its children, sees which, and each has its entry in the audit log', async () => {
+    const admin = adminClient(gateway.app.adminPort);
+    try {
+      const partner = await gateway.newPartner();
+      const [, leaked, child, grandchild] = await makeLine(partner, 3);
+      const request = { keyId: leaked?.id ?? '', reason: 'leaked', withChildren: true };
+      const { changed, revokedKeyIds } = await admin.keys.revokeKey(request, admin.options);
+      assert.equal(changed, true);
+      const line = [leaked?.id, child?.id, grandchild?.id];
+      assert.deepEqual(revokedKeyIds, line);
+      const { keys } = await admin.keys.listKeys({ partnerId: partner.id }, admin.options);
+      assert.deepEqual(
+        keys.map(({ id, createdByKeyId, revokedAt }) => [id, createdByKeyId, revokedAt !== undefined]),
+        [
+          [grandchild?.id, child?.id, true],
+          [child?.id, leaked?.id, true],
+          [leaked?.id, partner.keyId, true],
+          [partner.keyId, '', false],
+        ],
+      );
+      const entries = await gateway.database.read(
+        statement(
+          "SELECT subject, detail FROM audit_entries WHERE partner_id = ? AND action = 'Keys.RevokeKey' ORDER BY id",
+          partner.id,
+        ),
+      );
+      assert.deepEqual(
+        entries.map(({ subject, detail }) => [subject, JSON.parse(String(detail)).child_of]),
+        [
+          [leaked?.id, undefined],
+          [child?.id, leaked?.id],
+          [grandchild?.id, leaked?.id],
+        ],
+      );
+      assert.equal(await works(grandchild?.key ?? ''), false);
+      const again = await admin.keys.revokeKey(request, admin.options);
+      assert.deepEqual([again.changed, again.revokedKeyIds], [false, []]);
+      const nobody = { ...request, keyId: 'key_22222222222222222222' };
+      await assert.rejects(admin.keys.revokeKey(nobody, admin.options), /NOT_FOUND/);
+    } finally {
+      admin.close();
+    }
   });
 
   it('the last use is written down within seconds, in one row however many requests there were', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { isRegistered } from '../../src/auth/addresses.ts';
-import { isWithin, normalAddress } from '../../src/keys/rules.ts';
+import { activeChildren, isWithin, type KeyLine, normalAddress } from '../../src/keys/rules.ts';
 
 describe('the addresses of a key', () => {
   const forms: readonly (readonly [string, string | undefined])[] = [
@@ -59,5 +59,23 @@ describe('the addresses of a key', () => {
         assert.ok(!isWithin(each, ['::/0']));
       }),
     );
+  });
+});
+
+describe('the children of a key', () => {
+  const made = (id: string, createdBy?: string, isActive = true): KeyLine => ({ id, createdBy, isActive });
+
+  it('are the active keys that were made with it, or with one of those', () => {
+    const lines = [made('a'), made('b', 'a'), made('c', 'b', false), made('d', 'c'), made('e', 'a'), made('f')];
+    assert.deepEqual(activeChildren('a', lines), ['b', 'd', 'e']);
+    assert.deepEqual(activeChildren('b', lines), ['d']);
+    assert.deepEqual(activeChildren('c', lines), ['d']);
+    assert.deepEqual(activeChildren('f', lines), []);
+  });
+
+  it('count among them a key whose line is too long to follow, and no other', () => {
+    const lines = [made('0', undefined, false), ...Array.from({ length: 6 }, (_, at) => made(`${at + 1}`, `${at}`))];
+    assert.deepEqual(activeChildren('leaked', lines, 7), []);
+    assert.deepEqual(activeChildren('leaked', lines, 6), ['6']);
   });
 });
