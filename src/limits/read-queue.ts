@@ -12,27 +12,26 @@ export interface ReadQueueOptions {
 }
 
 interface Waiting {
-  readonly partnerId: string;
   /** Begins the read in places that were taken for it. */
   readonly begin: (places: readonly Slot[]) => void;
 }
 
 const usualMostPerPartner = 2;
 const usualMostInAll = 4;
-/** How many reads wait here: what is beyond them would hardly have its turn in time. */
-const mostWaitingOfPartner = 32;
-const mostWaiting = 256;
+/** How many reads may wait here. A partner may have at most as many as there is room left for others. */
+const mostWaiting = 2_000;
 /** How often places are asked for again while other replicas have them. */
 const askAgainMs = 25;
 
 /**
  * Lets reads of the broker have their turn: only so many of a partner at once, and only so many in all, over all
- * replicas. Who waits is served in the order of arrival, past those whose partner has no place left; replicas where reads
- * wait take turns. A read that has no
- * answer in its time, or finds the queue full, is `exchange_unavailable`.
+ * replicas. Partners take turns, and a partner's reads come in the order of their arrival. Replicas where reads wait take
+ * turns too. A read that has no answer in its time is `exchange_unavailable`.
  */
 export class ReadQueue {
-  readonly #waiting = new Set<Waiting>();
+  /** The reads that wait, by partner. The partner that was served last comes last. */
+  readonly #waiting = new Map<string, Set<Waiting>>();
+  #allWaiting = 0;
   readonly #underWay = new Map<string, number>();
   #allUnderWay = 0;
   #isServing = false;
@@ -43,7 +42,7 @@ export class ReadQueue {
 
   /** How many reads wait here for their turn. */
   get waiting(): number {
-    return this.#waiting.size;
+    return this.#allWaiting;
   }
 
   /** How many are under way here. */
@@ -55,13 +54,11 @@ export class ReadQueue {
   read<T>(origin: Origin, work: (time: ReadTime) => Promise<T>): Promise<T> {
     const { partnerId } = origin;
     const deadline = performance.now() + this.options.timeoutMs;
-    const own = [...this.#waiting].filter((each) => each.partnerId === partnerId).length;
-    if (own >= mostWaitingOfPartner || this.#waiting.size >= mostWaiting) {
+    if (this.#waitingOf(partnerId) >= mostWaiting - this.#allWaiting) {
       return Promise.reject(tooLate('too many reads wait already'));
     }
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
-        partnerId,
         begin: (places) => void this.#run(origin, places, work, deadline).then(resolve, reject).finally(stopWaiting),
       };
       const timer = setTimeout(() => {
@@ -70,11 +67,31 @@ export class ReadQueue {
       }, this.options.timeoutMs);
       const stopWaiting = () => {
         clearTimeout(timer);
-        this.#waiting.delete(waiting);
+        this.#remove(partnerId, waiting);
       };
-      this.#waiting.add(waiting);
+      this.#add(partnerId, waiting);
       void this.#serve();
     });
+  }
+
+  #waitingOf(partnerId: string): number {
+    return this.#waiting.get(partnerId)?.size ?? 0;
+  }
+
+  #add(partnerId: string, waiting: Waiting): void {
+    const own = this.#waiting.get(partnerId) ?? new Set();
+    own.add(waiting);
+    this.#waiting.set(partnerId, own);
+    this.#allWaiting += 1;
+  }
+
+  /** False if it does not wait any more. */
+  #remove(partnerId: string, waiting: Waiting): boolean {
+    const own = this.#waiting.get(partnerId);
+    if (own?.delete(waiting) !== true) return false;
+    this.#allWaiting -= 1;
+    if (own.size === 0) this.#waiting.delete(partnerId);
+    return true;
   }
 
   async #run<T>(
@@ -114,26 +131,38 @@ export class ReadQueue {
     }
     this.#isServing = false;
     // Another replica gives no notice when it gives a place back.
-    if (this.#waiting.size > 0) this.#timer = setTimeout(() => void this.#serve(), askAgainMs).unref();
+    if (this.#allWaiting > 0) this.#timer = setTimeout(() => void this.#serve(), askAgainMs).unref();
   }
 
+  /** Begins one read of each partner that has a place. */
   async #serveOnce(): Promise<void> {
     const { mostPerPartner = usualMostPerPartner, mostInAll = usualMostInAll } = this.options;
-    const full = new Set<string>();
-    for (const waiting of [...this.#waiting]) {
-      const { partnerId } = waiting;
+    for (const partnerId of [...this.#waiting.keys()]) {
       if (this.#allUnderWay >= mostInAll) return;
-      if (full.has(partnerId) || !this.#waiting.has(waiting)) continue;
+      if (this.#waitingOf(partnerId) === 0) continue;
       const places = await this.#takePlaces(partnerId, mostPerPartner, mostInAll);
       if (places === 'full') return;
-      if (places === 'partner-full') {
-        full.add(partnerId);
-      } else if (this.#waiting.delete(waiting)) {
-        waiting.begin(places);
-      } else {
-        for (const place of places) place.release(); // Its time ran out meanwhile.
+      if (places === 'partner-full') continue;
+      // While the places were asked for, reads may have run out of time.
+      const own = this.#waiting.get(partnerId);
+      const [next] = own ?? [];
+      if (own === undefined || next === undefined) {
+        for (const place of places) place.release();
+        continue;
       }
+      this.#remove(partnerId, next);
+      this.#moveLast(partnerId);
+      next.begin(places);
+      // It may have a place for one more, after the others had their turn.
+      this.#askAgain = true;
     }
+  }
+
+  #moveLast(partnerId: string): void {
+    const own = this.#waiting.get(partnerId);
+    if (own === undefined) return;
+    this.#waiting.delete(partnerId);
+    this.#waiting.set(partnerId, own);
   }
 
   async #takePlaces(partnerId: string, mostPerPartner: number, mostInAll: number) {

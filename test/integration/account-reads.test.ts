@@ -92,6 +92,29 @@ describe('a read of the broker', () => {
     assert.ok(statuses.filter((status) => status === 200).length > statuses.length / 2);
   });
 
+  it('is answered in its turn when a partner asks for 40 balances at once', async () => {
+    const partner = await gateway.newPartner();
+    const asked = Array.from({ length: 40 }, () => get(partner, `/v1/accounts/${partner.account}/balance`));
+    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    assert.deepEqual(statuses, new Array(40).fill(200));
+  });
+
+  it('of a slow broker is answered if its turn comes in time, and one of another partner comes between', async () => {
+    const [greedy, modest] = await Promise.all([gateway.newPartner(), gateway.newPartner()]);
+    await inject(Call.GET_BALANCE, WireFault.LATE_ANSWER, 100, 250);
+    const asked = Array.from({ length: 40 }, () => get(greedy, `/v1/accounts/${greedy.account}/balance`));
+    const answers = Promise.all(asked);
+    for (let count = 0; count < 3; count += 1) {
+      const answer = await get(modest, `/v1/accounts/${modest.account}/balance`);
+      assert.equal(answer.status, 200, 'the other partner does not wait for all of them');
+    }
+    const statuses = (await answers).map(({ status }) => status);
+    await gateway.controls.clearDirectives({}, callTimeout);
+    const served = statuses.filter((status) => status === 200).length;
+    assert.ok(served >= 4 && served <= 14, `${served} of 40 were answered in time`);
+    assert.equal(statuses.filter((status) => status === 503).length, 40 - served);
+  });
+
   it('that hangs stands in no order’s way', async () => {
     const partner = await gateway.newPartner();
     await inject(Call.GET_BALANCE, WireFault.HANG, 10);

@@ -39,7 +39,7 @@ function startQueue(timeoutMs = 30_000) {
 const unavailable = (error: unknown) => error instanceof ApiError && error.code === 'exchange_unavailable';
 
 describe('reads of the broker', () => {
-  it('begin two of a partner and four in all, in the order of arrival past partners without a place', async () => {
+  it('begin two of a partner and four in all, and partners take turns', async () => {
     const { begun, read } = startQueue();
     const names = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1', 'a4', 'b3'];
     const reads = new Map(names.map((name) => [name, read(name)]));
@@ -49,8 +49,8 @@ describe('reads of the broker', () => {
       await reads.get(name)?.done;
       await eventually(() => assert.deepEqual(begun.slice(before), next));
     };
-    await eventually(() => assert.deepEqual(begun, ['a1', 'a2', 'b1', 'b2']));
-    await finish('b1', ['c1']);
+    await eventually(() => assert.deepEqual(begun, ['a1', 'b1', 'c1', 'a2']));
+    await finish('b1', ['b2']);
     await finish('a1', ['a3']);
     await finish('c1', ['b3']);
     await finish('a2', ['a4']);
@@ -71,16 +71,18 @@ describe('reads of the broker', () => {
     assert.deepEqual(begun, ['a4']);
   });
 
-  it('wait in a line that has an end for each partner, and the others still come in', async () => {
-    const { begun, read } = startQueue();
-    const reads = Array.from({ length: 2 + 32 + 1 }, (_, at) => read(`a${at}`));
+  it('of one partner never fill the queue: others are still begun next', async () => {
+    const { queue, begun, read } = startQueue();
+    const reads = Array.from({ length: 2_500 }, (_, at) => read(`a${at}`));
     const settled = Promise.allSettled(reads.map(({ done }) => done));
-    const other = read('b1');
-    await eventually(() => assert.ok(begun.includes('b1')));
-    other.finish();
-    for (const { finish } of reads) finish();
+    assert.equal(queue.waiting, 1_000);
+    const others = Array.from({ length: 100 }, (_, at) => read(`b${at}`));
+    await eventually(() => assert.deepEqual(begun.toSorted(), ['a0', 'a1', 'b0', 'b1']));
+    for (const { finish } of [...others, ...reads]) finish();
+    await Promise.all(others.map(({ done }) => done));
+    assert.ok(begun.indexOf('b99') < 220, 'the others did not wait for all of the first partner');
     const refused = (await settled).filter(({ status }) => status === 'rejected');
-    assert.ok(refused.length >= 1 && refused.length <= 3, `${refused.length} were refused`);
+    assert.equal(refused.length, 1_500);
     for (const each of refused) assert.ok(each.status === 'rejected' && unavailable(each.reason));
   });
 
