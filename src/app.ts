@@ -79,7 +79,8 @@ async function startWork(gateway: Gateway): Promise<void> {
   const { base, supervisor, callers, events, submissions, outcomes, telemetry } = gateway;
   const { does, environment, identities } = base;
   const { carrier, feedWatch, feed, webhooks, relay } = events;
-  await Promise.all([carrier.start(), callers.sharing.start()]);
+  const { images } = submissions;
+  await Promise.all([carrier.start(), callers.sharing.start(), does('api') ? images.start() : undefined]);
   supervisor.start(environment.worker);
   supervisor.start(feedWatch.worker);
   if (does('webhooks')) {

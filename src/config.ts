@@ -70,6 +70,7 @@ export interface Config {
   readonly submitTimeoutMs: number;
   readonly readTimeoutMs: number;
   readonly recordsTimeoutMs: number;
+  readonly decoderWalls: 'auto' | 'required' | 'off';
   readonly clockSkewMs: number;
   readonly drainMs: number;
   readonly shutdownTimeoutMs: number;
@@ -239,6 +240,12 @@ const settings: Settings<Config> = {
     meaning: "how long a partner's read of the broker's records may wait and take in milliseconds",
     fallback: '20000',
     form: wholeNumber(100, 20_000),
+  },
+  decoderWalls: {
+    variable: 'MARINA_DECODER_WALLS',
+    meaning: 'walls around the processes that decode images: what the machine offers, all or no start, or none',
+    fallback: 'auto',
+    form: oneOf('auto', 'required', 'off'),
   },
   clockSkewMs: {
     variable: 'MARINA_CLOCK_SKEW_MS',

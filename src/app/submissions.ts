@@ -44,6 +44,7 @@ export function createSubmissions(base: Base, upstream: Upstream, { relay }: Eve
   const canceller = new Canceller({ ...sending, kind: kinds.order, broker });
   const documents = new DocumentSender({
     ...sending,
+    database,
     kind: kinds.application,
     broker,
     digestKey: base.key('document digests'),
@@ -55,6 +56,6 @@ export function createSubmissions(base: Base, upstream: Upstream, { relay }: Eve
     broker,
     applications: upstream.applications,
   });
-  const images = new ImageChecker({ log });
+  const images = new ImageChecker({ log, walls: config.decoderWalls });
   return { gate, recorder, notes, contexts, kinds, submitter, canceller, documents, release, images };
 }

@@ -176,6 +176,12 @@ export class Metrics {
 
   readonly images = this.#gauge('marina_images', 'Images that wait to be decoded and that are decoded.', ['state']);
 
+  readonly decoderWalls = this.#gauge(
+    'marina_decoder_walls',
+    'Whether a wall holds around the processes that decode images.',
+    ['wall'],
+  );
+
   readonly streams = this.#gauge('marina_open_streams', 'Streams partners have open with this process.');
 
   readonly leasesHeld = this.#gauge('marina_leases_held', 'Leases this process holds, by name.', ['lease']);

@@ -53,12 +53,14 @@ export class LocalLimits implements Pick<CallLimits, 'takeStream' | 'takeFile'> 
     });
   }
 
+  /** A partner may have at most as many files as there is room left for others, so nobody fills all of it. */
   takeFile(caller: Caller): () => void {
     const counts = this.#of(caller);
-    if (counts.files >= mostFiles.ofPartner || this.#files >= mostFiles.ofAll) {
+    const most = Math.min(mostFiles.ofPartner, mostFiles.ofAll - this.#files);
+    if (counts.files >= most) {
       throw new ApiError('rate_limited', {
         limit: 'files',
-        message: `The limit of ${mostFiles.ofPartner} files at once is used up: ${counts.files} are being received. Nothing was done; send this one again in a second.`,
+        message: `The limit of ${Math.max(most, 0)} files at once is used up: ${counts.files} are being received. Nothing was done; send this one again in a second.`,
       });
     }
     counts.files += 1;

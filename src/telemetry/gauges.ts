@@ -20,7 +20,11 @@ export interface GaugeSources {
   readonly local: { readonly streams: number; readonly files: number };
   readonly slots: { readonly takenHere: number };
   readonly reads: { readonly waiting: number; readonly underWay: number };
-  readonly images: { readonly waiting: number; readonly decoding: number };
+  readonly images: {
+    readonly waiting: number;
+    readonly decoding: number;
+    readonly walls: readonly (readonly [wall: string, holds: boolean])[];
+  };
   readonly dispatcher: { readonly lagMs: number };
   readonly carrier: { pending(): Promise<ReadonlyMap<string, number>> };
   readonly reports: Readonly<Record<'order' | 'application', { position: bigint; isFollowing: boolean }>>;
@@ -57,6 +61,7 @@ export class Gauges {
     metrics.reads.set({ state: 'under_way' }, reads.underWay);
     metrics.images.set({ state: 'waiting' }, images.waiting);
     metrics.images.set({ state: 'decoding' }, images.decoding);
+    for (const [wall, holds] of images.walls) metrics.decoderWalls.set({ wall }, holds ? 1 : 0);
     metrics.webhookLag.set(dispatcher.lagMs / 1_000);
     for (const [kind, { position, isFollowing }] of Object.entries(reports)) {
       metrics.reportPosition.set({ kind }, Number(position));

@@ -35,6 +35,7 @@ describe('make build, on what a container engine is given of the project', () =>
       'docs/deploy/rights.sql',
       'src/main.js',
       'src/applications/images/checker-process.js',
+      'src/applications/images/walls.pl',
       'src/docs/guides',
     ]) {
       assert.ok(existsSync(join(folder, 'dist', file)), file);

@@ -31,10 +31,15 @@ export function documentHandlers({ database, images, sender }: DocumentHandlerPa
     const application = await find(id, call);
     checkTakesDocuments(application.state);
     const { mediaType, content } = await call.receiveFile();
-    await images.check(content, mediaType);
+    const image = images.readHeaders(content, mediaType);
     const word = typeWords.word(type ?? DocumentType.UNSPECIFIED);
     const file = { partnerId, applicationId: application.id, type: word, mediaType, content };
-    return toDocumentMessage(await sender.send(file, call));
+    const digest = sender.digestOf(file);
+    // Decoding is what costs: a file that cannot be sent now is not decoded, and one the broker has was decoded before.
+    const delivered = await sender.look(file, digest);
+    if (delivered !== undefined) return toDocumentMessage(delivered);
+    await images.decode(image, partnerId);
+    return toDocumentMessage(await sender.send(file, digest, call));
   };
 
   const listDocuments: Handler<ListDocumentsRequest, ListDocumentsResponse> = async ({ id }, call) => {

@@ -57,18 +57,8 @@ export function beginSend(
     if (isSame) return document;
     throw new ApiError('document_already_delivered');
   }
-  // One that is sent again was not confirmed before.
-  const wasUnconfirmed = state === 'unconfirmed' || (document?.attempt ?? 0) > 1;
-  if (wasUnconfirmed && !isSame) throw new ApiError('earlier_document_unconfirmed');
-  if (state === 'sending') {
-    throw new ApiError('document_in_flight', { message: 'This document is being sent. Send it again shortly.' });
-  }
-  if (underWay >= mostUnderWay) {
-    throw new ApiError('document_in_flight', {
-      limit: 'documents_under_way',
-      message: `${underWay} of at most ${mostUnderWay} documents are being sent. Send this one again shortly.`,
-    });
-  }
+  if (wasUnconfirmed(document, state) && !isSame) throw new ApiError('earlier_document_unconfirmed');
+  checkInFlight(state, underWay);
   if (isPaused) throw new ApiError('trading_paused');
   return {
     digest,
@@ -78,6 +68,39 @@ export function beginSend(
     createdAt: document?.createdAt ?? now,
     updatedAt: document?.updatedAt ?? now,
   };
+}
+
+/**
+ * Throws `document_in_flight` if that is all a file can come to now, as `beginSend` would. A file that is refused for what
+ * the broker has, or may have, of its type is left to `beginSend`: whether it is an image comes first.
+ */
+export function checkNotInFlight(
+  document: DocumentFacts | undefined,
+  digest: Buffer,
+  underWay: number,
+  realNow: number,
+): void {
+  const state = document === undefined ? undefined : stateNow(document, realNow);
+  const isOther = document?.digest.equals(digest) === false;
+  if (isOther && (state === 'delivered' || wasUnconfirmed(document, state))) return;
+  checkInFlight(state, underWay);
+}
+
+/** A document that is sent again was not confirmed before. */
+function wasUnconfirmed(document: DocumentFacts | undefined, state: DocumentStateWord | undefined): boolean {
+  return state === 'unconfirmed' || (document?.attempt ?? 0) > 1;
+}
+
+function checkInFlight(state: DocumentStateWord | undefined, underWay: number): void {
+  if (state === 'sending') {
+    throw new ApiError('document_in_flight', { message: 'This document is being sent. Send it again shortly.' });
+  }
+  if (underWay >= mostUnderWay) {
+    throw new ApiError('document_in_flight', {
+      limit: 'documents_under_way',
+      message: `${underWay} of at most ${mostUnderWay} documents are being sent. Send this one again shortly.`,
+    });
+  }
 }
 
 /** What a send came to. */

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Call } from '../../auth/call.ts';
 import { whilePermitted } from '../../auth/permission.ts';
 import type { Broker } from '../../broker/port.ts';
+import type { Database } from '../../db/database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { crash } from '../../lib/crash.ts';
 import { ApiError } from '../../lib/errors.ts';
@@ -12,6 +13,7 @@ import type { ApplicationKind } from '../kind.ts';
 import {
   areAllDelivered,
   beginSend,
+  checkNotInFlight,
   checkTakesDocuments,
   type DocumentTypeWord,
   endSend,
@@ -27,6 +29,7 @@ import {
 } from './store.ts';
 
 export interface DocumentSenderParts {
+  readonly database: Database;
   readonly kind: ApplicationKind;
   readonly recorder: Recorder;
   readonly broker: Broker;
@@ -71,14 +74,39 @@ const leaseMarginMs = 1_000;
 export class DocumentSender {
   constructor(private readonly parts: DocumentSenderParts) {}
 
+  /** A keyed digest, so that the rows tell nobody which file it was. */
+  digestOf({ partnerId, applicationId, type, content }: DocumentFile): Buffer {
+    return createHmac('sha256', this.parts.digestKey)
+      .update(`${partnerId} ${applicationId} ${type} `)
+      .update(content)
+      .digest();
+  }
+
+  /**
+   * Looks without the lock whether a file is worth decoding. Returns the document if the broker has the file, and throws
+   * `document_in_flight` if the file cannot be sent now. `send` decides exactly.
+   */
+  async look({ partnerId, applicationId, type }: DocumentFile, digest: Buffer): Promise<StoredDocument | undefined> {
+    const now = this.parts.clock.realNow();
+    const [rows = [], counts = []] = await this.parts.database.readAll([
+      findDocuments(partnerId, applicationId),
+      countUnderWay(partnerId, now),
+    ]);
+    const document = rows.map(toStoredDocument).find((each) => each.type === type);
+    if (document?.state === 'delivered' && document.digest.equals(digest)) return document;
+    checkNotInFlight(document, digest, Number(counts[0]?.under_way), now);
+    return undefined;
+  }
+
   /** Returns the delivered document. Throws what the operation answers otherwise. */
   async send(
     file: DocumentFile,
+    digest: Buffer,
     { log, origin, permission }: Pick<Call, 'log' | 'origin' | 'permission'>,
   ): Promise<StoredDocument> {
     const { broker, isPaused, submitTimeoutMs } = this.parts;
     crash('document.before-store');
-    const begun = await whilePermitted(permission, (check) => this.#begin(file, check));
+    const begun = await whilePermitted(permission, (check) => this.#begin(file, digest, check));
     if (begun.document.state === 'delivered') return begun.document;
     crash('document.stored');
     const wasPaused = isPaused();
@@ -101,10 +129,13 @@ export class DocumentSender {
     throw new ApiError('document_unconfirmed');
   }
 
-  async #begin(file: DocumentFile, check: () => void): Promise<{ document: StoredDocument; beganAt: number }> {
+  async #begin(
+    file: DocumentFile,
+    digest: Buffer,
+    check: () => void,
+  ): Promise<{ document: StoredDocument; beganAt: number }> {
     const { kind, recorder, clock, submitTimeoutMs, clockSkewMs } = this.parts;
     const { partnerId, applicationId, type } = file;
-    const digest = this.#digest(file);
     const leaseMs = submitTimeoutMs + clockSkewMs + leaseMarginMs;
     let begun: { document: StoredDocument; beganAt: number } | undefined;
     await recorder.change(
@@ -177,10 +208,4 @@ export class DocumentSender {
   }
 
   /** Tells files apart without keeping them, and tells nothing when the same file comes elsewhere. */
-  #digest({ partnerId, applicationId, type, content }: DocumentFile): Buffer {
-    return createHmac('sha256', this.parts.digestKey)
-      .update(`${partnerId} ${applicationId} ${type} `)
-      .update(content)
-      .digest();
-  }
 }

@@ -1,17 +1,16 @@
-import { constants, setPriority } from 'node:os';
-import { type Checked, readChecks } from './checker-protocol.ts';
+import { type Checked, readChecks, readyLine, toLine } from './checker-protocol.ts';
 import { canDecode } from './decode.ts';
 
-// Orders before documents: what decodes takes the time that what trades leaves.
-setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
-
-// Signals are for the gateway, which ends us when it no longer needs us.
+// Signals are for the gateway, which ends this process when it needs it no more.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
-process.on('disconnect', () => process.exit());
 
+process.stdout.write(readyLine);
 for await (const { file, mediaType } of readChecks(process.stdin)) {
   const isWhole = await canDecode(file, mediaType);
-  const answer: Checked = { isWhole, residentBytes: process.memoryUsage.rss() };
-  process.send?.(answer);
+  // The kernel's own count: the files that tell more of a process are out of reach here.
+  const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage();
+  const cpuMs = Math.round((userCPUTime + systemCPUTime) / 1_000);
+  const answer: Checked = { isWhole, mostResidentBytes: 1_024 * maxRSS, cpuMs };
+  process.stdout.write(toLine(answer));
 }
 process.exit();

@@ -1,22 +1,41 @@
 import type { Readable, Writable } from 'node:stream';
 
-/** What the process that decodes is asked: one file at a time. */
+/** A file for a decoder. It gets one at a time. */
 export interface Check {
   readonly file: Buffer;
   readonly mediaType: string;
 }
 
-/** What it answers. */
+/** What a decoder answers. */
 export interface Checked {
   readonly isWhole: boolean;
-  /** What the process takes of memory by now. */
-  readonly residentBytes: number;
+  /** The most memory the decoder has held since its start. */
+  readonly mostResidentBytes: number;
+  /** How much processor time the decoder has used since its start. */
+  readonly cpuMs: number;
+}
+
+/** What a decoder writes when it can take files. */
+export const readyLine = 'ready\n';
+
+/** The longest line a decoder may write. */
+export const mostLineBytes = 200;
+
+export function toLine({ isWhole, mostResidentBytes, cpuMs }: Checked): string {
+  return `${isWhole ? 'whole' : 'damaged'} ${mostResidentBytes} ${cpuMs}\n`;
+}
+
+/** Reads an answer, of which nothing is believed: a file may have taken the decoder over. */
+export function fromLine(line: string): Checked | undefined {
+  const [, verdict, mostResidentBytes, cpuMs] = /^(whole|damaged) (\d{1,15}) (\d{1,15})$/.exec(line) ?? [];
+  if (verdict === undefined) return undefined;
+  return { isWhole: verdict === 'whole', mostResidentBytes: Number(mostResidentBytes), cpuMs: Number(cpuMs) };
 }
 
 /** The length of a file and that of its media type. */
 const headBytes = 5;
 
-/** Hands a file over as it is: messages between processes would copy it twice, which costs more than it takes to write. */
+/** Writes a file for a decoder to read. */
 export function writeCheck(to: Writable, { file, mediaType }: Check): void {
   const head = Buffer.alloc(headBytes);
   head.writeUInt32BE(file.length);
@@ -26,7 +45,7 @@ export function writeCheck(to: Writable, { file, mediaType }: Check): void {
   to.write(file);
 }
 
-/** Reads what `writeCheck` wrote, file by file, until there is no more. */
+/** Reads the files that `writeCheck` wrote, until the stream ends. */
 export async function* readChecks(from: Readable): AsyncGenerator<Check, void, undefined> {
   const reader = new PieceReader(from);
   for (;;) {
@@ -39,7 +58,7 @@ export async function* readChecks(from: Readable): AsyncGenerator<Check, void, u
   }
 }
 
-/** Pieces of known sizes out of chunks that end anywhere. */
+/** Reads pieces of known sizes from chunks that end anywhere. */
 class PieceReader {
   readonly #chunks: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);
@@ -48,7 +67,7 @@ class PieceReader {
     this.#chunks = from[Symbol.asyncIterator]();
   }
 
-  /** The next piece; undefined where the stream ended before it was whole. */
+  /** The next piece; undefined if the stream ends before it is whole. */
   async read(bytes: number): Promise<Buffer | undefined> {
     const piece = Buffer.allocUnsafeSlow(bytes);
     for (let filled = 0; ; ) {

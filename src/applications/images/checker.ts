@@ -1,10 +1,13 @@
 import { availableParallelism } from 'node:os';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { type DecoderProgram, decoderProgram } from './decoder-program.ts';
+import { canBuildWalls, neededWalls, tryWalls, type Wall, wallNames } from './decoder-start.ts';
 import { readJpeg } from './jpeg.ts';
 import { readPng } from './png.ts';
-import { type ImageShape, invalidImage } from './shape.ts';
-import { CheckerWorker, DecoderDied, DecoderLate } from './worker.ts';
+import { type ImageShape, InvalidImage } from './shape.ts';
+import { Turns } from './turns.ts';
+import { CheckerWorker, DecoderDied, DecoderLate, DecoderNotStarted } from './worker.ts';
 
 export interface ImageCheckerOptions {
   readonly log: Logger;
@@ -14,113 +17,187 @@ export interface ImageCheckerOptions {
   readonly waitMs?: number;
   /** How long the decoding of one image may take. */
   readonly decodeMs?: number;
-  /** How many images may wait. */
-  readonly mostWaiting?: number;
+  /** Whether decoders run behind the walls this machine offers, behind all of them or not at all, or without. */
+  readonly walls?: WallsWanted;
 }
 
-interface Waiting {
-  readonly file: Buffer;
+/** A file whose headers are those of an image. */
+export interface ImageFile {
+  readonly content: Buffer;
   readonly mediaType: string;
   readonly shape: ImageShape;
+}
+
+type WallsWanted = 'auto' | 'required' | 'off';
+
+interface Waiting {
+  readonly partnerId: string;
+  readonly image: ImageFile;
   readonly timer: NodeJS.Timeout;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** What needs more memory than this is decoded while nothing else is. */
+/** An image that takes more memory than this is decoded while no other is. */
 const heavyBytes = 64_000_000;
-/** A process that has grown beyond this is replaced by a new one, which gives the memory back. */
-const mostResidentBytes = 250_000_000;
+/** How many images may wait: of one partner, and in all. */
+const mostWaiting = { ofPartner: 16, ofAll: 200 };
 /**
- * After each file a decoder rests this many times as long as it worked, and no longer than that: what comes behind the
- * decoding, the way to the broker, is work of this process, and orders come first.
+ * After each file a decoder rests this many times as long as it worked, at most `mostRestMs`. Sending a decoded file to
+ * the broker is work of the gateway's own process, and orders come first.
  */
 const restFactor = 2;
 const mostRestMs = 100;
 
 /**
- * Tells whether files are the images they are said to be, whole and with nothing behind them. Headers are read here;
- * pixels are decoded in a few processes of their own, of lower priority: what a decoder takes of memory and time, and
- * what becomes of it over a crafted file, is not the gateway's. Files pass from memory to memory and never to a disk.
+ * Tells whether files are the images they are said to be, and whole. Headers are read here. Pixels are decoded in a few
+ * processes of low priority, behind walls: a crafted file can harm no more than its decoder. Files pass from memory to
+ * memory and never to a disk. Partners that wait share the decoders by time.
  */
 export class ImageChecker {
-  readonly #waiting: Waiting[] = [];
+  readonly #log: Logger;
+  readonly #turns = new Turns<Waiting>();
   readonly #workers: readonly CheckerWorker[];
-  /** Those that neither work nor rest. */
+  /** Decoders that neither work nor rest. */
   readonly #free: CheckerWorker[];
   readonly #waitMs: number;
-  readonly #mostWaiting: number;
+  readonly #wanted: WallsWanted;
+  #program: Promise<DecoderProgram> | undefined;
+  /** The walls this machine offers; undefined until that is known. */
+  #walls: ReadonlySet<Wall> | undefined;
   #isAlone = false;
   #isClosed = false;
 
-  constructor(private readonly options: ImageCheckerOptions) {
+  constructor({ log, workers, waitMs = 25_000, decodeMs = 10_000, walls = 'auto' }: ImageCheckerOptions) {
+    this.#log = log;
+    this.#waitMs = waitMs;
+    this.#wanted = walls;
+    const isWalled = walls !== 'off' && canBuildWalls();
+    const program = () => {
+      this.#program ??= decoderProgram();
+      return this.#program;
+    };
     // On a small machine one is enough, and leaves the other processor to orders.
-    const { workers = availableParallelism() > 2 ? 2 : 1, decodeMs = 15_000 } = options;
-    this.#waitMs = options.waitMs ?? 25_000;
-    this.#mostWaiting = options.mostWaiting ?? 200;
-    this.#workers = Array.from({ length: workers }, () => new CheckerWorker(decodeMs, mostResidentBytes));
+    const options = { program, decodeMs, walls: () => (isWalled ? (this.#walls ?? new Set<Wall>()) : undefined) };
+    const count = workers ?? (availableParallelism() > 2 ? 2 : 1);
+    this.#workers = Array.from({ length: count }, () => new CheckerWorker(options));
     this.#free = [...this.#workers];
+  }
+
+  /**
+   * Finds out which walls this machine offers. Decoders that are started later must have them. Throws if all are required
+   * and some do not hold.
+   */
+  async start(): Promise<void> {
+    const found = this.#wanted === 'off' ? new Set<Wall>() : await tryWalls();
+    this.#walls = found;
+    const walls = [...found];
+    const missing = neededWalls.filter((wall) => !found.has(wall));
+    if (missing.length > 0 && this.#wanted === 'required') {
+      throw new Error(`MARINA_DECODER_WALLS is "required", and this machine does not offer: ${missing.join(', ')}`);
+    }
+    if (missing.length === 0) this.#log.info({ walls }, 'images are decoded behind walls');
+    else this.#log.warn({ walls, missing }, 'images are decoded without all walls');
+  }
+
+  /** Whether each wall holds around the decoders; none before `start`. */
+  get walls(): readonly (readonly [Wall, boolean])[] {
+    const walls = this.#walls;
+    return walls === undefined ? [] : wallNames.map((wall) => [wall, walls.has(wall)]);
   }
 
   /** How many images wait to be decoded. */
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#turns.waiting;
   }
 
-  /** How many decoders are taken. */
+  /** How many decoders work or rest. */
   get decoding(): number {
     return this.#workers.length - this.#free.length;
   }
 
-  /** Throws `invalid_document`, or `service_unavailable` where it could not be found out. */
-  async check(file: Buffer, mediaType: string): Promise<void> {
-    const shape = mediaType === 'image/png' ? readPng(file) : readJpeg(file);
-    if (this.#isClosed || this.#waiting.length >= this.#mostWaiting) throw new ApiError('service_unavailable');
+  /** Reads a file's headers, which is cheap. Throws `invalid_document`. */
+  readHeaders(content: Buffer, mediaType: string): ImageFile {
+    try {
+      return { content, mediaType, shape: mediaType === 'image/png' ? readPng(content) : readJpeg(content) };
+    } catch (error) {
+      throw error instanceof InvalidImage ? new ApiError('invalid_document', { message: error.message }) : error;
+    }
+  }
+
+  /**
+   * Decodes an image when it is its partner's turn. Throws `invalid_document`, `rate_limited` when the partner has too
+   * many waiting, and `service_unavailable` when it could not be decoded in time.
+   */
+  async decode(image: ImageFile, partnerId: string): Promise<void> {
+    this.#checkRoom(partnerId);
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => this.#giveUp(waiting), this.#waitMs);
-      const waiting: Waiting = { file, mediaType, shape, timer, resolve, reject };
-      this.#waiting.push(waiting);
+      const waiting: Waiting = { partnerId, image, timer, resolve, reject };
+      this.#turns.add(partnerId, waiting);
       this.#startNext();
     });
   }
 
   close(): void {
     this.#isClosed = true;
-    for (const waiting of [...this.#waiting]) this.#giveUp(waiting);
+    for (let next = this.#turns.peek(); next !== undefined; next = this.#turns.peek()) this.#giveUp(next);
     for (const worker of this.#workers) worker.end();
+  }
+
+  /** A partner may have at most as many waiting as there is room left for others. */
+  #checkRoom(partnerId: string): void {
+    const own = this.#turns.waitingOf(partnerId);
+    const room = mostWaiting.ofAll - this.#turns.waiting;
+    if (this.#isClosed || room <= 0) throw new ApiError('service_unavailable');
+    const most = Math.min(mostWaiting.ofPartner, room);
+    if (own < most) return;
+    throw new ApiError('rate_limited', {
+      limit: 'files',
+      message: `The limit of ${most} files that wait to be checked is used up: ${own} wait. Nothing was done; send this one again in a second.`,
+    });
   }
 
   #startNext(): void {
     for (;;) {
-      const next = this.#waiting[0];
-      if (next === undefined || this.#free.length === 0 || this.#isAlone) return;
-      const isHeavy = next.shape.decodingBytes > heavyBytes;
+      const next = this.#turns.peek();
+      const worker = this.#free.at(-1);
+      if (next === undefined || worker === undefined || this.#isAlone) return;
+      const isHeavy = next.image.shape.decodingBytes > heavyBytes;
       if (isHeavy && this.decoding > 0) return;
       this.#isAlone = isHeavy;
-      this.#waiting.shift();
+      this.#turns.remove(next.partnerId, next);
+      this.#free.pop();
       clearTimeout(next.timer);
-      void this.#decode(this.#free.pop() as CheckerWorker, next);
+      void this.#decode(worker, next);
     }
   }
 
-  async #decode(worker: CheckerWorker, { file, mediaType, resolve, reject }: Waiting): Promise<void> {
+  async #decode(worker: CheckerWorker, { partnerId, image, resolve, reject }: Waiting): Promise<void> {
     const beganAt = performance.now();
     try {
-      if (await worker.check({ file, mediaType })) resolve();
-      else reject(invalidImage('The image cannot be decoded whole.'));
+      if (await worker.check({ file: image.content, mediaType: image.mediaType })) resolve();
+      else reject(new ApiError('invalid_document', { message: 'The image cannot be decoded whole.' }));
     } catch (error) {
-      if (error instanceof DecoderDied && !this.#isClosed) {
-        this.options.log.warn({ err: error }, 'a file ended the process that decodes');
-        reject(invalidImage('The image cannot be decoded.'));
-      } else {
-        if (error instanceof DecoderLate) this.options.log.warn({ err: error }, 'a file took too long to decode');
-        reject(new ApiError('service_unavailable', { cause: error }));
-      }
+      reject(this.#refusal(error));
     } finally {
       this.#isAlone = false;
-      const restMs = Math.min(restFactor * (performance.now() - beganAt), mostRestMs);
-      setTimeout(() => this.#giveBack(worker), restMs).unref();
+      const tookMs = performance.now() - beganAt;
+      this.#turns.charge(partnerId, tookMs);
+      setTimeout(() => this.#giveBack(worker), Math.min(restFactor * tookMs, mostRestMs)).unref();
     }
+  }
+
+  #refusal(error: unknown): ApiError {
+    if (error instanceof DecoderDied && !this.#isClosed) {
+      this.#log.warn({ err: error }, 'a file ended the process that decodes');
+      return new ApiError('invalid_document', { message: 'The image cannot be decoded.' });
+    }
+    if (error instanceof DecoderNotStarted && !this.#isClosed) {
+      this.#log.error({ err: error }, 'the process that decodes images does not start');
+    }
+    if (error instanceof DecoderLate) this.#log.warn({ err: error }, 'a file took too long to decode');
+    return new ApiError('service_unavailable', { cause: error });
   }
 
   #giveBack(worker: CheckerWorker): void {
@@ -129,9 +206,7 @@ export class ImageChecker {
   }
 
   #giveUp(waiting: Waiting): void {
-    const at = this.#waiting.indexOf(waiting);
-    if (at === -1) return;
-    this.#waiting.splice(at, 1);
+    if (!this.#turns.remove(waiting.partnerId, waiting)) return;
     clearTimeout(waiting.timer);
     waiting.reject(new ApiError('service_unavailable', { cause: new Error('no decoder became free') }));
   }

@@ -1,44 +1,38 @@
-import { once } from 'node:events';
-import { createInflate } from 'node:zlib';
 import sharp from 'sharp';
-import { type Png, readPng } from './png.ts';
-import { mostPixels } from './shape.ts';
+import { checkEntropy } from './jpeg-entropy.ts';
+import { readPng } from './png.ts';
+import { arePixelsWhole } from './png-pixels.ts';
+import { InvalidImage, mostPixels } from './shape.ts';
 
 // One picture at a time, in one thread, with nothing kept of it.
 sharp.cache(false);
 sharp.concurrency(1);
 
-/** To how many pixels a side pictures are scaled down: enough that every pixel is decoded, and too few to take memory. */
+/** To how many pixels a side pictures are scaled down: all of the file is decoded, and the result takes no memory. */
 const sidePixels = 16;
 
-/** Whether all of an image can be decoded, without a complaint from the decoder. Its headers were checked before. */
+/** Whether all pixels of an image are there and can be shown. Its headers were checked before. */
 export async function canDecode(file: Buffer, mediaType: string): Promise<boolean> {
   try {
-    if (mediaType === 'image/png' && !(await isWholeStream(readPng(file)))) return false;
-    const picture = sharp(file, { failOn: 'warning', limitInputPixels: mostPixels * mostPixels, sequentialRead: true });
-    await picture.resize(sidePixels, sidePixels, { fit: 'fill', fastShrinkOnLoad: false }).raw().toBuffer();
-    return true;
-  } catch {
-    return false;
+    return mediaType === 'image/png' ? await arePixelsWhole(readPng(file)) : await isWholeJpeg(file);
+  } catch (error) {
+    if (error instanceof InvalidImage) return false;
+    throw error;
   }
 }
 
 /**
- * Whether a PNG's pixels decompress to exactly the bytes they should come to, by the whole of its data: the decoder stops
- * at the last row, whatever comes after it.
+ * A decoder shows also what is not whole, and warns of it. It also warns of whole pictures. So we look ourselves for what
+ * is missing, and the decoder says only whether it can show the picture at all. What is coded arithmetically we cannot
+ * read: there every warning counts.
  */
-async function isWholeStream({ data, dataBytes }: Png): Promise<boolean> {
-  const inflate = createInflate({ chunkSize: 65_536 });
-  let bytes = 0;
-  inflate.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > dataBytes) inflate.destroy(new Error('more than there should be'));
-  });
-  const ended = once(inflate, 'end');
-  for (const part of data) inflate.write(part);
-  inflate.end();
-  await ended;
-  // What follows the end of the compressed stream was given, and not read.
-  const given = data.reduce((sum, part) => sum + part.length, 0);
-  return bytes === dataBytes && inflate.bytesWritten === given;
+async function isWholeJpeg(file: Buffer): Promise<boolean> {
+  const failOn = checkEntropy(file) ? 'error' : 'warning';
+  try {
+    const picture = sharp(file, { failOn, limitInputPixels: mostPixels * mostPixels, sequentialRead: true });
+    await picture.resize(sidePixels, sidePixels, { fit: 'fill' }).raw().toBuffer();
+    return true;
+  } catch {
+    return false;
+  }
 }

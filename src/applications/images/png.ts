@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { checkShape, type ImageShape, invalidImage } from './shape.ts';
+import { checkShape, type ImageShape, InvalidImage } from './shape.ts';
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const headerBytes = 13;
@@ -27,12 +27,19 @@ const passes = [
   [0, 1, 1, 2],
 ] as const;
 
+/** Rows of the same length. */
+interface Rows {
+  readonly count: number;
+  /** Their length, with the byte before each that says how it is filtered. */
+  readonly bytes: number;
+}
+
 /** A PNG file whose chunks are whole. */
 export interface Png extends ImageShape {
   /** The compressed pixels. */
   readonly data: readonly Buffer[];
-  /** How many bytes these must come to when they are decompressed. */
-  readonly dataBytes: number;
+  /** What these must come to when they are decompressed: the rows of each pass, one pass unless it is interlaced. */
+  readonly rows: readonly Rows[];
 }
 
 /**
@@ -40,7 +47,7 @@ export interface Png extends ImageShape {
  * Throws `invalid_document`.
  */
 export function readPng(file: Buffer): Png {
-  if (!file.subarray(0, signature.length).equals(signature)) throw invalidImage();
+  if (!file.subarray(0, signature.length).equals(signature)) throw new InvalidImage('The file is not a PNG image.');
   const chunks = [...readChunks(file)];
   const header = readHeader(chunks[0]);
   checkShape(header);
@@ -76,26 +83,18 @@ function readHeader(chunk: Chunk | undefined): Omit<Png, 'data'> & { readonly is
   if (width === 0 || height === 0 || compression !== 0 || filter !== 0) throw damaged();
   if (interlace !== 0 && interlace !== 1) throw damaged();
   const bits = pixel.samples * depth;
-  const isInterlaced = interlace === 1;
-  const decodedBytes = width * height * pixel.samples * (depth === 16 ? 2 : 1);
-  return {
-    width,
-    height,
-    decodingBytes: isInterlaced ? decodedBytes : 0,
-    dataBytes: isInterlaced ? interlacedBytes(width, height, bits) : rowsBytes(width, height, bits),
-    isPalette: color === paletteColor,
-  };
+  const isPalette = color === paletteColor;
+  // Its rows are decompressed and looked at in pieces, of which none is kept.
+  return { width, height, decodingBytes: 0, rows: rowsOf(width, height, bits, interlace === 1), isPalette };
 }
 
-/** Rows as they are stored, each with a byte before it that says how it is filtered. */
-function rowsBytes(width: number, height: number, bits: number): number {
-  return width === 0 || height === 0 ? 0 : height * (1 + Math.ceil((width * bits) / 8));
-}
-
-function interlacedBytes(width: number, height: number, bits: number): number {
-  return passes.reduce((sum, [left, top, right, down]) => {
-    return sum + rowsBytes(Math.ceil((width - left) / right), Math.ceil((height - top) / down), bits);
-  }, 0);
+function rowsOf(width: number, height: number, bits: number, isInterlaced: boolean): Rows[] {
+  const sizes = isInterlaced
+    ? passes.map(([left, top, right, down]) => [Math.ceil((width - left) / right), Math.ceil((height - top) / down)])
+    : [[width, height]];
+  return sizes
+    .filter((size) => size.every((side) => side > 0))
+    .map(([across = 0, count = 0]) => ({ count, bytes: 1 + Math.ceil((across * bits) / 8) }));
 }
 
 const knownCritical = new Set(['IHDR', 'PLTE', 'IDAT', 'IEND']);
@@ -104,7 +103,7 @@ const animated = new Set(['acTL', 'fcTL', 'fdAT']);
 
 function checkOrder(chunks: readonly Chunk[], isPalette: boolean): void {
   const types = chunks.map(({ type }) => type);
-  if (types.some((type) => animated.has(type))) throw invalidImage('The image is animated.');
+  if (types.some((type) => animated.has(type))) throw new InvalidImage('The image is animated.');
   if (types.some((type) => !/^[A-Za-z]{4}$/.test(type) || (isCritical(type) && !knownCritical.has(type)))) {
     throw damaged();
   }
@@ -113,8 +112,10 @@ function checkOrder(chunks: readonly Chunk[], isPalette: boolean): void {
   const isOneRun = first !== -1 && types.slice(first, last + 1).every((type) => type === 'IDAT');
   const isOneEach = types.indexOf('IHDR', 1) === -1 && types.indexOf('PLTE') === types.lastIndexOf('PLTE');
   const palette = types.indexOf('PLTE');
-  const hasPalette = palette === -1 ? !isPalette : palette < first;
-  // The end is the last of all: whatever stands behind it would be another file in this one's coat.
+  const paletteBytes = chunks[palette]?.data.length ?? 0;
+  const isPaletteSized = paletteBytes > 0 && paletteBytes <= 768 && paletteBytes % 3 === 0;
+  const hasPalette = palette === -1 ? !isPalette : palette < first && isPaletteSized;
+  // Nothing may stand behind the end: no program writes it there, and it could be another file.
   const isEnded = types.indexOf('IEND') === types.length - 1 && chunks.at(-1)?.data.length === 0;
   if (!isOneRun || !isOneEach || !hasPalette || !isEnded) throw damaged();
 }
@@ -124,5 +125,5 @@ function isCritical(type: string): boolean {
 }
 
 function damaged() {
-  return invalidImage('The PNG file is damaged, not whole, or has something behind its end.');
+  return new InvalidImage('The PNG file is damaged, not whole, or has something behind its end.');
 }

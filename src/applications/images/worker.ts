@@ -1,18 +1,18 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { extname } from 'node:path';
 import type { Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
-import { type Check, type Checked, writeCheck } from './checker-protocol.ts';
+import { type Check, type Checked, fromLine, mostLineBytes, readyLine, writeCheck } from './checker-protocol.ts';
+import type { DecoderProgram } from './decoder-program.ts';
+import { readWalls, startDecoder, type Wall } from './decoder-start.ts';
 
-/** `.js` where the gateway was built. */
-const extension = extname(import.meta.url);
-const entry = fileURLToPath(new URL(`./checker-process${extension}`, import.meta.url));
-const loader = extension === '.ts' ? ['--import', import.meta.resolve('tsx')] : [];
-
-/** The process that decodes ended over a file. */
+/** A file ended the process that decodes it. */
 export class DecoderDied extends Error {
   override readonly name = 'DecoderDied';
+}
+
+/** A decoder ended before it could take a file. */
+export class DecoderNotStarted extends Error {
+  override readonly name = 'DecoderNotStarted';
 }
 
 /** A file was not decoded in its time. */
@@ -20,24 +20,39 @@ export class DecoderLate extends Error {
   override readonly name = 'DecoderLate';
 }
 
-/** One process that decodes, started when it is first needed and again when it has ended. */
+export interface DecoderOptions {
+  readonly program: () => Promise<DecoderProgram>;
+  /** The walls that must hold around the decoder; undefined to start it without any. */
+  readonly walls: () => ReadonlySet<Wall> | undefined;
+  /** How long the decoding of one file may take. */
+  readonly decodeMs: number;
+}
+
+/** A decoder that once held more than this is replaced by a new one: it seldom gives all of it back. */
+const enoughResidentBytes = 250_000_000;
+/** A decoder is replaced after so much processor time, well before the kernel would end it. */
+const enoughCpuMs = 240_000;
+
+/** One process that decodes. It is started for the first file, and again after it has ended. */
 export class CheckerWorker {
+  readonly #options: DecoderOptions;
   #process: ChildProcess | undefined;
   #isEnded = false;
   #isBusy = false;
 
-  constructor(
-    private readonly decodeMs: number,
-    private readonly mostResidentBytes: number,
-  ) {}
+  constructor(options: DecoderOptions) {
+    this.#options = options;
+  }
 
   /** Whether a file can be decoded whole. One at a time. */
   async check(check: Check): Promise<boolean> {
     if (this.#isBusy || this.#isEnded) throw new Error('a decoder takes one file at a time, until its end');
     this.#isBusy = true;
     try {
-      const { isWhole, residentBytes } = await this.#ask(check);
-      if (residentBytes > this.mostResidentBytes) this.#kill();
+      const program = await this.#options.program();
+      if (this.#isEnded) throw new Error('the decoder was ended');
+      const { isWhole, mostResidentBytes, cpuMs } = await this.#ask(program, check);
+      if (mostResidentBytes > enoughResidentBytes || cpuMs > enoughCpuMs) this.#kill();
       return isWhole;
     } catch (error) {
       this.#kill();
@@ -52,38 +67,65 @@ export class CheckerWorker {
     this.#kill();
   }
 
-  #ask(check: Check): Promise<Checked> {
-    const child = this.#running();
+  #ask(program: DecoderProgram, check: Check): Promise<Checked> {
+    let isReady = this.#process !== undefined;
+    const child = this.#running(program);
+    const output = child.stdout as Socket;
+    let received = '';
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => settle(() => reject(new DecoderLate('the decoder took too long'))), this.decodeMs);
-      const onMessage = (answer: unknown) => settle(() => resolve(answer as Checked));
-      const onEnd = () => settle(() => reject(new DecoderDied('the decoder ended')));
+      const { decodeMs } = this.#options;
+      const timer = setTimeout(() => fail(new DecoderLate(`a file took more than ${decodeMs} ms`)), decodeMs);
+      const onOutput = (bytes: Buffer) => {
+        received += bytes.toString('latin1');
+        // The line of its walls, or none, and the one that says that it is ready.
+        const ready = isReady ? -1 : received.indexOf(readyLine);
+        if (ready !== -1) {
+          if (!this.#holds(received.slice(0, ready))) return fail(new DecoderNotStarted('a wall does not hold'));
+          isReady = true;
+          received = received.slice(ready + readyLine.length);
+        }
+        const end = received.indexOf('\n');
+        if (!isReady || end === -1) {
+          if (received.length > 2 * mostLineBytes) fail(new DecoderDied('the decoder wrote nonsense'));
+          return;
+        }
+        const answer = fromLine(received.slice(0, end));
+        if (answer === undefined) fail(new DecoderDied('the decoder wrote nonsense'));
+        else settle(() => resolve(answer));
+      };
+      const onEnd = () =>
+        fail(isReady ? new DecoderDied('the decoder ended') : new DecoderNotStarted('the decoder did not start'));
+      const fail = (error: Error) => settle(() => reject(error));
       const settle = (then: () => void) => {
         clearTimeout(timer);
-        child.off('message', onMessage).off('exit', onEnd).off('error', onEnd);
+        output.off('data', onOutput);
+        child.off('exit', onEnd).off('error', onEnd);
         then();
       };
-      child.on('message', onMessage).on('exit', onEnd).on('error', onEnd);
+      output.on('data', onOutput);
+      child.on('exit', onEnd).on('error', onEnd);
       writeCheck(child.stdin as Writable, check);
     });
   }
 
-  #running(): ChildProcess {
+  /** Whether the walls that must hold are among those a decoder was started behind. */
+  #holds(line: string): boolean {
+    const held = readWalls(line.trim());
+    return [...(this.#options.walls() ?? [])].every((wall) => held.has(wall));
+  }
+
+  #running(program: DecoderProgram): ChildProcess {
     if (this.#process !== undefined) return this.#process;
-    const child = fork(entry, [], {
-      execArgv: [...loader, '--max-old-space-size=64'],
-      // No setting and no secret of ours; and the decoder must not put a large picture into a file.
-      env: { VIPS_DISC_THRESHOLD: '100g' },
-      stdio: ['pipe', 'ignore', 'ignore', 'ipc'],
-    });
+    const child = startDecoder(program, this.#options.walls() !== undefined);
     child.on('exit', () => this.#forget(child)).on('error', () => this.#forget(child));
-    // A process that no longer reads is one that ended, which is heard of.
-    const input = child.stdin as Socket;
+    // Writing to a process that ended fails, and its end is noticed by itself.
+    const [input, output] = [child.stdin as Socket, child.stdout as Socket];
     input.on('error', () => undefined);
-    // It ends with us; it must not keep us from ending.
+    output.on('error', () => undefined);
+    // It ends with us, and must not keep us from ending.
     child.unref();
-    child.channel?.unref();
     input.unref();
+    output.unref();
     this.#process = child;
     return child;
   }

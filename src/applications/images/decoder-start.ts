@@ -1,0 +1,67 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { type DecoderProgram, readsOf } from './decoder-program.ts';
+
+/** Walls around a decoder, in the order in which they are built. docs/OPERATIONS.md tells what each keeps out. */
+export const wallNames = ['limits', 'user-namespace', 'no-privileges', 'files', 'system-calls'] as const;
+export type Wall = (typeof wallNames)[number];
+
+/** The walls that together keep a decoder in. The user namespace adds to them where the kernel lets us have one. */
+export const neededWalls: readonly Wall[] = ['limits', 'no-privileges', 'files', 'system-calls'];
+
+/** Memory for what the largest image takes, beside what Node takes itself. */
+const mostDataBytes = 800_000_000;
+/** How much processor time a decoder may use. It is replaced before, see `worker.ts`. */
+const mostCpuSeconds = 300;
+
+const perl = '/usr/bin/perl';
+const builder = fileURLToPath(new URL('./walls.pl', import.meta.url));
+
+/** Whether walls can be built here at all. */
+export function canBuildWalls(): boolean {
+  return existsSync(perl);
+}
+
+/** Builds the walls around nothing, and tells which of them hold here. */
+export async function tryWalls(): Promise<ReadonlySet<Wall>> {
+  if (!canBuildWalls()) return new Set();
+  const args = [builder, ...wallArguments(readsOf({ args: [], folder: '/', reads: [] }))];
+  const line = await new Promise<string>((resolve) => {
+    execFile(perl, args, { env: {}, timeout: 5_000 }, (error, stdout) => resolve(error === null ? stdout : ''));
+  });
+  return readWalls(line.trim());
+}
+
+/** Reads the line that comes before a program's own output. */
+export function readWalls(line: string): ReadonlySet<Wall> {
+  const names = new Set(line.split(' '));
+  return new Set(wallNames.filter((name) => names.has(name)));
+}
+
+/**
+ * Starts a program that decodes, behind walls unless `walled` is false. It gets an empty environment, files by its input,
+ * and answers by its output, which begins with the line of its walls. Tests give another builder of walls.
+ */
+export function startDecoder(program: DecoderProgram, walled: boolean, wallBuilder = builder): ChildProcess {
+  const node = [process.execPath, '--max-old-space-size=64', ...program.args];
+  const launcher = [perl, wallBuilder, ...wallArguments(readsOf(program))];
+  const [command = '', ...args] = walled ? [...launcher, ...node] : node;
+  const child = spawn(command, args, { cwd: program.folder, env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
+  lowerPriority(child);
+  return child;
+}
+
+/** Orders come before documents. */
+function lowerPriority({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // It has ended already, which its starter notices.
+  }
+}
+
+function wallArguments(reads: readonly string[]): string[] {
+  return [String(process.pid), String(mostDataBytes), String(mostCpuSeconds), ...reads, '--'];
+}

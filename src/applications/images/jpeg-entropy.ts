@@ -1,0 +1,153 @@
+import { buildTable, type HuffmanTable, readTables, ScanBits } from './huffman.ts';
+import { type BlockReader, firstAc, firstDc, laterAc, laterDc, wholeBlocks } from './jpeg-blocks.ts';
+import { type Component, type Frame, largestSampling, readFrame } from './jpeg-frame.ts';
+import { damagedJpeg, isFrame, marker, readSegments, type Segment } from './jpeg-segments.ts';
+import { standardTables } from './standard-tables.ts';
+
+/**
+ * Checks that the compressed pixels of a JPEG are all there: every scan has the codes of every block it should have, and
+ * nothing else. Decoders only warn when some are missing, and they also warn of things that leave the picture whole.
+ * Returns false for a file that is coded arithmetically, which this does not check. Throws `InvalidImage`.
+ */
+export function checkEntropy(file: Buffer): boolean {
+  let picture: Picture | undefined;
+  const tables = new Map(standardTables);
+  let restartInterval = 0;
+  for (const segment of readSegments(file)) {
+    const { code, body } = segment;
+    if (isFrame(code)) {
+      const frame = readFrame(code, body);
+      if (frame.isArithmetic) return false;
+      picture = new Picture(frame);
+    } else if (code === marker.huffmanTables) {
+      for (const { key, table } of readTables(body)) tables.set(key, table);
+    } else if (code === marker.restartInterval) {
+      if (body.length !== 2) throw damagedJpeg();
+      restartInterval = body.readUInt16BE();
+    } else if (code === marker.scan) {
+      if (picture === undefined) throw damagedJpeg();
+      picture.checkScan(segment, tables, restartInterval);
+    }
+  }
+  if (picture?.isComplete !== true) throw damagedJpeg();
+  return true;
+}
+
+/** A component, and what was sent of it so far. */
+interface Plane extends Component {
+  /** Blocks in a row of the image's units: the last unit is filled up. */
+  readonly paddedWidth: number;
+  /** Blocks across and down in a scan of this component alone. */
+  readonly width: number;
+  readonly height: number;
+  /** Of a progressive image: which coefficients of each block are not zero, two words a block. */
+  readonly coefficients: Uint32Array;
+  /** By coefficient: how many of its low bits are still to come; undefined before its first scan. */
+  readonly missingBits: (number | undefined)[];
+}
+
+interface PlaneScan {
+  readonly plane: Plane;
+  readonly blocks: BlockReader;
+}
+
+class Picture {
+  readonly #isProgressive: boolean;
+  readonly #planes: readonly Plane[];
+  readonly #unitsAcross: number;
+  readonly #unitsDown: number;
+
+  constructor({ width, height, components, isProgressive }: Frame) {
+    const largest = largestSampling(components);
+    this.#isProgressive = isProgressive;
+    this.#unitsAcross = Math.ceil(width / (8 * largest.across));
+    this.#unitsDown = Math.ceil(height / (8 * largest.down));
+    this.#planes = components.map((component) => {
+      const paddedWidth = this.#unitsAcross * component.across;
+      const blocks = paddedWidth * this.#unitsDown * component.down;
+      return {
+        ...component,
+        paddedWidth,
+        width: Math.ceil((width * component.across) / (8 * largest.across)),
+        height: Math.ceil((height * component.down) / (8 * largest.down)),
+        coefficients: new Uint32Array(isProgressive ? 2 * blocks : 0),
+        missingBits: new Array<number | undefined>(64).fill(undefined),
+      };
+    });
+  }
+
+  /** Whether all coefficients of all components were sent, to their last bit. */
+  get isComplete(): boolean {
+    return this.#planes.every(({ missingBits }) => missingBits.every((missing) => missing === 0));
+  }
+
+  checkScan({ body, data }: Segment, tables: ReadonlyMap<number, Buffer>, restartInterval: number): void {
+    const bits = new ScanBits(data);
+    const scans = this.#readHeader(body, bits, tables);
+    const [only] = scans;
+    const isAlone = scans.length === 1 && only !== undefined;
+    const across = isAlone ? only.plane.width : this.#unitsAcross;
+    const units = across * (isAlone ? only.plane.height : this.#unitsDown);
+    const settle = () => {
+      if (!scans.every(({ blocks }) => blocks.isSettled())) throw damagedJpeg();
+    };
+    let restarts = 0;
+    for (let unit = 0; unit < units; ) {
+      if (restartInterval > 0 && unit > 0 && unit % restartInterval === 0) {
+        settle();
+        bits.restart(restarts);
+        restarts += 1;
+      }
+      const column = unit % across;
+      const row = (unit - column) / across;
+      const untilRestart = restartInterval > 0 ? restartInterval - (unit % restartInterval) : units;
+      const count = Math.min(across - column, untilRestart);
+      if (isAlone) only.blocks.read(row * only.plane.paddedWidth + column, count);
+      else for (let index = 0; index < count; index += 1) for (const scan of scans) readUnit(scan, column + index, row);
+      unit += count;
+    }
+    settle();
+    bits.end(restarts);
+  }
+
+  #readHeader(body: Buffer, bits: ScanBits, tables: ReadonlyMap<number, Buffer>): PlaneScan[] {
+    const count = body[0] ?? 0;
+    if (count < 1 || count > 4 || body.length !== 4 + 2 * count) throw damagedJpeg();
+    const [first = 0, last = 0, precision = 0] = body.subarray(1 + 2 * count);
+    const isProgressive = this.#isProgressive;
+    // Samsung's cameras give 0 as the last coefficient of scans that have all of them.
+    const band = isProgressive ? { first, last } : { first: 0, last: 63 };
+    const isOneOrTheOther = first === 0 ? last === 0 : first <= last && last <= 63 && count === 1;
+    if (isProgressive && !isOneOrTheOther) throw damagedJpeg();
+    const [high, low] = isProgressive ? [precision >> 4, precision & 15] : [0, 0];
+    const built = new Map<number, HuffmanTable>();
+    const table = (key: number): HuffmanTable => {
+      const found = built.get(key) ?? buildTable(tables.get(key) ?? missing());
+      built.set(key, found);
+      return found;
+    };
+    const planes = new Set<Plane>();
+    return Array.from({ length: count }, (_, index) => {
+      const plane = this.#planes.find(({ id }) => id === body[1 + 2 * index]);
+      if (plane === undefined || planes.has(plane)) throw damagedJpeg();
+      planes.add(plane);
+      plane.missingBits.fill(low, band.first, band.last + 1);
+      const slots = body[2 + 2 * index] ?? 0;
+      const [dc, ac] = [slots >> 4, 0x10 + (slots & 15)];
+      const range = { ...band, coefficients: plane.coefficients };
+      if (!isProgressive) return { plane, blocks: wholeBlocks(bits, table(dc), table(ac)) };
+      if (first === 0) return { plane, blocks: high === 0 ? firstDc(bits, table(dc)) : laterDc(bits) };
+      return { plane, blocks: (high === 0 ? firstAc : laterAc)(bits, table(ac), range) };
+    });
+  }
+}
+
+/** In a scan of several components, each unit of the image has all their blocks in it, row by row. */
+function readUnit({ plane, blocks }: PlaneScan, column: number, row: number): void {
+  const { across, down, paddedWidth } = plane;
+  for (let y = 0; y < down; y += 1) blocks.read((row * down + y) * paddedWidth + column * across, across);
+}
+
+function missing(): never {
+  throw damagedJpeg();
+}

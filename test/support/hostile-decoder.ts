@@ -1,0 +1,60 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text as textOf } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import type { DecoderProgram } from '../../src/applications/images/decoder-program.ts';
+import { startDecoder } from '../../src/applications/images/decoder-start.ts';
+import { temporaryFolder } from './folders.ts';
+
+/** What a hostile decoder found it could do: by attempt `done`, or the error's code. */
+export type Attempts = Readonly<Record<string, string>>;
+
+/** A program that tries what somebody would who had taken a decoder over. */
+function hostileProgram(attempts: Record<string, string>): DecoderProgram {
+  const code = `
+    const { execFileSync } = require('node:child_process');
+    const fs = require('node:fs');
+    const net = require('node:net');
+    const attempts = { ${Object.entries(attempts)
+      .map(([name, body]) => `${JSON.stringify(name)}: async () => { ${body} }`)
+      .join(', ')} };
+    (async () => {
+      const found = {};
+      for (const [name, attempt] of Object.entries(attempts)) {
+        found[name] = await attempt().then((value) => value ?? 'done', (error) => error.code ?? error.message);
+      }
+      process.stdout.write(JSON.stringify(found), () => process.exit());
+    })();`;
+  return { args: ['--eval', code], folder: '/', reads: [] };
+}
+
+const builder = fileURLToPath(new URL('../../src/applications/images/walls.pl', import.meta.url));
+
+/** A builder of walls for a machine whose kernel does not offer some of them. */
+export function builderWithout(...steps: readonly string[]): string {
+  const path = join(temporaryFolder(), `${steps.length}-${steps.join().replace(/\W+/g, '-')}.pl`);
+  const script = readFileSync(builder, 'utf8');
+  writeFileSync(
+    path,
+    steps.reduce((text, step) => text.replace(`if ${step}`, 'if 0'), script),
+  );
+  return path;
+}
+
+/** Starts a hostile decoder as decoders are started, and tells what it could do and which walls were built. */
+export async function runHostileDecoder(attempts: Record<string, string>, walled: boolean, wallBuilder?: string) {
+  const child = startDecoder(hostileProgram(attempts), walled, wallBuilder);
+  const ended = new Promise<NodeJS.Signals | number | null>((resolve) => {
+    child.on('exit', (code, signal) => resolve(signal ?? code));
+  });
+  const output = child.stdout === null ? '' : await textOf(child.stdout);
+  const begin = output.indexOf('{');
+  const found = begin === -1 ? {} : (JSON.parse(output.slice(begin)) as Attempts);
+  return { found, walls: output.slice(0, Math.max(begin, 0)).trim(), ended: await ended };
+}
+
+/** Connects to a port of this machine. */
+export function connectTo(port: number): string {
+  return `await new Promise((resolve, reject) =>
+    net.connect(${port}, '127.0.0.1').on('connect', resolve).on('error', reject));`;
+}
