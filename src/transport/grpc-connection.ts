@@ -96,9 +96,13 @@ export class GrpcConnection {
     const isActive = read > this.#seenBytes;
     const isWithinBounds = this.#bytes.take(read - this.#seenBytes, now);
     this.#seenBytes = read;
-    if (!isWithinBounds) return this.end();
+    if (!isWithinBounds) {
+      this.end();
+      return;
+    }
     if (this.openCalls === 0 && now - this.#lastCallAt > (this.#isKnown ? idleMs : strangersIdleMs)) {
-      return this.end(constants.NGHTTP2_NO_ERROR);
+      this.end(constants.NGHTTP2_NO_ERROR);
+      return;
     }
     // A client that sends a large message may answer late.
     if (isActive && !this.#calledSince && this.openCalls === 0) this.#ping();
