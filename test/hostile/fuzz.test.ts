@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Metadata } from '@grpc/grpc-js';
 import fc from 'fast-check';
-import { createKey } from '../../src/admin/provision.ts';
 import { statement } from '../../src/db/statement.ts';
 import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
@@ -14,6 +13,7 @@ import { Cluster, type GatewayProcess, type Partner } from '../support/cluster.t
 import { apply } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { noisePng } from '../support/images.ts';
+import { createKey } from '../support/keys.ts';
 import { type FuzzCase, fuzzCases, type World } from './support/fuzz/cases.ts';
 import { connectRequest, headersOf, protobufBody, restRequest } from './support/fuzz/forms.ts';
 import { judgeConnect, judgeGrpc, judgeRest, type Stored } from './support/fuzz/judge.ts';
