@@ -15,8 +15,11 @@ export interface ConnectionBounds {
 export const defaultConnectionBounds: ConnectionBounds = { total: 10_000, reserve: 2_000, perAddress: 500 };
 
 /** How fast one address may open connections: so many at once, and so many more each second. */
-const mostNew = 200;
-const newPerSecond = 50;
+const mostNew = 1_000;
+const newPerSecond = 200;
+/** Requests without a good key that an address may make: at once, and how many more each second. */
+const mostOfStranger = 2_000;
+const ofStrangerPerSecond = 500;
 /** How many new connections an address loses for one that was ended because of what its client did. */
 const lostByAbuse = 25;
 /** An address from which good keys come may open this many times as many: a partner may be behind one address. */
@@ -36,6 +39,7 @@ export class ConnectionLimits {
   readonly #open = new Map<string, number>();
   readonly #known = new Map<string, number>();
   readonly #rates = new Map<string, Allowance>();
+  readonly #strangers = new Map<string, Allowance>();
   #total = 0;
 
   constructor(
@@ -80,6 +84,16 @@ export class ConnectionLimits {
     if (!this.isProxy(address)) this.#rates.get(networkOf(address))?.lose(lostByAbuse * knownFactor);
   }
 
+  /**
+   * Counts a request without a good key. Returns false when an address made more than it may on the connections it has:
+   * the request is answered all the same, and the connection ends, so that the rate of new ones bounds them.
+   */
+  takeStranger(address: string): boolean {
+    if (this.isProxy(address)) return true;
+    const make = () => new Allowance(mostOfStranger, ofStrangerPerSecond);
+    return recent(this.#strangers, networkOf(address), make).take(1);
+  }
+
   /** Notes that a good key came from an address. */
   note(clientAddress: string): void {
     const network = networkOf(clientAddress);
@@ -112,14 +126,19 @@ export class ConnectionLimits {
   #isSlow(network: string, address: string): boolean {
     if (this.isProxy(address)) return true;
     const factor = this.#isKnown(network) ? knownFactor : 1;
-    const rate = this.#rates.get(network) ?? new Allowance(mostNew * knownFactor, newPerSecond * knownFactor);
-    // The map keeps the order of the last use.
-    this.#rates.delete(network);
-    this.#rates.set(network, rate);
-    if (this.#rates.size > mostKnown) {
-      const [oldest = ''] = this.#rates.keys();
-      this.#rates.delete(oldest);
-    }
+    const rate = recent(this.#rates, network, () => new Allowance(mostNew * knownFactor, newPerSecond * knownFactor));
     return rate.take(knownFactor / factor);
   }
+}
+
+/** The allowance of an address, made when it is first asked for. The map keeps the order of the last use. */
+function recent(allowances: Map<string, Allowance>, network: string, make: () => Allowance): Allowance {
+  const allowance = allowances.get(network) ?? make();
+  allowances.delete(network);
+  allowances.set(network, allowance);
+  if (allowances.size > mostKnown) {
+    const [oldest = ''] = allowances.keys();
+    allowances.delete(oldest);
+  }
+  return allowance;
 }

@@ -5,8 +5,6 @@ import { Allowance } from './allowance.ts';
 const allowances = {
   /** Bytes that belong to no call: pings, settings, window updates. */
   bytes: [16 * 1_024, 4_096],
-  /** Calls without a good key, health checks among them. */
-  strangersCalls: [200, 50],
   /** Calls that the client takes back before they are answered. */
   resets: [200, 20],
 } as const;
@@ -18,8 +16,8 @@ const strangersIdleMs = 20_000;
 const idleMs = 300_000;
 /** How long a client may take to answer a ping. */
 const pongMs = 1_500;
-/** How long the client has to read why the connection ends. */
-const farewellMs = 1_000;
+/** How long calls may go on that were begun before their connection is given up. */
+const retiredMs = 60_000;
 
 /**
  * One client's HTTP/2 connection to a gRPC port: what it has open, and whether it sends more than its calls can need.
@@ -30,7 +28,6 @@ export class GrpcConnection {
   #isKnown = false;
   #isEnding = false;
   readonly #bytes: Allowance;
-  readonly #strangersCalls: Allowance;
   readonly #resets: Allowance;
   #lastCallAt: number;
   #seenBytes = 0;
@@ -48,7 +45,6 @@ export class GrpcConnection {
     const now = performance.now();
     this.#lastCallAt = now;
     this.#bytes = new Allowance(...allowances.bytes, now);
-    this.#strangersCalls = new Allowance(...allowances.strangersCalls, now);
     this.#resets = new Allowance(...allowances.resets, now);
   }
 
@@ -57,15 +53,10 @@ export class GrpcConnection {
     return this.#isEnding;
   }
 
-  /** Notes a new call, which may turn out to be a partner's. Returns false when there are too many. */
-  opened(stream: ServerHttp2Stream): boolean {
-    const now = performance.now();
+  /** Notes a new call. */
+  opened(stream: ServerHttp2Stream): void {
     this.#calledSince = true;
     this.#bytes.give(bytesPerStrangersCall);
-    if (!this.#strangersCalls.take(1, now)) {
-      this.end();
-      return false;
-    }
     this.openCalls += 1;
     stream.once('close', () => {
       this.openCalls -= 1;
@@ -74,13 +65,11 @@ export class GrpcConnection {
       const isReset = stream.rstCode !== constants.NGHTTP2_NO_ERROR && !stream.headersSent;
       if (isReset && !this.#resets.take(1, this.#lastCallAt)) this.end();
     });
-    return true;
   }
 
   /** Notes that a call came with a good key. */
   identified(): void {
     this.#isKnown = true;
-    this.#strangersCalls.give(1);
     this.#bytes.give(bytesPerCall);
   }
 
@@ -101,7 +90,7 @@ export class GrpcConnection {
       return;
     }
     if (this.openCalls === 0 && now - this.#lastCallAt > (this.#isKnown ? idleMs : strangersIdleMs)) {
-      this.end(constants.NGHTTP2_NO_ERROR);
+      this.retire();
       return;
     }
     // A client that sends a large message may answer late.
@@ -109,20 +98,22 @@ export class GrpcConnection {
     this.#calledSince = false;
   }
 
-  /** Says why, and closes the connection whatever the client does then. */
-  end(code: number = constants.NGHTTP2_ENHANCE_YOUR_CALM): void {
-    if (this.#isEnding) return;
+  /** Closes the connection at once: what a flood still sends costs as much as what it sent before. */
+  end(): void {
+    if (this.session.destroyed) return;
+    this.#isEnding = true;
+    this.onAbuse();
+    this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+
+  /** Has the client open a new connection for its next call; what was begun on this one is finished, in bounded time. */
+  retire(): void {
+    if (this.#isEnding || this.session.destroyed) return;
     this.#isEnding = true;
     const { session } = this;
-    if (session.destroyed) return;
-    if (code !== constants.NGHTTP2_NO_ERROR) {
-      this.onAbuse();
-      // At once: what a flood still sends costs as much as what it sent before.
-      session.destroy(undefined, code);
-      return;
-    }
-    session.goaway(code);
-    const timer = setTimeout(() => session.destroy(), farewellMs);
+    session.goaway(constants.NGHTTP2_NO_ERROR);
+    session.close();
+    const timer = setTimeout(() => session.destroy(), retiredMs);
     session.once('close', () => clearTimeout(timer));
   }
 

@@ -22,7 +22,7 @@ export interface ListenerRules {
    */
   readonly authorize: (arrival: Arrival) => Promise<GrpcStatus | undefined>;
   /** Decides about new connections. */
-  readonly connections: Pick<ConnectionLimits, 'admit' | 'blame'>;
+  readonly connections: Pick<ConnectionLimits, 'admit' | 'blame' | 'takeStranger'>;
   /** How long the message of a call may take to arrive. */
   readonly messageTimeoutMs: number;
   /** How many calls one connection may have open; what the server tells its clients too. */
@@ -89,34 +89,40 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
         stream.close(constants.NGHTTP2_REFUSED_STREAM);
         return;
       }
-      if (!connection.opened(stream)) {
-        stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-        return;
-      }
+      connection.opened(stream);
       const arrival = new Arrival(stream, headers, rawHeaders, connection.peer);
       const serve = ({ maxBytes, isOpenEnded }: MethodRules) => {
         if (isOpenEnded !== true) limitTime(stream, rules.messageTimeoutMs);
         limitBytes(stream, maxBytes, connection);
         serveStream(stream, headers, flags, rawHeaders);
       };
-      const refused = refuseUnread(arrival);
-      if (refused) return;
       const publicMethod = publicMethods.get(arrival.path);
-      if (publicMethod === undefined) void authorize(connection, arrival, serve);
-      else servePublic(arrival, publicMethod, serve);
+      if (refuseUnread(arrival)) countStranger(connection);
+      else if (publicMethod === undefined) void authorize(connection, arrival, serve);
+      else {
+        countStranger(connection);
+        servePublic(arrival, publicMethod, serve);
+      }
     };
     http2Server.on('stream', onStream as (...args: unknown[]) => void);
   };
 
+  /** Counts a call without a good key. An address that makes too many has to open new connections for them. */
+  function countStranger(connection: GrpcConnection) {
+    if (!rules.connections.takeStranger(connection.peer)) connection.retire();
+  }
+
   async function authorize(connection: GrpcConnection, arrival: Arrival, serve: (method: MethodRules) => void) {
     const refusal = await rules.authorize(arrival);
     const method = rules.methods.get(arrival.path);
-    if (refusal !== undefined) arrival.refuse(refusal);
-    else if (method === undefined) arrival.refuse(unknownMethod);
-    else if (!arrival.isGone) {
-      connection.identified();
-      serve(method);
+    if (refusal !== undefined) {
+      arrival.refuse(refusal);
+      if (refusal.code === status.UNAUTHENTICATED) countStranger(connection);
+      return;
     }
+    connection.identified();
+    if (method === undefined) arrival.refuse(unknownMethod);
+    else if (!arrival.isGone) serve(method);
   }
 
   function servePublic(arrival: Arrival, method: PublicMethod, serve: (method: MethodRules) => void) {

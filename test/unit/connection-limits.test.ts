@@ -57,12 +57,12 @@ describe('connections', () => {
     assert.equal(openAll(limits, '10.0.0.1').length, 100);
   });
 
-  it('one address opens no more than 200 connections at once, and a known one no more than 800', () => {
+  it('one address opens no more than 1,000 connections at once, and a known one no more than 4,000', () => {
     const limits = new ConnectionLimits({ total: 10_000, reserve: 0, perAddress: 5_000 });
     limits.note('198.51.100.7');
     const open = (address: string) => {
       let opened = 0;
-      for (let tried = 0; tried < 1_000; tried += 1) {
+      for (let tried = 0; tried < 6_000; tried += 1) {
         const socket = socketFrom(address);
         if (limits.admit(socket)) opened += 1;
         socket.emit('close');
@@ -70,8 +70,26 @@ describe('connections', () => {
       return opened;
     };
     const [stranger, known] = [open('192.0.2.1'), open('198.51.100.7')];
-    assert.ok(stranger >= 200 && stranger < 260, String(stranger));
-    assert.ok(known >= 800 && known < 900, String(known));
+    assert.ok(stranger >= 1_000 && stranger < 1_300, String(stranger));
+    assert.ok(known >= 4_000 && known < 4_800, String(known));
+  });
+
+  it('an address that is thrown out 38 times opens no more', () => {
+    const limits = new ConnectionLimits({ total: 10_000, reserve: 0, perAddress: 5_000 });
+    for (let times = 0; times < 38; times += 1) {
+      assert.equal(limits.admit(socketFrom('192.0.2.1')), true);
+      limits.blame('192.0.2.1');
+    }
+    assert.equal(openAll(limits, '192.0.2.1').length < 40, true);
+    assert.equal(openAll(limits, '192.0.2.2').length, 200);
+  });
+
+  it('requests without a good key are counted by address', () => {
+    const limits = new ConnectionLimits();
+    let taken = 0;
+    while (taken < 5_000 && limits.takeStranger('192.0.2.1')) taken += 1;
+    assert.ok(taken >= 2_000 && taken < 2_200, String(taken));
+    assert.equal(limits.takeStranger('192.0.2.2'), true);
   });
 
   it('a client that has left already takes no room', () => {

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Allowance } from '../allowance.ts';
 
 /** One request on a connection. */
 export interface Exchange {
@@ -36,8 +35,6 @@ export class Connection {
   current: Exchange | undefined;
   /** A request came on it with a good key. */
   isKnown = false;
-  /** Requests without a good key that may come on it: at once, and how many more each second. */
-  readonly strangersRequests = new Allowance(100, 20);
   /** The next answer is this connection's last. */
   isEnding = false;
   /** How many bytes had come when the last answer was given: more since then are an unfinished request. */

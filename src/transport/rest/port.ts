@@ -157,7 +157,9 @@ export class HttpPort {
 
   #write(connection: Connection, exchange: Exchange, visit: Visit, answer: Answer): void {
     const { request, response, hasUnreadBody } = exchange;
-    if (!visit.isIdentified && !connection.strangersRequests.take(1)) connection.isEnding = true;
+    if (!visit.isIdentified && !this.#connectionLimits.takeStranger(connection.socket.remoteAddress ?? '')) {
+      connection.isEnding = true;
+    }
     const isLast = this.#isLast(connection, exchange);
     if (!response.destroyed) {
       const headers = wholeHeaders(answer, visit.requestId);
