@@ -107,6 +107,9 @@ describe(`requests of any kind (FUZZ_SEED=${seed})`, () => {
 
   it('nothing is stored that no answer told of, and nothing was sent that is not stored', async () => {
     const database = cluster.database;
+    for (const kind of ['ord_', 'app_', 'alc_']) {
+      assert.ok([...stored].filter((id) => id.startsWith(kind)).length > 5, `too few requests for ${kind} were good`);
+    }
     for (const table of ['orders', 'applications', 'allocations']) {
       const rows = await database.read(statement(`SELECT id FROM ${table} WHERE partner_id = ?`, partner.id));
       const untold = rows.map(({ id }) => String(id)).filter((id) => !stored.has(id));

@@ -14,7 +14,7 @@ export interface RunningAttack {
 }
 
 /** How long after its time an attack may still act, and its connections be watched. */
-const graceMs = 60_000;
+const graceMs = 120_000;
 
 /** The process in which the attacks of one file run. */
 export class AttackerLink {

@@ -211,7 +211,7 @@ export function strangeHeads(attacker: Attacker, port: Port) {
       const fields = heads[((at + wire.nextStream() / 2) % heads.length) | 0] ?? call;
       return wire.write(frame(frameType.headers, endStream, wire.nextStream(), headerBlock(fields)));
     },
-    pauseMs: 2,
+    pauseMs: 5,
   });
 }
 
