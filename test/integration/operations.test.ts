@@ -45,6 +45,7 @@ describe('a tool that knows no protos', () => {
       'marina.admin.v1.Audit',
       'marina.admin.v1.Clock',
       'marina.admin.v1.Diagnostics',
+      'marina.admin.v1.Documents',
       'marina.admin.v1.Keys',
       'marina.admin.v1.Partners',
       'marina.admin.v1.Trading',
