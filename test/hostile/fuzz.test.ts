@@ -47,8 +47,7 @@ describe(`requests of any kind (FUZZ_SEED=${seed})`, () => {
     partner = await cluster.newPartner();
     await cluster.fund(partner, 10n ** 9n);
     const scopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
-    const secretKey = Buffer.from(cluster.gatewayVariables.MARINA_SECRET_KEY ?? '', 'hex');
-    key = (await createKey(cluster.database, { partnerId: partner.id, scopes, secretKey })).key;
+    key = (await createKey(cluster.database, { partnerId: partner.id, scopes })).key;
     grpc = new GrpcWire(gateway.grpcPort);
     world = await settle();
     startedAt = performance.now();
