@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { Metadata } from '@grpc/grpc-js';
+import { createConnection } from 'mysql2/promise';
 import { type App, startApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { statement } from '../../src/db/statement.ts';
@@ -53,6 +54,8 @@ describe('a pause of trading', () => {
     partner = await gateway.newPartner();
     await gateway.fund(partner, 1_000_000n);
     application = (await apply(gateway, partner)).body.id;
+    // Its decoders run by now.
+    assert.equal((await send('signature')).status, 200);
     // From here on the gateway knows partner, account and symbol: an order is stored in one round trip.
     for (const quantity of [1, 2]) {
       assert.equal((await gateway.place(partner, { symbol: 'SIM-REST', quantity })).status, 201);
@@ -78,13 +81,10 @@ describe('a pause of trading', () => {
 
   /** Locks the partner's row from a connection of its own, and returns what unlocks it. */
   async function lockPartner(): Promise<() => Promise<void>> {
-    const runner = gateway.database.source.createQueryRunner();
-    await runner.query('START TRANSACTION');
-    await runner.query('SELECT id FROM partners WHERE id = ? FOR UPDATE', [partner.id]);
-    return async () => {
-      await runner.query('ROLLBACK');
-      await runner.release();
-    };
+    const connection = await createConnection({ uri: gateway.databaseUrl });
+    await connection.query('START TRANSACTION');
+    await connection.query('SELECT id FROM partners WHERE id = ? FOR UPDATE', [partner.id]);
+    return () => connection.end();
   }
 
   async function call(app: App, method: string, path: string, type: string, body: string | Buffer): Promise<Answer> {
@@ -99,8 +99,12 @@ describe('a pause of trading', () => {
     orders: (app) => post(app, '/v1/orders', { ...order, account: partner.account, quantity: 7 }),
     allocations: (app) => post(app, '/v1/allocations', { account: partner.account, amount_kobo: 500 }),
     applications: (app) => post(app, '/v1/applications', goodApplication),
-    documents: (app) => call(app, 'PUT', `/v1/applications/${application}/documents/photo`, 'image/jpeg', file),
+    documents: (app) => send('photo', app),
   };
+
+  function send(type: string, app = gateway.app): Promise<Answer> {
+    return call(app, 'PUT', `/v1/applications/${application}/documents/${type}`, 'image/jpeg', file);
+  }
 
   function post(app: App, path: string, body: unknown): Promise<Answer> {
     return call(app, 'POST', path, 'application/json', JSON.stringify(body));
@@ -166,7 +170,7 @@ describe('a pause of trading', () => {
 
   for (const [table, start] of Object.entries(starts)) {
     it(`that a replica hears of between the store of ${table} and the send keeps it from being sent`, async () => {
-      const sent = await countSent();
+      const [stored, sent] = [await countStored(), await countSent()];
       let held: Link | undefined;
       proxy.onBytes = (link, direction, bytes) => {
         if (direction !== 'toServer' || !bytes.includes(`INSERT INTO ${table} (`) || !bytes.includes('COMMIT')) return;
@@ -185,7 +189,7 @@ describe('a pause of trading', () => {
         assert.equal(await countSent(), sent);
         if (table === 'documents') {
           assertPaused({ status, headers, body });
-          assert.equal((await countStored())[3], 0, 'another file of the type may come');
+          assert.deepEqual(await countStored(), stored, 'another file of the type may come');
           return;
         }
         assert.deepEqual([status, body.error.code], [503, `${table.slice(0, -1)}_not_sent`], JSON.stringify(body));
