@@ -163,6 +163,8 @@ export const badJpegs: Record<string, MakeFile> = {
   'a JPEG with a segment longer than the file': () =>
     join(picture.subarray(0, -2), Buffer.from([0xff, 0xe1, 0xff, 0xff])),
   'a JPEG with text between its segments': () => makeJpeg({ before: [text('text')] }),
+  'a JPEG of ten thousand segments': () =>
+    makeJpeg({ before: Array.from({ length: 10_000 }, () => segment(0xfe, 'a')) }),
   'a JPEG in a thousand scans': () => manyScans(1_000),
   'a JPEG whose colours come one after another and would fill the memory': () => layeredJpeg(8_000, 8_000, 4),
   'a JPEG with a byte behind its end': () => join(picture, text('x')),
@@ -272,6 +274,8 @@ export const badPngs: Record<string, MakeFile> = {
   'a PNG made for iPhones only, with an unknown critical chunk': () =>
     handmadePng({ width: 30, height: 30, before: [chunk('CgBI', Buffer.alloc(4))] }),
   'a PNG with a chunk whose name is none': () => handmadePng({ width: 30, height: 30, before: [chunk('a b1')] }),
+  'a PNG of ten thousand chunks': () =>
+    handmadePng({ width: 30, height: 30, before: new Array<Buffer>(10_000).fill(chunk('tEXt', text('a\0'))) }),
   'a PNG with a chunk longer than the file': () => changed(png, 33, 0x7f),
   'a PNG 8,001 pixels wide': () => plain(8_001, 10).png().toBuffer(),
   'a PNG 8,001 pixels high': () => plain(10, 8_001).png().toBuffer(),

@@ -31,6 +31,9 @@ export function documentHandlers({ database, images, sender }: DocumentHandlerPa
     const application = await find(id, call);
     checkTakesDocuments(application.state);
     const { mediaType, content } = await call.receiveFile();
+    // A key that was revoked meanwhile gets nothing decoded, and is told of nothing that was delivered.
+    await call.permission.renew();
+    images.checkRoom(partnerId);
     const image = images.readHeaders(content, mediaType);
     const word = typeWords.word(type ?? DocumentType.UNSPECIFIED);
     const file = { partnerId, applicationId: application.id, type: word, mediaType, content };

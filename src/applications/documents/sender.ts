@@ -74,7 +74,7 @@ const leaseMarginMs = 1_000;
 export class DocumentSender {
   constructor(private readonly parts: DocumentSenderParts) {}
 
-  /** A keyed digest, so that the rows tell nobody which file it was. */
+  /** Tells files apart without keeping them, and tells nothing when the same file comes elsewhere. */
   digestOf({ partnerId, applicationId, type, content }: DocumentFile): Buffer {
     return createHmac('sha256', this.parts.digestKey)
       .update(`${partnerId} ${applicationId} ${type} `)
@@ -206,6 +206,4 @@ export class DocumentSender {
     );
     return ended;
   }
-
-  /** Tells files apart without keeping them, and tells nothing when the same file comes elsewhere. */
 }

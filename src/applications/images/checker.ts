@@ -130,7 +130,7 @@ export class ImageChecker {
    * many waiting, and `service_unavailable` when it could not be decoded in time.
    */
   async decode(image: ImageFile, partnerId: string): Promise<void> {
-    this.#checkRoom(partnerId);
+    this.checkRoom(partnerId);
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => this.#giveUp(waiting), this.#waitMs);
       const waiting: Waiting = { partnerId, image, timer, resolve, reject };
@@ -145,8 +145,11 @@ export class ImageChecker {
     for (const worker of this.#workers) worker.end();
   }
 
-  /** A partner may have at most as many waiting as there is room left for others. */
-  #checkRoom(partnerId: string): void {
+  /**
+   * A partner may have at most as many waiting as there is room left for others. Throws `rate_limited`, as `decode` would:
+   * a file that cannot wait need not be looked at.
+   */
+  checkRoom(partnerId: string): void {
     const own = this.#turns.waitingOf(partnerId);
     const room = mostWaiting.ofAll - this.#turns.waiting;
     if (this.#isClosed || room <= 0) throw new ApiError('service_unavailable');

@@ -35,13 +35,17 @@ export interface Segment {
 
 const nothing = Buffer.alloc(0);
 
+/** Programs write some dozens. */
+const mostSegments = 4_096;
+
 /**
  * Reads the segments of the picture whose first byte is at `from`, up to its end marker, which comes last.
  * Throws `InvalidImage` when the file ends before.
  */
 export function* readSegments(file: Buffer, from = 0): Generator<Segment, void, undefined> {
   if (file[from] !== 0xff || file[from + 1] !== marker.start) throw new InvalidImage('The file is not a JPEG image.');
-  for (let at = from + 2; ; ) {
+  let at = from + 2;
+  for (let count = 0; count < mostSegments; count += 1) {
     at = skipFill(file, at);
     const code = file[at] ?? 0;
     at += 1;
@@ -53,6 +57,7 @@ export function* readSegments(file: Buffer, from = 0): Generator<Segment, void, 
     yield { code, body: file.subarray(at + 2, bodyEnd), data: file.subarray(bodyEnd, end), end };
     at = end;
   }
+  throw new InvalidImage('The JPEG file has too many segments. Save it as an ordinary JPEG.');
 }
 
 export function isFrame(code: number): boolean {
@@ -83,12 +88,12 @@ function segmentEnd(file: Buffer, at: number): number {
 
 /** Compressed pixels end at a marker that is neither a stuffed byte nor a restart. */
 function scanEnd(file: Buffer, from: number): number {
-  for (let at = from; ; at += 1) {
-    at = file.indexOf(0xff, at);
-    const next = file[at + 1];
-    if (at === -1 || next === undefined) throw damagedJpeg();
+  for (let at = from; at + 1 < file.length; at += 1) {
+    if (file[at] !== 0xff) continue;
+    const next = file[at + 1] ?? 0;
     if (next === 0xff) continue;
     if (next !== 0 && (next < marker.firstRestart || next > marker.lastRestart)) return at;
     at += 1;
   }
+  throw damagedJpeg();
 }

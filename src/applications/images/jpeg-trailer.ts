@@ -79,13 +79,15 @@ function findVivo(file: Buffer, from: number, end: number): number | undefined {
   return begins.filter((begin) => begin >= from && begin < end).sort((one, other) => one - other)[0];
 }
 
+const mostListBytes = 65_536;
+
 /** OnePlus and OPPO: parts, a list of them in JSON, then `jxrs` and the length of the list with these eight bytes. */
 function findOnePlus(file: Buffer, from: number, end: number): number | undefined {
   // The length ends with a zero byte, which looks like padding and was dropped.
   for (const last of [end, end + 1, end + 2, end + 3]) {
     if (last - 8 < from || last > file.length || file.toString('latin1', last - 8, last - 4) !== 'jxrs') continue;
     const list = last - file.readUInt32LE(last - 4);
-    if (list < from || list > last - 8) return undefined;
+    if (list < from || list > last - 8 || last - list > mostListBytes) return undefined;
     return beginOfParts(file.toString('utf8', list, last - 8), from, list);
   }
   return undefined;

@@ -61,9 +61,13 @@ interface Chunk {
   readonly data: Buffer;
 }
 
+/** Programs write some hundreds. */
+const mostChunks = 4_096;
+
 function* readChunks(file: Buffer): Generator<Chunk> {
   let at = signature.length;
-  while (at < file.length) {
+  for (let count = 0; at < file.length; count += 1) {
+    if (count === mostChunks) throw new InvalidImage('The PNG file has too many chunks. Save it as an ordinary PNG.');
     if (file.length - at < aroundBytes) throw damaged();
     const end = at + aroundBytes + file.readUInt32BE(at);
     if (end > file.length) throw damaged();
