@@ -18,6 +18,12 @@ export class Allowance {
     return true;
   }
 
+  /** Whether there is so much. Nothing is taken. */
+  has(amount: number, now = performance.now()): boolean {
+    this.#fill(now);
+    return this.#left >= amount;
+  }
+
   /** Takes some, or all that is left. */
   lose(amount: number, now = performance.now()): void {
     this.#fill(now);

@@ -11,6 +11,8 @@ const allowances = {
 /** Bytes that each call may send beside its messages: its headers, and window updates for its answer. */
 const bytesPerCall = 32 * 1_024;
 const bytesPerStrangersCall = 2_048;
+/** How much of a call's message its client may send before we read it: HTTP/2's first window. */
+const windowBytes = 65_535;
 /** How long a connection without calls stays open: one on which no good key was seen, and any other. */
 const strangersIdleMs = 20_000;
 const idleMs = 300_000;
@@ -30,6 +32,8 @@ export class GrpcConnection {
   readonly #bytes: Allowance;
   readonly #resets: Allowance;
   #lastCallAt: number;
+  /** Calls that wait to be authorized: nothing of their messages is counted yet. */
+  #undecided = 0;
   #seenBytes = 0;
   #calledSince = false;
   #isPinging = false;
@@ -67,10 +71,23 @@ export class GrpcConnection {
     });
   }
 
+  /** Notes a call that waits to be authorized. Call what it returns when that is decided. */
+  deciding(): () => void {
+    this.#undecided += 1;
+    return () => {
+      this.#undecided -= 1;
+    };
+  }
+
   /** Notes that a call came with a good key. */
   identified(): void {
     this.#isKnown = true;
-    this.#bytes.give(bytesPerCall);
+    this.#bytes.give(bytesPerCall + windowBytes);
+  }
+
+  /** Notes that a call is refused whose client may have sent a part of its message: nobody reads it. */
+  refusedUnread(): void {
+    this.#bytes.give(windowBytes);
   }
 
   /** Notes bytes of a message, which its call may send. */
@@ -83,12 +100,13 @@ export class GrpcConnection {
     if (this.session.destroyed || this.#isEnding) return;
     const read = this.bytesRead();
     const isActive = read > this.#seenBytes;
-    const isWithinBounds = this.#bytes.take(read - this.#seenBytes, now);
-    this.#seenBytes = read;
-    if (!isWithinBounds) {
-      this.end();
+    const sent = read - this.#seenBytes;
+    if (!this.#bytes.take(sent, now)) {
+      // What belongs to calls that are not decided yet is judged when they are.
+      if (!this.#bytes.has(sent - this.#undecided * windowBytes, now)) this.end();
       return;
     }
+    this.#seenBytes = read;
     if (this.openCalls === 0 && now - this.#lastCallAt > (this.#isKnown ? idleMs : strangersIdleMs)) {
       this.retire();
       return;
@@ -122,10 +140,16 @@ export class GrpcConnection {
     if (this.#isPinging) return;
     this.#isPinging = true;
     const { session } = this;
-    const timer = setTimeout(() => {
+    const isLate = () => {
+      // The answer may be behind a message that a slow link still carries. The time of its call bounds the wait.
+      if (this.openCalls > 0 && !session.destroyed) {
+        timer = setTimeout(isLate, pongMs);
+        return;
+      }
       if (!session.destroyed) this.onAbuse();
       session.destroy();
-    }, pongMs);
+    };
+    let timer = setTimeout(isLate, pongMs);
     session.once('close', () => clearTimeout(timer));
     session.ping((error) => {
       if (error !== null) return;

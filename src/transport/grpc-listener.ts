@@ -113,11 +113,13 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
   }
 
   async function authorize(connection: GrpcConnection, arrival: Arrival, serve: (method: MethodRules) => void) {
-    const refusal = await rules.authorize(arrival);
+    const decided = connection.deciding();
+    const refusal = await rules.authorize(arrival).finally(decided);
     const method = rules.methods.get(arrival.path);
     if (refusal !== undefined) {
       arrival.refuse(refusal);
       if (refusal.code === status.UNAUTHENTICATED) countStranger(connection);
+      else connection.refusedUnread();
       return;
     }
     connection.identified();
