@@ -78,6 +78,8 @@ export const badJpegs: Record<string, MakeFile> = {
   'a page that begins with the first bytes of a JPEG': () =>
     join(startOfImage, text('<html><script>alert(1)</script>')),
   'a PDF that holds a JPEG': () => join(text('%PDF-1.4\n'), jpeg),
+  'a photograph whose trailer says that it begins between two bytes': () =>
+    join(picture, text(`this is not a trailer: SEFTx[{"offset":0.5}]jxrs${String.fromCharCode(24, 0, 0, 0)}`)),
   'a GIF': () =>
     sharp({ create: { width: 9, height: 9, channels: 3, background: 'red' } })
       .gif()

@@ -99,7 +99,8 @@ function beginOfParts(json: string, from: number, list: number): number | undefi
     if (!Array.isArray(parts)) return undefined;
     const offsets = parts.map((part: { offset?: unknown } | null) => Number(part?.offset ?? 0));
     const begin = list - Math.max(0, ...offsets);
-    return begin >= from ? begin : undefined;
+    // The file says where it begins, and may name no whole number.
+    return Number.isInteger(begin) && begin >= from ? begin : undefined;
   } catch {
     return undefined;
   }
