@@ -224,6 +224,7 @@ export function createAdminServer(options: AdminServerOptions) {
       listener = guardServer(server, {
         methods: new Map(paths.map((path) => [path, { maxBytes: mostMessageBytes + messageHeadBytes }])),
         authorize,
+        clientOf: ({ peer }) => peer,
         connections,
         messageTimeoutMs,
         callsPerConnection,

@@ -45,7 +45,7 @@ export class ConnectionLimits {
   constructor(
     bounds: Partial<ConnectionBounds> = {},
     /** Whether an address is that of a trusted proxy. */
-    private readonly isProxy: (address: string) => boolean = () => false,
+    readonly isProxy: (address: string) => boolean = () => false,
     /** Called for each connection that is refused. */
     private readonly onRefused: () => void = () => undefined,
   ) {

@@ -104,16 +104,22 @@ export class GrpcDoor {
     return undefined;
   }
 
+  /** The address a call counts for: the connection's other end, or whom a trusted proxy names. */
+  clientOf(arrival: Arrival): string {
+    const { peer } = arrival;
+    const forwardedFor = arrival.values('x-forwarded-for');
+    const { clientAddress } = this.#options;
+    return clientAddress?.(peer, forwardedFor.length === 0 ? undefined : forwardedFor.join(', ')) ?? peer;
+  }
+
   /** The decided order of checks, as far as a call's head goes. */
   async #admit(arrival: Arrival, visit: Visit): Promise<void> {
-    const { pipeline, clientAddress } = this.#options;
+    const { pipeline } = this.#options;
     const authorizations = arrival.values('authorization');
-    const forwardedFor = arrival.values('x-forwarded-for');
     const traceParents = arrival.values('traceparent');
-    const { peer } = arrival;
     await pipeline.admit(visit, {
       authorization: authorizations.length === 1 ? authorizations[0] : undefined,
-      clientAddress: clientAddress?.(peer, forwardedFor.length === 0 ? undefined : forwardedFor.join(', ')) ?? peer,
+      clientAddress: this.clientOf(arrival),
       traceParent: traceParents.length === 1 ? traceParents[0] : undefined,
       route: () => {
         const operation = this.#operations.get(arrival.path);

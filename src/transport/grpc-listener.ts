@@ -23,6 +23,8 @@ export interface ListenerRules {
   readonly authorize: (arrival: Arrival) => Promise<GrpcStatus | undefined>;
   /** Decides about new connections. */
   readonly connections: Pick<ConnectionLimits, 'admit' | 'blame' | 'takeStranger'>;
+  /** The address of a call's client, which a trusted proxy names. */
+  readonly clientOf: (arrival: Arrival) => string;
   /** How long the message of a call may take to arrive. */
   readonly messageTimeoutMs: number;
   /** How many calls one connection may have open; what the server tells its clients too. */
@@ -118,8 +120,8 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
     const method = rules.methods.get(arrival.path);
     if (refusal !== undefined) {
       arrival.refuse(refusal);
+      connection.refusedUnread();
       if (refusal.code === status.UNAUTHENTICATED) countStranger(connection);
-      else connection.refusedUnread();
       return;
     }
     connection.identified();
@@ -129,7 +131,7 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
 
   function servePublic(arrival: Arrival, method: PublicMethod, serve: (method: MethodRules) => void) {
     if (isCompressed(arrival)) return arrival.refuse(compressed);
-    const giveBack = publicCalls.take(method, arrival.peer);
+    const giveBack = publicCalls.take(method, rules.clientOf(arrival));
     if (giveBack === undefined) return arrival.refuse(tooManyCalls);
     const { stream } = arrival;
     const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), method.lifetimeMs);

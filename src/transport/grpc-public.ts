@@ -47,10 +47,10 @@ export class PublicCalls {
   readonly #open = new Map<Group, Map<string, number>>();
 
   /** Counts a call, or returns undefined when there are too many. Call what it returns when the call has ended. */
-  take({ group }: PublicMethod, peer: string): (() => void) | undefined {
+  take({ group }: PublicMethod, clientAddress: string): (() => void) | undefined {
     const byAddress = this.#open.get(group) ?? new Map<string, number>();
     this.#open.set(group, byAddress);
-    const network = networkOf(peer);
+    const network = networkOf(clientAddress);
     const own = byAddress.get(network) ?? 0;
     const all = [...byAddress.values()].reduce((sum, count) => sum + count, 0);
     if (own >= group.perAddress || all >= group.total) return undefined;

@@ -78,6 +78,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
           options.operations.map((operation) => [rpcPath(operation), { maxBytes: mostBytes(operation) }]),
         ),
         authorize: (arrival) => door.authorize(arrival),
+        clientOf: (arrival) => door.clientOf(arrival),
         connections,
         messageTimeoutMs: options.messageTimeoutMs ?? 30_000,
         callsPerConnection,

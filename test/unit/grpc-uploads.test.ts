@@ -58,6 +58,7 @@ async function serve(t: TestContext, decide: (path: string) => Promise<GrpcStatu
     authorize: ({ path }) => decide(path),
     connections: { admit: () => true, blame: () => undefined, takeStranger: () => true },
     messageTimeoutMs: 30_000,
+    clientOf: ({ peer }) => peer,
     callsPerConnection: 100,
   });
   t.after(() => {

@@ -413,6 +413,38 @@ test('a health check of a name that is no text is NOT_FOUND, and ends nothing', 
   assert.equal(await healthOf(doors.grpcPort, ''), 'SERVING');
 });
 
+test('half-sent health checks of one client of a proxy leave room for another, and for the proxy itself', async () => {
+  const clientAddress = (peer: string, forwardedFor: string | undefined) => forwardedFor ?? peer;
+  await withDoors({ clientAddress }, async (own) => {
+    const session = connectHttp2(`http://127.0.0.1:${own.grpcPort}`);
+    const path = '/grpc.health.v1.Health/Check';
+    const open = (forwardedFor?: string) =>
+      session.request({
+        ':method': 'POST',
+        ':path': path,
+        'content-type': 'application/grpc',
+        te: 'trailers',
+        ...(forwardedFor && { 'x-forwarded-for': forwardedFor }),
+      });
+    const statusOf = (stream: ReturnType<typeof open>) =>
+      new Promise<number>((resolve) => {
+        stream.once('response', (headers) => {
+          if (headers['grpc-status'] !== undefined) resolve(Number(headers['grpc-status']));
+        });
+        stream.once('trailers', (trailers) => resolve(Number(trailers['grpc-status'])));
+        stream.resume();
+      });
+    for (let count = 0; count < 32; count += 1) open('203.0.113.9').on('error', () => {});
+    const refused = open('203.0.113.9');
+    const [another, proxy] = [open('203.0.113.10'), open()];
+    for (const each of [refused, another, proxy]) each.end(Buffer.alloc(5));
+    assert.equal(await statusOf(refused), status.RESOURCE_EXHAUSTED);
+    assert.equal(await statusOf(another), status.OK);
+    assert.equal(await statusOf(proxy), status.OK);
+    session.destroy();
+  });
+});
+
 /** Calls a method with the bytes of a message. */
 function callRaw(port: number, path: string, bytes: Buffer): Promise<{ code: status }> {
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });

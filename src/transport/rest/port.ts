@@ -180,7 +180,10 @@ export class HttpPort {
     response.once('close', () => {
       clearTimeout(timer);
       // After Node, which gives every connection the same time.
-      if (!connection.isKnown && !request.socket.destroyed) request.socket.setTimeout(strangersKeepAliveMs);
+      const { socket } = request;
+      // A proxy keeps connections for all its clients, and expects them to stay.
+      const isStranger = !connection.isKnown && !this.#connectionLimits.isProxy(socket.remoteAddress ?? '');
+      if (isStranger && connection.current === undefined && !socket.destroyed) socket.setTimeout(strangersKeepAliveMs);
     });
   }
 
