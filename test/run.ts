@@ -67,7 +67,15 @@ async function main(): Promise<number> {
     return { code: code ?? 1, report: readFileSync(report, 'utf8') };
   };
 
-  const first = await run(files, atOnce);
+  // What measures how quick a gateway is runs when nothing else does.
+  const measuring = files.filter((file) => file.includes('hostile'));
+  const others = files.filter((file) => !measuring.includes(file));
+  const first = { code: 0, report: '' };
+  for (const some of [others, measuring].filter(({ length }) => length > 0)) {
+    const { code, report } = await run(some, atOnce);
+    first.code ||= code;
+    first.report += report;
+  }
   if (first.code === 0) {
     if (testsRun(first.report) === 0) throw new Error('No test ran.');
     return 0;
@@ -121,7 +129,8 @@ function filesWith(path: string, files: readonly string[]): string[] {
 
 /** Tests that ran and were not skipped, by the runner's own count, which counts an empty file as a test. */
 function testsRun(text: string): number {
-  const count = (word: string) => Number(text.match(new RegExp(`^# ${word} (\\d+)$`, 'm'))?.[1] ?? 0);
+  const count = (word: string) =>
+    [...text.matchAll(new RegExp(`^# ${word} (\\d+)$`, 'gm'))].reduce((sum, [, each]) => sum + Number(each), 0);
   const emptyFiles = text.match(/^ok \d+ - .+\.test\.ts$/gm)?.length ?? 0;
   return count('tests') - count('skipped') - count('todo') - emptyFiles;
 }

@@ -24,11 +24,19 @@ async function prepare(cluster: Cluster, gateway: GatewayProcess): Promise<authe
   return { unseen, revoked: revoked.key, good: good.key };
 }
 
-/** Every guess is answered 401, over gRPC 16, however many there are; and the good key from the same address works. */
+/** How a request ends whose sender was thrown out. */
+const thrownOut = ['ECONNRESET', 'EPIPE', 'closed', 'reset 2', 'reset 7', 'reset 8', 'no answer'];
+
+/** Every guess is answered 401, over gRPC 16, or not at all; and a good key from the same address works. */
 function checkGuesses(seen: Record<'rest' | 'grpc', Record<string, number>> & { good: string }): void {
-  assert.deepEqual(Object.keys(seen.rest), ['401'], JSON.stringify(seen.rest));
-  assert.deepEqual(Object.keys(seen.grpc), ['16'], JSON.stringify(seen.grpc));
+  assertOnly(seen.rest, '401');
+  assertOnly(seen.grpc, '16');
   assert.equal(seen.good, '200');
+}
+
+function assertOnly(seen: Record<string, number>, answer: string): void {
+  const answers = Object.keys(seen).filter((ending) => !thrownOut.includes(ending));
+  assert.deepEqual(answers, [answer], JSON.stringify(seen));
 }
 
 describe('hostile credentials', () => {
@@ -45,7 +53,7 @@ describe('hostile credentials', () => {
     options: { perSecond },
     forMs,
     check: ({ revoked, good }: Record<'revoked' | 'good', Record<string, number>>) => {
-      assert.deepEqual(Object.keys(revoked), ['401'], JSON.stringify(revoked));
+      assertOnly(revoked, '401');
       assert.deepEqual(Object.keys(good), ['200'], 'a refused key spent the rate of the partner');
     },
   });

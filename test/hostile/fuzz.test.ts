@@ -14,6 +14,7 @@ import { apply } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { noisePng } from '../support/images.ts';
 import { createKey } from '../support/keys.ts';
+import { claimMachine } from './support/alone.ts';
 import { type FuzzCase, fuzzCases, type World } from './support/fuzz/cases.ts';
 import { connectRequest, headersOf, protobufBody, restRequest } from './support/fuzz/forms.ts';
 import { judgeConnect, judgeGrpc, judgeRest, type Stored } from './support/fuzz/judge.ts';
@@ -25,6 +26,11 @@ const casesEach = Number(process.env.FUZZ_CASES ?? 500);
 const mostMs = process.env.FUZZ_CASES === undefined ? 90_000 : 24 * 3_600_000;
 /** How many operations are tried at once. */
 const atOnce = 16;
+
+/** Each request has a connection of its own, and one address may not open so many. */
+function addressAt(at: number): string {
+  return `127.0.${100 + (at % 100)}.1`;
+}
 
 const operations = gatewayOperations.filter(({ method }) => method.parent.name !== 'Sandbox');
 /** They make the exchange misbehave, so they come when all else has been looked at. */
@@ -40,6 +46,8 @@ describe(`requests of any kind (FUZZ_SEED=${seed})`, () => {
   /** What answers said is stored. */
   const stored = new Set<string>();
   let startedAt = 0;
+  let sent = 0;
+  let release: () => Promise<void>;
 
   before(async () => {
     cluster = await Cluster.start({ MARINA_READ_TIMEOUT_MS: '5000', MARINA_SUBMIT_TIMEOUT_MS: '10000' });
@@ -50,9 +58,11 @@ describe(`requests of any kind (FUZZ_SEED=${seed})`, () => {
     key = (await createKey(cluster.database, { partnerId: partner.id, scopes })).key;
     grpc = new GrpcWire(gateway.grpcPort);
     world = await settle();
+    release = await claimMachine();
     startedAt = performance.now();
   });
   after(async () => {
+    await release?.();
     grpc?.close();
     await cluster?.stop();
   });
@@ -78,7 +88,7 @@ describe(`requests of any kind (FUZZ_SEED=${seed})`, () => {
     const { protocol } = fuzz;
     if (protocol === 'gRPC') return judgeGrpc(operation, fuzz, await callGrpc(operation, fuzz));
     const request = protocol === 'REST' ? restRequest(operation, fuzz, key) : connectRequest(operation, fuzz, key);
-    const answer = await sendRaw(gateway.restPort, request);
+    const answer = await sendRaw(gateway.restPort, request, addressAt(sent++));
     return protocol === 'REST' ? judgeRest(operation, fuzz, request, answer) : judgeConnect(operation, fuzz, answer);
   }
 

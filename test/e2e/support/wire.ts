@@ -24,12 +24,12 @@ const answerBoundMs = 20_000;
 
 /**
  * Sends one request on a connection of its own and reads the whole answer. HTTP libraries repair or refuse much of what
- * these tests are about, so the bytes are written by hand.
+ * these tests are about, so the bytes are written by hand. `from` is the address the request comes from.
  */
-export function sendRaw(port: number, request: WireRequest): Promise<WireAnswer> {
+export function sendRaw(port: number, request: WireRequest, from?: string): Promise<WireAnswer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect({ port, host: '127.0.0.1', localAddress: from });
     socket.setTimeout(answerBoundMs, () => socket.destroy(new Error('no answer')));
     socket.on('data', (chunk: Buffer) => chunks.push(chunk));
     // A server that refuses a body before it is sent may reset the connection after its answer.

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Attacker } from '../attacker.ts';
-import { many, paced } from './crowd.ts';
+import { many, paced, pause } from './crowd.ts';
 import { Endings, openSession, rawCall } from './grpc-client.ts';
 import { HttpClient } from './http-client.ts';
 
@@ -9,11 +9,12 @@ import { HttpClient } from './http-client.ts';
 export interface GuessOptions {
   readonly prepared: Prepared;
   readonly perSecond: number;
+  readonly turn: number;
   readonly kind: 'unknown' | 'forged' | 'other environment' | 'malformed';
 }
 
 export interface Prepared {
-  /** Keys that are good, and that this gateway has not seen. */
+  /** Keys that are good, and that this gateway has not seen: one for each turn, since a key that was used is known. */
   readonly unseen: string[];
   /** A partner's key that was revoked, and one of the same partner that is good. */
   readonly revoked: string;
@@ -42,20 +43,32 @@ const malformed: readonly (() => string)[] = [
 ];
 
 /** Tries keys over REST and gRPC, and then a good one from the same address, which must not suffer. */
-export async function guessKeys(attacker: Attacker, { kind, perSecond, prepared }: GuessOptions) {
+export async function guessKeys(attacker: Attacker, { kind, perSecond, prepared, turn }: GuessOptions) {
   const rest = new Endings();
   const grpc = new Endings();
   const client = new HttpClient(attacker, 20);
-  const session = await openSession(attacker, attacker.target.grpcPort);
+  let session = await openSession(attacker, attacker.target.grpcPort);
   await paced(attacker, perSecond, async (at) => {
     const authorization = makers[kind](at);
     if (at % 4 > 0) return rest.add(await client.send({ path: '/v1/limits', headers: { authorization } }));
+    // Whoever was thrown out comes again.
+    if (session.closed || session.destroyed) session = await openSession(attacker, attacker.target.grpcPort);
     grpc.add(await rawCall(session, '/marina.gateway.v1.Limits/GetLimits', { authorization }));
   });
-  const good = await client.send({ path: '/v1/limits', headers: { authorization: `Bearer ${prepared.unseen.pop()}` } });
+  const good = await useGood(client, prepared.unseen[turn] ?? '');
   client.close();
   session.destroy();
   return { rest: rest.counts, grpc: grpc.counts, good };
+}
+
+/** An address that was thrown out may have to wait a little before it may connect again. */
+async function useGood(client: HttpClient, key: string): Promise<string> {
+  let ending = '';
+  for (let attempt = 0; attempt < 40 && !/^\d/.test(ending); attempt += 1) {
+    if (attempt > 0) await pause(250);
+    ending = await client.send({ path: '/v1/limits', headers: { authorization: `Bearer ${key}` } });
+  }
+  return ending;
 }
 
 /** Uses a revoked key very often, while its partner's good key is used as often as it may be. */
