@@ -4,8 +4,8 @@ import { underAttack } from './support/under-attack.ts';
 
 const options = { port: 'grpcPort' };
 const forMs = 1_500;
-/** Whoever floods is thrown out. */
-const thrownOut = { options: { ...options, untilThrownOut: true }, forMs, closedWithinMs: 2_000 };
+/** Whoever floods is thrown out; a connection that is not read meanwhile is closed as idle. */
+const thrownOut = { options: { ...options, untilThrownOut: true }, forMs, closedWithinMs: 25_000 };
 /** What may be sent, if it is not too much, costs no connection. */
 const tolerated = { options, forMs };
 /** A stranger that sends nothing more may stay this long. */

@@ -7,7 +7,7 @@ import { underAttack } from './support/under-attack.ts';
 
 const options = { port: 'adminPort' };
 const forMs = 1_500;
-const thrownOut = { options: { ...options, untilThrownOut: true }, forMs, closedWithinMs: 2_000 };
+const thrownOut = { options: { ...options, untilThrownOut: true }, forMs, closedWithinMs: 25_000 };
 const tolerated = { options, forMs };
 
 /** Operators work meanwhile, too. */
