@@ -18,8 +18,8 @@ export const defaultConnectionBounds: ConnectionBounds = { total: 10_000, reserv
 const mostNew = 1_000;
 const newPerSecond = 200;
 /** Requests without a good key that an address may make: at once, and how many more each second. */
-const mostOfStranger = 2_000;
-const ofStrangerPerSecond = 500;
+const mostOfStranger = 2_500;
+const ofStrangerPerSecond = 1_000;
 /** How many new connections an address loses for one that was ended because of what its client did. */
 const lostByAbuse = 25;
 /** An address from which good keys come may open this many times as many: a partner may be behind one address. */
@@ -86,12 +86,13 @@ export class ConnectionLimits {
 
   /**
    * Counts a request without a good key. Returns false when an address made more than it may on the connections it has:
-   * the request is answered all the same, and the connection ends, so that the rate of new ones bounds them.
+   * the request is answered all the same, and the connection ends, so that the rate of new ones bounds them. A request
+   * counts for `cost`, because many that come at once on one connection keep others waiting for longer.
    */
-  takeStranger(address: string): boolean {
+  takeStranger(address: string, cost = 1): boolean {
     if (this.isProxy(address)) return true;
     const make = () => new Allowance(mostOfStranger, ofStrangerPerSecond);
-    return recent(this.#strangers, networkOf(address), make).take(1);
+    return recent(this.#strangers, networkOf(address), make).take(cost);
   }
 
   /** Notes that a good key came from an address. */

@@ -124,6 +124,12 @@ export class GrpcConnection {
     this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
 
+  /** Ends the connection because of calls without a good key. One that also has others finishes those. */
+  endStrangers(): void {
+    if (this.#isKnown) this.retire();
+    else this.end();
+  }
+
   /** Has the client open a new connection for its next call; what was begun on this one is finished, in bounded time. */
   retire(): void {
     if (this.#isEnding || this.session.destroyed) return;

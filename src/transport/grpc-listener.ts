@@ -49,6 +49,8 @@ export interface Listener {
 const lastStreamThereCanBe = 2 ** 31 - 1;
 /** How often connections are looked at, when they are few and when they are many. */
 const checkEveryMs = 50;
+/** Hundreds of calls come in one packet, and are answered before anything else is read. */
+const strangersCallCost = 10;
 const checkManyEveryMs = 250;
 const fewConnections = 1_000;
 
@@ -109,9 +111,9 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
     http2Server.on('stream', onStream as (...args: unknown[]) => void);
   };
 
-  /** Counts a call without a good key. An address that makes too many has to open new connections for them. */
+  /** Counts a call without a good key. An address that makes too many loses the connection. */
   function countStranger(connection: GrpcConnection) {
-    if (!rules.connections.takeStranger(connection.peer)) connection.retire();
+    if (!rules.connections.takeStranger(connection.peer, strangersCallCost)) connection.endStrangers();
   }
 
   async function authorize(connection: GrpcConnection, arrival: Arrival, serve: (method: MethodRules) => void) {
