@@ -37,8 +37,8 @@ test: $(PACKAGES) $(GENERATED) ## Run the unit, integration and end-to-end tests
 
 test-fault: $(BUILT) ## Run the long tests: crashes, lost answers, stopped servers, hostile clients
 	@MARINA_TEST_BUILD=dist $(NODE) test/run.ts fault
-	@# After the others: these compare times.
-	@MARINA_TEST_BUILD=dist $(NODE) test/run.ts hostile
+	@# After the others, and one file at a time: these compare times.
+	@MARINA_TEST_BUILD=dist $(NODE) test/run.ts --test-concurrency=1 hostile
 
 check: openapi ## Check format, lint, types, protos, OpenAPI, and the protos against the last release
 	@npx biome ci $(if $(MAKE_TERMOUT),,--colors=off) .

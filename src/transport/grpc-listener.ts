@@ -49,6 +49,8 @@ export interface Listener {
 const lastStreamThereCanBe = 2 ** 31 - 1;
 /** How often connections are looked at, when they are few and when they are many. */
 const checkEveryMs = 50;
+/** How long an answer of a public method may stay unread. */
+const unreadMs = 10_000;
 /** Hundreds of calls come in one packet, and are answered before anything else is read. */
 const strangersCallCost = 10;
 const checkManyEveryMs = 250;
@@ -137,8 +139,15 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
     if (giveBack === undefined) return arrival.refuse(tooManyCalls);
     const { stream } = arrival;
     const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), method.lifetimeMs);
+    let wasUnread = false;
+    const reading = setInterval(() => {
+      const isUnread = stream.writableLength > 0;
+      if (isUnread && wasUnread) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      wasUnread = isUnread;
+    }, unreadMs);
     stream.once('close', () => {
       clearTimeout(timer);
+      clearInterval(reading);
       giveBack();
     });
     serve(method);

@@ -37,7 +37,7 @@ export const publicMethods: ReadonlyMap<string, PublicMethod> = new Map(
     ...['v1', 'v1alpha'].map((version) => ({
       path: `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
       // A tool keeps its call open while it describes things, and opens another when it needs one.
-      ...{ lifetimeMs: 60_000, group: reflections, isOpenEnded: true },
+      ...{ lifetimeMs: 30_000, group: reflections, isOpenEnded: true },
     })),
   ].map(({ path, ...method }) => [path, { ...method, maxBytes }]),
 );

@@ -44,7 +44,7 @@ export interface Seen {
 }
 
 /** Times below this one are taken for this one: what a small time doubles by is chance, of two cores shared by many. */
-const floorMs = 50;
+const floorMs = 100;
 const mostRatio = 2;
 /**
  * How often calm and attack are measured before the attack counts as what made the calls slow. An attack is compared with
