@@ -16,7 +16,8 @@ const windowBytes = 65_535;
 /** How long a connection without calls stays open: one on which no good key was seen, and any other. */
 const strangersIdleMs = 20_000;
 const idleMs = 300_000;
-/** How long a client may take to answer a ping. */
+/** How often a client is asked at most whether it is there, and how long it may take to answer. */
+const pingEveryMs = 500;
 const pongMs = 1_500;
 /** How long calls may go on that were begun before their connection is given up. */
 const retiredMs = 60_000;
@@ -27,6 +28,8 @@ const retiredMs = 60_000;
  */
 export class GrpcConnection {
   openCalls = 0;
+  /** Those of them that came with a good key. */
+  #openKnownCalls = 0;
   #isKnown = false;
   #isEnding = false;
   readonly #bytes: Allowance;
@@ -37,6 +40,9 @@ export class GrpcConnection {
   #seenBytes = 0;
   #calledSince = false;
   #isPinging = false;
+  #pingedAt = Number.NEGATIVE_INFINITY;
+  /** The client sent something since it last answered a ping. */
+  #isUnproven = false;
 
   constructor(
     readonly session: ServerHttp2Session,
@@ -80,8 +86,14 @@ export class GrpcConnection {
   }
 
   /** Notes that a call came with a good key. */
-  identified(): void {
+  identified(stream: ServerHttp2Stream): void {
     this.#isKnown = true;
+    if (!stream.closed && !stream.destroyed) {
+      this.#openKnownCalls += 1;
+      stream.once('close', () => {
+        this.#openKnownCalls -= 1;
+      });
+    }
     this.#bytes.give(bytesPerCall + windowBytes);
   }
 
@@ -111,9 +123,14 @@ export class GrpcConnection {
       this.retire();
       return;
     }
-    // A client that sends a large message may answer late.
-    if (isActive && !this.#calledSince && this.openCalls === 0) this.#ping();
+    this.#isUnproven ||= isActive;
+    const isQuiet = !this.#calledSince;
     this.#calledSince = false;
+    // A client that sends a large message may answer late.
+    if (this.#isUnproven && isQuiet && this.#openKnownCalls === 0 && now - this.#pingedAt > pingEveryMs) {
+      this.#isUnproven = false;
+      this.#ping(now);
+    }
   }
 
   /** Closes the connection at once: what a flood still sends costs as much as what it sent before. */
@@ -142,13 +159,14 @@ export class GrpcConnection {
   }
 
   /** Asks whether nghttp2 still works on this connection: it reads nothing more after an error of the client's. */
-  #ping(): void {
+  #ping(now: number): void {
     if (this.#isPinging) return;
     this.#isPinging = true;
+    this.#pingedAt = now;
     const { session } = this;
     const isLate = () => {
       // The answer may be behind a message that a slow link still carries. The time of its call bounds the wait.
-      if (this.openCalls > 0 && !session.destroyed) {
+      if (this.#openKnownCalls > 0 && !session.destroyed) {
         timer = setTimeout(isLate, pongMs);
         return;
       }

@@ -128,7 +128,7 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
       if (refusal.code === status.UNAUTHENTICATED) countStranger(connection);
       return;
     }
-    connection.identified();
+    connection.identified(arrival.stream);
     if (method === undefined) arrival.refuse(unknownMethod);
     else if (!arrival.isGone) serve(method);
   }

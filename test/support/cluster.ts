@@ -211,10 +211,11 @@ export class Cluster {
     });
   }
 
-  async newPartner(): Promise<Partner> {
+  /** Makes a partner; without a rate it may ask as often as it likes. */
+  async newPartner({ requestsPerSecond = 1_000_000 } = {}): Promise<Partner> {
     const limits = {
-      requestsPerSecond: 1_000_000,
-      requestsBurst: 1_000_000,
+      requestsPerSecond,
+      requestsBurst: requestsPerSecond,
       requestsUnderWay: 1_000,
       ordersKoboPerDay: 10n ** 17n,
       allocationsKoboPerDay: 10n ** 17n,

@@ -51,6 +51,8 @@ const mostRatio = 2;
  * the slowest calm so far, because what else the machine does is in both.
  */
 const rounds = 3;
+/** What the hostile partner may ask each second, which is 50 times the usual rate. */
+const hostileRate = 1_000;
 const usualForMs = 2_500;
 const usualPeakMiB = 150;
 const mostGrowthMiB = 50;
@@ -84,7 +86,7 @@ export function underAttack({ attacks, variables, honest, prepare }: Attacked) {
     });
     link = await AttackerLink.start(attacks, cluster.folder);
     partners = [await cluster.newPartner(), await cluster.newPartner()];
-    hostile = await cluster.newPartner();
+    hostile = await cluster.newPartner({ requestsPerSecond: hostileRate });
   });
   after(async () => {
     field?.load.close();
