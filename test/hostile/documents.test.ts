@@ -9,6 +9,8 @@ import type { NamedCall } from './support/honest.ts';
 import { underAttack } from './support/under-attack.ts';
 
 const forMs = 4_000;
+/** An upload waits for the picture that is being decoded, and for what other partners used less of the decoders. */
+const uploadWithinMs = 5_000;
 
 /** An honest partner sends the same small pictures again and again, each when the one before was answered. */
 async function uploads(gateway: GatewayProcess, partner: Partner): Promise<NamedCall[]> {
@@ -27,6 +29,7 @@ async function uploads(gateway: GatewayProcess, partner: Partner): Promise<Named
         });
         assert.equal(outcome, 'delivered');
       },
+      uploadWithinMs,
     ] as const;
   });
 }

@@ -18,7 +18,8 @@ export type Call = () => Promise<void>;
 
 /** Makes calls that a test adds to the usual ones of a partner. */
 export type MoreCalls = (gateway: GatewayProcess, partner: Partner) => Promise<readonly NamedCall[]>;
-export type NamedCall = readonly [name: string, call: Call];
+/** A call that has a time of its own must be answered within it, and is not among the others' times. */
+export type NamedCall = readonly [name: string, call: Call, withinMs?: number];
 
 /** Between two calls of one partner. */
 const restMs = 25;
@@ -60,22 +61,24 @@ export class HonestLoad {
     const endAt = performance.now() + forMs;
     const timesMs: number[] = [];
     const failures: string[] = [];
-    const timed = async (name: string, call: Call) => {
+    const timed = async (name: string, call: Call, withinMs?: number) => {
       const startedAt = performance.now();
       try {
         await call();
       } catch (error) {
         failures.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
       }
-      timesMs.push(performance.now() - startedAt);
+      const tookMs = performance.now() - startedAt;
+      if (withinMs === undefined) timesMs.push(tookMs);
+      else if (tookMs > withinMs) failures.push(`${name}: it took ${Math.round(tookMs)} ms of ${withinMs} ms`);
     };
     const lane = async (partner: HonestPartner, at: number) => {
       const under: Promise<void>[] = [];
       await rest((at * restMs) / this.#partners.length);
       let nextAt = performance.now();
       while (performance.now() < endAt || !isOver) {
-        const { name, call } = partner.next();
-        under.push(timed(name, call));
+        const { name, call, withinMs } = partner.next();
+        under.push(timed(name, call, withinMs));
         nextAt += restMs;
         await rest(Math.max(1, nextAt - performance.now()));
       }
@@ -157,9 +160,9 @@ class HonestPartner {
     for (const [, call] of this.#rota) await call();
   }
 
-  next(): { name: string; call: Call } {
-    const [name, call] = this.#rota[this.#turn++ % this.#rota.length] ?? ['nothing', async () => undefined];
-    return { name, call };
+  next(): { name: string; call: Call; withinMs: number | undefined } {
+    const [name, call, withinMs] = this.#rota[this.#turn++ % this.#rota.length] ?? ['nothing', async () => undefined];
+    return { name, call, withinMs };
   }
 
   close(): void {
