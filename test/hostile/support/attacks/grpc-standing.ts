@@ -36,6 +36,8 @@ export async function standingStreams(attacker: Attacker, { port, endedWithinMs 
       const stream = wire.nextStream();
       streams.add(stream);
       await wire.write(begin(stream));
+      // Not all at once: what a burst costs is another attack.
+      await pause(5);
     }
     const endAt = performance.now() + endedWithinMs;
     while (wire.isOpen && streams.size > 0 && performance.now() < endAt) {
