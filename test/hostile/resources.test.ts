@@ -41,7 +41,7 @@ describe('hostile use of connections', () => {
   });
   attack('answers that are not read (slow read)', {
     run: resources.unreadAnswers,
-    options: { ...rest, connections: 100 },
+    options: { ...rest, connections: 20 },
     forMs,
   });
   attack('requests sent ahead without end', { run: resources.pipelines, options: { ...rest, connections: 4 }, forMs });

@@ -50,6 +50,8 @@ export class Connection {
     readonly socket: Socket,
     readonly serve: (connection: Connection, exchange: Exchange) => void,
     lingerMs: number,
+    /** Called when the client sends more requests ahead than it may. */
+    private readonly onFlood: () => void = () => undefined,
   ) {
     // Node ends a connection with this when an answer was its last.
     socket.destroySoon = () => this.#linger(lingerMs);
@@ -67,6 +69,8 @@ export class Connection {
     } else if (this.#waiting.length < maxWaiting) {
       this.#waiting.push(exchange);
     } else {
+      // Each request that comes in one packet with others is read before the first is answered.
+      this.onFlood();
       this.isEnding = true;
       this.#stopParsing();
     }

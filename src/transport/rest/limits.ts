@@ -32,7 +32,7 @@ export const defaultRestLimits: RestLimits = {
   strangersKeepAliveMs: 5_000,
   answerTimeoutMs: 30_000,
   idleMs: 120_000,
-  lingerMs: 1_000,
+  lingerMs: 3_000,
   checkIntervalMs: 1_000,
   connections: 10_000,
   passedOverBytes: maxBodyBytes,

@@ -103,8 +103,9 @@ export class HttpPort {
   }
 
   #open(socket: Socket): void {
+    const onFlood = () => this.#connectionLimits.blame(socket.remoteAddress ?? '');
     const serve = (connection: Connection, exchange: Exchange) => void this.#serve(connection, exchange);
-    this.#connections.set(socket, new Connection(socket, serve, this.limits.lingerMs));
+    this.#connections.set(socket, new Connection(socket, serve, this.limits.lingerMs, onFlood));
     socket.once('close', () => this.#connections.delete(socket));
   }
 

@@ -50,7 +50,7 @@ const mostRatio = 2;
  * How often calm and attack are measured before the attack counts as what made the calls slow. An attack is compared with
  * the slowest calm so far, because what else the machine does is in both.
  */
-const rounds = 3;
+const rounds = 5;
 /** What the hostile partner may ask each second, which is 50 times the usual rate. */
 const hostileRate = 1_000;
 const usualForMs = 2_500;
