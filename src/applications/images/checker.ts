@@ -47,7 +47,7 @@ const mostWaiting = { ofPartner: 16, ofAll: 200 };
  * the broker is work of the gateway's own process, and orders come first.
  */
 const restFactor = 2;
-const mostRestMs = 100;
+const mostRestMs = 50;
 
 /**
  * Tells whether files are the images they are said to be, and whole. Headers are read here. Pixels are decoded in a few
@@ -68,7 +68,7 @@ export class ImageChecker {
   #isAlone = false;
   #isClosed = false;
 
-  constructor({ log, workers, waitMs = 25_000, decodeMs = 10_000, walls = 'auto' }: ImageCheckerOptions) {
+  constructor({ log, workers, waitMs = 50_000, decodeMs = 10_000, walls = 'auto' }: ImageCheckerOptions) {
     this.#log = log;
     this.#waitMs = waitMs;
     this.#wanted = walls;
