@@ -271,12 +271,19 @@ function running(entry: string): string[] {
   return [join(build, 'src/main.js')];
 }
 
+/** What docs/deploy/marina.service tells the C library: to give the memory of files back when they are gone. */
+const allocator = {
+  MALLOC_ARENA_MAX: '2',
+  MALLOC_MMAP_THRESHOLD_: '131072',
+  MALLOC_TRIM_THRESHOLD_: '131072',
+};
+
 async function startEntry(entry: string, logPath: string, variables: Record<string, string>) {
   const started: KeptProcess = await sharedKeeper().start({
     name: entry.includes('simulator') ? 'simulator' : 'gateway',
     command: process.execPath,
     args: running(entry),
-    env: { ...withoutOurs(process.env), ...variables },
+    env: { ...withoutOurs(process.env), ...allocator, ...variables },
     logPath,
     ipc: true,
   });
