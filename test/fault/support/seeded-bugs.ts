@@ -25,7 +25,7 @@ export function describeBugs(name: string, bugs: readonly SeededBug[]): void {
     before(async () => {
       await testServers();
       copy = mkdtempSync(join(tmpdir(), 'marina-bugs-'));
-      for (const name of ['migrations', 'test', 'package.json', 'tsconfig.json']) {
+      for (const name of ['docs', 'migrations', 'test', 'package.json', 'tsconfig.json']) {
         cpSync(join(root, name), join(copy, name), { recursive: true });
       }
       symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
