@@ -1,5 +1,6 @@
 import type { Caller, CallLimits } from '../auth/call.ts';
 import { ApiError } from '../lib/errors.ts';
+import { once } from '../lib/once.ts';
 
 /** Partners whose counts are remembered at most; one that was idle longest is forgotten first, and loses nothing by it. */
 const mostPartners = 10_000;
@@ -91,12 +92,4 @@ export class LocalLimits implements Pick<CallLimits, 'takeStream' | 'takeFile'> 
       return;
     }
   }
-}
-
-function once(giveBack: () => void): () => void {
-  let given = false;
-  return () => {
-    if (!given) giveBack();
-    given = true;
-  };
 }

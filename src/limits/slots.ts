@@ -1,3 +1,5 @@
+import { once } from '../lib/once.ts';
+
 /** A place taken. */
 export interface Slot {
   /** Gives the place back. Only the first call counts. */
@@ -44,11 +46,5 @@ export class LocalSlots implements Slots {
 
 /** A place that is given back once. */
 export function slot(giveBack: () => void): Slot {
-  let given = false;
-  return {
-    release: () => {
-      if (!given) giveBack();
-      given = true;
-    },
-  };
+  return { release: once(giveBack) };
 }

@@ -1,14 +1,14 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { Allowance } from './allowance.ts';
 
-/** What a client may do beside calls with a good key: at once, and how much more each second. */
+/** What a client may do in addition to calls with a good key: at once, and how much more each second. */
 const allowances = {
   /** Bytes that belong to no call: pings, settings, window updates. */
   bytes: [16 * 1_024, 4_096],
   /** Calls that the client takes back before they are answered. */
   resets: [200, 20],
 } as const;
-/** Bytes that each call may send beside its messages: its headers, and window updates for its answer. */
+/** Bytes that each call may send in addition to its messages: its headers, and window updates for its answer. */
 const bytesPerCall = 32 * 1_024;
 const bytesPerStrangersCall = 2_048;
 /** How much of a call's message its client may send before we read it: HTTP/2's first window. */

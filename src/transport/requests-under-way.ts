@@ -1,5 +1,6 @@
 import { ApiError } from '../lib/errors.ts';
 import { networkOf } from '../lib/network.ts';
+import { once } from '../lib/once.ts';
 
 /** How many requests may be under way at once in this process. */
 export interface RequestBounds {
@@ -91,12 +92,4 @@ function decrease(counts: Map<string, number>, name: string): void {
   const left = (counts.get(name) ?? 1) - 1;
   if (left === 0) counts.delete(name);
   else counts.set(name, left);
-}
-
-function once(giveBack: () => void): () => void {
-  let isGiven = false;
-  return () => {
-    if (!isGiven) giveBack();
-    isGiven = true;
-  };
 }
