@@ -19,8 +19,11 @@ const idleMs = 300_000;
 /** How often a client is asked at most whether it is there, and how long it may take to answer. */
 const pingEveryMs = 500;
 const pongMs = 1_500;
-/** How long calls may go on that were begun before their connection is given up. */
+/** How long calls may go on that were begun before their connection is given up; and those of a stranger. */
 const retiredMs = 60_000;
+const strangersRetiredMs = 5_000;
+/** A stranger that made more calls than this on a connection, when it is ended, made them to do harm. */
+const fewCalls = 10;
 
 /**
  * One client's HTTP/2 connection to a gRPC port: what it has open, and whether it sends more than its calls can need.
@@ -32,6 +35,8 @@ export class GrpcConnection {
   #openKnownCalls = 0;
   #isKnown = false;
   #isEnding = false;
+  /** All calls it ever had. */
+  #calls = 0;
   readonly #bytes: Allowance;
   readonly #resets: Allowance;
   #lastCallAt: number;
@@ -65,6 +70,7 @@ export class GrpcConnection {
 
   /** Notes a new call. */
   opened(stream: ServerHttp2Stream): void {
+    this.#calls += 1;
     this.#calledSince = true;
     this.#bytes.give(bytesPerStrangersCall);
     this.openCalls += 1;
@@ -144,17 +150,24 @@ export class GrpcConnection {
   /** Ends the connection because of calls without a good key. One that also has others finishes those. */
   endStrangers(): void {
     if (this.#isKnown) this.retire();
-    else this.end();
+    else if (this.#calls > fewCalls) this.end();
+    else this.retire(strangersRetiredMs);
+  }
+
+  /** Notes a call that is refused because the connection ends. */
+  calledWhileEnding(): void {
+    this.#calls += 1;
+    if (!this.#isKnown && this.#calls > fewCalls) this.end();
   }
 
   /** Has the client open a new connection for its next call; what was begun on this one is finished, in bounded time. */
-  retire(): void {
+  retire(withinMs = retiredMs): void {
     if (this.#isEnding || this.session.destroyed) return;
     this.#isEnding = true;
     const { session } = this;
     session.goaway(constants.NGHTTP2_NO_ERROR);
     session.close();
-    const timer = setTimeout(() => session.destroy(), retiredMs);
+    const timer = setTimeout(() => session.destroy(), withinMs);
     session.once('close', () => clearTimeout(timer));
   }
 

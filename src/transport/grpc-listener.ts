@@ -93,6 +93,7 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
       const connection = stream.session && connections.get(stream.session as ServerHttp2Session);
       if (connection === undefined || connection.isEnding || connection.openCalls >= rules.callsPerConnection) {
         stream.close(constants.NGHTTP2_REFUSED_STREAM);
+        if (connection?.isEnding === true) connection.calledWhileEnding();
         return;
       }
       connection.opened(stream);

@@ -40,7 +40,7 @@ export async function halfOverHttp(port: number, { method, path, headers, body }
 
 const statuses: Record<string, number> = { 0: 200, 7: 403, 8: 429, 14: 503, 16: 401 };
 
-/** Sends half of a call of gRPC. The server has read it when this resolves. */
+/** Sends half of a call of gRPC. The server has read it, or answered it already, when this resolves. */
 export async function halfOverGrpc(port: number, { path, headers, body }: ToSendInHalves): Promise<HalfSent> {
   const session = connect(`http://127.0.0.1:${port}`);
   const stream = session.request({
@@ -57,6 +57,7 @@ export async function halfOverGrpc(port: number, { path, headers, body }: ToSend
     };
     stream.on('response', read).on('trailers', read).on('error', reject);
     stream.on('end', () => session.close());
+    stream.on('close', () => reject(new Error('the call was closed without a status')));
     stream.resume();
   });
   status.catch(() => undefined);
@@ -65,7 +66,8 @@ export async function halfOverGrpc(port: number, { path, headers, body }: ToSend
   const message = Buffer.concat([head, body]);
   const half = Math.floor(message.length / 2);
   await new Promise<void>((resolve) => stream.write(message.subarray(0, half), () => resolve()));
-  await new Promise<void>((resolve, reject) => session.ping((error) => (error === null ? resolve() : reject(error))));
+  const read = new Promise<void>((resolve, reject) => session.ping((error) => (error ? reject(error) : resolve())));
+  await Promise.any([read, status]);
   return {
     finish: () => {
       stream.end(message.subarray(half));
