@@ -44,7 +44,8 @@ export class GrpcConnection {
   #undecided = 0;
   #seenBytes = 0;
   #calledSince = false;
-  #isPinging = false;
+  /** Runs while the client has not answered a ping. */
+  #pongTimer: NodeJS.Timeout | undefined;
   #pingedAt = Number.NEGATIVE_INFINITY;
   /** The client sent something since it last answered a ping. */
   #isUnproven = false;
@@ -61,6 +62,7 @@ export class GrpcConnection {
     this.#lastCallAt = now;
     this.#bytes = new Allowance(...allowances.bytes, now);
     this.#resets = new Allowance(...allowances.resets, now);
+    session.once('close', () => clearTimeout(this.#pongTimer));
   }
 
   /** Whether new calls are refused, because the connection ends. */
@@ -173,25 +175,24 @@ export class GrpcConnection {
 
   /** Asks whether nghttp2 still works on this connection: it reads nothing more after an error of the client's. */
   #ping(now: number): void {
-    if (this.#isPinging) return;
-    this.#isPinging = true;
-    this.#pingedAt = now;
     const { session } = this;
+    if (this.#pongTimer !== undefined) return;
+    this.#pingedAt = now;
     const isLate = () => {
+      if (session.destroyed) return;
       // The answer may be behind a message that a slow link still carries. The time of its call bounds the wait.
-      if (this.#openKnownCalls > 0 && !session.destroyed) {
-        timer = setTimeout(isLate, pongMs);
+      if (this.#openKnownCalls > 0) {
+        this.#pongTimer = setTimeout(isLate, pongMs);
         return;
       }
-      if (!session.destroyed) this.onAbuse();
+      this.onAbuse();
       session.destroy();
     };
-    let timer = setTimeout(isLate, pongMs);
-    session.once('close', () => clearTimeout(timer));
+    this.#pongTimer = setTimeout(isLate, pongMs);
     session.ping((error) => {
       if (error !== null) return;
-      clearTimeout(timer);
-      this.#isPinging = false;
+      clearTimeout(this.#pongTimer);
+      this.#pongTimer = undefined;
       // The answer itself is no reason to ask again.
       if (!session.destroyed) this.#seenBytes = this.bytesRead();
     });
