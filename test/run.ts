@@ -10,9 +10,15 @@ import { sharedKeeper } from '../src/dev/keeper.ts';
 import { progressLines } from '../src/dev/progress.ts';
 import { startMariaDb, startNats } from '../src/dev/servers.ts';
 import { temporaryFolder } from './support/folders.ts';
+import { slowness } from './support/patience.ts';
 
 /** Where what was promised is compared with what is. */
 const checkers = /support\/(checker|money|ledger)\.ts/;
+
+/** A machine is busy when things take so many times longer than on a quiet one. */
+const busyFrom = 2;
+/** A test may take so many times longer than on a quiet machine: what keeps it busy may come in the middle of a run. */
+const mostTimesLonger = 3;
 
 const keeper = sharedKeeper({ output: 'inherit' });
 const progress = progressLines((text) => process.stderr.write(text));
@@ -46,15 +52,17 @@ async function main(): Promise<number> {
   const servers = { MARINA_TEST_DATABASE_URL: mariadb.url, MARINA_TEST_NATS_URL: nats.url };
   const crashing = names.some((name) => name.includes('fault'));
   const attacking = names.some((name) => name.includes('hostile'));
-  // Half of the time a test waits, for a server or for what it crashed.
-  const atOnce = Math.min(8, 2 * availableParallelism());
+  // Half of the time a test waits, for a server or for what it crashed. A busy machine gets no more work than it can do.
+  const isBusy = slowness() > busyFrom;
+  const atOnce = isBusy ? availableParallelism() : Math.min(8, 2 * availableParallelism());
+  if (isBusy) process.stderr.write(`This machine is busy: ${atOnce} files at once, and more time for each test.\n`);
   const run = async (some: readonly string[], concurrency: number) => {
     const tests = await keeper.start({
       name: 'tests',
       command: process.execPath,
       args: [
         ...['--import', 'tsx', '--test', `--test-concurrency=${concurrency}`],
-        `--test-timeout=${attacking ? 900_000 : crashing ? 480_000 : 120_000}`,
+        `--test-timeout=${mostTimesLonger * (attacking ? 900_000 : crashing ? 480_000 : 120_000)}`,
         ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
         ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
         ...options,

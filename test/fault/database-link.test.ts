@@ -5,6 +5,7 @@ import { statement } from '../../src/db/statement.ts';
 import { type Answer, Cluster, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy, type Link } from '../support/fault-proxy.ts';
+import { patient } from '../support/patience.ts';
 import { checkEverything } from './support/checker.ts';
 import { Load } from './support/load.ts';
 
@@ -91,7 +92,7 @@ describe('a gateway whose link to the database fails', () => {
       },
     );
     assert.equal(proxy.onBytes, undefined, 'an answer was swallowed');
-    assert.ok(performance.now() - startedAt < tooLongMs);
+    assert.ok(performance.now() - startedAt < patient(tooLongMs));
     await checkEverything(cluster, healthy, partners);
   });
 
@@ -108,7 +109,7 @@ describe('a gateway whose link to the database fails', () => {
     const ready = await fetch(`http://127.0.0.1:${gateway.opsPort}/readyz`);
     assert.equal(ready.status, 503);
     for (const answer of await Promise.all(asked)) assertUnavailable(answer);
-    assert.ok(performance.now() - startedAt < tooLongMs);
+    assert.ok(performance.now() - startedAt < patient(tooLongMs));
     const lines = gateway
       .logged()
       .slice(logged)
@@ -130,7 +131,7 @@ describe('a gateway whose link to the database fails', () => {
     await delay(50);
     const startedAt = performance.now();
     assertUnavailable(await gateway.place(owner, { symbol: 'SIM-FILL' }));
-    assert.ok(performance.now() - startedAt < 2_000);
+    assert.ok(performance.now() - startedAt < patient(2_000));
     await proxy.accept();
     await eventually(async () => assert.equal((await gateway.place(owner, { symbol: 'SIM-FILL' })).status, 201));
     await checkEverything(cluster, healthy, partners);

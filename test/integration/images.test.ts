@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, describe, it } from 'node:test';
 import { ImageChecker } from '../../src/applications/images/checker.ts';
 import { readJpeg } from '../../src/applications/images/jpeg.ts';
@@ -9,6 +10,7 @@ import { eventually } from '../support/eventually.ts';
 import { goodJpegs, goodPngs, largePng } from '../support/good-images.ts';
 import { layeredJpeg, noiseJpeg, noisePng, plain } from '../support/images.ts';
 import { makeJpeg } from '../support/jpeg-maker.ts';
+import { patient } from '../support/patience.ts';
 
 const log = createLogger({ name: 'test', level: 'silent' });
 const [png, jpeg] = await Promise.all([noisePng(64, 48), noiseJpeg(64, 48)]);
@@ -97,6 +99,21 @@ describe('the check of images', () => {
     hasty.close();
   });
 
+  it('gives a decoder that the machine does not let work more time', async () => {
+    const decodeMs = patient(600);
+    const starved = new ImageChecker({ log, workers: 1, decodeMs });
+    const others = new Set(children());
+    await eventually(() => check(starved, png, 'image/png'));
+    const decoder = children().find((pid) => !others.has(pid));
+    assert.ok(decoder !== undefined, 'no decoder was started');
+    process.kill(decoder, 'SIGSTOP');
+    setTimeout(() => process.kill(decoder, 'SIGCONT'), 1.3 * decodeMs);
+    await check(starved, png, 'image/png');
+    process.kill(decoder, 'SIGSTOP');
+    await assert.rejects(check(starved, png, 'image/png'), (error: ApiError) => error.code === 'service_unavailable');
+    starved.close();
+  });
+
   it('leaves its decoder free for a while after each file, for the work that comes behind it', async () => {
     const unhurried = new ImageChecker({ log, workers: 1 });
     await check(unhurried, png, 'image/png');
@@ -129,6 +146,12 @@ describe('the check of images', () => {
     busy.close();
   });
 });
+
+/** The processes this one has started. */
+function children(): number[] {
+  const { pid } = process;
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+}
 
 function isInvalid(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'invalid_document' && error.status === 422;

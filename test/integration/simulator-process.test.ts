@@ -11,6 +11,7 @@ import { AccountStatus, type Report, ReportKind, TimeInForce } from '../../src/g
 import type { BrokerApplication } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { eventually } from '../support/eventually.ts';
+import { patient } from '../support/patience.ts';
 import { createTestDatabase } from '../support/servers.ts';
 import { account, type Clients, connect, exchangeOrder, newOrder, reportsOf, soon } from './simulator-fixture.ts';
 
@@ -291,7 +292,7 @@ describe("the simulator's process", () => {
       });
       const { code, ms } = await stop(running, () => how(running.child));
       assert.equal(code, 0, running.stderr());
-      assert.ok(ms < 3_000, `It took ${ms} ms`);
+      assert.ok(ms < patient(3_000), `It took ${ms} ms`);
       for (const result of await ended) assert.equal(result.status, 'rejected');
     }
   });

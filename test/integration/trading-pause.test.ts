@@ -17,6 +17,7 @@ import { FaultProxy, type Link } from '../support/fault-proxy.ts';
 import { callTimeout, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { noiseJpeg } from '../support/images.ts';
 import { scrape } from '../support/metrics.ts';
+import { patient } from '../support/patience.ts';
 
 const silent = createLogger({ name: 'test', level: 'silent' });
 const sends = [Call.SUBMIT_ORDER, Call.SUBMIT_ALLOCATION, Call.SUBMIT_APPLICATION, Call.SEND_DOCUMENT];
@@ -259,7 +260,7 @@ describe('a pause of trading', () => {
       const startedAt = performance.now();
       await setPaused(true, other);
       last = (await countStored())[0] ?? 0;
-      assert.ok(performance.now() - startedAt < 4_000, 'it does not wait for the orders to end');
+      assert.ok(performance.now() - startedAt < patient(4_000), 'it does not wait for the orders to end');
       await eventually(async () => {
         assertPaused(await gateway.place(partner, { symbol: 'SIM-REST', quantity: 5 }));
       });

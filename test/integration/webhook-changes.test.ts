@@ -10,6 +10,7 @@ import { adminClient } from '../support/admin.ts';
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+import { patient } from '../support/patience.ts';
 import { type Received, WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const silent = createLogger({ name: 'test', level: 'silent' });
@@ -178,7 +179,7 @@ describe("an operator's change of an endpoint", () => {
     const partner = await register('/idle');
     const startedAt = performance.now();
     await unheardAdmin.webhooks.rotateSecret({ partnerId: partner.id }, unheardAdmin.options);
-    assert.ok(performance.now() - startedAt < 1_000);
+    assert.ok(performance.now() - startedAt < patient(1_000));
   });
 
   it('is answered within four seconds where the process that sends is gone', async () => {
@@ -192,6 +193,6 @@ describe("an operator's change of an endpoint", () => {
     const startedAt = performance.now();
     await unheardAdmin.webhooks.rotateSecret({ partnerId: partner.id }, unheardAdmin.options);
     const tookMs = performance.now() - startedAt;
-    assert.ok(tookMs > 2_900 && tookMs < 4_500, `it took ${tookMs} ms`);
+    assert.ok(tookMs > 2_900 && tookMs < patient(4_500), `it took ${tookMs} ms`);
   });
 });

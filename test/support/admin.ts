@@ -8,6 +8,7 @@ import { Wallets } from '../../src/gen/marina/admin/v1/wallets_pb.ts';
 import { Webhooks } from '../../src/gen/marina/admin/v1/webhooks_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { operatorToken } from './gateway.ts';
+import { patient } from './patience.ts';
 
 /** The operators' calls of a gateway, and what to call them with. */
 export function adminClient(adminPort: number, token = operatorToken) {
@@ -29,7 +30,7 @@ export function adminClient(adminPort: number, token = operatorToken) {
     keys,
     wallets,
     webhooks,
-    options: { timeoutMs: 10_000, metadata },
+    options: { timeoutMs: patient(10_000), metadata },
     close() {
       clock.close();
       diagnostics.close();

@@ -5,6 +5,7 @@ import { type Browser, chromium } from 'playwright-core';
 import { libraryPath, type PackageSet, unpackPackages } from '../../src/dev/packages.ts';
 import { findInstalled } from '../../src/dev/programs.ts';
 import { temporaryFolder } from './folders.ts';
+import { patient } from './patience.ts';
 
 /** Some 70 MB are downloaded and unpacked to 290. */
 const unpackingMs = 180_000;
@@ -49,7 +50,7 @@ async function startBrowser(): Promise<Browser> {
 function launch(executablePath: string, variables: Record<string, string>): Promise<Browser> {
   const env = { ...process.env, ...variables } as Record<string, string>;
   // It shows our own pages only; as root and in containers it has no sandbox of its own.
-  return chromium.launch({ executablePath, env, chromiumSandbox: false, timeout: 60_000 });
+  return chromium.launch({ executablePath, env, chromiumSandbox: false, timeout: patient(60_000) });
 }
 
 /** Where the unpacked fonts are, and those of the system if it has any. */

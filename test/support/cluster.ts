@@ -17,9 +17,10 @@ import { eventually } from './eventually.ts';
 import { temporaryFolder } from './folders.ts';
 import { operatorToken } from './gateway.ts';
 import { createKey, secretKey } from './keys.ts';
+import { patient } from './patience.ts';
 import { createTestDatabase, testServers } from './servers.ts';
 
-export const callTimeout = { timeoutMs: 10_000 };
+export const callTimeout = { timeoutMs: patient(10_000) };
 
 /** A partner with one account. */
 export interface Partner {
@@ -165,7 +166,7 @@ export class Cluster {
           method,
           headers,
           body: body === undefined ? undefined : JSON.stringify(body),
-          signal: AbortSignal.timeout(20_000),
+          signal: AbortSignal.timeout(patient(20_000)),
         });
         answer = { response, text: await response.text() };
       } catch {

@@ -13,6 +13,7 @@ import {
 import { ErrorSchema } from '../../src/gen/marina/gateway/v1/errors_pb.ts';
 import { enumWords } from '../../src/lib/enums.ts';
 import { assertDescribed } from './described.ts';
+import { patient } from './patience.ts';
 
 /** The fields of an application that the broker accepts. */
 export const goodFields = {
@@ -64,7 +65,7 @@ export function overRest(restPort: number): SendDocument {
         method: 'PUT',
         headers: { authorization: `Bearer ${key}`, 'content-type': contentType },
         body: file,
-        signal: AbortSignal.timeout(30_000),
+        signal: AbortSignal.timeout(patient(30_000)),
       });
     } catch {
       return { outcome: undefined };

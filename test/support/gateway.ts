@@ -15,6 +15,7 @@ import { startSimulator } from '../../src/simulator/simulator.ts';
 import { assertDescribed } from './described.ts';
 import { eventually } from './eventually.ts';
 import { createKey, secretKey } from './keys.ts';
+import { patient } from './patience.ts';
 import { createTestDatabase, testServers } from './servers.ts';
 
 export const operatorToken = 'test-operator-token-0123456789';
@@ -76,7 +77,7 @@ export interface TestGateway {
 
 const allFeatures = [Feature.ACCOUNT_OPENING];
 const allScopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
-export const callTimeout = { timeoutMs: 10_000 };
+export const callTimeout = { timeoutMs: patient(10_000) };
 /** What the database says of a statement that its account has no right to. */
 const accessDenied = 1142;
 
@@ -108,8 +109,8 @@ export async function startGateway(variables: Record<string, string> = {}): Prom
     MARINA_SECRET_KEY: secretKey,
     MARINA_OPERATOR_TOKENS: `tester:${operatorToken}`,
     MARINA_LOG_LEVEL: 'info',
-    MARINA_SUBMIT_TIMEOUT_MS: '2000',
-    MARINA_READ_TIMEOUT_MS: '1000',
+    MARINA_SUBMIT_TIMEOUT_MS: String(patient(2_000)),
+    MARINA_READ_TIMEOUT_MS: String(patient(1_000)),
     MARINA_CLOCK_SKEW_MS: '200',
     MARINA_DRAIN_MS: '0',
     MARINA_SHUTDOWN_TIMEOUT_MS: '5000',

@@ -13,8 +13,9 @@ import {
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
+import { patient } from './patience.ts';
 
-const timeoutMs = 20_000;
+const timeoutMs = patient(20_000);
 const asIs = (bytes: Buffer) => bytes;
 
 /** A field of an error's `google.rpc.BadRequest`. */

@@ -15,7 +15,7 @@ export interface ImageCheckerOptions {
   readonly workers?: number;
   /** How long an image may wait for its turn. */
   readonly waitMs?: number;
-  /** How long the decoding of one image may take. */
+  /** How long a decoder may work on one image. On a busy machine that may take up to three times as long. */
   readonly decodeMs?: number;
   /** Whether decoders run behind the walls this machine offers, behind all of them or not at all, or without. */
   readonly walls?: WallsWanted;

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
+import { processorTimeMs } from '../../lib/processor-time.ts';
 import { type Check, type Checked, fromLine, mostLineBytes, readyLine, writeCheck } from './checker-protocol.ts';
 import type { DecoderProgram } from './decoder-program.ts';
 import { readWalls, startDecoder, type Wall } from './decoder-start.ts';
@@ -24,9 +25,14 @@ export interface DecoderOptions {
   readonly program: () => Promise<DecoderProgram>;
   /** The walls that must hold around the decoder; undefined to start it without any. */
   readonly walls: () => ReadonlySet<Wall> | undefined;
-  /** How long the decoding of one file may take. */
+  /**
+   * How long a decoder may work on one file. On a busy machine that may take longer than this, at most
+   * `mostTimesLonger` as long.
+   */
   readonly decodeMs: number;
 }
+
+const mostTimesLonger = 3;
 
 /** A decoder that once held more than this is replaced by a new one: it seldom gives all of it back. */
 const enoughResidentBytes = 250_000_000;
@@ -74,7 +80,13 @@ export class CheckerWorker {
     let received = '';
     return new Promise((resolve, reject) => {
       const { decodeMs } = this.#options;
-      const timer = setTimeout(() => fail(new DecoderLate(`a file took more than ${decodeMs} ms`)), decodeMs);
+      const leftMs = timeLeft(child.pid, decodeMs);
+      const checkTime = () => {
+        const left = leftMs();
+        if (left > 0) timer = setTimeout(checkTime, left);
+        else fail(new DecoderLate(`a file took more than ${decodeMs} ms`));
+      };
+      let timer = setTimeout(checkTime, decodeMs);
       const onOutput = (bytes: Buffer) => {
         received += bytes.toString('latin1');
         // The line of its walls, or none, and the one that says that it is ready.
@@ -139,4 +151,17 @@ export class CheckerWorker {
     this.#process = undefined;
     child?.kill('SIGKILL');
   }
+}
+
+/** Tells how much longer a process may work from now on, which has `mostMs` of processor time and a multiple in all. */
+function timeLeft(pid: number | undefined, mostMs: number): () => number {
+  const beganAt = performance.now();
+  const used = () => (pid === undefined ? undefined : processorTimeMs(pid));
+  const usedBefore = used();
+  return () => {
+    const tookMs = performance.now() - beganAt;
+    const usedNow = used();
+    const workedMs = usedBefore === undefined || usedNow === undefined ? tookMs : usedNow - usedBefore;
+    return Math.min(mostMs - workedMs, mostTimesLonger * mostMs - tookMs);
+  };
 }
