@@ -34,12 +34,26 @@ async function uploads(gateway: GatewayProcess, partner: Partner): Promise<Named
   });
 }
 
+/** Has a process take large files as they come all day: the memory for them belongs to a calm time too. */
+async function workAsOnOtherDays(gateway: GatewayProcess, key: string): Promise<void> {
+  const file = await noisePng(400, 400);
+  for (let count = 0; count < 4; count += 1) {
+    const id = await apply(gateway.request, key, { last_name: 'SIM-WAIT' });
+    for (const types of [fourTypes.slice(0, 2), fourTypes.slice(2)]) {
+      const send = overRest(gateway.restPort);
+      const sent = await Promise.all(types.map((type) => send({ key, id, type, file })));
+      assert.deepEqual([...new Set(sent.map(({ outcome }) => outcome))], ['delivered']);
+    }
+  }
+}
+
 async function prepare(_: Cluster, gateway: GatewayProcess, { key }: Partner) {
   const applications: string[] = [];
   // Their accounts are not opened when all four documents are there, so that they go on taking files.
   const fields = { last_name: 'SIM-WAIT' };
   for (let count = 0; count < 10; count += 1) applications.push(await apply(gateway.request, key, fields));
   const files = { large: [await largePng()], bombs: await pictureBombs() };
+  await workAsOnOtherDays(gateway, key);
   return { applications, files };
 }
 

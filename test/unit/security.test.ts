@@ -15,7 +15,7 @@ interface Row {
 }
 
 /** The rows of the table of attacks: the attack is the title of its test, unless another title stands behind the file. */
-const rows: Row[] = [...page.matchAll(/^\| (.+) \| (.+) \| `([\w-]+\.test\.ts)`(?:: (.+))? \|$/gm)].map(
+const rows: Row[] = [...page.matchAll(/^\| (.+) \| (.+) \| .+ \| `([\w-]+\.test\.ts)`(?:: (.+))? \|$/gm)].map(
   ([, attack = '', bound = '', file = '', title = attack]) => ({ attack, bound, file, title }),
 );
 const files = readdirSync(folder).filter((name) => name.endsWith('.test.ts'));
