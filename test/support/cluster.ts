@@ -13,7 +13,7 @@ import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
 import { assertDescribed } from './described.ts';
-import { eventually } from './eventually.ts';
+import { eventually, ready } from './eventually.ts';
 import { temporaryFolder } from './folders.ts';
 import { operatorToken } from './gateway.ts';
 import { createKey, secretKey } from './keys.ts';
@@ -293,9 +293,9 @@ async function startEntry(entry: string, logPath: string, variables: Record<stri
     const said = message as { type?: string } & Record<string, number>;
     if (said.type === 'ready') ports = said;
   });
-  const ready = await eventually(() => {
+  const itsPorts = await ready(() => {
     if (ports === undefined) throw new Error(`${entry} did not become ready; its log is ${logPath}`);
     return ports;
   }, 20_000);
-  return { process: started, ports: ready };
+  return { process: started, ports: itsPorts };
 }

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { patient } from '../../support/patience.ts';
 import { testServers } from '../../support/servers.ts';
 
 /** A bug put into a copy of the code, and the tests that must fail of it. */
@@ -85,7 +86,7 @@ async function runTest(folder: string, { test, pattern }: SeededBug): Promise<{ 
         MARINA_TEST_BOUND_MS: '6000',
       },
       stdio: ['ignore', 'pipe', 'inherit'],
-      timeout: 120_000,
+      timeout: patient(120_000),
     },
   );
   let output = '';
