@@ -30,9 +30,12 @@ import { firstWindow } from './places.ts';
 import { Recording } from './recording.ts';
 import type { EndpointsAfter, Result } from './results.ts';
 import { nextDue } from './rules.ts';
+import { markUnmarkedWork } from './unmarked-work.ts';
 
 /** How often queues are looked at when nobody says that they grew. */
 const pollMs = 500;
+/** How often endpoints are read whose work an earlier version queued without marking them. */
+const usualMarkEveryMs = 60_000;
 /** How long an endpoint without work is kept, so that its next event need not claim it. */
 const idleMs = 30_000;
 /** How many endpoints a process serves at once. */
@@ -95,6 +98,7 @@ export class Dispatch {
       await Promise.all([
         this.#keepOn('look', () => this.#lookOnce(signal)),
         this.#keepOn('load', () => this.#loadOnce(signal)),
+        this.#keepOn('mark', () => this.#markOnce(signal)),
       ]);
     } finally {
       const end = performance.now() + stopWaitMs;
@@ -191,6 +195,13 @@ export class Dispatch {
       await this.#releaseIdle();
     }
     await this.#claim([...new Set(wanted)].filter((partnerId) => !this.#lanes.has(partnerId)));
+  }
+
+  /** Marks work that an earlier version left unmarked: at the start, and then once a minute while such a version may run. */
+  async #markOnce(signal: AbortSignal): Promise<void> {
+    const { database, clock, markEveryMs = usualMarkEveryMs } = this.options;
+    await markUnmarkedWork(database, clock.now(), signal);
+    await pause(markEveryMs, signal);
   }
 
   /** Tells operators' calls that wait for it that their changes are in force here. */

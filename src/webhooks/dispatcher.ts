@@ -51,6 +51,8 @@ export interface DispatcherOptions {
   readonly send: Send;
   readonly keysOf: KeysOf;
   readonly meters: DeliveryMeters;
+  /** How often work that an earlier version left unmarked is looked for; a minute, unless a test cannot wait for it. */
+  readonly markEveryMs?: number;
   /** Makes a span of each attempt. */
   readonly tracer: Tracer;
 }

@@ -164,6 +164,13 @@ export function saveResume(partnerId: string, fresh: Health): Statement[] {
 const isFree = `((e.lease_name = ? AND e.lease_fence = ?) OR NOT EXISTS (SELECT 1 FROM leases l
   WHERE l.name = e.lease_name AND l.fence = e.lease_fence AND l.expires_at > NOW(3)))`;
 
+/** Whether an endpoint has something to be sent by an instant, if its pauses allow it. */
+const hasWork = `(e.draining = 1
+  OR EXISTS (SELECT 1 FROM webhook_deliveries d
+    WHERE d.partner_id = e.partner_id AND d.queue = 1 AND d.due_at IS NULL)
+  OR EXISTS (SELECT 1 FROM webhook_deliveries d
+    WHERE d.partner_id = e.partner_id AND d.queue = 2 AND (d.due_at <= ? OR e.paused_at IS NOT NULL)))`;
+
 /** Locks those of some endpoints that no other living process sends to. */
 export function lockFree(partnerIds: readonly string[], lease: HolderLease): Statement {
   return statement(
@@ -240,18 +247,29 @@ export function findWork(lease: HolderLease, now: number, most: number): Stateme
   return statement(
     `SELECT e.partner_id FROM webhook_endpoints e FORCE INDEX (webhook_endpoints_due_at)
       WHERE e.due_at <= ? AND e.held_at IS NULL AND (e.paused_at IS NULL OR e.probe_at <= ?)
-        AND ${isFree}
-        AND (e.draining = 1
-          OR EXISTS (SELECT 1 FROM webhook_deliveries d
-            WHERE d.partner_id = e.partner_id AND d.queue = 1 AND d.due_at IS NULL)
-          OR EXISTS (SELECT 1 FROM webhook_deliveries d
-            WHERE d.partner_id = e.partner_id AND d.queue = 2 AND (d.due_at <= ? OR e.paused_at IS NOT NULL)))
+        AND ${isFree} AND ${hasWork}
       ORDER BY e.due_at LIMIT ${most}`,
     new Date(now),
     new Date(now),
     lease.name,
     lease.fence,
     new Date(now),
+  );
+}
+
+/**
+ * The next endpoints after a partner, and of each whether it has something to be sent now that its due_at does not tell of.
+ * Versions before due_at was added queue events and do not write it.
+ */
+export function findUnmarked(afterPartnerId: string, now: number, most: number): Statement {
+  return statement(
+    `SELECT e.partner_id, ((e.due_at IS NULL OR e.due_at > ?) AND e.held_at IS NULL
+        AND (e.paused_at IS NULL OR e.probe_at <= ?) AND ${hasWork}) AS is_unmarked
+      FROM webhook_endpoints e WHERE e.partner_id > ? ORDER BY e.partner_id LIMIT ${most}`,
+    new Date(now),
+    new Date(now),
+    new Date(now),
+    afterPartnerId,
   );
 }
 

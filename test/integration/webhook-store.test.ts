@@ -33,12 +33,14 @@ import {
   releaseUntil,
   type StoredEndpoint,
   saveHealth,
+  saveHold,
   saveMove,
   toEndpoint,
 } from '../../src/webhooks/endpoint-store.ts';
 import { type Result, recordResults } from '../../src/webhooks/results.ts';
 import { freshHealth, nextDue, sentForMs } from '../../src/webhooks/rules.ts';
 import { WebhookTaker } from '../../src/webhooks/taker.ts';
+import { markUnmarkedWork } from '../../src/webhooks/unmarked-work.ts';
 import { createTestDatabase, type TestDatabase, testServers } from '../support/servers.ts';
 
 const minute = 60_000;
@@ -234,6 +236,74 @@ describe('what is stored of webhooks', () => {
         assert.deepEqual(await work(lease, expected), [partnerId]);
       }
     }
+  });
+
+  describe('work that a version before due_at queued', () => {
+    const unmark = (until: number | null) =>
+      database.write(
+        statement(
+          'UPDATE webhook_endpoints SET due_at = ? WHERE partner_id = ?',
+          until === null ? null : new Date(until),
+          partnerId,
+        ),
+      );
+
+    for (const until of [null, now + 60 * minute]) {
+      const name = until === null ? 'not at all' : 'for later';
+      it(`is found once it is marked: an event to be sent at once, of an endpoint marked ${name}`, async () => {
+        await queue([1n]);
+        await unmark(until);
+        assert.deepEqual(await work(await newLease(), now), [], 'it is not found before');
+        await markUnmarkedWork(database, now);
+        assert.deepEqual(await work(await newLease(), now), [partnerId]);
+      });
+
+      it(`is found once it is due: an event to be sent again, of an endpoint marked ${name}`, async () => {
+        await queue([1n], now + minute);
+        await unmark(until);
+        await markUnmarkedWork(database, now + minute - 1);
+        assert.equal(await dueAt(), until, 'it is not due yet');
+        await markUnmarkedWork(database, now + minute);
+        assert.deepEqual(await work(await newLease(), now + minute), [partnerId]);
+      });
+    }
+
+    it('is found when a pause ended: what waits must be moved to the front', async () => {
+      await queue([1n], now + 60 * minute);
+      await database.write(statement('UPDATE webhook_endpoints SET draining = 1 WHERE partner_id = ?', partnerId));
+      await markUnmarkedWork(database, now);
+      assert.deepEqual(await work(await newLease(), now), [partnerId]);
+    });
+
+    it('is found when a paused endpoint is to be tried again, and not before', async () => {
+      await queue([1n], now + 60 * minute);
+      await database.write(saveHealth(partnerId, { ...freshHealth, pausedAt: now, probeAt: now + minute }, false));
+      await markUnmarkedWork(database, now);
+      assert.equal(await dueAt(), null);
+      await markUnmarkedWork(database, now + minute);
+      assert.deepEqual(await work(await newLease(), now + minute), [partnerId]);
+    });
+
+    it('stays as it is when an operator holds the endpoint', async () => {
+      await queue([1n]);
+      await database.write(saveHold(partnerId, now));
+      await markUnmarkedWork(database, now);
+      assert.equal(await dueAt(), null);
+    });
+
+    it('is found in whichever place of many endpoints', async () => {
+      const ids = Array.from({ length: 1_100 }, (_, number) => `par_${String(number).padStart(4, '0')}`);
+      const rows = ids.map((id) => [id, 'https://example.com/', Buffer.alloc(8), 0n, new Date(now)]);
+      await database.write(
+        insertRows('webhook_endpoints', ['partner_id', 'url', 'secret', 'after_version', 'registered_at'], rows),
+      );
+      const waiting = ['par_0000', 'par_0499', 'par_0500', 'par_1099'];
+      for (partnerId of waiting) await queue([1n]);
+      await markUnmarkedWork(database, now);
+      const [found = []] = await database.readAll([findWork(await newLease(), now, 1_000)]);
+      const some = found.map((row) => String(row.partner_id)).filter((id) => ids.includes(id));
+      assert.deepEqual(some.sort(), waiting);
+    });
   });
 
   it('an event that is queued while its endpoint is given back is not forgotten', async () => {
