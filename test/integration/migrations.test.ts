@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { createConnection } from 'mysql2/promise';
 import type { MigrationInterface } from 'typeorm';
@@ -6,6 +8,8 @@ import { migrations } from '../../migrations/index.ts';
 import { startApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { extractRelease, lastRelease, whyNotHere } from '../../src/dev/release.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
 /** What statements of a version lean on: its columns, and what must be unique. */
@@ -17,12 +21,30 @@ interface Schema {
   readonly unique: ReadonlySet<string>;
 }
 
+/** A migration's place in the order, which its class and its file have in their names. */
+const timestampOf = (name: string) => /\d{13}/.exec(name)?.[0] ?? name;
+
 describe('migrations', () => {
   let database: TestDatabase;
+  /** The migrations of the last release; all there are where the history does not reach back to it. */
+  let released: ReadonlySet<string>;
   before(async () => {
     database = await createTestDatabase();
+    released = new Set(await releasedMigrations());
   });
   after(() => database.drop());
+
+  async function releasedMigrations(): Promise<string[]> {
+    const release = lastRelease('.');
+    if ((await whyNotHere('.', release)) !== undefined) return migrations.map(({ name }) => timestampOf(name));
+    const folder = temporaryFolder();
+    try {
+      await extractRelease('.', release, folder, ['migrations']);
+      return readdirSync(join(folder, 'migrations')).map(timestampOf);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }
 
   async function query(sql: string): Promise<Record<string, unknown>[]> {
     const connection = await createConnection(database.url);
@@ -52,6 +74,11 @@ describe('migrations', () => {
       ),
       unique: new Set(keys.map(({ t, cs }) => `${t}(${cs})`)),
     };
+  }
+
+  /** The columns that a newer schema has and an older one has not, those of new tables too. */
+  function added(older: Schema, newer: Schema): string[] {
+    return [...newer.columns.keys()].filter((name) => !older.columns.has(name));
   }
 
   /** What in a newer schema the statements of an older version would stumble over. */
@@ -88,6 +115,17 @@ describe('migrations', () => {
       return contracts === undefined ? obstacles(older, newer).map((what) => `${Migration.name}: ${what}`) : [];
     });
     assert.deepEqual(wrong, []);
+    const silent = migrations.slice(1).flatMap((Migration, index) => {
+      const [older, newer] = [schemas[index], schemas[index + 1]];
+      assert.ok(older !== undefined && newer !== undefined, Migration.name);
+      const { olderVersions } = new Migration() as MigrationInterface & { olderVersions?: string };
+      return released.has(timestampOf(Migration.name)) || olderVersions !== undefined ? [] : added(older, newer);
+    });
+    assert.deepEqual(
+      silent,
+      [],
+      'a migration says in `olderVersions` what follows when an older version writes none of this',
+    );
   });
 
   it('the rule itself sees what takes away', async () => {
@@ -96,6 +134,7 @@ describe('migrations', () => {
       'ALTER TABLE partners ADD COLUMN wanted INT NOT NULL, DROP COLUMN name, ADD UNIQUE KEY one (created_at)',
     );
     await query('ALTER TABLE orders MODIFY COLUMN symbol VARCHAR(19) NOT NULL');
+    assert.deepEqual(added(before, await readSchema()), ['partners.wanted']);
     assert.deepEqual(obstacles(before, await readSchema()).sort(), [
       'orders.symbol has changed',
       'partners(created_at) must be unique now',

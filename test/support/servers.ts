@@ -17,7 +17,7 @@ export interface TestDatabase {
   /** An administrator's mysql:// URL of this database. */
   url: string;
   /** Makes an account that has the gateway's rights on the tables that are there now, and returns its URL. */
-  grantGateway(): Promise<string>;
+  grantGateway(user?: string): Promise<string>;
   /** Drops it; what a test does not drop is dropped when its file ends. */
   drop(): Promise<void>;
 }
@@ -32,27 +32,29 @@ export function testServers(): Promise<TestServers> {
 }
 
 /** Where the tests' gateways are, as the database sees it. */
-const accountHost = '127.0.0.1';
+export const accountHost = '127.0.0.1';
 
 /** A fresh database of its own for a test, on the server of the test run or another. */
 export async function createTestDatabase(serverUrl?: string): Promise<TestDatabase> {
   const databaseUrl = serverUrl ?? (await testServers()).databaseUrl;
   const name = `t_${randomBytes(6).toString('hex')}`;
   await execute(databaseUrl, `CREATE DATABASE ${name} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`);
-  const account = `'${name}'@'${accountHost}'`;
-  const grantGateway = async () => {
+  const accounts: string[] = [];
+  const grantGateway = async (user = name) => {
     const password = randomBytes(12).toString('hex');
+    const account = `'${user}'@'${accountHost}'`;
+    accounts.push(account);
     await execute(databaseUrl, `CREATE USER ${account} IDENTIFIED BY '${password}'`);
-    await grantRights(`${databaseUrl}/${name}`, name, accountHost);
+    await grantRights(`${databaseUrl}/${name}`, user, accountHost);
     const url = new URL(`${databaseUrl}/${name}`);
-    url.username = name;
+    url.username = user;
     url.password = password;
     return url.href;
   };
   const drop = async () => {
     if (!undropped.delete(drop)) return;
     await execute(databaseUrl, `DROP DATABASE IF EXISTS ${name}`);
-    await execute(databaseUrl, `DROP USER IF EXISTS ${account}`);
+    for (const account of accounts) await execute(databaseUrl, `DROP USER IF EXISTS ${account}`);
   };
   if (undropped.size === 0) process.once('beforeExit', dropAll);
   undropped.add(drop);

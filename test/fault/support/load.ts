@@ -14,6 +14,8 @@ export interface LoadOptions {
   readonly restMs?: number;
   /** Whether every other order is cancelled as soon as it is placed. */
   readonly cancels?: boolean;
+  /** When it ends by itself, should its test have failed; a minute unless more is asked for. */
+  readonly longestMs?: number;
 }
 
 interface PlacedOrder {
@@ -31,9 +33,6 @@ const clearCodes = new Set(['order_not_sent', 'order_rejected']);
 const cancelCodes = new Set(['service_unavailable', 'cancel_unconfirmed', 'order_not_cancelable']);
 /** Longer than any bound a request may run into. */
 const tooLongMs = 19_000;
-
-/** A load whose test failed ends by itself. */
-const longestLoadMs = 60_000;
 
 let quantity = 1_000;
 
@@ -80,7 +79,8 @@ export class Load {
 
   async #run(hand: number): Promise<void> {
     const { gateways, partners, symbols = ['SIM-PARTS'], restMs = 5, cancels = false } = this.options;
-    const end = performance.now() + longestLoadMs;
+    const { longestMs = 60_000 } = this.options;
+    const end = performance.now() + longestMs;
     for (let round = hand; !this.#stopping && performance.now() < end; round += 1) {
       const choices = gateways();
       const gateway = choices[round % choices.length];
