@@ -129,11 +129,12 @@ function closeAll({ base, supervisor, callers, events, upstream, submissions, do
     () => upstream.close(),
     () => submissions.images.close(),
     () => telemetry.ops.close(),
+    async () => void base.stopLoggingUnknownNames(),
     () => database.close(),
   ]);
 }
 
 /** Closes what is open when no part is there yet. */
-function closeBase({ tracer, database }: Base) {
-  return inOrder([() => tracer.close(), () => database.close()]);
+function closeBase({ tracer, database, stopLoggingUnknownNames }: Base) {
+  return inOrder([() => tracer.close(), async () => void stopLoggingUnknownNames(), () => database.close()]);
 }

@@ -42,6 +42,10 @@ const refusals = {
     'the broker does not have it, and does not prove that it can no longer get it',
   ],
   'changed-meanwhile': [status.ABORTED, 'the document changed while the broker was asked: call again'],
+  'other-version': [
+    status.FAILED_PRECONDITION,
+    'another version of the gateway stored what this one does not know: call a replica of that version',
+  ],
   unanswered: [status.UNAVAILABLE, 'the broker gave no answer that makes sense; nothing was changed'],
 } as const;
 

@@ -21,14 +21,14 @@ import {
   renewedEvidence,
   type Stored,
 } from '../submission/kind.ts';
-import type { Facts, Notes } from '../submission/notes.ts';
+import type { FactReader, Facts, Notes } from '../submission/notes.ts';
 import type { ReconciledKind } from '../submission/reconcile.ts';
 import type { RecoveredKind } from '../submission/recovery.ts';
 import { insertObjectSteps } from '../submission/step-store.ts';
 import type { TransferTypeWord } from '../wallet/rules.ts';
 import { readWallet, sumsOf, transfer } from '../wallet/store.ts';
 import { AllocationChange, applySent } from './changes.ts';
-import { toAllocationMessage } from './messages.ts';
+import { stateWords, toAllocationMessage } from './messages.ts';
 import { countedKobo, isFinal, isUnsettled, settlementOf } from './rules.ts';
 import {
   findAllocation,
@@ -86,6 +86,10 @@ export class AllocationKind
 
   path(id: string): string {
     return `/v1/allocations/${id}`;
+  }
+
+  isKnown({ state }: StoredAllocation): boolean {
+    return stateWords.knows(state);
   }
 
   preparationReads(): Statement[] {
@@ -154,6 +158,7 @@ export class AllocationKind
 
     const notAfter = this.parts.clock.realNow() + this.parts.submitTimeoutMs;
     const row = { ...draft, ...submission, notAfter, checkAt: notAfter + this.parts.clockSkewMs };
+    this.parts.notes.checkLength(row, factsOf(row));
     this.#transfer('reserve', row, partner, wallets);
     partner.addUsage('allocations', row.countedDay, countedKobo(row));
     const stored = { kind: 'stored', at: row.createdAt, state: row.state, detail: row.evidence } as const;
@@ -161,15 +166,8 @@ export class AllocationKind
   }
 
   send(row: StoredAllocation): Promise<Sent<AllocationRecord>> {
-    const facts: Facts = {
-      account: row.account,
-      amountKobo: row.amountKobo.toString(),
-      clientReference: row.clientReference,
-      createdAt: row.createdAt,
-      countedDay: row.countedDay,
-      notAfter: row.notAfter,
-    };
-    return this.parts.broker.submitAllocation({ ...row, note: this.parts.notes.write(row, facts) }, row.notAfter);
+    const note = this.parts.notes.write(row, factsOf(row));
+    return this.parts.broker.submitAllocation({ ...row, note }, row.notAfter);
   }
 
   renewReads(partnerId: string): Statement[] {
@@ -180,27 +178,27 @@ export class AllocationKind
   renew(
     id: string,
     submission: RenewedSubmission,
-    facts: Facts,
+    facts: FactReader,
     partner: LockedPartner,
     [wallets]: readonly SqlRow[][],
   ): Stored<StoredAllocation> {
-    const createdAt = Number(facts.createdAt);
+    const createdAt = facts.instant('createdAt');
     const row: StoredAllocation = {
       ...submission,
       id,
       state: 'uncertain',
-      account: String(facts.account),
-      amountKobo: BigInt(String(facts.amountKobo)),
-      clientReference: facts.clientReference === null ? null : String(facts.clientReference),
+      account: facts.text('account'),
+      amountKobo: facts.whole('amountKobo'),
+      clientReference: facts.optionalText('clientReference'),
       brokerReference: null,
       reason: 'It is not known whether the broker received it; the gateway is finding out.',
       rejectReason: null,
       createdAt,
       updatedAt: createdAt,
-      countedDay: String(facts.countedDay),
+      countedDay: facts.day('countedDay'),
       firstAnswer: null,
       evidence: renewedEvidence,
-      notAfter: Number(facts.notAfter),
+      notAfter: facts.instant('notAfter'),
       checkAt: this.parts.clock.realNow(),
       checks: 0,
       missingSince: null,
@@ -296,4 +294,16 @@ export class AllocationKind
       createdAt: this.parts.clock.now(),
     });
   }
+}
+
+/** What must be known of an allocation to store it anew. */
+function factsOf(row: StoredAllocation): Facts {
+  return {
+    account: row.account,
+    amountKobo: row.amountKobo.toString(),
+    clientReference: row.clientReference,
+    createdAt: row.createdAt,
+    countedDay: row.countedDay,
+    notAfter: row.notAfter,
+  };
 }

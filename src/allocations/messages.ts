@@ -5,7 +5,7 @@ import {
   AllocationSchema,
   AllocationStateSchema,
 } from '../gen/marina/gateway/v1/allocations_pb.ts';
-import { enumWords } from '../lib/enums.ts';
+import { enumWords, withStoredNames } from '../lib/enums.ts';
 import { toSecond } from '../lib/timestamps.ts';
 import type { AllocationStateWord } from './rules.ts';
 import type { ShownAllocation } from './store.ts';
@@ -16,7 +16,7 @@ const rejectReasonWords = enumWords(AllocationRejectReasonSchema);
 /** The allocation as partners see it, in answers and in events alike. */
 export function toAllocationMessage(allocation: ShownAllocation): Allocation {
   const { id, state, account, amountKobo, rejectReason } = allocation;
-  return create(AllocationSchema, {
+  const message = create(AllocationSchema, {
     id,
     state: stateWords.value(state),
     account,
@@ -28,4 +28,5 @@ export function toAllocationMessage(allocation: ShownAllocation): Allocation {
     createdAt: toSecond(allocation.createdAt),
     updatedAt: toSecond(allocation.updatedAt),
   });
+  return withStoredNames(message, { state, rejectReason });
 }

@@ -11,12 +11,18 @@ export const transitions: Readonly<Record<AllocationStateWord, readonly Allocati
   refused: [],
 };
 
+/** Whether this version knows a state. */
+export function isKnownState(state: string): state is AllocationStateWord {
+  return Object.hasOwn(transitions, state);
+}
+
 /** The states of which nothing more is expected. */
 export const finalStates = (Object.keys(transitions) as AllocationStateWord[]).filter(isFinal);
 
-/** Whether nothing more is expected of an allocation. */
+/** Whether nothing more is expected of an allocation. Of a state of another version this is not known. */
 export function isFinal(state: AllocationStateWord): boolean {
-  return transitions[state].length === 0;
+  const next: readonly AllocationStateWord[] | undefined = transitions[state];
+  return next?.length === 0;
 }
 
 /** Whether it is unknown if the broker has the allocation: its amount is reserved for so long. */
@@ -24,7 +30,7 @@ export function isUnsettled(state: AllocationStateWord): boolean {
   return state === 'sending' || state === 'uncertain';
 }
 
-/** What an allocation counts against its day's limit, in kobo. */
+/** What an allocation counts against its day's limit, in kobo. In a state of another version it counts whole. */
 export function countedKobo({ state, amountKobo }: { state: AllocationStateWord; amountKobo: bigint }): bigint {
   return state === 'refused' || state === 'rejected' ? 0n : amountKobo;
 }

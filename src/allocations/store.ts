@@ -8,7 +8,9 @@ import {
   statement,
   toBigInt,
 } from '../db/statement.ts';
+import { AllocationStateSchema } from '../gen/marina/gateway/v1/allocations_pb.ts';
 import {
+  hasKnownName,
   type SubmissionFields,
   submissionColumns,
   toSubmissionFields,
@@ -128,15 +130,22 @@ export function findAllocationFacts(partnerId: string, ids: readonly string[]): 
   );
 }
 
-/** Allocations alike that may or may not be at the broker. `now` is real time. */
+const isSettled = hasKnownName('state', AllocationStateSchema, ['sending', 'uncertain']);
+/** A condition of rows whose state this version knows. */
+export const isKnownAllocation = hasKnownName('state', AllocationStateSchema);
+
+/**
+ * Allocations alike that may or may not be at the broker. `now` is real time. In a state of another version an allocation is
+ * one of them while the reconciler must look at it.
+ */
 export function findSimilarUnsettled(
   partnerId: string,
   { account, amountKobo }: Pick<ShownAllocation, 'account' | 'amountKobo'>,
   now: number,
 ): Statement {
   return statement(
-    `SELECT id FROM allocations WHERE partner_id = ? AND state IN ('uncertain', 'sending') AND account = ?
-      AND amount_kobo = ? AND (state = 'uncertain' OR check_at <= ?) LIMIT 1`,
+    `SELECT id FROM allocations WHERE partner_id = ? AND NOT ${isSettled} AND account = ? AND amount_kobo = ?
+      AND (state = 'uncertain' OR check_at <= ? OR (state <> 'sending' AND check_at IS NOT NULL)) LIMIT 1`,
     partnerId,
     account,
     amountKobo,
@@ -146,7 +155,11 @@ export function findSimilarUnsettled(
 
 /** Allocations the reconciler must look at, longest due first. `now` is real time. */
 export function findDueAllocations(now: number, most: number): Statement {
-  return statement(`SELECT ${all} FROM allocations WHERE check_at <= ? ORDER BY check_at LIMIT ${most}`, new Date(now));
+  return statement(
+    `SELECT ${all} FROM allocations WHERE check_at <= ? AND ${isKnownAllocation}
+      ORDER BY check_at LIMIT ${most}`,
+    new Date(now),
+  );
 }
 
 /** Which allocations a list shows. */

@@ -14,6 +14,7 @@ import { Cursors } from '../lib/paging.ts';
 import { openIdentity } from '../lib/server-identity.ts';
 import { subkey } from '../lib/subkey.ts';
 import { passingTracer, type Tracer } from '../lib/trace.ts';
+import { logUnknownNames } from '../lib/unknown-names.ts';
 import { version } from '../lib/version.ts';
 
 /** What every part of the gateway stands on. */
@@ -62,6 +63,7 @@ async function openOn(database: Database, config: Config, log: Logger) {
     keyMacSecret: keyMacSecret(config.secretKey),
     cursors: new Cursors(key('cursors')),
     identities: await openIdentities(config, log),
+    stopLoggingUnknownNames: logUnknownNames(log),
     // The last that can fail: nobody else would close it.
     tracer: await openTracer(config, holder, log),
   };

@@ -2,6 +2,7 @@ import type { Sent } from '../broker/port.ts';
 import type { Statement } from '../db/statement.ts';
 import { type ApplicationReport, ApplicationReportKind } from '../gen/marina/broker/v1/applications_pb.ts';
 import type { Change } from '../submission/kind.ts';
+import { isBehind } from '../submission/row-store.ts';
 import { insertObjectSteps, type ObjectStep } from '../submission/step-store.ts';
 import { applyReport, isUnsettled, moveTo, reportedAt } from './rules.ts';
 import type { StoredApplication } from './store.ts';
@@ -64,18 +65,23 @@ export class ApplicationChange implements Change<StoredApplication> {
       const { application, changed, contradiction, evidence } = applied;
       if (contradiction) this.contradictions.push(evidence);
       if (changed) this.#tell({ ...application, evidence });
-      else this.after = contradiction ? { ...application, evidence } : application;
+      else this.after = settle(contradiction ? { ...application, evidence } : application);
       this.step(contradiction ? 'contradiction' : 'report', evidence, report);
     }
     return this;
   }
 
   #tell(application: StoredApplication): this {
-    // Once nothing is unclear about it, the reconciler need not look at it.
-    this.after = isUnsettled(application.state) ? application : { ...application, checkAt: null };
+    this.after = settle(application);
     this.told.push(this.after);
     return this;
   }
+}
+
+/** Once nothing is unclear about an application, the reconciler need not look at it. */
+function settle(application: StoredApplication): StoredApplication {
+  const mustStay = isUnsettled(application.state) || isBehind(application);
+  return mustStay ? application : { ...application, checkAt: null };
 }
 
 /** What the send came to. The application may have moved on since: a report, or the reconciler, may have come first. */

@@ -16,13 +16,14 @@ import {
   renewedEvidence,
   type Stored,
 } from '../submission/kind.ts';
-import type { Facts, Notes } from '../submission/notes.ts';
+import type { FactReader, Facts, Notes } from '../submission/notes.ts';
 import type { ReconciledKind } from '../submission/reconcile.ts';
 import type { RecoveredKind } from '../submission/recovery.ts';
 import type { ReportedKind } from '../submission/reports.ts';
+import { isBehind } from '../submission/row-store.ts';
 import { insertObjectSteps } from '../submission/step-store.ts';
 import { ApplicationChange, applySent } from './changes.ts';
-import { toApplicationFields, toApplicationMessage } from './messages.ts';
+import { stateWords, toApplicationFields, toApplicationMessage } from './messages.ts';
 import { isFinal, isUnsettled } from './rules.ts';
 import {
   findApplication,
@@ -86,6 +87,14 @@ export class ApplicationKind
     return `/v1/applications/${id}`;
   }
 
+  isKnown({ state }: StoredApplication): boolean {
+    return stateWords.knows(state);
+  }
+
+  isBehind(row: StoredApplication): boolean {
+    return isBehind(row);
+  }
+
   preparationReads(): Statement[] {
     return [];
   }
@@ -109,6 +118,7 @@ export class ApplicationKind
       checks: 0,
       missingSince: null,
       steps: 1,
+      missedReport: 0n,
     };
   }
 
@@ -123,12 +133,13 @@ export class ApplicationKind
   store(draft: ApplicationDraft, submission: NewSubmission): Stored<StoredApplication> {
     const notAfter = this.parts.clock.realNow() + this.parts.submitTimeoutMs;
     const row = { ...draft, ...submission, notAfter, checkAt: notAfter + this.parts.clockSkewMs };
+    this.parts.notes.checkLength(row, factsOf(row));
     const stored = { kind: 'stored', at: row.createdAt, state: row.state, detail: row.evidence } as const;
     return { row, writes: [insertApplication(row), ...insertObjectSteps(row, [stored])] };
   }
 
   send(row: StoredApplication, request: CreateApplicationRequest): Promise<Sent<ApplicationReport>> {
-    const note = this.parts.notes.write(row, { createdAt: row.createdAt, notAfter: row.notAfter });
+    const note = this.parts.notes.write(row, factsOf(row));
     return this.parts.broker.submitApplication({ ...row, fields: toApplicationFields(request), note }, row.notAfter);
   }
 
@@ -136,8 +147,8 @@ export class ApplicationKind
     return [];
   }
 
-  renew(id: string, submission: RenewedSubmission, facts: Facts): Stored<StoredApplication> {
-    const createdAt = Number(facts.createdAt);
+  renew(id: string, submission: RenewedSubmission, facts: FactReader): Stored<StoredApplication> {
+    const createdAt = facts.instant('createdAt');
     const row: StoredApplication = {
       ...submission,
       id,
@@ -152,11 +163,12 @@ export class ApplicationKind
       firstAnswer: null,
       lastReport: 0n,
       evidence: renewedEvidence,
-      notAfter: Number(facts.notAfter),
+      notAfter: facts.instant('notAfter'),
       checkAt: this.parts.clock.realNow(),
       checks: 0,
       missingSince: null,
       steps: 1,
+      missedReport: 0n,
     };
     const stored = { kind: 'stored', at: createdAt, state: row.state, detail: renewedEvidence } as const;
     return { row, writes: [insertApplication(row), ...insertObjectSteps(row, [stored])] };
@@ -177,8 +189,24 @@ export class ApplicationKind
   }
 
   applyReports(row: StoredApplication, reports: readonly ApplicationReport[]): ApplicationChange | undefined {
+    // Reports are applied in the order of their numbers: first come those that were passed over.
+    if (isBehind(row)) return this.#passOver(row, reports, this.parts.clock.realNow());
     const change = this.begin(row).reports(reports);
     return change.after === row ? undefined : change;
+  }
+
+  passOver(row: StoredApplication, reports: readonly ApplicationReport[]): ApplicationChange | undefined {
+    return this.#passOver(row, reports, row.checkAt ?? this.parts.clock.realNow());
+  }
+
+  #passOver(
+    row: StoredApplication,
+    reports: readonly ApplicationReport[],
+    checkAt: number,
+  ): ApplicationChange | undefined {
+    const missedReport = reports.at(-1)?.number ?? 0n;
+    if (missedReport <= row.lastReport || missedReport <= row.missedReport) return undefined;
+    return this.begin(row).note({ missedReport, checkAt, checks: row.checks + 1 });
   }
 
   /** The broker has all four documents. It may have decided before the last of them was recorded. */
@@ -263,4 +291,9 @@ export class ApplicationKind
       }),
     );
   }
+}
+
+/** What must be known of an application to store it anew: nothing of the customer. */
+function factsOf({ createdAt, notAfter }: StoredApplication): Facts {
+  return { createdAt, notAfter };
 }

@@ -8,12 +8,12 @@ import {
   type CreateApplicationRequest,
   CreateApplicationRequestSchema,
 } from '../gen/marina/gateway/v1/applications_pb.ts';
-import { enumWords } from '../lib/enums.ts';
+import { enumWords, withStoredNames } from '../lib/enums.ts';
 import { toSecond } from '../lib/timestamps.ts';
 import type { ApplicationStateWord } from './rules.ts';
 import type { ShownApplication } from './store.ts';
 
-const stateWords = enumWords<ApplicationStateWord>(ApplicationStateSchema);
+export const stateWords = enumWords<ApplicationStateWord>(ApplicationStateSchema);
 const rejectReasonWords = enumWords(ApplicationRejectReasonSchema);
 
 /** The field partners give and the one the broker takes have one name. A field only one of them has is an error of ours. */
@@ -35,15 +35,17 @@ export function toApplicationFields(request: CreateApplicationRequest): Applicat
 
 /** The application as partners see it, in answers and in events alike. */
 export function toApplicationMessage(application: ShownApplication): Application {
-  return create(ApplicationSchema, {
+  const { state, rejectReason } = application;
+  const message = create(ApplicationSchema, {
     id: application.id,
-    state: stateWords.value(application.state),
+    state: stateWords.value(state),
     reference: application.reference ?? undefined,
     account: application.account ?? undefined,
     reason: application.reason ?? undefined,
-    rejectReason: application.rejectReason === null ? undefined : rejectReasonWords.value(application.rejectReason),
+    rejectReason: rejectReason === null ? undefined : rejectReasonWords.value(rejectReason),
     param: application.param ?? undefined,
     createdAt: toSecond(application.createdAt),
     updatedAt: toSecond(application.updatedAt),
   });
+  return withStoredNames(message, { state, rejectReason });
 }

@@ -46,9 +46,10 @@ export const transitions: Readonly<Record<ApplicationStateWord, readonly Applica
 /** The states of which nothing more is expected. */
 export const finalStates = (Object.keys(transitions) as ApplicationStateWord[]).filter(isFinal);
 
-/** Whether nothing more is expected of an application. */
+/** Whether nothing more is expected of an application. Of a state of another version this is not known. */
 export function isFinal(state: ApplicationStateWord): boolean {
-  return transitions[state].length === 0;
+  const next: readonly ApplicationStateWord[] | undefined = transitions[state];
+  return next?.length === 0;
 }
 
 /** Whether it is unknown if the broker has the application. */

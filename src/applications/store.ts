@@ -8,7 +8,9 @@ import {
   statement,
   toBigInt,
 } from '../db/statement.ts';
+import { ApplicationStateSchema } from '../gen/marina/gateway/v1/applications_pb.ts';
 import {
+  hasKnownName,
   type SubmissionFields,
   submissionColumns,
   toSubmissionFields,
@@ -33,6 +35,8 @@ export interface ShownApplication {
 export interface StoredApplication extends ShownApplication, ApplicationFacts, SubmissionFields {
   /** By what its state is known, for operators. */
   readonly evidence: string;
+  /** The number of the last report that a version passed over because it did not know the application. */
+  readonly missedReport: bigint;
 }
 
 const shownColumns = [
@@ -47,7 +51,7 @@ const shownColumns = [
   'updated_at',
 ] as const;
 
-const allColumns = [...shownColumns, ...submissionColumns, 'last_report', 'evidence'] as const;
+const allColumns = [...shownColumns, ...submissionColumns, 'last_report', 'evidence', 'missed_report'] as const;
 
 const shown = shownColumns.join(', ');
 const all = allColumns.join(', ');
@@ -71,6 +75,7 @@ function toRow(application: StoredApplication): Record<(typeof allColumns)[numbe
     ...toSubmissionRow(application),
     last_report: application.lastReport,
     evidence: application.evidence.slice(0, 300),
+    missed_report: application.missedReport,
   };
 }
 
@@ -79,7 +84,7 @@ export function updateApplication(application: StoredApplication): Statement {
   return statement(
     `UPDATE applications SET state = ?, reference = ?, account = ?, reason = ?, reject_reason = ?, param = ?,
       updated_at = ?, idempotency_key = ?, first_answer = ?, last_report = ?, evidence = ?, check_at = ?, checks = ?,
-      missing_since = ?, steps = ? WHERE partner_id = ? AND id = ?`,
+      missing_since = ?, steps = ?, missed_report = ? WHERE partner_id = ? AND id = ?`,
     application.state,
     application.reference,
     application.account,
@@ -95,6 +100,7 @@ export function updateApplication(application: StoredApplication): Statement {
     application.checks,
     instant(application.missingSince),
     application.steps,
+    application.missedReport,
     application.partnerId,
     application.id,
   );
@@ -142,7 +148,8 @@ export function findForeignAccount(applicationId: string, account: string): Stat
 /** Applications the reconciler must look at, longest due first. `now` is real time. */
 export function findDueApplications(now: number, most: number): Statement {
   return statement(
-    `SELECT ${all} FROM applications WHERE check_at <= ? ORDER BY check_at LIMIT ${most}`,
+    `SELECT ${all} FROM applications WHERE check_at <= ? AND ${hasKnownName('state', ApplicationStateSchema)}
+      ORDER BY check_at LIMIT ${most}`,
     new Date(now),
   );
 }
@@ -178,5 +185,6 @@ export function toStoredApplication(row: SqlRow): StoredApplication {
     ...toSubmissionFields(row),
     lastReport: toBigInt(row.last_report),
     evidence: String(row.evidence),
+    missedReport: toBigInt(row.missed_report),
   };
 }

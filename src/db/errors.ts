@@ -15,10 +15,16 @@ const deadlock = 1213;
 const lockWaitTimeout = 1205;
 const clusterNotReady = 1047;
 const errorDuringCommit = 1180;
+const dataTooLong = 1406;
 /** A null where none may be, a number out of range, a key that is there already, a row that another has locked. */
 const disproofs = new Set([1048, 1690, 1062, 3572]);
 /** Too many connections, shutdown in progress, read-only, disk or table full, killed. */
 const unavailable = new Set([1040, 1053, 1203, 1290, 1792, 1836, 1021, 1114, 1317, 1927, 3100, clusterNotReady]);
+
+/** Whether a value is longer than its column. */
+export function isTooLong(error: unknown): boolean {
+  return (error as DatabaseError).errno === dataTooLong;
+}
 
 /** Whether the server undid the transaction so that it can be tried again from its start. */
 export function isRetryable(error: unknown): boolean {

@@ -8,7 +8,7 @@ import {
 } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { message as messageOption } from '../gen/marina/options/v1/options_pb.ts';
-import { enumNames } from '../lib/enums.ts';
+import { enumNames, type StoredNames, storedNames, unnamed } from '../lib/enums.ts';
 import { storedBytes } from './stored-bytes.ts';
 import { formatTimestamp } from './timestamps.ts';
 import type { ValueType } from './values.ts';
@@ -87,26 +87,28 @@ class Program {
   #field(field: DescField): string {
     const value = `m[${JSON.stringify(field.localName)}]`;
     if (field.fieldKind === 'map') throw new Error(`${field}: no form in JSON`);
+    const name = JSON.stringify(field.localName);
+    if (field.fieldKind === 'list' && field.enum !== undefined) {
+      return `${this.#refer(joinedNames)}(${value}, ${this.#refer(enumTable(field))}, m, ${name})`;
+    }
     if (field.fieldKind === 'list') return `${this.#refer(joined)}(${value}, ${this.#refer(this.#writer(field))})`;
+    if (field.fieldKind === 'enum') {
+      return `(${this.#refer(enumTable(field))}[${value}] ?? ${this.#refer(storedName)}(m, ${name}))`;
+    }
     const written = this.#written(field, value);
-    // An enumeration's table and a value that is always there need no look first.
-    const alwaysThere = field.fieldKind === 'enum' || (field.fieldKind === 'scalar' && !hasPresence(field));
+    // A value that is always there needs no look first.
+    const alwaysThere = field.fieldKind === 'scalar' && !hasPresence(field);
     return alwaysThere ? written : `(${value} === undefined ? 'null' : ${written})`;
   }
 
   /** The expression that writes a value which is there. */
   #written(type: ValueType, value: string): string {
-    if (type.enum !== undefined) return `(${this.#refer(enumTable(type))}[${value}] ?? 'null')`;
     if (type.scalar === ScalarType.STRING) return `${this.#refer(quote)}(${value})`;
     if (type.scalar !== undefined && plainScalars.has(type.scalar)) return value;
     return `${this.#refer(this.#writer(type))}(${value})`;
   }
 
   #writer(type: ValueType): (value: never) => string {
-    if (type.enum !== undefined) {
-      const table = enumTable(type);
-      return (value: number) => table[value] ?? 'null';
-    }
     if (type.message?.typeName === TimestampSchema.typeName) return quotedTimestamp;
     if (type.message !== undefined) return compileEncoder(type.message);
     if (type.scalar === ScalarType.STRING) return quote;
@@ -153,6 +155,24 @@ function joined<Item>(items: readonly Item[], write: (item: Item) => string): st
     text += at === 0 ? write(items[at] as Item) : `,${write(items[at] as Item)}`;
   }
   return `${text}]`;
+}
+
+/** A message whose enumerations may have been stored with names this version does not know. */
+interface MaybeNamed {
+  readonly [storedNames]?: StoredNames;
+}
+
+/** The stored name of an enumeration's field; null where there is no value. */
+function storedName(message: MaybeNamed, field: string): string {
+  const name = message[storedNames]?.[field];
+  return typeof name === 'string' ? quote(name) : 'null';
+}
+
+/** The names of a list of an enumeration's values, stored ones where this version has none. */
+function joinedNames(values: readonly number[], table: readonly string[], message: MaybeNamed, field: string): string {
+  const names = message[storedNames]?.[field];
+  const stored = Array.isArray(names) ? names : [];
+  return `[${values.map((value, at) => table[value] ?? quote(stored[at] ?? unnamed)).join(',')}]`;
 }
 
 function chosen(choice: { case?: string; value?: Message }, writers: Readonly<Record<string, Encoder>>): string {

@@ -60,6 +60,7 @@ export class Canceller {
       return this.#begin(order);
     });
     if (stored.state === 'cancelled') return stored;
+    if (!kind.isKnown(stored)) throw isFinal(stored.state) ? tooLate() : unknownToThisVersion();
     crash('cancel.stored');
     const outcome = await this.#send(stored, origin);
     crash('cancel.sent');
@@ -96,14 +97,15 @@ export class Canceller {
   /**
    * Finds out what became of a cancel that is unclear, by the order's record: it is cancelled there, it has ended
    * otherwise, or it goes on, and then the cancel was not taken and may be sent again. Sends nothing. Answers with the
-   * order before and after; one whose cancel may still be under way is left alone. Throws when the record gives no answer.
+   * order before and after. An order whose cancel may still be under way is left alone, and one that this version does not
+   * know. Throws when the record gives no answer.
    */
   async reconcileNow(partnerId: string, id: string): Promise<{ before: StoredOrder; after: StoredOrder }> {
     const { kind, broker, recorder, clock, clockSkewMs } = this.parts;
     const before = await recorder.change(kind, partnerId, id, () => undefined);
     const isUnclear = ({ cancelUntil }: StoredOrder) =>
       cancelUntil !== null && cancelUntil + clockSkewMs <= clock.realNow();
-    if (!isUnclear(before)) return { before, after: before };
+    if (!kind.isKnown(before) || !isUnclear(before)) return { before, after: before };
     const record = await broker.lookUpOrder(id, before.lastReport, before.origin);
     const after = await recorder.change(kind, partnerId, id, (order) => {
       // Another cancel may have been sent while the record was read.
@@ -148,6 +150,13 @@ export class Canceller {
     const cancelUntil = isFinal(change.after.state) ? null : this.parts.clock.realNow();
     return change.note({ cancelUntil }).step('cancel', `the cancel is unconfirmed: ${outcome.evidence}`);
   }
+}
+
+/** Another version stored what this one does not know: whether the order can be cancelled is for that version to say. */
+function unknownToThisVersion(): ApiError {
+  return new ApiError('order_not_cancelable', {
+    message: 'The order cannot be cancelled now, because the gateway is being updated. Send the cancel again later.',
+  });
 }
 
 function tooLate(): ApiError {

@@ -1,6 +1,7 @@
 import type { Sent } from '../broker/port.ts';
 import { type Report, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Change } from '../submission/kind.ts';
+import { isBehind } from '../submission/row-store.ts';
 import { applyReport, atMs, isFinal, isUnsettled, moveTo } from './rules.ts';
 import { insertSteps, type StoredOrder, type StoredStep } from './store.ts';
 
@@ -59,7 +60,8 @@ export class OrderChange implements Change<StoredOrder> {
 /** Once nothing is unclear about an order, the reconciler need not look at it; nor is a cancel, once it is final. */
 function settle(order: StoredOrder): StoredOrder {
   if (isUnsettled(order.state)) return order;
-  return { ...order, checkAt: null, cancelUntil: isFinal(order.state) ? null : order.cancelUntil };
+  const checkAt = isBehind(order) ? order.checkAt : null;
+  return { ...order, checkAt, cancelUntil: isFinal(order.state) ? null : order.cancelUntil };
 }
 
 /** What the send came to. The order may have moved on since: a report, or the reconciler, may have come first. */

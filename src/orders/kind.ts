@@ -20,12 +20,13 @@ import {
   renewedEvidence,
   type Stored,
 } from '../submission/kind.ts';
-import type { Facts, Notes } from '../submission/notes.ts';
+import type { FactReader, Notes } from '../submission/notes.ts';
 import type { ReconciledKind } from '../submission/reconcile.ts';
 import type { RecoveredKind } from '../submission/recovery.ts';
 import type { ReportedKind } from '../submission/reports.ts';
+import { isBehind } from '../submission/row-store.ts';
 import { applySent, OrderChange } from './changes.ts';
-import { toOrderMessage, toWantedOrder, type WantedOrder } from './messages.ts';
+import { isKnownOrder, toOrderMessage, toWantedOrder, type WantedOrder } from './messages.ts';
 import { factsOf, renewedOrder } from './renewed.ts';
 import { countedKobo, isFinal, isUnsettled } from './rules.ts';
 import {
@@ -90,6 +91,14 @@ export class OrderKind
     return `/v1/orders/${id}`;
   }
 
+  isKnown(row: StoredOrder): boolean {
+    return isKnownOrder(row);
+  }
+
+  isBehind(row: StoredOrder): boolean {
+    return isBehind(row);
+  }
+
   preparationReads(partnerId: string, { account }: CreateOrderRequest): Statement[] {
     return [findAccount(partnerId, account ?? '')];
   }
@@ -130,6 +139,7 @@ export class OrderKind
       checks: 0,
       missingSince: null,
       cancelUntil: null,
+      missedReport: 0n,
     };
   }
 
@@ -171,6 +181,7 @@ export class OrderKind
   #stored(draft: OrderDraft, submission: NewSubmission): Stored<StoredOrder> {
     const notAfter = this.parts.clock.realNow() + this.parts.submitTimeoutMs;
     const row = { ...draft, ...submission, notAfter, checkAt: notAfter + this.parts.clockSkewMs };
+    this.parts.notes.checkLength(row, factsOf(row));
     const step = { kind: 'stored', at: row.createdAt, state: row.state, detail: 'stored, before it is sent' } as const;
     return { row, writes: [insertOrder(row), insertSteps(row, 0, [step])] };
   }
@@ -183,7 +194,7 @@ export class OrderKind
     return [];
   }
 
-  renew(id: string, submission: RenewedSubmission, facts: Facts, partner: LockedPartner): Stored<StoredOrder> {
+  renew(id: string, submission: RenewedSubmission, facts: FactReader, partner: LockedPartner): Stored<StoredOrder> {
     const row = renewedOrder(id, submission, facts, this.parts.clock.realNow());
     const { createdAt: at, state } = row;
     partner.addUsage('orders', row.countedDay, countedKobo(row));
@@ -206,12 +217,25 @@ export class OrderKind
   }
 
   applyReports(row: StoredOrder, reports: readonly Report[]): OrderChange | undefined {
+    // Reports are applied in the order of their numbers: first come those that were passed over.
+    if (isBehind(row)) return this.#passOver(row, reports, this.parts.clock.realNow());
     const change = this.begin(row).reports(reports);
     return change.after === row ? undefined : change;
   }
 
+  passOver(row: StoredOrder, reports: readonly Report[]): OrderChange | undefined {
+    return this.#passOver(row, reports, row.checkAt ?? this.parts.clock.realNow());
+  }
+
+  /** It counts as a check, so that nobody saves the order as it was before. */
+  #passOver(row: StoredOrder, reports: readonly Report[], checkAt: number): OrderChange | undefined {
+    const missedReport = reports.at(-1)?.number ?? 0n;
+    if (missedReport <= row.lastReport || missedReport <= row.missedReport) return undefined;
+    return this.begin(row).note({ missedReport, checkAt, checks: row.checks + 1 });
+  }
+
   isUnsettled(row: StoredOrder): boolean {
-    return isUnsettled(row.state);
+    return isUnsettled(row.state) && isKnownOrder(row);
   }
 
   /** A change to build up. */

@@ -15,7 +15,7 @@ import {
   OrderTypeSchema,
   TimeInForceSchema,
 } from '../gen/marina/gateway/v1/orders_pb.ts';
-import { enumWords } from '../lib/enums.ts';
+import { enumWords, withStoredNames } from '../lib/enums.ts';
 import { divideToKoboDecimal } from '../lib/money.ts';
 import { toSecond } from '../lib/timestamps.ts';
 import type { OrderStateWord } from './rules.ts';
@@ -53,22 +53,30 @@ function present<T>(value: T | undefined): T {
   return value;
 }
 
+/** Whether this version knows what an order is and where it stands. One it does not know it shows, and leaves alone. */
+export function isKnownOrder({ state, side, type, timeInForce }: ShownOrder): boolean {
+  return (
+    stateWords.knows(state) && sideWords.knows(side) && typeWords.knows(type) && timeInForceWords.knows(timeInForce)
+  );
+}
+
 /** The order as partners see it, in answers and in events alike. */
 export function toOrderMessage(order: ShownOrder): Order {
-  return create(OrderSchema, {
+  const { state, side, type, timeInForce, rejectReason } = order;
+  const message = create(OrderSchema, {
     id: order.id,
-    state: stateWords.value(order.state),
+    state: stateWords.value(state),
     account: order.account,
     symbol: order.symbol,
-    side: sideWords.value(order.side),
+    side: sideWords.value(side),
     quantity: order.quantity,
-    type: typeWords.value(order.type),
-    timeInForce: timeInForceWords.value(order.timeInForce),
+    type: typeWords.value(type),
+    timeInForce: timeInForceWords.value(timeInForce),
     priceKobo: order.priceKobo ?? undefined,
     filledQuantity: order.filledQuantity,
     exchangeOrderId: order.exchangeOrderId ?? undefined,
     reason: order.reason ?? undefined,
-    rejectReason: order.rejectReason === null ? undefined : rejectReasonWords.value(order.rejectReason),
+    rejectReason: rejectReason === null ? undefined : rejectReasonWords.value(rejectReason),
     createdAt: toSecond(order.createdAt),
     updatedAt: toSecond(order.updatedAt),
     filledAt: order.filledAt === null ? undefined : toSecond(order.filledAt),
@@ -76,18 +84,22 @@ export function toOrderMessage(order: ShownOrder): Order {
       order.filledQuantity === 0n ? undefined : divideToKoboDecimal(order.filledValueKobo, order.filledQuantity),
     clientReference: order.clientReference ?? undefined,
   });
+  return withStoredNames(message, { state, side, type, timeInForce, rejectReason });
 }
 
 /** One step of an order's history as partners see it. */
 export function toStepMessage(row: SqlRow): OrderStep {
-  return create(OrderStepSchema, {
+  const kind = String(row.kind);
+  const state = String(row.state) as OrderStateWord;
+  const message = create(OrderStepSchema, {
     sequence: toBigInt(row.sequence),
-    kind: stepWords.value(String(row.kind)),
+    kind: stepWords.value(kind),
     at: toSecond((row.at as Date).getTime()),
-    state: stateWords.value(row.state as OrderStateWord),
+    state: stateWords.value(state),
     detail: String(row.detail),
     reportNumber: row.report_number === null ? undefined : toBigInt(row.report_number),
     quantity: row.quantity === null ? undefined : toBigInt(row.quantity),
     priceKobo: row.price_kobo === null ? undefined : toBigInt(row.price_kobo),
   });
+  return withStoredNames(message, { kind, state });
 }

@@ -1,5 +1,5 @@
 import type { RenewedSubmission } from '../submission/kind.ts';
-import type { Facts } from '../submission/notes.ts';
+import type { FactReader, Facts } from '../submission/notes.ts';
 import type { ShownOrder, StoredOrder } from './store.ts';
 
 /** What must be known of an order to store it anew. */
@@ -21,24 +21,30 @@ export function factsOf(row: StoredOrder): Facts {
 }
 
 /** An order as it is when it was sent and nothing more is known of it. */
-export function renewedOrder(id: string, submission: RenewedSubmission, facts: Facts, realNow: number): StoredOrder {
+export function renewedOrder(
+  id: string,
+  submission: RenewedSubmission,
+  facts: FactReader,
+  realNow: number,
+): StoredOrder {
+  const createdAt = facts.instant('createdAt');
   return {
     ...submission,
     id,
     state: 'uncertain',
-    account: String(facts.account),
-    symbol: String(facts.symbol),
-    side: facts.side as ShownOrder['side'],
-    type: facts.type as ShownOrder['type'],
-    timeInForce: facts.timeInForce as ShownOrder['timeInForce'],
-    quantity: BigInt(String(facts.quantity)),
-    priceKobo: facts.priceKobo === null ? null : BigInt(String(facts.priceKobo)),
-    clientReference: facts.clientReference === null ? null : String(facts.clientReference),
-    createdAt: Number(facts.createdAt),
-    updatedAt: Number(facts.createdAt),
-    countedDay: String(facts.countedDay),
-    countedPriceKobo: BigInt(String(facts.countedPriceKobo)),
-    notAfter: Number(facts.notAfter),
+    account: facts.text('account'),
+    symbol: facts.text('symbol'),
+    side: facts.text('side') as ShownOrder['side'],
+    type: facts.text('type') as ShownOrder['type'],
+    timeInForce: facts.text('timeInForce') as ShownOrder['timeInForce'],
+    quantity: facts.whole('quantity'),
+    priceKobo: facts.optionalWhole('priceKobo'),
+    clientReference: facts.optionalText('clientReference'),
+    createdAt,
+    updatedAt: createdAt,
+    countedDay: facts.day('countedDay'),
+    countedPriceKobo: facts.whole('countedPriceKobo'),
+    notAfter: facts.instant('notAfter'),
     checkAt: realNow,
     filledQuantity: 0n,
     filledValueKobo: 0n,
@@ -52,5 +58,6 @@ export function renewedOrder(id: string, submission: RenewedSubmission, facts: F
     checks: 0,
     missingSince: null,
     cancelUntil: null,
+    missedReport: 0n,
   };
 }

@@ -48,9 +48,10 @@ export const transitions: Readonly<Record<OrderStateWord, readonly OrderStateWor
 /** The states of which nothing more is expected. */
 export const finalStates = (Object.keys(transitions) as OrderStateWord[]).filter(isFinal);
 
-/** Whether nothing more is expected of an order. */
+/** Whether nothing more is expected of an order. Of a state of another version this is not known. */
 export function isFinal(state: OrderStateWord): boolean {
-  return transitions[state].length === 0;
+  const next: readonly OrderStateWord[] | undefined = transitions[state];
+  return next?.length === 0;
 }
 
 /** Whether it is unknown if the exchange has the order. */
@@ -89,7 +90,7 @@ export function moveTo<T extends OrderFacts>(order: T, state: OrderStateWord, re
   return { ...order, state, reason, updatedAt: Math.max(now, order.updatedAt) };
 }
 
-/** What an order counts against its day's limit, in kobo. */
+/** What an order counts against its day's limit, in kobo. In a state of another version it counts whole. */
 export function countedKobo(order: OrderFacts): bigint {
   return countedQuantity(order) * order.countedPriceKobo;
 }

@@ -11,6 +11,13 @@ import {
   toBigInt,
 } from '../db/statement.ts';
 import {
+  OrderSideSchema,
+  OrderStateSchema,
+  OrderTypeSchema,
+  TimeInForceSchema,
+} from '../gen/marina/gateway/v1/orders_pb.ts';
+import {
+  hasKnownName,
   type SubmissionFields,
   submissionColumns,
   toSubmissionFields,
@@ -46,6 +53,8 @@ export interface StoredOrder extends ShownOrder, OrderFacts, SubmissionFields {
   readonly countedDay: string;
   /** Real: until when a cancel is under way, or when it was found to be unclear; null: nothing is unclear of one. */
   readonly cancelUntil: number | null;
+  /** The number of the last report that a version passed over because it did not know the order. */
+  readonly missedReport: bigint;
 }
 
 /** One step of an order's history, as stored. */
@@ -90,6 +99,7 @@ const allColumns = [
   'counted_price_kobo',
   'last_report',
   'cancel_until',
+  'missed_report',
 ] as const;
 
 /** The columns of an order as partners see it. */
@@ -126,6 +136,7 @@ function toRow(order: StoredOrder): Record<(typeof allColumns)[number], SqlValue
     counted_price_kobo: order.countedPriceKobo,
     last_report: order.lastReport,
     cancel_until: instant(order.cancelUntil),
+    missed_report: order.missedReport,
   };
 }
 
@@ -146,6 +157,7 @@ const changing: readonly [column: string, field: keyof StoredOrder, toValue: (fi
   ['checks', 'checks', itself],
   ['missing_since', 'missingSince', instant],
   ['cancel_until', 'cancelUntil', instant],
+  ['missed_report', 'missedReport', itself],
 ];
 
 function itself(value: SqlValue): SqlValue {
@@ -253,7 +265,10 @@ export function findPartnersOfOrders(ids: readonly string[]): Statement {
   );
 }
 
-/** Orders alike that may or may not be at the exchange. `now` is real time. */
+/**
+ * Orders alike that may or may not be at the exchange. `now` is real time. In a state of another version an order is one of
+ * them while the reconciler must look at it.
+ */
 export function findSimilarUnsettled(partnerId: string, order: Omit<ShownOrder, 'id'>, now: number): Statement {
   return selectSimilarUnsettled('id', partnerId, order, now);
 }
@@ -263,6 +278,8 @@ export function refuseSimilarUnsettled(partnerId: string, order: Omit<ShownOrder
   return selectSimilarUnsettled(outOfRange, partnerId, order, now);
 }
 
+const isSettled = hasKnownName('state', OrderStateSchema, ['sending', 'uncertain']);
+
 /** The index is named because the server looks at all of them first, which takes it longer than the rest. */
 function selectSimilarUnsettled(
   what: string,
@@ -271,9 +288,9 @@ function selectSimilarUnsettled(
   now: number,
 ): Statement {
   return statement(
-    `SELECT ${what} FROM orders FORCE INDEX (orders_state) WHERE partner_id = ? AND state IN ('uncertain', 'sending')
+    `SELECT ${what} FROM orders FORCE INDEX (orders_state) WHERE partner_id = ? AND NOT ${isSettled}
       AND account = ? AND symbol = ? AND side = ? AND type = ? AND quantity = ? AND price_kobo <=> ?
-      AND (state = 'uncertain' OR check_at <= ?) LIMIT 1`,
+      AND (state = 'uncertain' OR check_at <= ? OR (state <> 'sending' AND check_at IS NOT NULL)) LIMIT 1`,
     partnerId,
     order.account,
     order.symbol,
@@ -285,9 +302,19 @@ function selectSimilarUnsettled(
   );
 }
 
+const isKnown = [
+  hasKnownName('state', OrderStateSchema),
+  hasKnownName('side', OrderSideSchema),
+  hasKnownName('type', OrderTypeSchema),
+  hasKnownName('time_in_force', TimeInForceSchema),
+].join(' AND ');
+
 /** Orders the reconciler must look at, longest due first. `now` is real time. */
 export function findDueOrders(now: number, most: number): Statement {
-  return statement(`SELECT ${all} FROM orders WHERE check_at <= ? ORDER BY check_at LIMIT ${most}`, new Date(now));
+  return statement(
+    `SELECT ${all} FROM orders WHERE check_at <= ? AND ${isKnown} ORDER BY check_at LIMIT ${most}`,
+    new Date(now),
+  );
 }
 
 /** Which orders a list shows. */
@@ -364,5 +391,6 @@ export function toStoredOrder(row: SqlRow): StoredOrder {
     countedPriceKobo: toBigInt(row.counted_price_kobo),
     lastReport: toBigInt(row.last_report),
     cancelUntil: milliseconds(row.cancel_until),
+    missedReport: toBigInt(row.missed_report),
   };
 }

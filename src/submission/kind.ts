@@ -35,6 +35,11 @@ export interface ObjectKind<Row extends Submittable> {
   path(id: string): string;
   find(partnerId: string, id: string): Statement;
   toRow(row: SqlRow): Row;
+  /**
+   * Whether this version knows what the object is and where it stands. Another version may store what this one does not
+   * know: such an object is shown, and never changed or sent.
+   */
+  isKnown(row: Row): boolean;
   /** What must be known under the lock to save a change, beside the row itself. */
   saveReads?(partnerId: string): readonly Statement[];
   /** Saves a changed row and what hangs on it. `rows` are those of `saveReads`. */

@@ -1,3 +1,4 @@
+import type { Origin } from '../lib/origin.ts';
 import type { Seal } from '../lib/seal.ts';
 import type { NewSubmission, Submittable } from './kind.ts';
 
@@ -6,7 +7,17 @@ export type Facts = Readonly<Record<string, string | number | null>>;
 
 /** What must be known of an object that was sent, to store it anew where the database has lost it. */
 export interface Note extends NewSubmission {
-  readonly facts: Facts;
+  readonly facts: FactReader;
+}
+
+/** How long a note may be: brokers keep no more of one (`note` in `marina.broker.v1`). */
+const mostNoteBytes = 2_048;
+/** How much longer than its text a sealed note is, at most. */
+const sealBytes = 32;
+
+/** A note of ours that this version cannot store an object from: another version wrote it. */
+export class UnreadableNote extends Error {
+  override readonly name = 'UnreadableNote';
 }
 
 /**
@@ -17,19 +28,122 @@ export class Notes {
   constructor(private readonly seal: Seal) {}
 
   /** The note of a row, as it was stored and goes out. */
-  write(row: Submittable & { readonly idempotencyKey: string | null }, facts: Facts): Buffer {
-    const { id, partnerId, idempotencyKey, origin } = row;
-    const digest = row.requestDigest.toString('base64');
-    return this.seal.seal(id, JSON.stringify({ partnerId, idempotencyKey, digest, origin, facts }));
+  write(row: Noted, facts: Facts): Buffer {
+    return this.seal.seal(row.id, textOf(row, facts));
   }
 
-  /** Undefined where it is no note of ours for the object. */
+  /** Throws for a note that would be too long for the broker. To be asked before the row is stored. */
+  checkLength(row: Noted, facts: Facts): void {
+    const length = Buffer.byteLength(textOf(row, facts)) + sealBytes;
+    if (length > mostNoteBytes) throw new Error(`a note of ${length} bytes is too long`);
+  }
+
+  /** Undefined where it is no note of ours for the object. Throws `UnreadableNote` where this version cannot read it. */
   read(id: string, bytes: Uint8Array): Note | undefined {
+    const text = this.#open(id, bytes);
+    if (text === undefined) return undefined;
+    let note: unknown;
     try {
-      const { partnerId, idempotencyKey, digest, origin, facts } = JSON.parse(this.seal.open(id, Buffer.from(bytes)));
-      return { partnerId, idempotencyKey, requestDigest: Buffer.from(digest, 'base64'), origin, facts };
+      note = JSON.parse(text);
+    } catch (error) {
+      throw new UnreadableNote('it is not JSON', { cause: error });
+    }
+    const reader = new FactReader(note);
+    return {
+      partnerId: reader.text('partnerId'),
+      idempotencyKey: reader.text('idempotencyKey'),
+      requestDigest: reader.digest('digest'),
+      origin: originOf(reader),
+      facts: reader.inner('facts'),
+    };
+  }
+
+  #open(id: string, bytes: Uint8Array): string | undefined {
+    if (bytes.length > mostNoteBytes) return undefined;
+    try {
+      return this.seal.open(id, Buffer.from(bytes));
     } catch {
       return undefined; // Whoever else uses the broker's connection writes other notes, or none.
     }
+  }
+}
+
+/** A row with the key its partner gave it. */
+type Noted = Submittable & { readonly idempotencyKey: string | null };
+
+function textOf(row: Noted, facts: Facts): string {
+  const { partnerId, idempotencyKey, origin } = row;
+  const digest = row.requestDigest.toString('base64');
+  return JSON.stringify({ partnerId, idempotencyKey, digest, origin, facts });
+}
+
+function originOf(note: FactReader): Origin {
+  const origin = note.inner('origin');
+  return {
+    partnerId: note.text('partnerId'),
+    requestId: origin.optionalText('requestId'),
+    traceParent: origin.optionalText('traceParent'),
+  };
+}
+
+const instantRange = { least: 946_684_800_000, most: 7_258_118_400_000 }; // The years 2000 to 2200.
+
+/**
+ * Reads the members of a note. Another version may have left one out, written null for it, or added others. Throws
+ * `UnreadableNote` where one that is needed is not there in the form that this version knows.
+ */
+export class FactReader {
+  readonly #members: Readonly<Record<string, unknown>>;
+
+  constructor(value: unknown) {
+    if (typeof value !== 'object' || value === null) throw new UnreadableNote('it has no members');
+    this.#members = value as Record<string, unknown>;
+  }
+
+  text(name: string): string {
+    const text = this.optionalText(name);
+    if (text === null) throw new UnreadableNote(`it lacks ${name}`);
+    return text;
+  }
+
+  optionalText(name: string): string | null {
+    const value = this.#members[name] ?? null;
+    if (value !== null && typeof value !== 'string') throw new UnreadableNote(`its ${name} is no text`);
+    return value;
+  }
+
+  whole(name: string): bigint {
+    const value = this.optionalWhole(name);
+    if (value === null) throw new UnreadableNote(`it lacks ${name}`);
+    return value;
+  }
+
+  optionalWhole(name: string): bigint | null {
+    const text = this.optionalText(name);
+    if (text !== null && !/^[0-9]{1,18}$/.test(text)) throw new UnreadableNote(`its ${name} is no whole number`);
+    return text === null ? null : BigInt(text);
+  }
+
+  instant(name: string): number {
+    const value = this.#members[name];
+    const isInstant = Number.isSafeInteger(value) && Number(value) >= instantRange.least;
+    if (!isInstant || Number(value) > instantRange.most) throw new UnreadableNote(`its ${name} is no instant`);
+    return Number(value);
+  }
+
+  day(name: string): string {
+    const text = this.text(name);
+    if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) throw new UnreadableNote(`its ${name} is no day`);
+    return text;
+  }
+
+  digest(name: string): Buffer {
+    const digest = Buffer.from(this.text(name), 'base64');
+    if (digest.length !== 32) throw new UnreadableNote(`its ${name} is no digest`);
+    return digest;
+  }
+
+  inner(name: string): FactReader {
+    return new FactReader(this.#members[name]);
   }
 }

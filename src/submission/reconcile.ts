@@ -23,10 +23,12 @@ export interface Unsettled extends Submittable {
 
 /** How one kind of submission is settled when its outcome is unclear. `Answer` is what a look-up finds. */
 export interface ReconciledKind<Row extends Unsettled, Answer> extends ObjectKind<Row> {
-  /** Rows that must be looked at, longest due first. */
+  /** Rows that must be looked at, longest due first. Those this version does not know are not among them. */
   due(realNow: number, most: number): Statement;
   toRow(row: SqlRow): Row;
   isUnsettled(row: Row): boolean;
+  /** Whether reports about it were passed over and must be looked up; absent for a kind without reports. */
+  isBehind?(row: Row): boolean;
   /** The sender's time is over. Undefined when it is already known that the outcome is unclear. */
   leaseRanOut(row: Row): Change<Row> | undefined;
   /** Asks the broker's record. Throws when there is no answer that makes sense. */
@@ -57,6 +59,8 @@ export interface Reconciled<Row> {
   /** Whether the broker's record was asked. */
   readonly asked: boolean;
   readonly isSettled: boolean;
+  /** Whether this version knows the object. One it does not know is left to a version that does. */
+  readonly isKnown: boolean;
 }
 
 const mostAtOnce = 50;
@@ -104,19 +108,27 @@ export class Reconciler<Row extends Unsettled, Answer> {
   async reconcileNow(partnerId: string, id: string): Promise<Reconciled<Row>> {
     const { kind, clock, clockSkewMs, recorder } = this.options;
     const before = await recorder.change(kind, partnerId, id, () => undefined);
+    if (!kind.isKnown(before)) return { before, after: before, asked: false, isSettled: false, isKnown: false };
     const isOver = (row: Row) => row.notAfter + clockSkewMs <= clock.realNow();
     const row = await this.#change(before, (current) => (isOver(current) ? kind.leaseRanOut(current) : undefined));
-    if (!kind.isUnsettled(row)) return { before, after: row, asked: false, isSettled: true };
-    if (row.state === 'sending') return { before, after: row, asked: false, isSettled: false };
+    const isKnown = true;
+    if (!this.#mustLookUp(row)) return { before, after: row, asked: false, isSettled: true, isKnown };
+    if (row.state === 'sending') return { before, after: row, asked: false, isSettled: false, isKnown };
     await this.#lookUp(row);
     const after = await recorder.change(kind, partnerId, id, () => undefined);
-    return { before, after, asked: true, isSettled: !kind.isUnsettled(after) };
+    return { before, after, asked: true, isSettled: !this.#mustLookUp(after), isKnown };
   }
 
   async #settle(due: Row): Promise<void> {
     const { kind } = this.options;
     const row = await this.#change(due, (current) => kind.leaseRanOut(current));
-    if (kind.isUnsettled(row)) await this.#lookUp(row);
+    if (this.#mustLookUp(row)) await this.#lookUp(row);
+  }
+
+  /** Its outcome is unclear, or reports about it were passed over. */
+  #mustLookUp(row: Row): boolean {
+    const { kind } = this.options;
+    return kind.isUnsettled(row) || kind.isBehind?.(row) === true;
   }
 
   async #lookUp(row: Row): Promise<void> {
@@ -134,17 +146,17 @@ export class Reconciler<Row extends Unsettled, Answer> {
       log.warn({ err: error, objectId: row.id, nextCheckAt: next }, 'an unclear outcome could not be looked up');
       const lookUp = { at: clock.realNow(), outcome: 'unanswered', errorClass: errorClassOf(error) } as const;
       await this.#change(row, (current) =>
-        kind.isUnsettled(current) ? noted(kind.unanswered(current, next), lookUp) : undefined,
+        this.#mustLookUp(current) ? noted(kind.unanswered(current, next), lookUp) : undefined,
       );
     }
   }
 
   #apply(row: Row, looked: LookedUp<Answer>, askedAt: number, honoursNotAfter: boolean): Change<Row> | undefined {
     const { kind, clock, clockSkewMs } = this.options;
-    if (!kind.isUnsettled(row)) return undefined; // A report came while the record was asked.
-    if (looked.found) {
-      return kind.found(row, looked.answer) ?? kind.unanswered(row, clock.realNow() + waitAfter(row.checks));
-    }
+    if (!this.#mustLookUp(row)) return undefined; // A report came while the record was asked.
+    const again = () => kind.unanswered(row, clock.realNow() + waitAfter(row.checks));
+    if (looked.found) return kind.found(row, looked.answer) ?? again();
+    if (!kind.isUnsettled(row)) return again(); // What is not in the record now says nothing of an object that was there.
     const provableFrom = row.notAfter + clockSkewMs;
     const isLate = askedAt > provableFrom && row.missingSince !== null;
     // Without the fence, only a record that is complete for the time of the order can prove that it was never there.

@@ -44,7 +44,8 @@ export class Recorder {
   /**
    * Reads an object under its partner's lock, lets `decide` say what becomes of it, and saves that with its events.
    * `decide` answers undefined where nothing changes. Returns the object as it is afterwards; throws where there is no
-   * such object, without asking `decide`. What has to be read beside it for that is handed to `decide` too.
+   * such object, without asking `decide`. What has to be read beside it for that is handed to `decide` too. An object
+   * that this version does not know (`ObjectKind.isKnown`) is returned as it is, without asking `decide`.
    */
   async change<Row extends Submittable>(
     kind: ObjectKind<Row>,
@@ -64,14 +65,17 @@ export class Recorder {
    */
   async changeStored<Row extends Submittable>(kind: ObjectKind<Row>, stored: Row, decide: Decide<Row>): Promise<Row> {
     const { partnerId, id } = stored;
-    const [row] = await this.changeMany(kind, partnerId, [id], kind.find(partnerId, id), decide, nothing, stored);
+    const [row] = await this.changeMany(kind, partnerId, [id], kind.find(partnerId, id), decide, nothing, {
+      assumed: stored,
+    });
     if (row === undefined) throw new Error(`${id} is not stored`);
     return row;
   }
 
   /**
    * The same for some objects of a partner, and the statement that finds them. Those that are not there are left out.
-   * `assumed` is the one row it would find, as far as is known without reading.
+   * `assumed` is the one row it would find, as far as is known without reading. `decideUnknown` decides about objects that
+   * this version does not know; without it they are left alone.
    */
   async changeMany<Row extends Submittable>(
     kind: ObjectKind<Row>,
@@ -80,7 +84,7 @@ export class Recorder {
     find: Statement,
     decide: Decide<Row>,
     beside: Beside = nothing,
-    assumed?: Row,
+    { assumed, decideUnknown }: { readonly assumed?: Row; readonly decideUnknown?: Decide<Row> } = {},
   ): Promise<Row[]> {
     await this.gate.pass();
     const count = beside.reads.length;
@@ -94,7 +98,8 @@ export class Recorder {
         const besideRows = read.slice(0, count);
         const decided = found.map((sqlRow) => {
           const row = kind.toRow(sqlRow);
-          return { row, change: decide(row, besideRows) };
+          const change = kind.isKnown(row) ? decide(row, besideRows) : decideUnknown?.(row, besideRows);
+          return { row, change };
         });
         return this.#decision(kind, partner, decided, save(read.slice(count)));
       },

@@ -1,5 +1,6 @@
 import type { SubmissionsBroker, Taken } from '../broker/port.ts';
 import type { Database } from '../db/database.ts';
+import { isTooLong } from '../db/errors.ts';
 import { underLease } from '../db/lease.ts';
 import type { LockedPartner } from '../db/locked-partner.ts';
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
@@ -9,7 +10,7 @@ import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import type { StartGate } from './gate.ts';
 import type { ObjectKind, RenewedSubmission, Stored, Submittable } from './kind.ts';
-import type { Facts, Notes } from './notes.ts';
+import { type FactReader, type Note, type Notes, UnreadableNote } from './notes.ts';
 
 /** How one kind of object is stored anew from its note. */
 export interface RecoveredKind<Row extends Submittable> extends ObjectKind<Row> {
@@ -22,12 +23,13 @@ export interface RecoveredKind<Row extends Submittable> extends ObjectKind<Row> 
   renewReads(partnerId: string): readonly Statement[];
   /**
    * Stores what was sent as it is when nobody knows what became of it, for the reconciler to find out: nothing that was
-   * checked when it was first stored is checked again. Throws `wallet_too_low` where its money is not there.
+   * checked when it was first stored is checked again. Throws `wallet_too_low` where its money is not there, and
+   * `UnreadableNote` where the facts are not those that this version knows.
    */
   renew(
     id: string,
     submission: RenewedSubmission,
-    facts: Facts,
+    facts: FactReader,
     partner: LockedPartner,
     rows: readonly SqlRow[][],
   ): Stored<Row>;
@@ -153,7 +155,12 @@ export class Recovery {
     const { database, notes, log } = this.options;
     const { clientId: id, number } = taken;
     const kind = this.#kindOf(taken);
-    const note = notes.read(id, taken.note);
+    let note: Note | undefined;
+    try {
+      note = notes.read(id, taken.note);
+    } catch (error) {
+      return this.#hold(id, error);
+    }
     if (kind === undefined || note === undefined) {
       log.error({ objectId: id, number: Number(number) }, 'the broker was given what is not ours');
       return 'passed over';
@@ -181,6 +188,7 @@ export class Recovery {
       log.warn({ objectId: id, partnerId }, "what the database had lost was stored anew from the broker's record");
       return 'renewed';
     } catch (error) {
+      if (error instanceof UnreadableNote || isTooLong(error)) return this.#hold(id, error);
       if (!(error instanceof ApiError) || error.code !== 'wallet_too_low') throw error;
       log.error(
         { objectId: id, partnerId, err: error },
@@ -188,6 +196,18 @@ export class Recovery {
       );
       return 'held';
     }
+  }
+
+  /**
+   * What another version sent and this one cannot store is held until that version stores it: a partner who repeats the
+   * request meanwhile would have it sent again.
+   */
+  #hold(id: string, error: unknown): Outcome {
+    this.options.log.error(
+      { objectId: id, err: error },
+      'what was lost cannot be stored from the note of another version: start a replica of that version',
+    );
+    return 'held';
   }
 }
 

@@ -30,6 +30,11 @@ export interface ReportedKind<Row extends Submittable, Report extends Numbered> 
   findMany(partnerId: string, ids: readonly string[]): Statement;
   /** Applies an object's reports in number order, each once. Undefined when it had seen them all. */
   applyReports(row: Row, reports: readonly Report[]): Change<Row> | undefined;
+  /**
+   * Notes which reports about an object were passed over, so that they are looked up later. Undefined when that is noted
+   * already.
+   */
+  passOver(row: Row, reports: readonly Report[]): Change<Row> | undefined;
 }
 
 export interface ReportTakerOptions<Row extends Submittable, Report extends Numbered> {
@@ -187,8 +192,14 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
 
   async #applyToPartner(partnerId: string, ids: string[], byObject: Map<string, Report[]>): Promise<void> {
     const { kind, recorder } = this.options;
-    await recorder.changeMany(kind, partnerId, ids, kind.findMany(partnerId, ids), (row) =>
-      kind.applyReports(row, byObject.get(row.id) ?? []),
+    await recorder.changeMany(
+      kind,
+      partnerId,
+      ids,
+      kind.findMany(partnerId, ids),
+      (row) => kind.applyReports(row, byObject.get(row.id) ?? []),
+      undefined,
+      { decideUnknown: (row) => kind.passOver(row, byObject.get(row.id) ?? []) },
     );
   }
 

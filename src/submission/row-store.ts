@@ -1,4 +1,6 @@
+import type { DescEnum } from '@bufbuild/protobuf';
 import { binary, instant, milliseconds, type SqlRow, type SqlValue } from '../db/statement.ts';
+import { enumNames } from '../lib/enums.ts';
 import { type Origin, originColumns, toOrigin } from '../lib/origin.ts';
 
 /** What the creating request was first answered with: the object, or one of the two errors that a replay repeats. */
@@ -71,4 +73,15 @@ export function toSubmissionFields(row: SqlRow): SubmissionFields {
     checks: Number(row.checks),
     missingSince: milliseconds(row.missing_since),
   };
+}
+
+/** A condition that is true where a column has a name this version knows, of those not left out. */
+export function hasKnownName(column: string, desc: DescEnum, leftOut: readonly string[] = []): string {
+  const names = [...enumNames(desc).values()].filter((name) => !leftOut.includes(name));
+  return `${column} IN (${names.map((name) => `'${name}'`).join(', ')})`;
+}
+
+/** Whether reports about an object were passed over by a version that did not know it, and not looked up since. */
+export function isBehind({ missedReport, lastReport }: { missedReport: bigint; lastReport: bigint }): boolean {
+  return missedReport > lastReport;
 }

@@ -6,10 +6,14 @@ import type { Clock } from '../lib/clock.ts';
 /** Objects of one kind and state of which it is not known whether the broker has them. */
 export interface UnsettledFigure {
   readonly kind: 'order' | 'application' | 'allocation';
-  readonly state: 'sending' | 'uncertain';
+  /** `other`: reports about it were missed, or this version does not know its state. */
+  readonly state: 'sending' | 'uncertain' | 'other';
   /** At most `mostCounted` of a kind. */
   readonly count: number;
-  /** How long ago the oldest of them was stored, in business milliseconds; 0 when there is none. */
+  /**
+   * How long ago the oldest of them was stored, in business milliseconds; of `other`, since when one must be looked at, in
+   * real milliseconds. 0 when there is none.
+   */
   readonly oldestMs: number;
 }
 
@@ -41,7 +45,7 @@ const mostLeases = 1_000;
 
 const tables = { order: 'orders', application: 'applications', allocation: 'allocations' } as const;
 const kinds = Object.keys(tables) as (keyof typeof tables)[];
-const states = ['sending', 'uncertain'] as const;
+const states = ['sending', 'uncertain', 'other'] as const;
 
 /** Reads what waits, in one round trip. */
 export async function readBacklog(database: Database, clock: Clock): Promise<BacklogFigures> {
@@ -57,8 +61,8 @@ export async function readBacklog(database: Database, clock: Clock): Promise<Bac
         kind,
         state,
         ...figureOf(
-          rows[index]?.find((row) => row.state === state),
-          now,
+          rows[index]?.find((row) => row.shown_state === state),
+          state === 'other' ? realNow : now,
         ),
       })),
     ),
@@ -70,9 +74,11 @@ export async function readBacklog(database: Database, clock: Clock): Promise<Bac
 /** What the reconciler will look at, now or later. */
 function countUnsettled(table: string): Statement {
   return statement(
-    `SELECT state, COUNT(*) AS count, MIN(created_at) AS oldest FROM
-      (SELECT state, created_at FROM ${table} WHERE check_at IS NOT NULL ORDER BY check_at LIMIT ${mostCounted}) AS due
-      GROUP BY state`,
+    `SELECT IF(state IN ('sending', 'uncertain'), state, 'other') AS shown_state, COUNT(*) AS count,
+      MIN(IF(state IN ('sending', 'uncertain'), created_at, check_at)) AS oldest FROM
+      (SELECT state, created_at, check_at FROM ${table} WHERE check_at IS NOT NULL ORDER BY check_at LIMIT ${mostCounted})
+        AS due
+      GROUP BY shown_state`,
   );
 }
 

@@ -12,10 +12,10 @@ import {
   WalletTransferSchema,
   WalletTransferTypeSchema,
 } from '../gen/marina/gateway/v1/wallet_pb.ts';
-import { enumWords } from '../lib/enums.ts';
+import { enumWords, withStoredNames } from '../lib/enums.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import { availableChange, emptyLedger, type TransferTypeWord } from './rules.ts';
+import { emptyLedger, type TransferTypeWord } from './rules.ts';
 import { listTransfers, readWallet, type ShownTransfer, toHead, toShownTransfer } from './store.ts';
 
 const typeWords = enumWords<TransferTypeWord>(WalletTransferTypeSchema);
@@ -54,14 +54,16 @@ export function walletHandlers({ database, cursors }: WalletHandlerParts) {
 }
 
 function toTransferMessage(entry: ShownTransfer): WalletTransfer {
-  return create(WalletTransferSchema, {
+  const { type } = entry;
+  const message = create(WalletTransferSchema, {
     id: entry.id,
-    type: typeWords.value(entry.type),
+    type: typeWords.value(type),
     amountKobo: entry.amountKobo,
-    availableChangeKobo: availableChange(entry),
+    availableChangeKobo: entry.availableChangeKobo,
     allocation: entry.allocation ?? undefined,
     account: entry.account ?? undefined,
     bankReference: entry.bankReference ?? undefined,
     createdAt: toSecond(entry.createdAt),
   });
+  return withStoredNames(message, { type });
 }

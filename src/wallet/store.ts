@@ -1,10 +1,13 @@
 import type { Kept, LockedPartner } from '../db/locked-partner.ts';
 import { insertRows, type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
 import {
+  availableChange,
   emptyLedger,
   headAt,
+  isKnownType,
   type LedgerEntry,
   type LedgerHead,
+  movements,
   nextEntry,
   type Transfer,
   type TransferTypeWord,
@@ -29,8 +32,15 @@ const columns = [
 ] as const;
 const all = columns.join(', ');
 
-/** What partners see of an entry. Its sums and hashes are for those who prove the ledger. */
-const shown = 'sequence, id, type, amount_kobo, allocation_id, account, bank_reference, created_at';
+/**
+ * What partners see of an entry. Its sums and hashes are for those who prove the ledger. What an entry of another version's
+ * type moved is told by the sums after it and after the entry before.
+ */
+const shown = `t.sequence, t.id, t.type, t.amount_kobo, t.allocation_id, t.account, t.bank_reference, t.created_at,
+  IF(t.type IN (${Object.keys(movements)
+    .map((type) => `'${type}'`)
+    .join(', ')}), NULL, t.available_after_kobo - COALESCE((SELECT p.available_after_kobo FROM wallet_transfers p
+    WHERE p.partner_id = t.partner_id AND p.sequence = t.sequence - 1), 0)) AS available_change_kobo`;
 
 const keptName = 'wallet';
 
@@ -125,8 +135,8 @@ function saveHead(head: LedgerHead): Statement {
 export function listTransfers(partnerId: string, before: bigint | undefined, most: number): Statement {
   const from = before === undefined ? [] : [before.toString()];
   return statement(
-    `SELECT ${shown} FROM wallet_transfers WHERE partner_id = ? ${from.length > 0 ? 'AND sequence < ?' : ''}
-      ORDER BY sequence DESC LIMIT ${most}`,
+    `SELECT ${shown} FROM wallet_transfers t WHERE t.partner_id = ? ${from.length > 0 ? 'AND t.sequence < ?' : ''}
+      ORDER BY t.sequence DESC LIMIT ${most}`,
     partnerId,
     ...from,
   );
@@ -181,9 +191,15 @@ export function toHead(row: SqlRow): LedgerHead {
 }
 
 /** An entry as partners see it, with the place it has in the ledger. */
-export type ShownTransfer = Transfer & Pick<LedgerEntry, 'sequence'>;
+export type ShownTransfer = Transfer & Pick<LedgerEntry, 'sequence'> & { readonly availableChangeKobo: bigint };
 
 export function toShownTransfer(row: SqlRow): ShownTransfer {
+  const entry = toTransfer(row);
+  const isKnown = isKnownType(entry.type);
+  return { ...entry, availableChangeKobo: isKnown ? availableChange(entry) : toBigInt(row.available_change_kobo) };
+}
+
+function toTransfer(row: SqlRow): Transfer & Pick<LedgerEntry, 'sequence'> {
   return {
     sequence: toBigInt(row.sequence),
     id: String(row.id),
@@ -198,7 +214,7 @@ export function toShownTransfer(row: SqlRow): ShownTransfer {
 
 export function toEntry(row: SqlRow): LedgerEntry {
   return {
-    ...toShownTransfer(row),
+    ...toTransfer(row),
     partnerId: String(row.partner_id),
     availableKobo: toBigInt(row.available_after_kobo),
     reservedKobo: toBigInt(row.reserved_after_kobo),

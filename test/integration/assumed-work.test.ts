@@ -217,4 +217,5 @@ const anOrder: StoredOrder = {
   checks: 0,
   missingSince: null,
   cancelUntil: null,
+  missedReport: 0n,
 };

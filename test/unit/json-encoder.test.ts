@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { EventSchema, ListEventsResponseSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
+import { KeySchema } from '../../src/gen/marina/gateway/v1/keys_pb.ts';
 import {
   ListOrdersResponseSchema,
   OrderEstimateSchema,
@@ -13,9 +14,11 @@ import {
   OrderType,
   TimeInForce,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { compileEncoder, quote } from '../../src/json/encoder.ts';
 import { decodeStored, materialize, storedMessage } from '../../src/json/stored.ts';
 import { formatTimestamp } from '../../src/json/timestamps.ts';
+import { withStoredNames } from '../../src/lib/enums.ts';
 
 const encodeOrder = compileEncoder(OrderSchema);
 
@@ -179,4 +182,29 @@ test('a broken record is not read as something else', () => {
   assert.throws(() => decodeStored(EventSchema, Buffer.from('[]')));
   assert.throws(() => decodeStored(EventSchema, Buffer.from('{"id":1}')));
   assert.throws(() => decodeStored(EventSchema, Buffer.from('{"version":"7"}')));
+});
+
+test('a name that this version has no number for is written as it was stored, and travels as unspecified', () => {
+  const stored = { state: 'on_hold', side: 'buy', rejectReason: 'a "new" one' };
+  const order = withStoredNames(
+    create(OrderSchema, {
+      state: OrderState.UNSPECIFIED,
+      side: OrderSide.BUY,
+      rejectReason: OrderRejectReason.UNSPECIFIED,
+      createdAt: { seconds: 0n },
+      updatedAt: { seconds: 0n },
+    }),
+    stored,
+  );
+  const written = JSON.parse(encodeOrder(order));
+  assert.deepEqual([written.state, written.side, written.type], ['on_hold', 'buy', null]);
+  assert.equal(written.reject_reason, 'a "new" one');
+  const sent = fromBinary(OrderSchema, toBinary(OrderSchema, order));
+  assert.deepEqual([sent.state, sent.side, sent.rejectReason], [0, OrderSide.BUY, 0]);
+  const event = create(EventSchema, { timestamp: { seconds: 0n }, data: { case: 'order', value: order } });
+  assert.equal(JSON.parse(compileEncoder(EventSchema)(event)).data.state, 'on_hold');
+  const key = withStoredNames(create(KeySchema, { scopes: [Scope.READ, 0, Scope.KEYS], createdAt: { seconds: 0n } }), {
+    scopes: ['read', 'lend', 'keys'],
+  });
+  assert.deepEqual(JSON.parse(compileEncoder(KeySchema)(key)).scopes, ['read', 'lend', 'keys']);
 });

@@ -31,7 +31,7 @@ export interface Reconciling {
   reconcileNow(
     partnerId: string,
     id: string,
-  ): Promise<Looked & { readonly asked: boolean; readonly isSettled: boolean }>;
+  ): Promise<Looked & { readonly asked: boolean; readonly isSettled: boolean; readonly isKnown: boolean }>;
 }
 
 export interface ReconcileParts {
@@ -137,6 +137,7 @@ export function reconcileHandlers(parts: ReconcileParts) {
 
   async function askAbout(object: Wanted, reconciling: Reconciling): Promise<ReconciledObject> {
     const looked = await reconciling.reconcileNow(object.partnerId, object.id);
+    if (!looked.isKnown) return toMessage(object, looked, ReconcileOutcome.OTHER_VERSION);
     const [row] = looked.asked ? await database.read(findLookUp(object.partnerId, object.id)) : [];
     const lookUp = row && toLookUp(row);
     const isUnchanged = looked.before.state === looked.after.state;

@@ -108,7 +108,7 @@ export function timelineHandlers(database: Database) {
     const found = new Map<bigint, ToldEvent>();
     for (const row of [...waiting, ...fed]) {
       const { type, data } = readBody(row);
-      if (data.id !== id) continue;
+      if (data?.id !== id) continue;
       const version = toBigInt(row.version);
       found.set(version, {
         version,
@@ -162,7 +162,9 @@ export function timelineHandlers(database: Database) {
   async function objectOf(eventId: string): Promise<string> {
     const [row] = (await database.readAll(findEvent(eventId))).flat();
     if (row === undefined) throw notFound();
-    return readBody(row).data.id;
+    const { data } = readBody(row);
+    if (data === undefined) throw notFound();
+    return data.id;
   }
 
   async function read(query: Statement): Promise<SqlRow[]> {
@@ -173,9 +175,11 @@ export function timelineHandlers(database: Database) {
   return { getTimeline };
 }
 
-/** Our own words, written when the event was made. */
-function readBody(row: SqlRow): { type: string; data: { id: string; state: string } } {
-  return JSON.parse((row.body as Buffer).toString());
+/** Our own words, written when the event was made. An event of another version may be about what this one does not know. */
+function readBody(row: SqlRow): { type: string; data: { id: string; state: string } | undefined } {
+  const { type, data } = JSON.parse((row.body as Buffer).toString());
+  const { id, state } = data ?? {};
+  return { type: String(type), data: id === undefined ? undefined : { id: String(id), state: String(state ?? '') } };
 }
 
 function inOrder(entries: readonly Entry[]) {

@@ -13,7 +13,7 @@ import { ApiError } from '../../lib/errors.ts';
 import type { ImageChecker } from '../images/checker.ts';
 import { findShownApplication, type ShownApplication, toShownApplication } from '../store.ts';
 import { toDocumentMessage, typeWords } from './messages.ts';
-import { checkTakesDocuments } from './rules.ts';
+import { checkTakesDocuments, isShown } from './rules.ts';
 import type { DocumentSender } from './sender.ts';
 import { findDocuments, toStoredDocument } from './store.ts';
 
@@ -48,8 +48,8 @@ export function documentHandlers({ database, images, sender }: DocumentHandlerPa
   const listDocuments: Handler<ListDocumentsRequest, ListDocumentsResponse> = async ({ id }, call) => {
     const application = await find(id, call);
     const rows = await database.read(findDocuments(call.caller.partnerId, application.id));
-    const delivered = rows.map(toStoredDocument).filter(({ state }) => state === 'delivered');
-    return create(ListDocumentsResponseSchema, { data: delivered.map(toDocumentMessage) });
+    const documents = rows.map(toStoredDocument).filter(isShown);
+    return create(ListDocumentsResponseSchema, { data: documents.map(toDocumentMessage) });
   };
 
   /** Another partner's application is found exactly as little, and as fast, as one that does not exist. */

@@ -6,22 +6,24 @@ import {
   DocumentStateSchema,
   DocumentTypeSchema,
 } from '../../gen/marina/gateway/v1/documents_pb.ts';
-import { enumWords } from '../../lib/enums.ts';
+import { enumWords, withStoredNames } from '../../lib/enums.ts';
 import type { DocumentTypeWord } from './rules.ts';
 import type { StoredDocument } from './store.ts';
 
 export const typeWords = enumWords<DocumentTypeWord>(DocumentTypeSchema);
-const stateWords = enumWords(DocumentStateSchema);
+export const stateWords = enumWords(DocumentStateSchema);
 
 /** A document as partners see it: one that the broker has. */
 export function toDocumentMessage(document: StoredDocument): Document {
-  return create(DocumentSchema, {
+  const { type, state } = document;
+  const message = create(DocumentSchema, {
     application: document.applicationId,
-    type: typeWords.value(document.type),
-    state: stateWords.value(document.state),
+    type: typeWords.value(type),
+    state: stateWords.value(state),
     createdAt: toSecond(document.createdAt),
     updatedAt: toSecond(document.updatedAt),
   });
+  return withStoredNames(message, { type, state });
 }
 
 function toSecond(ms: number) {

@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Recorder } from '../../submission/record.ts';
 import type { ApplicationKind } from '../kind.ts';
-import { areAllDelivered, type DocumentTypeWord, isSameSend, mayStillArrive, provesAbsence } from './rules.ts';
+import { areAllDelivered, type DocumentTypeWord, isKnown, isSameSend, mayStillArrive, provesAbsence } from './rules.ts';
 import { findDocuments, removeDocument, type StoredDocument, saveDocument, toStoredDocument } from './store.ts';
 
 export interface DocumentReleaseParts {
@@ -19,7 +19,7 @@ export interface DocumentReleaseParts {
 /** What a document that was unconfirmed is now, or why that cannot be told. */
 export type Released =
   | { readonly outcome: 'delivered' | 'released'; readonly changed: boolean; readonly applicationState: string }
-  | { readonly outcome: 'not-stored' | 'unanswered' | 'unproven' | 'changed-meanwhile' }
+  | { readonly outcome: 'not-stored' | 'unanswered' | 'unproven' | 'changed-meanwhile' | 'other-version' }
   | { readonly outcome: 'may-still-arrive'; readonly until: number };
 
 /**
@@ -51,7 +51,9 @@ export class DocumentRelease {
       beside,
     );
     const document = before;
+    if (!kind.isKnown(application)) return { outcome: 'other-version' };
     if (document === undefined) return { outcome: 'not-stored' };
+    if (!isKnown(document)) return { outcome: 'other-version' };
     if (document.state === 'delivered') {
       return { outcome: 'delivered', changed: false, applicationState: application.state };
     }

@@ -24,6 +24,18 @@ export interface DocumentFacts {
   readonly updatedAt: number;
 }
 
+const states: readonly string[] = ['sending', 'unconfirmed', 'delivered'] satisfies DocumentStateWord[];
+
+/** Whether this version knows where a document stands. One it does not know is never sent, changed or removed. */
+export function isKnown({ state }: Pick<DocumentFacts, 'state'>): boolean {
+  return states.includes(state);
+}
+
+/** Whether partners see a document: the broker has it, or another version says something else of it. */
+export function isShown(document: Pick<DocumentFacts, 'state'>): boolean {
+  return document.state === 'delivered' || !isKnown(document);
+}
+
 /** Throws `application_not_accepting_documents`. */
 export function checkTakesDocuments(state: ApplicationStateWord): void {
   if (!takesDocuments(state)) throw new ApiError('application_not_accepting_documents');
@@ -53,6 +65,7 @@ export function beginSend(
 ): DocumentFacts {
   const isSame = document?.digest.equals(digest) === true;
   const state = document === undefined ? undefined : stateNow(document, realNow);
+  if (document !== undefined) checkKnown(document);
   if (document !== undefined && state === 'delivered') {
     if (isSame) return document;
     throw new ApiError('document_already_delivered');
@@ -81,6 +94,7 @@ export function checkNotInFlight(
   realNow: number,
 ): void {
   const state = document === undefined ? undefined : stateNow(document, realNow);
+  if (document !== undefined) checkKnown(document);
   const isOther = document?.digest.equals(digest) === false;
   if (isOther && (state === 'delivered' || wasUnconfirmed(document, state))) return;
   checkInFlight(state, underWay);
@@ -89,6 +103,14 @@ export function checkNotInFlight(
 /** A document that is sent again was not confirmed before. */
 function wasUnconfirmed(document: DocumentFacts | undefined, state: DocumentStateWord | undefined): boolean {
   return state === 'unconfirmed' || (document?.attempt ?? 0) > 1;
+}
+
+/** What another version does with a document, it alone can say: the file may come again later. */
+function checkKnown(document: DocumentFacts): void {
+  if (isKnown(document)) return;
+  throw new ApiError('document_in_flight', {
+    message: 'This document cannot be taken now, because the gateway is being updated. Send it again shortly.',
+  });
 }
 
 function checkInFlight(state: DocumentStateWord | undefined, underWay: number): void {
@@ -117,7 +139,8 @@ export function endSend(
   outcome: Outcome,
   now: number,
 ): DocumentFacts | undefined {
-  if (document === undefined || !document.digest.equals(sent.digest) || document.state === 'delivered') return document;
+  if (document === undefined || !document.digest.equals(sent.digest)) return document;
+  if (document.state === 'delivered' || !isKnown(document)) return document;
   if (outcome === 'delivered') {
     return { ...document, state: 'delivered', leaseUntil: null, updatedAt: Math.max(now, document.updatedAt) };
   }

@@ -138,7 +138,7 @@ export class DocumentSender {
     const { partnerId, applicationId, type } = file;
     const leaseMs = submitTimeoutMs + clockSkewMs + leaseMarginMs;
     let begun: { document: StoredDocument; beganAt: number } | undefined;
-    await recorder.change(
+    const application = await recorder.change(
       kind,
       partnerId,
       applicationId,
@@ -169,6 +169,8 @@ export class DocumentSender {
         reads: [findDocuments(partnerId, applicationId), countUnderWay(partnerId, clock.realNow()), readTradingPause],
       },
     );
+    // One that this version does not know is not asked about.
+    checkTakesDocuments(application.state);
     if (begun === undefined) throw new Error('a document was neither begun nor refused');
     return begun;
   }

@@ -19,10 +19,14 @@ export function findDocuments(partnerId: string, applicationId: string): Stateme
   );
 }
 
-/** How many of a partner's documents are on their way. `realNow` is real time. */
+/**
+ * How many of a partner's documents are on their way. `realNow` is real time. In a state of another version a document counts
+ * while its lease lasts.
+ */
 export function countUnderWay(partnerId: string, realNow: number): Statement {
   return statement(
-    "SELECT COUNT(*) AS under_way FROM documents WHERE partner_id = ? AND state = 'sending' AND lease_until > ?",
+    `SELECT COUNT(*) AS under_way FROM documents
+      WHERE partner_id = ? AND state NOT IN ('unconfirmed', 'delivered') AND lease_until > ?`,
     partnerId,
     new Date(realNow),
   );
