@@ -81,7 +81,7 @@ export function keyAdminHandlers({ database, clock, ids, macSecret, ended }: Key
       },
     });
     const key = toMessage({
-      ...{ id, scopes, addresses, createdAt },
+      ...{ id, scopes, scopeNames: [], addresses, createdAt },
       ...{ usedAt: undefined, revokedAt: undefined, createdBy: undefined },
     });
     return create(CreateKeyResponseSchema, { key, secret });

@@ -2,7 +2,15 @@ import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import type { PartnerLimits } from '../auth/call.ts';
-import { featureList, insertPartner, saveLimits, toAgreedLimits, toFeatures, toLimits } from '../auth/store.ts';
+import {
+  changedFeatureList,
+  featureList,
+  insertPartner,
+  saveLimits,
+  toAgreedLimits,
+  toFeatures,
+  toLimits,
+} from '../auth/store.ts';
 import type { Database } from '../db/database.ts';
 import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
 import {
@@ -56,6 +64,12 @@ const agreedLimits: Partial<Record<AgreedLimit, keyof PartnerLimits>> = {
   [AgreedLimit.ORDERS_KOBO_PER_DAY]: 'ordersKoboPerDay',
   [AgreedLimit.ALLOCATIONS_KOBO_PER_DAY]: 'allocationsKoboPerDay',
 };
+
+/** A state of another version is not among them. */
+const partnerStates: ReadonlyMap<string, PartnerState> = new Map([
+  ['active', PartnerState.ACTIVE],
+  ['suspended', PartnerState.SUSPENDED],
+]);
 
 /** The operators' calls on partners. Each change is written down in the transaction that makes it. */
 export function partnerAdminHandlers({ database, clock, ids, changed }: PartnerAdminParts) {
@@ -116,6 +130,13 @@ export function partnerAdminHandlers({ database, clock, ids, changed }: PartnerA
   ): Promise<boolean> {
     return change(partnerId, (row) => {
       if (row.state === state) return [];
+      // To suspend is safe whatever it means; what another version closed is not opened by mistake.
+      if (state === 'active' && row.state !== 'suspended') {
+        throw new AdminError(
+          status.FAILED_PRECONDITION,
+          'another version of the gateway stored a state this one does not know: call a replica of that version',
+        );
+      }
       return [
         statement('UPDATE partners SET state = ? WHERE id = ?', state, partnerId),
         audit({
@@ -153,8 +174,9 @@ export function partnerAdminHandlers({ database, clock, ids, changed }: PartnerA
 
   async function setFeatures(request: SetFeaturesRequest, operator: Operator): Promise<SetFeaturesResponse> {
     const { partnerId, reason } = request;
-    const features = featureList(distinct(request.features));
+    const wanted = distinct(request.features);
     const isChanged = await change(partnerId, (row) => {
+      const features = changedFeatureList(wanted, row);
       if (row.features === features) return [];
       return [
         statement('UPDATE partners SET features = ? WHERE id = ?', features, partnerId),
@@ -220,7 +242,7 @@ function toMessage(row: SqlRow): Partner {
   return create(PartnerSchema, {
     id: String(row.id),
     name: String(row.name),
-    state: row.state === 'active' ? PartnerState.ACTIVE : PartnerState.SUSPENDED,
+    state: partnerStates.get(String(row.state)) ?? PartnerState.UNSPECIFIED,
     limits: create(PartnerLimitsSchema, toLimits(row)),
     agreedLimits: create(PartnerLimitsSchema, toAgreedLimits(row)),
     features: [...toFeatures(row)],

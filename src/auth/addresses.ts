@@ -5,6 +5,7 @@ export function isRegistered(clientAddress: string, registered: readonly string[
   if (!ipaddr.isValid(clientAddress)) return false;
   const client = ipaddr.process(clientAddress); // An IPv4 address mapped into IPv6 is the IPv4 address.
   return registered.some((entry) => {
+    if (!isAddressOrRange(entry)) return false; // Another version may have stored another form.
     const [range, bits] = parseRange(entry);
     return client.kind() === range.kind() && client.match(range, bits);
   });

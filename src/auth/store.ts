@@ -1,11 +1,17 @@
 import type { Environment } from '../db/database.ts';
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
-import { type Feature, FeatureSchema, type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
+import { type Feature, FeatureSchema, Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
 import { enumWords } from '../lib/enums.ts';
+import { addressesFrom } from '../lib/stored-addresses.ts';
 import type { PartnerLimits } from './call.ts';
 
 const scopeWords = enumWords(ScopeSchema);
 const featureWords = enumWords(FeatureSchema);
+
+const scopesFrom = (names: unknown) =>
+  String(names)
+    .split(',')
+    .map((name) => scopeWords.value(name) as Scope);
 
 /** What a partner has until other values are agreed. Amounts in kobo. */
 export const defaultLimits: PartnerLimits = {
@@ -45,21 +51,18 @@ export function toStoredKey(row: SqlRow): StoredKey {
     partnerId: String(row.partner_id),
     partnerActive: row.state === 'active',
     secretHash: row.secret_hash as Buffer,
-    scopes: new Set(
-      String(row.scopes)
-        .split(',')
-        .map((word) => scopeWords.value(word) as Scope),
-    ),
+    // One that this version does not know is 0, and grants nothing.
+    scopes: new Set(scopesFrom(row.scopes).filter((scope) => scope !== Scope.UNSPECIFIED)),
     features: toFeatures(row),
-    addresses: JSON.parse(String(row.addresses)) as string[],
+    addresses: addressesFrom(row.addresses),
     revoked: row.revoked_at !== null,
     limits: toLimits(row),
   };
 }
 
-/** What is enabled for a partner. A feature of another release is passed over. */
+/** What is enabled for a partner. A feature of another version is left out. */
 export function toFeatures(row: SqlRow): Set<Feature> {
-  const words = String(row.features).split(',');
+  const words = featureNames(row);
   return new Set(
     FeatureSchema.values
       .map(({ number }) => number as Feature)
@@ -67,9 +70,21 @@ export function toFeatures(row: SqlRow): Set<Feature> {
   );
 }
 
+function featureNames(row: SqlRow): string[] {
+  return String(row.features)
+    .split(',')
+    .filter((name) => name !== '');
+}
+
 /** Features as a partner's row has them. */
 export function featureList(features: readonly Feature[]): string {
   return features.map((feature) => featureWords.word(feature)).join(',');
+}
+
+/** The same where a partner's features change: those that this version does not know stay as they are. */
+export function changedFeatureList(features: readonly Feature[], row: SqlRow): string {
+  const unknown = featureNames(row).filter((name) => !featureWords.knows(name));
+  return [...features.map((feature) => featureWords.word(feature)), ...unknown].join(',');
 }
 
 /** What a partner may use: what was agreed, and the default for the rest. */

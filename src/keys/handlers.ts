@@ -17,7 +17,7 @@ import {
 } from '../gen/marina/gateway/v1/keys_pb.ts';
 import { ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
 import type { Clock } from '../lib/clock.ts';
-import { enumWords } from '../lib/enums.ts';
+import { enumWords, withStoredNames } from '../lib/enums.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import type { Cursors } from '../lib/paging.ts';
@@ -203,7 +203,7 @@ function changeBy({ caller, requestId }: Call, at: number) {
 
 function toMessage(key: ShownKey, uses: KeyUses): Key {
   const usedAt = Math.max(key.usedAt ?? 0, uses.notedAt(key.id) ?? 0);
-  return create(KeySchema, {
+  const message = create(KeySchema, {
     id: key.id,
     scopes: [...key.scopes],
     addresses: [...key.addresses],
@@ -212,4 +212,5 @@ function toMessage(key: ShownKey, uses: KeyUses): Key {
     revokedAt: key.revokedAt === undefined ? undefined : toSecond(key.revokedAt),
     createdBy: key.createdBy,
   });
+  return withStoredNames(message, { scopes: key.scopeNames });
 }

@@ -1,6 +1,7 @@
 import { insertRows, type SqlRow, type Statement, statement } from '../db/statement.ts';
 import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
 import { enumWords } from '../lib/enums.ts';
+import { addressesFrom } from '../lib/stored-addresses.ts';
 import type { KeyLine } from './rules.ts';
 
 const scopeWords = enumWords(ScopeSchema);
@@ -8,7 +9,10 @@ const scopeWords = enumWords(ScopeSchema);
 /** A key as its partner sees it. */
 export interface ShownKey {
   readonly id: string;
+  /** 0 for one that this version does not know. */
   readonly scopes: readonly Scope[];
+  /** The scopes as they are stored. */
+  readonly scopeNames: readonly string[];
   readonly addresses: readonly string[];
   readonly createdAt: number;
   /** When it was last used, as far as it is written down. */
@@ -35,12 +39,12 @@ export function listKeys(partnerId: string, before: string | undefined, most: nu
 }
 
 export function toShownKey(row: SqlRow): ShownKey {
+  const scopeNames = String(row.scopes).split(',');
   return {
     id: String(row.id),
-    scopes: String(row.scopes)
-      .split(',')
-      .map((word) => scopeWords.value(word) as Scope),
-    addresses: JSON.parse(String(row.addresses)) as string[],
+    scopes: scopeNames.map((name) => scopeWords.value(name) as Scope),
+    scopeNames,
+    addresses: addressesFrom(row.addresses),
     createdAt: (row.created_at as Date).getTime(),
     usedAt: (row.used_at as Date | null)?.getTime(),
     revokedAt: (row.revoked_at as Date | null)?.getTime(),
