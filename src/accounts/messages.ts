@@ -5,7 +5,7 @@ import type {
   Position as BrokerPosition,
   Trade as BrokerTrade,
 } from '../gen/marina/broker/v1/accounts_pb.ts';
-import { Side } from '../gen/marina/broker/v1/orders_pb.ts';
+import { Side, SideSchema } from '../gen/marina/broker/v1/orders_pb.ts';
 import {
   type Account,
   AccountSchema,
@@ -17,7 +17,9 @@ import {
   TradeSchema,
   TradeSide,
 } from '../gen/marina/gateway/v1/accounts_pb.ts';
+import { unnamed, withStoredNames } from '../lib/enums.ts';
 import { toSecond } from '../lib/timestamps.ts';
+import { noteUnknownName } from '../lib/unknown-names.ts';
 import type { ShownAccount } from './store.ts';
 
 const orderId = /^ord_[a-z2-7]{20}$/;
@@ -45,7 +47,7 @@ export function toPositionMessage(account: string, position: BrokerPosition): Po
 
 export function toTradeMessage(account: string, trade: BrokerTrade): Trade {
   const { id, symbol, quantity, priceKobo, amountKobo, clientOrderId } = trade;
-  return create(TradeSchema, {
+  const message = create(TradeSchema, {
     id,
     // Whatever else the broker has there is no order of ours.
     order: orderId.test(clientOrderId) ? clientOrderId : undefined,
@@ -58,10 +60,11 @@ export function toTradeMessage(account: string, trade: BrokerTrade): Trade {
     tradeDate: tradeDate(trade),
     executedAt: toSecond(placeOfTrade(trade).executedAtMs),
   });
+  return withStoredNames(message, { side: unnamed });
 }
 
 export function toContractNoteMessage(note: BrokerContractNote): ContractNote {
-  return create(ContractNoteSchema, {
+  const message = create(ContractNoteSchema, {
     ticket: note.ticket,
     symbol: note.symbol,
     name: note.name,
@@ -76,8 +79,16 @@ export function toContractNoteMessage(note: BrokerContractNote): ContractNote {
     tradeDate: note.tradeDate,
     transactionDate: note.transactionDate,
   });
+  return withStoredNames(message, { side: unnamed });
 }
 
+const sides: ReadonlyMap<Side, TradeSide> = new Map([
+  [Side.BUY, TradeSide.BUY],
+  [Side.SELL, TradeSide.SELL],
+]);
+
 function sideOf(side: Side): TradeSide {
-  return side === Side.BUY ? TradeSide.BUY : TradeSide.SELL;
+  const known = sides.get(side);
+  if (known === undefined) noteUnknownName(SideSchema.typeName, String(side));
+  return known ?? TradeSide.UNSPECIFIED;
 }

@@ -84,11 +84,14 @@ export class GrpcApplications implements ApplicationBroker {
   }
 }
 
-/** Whether a report is about the application and has what its kind needs. */
+/**
+ * Whether a report is about the application and has what its kind needs. A kind of a later version is left to the
+ * application's rules.
+ */
 function isReport(report: ApplicationReport, id: string): boolean {
   if (report.clientApplicationId !== id || report.number <= 0n || report.at === undefined) return false;
   if (report.reference.length > 64) return false;
   if (report.kind === ApplicationReportKind.ACCEPTED) return report.reference !== '';
   if (report.kind === ApplicationReportKind.OPENED) return /^[A-Z0-9]{1,64}$/.test(report.account);
-  return report.kind === ApplicationReportKind.REJECTED;
+  return report.kind !== ApplicationReportKind.UNSPECIFIED;
 }

@@ -221,12 +221,12 @@ export class GrpcBroker implements Broker {
   }
 }
 
-/** Whether a report is about the order and has what its kind needs. */
+/** Whether a report is about the order and has what its kind needs. A kind of a later version is left to the order's rules. */
 export function isReport(report: Report, orderId: string = report.clientOrderId): boolean {
   if (report.clientOrderId !== orderId || report.number <= 0n || report.at === undefined) return false;
   if (report.exchangeOrderId.length > 64) return false;
   if (report.kind === ReportKind.TRADE) return report.quantity > 0n && isPrice(report.priceKobo);
-  return report.kind !== ReportKind.UNSPECIFIED && ReportKind[report.kind] !== undefined;
+  return report.kind !== ReportKind.UNSPECIFIED;
 }
 
 function isEstimate(estimate: EstimateOrderResponse, quantity: bigint): boolean {

@@ -71,10 +71,12 @@ export function isNotesPage(page: ListContractNotesResponse, range: RecordRange<
   });
 }
 
-/** Whether an answer says what the exchange does now. */
+/** Whether an answer says what the exchange does now. A later version of the broker may have more sessions. */
 export function isMarket({ session, nextOpenAt, nextCloseAt }: GetMarketResponse): boolean {
-  const isKnown = session !== MarketSession.UNSPECIFIED && MarketSession[session] !== undefined;
-  return isKnown && [nextOpenAt, nextCloseAt].every((at) => at === undefined || isInstant(timestampMs(at)));
+  return (
+    session !== MarketSession.UNSPECIFIED &&
+    [nextOpenAt, nextCloseAt].every((at) => at === undefined || isInstant(timestampMs(at)))
+  );
 }
 
 /** Whether an answer is a list of places: each with a code of its own and a name. */
@@ -151,7 +153,8 @@ function isNote(note: ContractNote): boolean {
 function isDeal({ symbol, side, quantity, priceKobo, amountKobo }: Deal): boolean {
   return (
     symbolCode.test(symbol) &&
-    (side === Side.BUY || side === Side.SELL) &&
+    // A later version of the broker may have more sides.
+    side !== Side.UNSPECIFIED &&
     quantity > 0n &&
     priceKobo > 0n &&
     amountKobo === quantity * priceKobo

@@ -49,8 +49,10 @@ export async function takeFromOutbox(
       }));
       const taken = found.filter(({ signed }) => (signed & bit) === 0);
       if (taken.length === 0) return { writes: [], result: [] };
-      const last = taken.filter(({ signed }) => (signed | bit) === signedByAll);
-      const first = taken.filter(({ signed }) => (signed | bit) !== signedByAll);
+      // Another version may have more consumers, whose bits say nothing of ours.
+      const isLast = ({ signed }: { signed: number }) => ((signed | bit) & signedByAll) === signedByAll;
+      const last = taken.filter(isLast);
+      const first = taken.filter((row) => !isLast(row));
       const writes = [...work.writes(taken, more)];
       if (last.length > 0) writes.push(onOutbox('DELETE FROM outbox WHERE', last));
       if (first.length > 0) writes.push(onOutbox(`UPDATE outbox SET signed = signed | ${bit} WHERE`, first));

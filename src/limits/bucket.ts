@@ -113,7 +113,7 @@ export function holdersBut(replica: string, { held }: Bucket, now: Instant): str
 
 /** Reads a bucket's text; undefined where it is none. */
 export function bucketFrom(text: string): Bucket | undefined {
-  const value = JSON.parse(text) as Partial<Bucket> | null;
+  const value = parseEntry(text) as Partial<Bucket> | null | undefined;
   if (typeof value?.level !== 'number' || typeof value.at !== 'number' || typeof value.held !== 'object') return;
   const isStock = (stock: unknown) => {
     const { tokens, until } = (stock ?? {}) as Partial<Stock>;
@@ -121,4 +121,13 @@ export function bucketFrom(text: string): Bucket | undefined {
   };
   if (value.held === null || !Object.values(value.held).every(isStock)) return;
   return { level: value.level, at: value.at, held: value.held };
+}
+
+/** The value of an entry's text; undefined where it is not JSON. */
+export function parseEntry(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

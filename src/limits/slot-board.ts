@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type KV, type NatsConnection, NatsError, StorageType } from 'nats';
 import type { Logger } from '../lib/log.ts';
 import { pause } from '../lib/worker.ts';
+import { parseEntry } from './bucket.ts';
 import { type Instant, ServerClock } from './server-clock.ts';
 
 export interface SlotBoardOptions {
@@ -346,8 +347,9 @@ export class SlotBoard {
   }
 }
 
+/** What another version wrote in a form that this one cannot read is nobody's: it is written anew. */
 function holdersFrom(text: string): Record<string, number> {
-  const value: unknown = text === '' ? {} : JSON.parse(text);
+  const value = parseEntry(text);
   if (typeof value !== 'object' || value === null) return {};
   return Object.fromEntries(Object.entries(value).filter(([, count]) => Number.isSafeInteger(count) && count > 0));
 }

@@ -2,7 +2,11 @@ import { create } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Handler } from '../auth/call.ts';
 import type { RecordsBroker } from '../broker/port.ts';
-import { MarketSession as BrokerSession, type GetMarketResponse } from '../gen/marina/broker/v1/accounts_pb.ts';
+import {
+  MarketSession as BrokerSession,
+  type GetMarketResponse,
+  MarketSessionSchema,
+} from '../gen/marina/broker/v1/accounts_pb.ts';
 import {
   type GetMarketRequest,
   type ListLgasRequest,
@@ -15,8 +19,10 @@ import {
   MarketSchema,
   MarketSession,
 } from '../gen/marina/gateway/v1/reference_pb.ts';
+import { unnamed, withStoredNames } from '../lib/enums.ts';
 import type { Origin } from '../lib/origin.ts';
 import { toSecond } from '../lib/timestamps.ts';
+import { noteUnknownName } from '../lib/unknown-names.ts';
 import type { ReadQueue } from '../limits/read-queue.ts';
 
 export interface ReferenceHandlerParts {
@@ -28,13 +34,12 @@ export interface ReferenceHandlerParts {
   readonly isPaused: () => boolean;
 }
 
-const sessions: Readonly<Record<BrokerSession, MarketSession>> = {
-  [BrokerSession.UNSPECIFIED]: MarketSession.UNSPECIFIED,
-  [BrokerSession.OPEN]: MarketSession.OPEN,
-  [BrokerSession.CLOSED]: MarketSession.CLOSED,
-  [BrokerSession.PAUSED]: MarketSession.PAUSED,
-  [BrokerSession.HALTED]: MarketSession.HALTED,
-};
+const sessions: ReadonlyMap<BrokerSession, MarketSession> = new Map([
+  [BrokerSession.OPEN, MarketSession.OPEN],
+  [BrokerSession.CLOSED, MarketSession.CLOSED],
+  [BrokerSession.PAUSED, MarketSession.PAUSED],
+  [BrokerSession.HALTED, MarketSession.HALTED],
+]);
 
 /** The operations on the lists applications use, and on the exchange's session. */
 export function referenceHandlers({ records, reads, readTimeoutMs, isPaused }: ReferenceHandlerParts) {
@@ -60,12 +65,15 @@ export function referenceHandlers({ records, reads, readTimeoutMs, isPaused }: R
 
   const getMarket: Handler<GetMarketRequest, Market> = async (_, { origin }) => {
     const { session, nextOpenAt, nextCloseAt } = await readMarket(origin);
-    return create(MarketSchema, {
-      session: sessions[session],
+    const known = sessions.get(session);
+    if (known === undefined) noteUnknownName(MarketSessionSchema.typeName, String(session));
+    const message = create(MarketSchema, {
+      session: known ?? MarketSession.UNSPECIFIED,
       nextOpenAt: nextOpenAt && toSecond(timestampMs(nextOpenAt)),
       nextCloseAt: nextCloseAt && toSecond(timestampMs(nextCloseAt)),
       tradingPaused: isPaused(),
     });
+    return withStoredNames(message, { session: unnamed });
   };
 
   return { listStates, listLgas, getMarket };

@@ -14,6 +14,7 @@ import {
   type Transfer,
   type TransferTypeWord,
 } from '../../src/wallet/rules.ts';
+import { feeEntry } from '../support/other-version.ts';
 
 const createdAt = Date.UTC(2026, 2, 2, 9);
 const types = Object.keys(movements) as TransferTypeWord[];
@@ -113,6 +114,21 @@ describe('the ledger', () => {
         const touched = entries.map((entry, index) => (index === at ? { ...entry, ...change(entry) } : entry));
         const faults = faultsOf(touched, headAt(lastOf(entries)));
         assert.ok(faults.some(({ kind, sequence }) => kind === 'changed' && sequence === BigInt(at + 1)));
+      }),
+    );
+  });
+
+  it("calls an entry of another version's type whole, unless its hash, its place or its sums are wrong", () => {
+    fc.assert(
+      fc.property(anyLedger, (entries) => {
+        const head = headAt(lastOf(entries));
+        const createdAt = lastOf(entries).createdAt;
+        const fee = { ...feeEntry(head, { id: 'wtr_fee', amountKobo: 0n, createdAt }), id: 'wtr_fee', createdAt };
+        const none = { allocation: null, account: null, bankReference: null, partnerId: head.partnerId };
+        const entry = { ...fee, ...none } as unknown as LedgerEntry;
+        assert.deepEqual(entryFaults(head, entry), []);
+        assert.equal(entryFaults(head, { ...entry, amountKobo: 1n })[0]?.kind, 'changed');
+        assert.equal(entryFaults(emptyLedger(head.partnerId), { ...entry, sequence: 1n })[0]?.kind, 'reordered');
       }),
     );
   });

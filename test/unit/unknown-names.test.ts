@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { toContractNoteMessage, toTradeMessage } from '../../src/accounts/messages.ts';
+import { isFinal as isFinalAllocation, countedKobo as valueOfAllocation } from '../../src/allocations/rules.ts';
+import { isTradesPage } from '../../src/broker/record-checks.ts';
+import { ContractNoteSchema, ListTradesResponseSchema } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
+import { ReportKind, ReportSchema, Side } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { TradeSchema, TradeSide } from '../../src/gen/marina/gateway/v1/accounts_pb.ts';
+import { OrderStateSchema } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { compileEncoder } from '../../src/json/encoder.ts';
+import { enumWords } from '../../src/lib/enums.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { logUnknownNames } from '../../src/lib/unknown-names.ts';
+import { bucketFrom } from '../../src/limits/bucket.ts';
+import {
+  applyReport,
+  countedKobo,
+  isFinal,
+  isUnsettled,
+  type OrderFacts,
+  type OrderStateWord,
+} from '../../src/orders/rules.ts';
+
+const onHold = 'on_hold' as OrderStateWord;
+
+describe('names of another version', () => {
+  it('are logged once each, and no more than 100 in a process', () => {
+    const lines: string[] = [];
+    const destination = { write: (line: string) => void lines.push(line) };
+    const stop = logUnknownNames(createLogger({ name: 'test', level: 'info', destination }));
+    const words = enumWords(OrderStateSchema);
+    for (let round = 0; round < 3; round += 1) {
+      for (let name = 0; name < 200; name += 1) assert.equal(words.value(`state_${name}${'x'.repeat(100)}`), 0);
+    }
+    stop();
+    words.value('after the end');
+    assert.equal(lines.length, 100);
+    assert.ok(lines.every((line) => line.length < 400));
+    assert.match(lines.at(-1) ?? '', /"isLast":true/);
+  });
+
+  it('of a state are neither final nor unclear, and count whole', () => {
+    assert.deepEqual([isFinal(onHold), isUnsettled(onHold)], [false, false]);
+    const order = { state: onHold, quantity: 5n, filledQuantity: 1n, countedPriceKobo: 100n } as OrderFacts;
+    assert.equal(countedKobo(order), 500n);
+    assert.equal(isFinalAllocation('in_review' as 'sending'), false);
+    assert.equal(valueOfAllocation({ state: 'in_review' as 'sending', amountKobo: 7n }), 7n);
+  });
+});
+
+describe("a later broker's numbers", () => {
+  it('of a side are no reason to refuse a page of trades', () => {
+    const trade = {
+      id: 'T-1',
+      symbol: 'GTCO',
+      side: 9 as Side,
+      quantity: 2n,
+      priceKobo: 3n,
+      amountKobo: 6n,
+      executedAt: { seconds: 1_795_194_753n },
+    };
+    const page = create(ListTradesResponseSchema, { account: 'A1', inRange: 1, trades: [trade] });
+    const range = { account: 'A1', from: '2026-01-01', to: '2026-12-31', after: undefined, limit: 25 };
+    assert.equal(isTradesPage(page, range), true);
+    const [first] = page.trades;
+    assert.ok(first !== undefined);
+    const message = toTradeMessage('A1', first);
+    assert.equal(message.side, TradeSide.UNSPECIFIED);
+    assert.equal(JSON.parse(compileEncoder(TradeSchema)(message)).side, 'unspecified');
+    const note = toContractNoteMessage(create(ContractNoteSchema, { side: 9 as Side }));
+    assert.equal(note.side, TradeSide.UNSPECIFIED);
+    const sideless = { ...trade, side: Side.UNSPECIFIED };
+    const none = create(ListTradesResponseSchema, { account: 'A1', inRange: 1, trades: [sideless] });
+    assert.equal(isTradesPage(none, range), false, 'no side at all makes no sense');
+  });
+
+  it('of a report keep the state, and the next report is applied', () => {
+    const order: OrderFacts = {
+      state: 'pending',
+      quantity: 5n,
+      filledQuantity: 0n,
+      filledValueKobo: 0n,
+      filledAt: null,
+      exchangeOrderId: null,
+      reason: null,
+      rejectReason: null,
+      countedPriceKobo: 100n,
+      lastReport: 1n,
+      updatedAt: 0,
+    };
+    const amended = create(ReportSchema, { number: 2n, kind: 77 as ReportKind, at: { seconds: 1n } });
+    const applied = applyReport(order, amended, 1);
+    assert.deepEqual([applied?.contradiction, applied?.order.state], [true, 'pending']);
+    const trade = { number: 3n, kind: ReportKind.TRADE, quantity: 5n, priceKobo: 100n };
+    assert.equal(applyReport(applied?.order ?? order, create(ReportSchema, trade), 2)?.order.state, 'filled');
+  });
+});
+
+describe('what another version wrote in the bucket of the limits', () => {
+  it('and this one cannot read is taken for nothing', () => {
+    for (const text of ['', 'v2;level=3', '{"level":1', '[]', 'null', '{"v":2}']) {
+      assert.equal(bucketFrom(text), undefined, text);
+    }
+  });
+});
