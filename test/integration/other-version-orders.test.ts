@@ -182,12 +182,14 @@ describe('an order that a newer version stored with names this version does not 
     await store(held, { state: 'pending' });
     const filled = await inState(partner, held, 'filled');
     assert.equal(filled.filled_quantity, 90);
-    const feed = await gateway.rest('GET', '/v1/events?limit=100', { key: partner.key });
-    const told = feed.body.data.filter(({ data }: { data: { id: string } }) => data.id === held);
-    assert.deepEqual(
-      told.map(({ type }: { type: string }) => type),
-      ['order.pending', 'order.partially_filled', 'order.filled'],
-    );
+    await eventually(async () => {
+      const feed = await gateway.rest('GET', '/v1/events?limit=100', { key: partner.key });
+      const events = feed.body.data.filter(({ data }: { data: { id: string } }) => data.id === held);
+      assert.deepEqual(
+        events.map(({ type }: { type: string }) => type),
+        ['order.pending', 'order.partially_filled', 'order.filled'],
+      );
+    });
     await eventually(async () => assert.equal((await stored(held)).check_at, null));
   });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import type { ServiceError } from '@grpc/grpc-js';
-import { connect } from 'nats';
+import { connect, type NatsConnection } from 'nats';
 import { type SqlValue, statement } from '../../src/db/statement.ts';
 import { PartnerState, Partners } from '../../src/gen/marina/admin/v1/partners_pb.ts';
 import { MarketSession } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
@@ -33,13 +33,16 @@ describe('what a newer version stored with names this version does not know', { 
   let gateway: TestGateway;
   let grpc: ReturnType<typeof grpcClients>;
   let admin: ReturnType<typeof adminClient>;
+  let nats: NatsConnection;
   before(async () => {
     receiver = await WebhookReceiver.start();
     gateway = await startGateway(receiver.variables);
     grpc = grpcClients(gateway);
     admin = adminClient(gateway.app.adminPort);
+    nats = await connect({ servers: String(gateway.variables.MARINA_NATS_URL).split(',') });
   });
   after(async () => {
+    await nats.close();
     grpc.close();
     admin.close();
     await gateway.stop();
@@ -316,16 +319,11 @@ describe('what a newer version stored with names this version does not know', { 
     const partner = await gateway.newPartner();
     const path = `/${partner.id}`;
     await admin.webhooks.registerEndpoint({ partnerId: partner.id, url: receiver.url(path) }, admin.options);
-    const nats = await connect({ servers: String(gateway.variables.MARINA_NATS_URL).split(',') });
-    try {
-      // A newer version's messages, and its entries in the bucket of the limits.
-      await nats.jetstream().publish(`${gateway.natsPrefix}events.batch.v2`, '{"version":2,"events":[]}');
-      const bucket = await nats.jetstream().views.kv(`${gateway.natsPrefix}SLOTS`);
-      await bucket.put(`places.requests.${partner.id}`, 'v2;replica=3');
-      await bucket.put(`buckets.${partner.id}`, 'v2;level=3');
-    } finally {
-      await nats.close();
-    }
+    // A newer version's messages, and its entries in the bucket of the limits.
+    await nats.jetstream().publish(`${gateway.natsPrefix}events.batch.v2`, '{"version":2,"events":[]}');
+    const bucket = await nats.jetstream().views.kv(`${gateway.natsPrefix}SLOTS`);
+    const entries = [`places.requests.${partner.id}`, `buckets.rate.${partner.id}`];
+    for (const entry of entries) await bucket.put(entry, 'v2;level=3');
     const bodies = [1, 2].map(
       (version) =>
         `{"object":"event","id":"msg_${String(version).padStart(24, '0')}","type":"order.on_hold",` +
@@ -349,6 +347,9 @@ describe('what a newer version stored with names this version does not know', { 
     }
     const placed = await gateway.place(partner, { symbol: 'SIM-REST', time_in_force: 'gtc' });
     assert.equal(placed.status, 201, placed.text);
+    await eventually(async () => {
+      for (const entry of entries) assert.match((await bucket.get(entry))?.string() ?? '', /^\{/, 'it is counted anew');
+    });
     await eventually(async () => {
       const answer = await fetch(`http://127.0.0.1:${gateway.app.restPort}/v1/events`, {
         headers: { authorization: `Bearer ${partner.key}` },
