@@ -44,7 +44,11 @@ export async function decoderProgram(): Promise<DecoderProgram> {
     write: false,
     logLevel: 'silent',
   });
-  return { args: ['--input-type=module', '--eval', built.outputFiles[0]?.text ?? ''], folder: root, reads: [packages] };
+  return {
+    args: ['--input-type=module', '--eval', built.outputFiles[0]?.text ?? ''],
+    folder: root,
+    reads: [packages, packageFile],
+  };
 }
 
 /** What a program must be able to read to run in Node: its own files, Node, and the system's libraries. */

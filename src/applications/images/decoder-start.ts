@@ -11,8 +11,10 @@ export type Wall = (typeof wallNames)[number];
 /** The walls that together keep a decoder in. The user namespace adds to them where the kernel lets us have one. */
 export const neededWalls: readonly Wall[] = ['limits', 'no-privileges', 'files', 'system-calls'];
 
+/** Node since version 24 maps memory for compiled code that the kernel counts as data, used or not. */
+const codeRangeBytes = Number.parseInt(process.versions.node, 10) >= 24 ? 540_000_000 : 0;
 /** Memory for what the largest image takes, beside what Node takes itself. */
-const mostDataBytes = 800_000_000;
+const mostDataBytes = 800_000_000 + codeRangeBytes;
 /** How much processor time a decoder may use. It is replaced before, see `worker.ts`. */
 const mostCpuSeconds = 300;
 
