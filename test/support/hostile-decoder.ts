@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
@@ -51,6 +52,32 @@ export async function runHostileDecoder(attempts: Record<string, string>, walled
   const begin = output.indexOf('{');
   const found = begin === -1 ? {} : (JSON.parse(output.slice(begin)) as Attempts);
   return { found, walls: output.slice(0, Math.max(begin, 0)).trim(), ended: await ended };
+}
+
+/** System calls that Node cannot make, on x86-64 and on arm64. */
+const callNumbers = { fcntl: [72, 25], ioctl: [16, 29], mmap: [9, 222], prctl: [157, 167], setAffinity: [203, 122] };
+
+/**
+ * Has a program behind the walls make system calls, as native code of a decoder could that somebody has taken over. Each
+ * is a name of `callNumbers` and its arguments in Perl. Returns the number of the error of each, 0 without an error.
+ */
+export async function runSystemCalls(
+  calls: readonly (readonly [keyof typeof callNumbers, string])[],
+  wallBuilder = builder,
+): Promise<number[]> {
+  const machine = process.arch === 'x64' ? 0 : 1;
+  const code = calls.map(
+    ([name, args]) => `@args = (${args}); $! = 0; syscall(${callNumbers[name][machine]}, @args); print $! + 0, "\\n";`,
+  );
+  const reads = ['/lib', '/lib64', '/usr/lib', '/etc/ld.so.cache', '/usr/bin/perl', '/dev/null'];
+  const program = ['/usr/bin/perl', '-e', `pipe(my $reader, my $writer); ${code.join(' ')}`];
+  const child = spawn(
+    '/usr/bin/perl',
+    [wallBuilder, String(process.pid), '800000000', '300', ...reads, '--', ...program],
+    { env: {}, stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const [, ...errors] = (await textOf(child.stdout)).trimEnd().split('\n');
+  return errors.map(Number);
 }
 
 /** Connects to a port of this machine. */

@@ -1,5 +1,6 @@
-# Starts a program behind walls that the kernel keeps. The program gets no network, writes no file, starts no other program
-# and signals no other process. It reads only the paths it is given, and has limits on memory and processor time.
+# Starts a program behind walls that the kernel keeps. The program gets no network, writes no file, starts no process and
+# signals none. It reads only the paths it is given, and has limits on memory and processor time. It may become another
+# program that it can read, which the same walls keep in.
 # Perl is part of every Debian and can make the system calls that Node cannot. Nothing here needs root.
 #
 #   perl walls.pl PARENT_PID DATA_BYTES CPU_SECONDS PATH... -- PROGRAM ARGUMENT...
@@ -22,7 +23,8 @@ while (@ARGV) {
 my $machine = $Config{archname} =~ /^x86_64/ ? 0 : $Config{archname} =~ /^aarch64/ ? 1 : undef;
 my @audit_arch = (0xC000003E, 0xC00000B7);
 my %calls = (
-    capset => [126, 91], clone => [56, 220], clone3 => [435, 435], kill => [62, 129], open => [2],
+    capset => [126, 91], clone => [56, 220], clone3 => [435, 435], fcntl => [72, 25], ioctl => [16, 29],
+    kill => [62, 129], open => [2],
     openat => [257, 56], prctl => [157, 167], prlimit64 => [302, 261], tgkill => [234, 131], unshare => [272, 97],
     landlock_create_ruleset => [444, 444], landlock_add_rule => [445, 445], landlock_restrict_self => [446, 446],
 );
@@ -38,7 +40,8 @@ my %refused = (
     pidfd_open => [434, 434], pidfd_getfd => [438, 438], pidfd_send_signal => [424, 424], tkill => [200, 130],
     rt_sigqueueinfo => [129, 138], rt_tgsigqueueinfo => [297, 240], fork => [57], vfork => [58],
     execveat => [322, 281], setpriority => [141, 140], ioprio_set => [251, 30], sched_setattr => [314, 274],
-    sched_setscheduler => [144, 119], migrate_pages => [256, 238], move_pages => [279, 239],
+    sched_setscheduler => [144, 119], sched_setparam => [142, 118], sched_setaffinity => [203, 122],
+    migrate_pages => [256, 238], move_pages => [279, 239],
     process_madvise => [440, 440], process_mrelease => [448, 448],
     # Changes to files.
     creat => [85], unlink => [87], unlinkat => [263, 35], rename => [82], renameat => [264, 38],
@@ -94,11 +97,12 @@ sub call {
     return syscall($calls{$name}[$machine], @arguments);
 }
 
-# No core file, no file at all, a bound on memory, on processor time and on open files. If memory is short, the kernel ends
-# this process before others.
+# No core file, no file at all, bounds on memory, on processor time and on open files. The bound on data does not count
+# memory that is shared or was made read-only, so the address space has one too: more than Node reserves and never uses.
+# If memory is short, the kernel ends this process before others.
 sub limit_resources {
     if (open my $score, '>', '/proc/self/oom_score_adj') { print $score 1000; close $score }
-    my @limits = ([0, $cpu_seconds], [1, 0], [2, $data_bytes], [4, 0], [7, 64]);
+    my @limits = ([0, $cpu_seconds], [1, 0], [2, $data_bytes], [4, 0], [7, 64], [9, 4_000_000_000]);
     for my $limit (@limits) {
         my ($resource, $most) = @$limit;
         return 0 if call('prlimit64', 0, $resource, pack('QQ', $most, $most), 0) != 0;
@@ -171,6 +175,11 @@ sub filter_system_calls {
     $decide->('kill', 0, $if_equal, $$, 0);
     $decide->('tgkill', 0, $if_equal, $$, 0);
     $decide->('prlimit64', 0, $if_equal, 0, 0);
+    # F_SETOWN, F_SETSIG, F_SETOWN_EX, FIOSETOWN, SIOCSPGRP: the kernel would send any signal to any process in its name.
+    $decide->('fcntl', 1, $if_equal, $_, 1) for 8, 10, 15;
+    $decide->('ioctl', 1, $if_equal, $_, 1) for 0x8901, 0x8902;
+    # PR_SET_PDEATHSIG: it could live on without the gateway.
+    $decide->('prctl', 0, $if_equal, 1, 1);
     # Their arguments are in memory, where this cannot look. The C library then takes the older calls.
     $refuse->(435, $enosys);
     $refuse->(437, $enosys);
