@@ -1,5 +1,6 @@
 -- Says the statements that give the gateway's account its rights, and those that take back rights it no longer needs:
--- @user at @host, on each table of the database. Each right is one that the gateway uses.
+-- @user at @host, on each table of the database. Each right is one that the gateway uses. A right on the whole database
+-- is taken back too, because it would hold for every table. One on all databases (*.*) stays: SHOW GRANTS tells of it.
 WITH needed AS (
   SELECT table_name AS name, CASE
     -- Rows are only added.
@@ -28,4 +29,11 @@ SELECT CONCAT('REVOKE ', privilege_type, ' ON `', DATABASE(), '`.`', name, '` FR
 FROM needed
 JOIN information_schema.table_privileges ON table_schema = DATABASE() AND table_name = name
 WHERE CAST(grantee AS BINARY) = CAST(CONCAT('''', @user, '''@''', @host, '''') AS BINARY)
-  AND NOT FIND_IN_SET(privilege_type, rights);
+  AND NOT FIND_IN_SET(privilege_type, rights)
+UNION ALL
+SELECT DISTINCT CONCAT('REVOKE ALL PRIVILEGES ON `', table_schema, '`.* FROM ''', @user, '''@''', @host, ''';')
+FROM information_schema.schema_privileges
+WHERE CAST(grantee AS BINARY) = CAST(CONCAT('''', @user, '''@''', @host, '''') AS BINARY)
+  AND privilege_type <> 'USAGE'
+  -- In the name of a database an underscore stands for any character, unless a backslash comes before it.
+  AND table_schema IN (DATABASE(), REPLACE(DATABASE(), '_', CONCAT(CHAR(92), '_')));

@@ -4,7 +4,7 @@ import { type Connection, createConnection } from 'mysql2/promise';
 import { createPartner, creditWallet } from '../../src/admin/provision.ts';
 import { openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { createDatabases, type Databases } from '../../src/dev/databases.ts';
+import { createDatabases, type Databases, grantRights } from '../../src/dev/databases.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { type RestartableServer, startTestMariaDb } from '../support/servers.ts';
 
@@ -87,5 +87,29 @@ describe("the rights of the gateway's database account", () => {
     }
     await assert.rejects(connection.query('UPDATE wallet_transfers SET amount_kobo = 1'), { errno: denied });
     await connection.query("UPDATE orders SET symbol = 'NONE'");
+  });
+
+  it('on the whole database are taken back too', async () => {
+    const root = await createConnection(server.url);
+    try {
+      await root.query("GRANT ALL PRIVILEGES ON marina.* TO 'marina'@'127.0.0.1'");
+      await databases.grant();
+      // A connection that is open keeps such rights until it names its database again.
+      await connection.query('USE marina');
+      await assert.rejects(connection.query('DELETE FROM audit_entries'), { errno: denied });
+      await connection.query('SELECT COUNT(*) FROM audit_entries');
+
+      // Again, and for a name with an underscore.
+      await root.query('CREATE DATABASE marina_restored');
+      await root.query('CREATE TABLE marina_restored.orders (id INT)');
+      await root.query("GRANT DELETE ON `marina\\_restored`.* TO 'marina'@'127.0.0.1'");
+      const restored = new URL(server.url);
+      restored.pathname = '/marina_restored';
+      for (let times = 0; times < 2; times += 1) await grantRights(restored.href, 'marina', '127.0.0.1');
+      const [rows] = await root.query("SHOW GRANTS FOR 'marina'@'127.0.0.1'");
+      assert.doesNotMatch(JSON.stringify(rows), /DELETE ON `marina[^`]*`\.\*/);
+    } finally {
+      await root.end();
+    }
   });
 });
