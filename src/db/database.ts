@@ -3,7 +3,14 @@ import { format } from 'mysql2';
 import type { DataSource } from 'typeorm';
 import { ApiError } from '../lib/errors.ts';
 import { connect, createDataSource } from './data-source.ts';
-import { CommitUnknownError, isDisproved, isOutcomeUnknown, isRetryable, toApiError } from './errors.ts';
+import {
+  CommitUnknownError,
+  isDisproved,
+  isOutcomeUnknown,
+  isRetryable,
+  isTableMissing,
+  toApiError,
+} from './errors.ts';
 import { KnownPartners } from './known-partners.ts';
 import { LockedPartner, partnerColumns } from './locked-partner.ts';
 import { PartnerQueue, type PartnerWork, type WaitingWork } from './partner-queue.ts';
@@ -38,7 +45,10 @@ export async function openDatabase(options: {
     }
   } catch (error) {
     await database.close();
-    throw error;
+    if (!isTableMissing(error)) throw error;
+    throw new Error('the database has no tables of a gateway: migrate it first (node src/main.js migrate)', {
+      cause: error,
+    });
   }
   return database;
 }

@@ -16,6 +16,7 @@ const lockWaitTimeout = 1205;
 const clusterNotReady = 1047;
 const errorDuringCommit = 1180;
 const dataTooLong = 1406;
+const noSuchTable = 1146;
 /** A null where none may be, a number out of range, a key that is there already, a row that another has locked. */
 const disproofs = new Set([1048, 1690, 1062, 3572]);
 /** Too many connections, shutdown in progress, read-only, disk or table full, killed. */
@@ -35,6 +36,11 @@ export function isRetryable(error: unknown): boolean {
 /** Whether a statement that assumed something failed, as it is made to where that is not so. */
 export function isDisproved(error: unknown): boolean {
   return disproofs.has((error as DatabaseError).errno ?? 0);
+}
+
+/** Whether a statement failed because the database does not have its table. */
+export function isTableMissing(error: unknown): boolean {
+  return (error as DatabaseError).errno === noSuchTable;
 }
 
 /** Whether a failed COMMIT may have happened all the same: the server's word never came, or said so. */

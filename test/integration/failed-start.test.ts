@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { createTestDatabase } from '../support/servers.ts';
 
 const run = promisify(execFile);
 
@@ -46,6 +47,16 @@ describe('a gateway that cannot start says why, at once, and leaves nothing open
   it('when its database is of another environment', async () => {
     const said = await outcome({ MARINA_ENVIRONMENT: 'live', MARINA_SIMULATOR_ADDRESS: '' });
     assert.match(said, /^this database belongs to the sandbox environment/);
+  });
+
+  it('when its database has no tables yet', async () => {
+    const empty = await createTestDatabase();
+    try {
+      const said = await outcome({ MARINA_DATABASE_URL: empty.url });
+      assert.equal(said.trim(), 'the database has no tables of a gateway: migrate it first (node src/main.js migrate)');
+    } finally {
+      await empty.drop();
+    }
   });
 
   it('when its certificate is no good', async () => {
