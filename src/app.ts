@@ -10,6 +10,7 @@ import { createTelemetry } from './app/telemetry.ts';
 import { upkeepWorkers } from './app/upkeep.ts';
 import { createUpstream } from './app/upstream.ts';
 import { createWords } from './app/words.ts';
+import { isLoopback } from './auth/addresses.ts';
 import type { Config } from './config.ts';
 import { inOrder } from './lib/in-order.ts';
 import { createLogger, type Logger } from './lib/log.ts';
@@ -42,6 +43,7 @@ export async function startApp(
     const gateway = putTogether(base);
     close = () => closeAll(gateway);
     await startWork(gateway);
+    warnOfPlainText(config, log);
     return {
       ...(await listen(gateway)),
       countUncaught: (outcome) => base.metrics.uncaughtErrors.inc({ outcome }),
@@ -99,6 +101,13 @@ async function startWork(gateway: Gateway): Promise<void> {
   supervisor.start(telemetry.health.worker);
   for (const identity of Object.values(identities)) if (identity !== undefined) supervisor.start(identity.worker);
   if (does('worker')) for (const worker of upkeepWorkers(base)) supervisor.start(worker);
+}
+
+/** In live, keys must not cross a network that others can read. Something in front may speak TLS: only the operator knows. */
+function warnOfPlainText({ environment, host, tlsCertificate }: Config, log: Logger): void {
+  if (environment === 'live' && tlsCertificate === undefined && !isLoopback(host)) {
+    log.warn({ host }, "partners' ports speak no TLS");
+  }
 }
 
 /** Opens the ports, the last thing of a start. */

@@ -355,6 +355,9 @@ function parseRoles(value: string): readonly Role[] {
 function parseAddresses(value: string): readonly string[] {
   const addresses = value === '' ? [] : value.split(',').map((entry) => entry.trim());
   if (!addresses.every(isAddressOrRange)) throw new Error('must be addresses or ranges separated by commas');
+  if (addresses.some((address) => address.endsWith('/0'))) {
+    throw new Error('must be addresses of proxies, not all there are: any client could say that it is another');
+  }
   return addresses;
 }
 

@@ -57,6 +57,10 @@ export function keyAdminHandlers({ database, clock, ids, macSecret, ended }: Key
     if (addresses.length === 0 && database.environment === 'live') {
       throw invalidField('addresses', 'is required: a live key needs at least one.');
     }
+    const everywhere = addresses.findIndex((address) => address.endsWith('/0'));
+    if (everywhere >= 0 && database.environment === 'live') {
+      throw invalidField(`addresses[${everywhere}]`, 'must not be all addresses: a live key works from some only.');
+    }
     await requirePartner(database, partnerId);
     const { id, key: secret, secretHash } = makeKey(database.environment, macSecret, ids.keyHead());
     const createdAt = clock.now();

@@ -115,12 +115,24 @@ describe('a live gateway', () => {
     const { MARINA_SIMULATOR_ADDRESS: _, ...rest } = gateway.variables;
     const variables = { ...rest, MARINA_ENVIRONMENT: 'live', MARINA_DATABASE_URL: live.url };
     const database = await openDatabase({ url: live.url, environment: 'live', poolSize: 2 });
-    const app = await startApp(readConfig(variables), silent);
+    const logged: string[] = [];
+    const log = createLogger({ name: 'test', level: 'warn', destination: { write: (line) => void logged.push(line) } });
+    const app = await startApp(readConfig({ ...variables, MARINA_HOST: '0.0.0.0' }), log);
     const admin = adminClient(app.adminPort);
     try {
+      assert.match(logged.join(''), /"host":"0\.0\.0\.0".*partners' ports speak no TLS/);
       await assert.rejects(admin.clock.advanceClock({ by: { seconds: 1n } }, admin.options), /UNIMPLEMENTED/);
       const partnerId = await createPartner(database, { name: 'Live' });
       await assert.rejects(createKey(database, { partnerId, scopes: [Scope.READ] }), /at least one registered address/);
+      for (const everywhere of ['0.0.0.0/0', '::/0']) {
+        await assert.rejects(
+          admin.keys.createKey(
+            { partnerId, scopes: [Scope.READ], addresses: ['127.0.0.1', everywhere] },
+            admin.options,
+          ),
+          /`addresses\[1\]` must not be all addresses/,
+        );
+      }
       const { key } = await createKey(database, { partnerId, scopes: [Scope.READ], addresses: ['127.0.0.1'] });
       assert.match(key, /^marina_live_/);
       const call = (port: number, token: string) =>

@@ -57,7 +57,7 @@ describe('MARINA_TRUSTED_PROXIES', () => {
     assert.deepEqual(read('10.0.0.0/8, 192.0.2.7,2001:db8::/32'), ['10.0.0.0/8', '192.0.2.7', '2001:db8::/32']);
   });
 
-  for (const text of ['proxy.example', '10.0.0.0/33', '10.0.0.1,', '10.0.0.1;10.0.0.2']) {
+  for (const text of ['proxy.example', '10.0.0.0/33', '10.0.0.1,', '10.0.0.1;10.0.0.2', '10.0.0.1,0.0.0.0/0', '::/0']) {
     it(`${text} stops the start`, () => assert.throws(() => read(text), /MARINA_TRUSTED_PROXIES must be addresses/));
   }
 });
