@@ -22,6 +22,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): SimulatorConfig & { 
     port: wholeNumber(environment, 'MARINA_SIMULATOR_PORT', 50_060, 0, 65_535),
     seed: wholeNumber(environment, 'MARINA_SIMULATOR_SEED', 1, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
     defaultFillDelayMs: { min: Math.floor(delayMs / 2), max: Math.ceil((delayMs * 3) / 2) },
+    clockErrorMs: wholeNumber(environment, 'MARINA_SIMULATOR_CLOCK_ERROR_MS', 0, -86_400_000, 86_400_000),
     keepsHours: hours === 'ngx',
     holidaysFile: environment.MARINA_SIMULATOR_HOLIDAYS_FILE || undefined,
     logLevel,

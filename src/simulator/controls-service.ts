@@ -8,6 +8,7 @@ import {
   type ForceOutcomeRequest,
   type InjectFaultRequest,
   Outcome,
+  StatedTime,
   WireFault,
 } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { type BackOfficeControlsContext, backOfficeControls } from './back-office/controls.ts';
@@ -25,6 +26,7 @@ const maxParts = 100;
 const maxDisturbed = 100_000;
 /** A hundred years: a clock further ahead is a slip. */
 const maxOffsetMs = 100 * 366 * 86_400_000;
+const maxClockErrorMs = 366 * 86_400_000;
 
 /** The streams of one kind of reports, as far as they can be made to misbehave. */
 interface Disturbable {
@@ -53,6 +55,12 @@ export function controlsService(context: ControlsContext): UnaryHandlers<typeof 
       await writer.run([], (unit) => unit.setClockOffset(offset));
       context.clockMoved();
       return { now: timestampFromMs(world.clock.now()) };
+    },
+    setClockError: async ({ errorMs, stated }) => {
+      check(Math.abs(Number(errorMs)) <= maxClockErrorMs, 'error_ms');
+      check(stated in StatedTime, 'stated');
+      Object.assign(world.clock, { errorMs: Number(errorMs), stated });
+      return {};
     },
     forceOutcome: async (request) => {
       checkDirective(request);

@@ -35,7 +35,7 @@ export function submit(
 ): Submitted {
   const { world } = unit;
   if (unit.order(submission.clientOrderId) !== undefined) return { outcome: 'seen_before' };
-  if (world.honoursNotAfter && notAfterMs !== undefined && world.clock.realNow() > notAfterMs) {
+  if (world.honoursNotAfter && notAfterMs !== undefined && world.clock.shownRealNow() > notAfterMs) {
     return { outcome: 'too_late' };
   }
   const forced = settings.directives.takeOutcome(submission.account, submission.symbol);

@@ -23,7 +23,7 @@ export function receipt(world: World, call: Call, clientOrderId: string, { metad
 
 /** What was received before this Lagos day is settled: the record of the days before it is complete. */
 export function completeUntil(world: World): Timestamp {
-  return timestampFromMs(nextLagosMidnight(world.clock.now()) - dayMs);
+  return timestampFromMs(nextLagosMidnight(world.clock.shownNow()) - dayMs);
 }
 
 /** What a check gives, or the refusal it throws. */

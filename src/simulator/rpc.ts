@@ -1,4 +1,5 @@
 import { create, type DescMethod, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { type ServerUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
 import type { TypedService } from '../lib/grpc-service.ts';
 import type { Logger } from '../lib/log.ts';
@@ -38,11 +39,15 @@ type GrpcHandler = (
   callback: (error: Partial<ServiceError> | null, value?: MessageShape<DescMethod['output']>) => void,
 ) => void;
 
-/** Turns handlers that are promises into grpc-js's, and the errors they throw into statuses. */
+/**
+ * Turns handlers that are promises into grpc-js's, and the errors they throw into statuses. `brokerTime` is what each
+ * answer states as the broker's time.
+ */
 export function unaryCalls<S extends TypedService>(
   service: S,
   handlers: UnaryHandlers<S>,
   log: Logger,
+  brokerTime?: () => Timestamp | undefined,
 ): Record<string, GrpcHandler> {
   const byName = handlers as unknown as Record<string, UnaryHandler<DescMethod>>;
   const calls: Record<string, GrpcHandler> = {};
@@ -52,7 +57,9 @@ export function unaryCalls<S extends TypedService>(
     calls[method.localName] = (call, callback) => {
       handler(call.request, call)
         .then((answer) => {
-          if (answer !== unanswered) callback(null, create(method.output, answer));
+          if (answer === unanswered) return;
+          const stated = brokerTime === undefined ? {} : { brokerTime: brokerTime() };
+          callback(null, create(method.output, { ...answer, ...stated }));
         })
         .catch((error: unknown) => {
           if (!(error instanceof RpcError)) log.error({ err: error, rpc: method.name }, 'a call failed');

@@ -8,7 +8,7 @@ import { Reference } from '../gen/marina/broker/v1/reference_pb.ts';
 import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
 import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { addReflection } from '../lib/grpc-reflection.ts';
-import { type GrpcImplementation, serviceDefinition } from '../lib/grpc-service.ts';
+import { type GrpcImplementation, serviceDefinition, type TypedService } from '../lib/grpc-service.ts';
 import { createLogger, type Logger } from '../lib/log.ts';
 import { allocationsService } from './back-office/allocations-service.ts';
 import { applicationsService } from './back-office/applications-service.ts';
@@ -33,7 +33,7 @@ import { Records } from './records.ts';
 import { ReportFeed } from './report-feed.ts';
 import { ReportStreams } from './report-streams.ts';
 import { reportMessage } from './rows.ts';
-import { unaryCalls } from './rpc.ts';
+import { type UnaryHandlers, unaryCalls } from './rpc.ts';
 import { submissionsService } from './submissions-service.ts';
 import { Upkeep } from './upkeep.ts';
 import { Wire } from './wire.ts';
@@ -50,6 +50,8 @@ export interface SimulatorConfig {
   /** The same seed gives the same market. */
   readonly seed?: number;
   readonly defaultFillDelayMs?: FillDelay;
+  /** How far its clock is ahead of real time; negative: behind. */
+  readonly clockErrorMs?: number;
   /** Whether it keeps the hours of the Nigerian Exchange; otherwise it is always open. */
   readonly keepsHours?: boolean;
   /** The file that names the exchange's holidays, instead of the one the simulator comes with. */
@@ -85,6 +87,8 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
   });
   const world = new World(config.seed ?? 1, calendar);
   world.venue.keepsHours = config.keepsHours ?? false;
+  world.clock.errorMs = config.clockErrorMs ?? 0;
+  const brokerTime = () => world.clock.statement();
   const records = new Records(database);
   const backOffice = new BackOfficeRecords(database);
   const feed = new ReportFeed((...place) => records.reportsAfter(...place));
@@ -107,13 +111,22 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
   const decisions = new Decisions(database, world, writer, log);
   const streams = new ReportStreams(
     feed,
-    (reports, lastNumber) => create(StreamReportsResponseSchema, { reports: reports.map(reportMessage), lastNumber }),
+    (reports, lastNumber) =>
+      create(StreamReportsResponseSchema, {
+        reports: reports.map(reportMessage),
+        lastNumber,
+        brokerTime: brokerTime(),
+      }),
     log,
   );
   const applicationStreams = new ReportStreams(
     applicationFeed,
     (reports, lastNumber) =>
-      create(StreamApplicationReportsResponseSchema, { reports: reports.map(applicationReportMessage), lastNumber }),
+      create(StreamApplicationReportsResponseSchema, {
+        reports: reports.map(applicationReportMessage),
+        lastNumber,
+        brokerTime: brokerTime(),
+      }),
     log,
   );
   const directives = new Directives();
@@ -148,18 +161,17 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     dropOthers: (peer) => front.resetOthers(peer),
     clockMoved: () => upkeep.sweep(),
   });
-  grpc.addService(serviceDefinition(Orders), { ...unaryCalls(Orders, orders, log), streamReports });
+  const served = <S extends TypedService>(service: S, handlers: UnaryHandlers<S>) =>
+    unaryCalls(service, handlers, log, brokerTime);
+  grpc.addService(serviceDefinition(Orders), { ...served(Orders, orders), streamReports });
   grpc.addService(serviceDefinition(Applications), {
-    ...unaryCalls(Applications, applicationsService(officeContext), log),
+    ...served(Applications, applicationsService(officeContext)),
     streamApplicationReports,
   });
-  grpc.addService(serviceDefinition(Allocations), unaryCalls(Allocations, allocationsService(officeContext), log));
-  grpc.addService(serviceDefinition(Accounts), unaryCalls(Accounts, accountsService(accountsContext), log));
-  grpc.addService(
-    serviceDefinition(Reference),
-    unaryCalls(Reference, referenceService({ ...officeContext, reads }), log),
-  );
-  grpc.addService(serviceDefinition(Submissions), unaryCalls(Submissions, submissionsService(writer, records), log));
+  grpc.addService(serviceDefinition(Allocations), served(Allocations, allocationsService(officeContext)));
+  grpc.addService(serviceDefinition(Accounts), served(Accounts, accountsService(accountsContext)));
+  grpc.addService(serviceDefinition(Reference), served(Reference, referenceService({ ...officeContext, reads })));
+  grpc.addService(serviceDefinition(Submissions), served(Submissions, submissionsService(writer, records)));
   grpc.addService(serviceDefinition(Controls), unaryCalls(Controls, controls, log));
   addReflection(grpc, [Orders, Applications, Allocations, Accounts, Reference, Submissions, Controls]);
 

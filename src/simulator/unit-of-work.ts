@@ -78,7 +78,7 @@ export class UnitOfWork {
       clientOrderId: order.clientOrderId,
       exchangeOrderId: order.exchangeOrderId,
       kind,
-      atMs: this.world.clock.now(),
+      atMs: this.world.clock.shownNow(),
       quantity: details.quantity ?? 0,
       priceKobo: details.priceKobo ?? 0,
       rejectReason: details.rejectReason ?? RejectReason.UNSPECIFIED,

@@ -1,7 +1,7 @@
 import mysql, { type RowDataPacket } from 'mysql2/promise';
 import type { GetMarketResponse } from '../gen/marina/broker/v1/accounts_pb.ts';
 import { type AccountStatus, InstrumentKind } from '../gen/marina/broker/v1/orders_pb.ts';
-import { SystemClock } from '../lib/clock.ts';
+import { SimulatorClock } from './clock.ts';
 import type { WriterConnection } from './database.ts';
 import { type Listing, listingOf, listings } from './instruments.ts';
 import { magicReferenceKobo, magicSymbols } from './magic.ts';
@@ -24,7 +24,7 @@ const magicPosition = 1_000_000;
  * Only the writer changes it, together with the tables; after a write of unknown outcome it is read again.
  */
 export class World {
-  readonly clock = new SystemClock();
+  readonly clock = new SimulatorClock();
   readonly accounts = new Map<string, AccountStatus>();
   /** As they are on record. The price of a listed stock lives: ask for the `instrument`. */
   readonly instruments = new Map<string, InstrumentState>();

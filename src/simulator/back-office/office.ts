@@ -155,7 +155,7 @@ function taken<T>(result: T): Taken<T> {
 }
 
 function isTooLate(world: World, notAfterMs: number | undefined): boolean {
-  return world.honoursNotAfter && notAfterMs !== undefined && world.clock.realNow() > notAfterMs;
+  return world.honoursNotAfter && notAfterMs !== undefined && world.clock.shownRealNow() > notAfterMs;
 }
 
 /** A directive is stronger than the broker's rules, and they are stronger than a magic name. */

@@ -96,7 +96,7 @@ export class BackOfficeUnit {
       number: this.world.lastApplicationReport,
       clientApplicationId: application.clientApplicationId,
       kind,
-      atMs: this.world.clock.now(),
+      atMs: this.world.clock.shownNow(),
       reference: application.reference,
       account: application.account,
       rejectReason: application.rejectReason,
@@ -153,7 +153,7 @@ export class BackOfficeUnit {
       outcome,
       brokerReference: booked ? `BKG${String(sequence).padStart(12, '0')}` : '',
       rejectReason,
-      atMs: this.world.clock.now(),
+      atMs: this.world.clock.shownNow(),
     };
     this.held.allocations.set(allocation.clientAllocationId, allocation);
     this.#allocations.push(allocation);
@@ -198,7 +198,7 @@ export class BackOfficeUnit {
       amountKobo,
       balanceKobo,
       clientAllocationId,
-      atMs: this.world.clock.now(),
+      atMs: this.world.clock.shownNow(),
     });
   }
 }
