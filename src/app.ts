@@ -94,6 +94,7 @@ async function startWork(gateway: Gateway): Promise<void> {
     supervisor.start(feed.worker);
     for (const worker of outcomes.workers) supervisor.start(worker);
   }
+  supervisor.start(submissions.clocks.worker);
   supervisor.start(outcomes.recovery.starting);
   // Without the broker it starts all the same, and takes nothing new.
   await submissions.gate.pass().catch(() => undefined);

@@ -249,7 +249,7 @@ const settings: Settings<Config> = {
   },
   clockSkewMs: {
     variable: 'MARINA_CLOCK_SKEW_MS',
-    meaning: "how far the broker's clock may be from ours in milliseconds",
+    meaning: "how far the broker's clock may be from ours in milliseconds; it is measured no finer than 100",
     fallback: '2000',
     form: wholeNumber(0, 60_000),
   },

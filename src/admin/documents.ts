@@ -41,6 +41,10 @@ const refusals = {
     status.FAILED_PRECONDITION,
     'the broker does not have it, and does not prove that it can no longer get it',
   ],
+  'clocks-apart': [
+    status.FAILED_PRECONDITION,
+    'the broker does not have it, and its clock and ours are too far apart for that to prove anything',
+  ],
   'changed-meanwhile': [status.ABORTED, 'the document changed while the broker was asked: call again'],
   'other-version': [
     status.FAILED_PRECONDITION,

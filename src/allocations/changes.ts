@@ -2,8 +2,8 @@ import type { Sent } from '../broker/port.ts';
 import type { Statement } from '../db/statement.ts';
 import { AllocationOutcome, type AllocationRecord } from '../gen/marina/broker/v1/allocations_pb.ts';
 import type { Change } from '../submission/kind.ts';
-import { insertObjectSteps, type ObjectStep } from '../submission/step-store.ts';
-import { isUnsettled, moveTo, rejectReasonOf } from './rules.ts';
+import { earliestAfter, insertObjectSteps, type ObjectStep } from '../submission/step-store.ts';
+import { bookedAfterAll, isUnsettled, moveTo, recordedAt, rejectReasonOf } from './rules.ts';
 import type { StoredAllocation } from './store.ts';
 
 /** Builds up what becomes of an allocation: a move to another state is told to the partner. */
@@ -29,9 +29,14 @@ export class AllocationChange implements Change<StoredAllocation> {
     return this.contradiction === undefined ? [] : [this.contradiction];
   }
 
+  get reportedAfterMs(): number | undefined {
+    return earliestAfter(this.before.createdAt, this.#steps);
+  }
+
   /** Adds a step to the history, after what it tells of. */
-  step(kind: ObjectStep['kind'], detail: string): this {
-    this.#steps.push({ kind, at: this.now, state: this.after.state, detail });
+  step(kind: ObjectStep['kind'], detail: string, record?: AllocationRecord): this {
+    const upstreamAt = record && recordedAt(record);
+    this.#steps.push({ kind, at: this.now, state: this.after.state, detail, upstreamAt });
     return this.note({ steps: this.after.steps + 1 });
   }
 
@@ -51,7 +56,8 @@ export class AllocationChange implements Change<StoredAllocation> {
   }
 
   /** Applies the broker's record, which never changes: to a settled allocation it can only say the same again. */
-  record({ outcome, brokerReference, rejectReason }: AllocationRecord): this {
+  record(record: AllocationRecord): this {
+    const { outcome, brokerReference, rejectReason } = record;
     const booked = outcome === AllocationOutcome.BOOKED;
     if (!isUnsettled(this.after.state)) {
       const same = this.after.state === (booked ? 'booked' : 'rejected');
@@ -60,13 +66,22 @@ export class AllocationChange implements Change<StoredAllocation> {
       if (same || harmless) return this;
       const said = booked ? 'booked' : 'rejected';
       this.contradiction = `the broker's record says ${said}, and the allocation is ${this.after.state}`;
-      return this.note({ evidence: this.contradiction }).step('contradiction', this.contradiction);
+      this.note({ evidence: this.contradiction });
+      const { state, reason } = this.after;
+      if (state === 'refused' && reason !== bookedAfterAll) this.#tell({ ...this.after, reason: bookedAfterAll });
+      return this.step('contradiction', this.contradiction, record);
     }
-    if (booked) return this.note({ brokerReference }).move('booked', null).step('report', 'the broker booked it');
+    if (booked)
+      return this.note({ brokerReference }).move('booked', null).step('report', 'the broker booked it', record);
     const { word, sentence } = rejectReasonOf(rejectReason);
     return this.note({ rejectReason: word })
       .move('rejected', sentence)
-      .step('report', `the broker rejected it: ${word}`);
+      .step('report', `the broker rejected it: ${word}`, record);
+  }
+
+  #tell(allocation: StoredAllocation): void {
+    this.after = { ...allocation, updatedAt: Math.max(this.now, allocation.updatedAt) };
+    this.told.push(this.after);
   }
 }
 

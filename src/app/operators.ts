@@ -82,11 +82,11 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
 function diagnosticsHandlers(base: Base, { events, upstream, submissions, outcomes, health }: OperatorParts) {
   const { log, database, clock, cursors, holder, startedAt } = base;
   const { carrier, feedWatch } = events;
-  const { broker } = upstream;
+  const { broker, clock: brokerClock } = upstream;
   const pages = new UnsettledPages(database, clock, cursors);
   const troubles = () => health.troubles();
   return {
-    ...statusHandlers({ database, clock, carrier, broker, troubles, holder, version, startedAt }),
+    ...statusHandlers({ database, clock, carrier, broker, brokerClock, troubles, holder, version, startedAt }),
     ...unsettledHandlers(pages, clock),
     ...reconcileHandlers({ database, clock, log, pages, ...outcomes.reconcilers, cancel: submissions.canceller }),
     ...timelineHandlers(database),

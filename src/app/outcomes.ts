@@ -11,7 +11,7 @@ export type Outcomes = ReturnType<typeof createOutcomes>;
 export function createOutcomes(
   base: Base,
   { broker, submissions }: Upstream,
-  { kinds, recorder, notes, gate }: Submissions,
+  { kinds, recorder, notes, gate, clocks }: Submissions,
 ) {
   const { config, log, database, clock, holder, metrics } = base;
   const recovery = new Recovery({
@@ -33,6 +33,7 @@ export function createOutcomes(
     ...changing,
     clockSkewMs: config.clockSkewMs,
     honoursNotAfter: () => broker.honoursNotAfter(),
+    clocks,
   };
   const reports = {
     order: new ReportTaker({ ...reporting, kind: kinds.order }),

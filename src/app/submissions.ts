@@ -7,6 +7,7 @@ import { Seal } from '../lib/seal.ts';
 import { Canceller } from '../orders/cancel.ts';
 import { OrderKind } from '../orders/kind.ts';
 import { TradingContexts } from '../orders/trading-context.ts';
+import { ClockWatch } from '../submission/clock-watch.ts';
 import { StartGate } from '../submission/gate.ts';
 import { Notes } from '../submission/notes.ts';
 import { type Contradiction, Recorder } from '../submission/record.ts';
@@ -24,17 +25,30 @@ export function createSubmissions(base: Base, upstream: Upstream, { relay }: Eve
   const { broker } = upstream;
   const isPaused = () => environment.paused;
   const gate = new StartGate();
+  const clocks = new ClockWatch({
+    ...{ database, clock, log },
+    brokerClock: upstream.clock,
+    askBroker: () => broker.honoursNotAfter(),
+  });
   const contradicted = ({ kind, partnerId, id, state, detail }: Contradiction) => {
     metrics.contradictions.inc({ kind });
+    if (state === 'refused' || state === 'unplaced') {
+      metrics.falseRefusals.inc({ kind });
+      log.error(
+        { kind, partnerId, objectId: id, state, reported: detail },
+        'the broker has what its partner was told had never arrived',
+      );
+    }
     log.error(
       { kind, partnerId, objectId: id, state, contradiction: detail },
       'the upstream says what contradicts the state of an object',
     );
   };
-  const recorder = new Recorder(database, clock, ids, () => relay.tell(), contradicted, gate);
+  const reported = (afterMs: number) => clocks.reported(afterMs);
+  const recorder = new Recorder(database, clock, ids, () => relay.tell(), contradicted, reported, gate);
   const notes = new Notes(new Seal(base.key('submission notes')));
   const contexts = new TradingContexts(broker);
-  const sending = { recorder, clock, ids, notes, log, isPaused, submitTimeoutMs, clockSkewMs };
+  const sending = { recorder, clock, clocks, ids, notes, log, isPaused, submitTimeoutMs, clockSkewMs };
   const kinds = {
     order: new OrderKind({ ...sending, broker, contexts }),
     application: new ApplicationKind({ ...sending, broker: upstream.applications, database }),
@@ -57,5 +71,5 @@ export function createSubmissions(base: Base, upstream: Upstream, { relay }: Eve
     applications: upstream.applications,
   });
   const images = new ImageChecker({ log, walls: config.decoderWalls });
-  return { gate, recorder, notes, contexts, kinds, submitter, canceller, documents, release, images };
+  return { gate, clocks, recorder, notes, contexts, kinds, submitter, canceller, documents, release, images };
 }

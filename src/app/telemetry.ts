@@ -35,6 +35,7 @@ export function createTelemetry(base: Base, watched: Watched) {
   const parts = {
     database,
     broker: upstream.broker,
+    brokerClock: upstream.clock,
     carrier,
     sharing: callers.sharing,
     reports: reports.order,
@@ -63,6 +64,7 @@ export function createTelemetry(base: Base, watched: Watched) {
     carrier,
     reports,
     isPaused: () => environment.paused,
+    brokerClock: upstream.clock,
   });
   const ops = createOpsServer({
     troubles: () => health.troubles(),

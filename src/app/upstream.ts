@@ -1,4 +1,5 @@
 import { UpstreamCalls } from '../broker/calls.ts';
+import { BrokerClock } from '../broker/clock.ts';
 import { GrpcAllocations } from '../broker/grpc-allocations.ts';
 import { GrpcApplications } from '../broker/grpc-applications.ts';
 import { GrpcBroker } from '../broker/grpc-broker.ts';
@@ -13,7 +14,9 @@ export type Upstream = ReturnType<typeof createUpstream>;
 /** The broker, and the simulator's controls where there is one. Each connects when it is first used. */
 export function createUpstream({ config, log, tracer, metrics }: Base) {
   const { brokerAddress: address, simulatorAddress, submitTimeoutMs, readTimeoutMs } = config;
+  const clock = new BrokerClock(config.clockSkewMs);
   const calls = new UpstreamCalls({
+    clock,
     log,
     tracer,
     onEnded: ({ method, outcome, seconds }) => metrics.upstreamCalls.observe({ method, outcome }, seconds),
@@ -33,6 +36,7 @@ export function createUpstream({ config, log, tracer, metrics }: Base) {
   };
   return {
     ...clients,
+    clock,
     close: () => {
       for (const client of Object.values(clients)) client?.close();
     },

@@ -3,7 +3,7 @@ import type { Statement } from '../db/statement.ts';
 import { type ApplicationReport, ApplicationReportKind } from '../gen/marina/broker/v1/applications_pb.ts';
 import type { Change } from '../submission/kind.ts';
 import { isBehind } from '../submission/row-store.ts';
-import { insertObjectSteps, type ObjectStep } from '../submission/step-store.ts';
+import { earliestAfter, insertObjectSteps, type ObjectStep } from '../submission/step-store.ts';
 import { applyReport, isUnsettled, moveTo, reportedAt } from './rules.ts';
 import type { StoredApplication } from './store.ts';
 
@@ -26,6 +26,10 @@ export class ApplicationChange implements Change<StoredApplication> {
 
   get writes(): Statement[] {
     return [...this.#beside, ...insertObjectSteps(this.after, this.#steps)];
+  }
+
+  get reportedAfterMs(): number | undefined {
+    return earliestAfter(this.before.createdAt, this.#steps);
   }
 
   /** Changes what partners do not see. */

@@ -83,6 +83,7 @@ export function applyReport<T extends ApplicationFacts>(
   const seen = { ...application, lastReport: report.number };
   if (!isReport(report)) return contradiction(seen, 'a report that lacks what its kind needs');
   const known = { ...seen, reference: seen.reference ?? (report.reference === '' ? null : report.reference) };
+  if (known.state === 'refused' || known.state === 'unplaced') return applyAfterAll(known, report.kind, now);
   switch (report.kind) {
     case ApplicationReportKind.ACCEPTED:
       return applyAccepted(known, now);
@@ -118,6 +119,27 @@ export function moveTo<T extends ApplicationFacts>(
     throw new Error(`an application cannot go from ${application.state} to ${state}`);
   }
   return { ...application, state, reason, updatedAt: Math.max(now, application.updatedAt) };
+}
+
+const afterAll: Partial<Record<ApplicationReportKind, { what: string; reason: string }>> = {
+  [ApplicationReportKind.ACCEPTED]: { what: 'the broker accepted it', reason: 'The broker has it.' },
+  [ApplicationReportKind.OPENED]: { what: 'the broker opened the account', reason: 'The broker opened an account.' },
+  [ApplicationReportKind.REJECTED]: { what: 'the broker rejected it', reason: 'The broker rejected it.' },
+};
+
+/** The partner was told that it never arrived, and may have applied again. The state is final; the reason is corrected. */
+function applyAfterAll<T extends ApplicationFacts>(
+  application: T,
+  kind: ApplicationReportKind,
+  now: number,
+): Applied<T> {
+  const { what, reason } = afterAll[kind] ?? { what: 'an unknown report', reason: 'The broker has it.' };
+  const corrected = {
+    ...application,
+    reason: `It was reported as never having reached the broker. That was wrong. ${reason}`,
+    updatedAt: Math.max(now, application.updatedAt),
+  };
+  return { ...contradiction(application, what), application: corrected, changed: true };
 }
 
 function applyAccepted<T extends ApplicationFacts>(application: T, now: number): Applied<T> {

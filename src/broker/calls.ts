@@ -2,6 +2,7 @@ import { Metadata } from '@grpc/grpc-js';
 import type { Logger } from '../lib/log.ts';
 import type { Origin } from '../lib/origin.ts';
 import { passingTracer, type Tracer, traceIdOf } from '../lib/trace.ts';
+import { BrokerClock } from './clock.ts';
 
 /** One call to the broker, before it is made. */
 export interface UpstreamCall {
@@ -25,13 +26,17 @@ export interface UpstreamCallsOptions {
   readonly log: Logger;
   readonly tracer: Tracer;
   readonly onEnded: (call: { method: string; outcome: string; seconds: number }) => void;
+  /** Learns from the times that the broker states. */
+  readonly clock: BrokerClock;
 }
 
 /** Notes each call to the broker: one line in the log, one metric, one span. */
 export class UpstreamCalls {
+  readonly clock: BrokerClock;
   readonly #log: Logger | undefined;
 
   constructor(private readonly options: Partial<UpstreamCallsOptions> = {}) {
+    this.clock = options.clock ?? new BrokerClock(0);
     // Every member of the line is chosen below, so the net that searches it for secrets is left out.
     this.#log = options.log?.child({}, { redact: [] });
   }

@@ -1,4 +1,5 @@
 import type { DescMethod, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { connectivityState, type ServiceError, status } from '@grpc/grpc-js';
 import { createGrpcClient, type GrpcClient, type UnaryCallOptions } from '../lib/grpc-client.ts';
 import type { TypedService } from '../lib/grpc-service.ts';
@@ -135,8 +136,13 @@ export class Connection<Service extends TypedService> {
     const used = this.#client;
     // The compiler cannot see that the client has a call for each unary method.
     const calls = used as unknown as Record<Name, AnyUnaryCall<Service['method'][Name]>>;
+    const { clock } = this.calls;
+    const sentAt = clock.now();
     try {
-      return await calls[name](request, { timeoutMs, metadata });
+      const answer = await calls[name](request, { timeoutMs, metadata });
+      // Every answer may state the broker's time.
+      clock.answered(sentAt, (answer as { readonly brokerTime?: Timestamp }).brokerTime);
+      return answer;
     } catch (error) {
       if (codeOf(error) === status.DEADLINE_EXCEEDED && used === this.#client) {
         this.#client = createGrpcClient(this.service, this.address, channelOptions);

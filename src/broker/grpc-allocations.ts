@@ -1,4 +1,4 @@
-import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
   AllocationOutcome,
   type AllocationRecord,
@@ -10,6 +10,7 @@ import type { Origin } from '../lib/origin.ts';
 import { UpstreamCalls } from './calls.ts';
 import { Connection } from './connection.ts';
 import type { GrpcBrokerOptions } from './grpc-broker.ts';
+import { notFound } from './not-found.ts';
 import type { AllocationBroker, AllocationToSend, LookedUp, Noted, Sent } from './port.ts';
 
 /**
@@ -38,8 +39,10 @@ export class GrpcAllocations implements AllocationBroker {
   async lookUpAllocation(allocationId: string, origin: Origin): Promise<LookedUp<AllocationRecord>> {
     const request = { clientAllocationId: allocationId };
     const about = { timeoutMs: this.options.readTimeoutMs, origin, objectId: allocationId };
-    const { record, completeUntil } = await this.#lookUps.call('lookUpAllocation', request, about);
-    if (record === undefined) return { found: false, completeUntil: completeUntil && timestampMs(completeUntil) };
+    const askedAt = performance.now();
+    const answer = await this.#lookUps.call('lookUpAllocation', request, about);
+    const { record } = answer;
+    if (record === undefined) return notFound(answer, askedAt);
     if (!isRecord(record, allocationId)) throw new ApiError('exchange_error');
     return { found: true, answer: record };
   }

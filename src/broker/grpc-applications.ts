@@ -1,4 +1,4 @@
-import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
   type ApplicationReport,
   ApplicationReportKind,
@@ -9,8 +9,10 @@ import { ApiError } from '../lib/errors.ts';
 import { createGrpcClient } from '../lib/grpc-client.ts';
 import type { Origin } from '../lib/origin.ts';
 import { UpstreamCalls } from './calls.ts';
+import type { BrokerClock } from './clock.ts';
 import { Connection, channelOptions } from './connection.ts';
 import { documentTypes, type GrpcBrokerOptions } from './grpc-broker.ts';
+import { notFound } from './not-found.ts';
 import type { ApplicationBroker, ApplicationToSend, DocumentToSend, LookedUp, Noted, Sent } from './port.ts';
 import { watchReports } from './report-stream.ts';
 
@@ -21,11 +23,13 @@ import { watchReports } from './report-stream.ts';
 export class GrpcApplications implements ApplicationBroker {
   readonly #submissions: Connection<typeof Applications>;
   readonly #lookUps: Connection<typeof Applications>;
+  readonly #clock: BrokerClock;
 
   constructor(private readonly options: GrpcBrokerOptions) {
     const { address, calls = new UpstreamCalls() } = options;
     this.#submissions = new Connection(Applications, address, 'broker', calls);
     this.#lookUps = new Connection(Applications, address, 'broker', calls);
+    this.#clock = calls.clock;
   }
 
   submitApplication(application: ApplicationToSend & Noted, notAfterMs: number): Promise<Sent<ApplicationReport>> {
@@ -46,22 +50,26 @@ export class GrpcApplications implements ApplicationBroker {
   ): Promise<LookedUp<readonly ApplicationReport[]>> {
     const request = { clientApplicationId: id, afterNumber };
     const about = { timeoutMs: this.options.readTimeoutMs, origin, objectId: id };
-    const { found, reports, completeUntil } = await this.#lookUps.call('lookUpApplication', request, about);
+    const askedAt = performance.now();
+    const answer = await this.#lookUps.call('lookUpApplication', request, about);
+    const { found, reports } = answer;
     const inOrder = reports.every((report, index) => {
       const previous = reports[index - 1]?.number ?? afterNumber;
       return isReport(report, id) && report.number > previous;
     });
     if (!inOrder || (!found && reports.length > 0)) throw new ApiError('exchange_error');
-    return found ? { found, answer: reports } : { found, completeUntil: completeUntil && timestampMs(completeUntil) };
+    return found ? { found, answer: reports } : notFound(answer, askedAt);
   }
 
   async lookUpDocument(id: string, type: DocumentToSend['type'], origin: Origin): Promise<LookedUp<'delivered'>> {
     const request = { clientApplicationId: id, type: documentTypes[type] };
     const about = { timeoutMs: this.options.readTimeoutMs, origin, objectId: id };
-    const { presence, completeUntil } = await this.#lookUps.call('lookUpDocument', request, about);
+    const askedAt = performance.now();
+    const answer = await this.#lookUps.call('lookUpDocument', request, about);
+    const { presence } = answer;
     if (presence === DocumentPresence.DELIVERED) return { found: true, answer: 'delivered' };
     if (presence !== DocumentPresence.MISSING) throw new ApiError('exchange_error');
-    return { found: false, completeUntil: completeUntil && timestampMs(completeUntil) };
+    return notFound(answer, askedAt);
   }
 
   async *streamApplicationReports(
@@ -72,7 +80,7 @@ export class GrpcApplications implements ApplicationBroker {
     const client = createGrpcClient(Applications, this.options.address, channelOptions);
     try {
       const open = (stopping: AbortSignal) => client.streamApplicationReports({ afterNumber }, { signal: stopping });
-      yield* watchReports(open, afterNumber, signal);
+      yield* watchReports(open, afterNumber, signal, this.#clock);
     } finally {
       client.close();
     }

@@ -1,4 +1,4 @@
-import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { Applications, DocumentOutcome, DocumentType } from '../gen/marina/broker/v1/applications_pb.ts';
 import {
@@ -17,7 +17,9 @@ import { createGrpcClient } from '../lib/grpc-client.ts';
 import { isKoboDecimal } from '../lib/money.ts';
 import type { Origin } from '../lib/origin.ts';
 import { UpstreamCalls } from './calls.ts';
+import type { BrokerClock } from './clock.ts';
 import { type CallAbout, Connection, channelOptions, codeOf, evidenceOf } from './connection.ts';
+import { notFound } from './not-found.ts';
 import type { Broker, Cancelled, DocumentToSend, LookedUp, Noted, OrderToSend, Sent } from './port.ts';
 import { watchReports } from './report-stream.ts';
 
@@ -63,12 +65,14 @@ export class GrpcBroker implements Broker {
   readonly #orders: Connection<typeof Orders>;
   readonly #reads: Connection<typeof Orders>;
   readonly #documents: Connection<typeof Applications>;
+  readonly #clock: BrokerClock;
 
   constructor(private readonly options: GrpcBrokerOptions) {
     const { address, calls = new UpstreamCalls() } = options;
     this.#orders = new Connection(Orders, address, 'exchange', calls);
     this.#reads = new Connection(Orders, address, 'exchange', calls);
     this.#documents = new Connection(Applications, address, 'broker', calls);
+    this.#clock = calls.clock;
   }
 
   get connected(): boolean {
@@ -150,6 +154,7 @@ export class GrpcBroker implements Broker {
     for (let page = 0; page < mostLookUpPages; page += 1) {
       const request = { clientOrderId: orderId, afterNumber: after };
       const about = { timeoutMs: this.options.readTimeoutMs, origin, objectId: orderId };
+      const askedAt = performance.now();
       const answer = await this.#reads.call('lookUpOrder', request, about);
       const inOrder = answer.reports.every((report, index) => {
         const previous = answer.reports[index - 1]?.number ?? after;
@@ -157,8 +162,7 @@ export class GrpcBroker implements Broker {
       });
       if (!inOrder || (!answer.found && answer.reports.length > 0)) throw new ApiError('exchange_error');
       if (!answer.found) {
-        const { completeUntil } = answer;
-        return { found: false, completeUntil: completeUntil && timestampMs(completeUntil) };
+        return notFound(answer, askedAt);
       }
       reports.push(...answer.reports);
       const last = answer.reports.at(-1);
@@ -176,6 +180,7 @@ export class GrpcBroker implements Broker {
         (stopping) => client.streamReports({ afterNumber }, { signal: stopping }),
         afterNumber,
         signal,
+        this.#clock,
       );
     } finally {
       client.close();

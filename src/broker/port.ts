@@ -65,6 +65,8 @@ export type LookedUp<Answer> =
       readonly found: false;
       /** Business time before which the record is known to be complete, in milliseconds; undefined: not known. */
       readonly completeUntil: number | undefined;
+      /** Real time in milliseconds that the broker's clock showed at least when it was asked; undefined: not stated. */
+      readonly brokerTime: number | undefined;
     }
   | { readonly found: true; readonly answer: Answer };
 

@@ -1,3 +1,6 @@
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
+import type { BrokerClock } from './clock.ts';
+
 /** A stream of reports says something every second; one silent for this long is taken for dead. */
 const longestSilenceMs = 5_000;
 
@@ -6,6 +9,7 @@ interface Batch<Report> {
   readonly reports: readonly Report[];
   /** The number of the last report there is; 0: not told. */
   readonly lastNumber: bigint;
+  readonly brokerTime?: Timestamp | undefined;
 }
 
 /**
@@ -16,13 +20,15 @@ export async function* watchReports<Report extends { readonly number: bigint }>(
   open: (signal: AbortSignal) => AsyncIterable<Batch<Report>>,
   afterNumber: bigint,
   signal: AbortSignal,
+  clock: Pick<BrokerClock, 'streamed'>,
 ): AsyncIterable<readonly Report[]> {
   const silence = new AbortController();
   const timer = setTimeout(() => silence.abort(), longestSilenceMs);
   try {
     let last = afterNumber;
-    for await (const { reports, lastNumber } of open(AbortSignal.any([signal, silence.signal]))) {
+    for await (const { reports, lastNumber, brokerTime } of open(AbortSignal.any([signal, silence.signal]))) {
       timer.refresh();
+      clock.streamed(brokerTime);
       for (const { number } of reports) if (number > last) last = number;
       yield reports;
       if (lastNumber > last) throw new Error('the stream left out its last reports');

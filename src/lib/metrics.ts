@@ -92,6 +92,12 @@ export class Metrics {
     ['kind'],
   );
 
+  readonly falseRefusals = this.#counter(
+    'marina_false_refusals_total',
+    'Objects that the broker has and of which partners were told that they never arrived, by their kind.',
+    ['kind'],
+  );
+
   readonly outbox = this.#gauge(
     'marina_outbox_events',
     'Committed events that wait in the outbox for one of their takers; at most 10000.',
@@ -214,17 +220,23 @@ export class Metrics {
     "How far the database's clock is ahead of this process's, as near as half a round trip lets it be told.",
   );
 
+  readonly brokerClockOffset = this.#gauge(
+    'marina_broker_clock_offset_seconds',
+    "How far the broker's clock is ahead of this process's; absent while the broker states no time.",
+  );
+
   readonly faultyLedgers = this.#gauge(
     'marina_faulty_ledgers',
     'Ledgers of wallets that were found at fault, on the replica that proves them; 0 on others.',
   );
 
   constructor() {
-    // There from the start, so that the first one is an increase.
-    for (const kind of ['order', 'application', 'allocation']) this.contradictions.inc({ kind }, 0);
     collectDefaultMetrics({ register: this.registry });
     // A series that begins with its first count shows no increase, and this one must be seen at once.
-    for (const kind of ['order', 'application', 'allocation']) this.contradictions.inc({ kind }, 0);
+    for (const kind of ['order', 'application', 'allocation']) {
+      this.contradictions.inc({ kind }, 0);
+      this.falseRefusals.inc({ kind }, 0);
+    }
     for (const outcome of ['survived', 'stopped']) this.uncaughtErrors.inc({ outcome }, 0);
   }
 

@@ -1,5 +1,6 @@
 import type { Call } from '../auth/call.ts';
 import { whilePermitted } from '../auth/permission.ts';
+import type { ClockAgreement } from '../broker/clock.ts';
 import type { Broker } from '../broker/port.ts';
 import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -26,6 +27,8 @@ export interface CancellerParts {
   readonly submitTimeoutMs: number;
   /** How far clocks may be from each other. */
   readonly clockSkewMs: number;
+  /** Whether the broker's clock and ours agree. */
+  readonly clocks: { agreement(): Promise<ClockAgreement> };
 }
 
 /**
@@ -98,23 +101,28 @@ export class Canceller {
    * Finds out what became of a cancel that is unclear, by the order's record: it is cancelled there, it has ended
    * otherwise, or it goes on, and then the cancel was not taken and may be sent again. Sends nothing. Answers with the
    * order before and after. An order whose cancel may still be under way is left alone, and one that this version does not
-   * know. Throws when the record gives no answer.
+   * know. Neither is asked about. Throws when the record gives no answer.
    */
-  async reconcileNow(partnerId: string, id: string): Promise<{ before: StoredOrder; after: StoredOrder }> {
-    const { kind, broker, recorder, clock, clockSkewMs } = this.parts;
+  async reconcileNow(
+    partnerId: string,
+    id: string,
+  ): Promise<{ before: StoredOrder; after: StoredOrder; lookUp: 'found' | 'missing' | undefined }> {
+    const { kind, broker, recorder, clock, clocks, clockSkewMs } = this.parts;
     const before = await recorder.change(kind, partnerId, id, () => undefined);
     const isUnclear = ({ cancelUntil }: StoredOrder) =>
       cancelUntil !== null && cancelUntil + clockSkewMs <= clock.realNow();
-    if (!kind.isKnown(before) || !isUnclear(before)) return { before, after: before };
+    if (!kind.isKnown(before) || !isUnclear(before)) return { before, after: before, lookUp: undefined };
     const record = await broker.lookUpOrder(id, before.lastReport, before.origin);
+    // By a wrong clock the time of the cancel may not be over.
+    const provesAbsence = (await clocks.agreement()) !== 'apart';
     const after = await recorder.change(kind, partnerId, id, (order) => {
       // Another cancel may have been sent while the record was read.
       if (order.cancelUntil !== before.cancelUntil) return undefined;
       const change = kind.begin(order).reports(record.found ? record.answer : []);
-      if (!record.found || isFinal(change.after.state)) return change;
+      if (!record.found || !provesAbsence || isFinal(change.after.state)) return change;
       return change.note({ cancelUntil: null }).step('reconciliation', "the exchange's record has no cancel of it");
     });
-    return { before, after };
+    return { before, after, lookUp: record.found ? 'found' : 'missing' };
   }
 
   #begin(order: StoredOrder): OrderChange | undefined {

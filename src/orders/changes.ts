@@ -2,6 +2,7 @@ import type { Sent } from '../broker/port.ts';
 import { type Report, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Change } from '../submission/kind.ts';
 import { isBehind } from '../submission/row-store.ts';
+import { earliestAfter } from '../submission/step-store.ts';
 import { applyReport, atMs, isFinal, isUnsettled, moveTo } from './rules.ts';
 import { insertSteps, type StoredOrder, type StoredStep } from './store.ts';
 
@@ -21,6 +22,10 @@ export class OrderChange implements Change<StoredOrder> {
 
   get writes() {
     return this.steps.length === 0 ? [] : [insertSteps(this.after, this.before.steps, this.steps)];
+  }
+
+  get reportedAfterMs(): number | undefined {
+    return earliestAfter(this.before.createdAt, this.steps);
   }
 
   /** Changes what partners do not see. */

@@ -117,7 +117,8 @@ function applyTrade<T extends OrderFacts>(order: T, report: Report, now: number)
   const detail = `${report.quantity} shares traded`;
   if (isFinal(order.state)) {
     // A late fill: the final state stays, what filled still counts, and the partner hears of it.
-    const late = { ...filled, updatedAt: Math.max(now, order.updatedAt) };
+    const reason = order.state === 'refused' ? reachedAfterAll(filled, 'It may trade further.') : order.reason;
+    const late = { ...filled, reason, updatedAt: Math.max(now, order.updatedAt) };
     const impossible = order.state === 'refused' || order.state === 'rejected';
     return {
       order: late,
@@ -144,12 +145,31 @@ const reasons: Partial<Record<OrderStateWord, string>> = {
   expired: 'Its time in force ran out.',
 };
 
+/** What the exchange's report means for the rest of an order that was refused. */
+const afterAll = {
+  pending: 'It may trade.',
+  rejected: 'It will not trade.',
+  cancelled: 'What had not traded was cancelled.',
+  expired: 'What had not traded expired.',
+} as const;
+
+/** What the partner reads of an order that was refused, and that the exchange has. It may have placed another meanwhile. */
+function reachedAfterAll({ filledQuantity, quantity }: OrderFacts, rest: string): string {
+  const isFull = filledQuantity === quantity;
+  const traded = filledQuantity === 0n ? '' : ` ${filledQuantity} of ${quantity} shares have traded.`;
+  return `It was reported as never having reached the exchange. That was wrong.${traded}${isFull ? '' : ` ${rest}`}`;
+}
+
 function applyEnd<T extends OrderFacts>(order: T, report: Report, now: number): Applied<T> {
   const end = ends[report.kind as keyof typeof ends];
   if (end === undefined) return contradiction(order, 'a report of a kind that is not known');
   const { state, detail } = end;
-  const isOld =
-    state === 'pending' && !isUnsettled(order.state) && order.state !== 'refused' && order.state !== 'rejected';
+  const isOld = state === 'pending' && !isUnsettled(order.state) && order.state !== 'rejected';
+  if (order.state === 'refused') {
+    const reason = reachedAfterAll(order, afterAll[state]);
+    const corrected = { ...order, reason, updatedAt: Math.max(now, order.updatedAt) };
+    return { ...contradiction(order, detail), order: corrected, changed: true };
+  }
   if (state === order.state || isOld) return { order, changed: false, contradiction: false, detail };
   if (state === 'rejected' && order.state === 'partially_filled') {
     // Given up after some of it traded: no state says that better than the one for an order whose rest will not trade.

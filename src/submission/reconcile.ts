@@ -1,3 +1,4 @@
+import type { ClockAgreement } from '../broker/clock.ts';
 import { statusOf } from '../broker/connection.ts';
 import type { LookedUp } from '../broker/port.ts';
 import type { Database } from '../db/database.ts';
@@ -8,6 +9,7 @@ import { crash } from '../lib/crash.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
+import { type Absence, isProven } from './absence.ts';
 import type { Change, ObjectKind, Submittable } from './kind.ts';
 import type { Recorder } from './record.ts';
 import { type LookUp, saveLookUp } from './step-store.ts';
@@ -50,7 +52,12 @@ export interface ReconcilerOptions<Row extends Unsettled, Answer> {
   readonly clockSkewMs: number;
   /** Whether the broker refuses what comes after its `not_after`. */
   readonly honoursNotAfter: () => Promise<boolean>;
+  /** Whether the broker's clock and ours agree. */
+  readonly clocks: { agreement(): Promise<ClockAgreement> };
 }
+
+/** When the record was asked, and what else was known. */
+type Asked = Pick<Absence, 'askedAt' | 'honoursNotAfter' | 'agreement'>;
 
 /** What a look at one object came to. */
 export interface Reconciled<Row> {
@@ -73,9 +80,9 @@ const lateMs = 3_600_000;
 
 /**
  * Finds out what became of everything whose outcome is unclear, by asking the broker's record. It never sends. A row is
- * called refused only behind proof: the record did not have it, its `not_after` passed by more than clocks can differ,
- * and the record, asked again after that, still did not have it. With a broker that takes what comes late, the record
- * must be complete for its day besides.
+ * called refused only behind proof: the record did not have it, its `not_after` passed by more than clocks may differ, and
+ * the record, asked again after that, still did not have it (`absence`). While the broker's clock is known to be wrong, or
+ * not known to be right, the row stays as it is and is asked about again, so it settles by itself later.
  */
 export class Reconciler<Row extends Unsettled, Answer> {
   readonly worker: Worker;
@@ -137,9 +144,12 @@ export class Reconciler<Row extends Unsettled, Answer> {
       const honoursNotAfter = await this.options.honoursNotAfter();
       const askedAt = clock.realNow();
       const answer = await kind.lookUp(row);
+      // Asked after the answer, which states the broker's time.
+      const agreement = await this.options.clocks.agreement();
       crash(`${kind.name}-reconcile.looked-up`);
       const lookUp = { at: askedAt, outcome: answer.found ? 'found' : 'missing', errorClass: undefined } as const;
-      await this.#change(row, (current) => noted(this.#apply(current, answer, askedAt, honoursNotAfter), lookUp));
+      const asked = { askedAt, honoursNotAfter, agreement };
+      await this.#change(row, (current) => noted(this.#apply(current, answer, asked), lookUp));
       crash(`${kind.name}-reconcile.recorded`);
     } catch (error) {
       const next = clock.realNow() + waitAfter(row.checks);
@@ -151,19 +161,18 @@ export class Reconciler<Row extends Unsettled, Answer> {
     }
   }
 
-  #apply(row: Row, looked: LookedUp<Answer>, askedAt: number, honoursNotAfter: boolean): Change<Row> | undefined {
+  #apply(row: Row, looked: LookedUp<Answer>, asked: Asked): Change<Row> | undefined {
     const { kind, clock, clockSkewMs } = this.options;
     if (!this.#mustLookUp(row)) return undefined; // A report came while the record was asked.
     const again = () => kind.unanswered(row, clock.realNow() + waitAfter(row.checks));
     if (looked.found) return kind.found(row, looked.answer) ?? again();
     if (!kind.isUnsettled(row)) return again(); // What is not in the record now says nothing of an object that was there.
     const provableFrom = row.notAfter + clockSkewMs;
-    const isLate = askedAt > provableFrom && row.missingSince !== null;
-    // Without the fence, only a record that is complete for the time of the order can prove that it was never there.
-    const recordIsComplete = looked.completeUntil !== undefined && looked.completeUntil > row.createdAt + lateMs;
-    const proof = isLate && (honoursNotAfter || recordIsComplete);
+    const { notAfter, createdAt } = row;
+    const absence = { lookedUp: looked, ...asked, notAfter, clockSkewMs, lastArrival: createdAt + lateMs };
+    const proof = row.missingSince !== null && isProven(absence);
     const next = Math.max(clock.realNow() + waitAfter(row.checks), row.missingSince === null ? 0 : provableFrom + 1);
-    return kind.missing(row, askedAt, proof, next);
+    return kind.missing(row, asked.askedAt, proof, next);
   }
 
   #change(row: Pick<Row, 'partnerId' | 'id'>, decide: (row: Row) => Change<Row> | undefined): Promise<Row> {

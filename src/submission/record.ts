@@ -38,6 +38,8 @@ export class Recorder {
     private readonly wakeRelay: () => void,
     /** Hears of what a person must look at, once it is recorded. */
     private readonly alarm: (contradiction: Contradiction) => void,
+    /** Hears of each change with reports how long after its object was stored the earliest of them happened. */
+    private readonly reported: (afterMs: number) => void,
     private readonly gate: StartGate,
   ) {}
 
@@ -91,7 +93,7 @@ export class Recorder {
     const save = (rows: readonly SqlRow[][]) => (change: Change<Row>, partner: LockedPartner) =>
       kind.save(change, partner, rows);
     const saveAssumed = assumed && kind.saveAssumed?.bind(kind);
-    const { rows, told, contradictions } = await this.database.inPartner(partnerId, {
+    const { rows, told, contradictions, reportedAfterMs } = await this.database.inPartner(partnerId, {
       touches: [...ids, ...beside.touches],
       reads: [find, ...beside.reads, ...(kind.saveReads?.(partnerId) ?? [])],
       decide: (partner, [found = [], ...read]) => {
@@ -109,6 +111,7 @@ export class Recorder {
         ((partner) => this.#decision(kind, partner, [{ row: assumed, change: decide(assumed, []) }], saveAssumed)),
     });
     if (told) this.wakeRelay();
+    for (const afterMs of reportedAfterMs) this.reported(afterMs);
     for (const contradiction of contradictions) this.alarm(contradiction);
     return rows;
   }
@@ -129,6 +132,7 @@ export class Recorder {
     const result = {
       rows: decided.map(({ row, change }) => change?.after ?? row),
       told: events.length > 0,
+      reportedAfterMs: changes.flatMap(({ reportedAfterMs }) => reportedAfterMs ?? []),
       contradictions: changes.flatMap(({ after: { partnerId, id, state }, contradictions }) =>
         contradictions.map((detail) => ({ kind: kind.name, partnerId, id, state, detail })),
       ),

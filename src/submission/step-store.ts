@@ -13,6 +13,12 @@ export interface ObjectStep {
   readonly upstreamAt?: number;
 }
 
+/** How long after an instant the earliest of some steps happened at the upstream; undefined: none of them did. */
+export function earliestAfter(at: number, steps: readonly Pick<ObjectStep, 'upstreamAt'>[]): number | undefined {
+  const times = steps.flatMap(({ upstreamAt }) => upstreamAt ?? []);
+  return times.length === 0 ? undefined : Math.min(...times) - at;
+}
+
 /** Which object steps belong to, and how many it has. */
 export interface Stepped {
   readonly partnerId: string;

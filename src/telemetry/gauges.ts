@@ -29,6 +29,7 @@ export interface GaugeSources {
   readonly carrier: { pending(): Promise<ReadonlyMap<string, number>> };
   readonly reports: Readonly<Record<'order' | 'application', { position: bigint; isFollowing: boolean }>>;
   readonly isPaused: () => boolean;
+  readonly brokerClock: { readonly estimateMs: number | undefined };
 }
 
 /** How old what was read from the database may be: many who scrape cost no more than one. */
@@ -74,6 +75,9 @@ export class Gauges {
     metrics.partnerQueue.set(partnersWaiting);
     metrics.paused.set(isPaused() ? 1 : 0);
     metrics.clockOffset.set(clock.offsetMs / 1_000);
+    const { estimateMs } = this.sources.brokerClock;
+    if (estimateMs === undefined) metrics.brokerClockOffset.remove();
+    else metrics.brokerClockOffset.set(estimateMs / 1_000);
   }
 
   /** What has to be asked for. */

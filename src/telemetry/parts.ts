@@ -6,6 +6,7 @@ import type { Finding } from './health.ts';
 export interface Parts {
   readonly database: Database;
   readonly broker: { readonly connected: boolean };
+  readonly brokerClock: { readonly agreement: string };
   readonly carrier: { readonly connected: boolean };
   readonly sharing: { readonly isShared: boolean };
   readonly reports: { readonly isBroken: boolean };
@@ -21,13 +22,18 @@ const databaseTimeoutMs = 2_000;
 
 /** Looks at each part. */
 export async function lookAtParts(parts: Parts): Promise<readonly Finding[]> {
-  const { broker, carrier, sharing, reports, applicationReports, gate } = parts;
+  const { broker, brokerClock, carrier, sharing, reports, applicationReports, gate } = parts;
   const found = (isWell: boolean, part: string, reason: string, stops = false): Finding[] =>
     isWell ? [] : [{ part, reason, stops }];
   return [
     ...found(!parts.isStopping(), 'process', 'stopping', true),
     ...found(await answers(parts.database), 'database', 'the database cannot be reached', true),
     ...found(broker.connected, 'broker', 'the broker cannot be reached'),
+    ...found(
+      brokerClock.agreement !== 'apart',
+      'broker-clock',
+      "the broker's clock and this process's are too far apart; what the broker does not have stays unclear",
+    ),
     ...found(carrier.connected, 'nats', 'NATS cannot be reached; events go on without it'),
     ...found(sharing.isShared, 'limits', 'limits are not counted across replicas'),
     ...found(!reports.isBroken, 'order-reports', "the exchange's reports cannot be applied"),

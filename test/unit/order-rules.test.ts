@@ -111,6 +111,23 @@ describe('order rules', () => {
     const applied = applyReport(facts('refused'), report(1, ReportKind.ACCEPTED), now);
     assert.equal(applied?.contradiction, true);
     assert.equal(applied.order.state, 'refused');
+    assert.equal(applied.changed, true, 'the partner hears of it');
+    assert.match(applied.order.reason ?? '', /That was wrong\. It may trade\.$/);
+  });
+
+  it('a refused order that trades keeps its state and counts nothing, and its reason says what has traded', () => {
+    const reason = (kind: ReportKind, order: OrderFacts, quantity = 0n) => {
+      const applied = applyReport(order, report(Number(order.lastReport) + 1, kind, { quantity }), now);
+      assert.deepEqual([applied?.changed, applied?.contradiction, applied?.order.state], [true, true, 'refused']);
+      assert.equal(countedKobo(applied?.order ?? order), 0n);
+      return applied?.order ?? order;
+    };
+    const traded = reason(ReportKind.TRADE, facts('refused'), 30n);
+    assert.match(traded.reason ?? '', /30 of 100 shares have traded\. It may trade further\.$/);
+    const ended = reason(ReportKind.CANCELLED, traded);
+    assert.match(ended.reason ?? '', /30 of 100 shares have traded\. What had not traded was cancelled\.$/);
+    const full = reason(ReportKind.TRADE, traded, 70n);
+    assert.match(full.reason ?? '', /100 of 100 shares have traded\.$/);
   });
 
   it('an acceptance that comes after a fill tells nothing new', () => {

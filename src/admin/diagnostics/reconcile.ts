@@ -49,6 +49,8 @@ export interface ReconcileParts {
     ): Promise<{
       readonly before: CancelFacts;
       readonly after: CancelFacts;
+      /** What the record had; undefined: it was not asked. */
+      readonly lookUp: 'found' | 'missing' | undefined;
     }>;
   };
 }
@@ -155,10 +157,11 @@ export function reconcileHandlers(parts: ReconcileParts) {
     const { partnerId, id } = object;
     try {
       const looked = await parts.cancel.reconcileNow(partnerId, id);
-      const { before, after } = looked;
+      const { before, after, lookUp } = looked;
       if (before.cancelUntil === null) return toMessage(object, looked, ReconcileOutcome.NOTHING_UNCLEAR);
       if (after.cancelUntil === null) return toMessage(object, looked, ReconcileOutcome.SETTLED, 'found');
-      return toMessage(object, looked, ReconcileOutcome.BEING_SENT);
+      const outcome = lookUp === undefined ? ReconcileOutcome.BEING_SENT : ReconcileOutcome.STILL_UNCLEAR;
+      return toMessage(object, looked, outcome, lookUp);
     } catch (error) {
       log.warn({ err: error, objectId: id }, 'an unclear cancel could not be looked up');
       const errorClass = error instanceof ApiError ? error.code : 'failed';

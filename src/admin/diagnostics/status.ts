@@ -1,9 +1,11 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { BrokerClock } from '../../broker/clock.ts';
 import type { Database } from '../../db/database.ts';
 import { milliseconds, type SqlRow, statement, toBigInt } from '../../db/statement.ts';
 import type { Carrier } from '../../events/carrier.ts';
 import {
+  BrokerClockAgreement,
   type GetStatusRequest,
   type GetStatusResponse,
   GetStatusResponseSchema,
@@ -21,6 +23,7 @@ export interface StatusParts {
   readonly clock: SystemClock;
   readonly carrier: Pick<Carrier, 'pending' | 'serverVersion'>;
   readonly broker: { readonly connected: boolean; honoursNotAfter(): Promise<boolean> };
+  readonly brokerClock: Pick<BrokerClock, 'agreement' | 'estimateMs'>;
   readonly troubles: () => Promise<readonly Trouble[]>;
   /** This process's name among the holders of leases. */
   readonly holder: string;
@@ -28,6 +31,12 @@ export interface StatusParts {
   /** Real time. */
   readonly startedAt: number;
 }
+
+const agreements = {
+  in_step: BrokerClockAgreement.IN_STEP,
+  apart: BrokerClockAgreement.APART,
+  unknown: BrokerClockAgreement.UNSPECIFIED,
+} as const;
 
 type Queue = MessageInitShape<typeof QueueStatusSchema>;
 
@@ -37,7 +46,7 @@ const mostLeases = 500;
 
 /** The operators' call that tells how the gateway fares. */
 export function statusHandlers(parts: StatusParts) {
-  const { database, clock, carrier, broker } = parts;
+  const { database, clock, carrier, broker, brokerClock } = parts;
 
   async function getStatus(_: GetStatusRequest): Promise<GetStatusResponse> {
     const [troubles = [], facts, backlog, queues = [], leases = [], honours, pending] = await Promise.all([
@@ -69,6 +78,8 @@ export function statusHandlers(parts: StatusParts) {
         honoursNotAfter: honours,
         orderReports: facts?.orderReports ?? 0n,
         applicationReports: facts?.applicationReports ?? 0n,
+        clockAgreement: agreements[brokerClock.agreement],
+        clockAheadMs: toWholeMs(brokerClock.estimateMs),
       },
       queues: [...fromBacklog(backlog), ...fromStream(pending), ...queues],
       leases: leases.map((row) => ({ ...toLease(row), isOwn: row.holder === parts.holder && Number(row.left_ms) > 0 })),
@@ -173,6 +184,10 @@ function toQueue(name: string, row: SqlRow | undefined, now: number): Queue {
 function queue(name: string, count: number, oldestMs: number | undefined): Queue {
   const oldest = oldestMs === undefined ? undefined : BigInt(Math.max(0, Math.round(oldestMs)));
   return { name, count: BigInt(count), atLeast: count >= mostCounted, oldestMs: oldest };
+}
+
+function toWholeMs(ms: number | undefined): bigint | undefined {
+  return ms === undefined ? undefined : BigInt(Math.round(ms));
 }
 
 /** What something comes to, or undefined when it fails or takes too long. */

@@ -1,10 +1,12 @@
+import type { ClockAgreement } from '../../broker/clock.ts';
 import type { ApplicationBroker, Broker } from '../../broker/port.ts';
 import type { SqlRow, Statement } from '../../db/statement.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
+import { isProven } from '../../submission/absence.ts';
 import type { Recorder } from '../../submission/record.ts';
 import type { ApplicationKind } from '../kind.ts';
-import { areAllDelivered, type DocumentTypeWord, isKnown, isSameSend, mayStillArrive, provesAbsence } from './rules.ts';
+import { areAllDelivered, type DocumentTypeWord, isKnown, isSameSend, mayStillArrive } from './rules.ts';
 import { findDocuments, removeDocument, type StoredDocument, saveDocument, toStoredDocument } from './store.ts';
 
 export interface DocumentReleaseParts {
@@ -13,13 +15,18 @@ export interface DocumentReleaseParts {
   readonly broker: Pick<Broker, 'honoursNotAfter'>;
   readonly applications: Pick<ApplicationBroker, 'lookUpDocument'>;
   readonly clock: Clock;
+  /** Whether the broker's clock and ours agree. */
+  readonly clocks: { agreement(): Promise<ClockAgreement> };
+  readonly clockSkewMs: number;
   readonly log: Logger;
 }
 
 /** What a document that was unconfirmed is now, or why that cannot be told. */
 export type Released =
   | { readonly outcome: 'delivered' | 'released'; readonly changed: boolean; readonly applicationState: string }
-  | { readonly outcome: 'not-stored' | 'unanswered' | 'unproven' | 'changed-meanwhile' | 'other-version' }
+  | {
+      readonly outcome: 'not-stored' | 'unanswered' | 'unproven' | 'clocks-apart' | 'changed-meanwhile' | 'other-version';
+    }
   | { readonly outcome: 'may-still-arrive'; readonly until: number };
 
 /**
@@ -37,7 +44,7 @@ export class DocumentRelease {
     type: DocumentTypeWord,
     audit: (before: Pick<StoredDocument, 'state' | 'attempt'>, after: 'delivered' | 'released') => Statement,
   ): Promise<Released> {
-    const { kind, recorder, broker, applications, clock, log } = this.parts;
+    const { kind, recorder, broker, applications, clock, clocks, clockSkewMs, log } = this.parts;
     const beside = { touches: ['documents under way'], reads: [findDocuments(partnerId, applicationId)] };
     let before: StoredDocument | undefined;
     const application = await recorder.change(
@@ -63,10 +70,16 @@ export class DocumentRelease {
     let outcome: 'delivered' | 'released';
     try {
       const honoursNotAfter = await broker.honoursNotAfter();
+      const askedAt = clock.realNow();
       const looked = await applications.lookUpDocument(applicationId, type, application.origin);
-      const aheadMs = clock.now() - clock.realNow();
-      if (!looked.found && !provesAbsence(document, looked.completeUntil, honoursNotAfter, aheadMs)) {
-        return { outcome: 'unproven' };
+      if (!looked.found) {
+        const agreement = await clocks.agreement();
+        const { leaseUntil } = document;
+        // The lease outlives the send's `not_after` by more than clocks may differ. One without a lease was sent long ago.
+        const notAfter = (leaseUntil ?? 0) - clockSkewMs;
+        const lastArrival = (leaseUntil ?? Number.POSITIVE_INFINITY) + clock.now() - clock.realNow();
+        const absence = { lookedUp: looked, askedAt, honoursNotAfter, agreement, notAfter, clockSkewMs, lastArrival };
+        if (!isProven(absence)) return { outcome: agreement === 'apart' ? 'clocks-apart' : 'unproven' };
       }
       outcome = looked.found ? 'delivered' : 'released';
     } catch (error) {

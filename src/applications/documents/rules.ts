@@ -160,23 +160,6 @@ export function mayStillArrive({ leaseUntil }: DocumentFacts, realNow: number): 
   return leaseUntil !== null && leaseUntil > realNow;
 }
 
-/**
- * Whether the broker's word that it does not have a document, given after its time was over, proves that it never will:
- * because it refuses what comes late, or because its record is complete for the time of the last send.
- *
- * @param completeUntil business time
- * @param aheadMs how far business time is ahead of real time
- */
-export function provesAbsence(
-  { leaseUntil }: DocumentFacts,
-  completeUntil: number | undefined,
-  honoursNotAfter: boolean,
-  aheadMs: number,
-): boolean {
-  if (honoursNotAfter) return true;
-  return completeUntil !== undefined && leaseUntil !== null && completeUntil > leaseUntil + aheadMs;
-}
-
 /** Whether a document is as it was, so that what was found out about its last send still holds. */
 export function isSameSend(document: DocumentFacts, before: DocumentFacts): boolean {
   return (

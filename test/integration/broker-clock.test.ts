@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { startApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config.ts';
+import { statement } from '../../src/db/statement.ts';
+import { BrokerClockAgreement, ReconcileOutcome } from '../../src/gen/marina/admin/v1/diagnostics_pb.ts';
+import { Call, StatedTime, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { adminClient } from '../support/admin.ts';
+import { apply } from '../support/applications.ts';
+import { overRest } from '../support/documents.ts';
+import { eventually } from '../support/eventually.ts';
+import { callTimeout, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+import { noiseJpeg } from '../support/images.ts';
+import { scrape } from '../support/metrics.ts';
+
+/** An amount that the simulated broker never takes and never answers. */
+const hangingKobo = 999_005;
+const twoMinutesMs = 120_000n;
+
+describe('a wrong clock at the broker', { concurrency: 3 }, () => {
+  /** Runs a test with a gateway and a simulator of its own. */
+  async function withGateway(
+    test: (gateway: TestGateway, partner: TestPartner, admin: ReturnType<typeof adminClient>) => Promise<void>,
+  ): Promise<void> {
+    const gateway = await startGateway({ MARINA_SUBMIT_TIMEOUT_MS: '1000' });
+    const admin = adminClient(gateway.app.adminPort);
+    try {
+      await test(gateway, await gateway.newPartner(), admin);
+    } finally {
+      admin.close();
+      await gateway.stop();
+    }
+  }
+
+  const setClock = ({ controls }: TestGateway, errorMs: bigint, stated = StatedTime.UNSPECIFIED) =>
+    controls.setClockError({ errorMs, stated }, callTimeout);
+
+  const delayReceipt = ({ controls }: TestGateway, { account }: TestPartner, delayMs: number) =>
+    controls.injectFault(
+      { call: Call.SUBMIT_ORDER, account, times: 1, fault: WireFault.LATE_RECEIPT, delayMs },
+      callTimeout,
+    );
+
+  const get = async (gateway: TestGateway, { key }: TestPartner, path: string) =>
+    (await gateway.rest('GET', path, { key })).body;
+
+  const eventsOf = async (gateway: TestGateway, partner: TestPartner, id: string) =>
+    (await get(gateway, partner, '/v1/events?limit=100')).data.filter(
+      (event: { data: { id: string } }) => event.data.id === id,
+    );
+
+  const lookUpsOf = async ({ database }: TestGateway, id: string) =>
+    Number((await database.read(statement('SELECT asked FROM look_ups WHERE object_id = ?', id)))[0]?.asked ?? 0);
+
+  /** Waits until an object was looked up that often, after which it would be settled if that proved anything. */
+  const lookedUp = (gateway: TestGateway, id: string, times: number) =>
+    eventually(
+      async () => assert.ok((await lookUpsOf(gateway, id)) >= times, `${id} was looked up too seldom`),
+      20_000,
+    );
+
+  it('behind: an order that arrives late is not called refused, and is filled', () =>
+    withGateway(async (gateway, partner, admin) => {
+      await setClock(gateway, -twoMinutesMs);
+      await delayReceipt(gateway, partner, 5_000);
+      const { body: placed } = await gateway.place(partner, { symbol: 'SIM-REST' });
+      assert.equal(placed.state, 'uncertain');
+      const { upstream, troubles } = await admin.diagnostics.getStatus({}, admin.options);
+      assert.equal(upstream?.clockAgreement, BrokerClockAgreement.APART);
+      assert.ok(Math.abs(Number(upstream?.clockAheadMs) + 120_000) < 2_000, `${upstream?.clockAheadMs} ms`);
+      assert.ok(troubles.some(({ part, stops }) => part === 'broker-clock' && !stops));
+      const shown = await scrape(gateway.app.opsPort);
+      const offset = shown.value('marina_broker_clock_offset_seconds');
+      assert.ok(Math.abs(offset + 120) < 2, `${offset} s`);
+      assert.ok(shown.has('marina_part_trouble_seconds', { part: 'broker-clock' }));
+      await eventually(() => assert.ok(gateway.logged.some((line) => line.includes('too far apart'))));
+
+      // By our clock its time is over long before it arrives, and until then it is not there.
+      const pending = await eventually(async () => {
+        const order = await get(gateway, partner, `/v1/orders/${placed.id}`);
+        assert.notEqual(order.state, 'uncertain');
+        return order;
+      }, 20_000);
+      assert.equal(pending.state, 'pending', pending.reason);
+      assert.ok((await lookUpsOf(gateway, placed.id)) > 0);
+      await gateway.controls.fillOrder({ clientOrderId: placed.id, quantity: 30n }, callTimeout);
+      await eventually(async () => {
+        const order = await get(gateway, partner, `/v1/orders/${placed.id}`);
+        assert.deepEqual([order.state, order.filled_quantity], ['partially_filled', 30]);
+      });
+      await eventually(async () => {
+        const types = (await eventsOf(gateway, partner, placed.id)).map(({ type }: { type: string }) => type);
+        assert.deepEqual(types, ['order.uncertain', 'order.pending', 'order.partially_filled']);
+      });
+    }));
+
+  it('that jumps behind: whatever is not there stays uncertain, and settles by itself once the clock is right', () =>
+    withGateway(async (gateway, partner, admin) => {
+      await gateway.fund(partner, 2_000_000n);
+      const { body: wanting } = await apply(gateway, partner, { first_name: 'SIM-HANG-DOCUMENTS' });
+      const send = overRest(gateway.app.restPort);
+      const [{ body: order }, { body: allocation }, { body: application }, document] = await Promise.all([
+        gateway.place(partner, { symbol: 'SIM-HANG' }),
+        gateway.allocate(partner, { amount_kobo: hangingKobo }),
+        apply(gateway, partner, { last_name: 'SIM-HANG' }),
+        noiseJpeg().then((file) => send({ key: partner.key, id: wanting.id, type: 'photo', file })),
+        setClock(gateway, -twoMinutesMs),
+      ]);
+      assert.equal(document.outcome, 'document_unconfirmed');
+      const objects = [
+        `/v1/orders/${order.id}`,
+        `/v1/allocations/${allocation.id}`,
+        `/v1/applications/${application.id}`,
+      ];
+      for (const { id } of [order, allocation, application]) await lookedUp(gateway, id, 3);
+      for (const path of objects) assert.equal((await get(gateway, partner, path)).state, 'uncertain', path);
+      const wallet = await get(gateway, partner, '/v1/wallet');
+      assert.equal(wallet.reserved_kobo, hangingKobo);
+      const release = () =>
+        admin.documents.releaseDocument({ applicationId: wanting.id, type: 'photo', reason: 'test' }, admin.options);
+      await eventually(() => assert.rejects(release(), /FAILED_PRECONDITION.*too far apart/));
+      const { objects: asked } = await admin.diagnostics.reconcileNow(
+        { objectId: order.id, reason: 'test' },
+        admin.options,
+      );
+      assert.equal(asked[0]?.outcome, ReconcileOutcome.STILL_UNCLEAR);
+
+      await setClock(gateway, 0n);
+      await eventually(async () => {
+        const states = await Promise.all(objects.map(async (path) => (await get(gateway, partner, path)).state));
+        assert.deepEqual(states, ['refused', 'refused', 'unplaced']);
+      }, 90_000);
+      const settled = await get(gateway, partner, '/v1/wallet');
+      assert.deepEqual([settled.available_kobo, settled.reserved_kobo], [2_000_000, 0]);
+      assert.equal((await release()).changed, true);
+      const shown = await scrape(gateway.app.opsPort);
+      assert.ok(Math.abs(shown.value('marina_broker_clock_offset_seconds')) < 1);
+      assert.equal(shown.has('marina_part_trouble_seconds', { part: 'broker-clock' }), false);
+    }));
+
+  it('that the broker does not state: what is not there stays uncertain until it states it', () =>
+    withGateway(async (gateway, partner, admin) => {
+      await setClock(gateway, 0n, StatedTime.NONE);
+      // What was measured before is forgotten; until then an answer without a time proves nothing either.
+      const { body: placed } = await gateway.place(partner, { symbol: 'SIM-HANG' });
+      await lookedUp(gateway, placed.id, 4);
+      assert.equal((await get(gateway, partner, `/v1/orders/${placed.id}`)).state, 'uncertain');
+      const { troubles } = await admin.diagnostics.getStatus({}, admin.options);
+      assert.deepEqual(
+        troubles.filter(({ part }) => part === 'broker-clock'),
+        [],
+      );
+      await setClock(gateway, 0n);
+      await eventually(
+        async () => assert.equal((await get(gateway, partner, `/v1/orders/${placed.id}`)).state, 'refused'),
+        40_000,
+      );
+    }));
+
+  it('ahead: the broker refuses orders as too late, and the clock is in trouble', () =>
+    withGateway(async (gateway, partner, admin) => {
+      await setClock(gateway, twoMinutesMs);
+      const placed = await gateway.place(partner, { symbol: 'SIM-FILL' });
+      assert.deepEqual([placed.status, placed.body.error.code], [503, 'order_not_sent']);
+      await eventually(async () => {
+        const { upstream } = await admin.diagnostics.getStatus({}, admin.options);
+        assert.equal(upstream?.clockAgreement, BrokerClockAgreement.APART);
+        assert.ok(Math.abs(Number(upstream?.clockAheadMs) - 120_000) < 2_000, `${upstream?.clockAheadMs} ms`);
+      });
+    }));
+
+  it('that its answers hide and its reports show: the reports count, on every replica', () =>
+    withGateway(async (gateway, partner) => {
+      await setClock(gateway, -twoMinutesMs, StatedTime.RIGHT);
+      const { body: filled } = await gateway.place(partner, { symbol: 'SIM-FILL' });
+      await eventually(async () =>
+        assert.equal((await get(gateway, partner, `/v1/orders/${filled.id}`)).state, 'filled'),
+      );
+      await eventually(() =>
+        assert.ok(gateway.logged.some((line) => line.includes('happened before it was asked for'))),
+      );
+      const { body: hung } = await gateway.place(partner, { symbol: 'SIM-HANG' });
+      await lookedUp(gateway, hung.id, 3);
+      assert.equal((await get(gateway, partner, `/v1/orders/${hung.id}`)).state, 'uncertain');
+
+      const config = readConfig({ ...gateway.variables, MARINA_ROLES: 'api' });
+      const other = await startApp(config, createLogger({ name: 'other', level: 'silent' }));
+      const admin = adminClient(other.adminPort);
+      try {
+        const { objects } = await admin.diagnostics.reconcileNow({ objectId: hung.id, reason: 'test' }, admin.options);
+        assert.equal(objects[0]?.outcome, ReconcileOutcome.STILL_UNCLEAR);
+      } finally {
+        admin.close();
+        await other.stop();
+      }
+    }));
+
+  it('that nothing showed: a refused order that the exchange has is corrected, told, not counted, and alerted', () =>
+    withGateway(async (gateway, partner) => {
+      await setClock(gateway, -twoMinutesMs, StatedTime.RIGHT);
+      await delayReceipt(gateway, partner, 6_000);
+      const { body: placed } = await gateway.place(partner, { symbol: 'SIM-REST' });
+      const order = () => get(gateway, partner, `/v1/orders/${placed.id}`);
+      await eventually(async () => assert.equal((await order()).state, 'refused'));
+      assert.equal((await order()).reason, 'It never reached the exchange.');
+      const before = await scrape(gateway.app.opsPort);
+      assert.equal(before.value('marina_false_refusals_total', { kind: 'order' }), 0);
+
+      await eventually(async () => assert.match((await order()).reason, /That was wrong. It may trade\.$/));
+      await gateway.controls.fillOrder({ clientOrderId: placed.id, quantity: 30n }, callTimeout);
+      await eventually(async () => {
+        const { state, filled_quantity: filled, reason } = await order();
+        assert.deepEqual([state, filled], ['refused', 30]);
+        assert.match(
+          reason,
+          /^It was reported as never having reached the exchange\. That was wrong\. 30 of 100 shares/,
+        );
+      });
+      await eventually(async () => {
+        const events = await eventsOf(gateway, partner, placed.id);
+        assert.deepEqual(
+          events.map(({ type, data }: { type: string; data: { filled_quantity: number } }) => [
+            type,
+            data.filled_quantity,
+          ]),
+          [
+            ['order.uncertain', 0],
+            ['order.refused', 0],
+            ['order.refused', 0],
+            ['order.refused', 30],
+          ],
+        );
+        assert.deepEqual(events.at(-1).data, await order());
+      });
+      const limits = await get(gateway, partner, '/v1/limits');
+      assert.equal(limits.orders_kobo_per_day.used, 0);
+      const after = await scrape(gateway.app.opsPort);
+      assert.ok(after.value('marina_false_refusals_total', { kind: 'order' }) >= 1);
+      assert.ok(gateway.logged.some((line) => line.includes('had never arrived') && line.includes(placed.id)));
+    }));
+});
