@@ -6,6 +6,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  */
 export class MissedReports1763703000000 implements MigrationInterface {
   readonly name = 'MissedReports1763703000000';
+  readonly olderVersions =
+    'They note no report that they pass over. They end on a state or type that they do not know, and pass nothing over.';
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE orders ADD COLUMN missed_report BIGINT NOT NULL DEFAULT 0');
