@@ -25,7 +25,13 @@ export interface DocumentReleaseParts {
 export type Released =
   | { readonly outcome: 'delivered' | 'released'; readonly changed: boolean; readonly applicationState: string }
   | {
-      readonly outcome: 'not-stored' | 'unanswered' | 'unproven' | 'clocks-apart' | 'changed-meanwhile' | 'other-version';
+      readonly outcome:
+        | 'not-stored'
+        | 'unanswered'
+        | 'unproven'
+        | 'clocks-apart'
+        | 'changed-meanwhile'
+        | 'other-version';
     }
   | { readonly outcome: 'may-still-arrive'; readonly until: number };
 
