@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import fc from 'fast-check';
 import { AllocationChange, applySent } from '../../src/allocations/changes.ts';
 import {
   type AllocationStateWord,
@@ -25,6 +24,7 @@ import {
 } from '../../src/gen/marina/broker/v1/allocations_pb.ts';
 import { AllocationStateSchema } from '../../src/gen/marina/gateway/v1/allocations_pb.ts';
 import { enumNames } from '../../src/lib/enums.ts';
+import { fc } from '../support/properties.ts';
 
 const states = Object.keys(transitions) as AllocationStateWord[];
 const now = Date.UTC(2026, 2, 2, 9);

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import fc from 'fast-check';
 import {
   type ApplicationFacts,
   type ApplicationStateWord,
@@ -20,6 +19,7 @@ import {
 } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { ApplicationStateSchema } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
 import { enumNames } from '../../src/lib/enums.ts';
+import { fc } from '../support/properties.ts';
 
 const now = Date.UTC(2026, 0, 5, 12);
 const states = Object.keys(transitions) as ApplicationStateWord[];

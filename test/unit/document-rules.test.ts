@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { array, assert as check, constantFrom, nat, property, record } from 'fast-check';
 import {
   beginSend,
   checkTakesDocuments,
@@ -10,6 +9,7 @@ import {
   type Outcome,
 } from '../../src/applications/documents/rules.ts';
 import { refusalOf } from '../../src/lib/errors.ts';
+import { fc } from '../support/properties.ts';
 
 const leaseMs = 1_000;
 const digest = (file: string) => Buffer.from(file.padEnd(32));
@@ -111,9 +111,9 @@ class Model {
 
 describe('a document', () => {
   it('keeps the rules over whatever files, answers and crashes come in whatever order', () => {
-    const step = record({
-      file: constantFrom('a', 'b', 'c'),
-      outcome: constantFrom<Outcome | 'crash' | 'still under way'>(
+    const step = fc.record({
+      file: fc.constantFrom('a', 'b', 'c'),
+      outcome: fc.constantFrom<Outcome | 'crash' | 'still under way'>(
         'delivered',
         'refused',
         'never-left',
@@ -121,10 +121,10 @@ describe('a document', () => {
         'crash',
         'still under way',
       ),
-      waitMs: nat(1_500),
+      waitMs: fc.nat(1_500),
     });
-    check(
-      property(array(step, { maxLength: 30 }), (steps) => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
         const model = new Model();
         let document: DocumentFacts | undefined;
         let late: { sent: DocumentFacts; file: string } | undefined;

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import fc from 'fast-check';
 import { EventSchema, ListEventsResponseSchema } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import { KeySchema } from '../../src/gen/marina/gateway/v1/keys_pb.ts';
 import {
@@ -19,6 +18,7 @@ import { compileEncoder, quote } from '../../src/json/encoder.ts';
 import { decodeStored, materialize, storedMessage } from '../../src/json/stored.ts';
 import { formatTimestamp } from '../../src/json/timestamps.ts';
 import { withStoredNames } from '../../src/lib/enums.ts';
+import { fc } from '../support/properties.ts';
 
 const encodeOrder = compileEncoder(OrderSchema);
 

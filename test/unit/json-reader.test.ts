@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   JsonNumber,
   JsonObject,
@@ -9,6 +8,7 @@ import {
   maxDepth,
   readJson,
 } from '../../src/json/strict-reader.ts';
+import { fc } from '../support/properties.ts';
 
 /** The tree as JSON.parse would have given it. */
 function toPlain(tree: JsonTree): unknown {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
 import { isRegistered } from '../../src/auth/addresses.ts';
 import { activeChildren, isWithin, type KeyLine, normalAddress } from '../../src/keys/rules.ts';
+import { fc } from '../support/properties.ts';
 
 describe('the addresses of a key', () => {
   const forms: readonly (readonly [string, string | undefined])[] = [

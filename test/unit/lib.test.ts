@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
 import { isRegistered } from '../../src/auth/addresses.ts';
 import { keyMacSecret, makeKey, parseKey, sameHash } from '../../src/auth/keys.ts';
 import { PartnerQueue } from '../../src/db/partner-queue.ts';
@@ -16,6 +15,7 @@ import { checkDayLimit } from '../../src/limits/rules.ts';
 import { SharedLimits } from '../../src/limits/shared.ts';
 import { LocalSlots } from '../../src/limits/slots.ts';
 import { forgedKey } from '../support/keys.ts';
+import { fc } from '../support/properties.ts';
 
 describe('ids', () => {
   it('have the form partners are promised, and sort in the order they were made', () => {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import fc from 'fast-check';
 import { RejectReason, type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { OrderStateSchema } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { enumNames } from '../../src/lib/enums.ts';
@@ -15,6 +14,7 @@ import {
   type OrderStateWord,
   transitions,
 } from '../../src/orders/rules.ts';
+import { fc } from '../support/properties.ts';
 
 const now = Date.UTC(2026, 2, 2, 9, 30);
 

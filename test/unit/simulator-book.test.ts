@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
 import { Side } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Book, type Execution, type Remainder } from '../../src/simulator/market/book.ts';
 import type { Interest } from '../../src/simulator/market/ladder.ts';
+import { fc } from '../support/properties.ts';
 
 interface Asked {
   readonly side: Side;

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
 import { MarketSession } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { OrderType, ReportKind, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { roundKoboDecimal } from '../../src/lib/money.ts';
@@ -18,6 +17,7 @@ import { walkFactor } from '../../src/simulator/market/walk.ts';
 import type { Order } from '../../src/simulator/model.ts';
 import { dailyBand, isOnTick } from '../../src/simulator/prices.ts';
 import { temporaryFolder } from '../support/folders.ts';
+import { fc } from '../support/properties.ts';
 
 const minuteMs = 60_000;
 const calendar = new Calendar(readHolidays(usualHolidays));

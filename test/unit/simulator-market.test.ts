@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
 import { InstrumentKind, OrderType, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Outcome } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { chargesOn } from '../../src/simulator/charges.ts';
@@ -9,6 +8,7 @@ import { magicOf, magicReferenceKobo, magicSymbols } from '../../src/simulator/m
 import type { PlannedStep, Submission } from '../../src/simulator/model.ts';
 import { plannedByBehaviour } from '../../src/simulator/planning.ts';
 import { dailyBand, isOnTick, tickKobo } from '../../src/simulator/prices.ts';
+import { fc } from '../support/properties.ts';
 
 describe('prices of the simulated exchange', () => {
   it('move in ticks of 1, 5 and 10 kobo', () => {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
 import { RejectReason } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Call, Outcome, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { ConfigError, readConfig } from '../../src/simulator/config.ts';
 import { Directives } from '../../src/simulator/directives.ts';
 import { Disturber } from '../../src/simulator/disturbance.ts';
 import { Scheduler } from '../../src/simulator/scheduler.ts';
+import { fc } from '../support/properties.ts';
 
 describe('the scheduler', () => {
   it('calls back for every key once, earliest first, by the time set last', (context) => {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
 import {
   availableChange,
   emptyLedger,
@@ -15,6 +14,7 @@ import {
   type TransferTypeWord,
 } from '../../src/wallet/rules.ts';
 import { feeEntry } from '../support/other-version.ts';
+import { fc } from '../support/properties.ts';
 
 const createdAt = Date.UTC(2026, 2, 2, 9);
 const types = Object.keys(movements) as TransferTypeWord[];
@@ -174,10 +174,23 @@ describe('the ledger', () => {
     const wallet = headAt(lastOf(entries));
     const kinds = (changed: Partial<LedgerHead>) =>
       faultsOf(entries, { ...wallet, ...changed }).map(({ kind }) => kind);
-    assert.deepEqual(kinds({ availableKobo: 71n }), ['wrong_sum']);
+    for (const sum of ['availableKobo', 'reservedKobo', 'postedKobo'] as const) {
+      const found = kinds({ [sum]: wallet[sum] + 1n });
+      assert.deepEqual(found, ['wrong_sum'], `a wallet whose ${sum} is 1 too high was answered [${found}]`);
+    }
     assert.deepEqual(kinds({ lastHash: Buffer.alloc(32, 1) }), ['changed']);
     assert.deepEqual(kinds({ lastSequence: 2n }), ['wrong_sum']);
     assert.deepEqual(kinds({ lastSequence: 4n }), ['missing']);
+  });
+
+  it('names the entry after which any of the three sums does not follow from those before it', () => {
+    const before = headAt(lastOf(ledgerOf([['credit', 100n]])));
+    for (const sum of ['availableKobo', 'reservedKobo', 'postedKobo'] as const) {
+      // Whole in itself, hash and all, but made from a sum that nobody booked.
+      const entry = nextEntry({ ...before, [sum]: before[sum] + 1n }, made('reserve', 30n, 9));
+      const found = entryFaults(before, entry).map(({ kind, sequence }) => `${kind} at ${sequence}`);
+      assert.deepEqual(found, ['wrong_sum at 2'], `an entry whose ${sum} is 1 too high was answered [${found}]`);
+    }
   });
 
   it('takes no entry that would take what is not there, or has not what its type needs', () => {

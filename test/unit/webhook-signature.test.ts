@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { makeSecret, parseSecret, secretOf, sign } from '../../src/webhooks/signature.ts';
+import { fc } from '../support/properties.ts';
 
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
