@@ -28,14 +28,19 @@ describe('what a key costs the database', () => {
   let database: Database;
   let partnerId: string;
   let reads: string[];
+  /** What the next reads wait for, after the database answered them. */
+  const answersWait: ((rows: unknown) => Promise<void>)[] = [];
   before(async () => {
     stored = await createTestDatabase();
     await migrate(stored.url);
     database = await openDatabase({ url: stored.url, environment: 'sandbox', poolSize: 2 });
     const read = database.read.bind(database);
-    database.read = (query) => {
+    database.read = async (query) => {
       reads.push(query.sql);
-      return read(query);
+      const wait = answersWait.shift();
+      const rows = await read(query);
+      await wait?.(rows);
+      return rows;
     };
     partnerId = await createPartner(database, { name: 'Partner' });
   });
@@ -88,6 +93,45 @@ describe('what a key costs the database', () => {
     assert.deepEqual(await identify(authenticator, Array(100).fill(key)), ['unknown']);
     assert.equal(reads.length, 1);
   });
+
+  /** Has the next read held up when the database has answered it. */
+  function holdRead(): { answered: Promise<void>; release: () => void } {
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const answered = new Promise<void>((resolve) => {
+      answersWait.push(() => {
+        resolve();
+        return released;
+      });
+    });
+    return { answered, release };
+  }
+
+  const forgets: Record<string, (authenticator: Authenticator, keyId: string) => void> = {
+    'a key': (authenticator, keyId) => authenticator.forget(keyId),
+    "a partner's keys": (authenticator) => authenticator.forgetPartner(partnerId),
+  };
+  for (const [what, forget] of Object.entries(forgets)) {
+    it(`${what} is forgotten with what is being read of it: an answer from before a revocation is not kept`, async () => {
+      for (const askedMeanwhile of [false, true]) {
+        const { id, key } = await createKey(database, { partnerId, scopes: [Scope.READ] });
+        const authenticator = start();
+        const { answered, release } = holdRead();
+        const before = identify(authenticator, [key]);
+        await answered;
+        await database.write(statement('UPDATE api_keys SET revoked_at = NOW(3) WHERE id = ?', id));
+        forget(authenticator, id);
+        const meanwhile = askedMeanwhile ? await identify(authenticator, [key]) : ['revoked'];
+        release();
+        assert.deepEqual(await before, ['good'], 'who asked before it was revoked');
+        const answers = { meanwhile, later: await identify(authenticator, [key]) };
+        const expected = { meanwhile: ['revoked'], later: ['revoked'] };
+        assert.deepEqual(answers, expected, `after it was revoked and forgotten: ${JSON.stringify(answers)}`);
+      }
+    });
+  }
 
   it('a key of an earlier version works, also one that such a version makes while this one runs', async () => {
     const { key } = await createOldKey(database, { partnerId, scopes: 'read' });

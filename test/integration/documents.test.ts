@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { createConnection } from 'mysql2/promise';
 import { statement } from '../../src/db/statement.ts';
 import { DocumentOutcome } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
@@ -10,6 +11,7 @@ import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { callTimeout, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { noiseJpeg, noisePng, plain } from '../support/images.ts';
+import { scrape } from '../support/metrics.ts';
 
 const [file, other] = await Promise.all([noiseJpeg(), noiseJpeg()]);
 
@@ -293,6 +295,58 @@ describe('documents', () => {
       });
     });
   }
+
+  it('at most two of a partner are on their way, though four applications ask in the same moment', async () => {
+    const owner = await gateway.newPartner();
+    const ids: string[] = [];
+    for (let count = 0; count < 4; count += 1) {
+      ids.push(await newApplication('SIM-HANG-DOCUMENTS', 'Okafor', owner));
+    }
+    const holder = await createConnection(gateway.databaseUrl);
+    const send = overRest(gateway.app.restPort);
+    let sending: ReturnType<SendDocument>[];
+    try {
+      // While the partner's row is locked nothing can begin: one waits for the lock, and the others wait behind it.
+      await holder.query('START TRANSACTION');
+      await holder.query('SELECT id FROM partners WHERE id = ? FOR UPDATE', [owner.id]);
+      sending = ids.map((id) => send({ key: owner.key, id, type: 'photo', file }));
+      await eventually(async () => {
+        const waiting = (await scrape(gateway.app.opsPort)).value('marina_partner_queue_waiting');
+        assert.equal(waiting, 3, `${waiting} uploads wait behind the first`);
+      });
+    } finally {
+      await holder.end();
+    }
+    const outcomes = (await Promise.all(sending)).map(({ outcome }) => outcome).sort();
+    const reached = (await Promise.all(ids.map(received))).filter(([first]) => first !== undefined).length;
+    assert.deepEqual(
+      { outcomes, reached },
+      {
+        outcomes: ['document_in_flight', 'document_in_flight', 'document_unconfirmed', 'document_unconfirmed'],
+        reached: 2,
+      },
+      `four uploads at once were answered ${outcomes.join(', ')}, and ${reached} reached the broker`,
+    );
+  });
+
+  it('counts as under way for as long as its send may take, and longer than clocks may differ', async () => {
+    const id = await newApplication('SIM-HANG-DOCUMENTS');
+    const send = overRest(gateway.app.restPort);
+    const { MARINA_SUBMIT_TIMEOUT_MS: timeout, MARINA_CLOCK_SKEW_MS: skew } = gateway.variables;
+    const askedAt = Date.now();
+    const sending = send({ key: partner.key, id, type: 'photo', file });
+    const leaseUntil = await eventually(async () => {
+      const lease = "SELECT lease_until FROM documents WHERE application_id = ? AND state = 'sending'";
+      const [row] = await gateway.database.read(statement(lease, id));
+      assert.ok(row !== undefined, 'the document is being sent');
+      return (row.lease_until as Date).getTime();
+    });
+    const [leaseMs, sendMs] = [leaseUntil - askedAt, Number(timeout) + Number(skew)];
+    assert.ok(leaseMs > sendMs, `it counts as under way for ${leaseMs} ms; its send may take ${sendMs} ms`);
+    assert.equal((await sending).outcome, 'document_unconfirmed');
+    const endedAt = Date.now();
+    assert.ok(leaseUntil > endedAt, `it counted as ended ${endedAt - leaseUntil} ms before its send was`);
+  });
 
   it('a PNG is taken as a JPEG is, up to the last byte there may be', async () => {
     const id = await newApplication();

@@ -10,6 +10,8 @@ import { declareRestored } from '../../src/submission/recovery.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 
+const silent = createLogger({ name: 'test', level: 'silent' });
+
 describe('a gateway that starts on a database that lacks what the broker was given', () => {
   let gateway: TestGateway;
   let app: App;
@@ -125,6 +127,54 @@ describe('a gateway that starts on a database that lacks what the broker was giv
     );
   });
 
+  it('that lost exactly one submission tells its events under versions that were never told', async () => {
+    const own = await startGateway();
+    let next: App | undefined;
+    try {
+      const partner = await own.newPartner();
+      const placeOne = async () => {
+        const placed = await own.place(partner, { symbol: 'SIM-FILL' });
+        assert.equal(placed.status, 201, placed.text);
+        return String(placed.body.id);
+      };
+      const readFeed = async (query = '') => {
+        const { body } = await own.rest('GET', `/v1/events?limit=100${query}`, { key: partner.key });
+        return body as { data: { version: number; type: string; data: { id: string } }[]; next_cursor: string };
+      };
+      const filled = (id: string, query = '') =>
+        eventually(async () => {
+          const feed = await readFeed(query);
+          const types = feed.data.filter(({ data }) => data.id === id).map(({ type }) => type);
+          assert.equal(types.at(-1), 'order.filled', `the feed after the restart has of the lost order: [${types}]`);
+          return feed;
+        });
+      const kept = await filled(await placeOne());
+      const lost = await placeOne();
+      const seen = await filled(lost);
+      const [atBackup, atLoss] = [kept.data.at(-1)?.version ?? 0, seen.data.at(-1)?.version ?? 0];
+
+      await own.app.stop();
+      for (const [sql, ...values] of [
+        ['DELETE FROM orders WHERE id = ?', lost],
+        ['DELETE FROM order_steps WHERE order_id = ?', lost],
+        ['DELETE FROM feed_events WHERE partner_id = ? AND version > ?', partner.id, String(atBackup)],
+        ['UPDATE partners SET version = ? WHERE id = ?', String(atBackup), partner.id],
+        fromTheStart,
+      ] as const) {
+        await own.database.write(statement(sql, ...values));
+      }
+      const restPort = String(own.app.restPort);
+      next = await startApp(readConfig({ ...own.variables, MARINA_REST_PORT: restPort }), silent);
+      // Who has seen all that was told before goes on, and misses nothing.
+      const on = await filled(lost, `&cursor=${seen.next_cursor}`);
+      const again = on.data.map(({ version }) => version).filter((version) => version <= atLoss);
+      assert.deepEqual(again, [], `versions up to ${atLoss} were told before, and these came again: ${again}`);
+    } finally {
+      await next?.stop();
+      await own.stop();
+    }
+  });
+
   it('repeats answers and lets partners read without a broker at its start, and takes nothing new', async () => {
     const own = await startGateway();
     const partner = await own.newPartner();
@@ -137,7 +187,7 @@ describe('a gateway that starts on a database that lacks what the broker was giv
     await own.stopBroker();
     await own.app.stop();
     const restPort = String(own.app.restPort); // Where its helpers go on to ask.
-    const alone = await startApp(readConfig({ ...own.variables, MARINA_REST_PORT: restPort }));
+    const alone = await startApp(readConfig({ ...own.variables, MARINA_REST_PORT: restPort }), silent);
     try {
       const again = await own.allocate(partner, body, key);
       assert.deepEqual([again.status, again.body.id], [200, booked.body.id]);

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { ApiError } from '../../src/lib/errors.ts';
 import type { Origin } from '../../src/lib/origin.ts';
 import { ReadQueue } from '../../src/limits/read-queue.ts';
-import { LocalSlots } from '../../src/limits/slots.ts';
+import { LocalSlots, type Slot, slot } from '../../src/limits/slots.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** A read that ends when it is told to. */
@@ -34,6 +35,47 @@ function startQueue(timeoutMs = 30_000) {
     return { done, finish };
   };
   return { queue, begun, read };
+}
+
+/** Places that are found out of slowly, as over a network: whoever asks waits until they are told to answer. */
+class SlowSlots extends LocalSlots {
+  readonly #held: string[] = [];
+  readonly #asked: Promise<unknown>[] = [];
+  #answering = held();
+
+  override acquire(name: string, most: number): Promise<Slot | undefined> {
+    const acquired = this.#answering.ended.then(() => this.#acquire(name, most));
+    this.#asked.push(acquired);
+    return acquired;
+  }
+
+  async #acquire(name: string, most: number): Promise<Slot | undefined> {
+    const place = await super.acquire(name, most);
+    if (place === undefined) return undefined;
+    this.#held.push(name);
+    return slot(() => {
+      this.#held.splice(this.#held.indexOf(name), 1);
+      place.release();
+    });
+  }
+
+  answer(): void {
+    this.#answering.finish();
+  }
+
+  /** Waits until everyone who asked was answered and has done something with it. */
+  async settled(): Promise<void> {
+    for (let answered = -1; answered < this.#asked.length; ) {
+      answered = this.#asked.length;
+      await Promise.all(this.#asked);
+      await setImmediate();
+    }
+  }
+
+  /** The names of places that are taken. */
+  held(): readonly string[] {
+    return this.#held;
+  }
 }
 
 const unavailable = (error: unknown) => error instanceof ApiError && error.code === 'exchange_unavailable';
@@ -97,5 +139,18 @@ describe('reads of the broker', () => {
       );
     }
     assert.equal(await queue.read(of('a'), async () => 'done'), 'done');
+  });
+
+  it('that ran out of time while their places were asked for leave none of them taken', async () => {
+    const slots = new SlowSlots();
+    const queue = new ReadQueue({ slots, timeoutMs: 20, mostPerPartner: 1, mostInAll: 1 });
+    await assert.rejects(
+      queue.read(of('a'), async () => assert.fail('it was begun after its time')),
+      unavailable,
+    );
+    slots.answer();
+    await slots.settled();
+    assert.deepEqual(slots.held(), [], 'these places stayed taken although no read is under way');
+    assert.deepEqual([queue.waiting, queue.underWay], [0, 0], 'reads that wait and that are under way');
   });
 });
