@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it, mock } from 'node:test';
+import { ApiError } from '../../src/lib/errors.ts';
+import { StartGate } from '../../src/submission/gate.ts';
+
+const refused = (error: unknown) => error instanceof ApiError && error.code === 'exchange_unavailable';
+
+describe('the gate of a start', () => {
+  beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
+  afterEach(() => mock.timers.reset());
+
+  it('lets nothing pass for 3 seconds, and then refuses it', async () => {
+    const gate = new StartGate();
+    const answers: string[] = [];
+    const passing = gate.pass().then(
+      () => answers.push('passed'),
+      (error: unknown) => answers.push(refused(error) ? 'refused' : String(error)),
+    );
+    mock.timers.tick(2_999);
+    await new Promise(setImmediate);
+    assert.deepEqual(answers, [], 'it still waits after 2,999 ms');
+    mock.timers.tick(1);
+    await passing;
+    assert.deepEqual(answers, ['refused']);
+  });
+
+  it('lets everyone pass who waited, and everyone after, once it is open', async () => {
+    const gate = new StartGate();
+    assert.equal(gate.admits('order'), false);
+    const waited = Promise.all([gate.pass(), gate.pass('order')]);
+    gate.open();
+    await waited;
+    await gate.pass('order');
+    assert.deepEqual([gate.isOpen, gate.admits('order')], [true, true]);
+  });
+
+  it('takes nothing new of a kind of which something is missing, until it was found', async () => {
+    const gate = new StartGate();
+    gate.open();
+    gate.hold(new Set(['allocation']));
+    await assert.rejects(gate.pass('allocation'), refused);
+    assert.deepEqual([gate.admits('allocation'), gate.admits('order')], [false, true]);
+    await gate.pass('order');
+    await gate.pass();
+    gate.hold([]);
+    await gate.pass('allocation');
+    assert.deepEqual(gate.held, []);
+  });
+
+  it('holds workers back however long it takes, and lets them go when the process stops', async () => {
+    const gate = new StartGate();
+    const began: string[] = [];
+    const worker = (name: string) => gate.behind({ name, run: async () => void began.push(name) });
+    const stopping = new AbortController();
+    const runs = worker('runs').run(new AbortController().signal);
+    const stopped = worker('stopped').run(stopping.signal);
+    mock.timers.tick(60_000);
+    await new Promise(setImmediate);
+    assert.deepEqual(began, [], 'none began while the gate was shut');
+    stopping.abort();
+    await stopped;
+    gate.open();
+    await runs;
+    await worker('late').run(new AbortController().signal);
+    assert.deepEqual(began, ['runs', 'late']);
+  });
+});
