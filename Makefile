@@ -18,7 +18,7 @@ CHANGELOG.md LICENSE .npmrc tsconfig.json tsconfig.build.json package.json packa
 # Made of the protos, their comments and src/docs.
 OPENAPI := src/gen/openapi.json
 
-.PHONY: help run demo verify-ledger test test-fault check bench build generate openapi config clean node
+.PHONY: help run demo verify-ledger test test-fault mutants check bench build generate openapi config clean node
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,10 @@ test-fault: $(BUILT) ## Run the long tests: crashes, lost answers, stopped serve
 	@MARINA_TEST_BUILD=dist $(NODE) test/run.ts fault
 	@# After the others, and one file at a time: these compare times.
 	@MARINA_TEST_BUILD=dist $(NODE) test/run.ts --test-concurrency=1 hostile
+
+mutants: $(PACKAGES) $(GENERATED) ## Change the code in small ways, and tell which changes no test notices; FILES=… TESTS=… choose
+	@# A property that a change breaks need not find its smallest sample.
+	@FILES='$(FILES)' TESTS='$(TESTS)' MARINA_TEST_BOUND_MS=6000 npx stryker run test/mutants.mjs
 
 check: openapi ## Check format, lint, types, protos, OpenAPI, and the protos against the last release
 	@npx biome ci $(if $(MAKE_TERMOUT),,--colors=off) .

@@ -1,0 +1,35 @@
+/**
+ * What `make mutants` runs (https://stryker-mutator.io): it changes the code in one small way at a time, and tells which
+ * changes no test notices. `make mutants FILES=src/db/lease.ts TESTS=test/integration/lease.test.ts` looks at some files
+ * with some tests; without, the unit tests look at the rules and at all that stores, sends, counts and lets in.
+ */
+const list = (text, usual) => (text ? text.split(/[ ,]+/) : usual);
+
+export default {
+  mutate: list(process.env.FILES, [
+    'src/*/rules.ts',
+    'src/applications/documents/rules.ts',
+    'src/{submission,db,limits,events,webhooks,auth}/*.ts',
+  ]),
+  // An empty text in place of a text: mostly a log line or SQL, which says little.
+  mutator: { excludedMutations: ['StringLiteral'] },
+  testRunner: 'tap',
+  plugins: ['@stryker-mutator/tap-runner'],
+  tap: {
+    testFiles: list(process.env.TESTS, [
+      'test/unit/*-rules.test.ts',
+      'test/unit/webhook-*.test.ts',
+      'test/unit/{buckets,client-address,day-limits,local-limits,partner-queue,permission,read-queue,slots,start-gate}.test.ts',
+    ]),
+    nodeArgs: ['--require', '{{hookFile}}', '--import', 'tsx', '--test-reporter=tap', '{{testFile}}'],
+  },
+  coverageAnalysis: 'perTest',
+  ignorePatterns: ['.local', 'dist', '/docs', '/proto'],
+  tempDirName: '.local/mutants',
+  reporters: ['clear-text', 'json', 'html'],
+  clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
+  jsonReporter: { fileName: '.local/mutants.json' },
+  htmlReporter: { fileName: '.local/mutants.html' },
+  timeoutMS: 10_000,
+  concurrency: 1,
+};
