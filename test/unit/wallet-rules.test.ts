@@ -7,6 +7,8 @@ import {
   headAt,
   headFaults,
   type LedgerEntry,
+  type LedgerFault,
+  type LedgerFaultWord,
   type LedgerHead,
   movements,
   nextEntry,
@@ -70,6 +72,14 @@ function lastOf(entries: readonly LedgerEntry[]): LedgerEntry {
   return last;
 }
 
+function isNamed(faults: readonly LedgerFault[], kind: LedgerFaultWord, sequence: number): boolean {
+  return faults.some((fault) => fault.kind === kind && fault.sequence === BigInt(sequence));
+}
+
+function named(faults: readonly LedgerFault[]): string {
+  return `[${faults.map(({ kind, sequence }) => `${kind} at ${sequence}`)}]`;
+}
+
 describe('the ledger', () => {
   it('holds every kobo that came in in exactly one place, and never less than none', () => {
     fc.assert(
@@ -79,9 +89,12 @@ describe('the ledger', () => {
         for (const entry of entries) {
           if (entry.type === 'credit') credited += entry.amountKobo;
           available += availableChange(entry);
-          assert.equal(entry.availableKobo, available);
-          assert.equal(entry.availableKobo + entry.reservedKobo + entry.postedKobo, credited);
-          assert.ok(entry.availableKobo >= 0n && entry.reservedKobo >= 0n && entry.postedKobo >= 0n);
+          const { availableKobo, reservedKobo, postedKobo } = entry;
+          const sums = `${availableKobo} + ${reservedKobo} + ${postedKobo}`;
+          const at = `after entry ${entry.sequence}, a ${entry.type} of ${entry.amountKobo},`;
+          assert.equal(availableKobo, available, `${at} ${available} should be available: ${sums}`);
+          assert.equal(availableKobo + reservedKobo + postedKobo, credited, `${at} ${credited} came in: ${sums}`);
+          assert.ok(availableKobo >= 0n && reservedKobo >= 0n && postedKobo >= 0n, `${at} a sum is negative: ${sums}`);
         }
       }),
     );
@@ -113,7 +126,7 @@ describe('the ledger', () => {
         const at = nat % entries.length;
         const touched = entries.map((entry, index) => (index === at ? { ...entry, ...change(entry) } : entry));
         const faults = faultsOf(touched, headAt(lastOf(entries)));
-        assert.ok(faults.some(({ kind, sequence }) => kind === 'changed' && sequence === BigInt(at + 1)));
+        assert.ok(isNamed(faults, 'changed', at + 1), `entry ${at + 1} was changed, and named was ${named(faults)}`);
       }),
     );
   });
@@ -155,12 +168,11 @@ describe('the ledger', () => {
           sequence: BigInt(index === at ? at + 2 : index === at + 1 ? at + 1 : index + 1),
         }));
         const faults = faultsOf(swapped, headAt(lastOf(entries)));
-        for (const sequence of [BigInt(at + 1), BigInt(at + 2)]) {
-          assert.ok(faults.some((fault) => fault.kind === 'reordered' && fault.sequence === sequence));
-        }
+        const both = isNamed(faults, 'reordered', at + 1) && isNamed(faults, 'reordered', at + 2);
+        assert.ok(both, `entries ${at + 1} and ${at + 2} changed places, and named was ${named(faults)}`);
         const renumbered = entries.toSpliced(at, 1).map((entry, index) => ({ ...entry, sequence: BigInt(index + 1) }));
         const found = faultsOf(renumbered, headAt(lastOf(entries)));
-        assert.ok(found.some((fault) => fault.kind === 'reordered' && fault.sequence === BigInt(at + 1)));
+        assert.ok(isNamed(found, 'reordered', at + 1), `entry ${at + 1} is gone, and named was ${named(found)}`);
       }),
     );
   });
