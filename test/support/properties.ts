@@ -1,10 +1,11 @@
 import fc from 'fast-check';
+import { patient } from './patience.ts';
 
 /**
- * How long a property may take with its shrinking: then it ends with the smallest sample so far. It is half of what a test
- * file has. Properties need less than 5 s, so one that is not done by then fails: it has not shown what it is to show.
+ * How long a property may take with its shrinking; then it ends with the smallest sample so far. None needs more than 2 s
+ * on a quiet machine, so one that is still passing by then fails too: it has not shown what it is to show.
  */
-const longestMs = 60_000;
+const longestMs = Math.min(patient(15_000), 90_000);
 /** A shorter bound for all, for runs that are expected to fail. */
 const mostMs = Number(process.env.MARINA_TEST_BOUND_MS ?? Number.POSITIVE_INFINITY);
 
