@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, before, describe, it, mock } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createPartner } from '../../src/admin/provision.ts';
 import { Authenticator } from '../../src/auth/authenticate.ts';
@@ -132,6 +132,42 @@ describe('what a key costs the database', () => {
       }
     });
   }
+
+  it('what was read of a key is believed for 5 seconds from when it was asked for, and so is that there is none', async () => {
+    const { id, key } = await createKey(database, { partnerId, scopes: [Scope.READ] });
+    const { key: unknown } = makeKey('sandbox', macSecret, 'abcdefghijklmn');
+    const authenticator = start();
+    const began = performance.now();
+    let passedMs = 0;
+    const now = mock.method(performance, 'now', () => began + passedMs);
+    try {
+      const { answered, release } = holdRead();
+      const first = identify(authenticator, [key]);
+      await answered;
+      passedMs = 4_000; // The answer took this long.
+      release();
+      assert.deepEqual([await first, await identify(authenticator, [unknown])], [['good'], ['unknown']]);
+      await database.write(statement('UPDATE api_keys SET revoked_at = NOW(3) WHERE id = ?', id));
+      passedMs = 4_999;
+      const before = await identify(authenticator, [key]);
+      passedMs = 5_000;
+      const after = await identify(authenticator, [key]);
+      assert.deepEqual(
+        { before, after },
+        { before: ['good'], after: ['revoked'] },
+        'revoked, and this process not told',
+      );
+      const counts = [];
+      for (passedMs of [8_999, 9_000]) {
+        reads = [];
+        await identify(authenticator, [unknown]);
+        counts.push(reads.length);
+      }
+      assert.deepEqual(counts, [0, 1], 'reads of a key that is not there, 4,999 and 5,000 ms after the last');
+    } finally {
+      now.mock.restore();
+    }
+  });
 
   it('a key of an earlier version works, also one that such a version makes while this one runs', async () => {
     const { key } = await createOldKey(database, { partnerId, scopes: 'read' });

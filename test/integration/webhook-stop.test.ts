@@ -34,6 +34,10 @@ describe('an orderly stop while an endpoint takes its time', () => {
       );
       const recorded = rows.map(({ version, number, status }) => `event ${version}, attempt ${number}: ${status}`);
       assert.deepEqual(recorded, ['event 1, attempt 1: 200'], `recorded after the stop: [${recorded}]`);
+      const [endpointRow] = await gateway.database.read(
+        statement('SELECT lease_name FROM webhook_endpoints WHERE partner_id = ?', partner.id),
+      );
+      assert.equal(endpointRow?.lease_name, null, 'the endpoint was given back: nobody waits for a lease to run out');
 
       // The next process sends the next event, and not this one again.
       const next = await startApp(
