@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import {
   availableChange,
@@ -70,6 +71,16 @@ function lastOf(entries: readonly LedgerEntry[]): LedgerEntry {
   const last = entries.at(-1);
   assert.ok(last);
   return last;
+}
+
+/** What the hash of an entry is made of, written down once more: ledgers that exist must stay provable. */
+function hashOf(entry: LedgerEntry): Buffer {
+  const { partnerId, previousHash, id, type, amountKobo, availableKobo, reservedKobo, postedKobo } = entry;
+  const { allocation, account, bankReference, createdAt } = entry;
+  const amounts = [amountKobo, availableKobo, reservedKobo, postedKobo].map(String);
+  const words = [allocation, account, bankReference, new Date(createdAt).toISOString()];
+  const text = JSON.stringify([partnerId, previousHash.toString('hex'), id, type, ...amounts, ...words]);
+  return createHash('sha256').update(text).digest();
 }
 
 function isNamed(faults: readonly LedgerFault[], kind: LedgerFaultWord, sequence: number): boolean {
@@ -193,6 +204,65 @@ describe('the ledger', () => {
     assert.deepEqual(kinds({ lastHash: Buffer.alloc(32, 1) }), ['changed']);
     assert.deepEqual(kinds({ lastSequence: 2n }), ['wrong_sum']);
     assert.deepEqual(kinds({ lastSequence: 4n }), ['missing']);
+  });
+
+  it('names how many entries are missing', () => {
+    const entries = ledgerOf([1n, 2n, 3n, 4n, 5n].map((amount) => ['credit', amount]));
+    const details = (without: readonly number[]) =>
+      faultsOf(
+        entries.filter((_, at) => !without.includes(at)),
+        headAt(lastOf(entries)),
+      ).map(({ detail }) => detail);
+    assert.deepEqual(details([2]), ['entry 3 is missing']);
+    assert.deepEqual(details([1, 2]), ['entries 2 to 3 are missing']);
+    assert.deepEqual(details([3, 4]), ['entries 4 to 5 are missing']);
+  });
+
+  it('names an entry that no ledger can have, though whoever made it made its hash too', () => {
+    const before = headAt(
+      lastOf(
+        ledgerOf([
+          ['credit', 100n],
+          ['reserve', 60n],
+          ['post', 20n],
+        ]),
+      ),
+    );
+    const good = nextEntry(before, made('post', 10n, 9));
+    assert.equal(hashOf(good).toString('hex'), good.hash.toString('hex'), 'the form of the hash is kept for good');
+    const forged: [Partial<LedgerEntry>, RegExp][] = [
+      [{ type: 'gift' as TransferTypeWord }, /type is none/],
+      [{ amountKobo: 0n }, /not positive/],
+      [{ amountKobo: -10n }, /not positive/],
+      [{ account: null }, /has an account/],
+      [{ allocation: null }, /belong to an allocation/],
+      [{ bankReference: 'x' }, /has a bank reference/],
+      [{ availableKobo: -1n }, /negative/],
+      [{ reservedKobo: -1n }, /negative/],
+      [{ postedKobo: -1n }, /negative/],
+      [{ postedKobo: 10n ** 18n }, /too large/],
+    ];
+    for (const [change, detail] of forged) {
+      const entry = { ...good, ...change };
+      const found = entryFaults(before, { ...entry, hash: hashOf(entry) });
+      assert.ok(isNamed(found, 'changed', 4), `${Object.keys(change)} was forged, and named was ${named(found)}`);
+      assert.match(found[0]?.detail ?? '', detail);
+    }
+  });
+
+  it('holds up to 10^18 kobo in all three places together, and not one more', () => {
+    const most = 10n ** 18n;
+    for (const [available, reserved, posted] of [
+      [most - 1n, 0n, 0n],
+      [0n, most - 1n, 0n],
+      [0n, 0n, most - 1n],
+      [most - 3n, 1n, 1n],
+    ] as const) {
+      const head = { ...emptyLedger('par_1'), availableKobo: available, reservedKobo: reserved, postedKobo: posted };
+      const sums = `with ${available} + ${reserved} + ${posted}`;
+      assert.doesNotThrow(() => nextEntry(head, made('credit', 1n, 1)), `1 kobo more was refused ${sums}`);
+      assert.throws(() => nextEntry(head, made('credit', 2n, 1)), /too large/, `2 kobo more were taken ${sums}`);
+    }
   });
 
   it('names the entry after which any of the three sums does not follow from those before it', () => {
