@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { LockedPartner } from '../../src/db/locked-partner.ts';
+import { statement } from '../../src/db/statement.ts';
 import { refusalOf } from '../../src/lib/errors.ts';
 import { checkDayLimit, remaining } from '../../src/limits/rules.ts';
 import { toUsedKobo } from '../../src/limits/usage.ts';
@@ -97,5 +98,34 @@ describe('what shares a transaction under the lock of a partner', () => {
       ['UPDATE partners SET', [9n, 'par_1']],
       ['INSERT INTO usage_days', ['par_1', day, 'orders', 35n, 1_000n, 35n, 35n, 1_000n, 35n]],
     ]);
+  });
+
+  it('is written with what the work kept for the rest, the last of each name', () => {
+    const locked = partner();
+    for (const wallet of ['first', 'second']) locked.keep(wallet, { save: () => [statement(`SAVE ${wallet}`)] });
+    locked.keep('first', { save: () => [statement('SAVE first again')] });
+    assert.notEqual(locked.kept('second'), undefined);
+    const saved = () => locked.save().map(({ sql }) => sql.split(' (', 1)[0]);
+    assert.deepEqual(saved(), ['SAVE first again', 'SAVE second']);
+    locked.addUsage('orders', day, 5n);
+    locked.takeVersions(1);
+    const all = ['UPDATE partners SET version = ? WHERE id = ?', 'INSERT INTO usage_days'];
+    assert.deepEqual(saved(), [...all, 'SAVE first again', 'SAVE second']);
+    const [, usage] = locked.save();
+    assert.deepEqual(usage?.values, ['par_1', day, 'orders', 5n], 'who read what was used says nothing of a limit');
+  });
+
+  it('begins, where nothing was read, with the row as it is believed to be, whole numbers as such', () => {
+    const locked = new LockedPartner({
+      id: 'par_1',
+      version: '7',
+      orders_kobo_per_day: null,
+      allocations_kobo_per_day: 5,
+    });
+    const { sql, values } = locked.lockAssumed();
+    assert.deepEqual(values, [7n, null, 5n, 'par_1']);
+    assert.match(sql, /version <=> \? AND orders_kobo_per_day <=> \? AND allocations_kobo_per_day <=> \?/);
+    locked.takeVersions(2);
+    assert.deepEqual(locked.saved, { ...locked.row, version: 9n }, 'the row to believe in next');
   });
 });

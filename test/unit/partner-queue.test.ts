@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, mock } from 'node:test';
 import type { LockedPartner } from '../../src/db/locked-partner.ts';
 import { PartnerQueue, type WaitingWork } from '../../src/db/partner-queue.ts';
 import { ApiError } from '../../src/lib/errors.ts';
@@ -98,5 +98,32 @@ describe("a partner's work", () => {
       ['service_unavailable'],
       'one began, 500 waited, one was refused',
     );
+  });
+
+  it('that waited for more than 8 seconds is refused when its turn comes, and the rest is done', async () => {
+    const began = performance.now();
+    let passedMs = 0;
+    const now = mock.method(performance, 'now', () => began + passedMs);
+    try {
+      const { transactions, run, endOne } = startQueue();
+      const asked = [run('runs')];
+      for (const [name, at] of [
+        ['late', 0],
+        ['just in time', 1_000],
+        ['new', 5_000],
+      ] as const) {
+        passedMs = at;
+        asked.push(run(name));
+      }
+      passedMs = 9_000;
+      const settled = Promise.allSettled(asked);
+      await endOne();
+      await endOne();
+      const results = (await settled).map((each) => (each.status === 'fulfilled' ? each.value : each.reason.code));
+      assert.deepEqual(results, ['runs', 'service_unavailable', 'just in time', 'new']);
+      assert.deepEqual(transactions[1]?.names, ['just in time', 'new'], 'what was refused did not begin');
+    } finally {
+      now.mock.restore();
+    }
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { Seal } from '../../src/lib/seal.ts';
+import { judgeError, judgeStatus, SendFailure } from '../../src/webhooks/failures.ts';
 import {
   answerMsAfter,
   firstWindow,
@@ -13,6 +14,7 @@ import {
   windowAfter,
 } from '../../src/webhooks/places.ts';
 import {
+  attemptsKeptMs,
   freshHealth,
   type Health,
   healthAfter,
@@ -21,6 +23,7 @@ import {
   type Outcome,
   type Progress,
   progressAfter,
+  rotationMs,
   signsWithOld,
 } from '../../src/webhooks/rules.ts';
 
@@ -46,6 +49,7 @@ describe('the schedule of a delivery', () => {
     assert.equal(starts.filter((start) => !isTooOld(0, start * minute)).length, 10);
     assert.equal(isTooOld(0, 28 * 60 * minute + 51 * minute - 1), false);
     assert.equal(isTooOld(0, 28 * 60 * minute + 51 * minute), true);
+    assert.equal(isTooOld(1_000_000, 1_000_000 + 28 * 60 * minute + 51 * minute - 1), false);
   });
 
   it('counts a probe that fails because of the endpoint for nothing, and one the event fails by as an attempt', () => {
@@ -118,6 +122,48 @@ describe('how an endpoint fares', () => {
     assert.equal(signsWithOld(null, 0), false);
     assert.equal(signsWithOld(100, 99), true);
     assert.equal(signsWithOld(100, 100), false);
+    assert.equal(signsWithOld(null, -1), false);
+    assert.equal(rotationMs, 24 * 60 * minute);
+  });
+
+  it('is shown by its attempts of the last 30 days', () => assert.equal(attemptsKeptMs, 30 * 24 * 60 * minute));
+});
+
+describe('what an answer says', () => {
+  it('is by its status: only 2xx delivers, and 408, 429, redirects and 5xx speak against the endpoint', () => {
+    const statuses: [from: number, to: number, outcome: Outcome, errorClass: string | null][] = [
+      [100, 199, 'endpoint-failed', 'status'],
+      [200, 299, 'delivered', null],
+      [300, 399, 'endpoint-failed', 'redirect'],
+      [400, 407, 'event-failed', 'status'],
+      [408, 408, 'endpoint-failed', 'status'],
+      [409, 428, 'event-failed', 'status'],
+      [429, 429, 'endpoint-failed', 'status'],
+      [430, 499, 'event-failed', 'status'],
+      [500, 599, 'endpoint-failed', 'status'],
+    ];
+    for (const [from, to, outcome, errorClass] of statuses) {
+      for (let status = from; status <= to; status += 1) {
+        assert.deepEqual(judgeStatus(status), { outcome, errorClass }, `the status ${status}`);
+      }
+    }
+  });
+
+  it('is by its error when there is no answer', () => {
+    const error = (name: string, code?: string) => Object.assign(new Error('broken'), { name, code });
+    for (const [what, errorClass] of [
+      [new SendFailure('blocked_address', 'it may not be dialled'), 'blocked_address'],
+      [error('ConnectTimeoutError', 'UND_ERR_CONNECT_TIMEOUT'), 'timeout'],
+      [error('HTTPParserError', 'HPE_INVALID_CONSTANT'), 'invalid_response'],
+      [error('HeadersOverflowError', 'UND_ERR_HEADERS_OVERFLOW'), 'invalid_response'],
+      [error('ResponseContentLengthMismatchError', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'), 'invalid_response'],
+      [error('ResponseExceededMaxSizeError', 'UND_ERR_RES_EXCEEDED_MAX_SIZE'), 'invalid_response'],
+      [error('Error', 'ECONNREFUSED'), 'unreachable'],
+      [error('SocketError', 'UND_ERR_SOCKET'), 'unreachable'],
+      [error('Error'), 'unreachable'],
+    ] as const) {
+      assert.equal(judgeError(what), errorClass, `${what.name} ${(what as NodeJS.ErrnoException).code}`);
+    }
   });
 });
 
@@ -179,6 +225,9 @@ describe('places', () => {
     assert.equal(hasOwnPlace({ ...lane, underWay: 10 }, { underWay: 100, retriesUnderWay: 0 }), true);
     assert.equal(hasOwnPlace({ ...lane, underWay: 10 }, { underWay: 600, retriesUnderWay: 0 }), false);
     assert.equal(hasOwnPlace({ ...lane, underWay: 3 }, { underWay: 600, retriesUnderWay: 0 }), true);
+    assert.equal(hasOwnPlace({ ...lane, underWay: 4 }, { underWay: 511, retriesUnderWay: 0 }), true);
+    assert.equal(hasOwnPlace({ ...lane, underWay: 4 }, { underWay: 512, retriesUnderWay: 0 }), false);
+    assert.equal(hasOwnPlace({ ...lane, underWay: 16 }, { underWay: 100, retriesUnderWay: 0 }), false);
   });
 
   it('the last places are for endpoints that answer', () => {
