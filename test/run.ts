@@ -61,7 +61,8 @@ async function main(): Promise<number> {
       name: 'tests',
       command: process.execPath,
       args: [
-        ...['--import', 'tsx', '--test', `--test-concurrency=${concurrency}`],
+        ...['--import', 'tsx', '--import', './test/support/quick-ok.ts', '--test'],
+        `--test-concurrency=${concurrency}`,
         `--test-timeout=${mostTimesLonger * (attacking ? 900_000 : crashing ? 480_000 : 120_000)}`,
         ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
         ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
