@@ -4,7 +4,15 @@ import { createPartner } from '../../src/admin/provision.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { statement, toBigInt } from '../../src/db/statement.ts';
-import { findOrder, insertOrder, type StoredOrder, toStoredOrder, updateOrderAssumed } from '../../src/orders/store.ts';
+import {
+  findOrder,
+  insertOrder,
+  type StoredOrder,
+  toStoredOrder,
+  updateOrder,
+  updateOrderAssumed,
+} from '../../src/orders/store.ts';
+import { plainOrder } from '../support/plain-order.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
 describe("a partner's work whose reads are known", () => {
@@ -155,7 +163,7 @@ describe("a partner's work whose reads are known", () => {
 
   for (const came of ['a step', 'a check', 'another state']) {
     it(`leaves an order to which something came alone: ${came}`, async () => {
-      const order = { ...anOrder, partnerId, id: `ord_${came.replaceAll(' ', '')}` };
+      const order = { ...plainOrder, partnerId, id: `ord_${came.replaceAll(' ', '')}` };
       const answered = { ...order, state: 'pending', exchangeOrderId: 'X1', steps: 3 } as const;
       await of(database).write(insertOrder(order));
       const set = { 'a step': 'steps = 2', 'a check': 'checks = 1', 'another state': "state = 'uncertain'" }[came];
@@ -167,8 +175,8 @@ describe("a partner's work whose reads are known", () => {
   }
 
   it('saves what changed of an order that is as it was stored, and nothing else of it', async () => {
-    const origin = { ...anOrder.origin, partnerId };
-    const order = { ...anOrder, partnerId, origin, id: 'ord_unmoved' };
+    const origin = { ...plainOrder.origin, partnerId };
+    const order = { ...plainOrder, partnerId, origin, id: 'ord_unmoved' };
     const answered = {
       ...order,
       state: 'pending',
@@ -182,40 +190,44 @@ describe("a partner's work whose reads are known", () => {
     const [row = {}] = await of(database).read(findOrder(partnerId, order.id));
     assert.deepEqual(toStoredOrder(row), answered);
   });
-});
 
-const anOrder: StoredOrder = {
-  id: '',
-  partnerId: '',
-  origin: { partnerId: '', requestId: null, traceParent: null },
-  state: 'sending',
-  account: 'A1',
-  symbol: 'SIM-REST',
-  side: 'buy',
-  type: 'limit',
-  timeInForce: 'day',
-  quantity: 100n,
-  priceKobo: 1_000n,
-  filledQuantity: 0n,
-  filledValueKobo: 0n,
-  exchangeOrderId: null,
-  reason: null,
-  rejectReason: null,
-  clientReference: 'mine ',
-  createdAt: 1_763_650_000_123,
-  updatedAt: 1_763_650_000_123,
-  filledAt: null,
-  countedDay: '2025-11-20',
-  countedPriceKobo: 1_000n,
-  idempotencyKey: null,
-  requestDigest: Buffer.alloc(32, 7),
-  firstAnswer: null,
-  lastReport: 0n,
-  steps: 1,
-  notAfter: 1_763_650_010_123,
-  checkAt: 1_763_650_010_323,
-  checks: 0,
-  missingSince: null,
-  cancelUntil: null,
-  missedReport: 0n,
-};
+  const moved: Partial<StoredOrder> = {
+    state: 'cancelled',
+    filledQuantity: 7n,
+    filledValueKobo: 2n ** 60n + 1n,
+    exchangeOrderId: 'X2',
+    reason: 'a reason',
+    rejectReason: 'market_closed',
+    updatedAt: plainOrder.updatedAt + 1,
+    filledAt: plainOrder.updatedAt + 2,
+    idempotencyKey: 'a key ',
+    firstAnswer: 'rejected',
+    lastReport: 2n ** 53n + 1n,
+    checkAt: null,
+    checks: 9,
+    missingSince: plainOrder.updatedAt + 3,
+    cancelUntil: plainOrder.updatedAt + 4,
+    missedReport: 5n,
+    steps: 2,
+  };
+  for (const [field, value] of Object.entries(moved)) {
+    it(`saves ${field} of an order when nothing else of it changed`, async () => {
+      const order = { ...plainOrder, partnerId, origin: { ...plainOrder.origin, partnerId } };
+      for (const [id, update] of [
+        ['ord_read', updateOrder],
+        ['ord_known', updateOrderAssumed],
+      ] as const) {
+        const before = { ...order, id };
+        const changed = { ...before, [field]: value };
+        await of(database).write(insertOrder(before));
+        await of(database).write(update(before, changed));
+        const [row = {}] = await of(database).read(findOrder(partnerId, id));
+        assert.deepEqual(toStoredOrder(row), changed);
+        await of(database).write(update(changed, before));
+        const [back = {}] = await of(database).read(findOrder(partnerId, id));
+        assert.deepEqual(toStoredOrder(back), before, 'and back');
+        await of(database).write(statement('DELETE FROM orders WHERE id = ?', id));
+      }
+    });
+  }
+});

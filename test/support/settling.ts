@@ -1,0 +1,199 @@
+import { randomUUID } from 'node:crypto';
+import { createPartner } from '../../src/admin/provision.ts';
+import { AllocationKind } from '../../src/allocations/kind.ts';
+import { DocumentRelease } from '../../src/applications/documents/release.ts';
+import { ApplicationKind } from '../../src/applications/kind.ts';
+import {
+  findApplication,
+  insertApplication,
+  type StoredApplication,
+  toStoredApplication,
+} from '../../src/applications/store.ts';
+import type { AllocationBroker, ApplicationBroker, Broker } from '../../src/broker/port.ts';
+import { type Database, openDatabase } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { statement } from '../../src/db/statement.ts';
+import { type Clock, lagosDay } from '../../src/lib/clock.ts';
+import { IdMaker } from '../../src/lib/ids.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { Seal } from '../../src/lib/seal.ts';
+import { Canceller } from '../../src/orders/cancel.ts';
+import { OrderKind } from '../../src/orders/kind.ts';
+import { findOrder, insertOrder, type StoredOrder, toStoredOrder } from '../../src/orders/store.ts';
+import { TradingContexts } from '../../src/orders/trading-context.ts';
+import { StartGate } from '../../src/submission/gate.ts';
+import { Notes } from '../../src/submission/notes.ts';
+import { type ReconciledKind, Reconciler, type Unsettled } from '../../src/submission/reconcile.ts';
+import { type Contradiction, Recorder } from '../../src/submission/record.ts';
+import { plainOrder } from './plain-order.ts';
+import { createTestDatabase } from './servers.ts';
+
+export const submitTimeoutMs = 10_000;
+export const clockSkewMs = 2_000;
+
+/** Both times of a gateway, moved by the test alone. Business time is far ahead, so that a test notices a mix-up. */
+export class TestClock implements Clock {
+  #realMs = Date.UTC(2026, 2, 2, 9, 30);
+  readonly #aheadMs = 400 * 86_400_000;
+
+  now(): number {
+    return this.#realMs + this.#aheadMs;
+  }
+
+  realNow(): number {
+    return this.#realMs;
+  }
+
+  advance(ms: number): void {
+    this.#realMs += ms;
+  }
+
+  /** Moves real time to an instant. */
+  moveTo(realMs: number): void {
+    this.#realMs = realMs;
+  }
+}
+
+/** The broker's calls that a test answers itself. Those it does not set fail. */
+export type TestBroker = {
+  -readonly [Name in 'honoursNotAfter' | 'lookUpOrder' | 'cancelOrder' | 'streamReports']: Broker[Name];
+} & {
+  -readonly [Name in 'lookUpApplication' | 'lookUpDocument' | 'streamApplicationReports']: ApplicationBroker[Name];
+} & {
+  -readonly [Name in 'lookUpAllocation']: AllocationBroker[Name];
+};
+
+const unanswered = async () => {
+  throw new Error('the test does not answer this call');
+};
+const noStream = () => {
+  throw new Error('the test has no stream of reports');
+};
+
+/**
+ * What settles orders and applications, as the gateway puts it together, over a real database. The test is the broker and
+ * moves the clock: it decides what the broker answers, and how late.
+ */
+export async function openSettling() {
+  const test = await createTestDatabase();
+  await migrate(test.url);
+  const database: Database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
+  const clock = new TestClock();
+  const ids = new IdMaker(() => clock.now());
+  const log = createLogger({ name: 'test', level: 'silent' });
+  const gate = new StartGate();
+  gate.open();
+  const contradictions: Contradiction[] = [];
+  let wakes = 0;
+  const recorder = new Recorder(
+    database,
+    clock,
+    ids,
+    () => {
+      wakes += 1;
+    },
+    (found) => contradictions.push(found),
+    gate,
+  );
+  const broker: TestBroker = {
+    honoursNotAfter: async () => true,
+    lookUpOrder: unanswered,
+    cancelOrder: unanswered,
+    lookUpApplication: unanswered,
+    lookUpDocument: unanswered,
+    lookUpAllocation: unanswered,
+    streamReports: noStream,
+    streamApplicationReports: noStream,
+  };
+  const sending = {
+    clock,
+    ids,
+    log,
+    database,
+    recorder,
+    notes: new Notes(new Seal(Buffer.alloc(32, 1))),
+    submitTimeoutMs,
+    clockSkewMs,
+  };
+  const asBroker = broker as Partial<Broker> as Broker;
+  const order = new OrderKind({ ...sending, broker: asBroker, contexts: new TradingContexts(asBroker) });
+  const applications = broker as Partial<ApplicationBroker> as ApplicationBroker;
+  const application = new ApplicationKind({ ...sending, broker: applications });
+  const allocation = new AllocationKind({
+    ...sending,
+    broker: broker as Partial<AllocationBroker> as AllocationBroker,
+  });
+  return {
+    database,
+    clock,
+    log,
+    ids,
+    recorder,
+    broker,
+    order,
+    application,
+    allocation,
+    contradictions,
+    /** How often the relay was told that there are events. */
+    wakes: () => wakes,
+    newPartner: () => createPartner(database, { name: 'Test Partner', limits: {}, features: [] }),
+    /** One gateway's canceller: two of them are two replicas. */
+    newCanceller: () => new Canceller({ ...sending, kind: order, broker: asBroker }),
+    newReconciler<Row extends Unsettled, Answer>(kind: ReconciledKind<Row, Answer>) {
+      return new Reconciler({ ...sending, kind, holder: 'test', honoursNotAfter: () => broker.honoursNotAfter() });
+    },
+    newRelease: () => new DocumentRelease({ ...sending, kind: application, broker: asBroker, applications }),
+    /** Stores an application, uncertain unless said otherwise. */
+    async storeApplication(fields: Partial<StoredApplication> & Pick<StoredApplication, 'partnerId'>) {
+      const { row } = application.store(application.prepareKnown(), {
+        partnerId: fields.partnerId,
+        origin: { ...plainOrder.origin, partnerId: fields.partnerId },
+        idempotencyKey: randomUUID(),
+        requestDigest: plainOrder.requestDigest,
+      });
+      const stored: StoredApplication = { ...row, state: 'uncertain', ...fields };
+      await database.write(insertApplication(stored));
+      return stored;
+    },
+    /** Stores an order, uncertain unless said otherwise. */
+    async storeOrder(fields: Partial<StoredOrder> & Pick<StoredOrder, 'partnerId'>): Promise<StoredOrder> {
+      const now = clock.now();
+      const realNow = clock.realNow();
+      const row: StoredOrder = {
+        ...plainOrder,
+        id: ids.object('ord'),
+        origin: { ...plainOrder.origin, partnerId: fields.partnerId },
+        state: 'uncertain',
+        createdAt: now,
+        updatedAt: now,
+        countedDay: lagosDay(now),
+        notAfter: realNow + submitTimeoutMs,
+        checkAt: realNow + submitTimeoutMs + clockSkewMs,
+        ...fields,
+      };
+      await database.write(insertOrder(row));
+      return row;
+    },
+    async readOrder({ partnerId, id }: Pick<StoredOrder, 'partnerId' | 'id'>): Promise<StoredOrder> {
+      const [row = {}] = await database.read(findOrder(partnerId, id));
+      return toStoredOrder(row);
+    },
+    async readApplication({ partnerId, id }: { readonly partnerId: string; readonly id: string }) {
+      const [row = {}] = await database.read(findApplication(partnerId, id));
+      return toStoredApplication(row);
+    },
+    /** What an order's history says, oldest first. */
+    async stepsOf({ id }: Pick<StoredOrder, 'id'>): Promise<string[]> {
+      const rows = await database.read(
+        statement('SELECT detail FROM order_steps WHERE order_id = ? ORDER BY sequence', id),
+      );
+      return rows.map(({ detail }) => String(detail));
+    },
+    async close(): Promise<void> {
+      await database.close();
+      await test.drop();
+    },
+  };
+}
+
+export type Settling = Awaited<ReturnType<typeof openSettling>>;
