@@ -69,7 +69,7 @@ export class Canceller {
     crash('cancel.sent');
     let order: StoredOrder;
     try {
-      order = await recorder.change(kind, partnerId, id, (current) => this.#end(current, outcome));
+      order = await recorder.change(kind, partnerId, id, (current) => this.#end(current, stored, outcome));
     } catch (error) {
       log.error({ err: error, objectId: id }, 'the outcome of a cancel could not be recorded');
       throw new ApiError('cancel_unconfirmed', { cause: error });
@@ -146,8 +146,11 @@ export class Canceller {
       .step('cancel', 'a cancel is sent');
   }
 
-  #end(order: StoredOrder, outcome: Ended): OrderChange {
-    const change = this.parts.kind.begin(order).note({ cancelUntil: null });
+  /** Records the end of the cancel that was sent as `sent`. A newer one that began meanwhile stays under way. */
+  #end(order: StoredOrder, sent: StoredOrder, outcome: Ended): OrderChange {
+    const { kind, clock } = this.parts;
+    const isLatest = order.cancelUntil === sent.cancelUntil;
+    const change = isLatest ? kind.begin(order).note({ cancelUntil: null }) : kind.begin(order);
     if (outcome.outcome === 'cancelled') {
       return change.step('cancel', 'the exchange confirmed the cancel').reports(outcome.reports);
     }
@@ -155,8 +158,8 @@ export class Canceller {
       return change.step('cancel', 'the exchange said it was too late to cancel').reports(outcome.reports);
     }
     // Past by now, so that it may be sent again; and set, so that it is known to be unclear.
-    const cancelUntil = isFinal(change.after.state) ? null : this.parts.clock.realNow();
-    return change.note({ cancelUntil }).step('cancel', `the cancel is unconfirmed: ${outcome.evidence}`);
+    if (isLatest && !isFinal(order.state)) change.note({ cancelUntil: clock.realNow() });
+    return change.step('cancel', `the cancel is unconfirmed: ${outcome.evidence}`);
   }
 }
 
