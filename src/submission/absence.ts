@@ -1,6 +1,9 @@
 import type { ClockAgreement } from '../broker/clock.ts';
 import type { LookedUp } from '../broker/port.ts';
 
+/** How long after its time something could still have come in, with a broker that takes what comes late. */
+export const lateMs = 3_600_000;
+
 /** What is known when the broker's record does not have something. */
 export interface Absence {
   readonly lookedUp: LookedUp<unknown> & { readonly found: false };

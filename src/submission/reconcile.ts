@@ -9,7 +9,7 @@ import { crash } from '../lib/crash.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
-import { type Absence, isProven } from './absence.ts';
+import { type Absence, isProven, lateMs } from './absence.ts';
 import type { Change, ObjectKind, Submittable } from './kind.ts';
 import type { Recorder } from './record.ts';
 import { type LookUp, saveLookUp } from './step-store.ts';
@@ -75,8 +75,6 @@ const lookUpsAtOnce = 8;
 const pollMs = 500;
 const firstWaitMs = 500;
 const longestWaitMs = 30_000;
-/** How long after it was stored something could still have come in, with a broker that takes what comes late. */
-const lateMs = 3_600_000;
 
 /**
  * Finds out what became of everything whose outcome is unclear, by asking the broker's record. It never sends. A row is

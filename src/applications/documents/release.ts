@@ -3,7 +3,7 @@ import type { ApplicationBroker, Broker } from '../../broker/port.ts';
 import type { SqlRow, Statement } from '../../db/statement.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import { isProven } from '../../submission/absence.ts';
+import { isProven, lateMs } from '../../submission/absence.ts';
 import type { Recorder } from '../../submission/record.ts';
 import type { ApplicationKind } from '../kind.ts';
 import { areAllDelivered, type DocumentTypeWord, isKnown, isSameSend, mayStillArrive } from './rules.ts';
@@ -83,7 +83,8 @@ export class DocumentRelease {
         const { leaseUntil } = document;
         // The lease outlives the send's `not_after` by more than clocks may differ. One without a lease was sent long ago.
         const notAfter = (leaseUntil ?? 0) - clockSkewMs;
-        const lastArrival = (leaseUntil ?? Number.POSITIVE_INFINITY) + clock.now() - clock.realNow();
+        const aheadMs = clock.now() - clock.realNow();
+        const lastArrival = (leaseUntil ?? Number.POSITIVE_INFINITY) + aheadMs + lateMs;
         const absence = { lookedUp: looked, askedAt, honoursNotAfter, agreement, notAfter, clockSkewMs, lastArrival };
         if (!isProven(absence)) return { outcome: agreement === 'apart' ? 'clocks-apart' : 'unproven' };
       }
