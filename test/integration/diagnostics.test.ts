@@ -318,6 +318,15 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
     const [first, ...rest] = await kinds(application.id);
     assert.deepEqual([first, rest.slice(0, 2).toSorted()], ['stored', ['report', 'sent']]);
     assert.deepEqual(rest.slice(2), ['photo: to be sent, attempt 1', 'photo: delivered']);
+    const page = await ask('GetTimeline', { id: application.id, limit: 2 });
+    const others = await ask('GetTimeline', { id: application.id, limit: 10, after_step: page.last_step });
+    const steps = [...page.entries, ...others.entries].filter(({ source }: Found) => source === 'TIMELINE_SOURCE_STEP');
+    assert.deepEqual(
+      steps.map(({ kind, detail }: Found) => (kind === 'document' ? detail : kind)),
+      [first, ...rest],
+      'page by page it is the same story',
+    );
+    assert.deepEqual([page.has_more, page.last_step, others.has_more, others.last_step], [true, 2, false, 5]);
     const { body: allocation } = await gateway.allocate(partner, {});
     assert.deepEqual((await kinds(allocation.id)).toSorted(), ['post', 'report', 'reserve', 'sent', 'stored']);
     const { key } = await call('Keys.CreateKey', { partner_id: partner.id, scopes: ['SCOPE_READ'] });

@@ -205,6 +205,15 @@ describe('the event feed over time', () => {
           [5],
         );
       });
+      const { body: held } = await listEvents(gateway, partner);
+      assert.deepEqual(
+        held.data.map(({ version }: Event) => version),
+        [5],
+        `after a second removal the feed without a cursor is ${JSON.stringify(held)}`,
+      );
+      const old = await listEvents(gateway, partner, `?cursor=${last}`);
+      assert.equal(old.status, 400, `a cursor before the second removal is answered ${old.status}: ${old.text}`);
+      assert.match(old.body.error.message, /oldest version held is 5/);
     } finally {
       admin.close();
       await gateway.stop();

@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { statement } from '../../src/db/statement.ts';
+import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { pause } from '../../src/lib/worker.ts';
+import { insertOrder, type StoredOrder } from '../../src/orders/store.ts';
 import { type ReportedKind, ReportTaker, type ReportTakerOptions } from '../../src/submission/reports.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+import { openSettling, type Settling } from '../support/settling.ts';
 
 describe("the stream of the broker's reports", () => {
   let test: TestDatabase;
@@ -51,5 +58,142 @@ describe("the stream of the broker's reports", () => {
       stopping.abort();
       await running;
     }
+  });
+});
+
+describe('reports of the exchange', () => {
+  let settling: Settling;
+  let partnerId: string;
+  /** The streams the exchange gives, one after another; the last lasts. Each is some batches. */
+  let streams: (readonly Report[])[][];
+  /** After which number each stream was asked for. */
+  let asked: bigint[];
+  let stop: () => Promise<void> = async () => {};
+  before(async () => {
+    settling = await openSettling();
+  });
+  after(() => settling.close());
+  beforeEach(async () => {
+    partnerId = await settling.newPartner();
+    await settling.database.write(statement('DELETE FROM positions'));
+    streams = [];
+    asked = [];
+    settling.broker.streamReports = async function* (after, signal) {
+      const batches = streams[asked.length];
+      asked.push(after);
+      yield* batches ?? [];
+      if (asked.length >= streams.length) await pause(600_000, signal);
+    };
+  });
+  afterEach(() => stop());
+
+  function follow(options: Partial<ReportTakerOptions<StoredOrder, Report>> = {}): ReportTaker<StoredOrder, Report> {
+    const { database, recorder, log, clock, order: kind } = settling;
+    const findLost = async () => {};
+    const taker = new ReportTaker({ kind, database, recorder, log, clock, holder: 'test', findLost, ...options });
+    const stopping = new AbortController();
+    const running = taker.worker.run(stopping.signal);
+    stop = async () => {
+      stopping.abort();
+      await running;
+    };
+    return taker;
+  }
+
+  const reached = (taker: ReportTaker<StoredOrder, Report>, position: bigint) =>
+    eventually(() => assert.equal(taker.position, position, `reports are applied up to ${taker.position}`));
+
+  function trade({ id }: Pick<StoredOrder, 'id'>, number: bigint, quantity = 1n): Report {
+    return create(ReportSchema, {
+      number,
+      clientOrderId: id,
+      exchangeOrderId: 'X1',
+      kind: ReportKind.TRADE,
+      at: timestampFromMs(settling.clock.now()),
+      quantity,
+      priceKobo: 1_000n,
+    });
+  }
+
+  const storePending = (fields: Partial<StoredOrder> = {}) =>
+    settling.storeOrder({ partnerId, state: 'pending', checkAt: null, ...fields });
+
+  async function filledOf(order: StoredOrder): Promise<bigint> {
+    return (await settling.readOrder(order)).filledQuantity;
+  }
+
+  it('about an order that the database lost are applied too, when others of their batch are about known orders', async () => {
+    const known = await storePending();
+    const lost = { ...known, id: settling.ids.object('ord') };
+    streams = [[[trade(known, 1n), trade(lost, 2n)]]];
+    const findLost = () => settling.database.write(insertOrder(lost)).then(() => {});
+    await reached(follow({ findLost }), 2n);
+    assert.equal(await filledOf(known), 1n);
+    const rows = await settling.database.read(statement('SELECT id FROM orders WHERE id = ?', lost.id));
+    assert.equal(rows.length, 1, 'nobody looked for the lost order, and its report was passed over');
+    assert.equal(await filledOf(lost), 1n, 'the report of the lost order was passed over');
+  });
+
+  it('wait while what was lost cannot be looked for', async () => {
+    const known = await storePending();
+    const lost = { ...known, id: settling.ids.object('ord') };
+    streams = [[[trade(known, 1n), trade(lost, 2n)]], [[trade(known, 1n), trade(lost, 2n)]]];
+    let looks = 0;
+    const findLost = async () => {
+      looks += 1;
+      if (looks === 1) throw new Error('the broker does not list what it was given');
+      await settling.database.write(insertOrder(lost));
+    };
+    await reached(follow({ findLost }), 2n);
+    assert.deepEqual(asked, [0n, 0n], 'the batch is fetched again');
+    assert.deepEqual([await filledOf(known), await filledOf(lost)], [1n, 1n]);
+  });
+
+  it('behind a gap are fetched again from the gap, and each is applied once', async () => {
+    const order = await storePending();
+    const [one, two, three, four] = [1n, 2n, 3n, 4n].map((number) => trade(order, number)) as [
+      Report,
+      Report,
+      Report,
+      Report,
+    ];
+    streams = [
+      [[one, three]],
+      [
+        [one, two, two, three],
+        [three, four],
+      ],
+    ];
+    await reached(follow(), 4n);
+    assert.deepEqual(asked, [0n, 1n], 'the second stream begins after the last report before the gap');
+    assert.equal(await filledOf(order), 4n);
+  });
+
+  it('go on after the last one applied when another process takes them over', async () => {
+    const order = await storePending();
+    streams = [[[trade(order, 1n)], [trade(order, 2n), trade(order, 3n)]]];
+    await reached(follow(), 3n);
+    await stop();
+    streams.push([[trade(order, 4n)]]);
+    await reached(follow(), 4n);
+    assert.deepEqual(asked, [0n, 3n]);
+    assert.equal(await filledOf(order), 4n);
+  });
+
+  it('are applied when the answer to the send brought the first of them already', async () => {
+    const order = await storePending({ lastReport: 1n });
+    streams = [[[trade(order, 1n), trade(order, 2n), trade(order, 3n)]]];
+    await reached(follow(), 3n);
+    assert.equal(await filledOf(order), 2n);
+  });
+
+  it('of more partners than are worked on at once are all applied', async () => {
+    const orders: StoredOrder[] = [];
+    for (let count = 0; count < 9; count += 1) {
+      orders.push(await storePending({ partnerId: await settling.newPartner() }));
+    }
+    streams = [[orders.map((order, at) => trade(order, BigInt(at + 1)))]];
+    await reached(follow(), 9n);
+    for (const order of orders) assert.equal(await filledOf(order), 1n, `the report of ${order.id} was passed over`);
   });
 });

@@ -219,6 +219,20 @@ describe('placing orders', { concurrency: 4 }, () => {
     assert.equal(again.status, 201, again.text);
   });
 
+  it('a market order like one whose fate is unknown is refused too', async () => {
+    const partner = await gateway.newPartner();
+    const market = { symbol: 'SIM-HANG', type: 'market', price_kobo: undefined };
+    const first = await gateway.place(partner, market);
+    assert.equal(first.body.state, 'uncertain', first.text);
+    const similar = await gateway.place(partner, market);
+    assert.deepEqual(
+      [similar.status, similar.body.error?.code],
+      [409, 'similar_order_unresolved'],
+      `a second market order beside an uncertain one is answered ${similar.status}: ${similar.text}`,
+    );
+    assert.equal(await submissions(partner), 1);
+  });
+
   it('an order that lapses, and one the exchange gives up, end as such and give back', async () => {
     const partner = await gateway.newPartner();
     const { body: lapsing } = await gateway.place(partner, { symbol: 'SIM-LAPSE' });
@@ -324,6 +338,11 @@ describe('placing orders', { concurrency: 4 }, () => {
     assert.equal((await list('?state=filled')).data.length, 0);
     assert.equal((await list('?updated_since=2020-01-01T00:00:00Z&limit=100')).data.length, 10);
     assert.equal((await list('?updated_since=2100-01-01T00:00:00Z')).data.length, 0);
+    const { updated_at: newest } = (await list('?limit=1')).data[0];
+    const since = async (at: string) => (await list(`?updated_since=${encodeURIComponent(at)}&limit=100`)).data;
+    assert.notEqual((await since(newest)).length, 0, 'an order is listed since the instant at which it changed');
+    const next = new Date(Date.parse(newest) + 1).toISOString();
+    assert.deepEqual(await since(next), [], 'and not since 1 ms after it');
   });
 
   it('an estimate passes on every digit and stores nothing', async () => {

@@ -130,6 +130,58 @@ describe('order rules', () => {
     assert.match(full.reason ?? '', /100 of 100 shares have traded\.$/);
   });
 
+  it('a trade of an order that was refused or rejected is counted, told, and a person must see it', () => {
+    for (const state of ['refused', 'rejected'] as const) {
+      const applied = applyReport(facts(state), report(1, ReportKind.TRADE, { quantity: 30n }), now);
+      assert.deepEqual(
+        [applied?.order.state, applied?.order.filledQuantity, applied?.changed, applied?.contradiction],
+        [state, 30n, true, true],
+      );
+    }
+    const late = applyReport(facts('expired'), report(1, ReportKind.TRADE, { quantity: 30n }), now);
+    assert.equal(late?.contradiction, false, 'a late fill of what was at the exchange is none');
+  });
+
+  it('an order is filled when the exchange says that it traded, and when it came where that cannot be', () => {
+    const trade = report(1, ReportKind.TRADE, { quantity: 100n });
+    const second = 1_000;
+    for (const [at, filledAt] of [
+      [timestampFromMs(now - 5 * second), now - 5 * second],
+      [undefined, now],
+      [timestampFromMs(Date.UTC(1999, 11, 31)), now],
+      [timestampFromMs(Date.UTC(2201, 0, 1)), now],
+    ] as const) {
+      const filled = applyReport(facts('pending'), { ...trade, at }, now)?.order;
+      assert.deepEqual([filled?.state, filled?.filledAt], ['filled', filledAt]);
+    }
+    const part = applyReport(facts('pending'), report(1, ReportKind.TRADE, { quantity: 99n }), now)?.order;
+    assert.deepEqual([part?.state, part?.filledAt], ['partially_filled', null]);
+  });
+
+  it('a trade at the highest price there can be counts, and one above it or at none is a contradiction', () => {
+    for (const [priceKobo, contradiction] of [
+      [10_000_000_000n, false],
+      [10_000_000_001n, true],
+      [0n, true],
+    ] as const) {
+      const trade = { ...report(1, ReportKind.TRADE, { quantity: 1n }), priceKobo };
+      assert.equal(applyReport(facts('pending'), trade, now)?.contradiction, contradiction, `${priceKobo} kobo`);
+    }
+  });
+
+  it("the exchange's first id of an order stays, and one that is too long is none", () => {
+    const idAfter = (before: string | null, exchangeOrderId: string) =>
+      applyReport(
+        facts('pending', { exchangeOrderId: before }),
+        { ...report(1, ReportKind.ACCEPTED), exchangeOrderId },
+        now,
+      )?.order.exchangeOrderId;
+    assert.equal(idAfter(null, 'X'.repeat(64)), 'X'.repeat(64));
+    assert.equal(idAfter(null, 'X'.repeat(65)), null);
+    assert.equal(idAfter(null, ''), null);
+    assert.equal(idAfter('X1', 'X2'), 'X1');
+  });
+
   it('an acceptance that comes after a fill tells nothing new', () => {
     const order = facts('partially_filled', { filledQuantity: 1n });
     const applied = applyReport(order, report(1, ReportKind.ACCEPTED), now);

@@ -35,10 +35,15 @@ const noType = 99 as DocumentType;
 let doors: Doors;
 let received: ReceivedFile[] = [];
 let places = 0;
+/** How many places are left for files. */
+let free = Number.POSITIVE_INFINITY;
+/** How many places were taken while each file was handled. */
+let taken: number[] = [];
 before(async () => {
   const handler = async ({ id: application }: SendDocumentRequest, call: Call) => {
     if (application === unknownId) throw new ApiError('application_not_found');
     received.push(await call.receiveFile());
+    taken.push(places);
     return create(DocumentSchema, { application, type: DocumentType.PHOTO });
   };
   doors = await openDoors({
@@ -47,6 +52,7 @@ before(async () => {
       limits: {
         ...noLimits,
         takeFile: () => {
+          if (places >= free) throw new ApiError('rate_limited', { limit: 'files' });
           places += 1;
           return () => {
             places -= 1;
@@ -127,6 +133,20 @@ for (const [door, ask] of Object.entries(everyDoor)) {
       assert.equal(received[0]?.mediaType, 'image/png');
       assert.ok(received[0]?.content.equals(content));
       assert.equal(places, 0, 'the place was given back');
+    });
+
+    test('takes a place among the files in memory, and is refused without one', async () => {
+      taken = [];
+      assert.equal(await ask({}), 'ok');
+      assert.deepEqual(taken, [1], `${taken[0]} places were taken while the file was handled`);
+      free = 0;
+      try {
+        assert.equal(await ask({}), 'rate_limited');
+      } finally {
+        free = Number.POSITIVE_INFINITY;
+      }
+      assert.deepEqual(received, [], 'the refused file was handled');
+      assert.equal(places, 0);
     });
 
     test('is refused for what comes first in the order of checks', async () => {

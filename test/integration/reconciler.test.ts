@@ -1,0 +1,338 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { creditWallet, linkAccount } from '../../src/admin/provision.ts';
+import type { LookedUp } from '../../src/broker/port.ts';
+import { statement } from '../../src/db/statement.ts';
+import { ApplicationReportKind, ApplicationReportSchema } from '../../src/gen/marina/broker/v1/applications_pb.ts';
+import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { ApiError } from '../../src/lib/errors.ts';
+import type { StoredOrder } from '../../src/orders/store.ts';
+import { findLookUp, toLookUp } from '../../src/submission/step-store.ts';
+import { readWallet } from '../../src/wallet/store.ts';
+import { eventually } from '../support/eventually.ts';
+import { plainOrder } from '../support/plain-order.ts';
+import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
+
+const hourMs = 3_600_000;
+
+describe('an outcome that is unknown', () => {
+  let settling: Settling;
+  let partnerId: string;
+  before(async () => {
+    settling = await openSettling();
+  });
+  after(() => settling.close());
+  beforeEach(async () => {
+    settling.broker.honoursNotAfter = async () => true;
+    partnerId = await settling.newPartner();
+  });
+
+  const notFound = (completeUntil?: number): LookedUp<never> => ({ found: false, completeUntil });
+
+  /** The exchange's record, and how long it takes to answer: the answer is as the record was when it was asked. */
+  function recordSays(answer: LookedUp<readonly Report[]>, takesMs = 0): { readonly times: () => number } {
+    let times = 0;
+    settling.broker.lookUpOrder = async () => {
+      times += 1;
+      settling.clock.advance(takesMs);
+      return answer;
+    };
+    return { times: () => times };
+  }
+
+  function reportOf({ id }: StoredOrder, number: bigint, kind: ReportKind, quantity = 0n): Report {
+    return create(ReportSchema, {
+      number,
+      clientOrderId: id,
+      exchangeOrderId: 'X1',
+      kind,
+      at: timestampFromMs(settling.clock.now()),
+      quantity,
+      priceKobo: quantity === 0n ? 0n : 1_000n,
+    });
+  }
+
+  async function ask(order: StoredOrder, fence: 'fence' | 'no fence' = 'fence') {
+    settling.broker.honoursNotAfter = async () => fence === 'fence';
+    return settling.newReconciler(settling.order).reconcileNow(partnerId, order.id);
+  }
+
+  /** An order whose time is over, and which the record has been without for long. */
+  async function missingOrder(fields: Partial<StoredOrder> = {}): Promise<StoredOrder> {
+    const missingSince = settling.clock.realNow() - 1;
+    return settling.storeOrder({ partnerId, missingSince, checks: 1, ...fields });
+  }
+
+  it('is no refusal when the record does not have the order the first time, however late it is', async () => {
+    const order = await settling.storeOrder({ partnerId });
+    settling.clock.moveTo(order.notAfter + clockSkewMs + hourMs);
+    recordSays(notFound());
+    const first = await ask(order);
+    assert.equal(first.after.state, 'uncertain', 'the record lacked the order once, and the order is not uncertain');
+    assert.equal(first.after.missingSince, settling.clock.realNow());
+    settling.clock.advance(1);
+    const second = await ask(order);
+    assert.equal(second.after.state, 'refused', 'the record lacked the order twice, and its time was over');
+    assert.equal(second.isSettled, true);
+    assert.deepEqual((await settling.stepsOf(order)).slice(-2), [
+      "the exchange's record does not have it yet",
+      "the exchange's record does not have it, and it can no longer be taken",
+    ]);
+  });
+
+  it('is proven by when the record was asked, not by when it answered', async () => {
+    const order = await missingOrder();
+    const provableFrom = order.notAfter + clockSkewMs;
+    // Asked while the exchange may still take the order; answered when it may not any more.
+    settling.clock.moveTo(provableFrom - 100);
+    recordSays(notFound(), 5_000);
+    const { after: asked } = await ask(order);
+    assert.ok(settling.clock.realNow() > provableFrom);
+    assert.equal(
+      asked.state,
+      'uncertain',
+      `the record was asked 100 ms before the order's time was over, and the order is ${asked.state}`,
+    );
+    const [row = {}] = await settling.database.read(findLookUp(partnerId, order.id));
+    assert.equal(toLookUp(row).lastAt, provableFrom - 100, 'the look-up is noted with when it was asked');
+  });
+
+  it('is noted as missing since the record was asked, not since it answered', async () => {
+    const order = await settling.storeOrder({ partnerId });
+    const askedAt = order.notAfter + clockSkewMs + 1;
+    settling.clock.moveTo(askedAt);
+    recordSays(notFound(), 3_000);
+    assert.equal((await ask(order)).after.missingSince, askedAt);
+  });
+
+  it('is proven only past the whole time by which clocks may differ', async () => {
+    for (const [lateMs, state] of [
+      [clockSkewMs, 'uncertain'],
+      [clockSkewMs + 1, 'refused'],
+    ] as const) {
+      const order = await missingOrder();
+      settling.clock.moveTo(order.notAfter + lateMs);
+      recordSays(notFound());
+      const { after: asked } = await ask(order);
+      assert.equal(asked.state, state, `asked ${lateMs} ms after not_after, and the order is ${asked.state}`);
+    }
+  });
+
+  it('without a fence needs a record that is complete for an hour after the order was made', async () => {
+    const order = await missingOrder();
+    settling.clock.moveTo(order.notAfter + 10 * hourMs);
+    for (const [completeUntil, state] of [
+      [undefined, 'uncertain'],
+      [order.createdAt + 1, 'uncertain'],
+      [order.createdAt + hourMs, 'uncertain'],
+      [order.createdAt + hourMs + 1, 'refused'],
+    ] as const) {
+      recordSays(notFound(completeUntil));
+      const { after: asked } = await ask(order, 'no fence');
+      const sinceMs = completeUntil === undefined ? 'not known to be complete' : completeUntil - order.createdAt;
+      assert.equal(asked.state, state, `record complete until ${sinceMs} ms after the order: it is ${asked.state}`);
+      settling.clock.advance(1);
+    }
+  });
+
+  it('without a fence is not settled by a complete record before the time of the order is over', async () => {
+    const order = await missingOrder();
+    settling.clock.moveTo(order.notAfter + clockSkewMs);
+    recordSays(notFound(order.createdAt + 24 * hourMs));
+    assert.equal((await ask(order, 'no fence')).after.state, 'uncertain');
+  });
+
+  it('stays unknown while the broker does not say whether it keeps to not_after', async () => {
+    const order = await missingOrder();
+    settling.clock.moveTo(order.notAfter + hourMs);
+    recordSays(notFound());
+    settling.broker.honoursNotAfter = async () => {
+      throw new ApiError('exchange_unavailable');
+    };
+    const { after: asked } = await settling.newReconciler(settling.order).reconcileNow(partnerId, order.id);
+    assert.equal(asked.state, 'uncertain');
+    assert.equal(asked.checks, 2);
+    const [row = {}] = await settling.database.read(findLookUp(partnerId, order.id));
+    const { outcome, errorClass } = toLookUp(row);
+    assert.deepEqual([outcome, errorClass], ['unanswered', 'exchange_unavailable']);
+  });
+
+  it('is not asked about while its sender may still send it', async () => {
+    const order = await settling.storeOrder({ partnerId, state: 'sending' });
+    const record = recordSays(notFound());
+    settling.clock.moveTo(order.notAfter + clockSkewMs - 1);
+    const early = await ask(order);
+    assert.deepEqual([early.after.state, early.asked, early.isSettled], ['sending', false, false]);
+    assert.equal(record.times(), 0, 'the record was asked while the order may be on its way');
+    settling.clock.advance(1);
+    const late = await ask(order);
+    assert.deepEqual([late.after.state, late.asked, late.isSettled], ['uncertain', true, false]);
+  });
+
+  it('is left to the sender for its whole time, and for what clocks may differ by', async () => {
+    const { order, application, allocation, database, clock } = settling;
+    const origin = { partnerId, requestId: null, traceParent: null };
+    const submission = { partnerId, origin, idempotencyKey: 'k', requestDigest: Buffer.alloc(32) };
+    await creditWallet(database, { partnerId, amountKobo: 1n, bankReference: 'B1' });
+    const rows = await database.inPartner(partnerId, {
+      touches: [],
+      reads: [readWallet(partnerId)],
+      decide: (partner, [wallets = []]) => {
+        const moved = { ...plainOrder, amountKobo: 1n, state: 'sending' as const, brokerReference: null, evidence: '' };
+        const account = { account: moved.account };
+        const stored = [
+          order.storeAssumed({ ...plainOrder, id: 'ord_x' }, submission, partner),
+          application.store(application.prepareKnown(), submission),
+          allocation.store({ ...moved, id: 'alc_x' }, submission, partner, [[account], [], [], wallets]),
+        ];
+        return { writes: [], result: stored.map(({ row }) => row) };
+      },
+    });
+    const until = clock.realNow() + submitTimeoutMs;
+    for (const { id, notAfter, checkAt } of rows) {
+      assert.deepEqual([notAfter - until, (checkAt ?? 0) - until], [0, clockSkewMs], id);
+    }
+  });
+
+  it('that a report settles while the record is read stays as the report left it', async () => {
+    const order = await missingOrder();
+    settling.clock.moveTo(order.notAfter + hourMs);
+    settling.broker.lookUpOrder = async () => {
+      await settling.recorder.change(settling.order, partnerId, order.id, (row) =>
+        settling.order.applyReports(row, [reportOf(order, 1n, ReportKind.ACCEPTED)]),
+      );
+      return notFound();
+    };
+    const { after: asked, isSettled } = await ask(order);
+    assert.deepEqual([asked.state, isSettled], ['pending', true]);
+    assert.deepEqual([asked.checkAt, asked.checks], [null, 1], 'nobody need look at it any more');
+  });
+
+  it('that the record has, without anything new to say of it, is asked about again later', async () => {
+    const order = await missingOrder();
+    settling.clock.moveTo(order.notAfter + hourMs);
+    recordSays({ found: true, answer: [] });
+    const { after: asked } = await ask(order);
+    assert.deepEqual([asked.state, asked.checks], ['uncertain', 2]);
+    assert.ok((asked.checkAt ?? 0) > settling.clock.realNow(), 'it is asked about again');
+  });
+
+  it('that the record has is settled with all its reports, and counted for its day', async () => {
+    const order = await missingOrder();
+    settling.clock.moveTo(order.notAfter + 1);
+    const reports = [
+      reportOf(order, 3n, ReportKind.ACCEPTED),
+      reportOf(order, 5n, ReportKind.TRADE, 40n),
+      reportOf(order, 9n, ReportKind.CANCELLED),
+    ];
+    recordSays({ found: true, answer: reports });
+    const { after: asked } = await ask(order);
+    assert.deepEqual(
+      [asked.state, asked.filledQuantity, asked.lastReport, asked.checkAt],
+      ['cancelled', 40n, 9n, null],
+    );
+    const rows = await settling.database.read(
+      statement('SELECT type FROM outbox WHERE partner_id = ? ORDER BY version', partnerId),
+    );
+    assert.deepEqual(
+      rows.map(({ type }) => type),
+      ['order.pending', 'order.partially_filled', 'order.cancelled'],
+    );
+  });
+
+  it('is asked about after 0.5 s, then after twice as long each time, and every 30 s in the end', async () => {
+    const order = await settling.storeOrder({ partnerId });
+    settling.clock.moveTo(order.notAfter + clockSkewMs + 1);
+    settling.broker.lookUpOrder = async () => {
+      throw new ApiError('exchange_unavailable');
+    };
+    const waits: number[] = [];
+    for (let times = 0; times < 9; times += 1) {
+      const { after: row } = await ask(order);
+      waits.push((row.checkAt ?? 0) - settling.clock.realNow());
+      settling.clock.advance(1);
+    }
+    assert.deepEqual(waits, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
+    const [row = {}] = await settling.database.read(findLookUp(partnerId, order.id));
+    const { asked, firstAt, lastAt } = toLookUp(row);
+    assert.deepEqual([asked, lastAt - firstAt], [9, 8], 'each look-up is counted, and the first keeps its time');
+  });
+
+  it('that is missing is asked about again as soon as absence can be proof, and not before', async () => {
+    const order = await missingOrder();
+    settling.clock.moveTo(order.notAfter);
+    recordSays(notFound());
+    const { after: asked } = await ask(order);
+    assert.equal(asked.checkAt, order.notAfter + clockSkewMs + 1);
+  });
+
+  it('of one hundred and twenty orders that are due is found out for all, each once', async () => {
+    await settling.database.write(statement('DELETE FROM orders'));
+    const orders: StoredOrder[] = [];
+    for (let count = 0; count < 120; count += 1) orders.push(await settling.storeOrder({ partnerId }));
+    settling.clock.moveTo((orders.at(-1)?.checkAt ?? 0) + 1);
+    const asked: string[] = [];
+    settling.broker.lookUpOrder = async (id) => {
+      asked.push(id);
+      const order = orders.find((each) => each.id === id);
+      assert.ok(order !== undefined);
+      return { found: true, answer: [reportOf(order, 1n, ReportKind.ACCEPTED)] };
+    };
+    const stopping = new AbortController();
+    const running = settling.newReconciler(settling.order).worker.run(stopping.signal);
+    try {
+      await eventually(async () => {
+        const [row] = await settling.database.read(
+          statement(`SELECT COUNT(*) AS pending FROM orders WHERE partner_id = ? AND state = 'pending'`, partnerId),
+        );
+        assert.equal(Number(row?.pending), 120, `${row?.pending} of 120 orders were settled`);
+      }, 30_000);
+    } finally {
+      stopping.abort();
+      await running;
+    }
+    assert.deepEqual([asked.length, new Set(asked).size], [120, 120], 'each is asked about once');
+  });
+
+  it("of an application is not settled with another partner's account, when a look-up tells of it", async () => {
+    const other = await settling.newPartner();
+    const account = `F${partnerId.slice(-8).toUpperCase()}`;
+    await linkAccount(settling.database, { partnerId: other, account });
+    const { clock } = settling;
+    const application = await settling.storeApplication({ partnerId });
+    clock.advance(submitTimeoutMs + clockSkewMs + 1);
+    const said = {
+      clientApplicationId: application.id,
+      reference: 'REF-1',
+      at: timestampFromMs(clock.now()),
+    };
+    settling.broker.lookUpApplication = async () => ({
+      found: true,
+      answer: [
+        create(ApplicationReportSchema, { ...said, number: 1n, kind: ApplicationReportKind.ACCEPTED }),
+        create(ApplicationReportSchema, { ...said, number: 2n, kind: ApplicationReportKind.OPENED, account }),
+      ],
+    });
+    await settling.newReconciler(settling.application).reconcileNow(partnerId, application.id);
+    const settled = await settling.readApplication(application);
+    assert.deepEqual(
+      [settled.state, settled.account],
+      ['documents_required', null],
+      `the application is ${settled.state} with the account ${settled.account}, which is another partner's`,
+    );
+    assert.deepEqual(
+      settling.contradictions.map(({ id }) => id),
+      [application.id],
+      'a person is told',
+    );
+    const owners = await settling.database.read(
+      statement('SELECT partner_id FROM accounts WHERE account = ?', account),
+    );
+    assert.deepEqual(
+      owners.map(({ partner_id: owner }) => owner),
+      [other],
+    );
+  });
+});
