@@ -61,7 +61,7 @@ async function main(): Promise<number> {
       name: 'tests',
       command: process.execPath,
       args: [
-        ...['--import', 'tsx', '--import', './test/support/quick-ok.ts', '--test'],
+        ...['--import', 'tsx', '--import', join(import.meta.dirname, 'support/quick-ok.ts'), '--test'],
         `--test-concurrency=${concurrency}`,
         `--test-timeout=${mostTimesLonger * (attacking ? 900_000 : crashing ? 480_000 : 120_000)}`,
         ...['--test-reporter=spec', '--test-reporter-destination=stdout'],

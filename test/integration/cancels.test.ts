@@ -157,7 +157,7 @@ describe('a cancel', () => {
     await sent[0]?.reached;
     settling.clock.advance(submitTimeoutMs);
     const second = cancel();
-    await sent[1]?.reached;
+    await Promise.race([sent[1]?.reached, second.then((answer) => assert.fail(`not sent, and answered ${answer}`))]);
     const secondUntil = settling.clock.realNow() + submitTimeoutMs;
     ends[0]?.(unclear);
     assert.equal(await first, 'cancel_unconfirmed');

@@ -196,18 +196,39 @@ describe('an outcome that is unknown', () => {
     }
   });
 
-  it('that a report settles while the record is read stays as the report left it', async () => {
-    const order = await missingOrder();
-    settling.clock.moveTo(order.notAfter + hourMs);
-    settling.broker.lookUpOrder = async () => {
-      await settling.recorder.change(settling.order, partnerId, order.id, (row) =>
-        settling.order.applyReports(row, [reportOf(order, 1n, ReportKind.ACCEPTED)]),
+  for (const [name, missingFor] of [
+    ['for the first time', null],
+    ['again', 1],
+  ] as const) {
+    it(`that a report settles while the record is read, and lacks it ${name}, stays as the report left it`, async () => {
+      const missingSince = missingFor === null ? null : settling.clock.realNow() - missingFor;
+      const order = await settling.storeOrder({ partnerId, missingSince, checks: 1 });
+      settling.clock.moveTo(order.notAfter + hourMs);
+      settling.broker.lookUpOrder = async () => {
+        await settling.recorder.change(settling.order, partnerId, order.id, (row) =>
+          settling.order.applyReports(row, [reportOf(order, 1n, ReportKind.ACCEPTED)]),
+        );
+        return notFound();
+      };
+      const { after: asked, isSettled } = await ask(order);
+      assert.deepEqual([asked.state, isSettled], ['pending', true]);
+      assert.deepEqual([asked.checkAt, asked.checks], [null, 1], 'nobody need look at it any more');
+      assert.deepEqual(
+        await settling.stepsOf(order),
+        ['the exchange accepted the order'],
+        'what was read is out of date',
       );
-      return notFound();
-    };
-    const { after: asked, isSettled } = await ask(order);
-    assert.deepEqual([asked.state, isSettled], ['pending', true]);
-    assert.deepEqual([asked.checkAt, asked.checks], [null, 1], 'nobody need look at it any more');
+    });
+  }
+
+  it('that stays missing says so once in its history, and since when', async () => {
+    const order = await settling.storeOrder({ partnerId });
+    const since = settling.clock.realNow();
+    recordSays(notFound(), 100);
+    for (let times = 0; times < 3; times += 1) await ask(order);
+    assert.deepEqual(await settling.stepsOf(order), ["the exchange's record does not have it yet"]);
+    const { missingSince, checks } = await settling.readOrder(order);
+    assert.deepEqual([missingSince, checks], [since, 3]);
   });
 
   it('that the record has, without anything new to say of it, is asked about again later', async () => {
@@ -228,7 +249,9 @@ describe('an outcome that is unknown', () => {
       reportOf(order, 9n, ReportKind.CANCELLED),
     ];
     recordSays({ found: true, answer: reports });
+    const wakes = settling.wakes();
     const { after: asked } = await ask(order);
+    assert.equal(settling.wakes(), wakes + 1, 'nobody told the relay that there are events');
     assert.deepEqual(
       [asked.state, asked.filledQuantity, asked.lastReport, asked.checkAt],
       ['cancelled', 40n, 9n, null],
