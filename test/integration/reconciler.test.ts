@@ -13,7 +13,7 @@ import { findLookUp, toLookUp } from '../../src/submission/step-store.ts';
 import { readWallet } from '../../src/wallet/store.ts';
 import { eventually } from '../support/eventually.ts';
 import { plainOrder } from '../support/plain-order.ts';
-import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
+import { clockSkewMs, missing, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
 
 const hourMs = 3_600_000;
 
@@ -29,7 +29,7 @@ describe('an outcome that is unknown', () => {
     partnerId = await settling.newPartner();
   });
 
-  const notFound = (completeUntil?: number): LookedUp<never> => ({ found: false, completeUntil });
+  const notFound = (completeUntil?: number) => missing(Number.MAX_SAFE_INTEGER, completeUntil);
 
   /** The exchange's record, and how long it takes to answer: the answer is as the record was when it was asked. */
   function recordSays(answer: LookedUp<readonly Report[]>, takesMs = 0): { readonly times: () => number } {
@@ -250,7 +250,8 @@ describe('an outcome that is unknown', () => {
     ];
     recordSays({ found: true, answer: reports });
     const wakes = settling.wakes();
-    const { after: asked } = await ask(order);
+    await ask(order);
+    const asked = await settling.readOrder(order);
     assert.equal(settling.wakes(), wakes + 1, 'nobody told the relay that there are events');
     assert.deepEqual(
       [asked.state, asked.filledQuantity, asked.lastReport, asked.checkAt],

@@ -3,7 +3,7 @@ import { after, before, it } from 'node:test';
 import { creditWallet } from '../../src/admin/provision.ts';
 import { statement } from '../../src/db/statement.ts';
 import { ApiError } from '../../src/lib/errors.ts';
-import type { Facts } from '../../src/submission/notes.ts';
+import { FactReader, type Facts } from '../../src/submission/notes.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
 let settling: Settling;
@@ -32,7 +32,7 @@ it('an allocation that was lost reserves its money again, to the last kobo, and 
       touches: [],
       reads: allocation.renewReads(partnerId),
       decide: (partner, rows) => {
-        const { writes } = allocation.renew(ids.object('alc'), submission, facts, partner, rows);
+        const { writes } = allocation.renew(ids.object('alc'), submission, new FactReader(facts), partner, rows);
         return { writes, result: undefined };
       },
     });

@@ -9,7 +9,7 @@ import {
   type StoredApplication,
   toStoredApplication,
 } from '../../src/applications/store.ts';
-import type { AllocationBroker, ApplicationBroker, Broker } from '../../src/broker/port.ts';
+import type { AllocationBroker, ApplicationBroker, Broker, LookedUp } from '../../src/broker/port.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { statement } from '../../src/db/statement.ts';
@@ -63,6 +63,14 @@ export type TestBroker = {
   -readonly [Name in 'lookUpAllocation']: AllocationBroker[Name];
 };
 
+/**
+ * What a broker says whose record lacks something: by a clock that is right, unless said otherwise. It takes nothing any more
+ * whose time is over.
+ */
+export function missing(brokerTime: number | undefined, completeUntil?: number): LookedUp<never> {
+  return { found: false, completeUntil, brokerTime };
+}
+
 const unanswered = async () => {
   throw new Error('the test does not answer this call');
 };
@@ -93,6 +101,7 @@ export async function openSettling() {
       wakes += 1;
     },
     (found) => contradictions.push(found),
+    () => undefined,
     gate,
   );
   const broker: TestBroker = {
@@ -107,6 +116,7 @@ export async function openSettling() {
   };
   const sending = {
     clock,
+    clocks: { agreement: async () => 'in_step' as const },
     ids,
     log,
     database,
