@@ -184,9 +184,9 @@ function noted<Row extends Unsettled>(
   lookUp: Pick<LookUp, 'at' | 'outcome' | 'errorClass'>,
 ): Change<Row> | undefined {
   if (change === undefined) return undefined;
-  const { before, after, told, writes, contradictions } = change;
+  const { before, after, told, writes, contradictions, reportedAfterMs } = change;
   const saved = saveLookUp({ partnerId: after.partnerId, id: after.id, ...lookUp });
-  return { before, after, told, contradictions, writes: [...writes, saved] };
+  return { before, after, told, contradictions, reportedAfterMs, writes: [...writes, saved] };
 }
 
 /** What kept a look-up from being answered, in a word: a code of the catalogue, or a status. Never anybody's text. */

@@ -38,16 +38,16 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'an order is refused at the first look-up that does not find it',
     file: 'src/submission/reconcile.ts',
-    find: ' && row.missingSince !== null;',
-    replace: ';',
+    find: 'row.missingSince !== null && isProven(absence)',
+    replace: 'isProven(absence)',
     test: reconciler,
     pattern: 'is no refusal when the record does not have the order',
   },
   {
     name: 'a broker without a fence takes nothing late',
     file: 'src/submission/reconcile.ts',
-    find: 'looked.completeUntil > row.createdAt + lateMs',
-    replace: 'looked.completeUntil > row.createdAt',
+    find: 'lastArrival: createdAt + lateMs',
+    replace: 'lastArrival: createdAt',
     test: reconciler,
     pattern: 'complete for an hour after the order was made',
   },
@@ -109,11 +109,19 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'a document is released before a late one can have come',
-    file: 'src/applications/documents/rules.ts',
-    find: 'leaseUntil + aheadMs + lateMs;',
-    replace: 'leaseUntil + aheadMs;',
+    file: 'src/applications/documents/release.ts',
+    find: '+ aheadMs + lateMs;',
+    replace: '+ aheadMs;',
     test: releases,
     pattern: 'until the record is complete for an hour',
+  },
+  {
+    name: 'the times of reports that a look-up brings are no evidence',
+    file: 'src/submission/reconcile.ts',
+    find: 'contradictions, reportedAfterMs, writes:',
+    replace: 'contradictions, writes:',
+    test: reconciler,
+    pattern: 'that the record has is settled with all its reports',
   },
 ];
 

@@ -9,7 +9,7 @@ import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/brok
 import { ApiError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import type { StoredOrder } from '../../src/orders/store.ts';
-import { clockSkewMs, missing, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
+import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
 
 describe('a cancel', () => {
   let settling: Settling;
@@ -215,7 +215,7 @@ describe('a cancel', () => {
 
     it('stays so when the record does not have the order', async () => {
       settling.clock.advance(clockSkewMs);
-      settling.broker.lookUpOrder = async () => missing(undefined);
+      settling.broker.lookUpOrder = async () => ({ found: false, completeUntil: undefined, brokerTime: undefined });
       const { after: now } = await reconcile();
       assert.deepEqual([now.state, now.cancelUntil !== null], ['pending', true]);
       assert.equal(await openCancels(), 1);

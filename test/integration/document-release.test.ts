@@ -7,7 +7,7 @@ import {
   toStoredDocument,
 } from '../../src/applications/documents/store.ts';
 import { statement } from '../../src/db/statement.ts';
-import { missing, openSettling, type Settling } from '../support/settling.ts';
+import { openSettling, type Settling } from '../support/settling.ts';
 
 const hourMs = 3_600_000;
 
@@ -52,14 +52,20 @@ describe('a document that stays unconfirmed', () => {
   }
 
   const brokerLacksIt = (completeUntil?: number) => {
-    settling.broker.lookUpDocument = async () => missing(Number.MAX_SAFE_INTEGER, completeUntil);
+    settling.broker.lookUpDocument = async () => ({
+      found: false,
+      completeUntil,
+      brokerTime: settling.clock.realNow(),
+    });
   };
 
-  it('is not released before its time is over, and then it is', async () => {
+  it('is not released before its time is over, to the millisecond', async () => {
     brokerLacksIt();
     await save({ ...document, leaseUntil: settling.clock.realNow() + 1 });
     assert.equal(await release(), 'may-still-arrive');
-    settling.clock.advance(2);
+    settling.clock.advance(1);
+    assert.equal(await release(), 'unproven', 'its time is over, and not past');
+    settling.clock.advance(1);
     assert.equal(await release(), 'released');
     assert.deepEqual(await stored(), []);
   });
@@ -92,7 +98,7 @@ describe('a document that stays unconfirmed', () => {
     settling.clock.advance(1);
     settling.broker.lookUpDocument = async () => {
       await save(again);
-      return missing(Number.MAX_SAFE_INTEGER);
+      return { found: false, completeUntil: undefined, brokerTime: settling.clock.realNow() };
     };
     assert.equal(await release(), 'changed-meanwhile');
     assert.deepEqual(await stored(), [again], 'the send that is under way was forgotten');

@@ -13,7 +13,7 @@ import { findLookUp, toLookUp } from '../../src/submission/step-store.ts';
 import { readWallet } from '../../src/wallet/store.ts';
 import { eventually } from '../support/eventually.ts';
 import { plainOrder } from '../support/plain-order.ts';
-import { clockSkewMs, missing, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
+import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
 
 const hourMs = 3_600_000;
 
@@ -29,15 +29,20 @@ describe('an outcome that is unknown', () => {
     partnerId = await settling.newPartner();
   });
 
-  const notFound = (completeUntil?: number) => missing(Number.MAX_SAFE_INTEGER, completeUntil);
+  const notFound = (completeUntil?: number): LookedUp<never> => ({
+    found: false,
+    completeUntil,
+    brokerTime: settling.clock.realNow(),
+  });
 
   /** The exchange's record, and how long it takes to answer: the answer is as the record was when it was asked. */
   function recordSays(answer: LookedUp<readonly Report[]>, takesMs = 0): { readonly times: () => number } {
     let times = 0;
     settling.broker.lookUpOrder = async () => {
       times += 1;
+      const brokerTime = settling.clock.realNow();
       settling.clock.advance(takesMs);
-      return answer;
+      return answer.found ? answer : { ...answer, brokerTime };
     };
     return { times: () => times };
   }
@@ -242,6 +247,7 @@ describe('an outcome that is unknown', () => {
 
   it('that the record has is settled with all its reports, and counted for its day', async () => {
     const order = await missingOrder();
+    const realCreatedAt = settling.clock.realNow();
     settling.clock.moveTo(order.notAfter + 1);
     const reports = [
       reportOf(order, 3n, ReportKind.ACCEPTED),
@@ -250,9 +256,14 @@ describe('an outcome that is unknown', () => {
     ];
     recordSays({ found: true, answer: reports });
     const wakes = settling.wakes();
-    await ask(order);
-    const asked = await settling.readOrder(order);
+    settling.reportedAfterMs.length = 0;
+    const { after: asked } = await ask(order);
     assert.equal(settling.wakes(), wakes + 1, 'nobody told the relay that there are events');
+    assert.deepEqual(
+      settling.reportedAfterMs,
+      [order.notAfter + 1 - realCreatedAt],
+      "the times of the record's reports are evidence about the broker's clock",
+    );
     assert.deepEqual(
       [asked.state, asked.filledQuantity, asked.lastReport, asked.checkAt],
       ['cancelled', 40n, 9n, null],

@@ -3,7 +3,7 @@ import { after, before, it } from 'node:test';
 import { creditWallet } from '../../src/admin/provision.ts';
 import { statement } from '../../src/db/statement.ts';
 import { ApiError } from '../../src/lib/errors.ts';
-import { FactReader, type Facts } from '../../src/submission/notes.ts';
+import { FactReader } from '../../src/submission/notes.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
 let settling: Settling;
@@ -18,21 +18,21 @@ it('an allocation that was lost reserves its money again, to the last kobo, and 
   await creditWallet(database, { partnerId, amountKobo: 4_000n, bankReference: 'B1' });
   const day = '2026-02-28';
   const renew = (amountKobo: string) => {
-    const facts: Facts = {
+    const facts = new FactReader({
       account: 'A1',
       amountKobo,
       clientReference: null,
       createdAt: clock.now(),
       countedDay: day,
       notAfter: clock.realNow(),
-    };
+    });
     const origin = { partnerId, requestId: null, traceParent: null };
     const submission = { partnerId, origin, idempotencyKey: null, requestDigest: Buffer.alloc(32) };
     return database.inPartner(partnerId, {
       touches: [],
       reads: allocation.renewReads(partnerId),
       decide: (partner, rows) => {
-        const { writes } = allocation.renew(ids.object('alc'), submission, new FactReader(facts), partner, rows);
+        const { writes } = allocation.renew(ids.object('alc'), submission, facts, partner, rows);
         return { writes, result: undefined };
       },
     });

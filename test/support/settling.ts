@@ -9,7 +9,7 @@ import {
   type StoredApplication,
   toStoredApplication,
 } from '../../src/applications/store.ts';
-import type { AllocationBroker, ApplicationBroker, Broker, LookedUp } from '../../src/broker/port.ts';
+import type { AllocationBroker, ApplicationBroker, Broker } from '../../src/broker/port.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { statement } from '../../src/db/statement.ts';
@@ -63,14 +63,6 @@ export type TestBroker = {
   -readonly [Name in 'lookUpAllocation']: AllocationBroker[Name];
 };
 
-/**
- * What a broker says whose record lacks something: by a clock that is right, unless said otherwise. It takes nothing any more
- * whose time is over.
- */
-export function missing(brokerTime: number | undefined, completeUntil?: number): LookedUp<never> {
-  return { found: false, completeUntil, brokerTime };
-}
-
 const unanswered = async () => {
   throw new Error('the test does not answer this call');
 };
@@ -92,6 +84,7 @@ export async function openSettling() {
   const gate = new StartGate();
   gate.open();
   const contradictions: Contradiction[] = [];
+  const reportedAfterMs: number[] = [];
   let wakes = 0;
   const recorder = new Recorder(
     database,
@@ -101,7 +94,7 @@ export async function openSettling() {
       wakes += 1;
     },
     (found) => contradictions.push(found),
-    () => undefined,
+    (afterMs) => reportedAfterMs.push(afterMs),
     gate,
   );
   const broker: TestBroker = {
@@ -116,12 +109,12 @@ export async function openSettling() {
   };
   const sending = {
     clock,
-    clocks: { agreement: async () => 'in_step' as const },
     ids,
     log,
     database,
     recorder,
     notes: new Notes(new Seal(Buffer.alloc(32, 1))),
+    clocks: { agreement: async () => 'in_step' as const },
     submitTimeoutMs,
     clockSkewMs,
   };
@@ -144,6 +137,8 @@ export async function openSettling() {
     application,
     allocation,
     contradictions,
+    /** How long after their objects the earliest reports of each change happened. */
+    reportedAfterMs,
     /** How often the relay was told that there are events. */
     wakes: () => wakes,
     newPartner: () => createPartner(database, { name: 'Test Partner', limits: {}, features: [] }),
