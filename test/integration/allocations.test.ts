@@ -374,10 +374,10 @@ describe('allocations', { concurrency: 4 }, () => {
     assert.deepEqual(await ids(`?state=booked&account=${one}`), [fifth, first]);
     assert.deepEqual(await ids('?updated_since=2099-01-01T00:00:00Z'), []);
     assert.deepEqual(await ids('?updated_since=2020-01-01T00:00:00Z'), made);
-    const [newest] = await gateway.database.read(
+    const [newest = {}] = await gateway.database.read(
       statement('SELECT updated_at FROM allocations WHERE id = ?', String(fifth)),
     );
-    const changedAt = (newest?.updated_at as Date).getTime(); // Partners see it to the second.
+    const changedAt = (newest.updated_at as Date).getTime(); // Partners see it to the second.
     const since = (ms: number) => ids(`?updated_since=${new Date(ms).toISOString()}`);
     assert.deepEqual(await since(changedAt), [fifth], 'one is listed since the instant at which it changed');
     assert.deepEqual(await since(changedAt + 1), [], 'and not since 1 ms after it');

@@ -295,6 +295,24 @@ describe('an outcome that is unknown', () => {
     assert.deepEqual([asked, lastAt - firstAt], [9, 8], 'each look-up is counted, and the first keeps its time');
   });
 
+  it('of an application that stays missing is said once in its history, and since when', async () => {
+    const { id } = await settling.storeApplication({ partnerId });
+    const since = settling.clock.realNow();
+    settling.broker.lookUpApplication = async () => {
+      settling.clock.advance(100);
+      return notFound();
+    };
+    const reconciler = settling.newReconciler(settling.application);
+    for (let times = 0; times < 3; times += 1) await reconciler.reconcileNow(partnerId, id);
+    const steps = await settling.database.read(statement('SELECT detail FROM object_steps WHERE object_id = ?', id));
+    assert.deepEqual(
+      steps.map(({ detail }) => detail),
+      ["the broker's record does not have it yet"],
+    );
+    const { missingSince, checks } = await settling.readApplication({ partnerId, id });
+    assert.deepEqual([missingSince, checks], [since, 3]);
+  });
+
   it('that is missing is asked about again as soon as absence can be proof, and not before', async () => {
     const order = await missingOrder();
     settling.clock.moveTo(order.notAfter);

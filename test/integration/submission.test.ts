@@ -338,10 +338,10 @@ describe('placing orders', { concurrency: 4 }, () => {
     assert.equal((await list('?state=filled')).data.length, 0);
     assert.equal((await list('?updated_since=2020-01-01T00:00:00Z&limit=100')).data.length, 10);
     assert.equal((await list('?updated_since=2100-01-01T00:00:00Z')).data.length, 0);
-    const [newest] = await gateway.database.read(
+    const [newest = {}] = await gateway.database.read(
       statement('SELECT MAX(updated_at) AS at FROM orders WHERE partner_id = ?', partner.id),
     );
-    const changedAt = (newest?.at as Date).getTime(); // Partners see it to the second.
+    const changedAt = (newest.at as Date).getTime(); // Partners see it to the second.
     const since = async (ms: number) => (await list(`?updated_since=${new Date(ms).toISOString()}`)).data.length;
     assert.notEqual(await since(changedAt), 0, 'an order is listed since the instant at which it changed');
     assert.equal(await since(changedAt + 1), 0, 'and not since 1 ms after it');
