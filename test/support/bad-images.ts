@@ -7,6 +7,7 @@ import {
   endOfImage,
   exif,
   film,
+  huaweiEnd,
   jfif,
   makeJpeg,
   multiPictureIndex,
@@ -181,6 +182,14 @@ export const badJpegs: Record<string, MakeFile> = {
   'a JPEG with a PDF behind it': () => join(picture, text('%PDF-1.7\n%%EOF\n')),
   'a JPEG with a PNG behind it': () => join(picture, png),
   'a JPEG with a film behind it that its XMP does not name': () => join(picture, film()),
+  'a JPEG with a cut film behind it, and behind that the end of a Huawei phone': () =>
+    join(picture, film().subarray(0, -5), huaweiEnd(film().length + 15)),
+  'a JPEG with a film behind it of which a box begins inside its own length': () => {
+    const bytes = film('long');
+    bytes.writeBigUInt64BE(8n, bytes.indexOf('mdat') + 4);
+    return join(makeJpeg({ before: [xmp('<a GCamera:MotionPhoto="1"/>')] }), bytes);
+  },
+  'a JPEG with the end of a Huawei phone behind it, without a film': () => join(picture, huaweiEnd(20)),
   'a JPEG with a film behind it that is cut': () =>
     join(makeJpeg({ before: [xmp('<a GCamera:MotionPhoto="1"/>')] }), film().subarray(0, -5)),
   'a JPEG with a second picture that is cut': () => join(indexed, jpeg.subarray(0, -300)),

@@ -4,6 +4,7 @@ import { chunk, handmadePng, layeredJpeg, noiseJpeg, noisePng, plain, pngSignatu
 import {
   exif,
   film,
+  huaweiEnd,
   jfif,
   makeJpeg,
   multiPictureIndex,
@@ -188,6 +189,11 @@ export const goodJpegs: Record<string, MakeFile> = {
   'a photograph edited with Canon’s program, with its trailer': () => join(picture, canonTrailer(randomBytes(300))),
   'a motion photo of an Android phone, with its film': () =>
     join(makeJpeg({ before: [xmp('<rdf:Description GCamera:MotionPhoto="1"/>')] }), film()),
+  'a motion photo whose film has a length of 8 bytes': () =>
+    join(makeJpeg({ before: [xmp('<rdf:Description GCamera:MotionPhoto="1"/>')] }), film('long')),
+  'a motion photo whose film says that its pixels are the rest of it': () =>
+    join(makeJpeg({ before: [xmp('<rdf:Description GCamera:MotionPhoto="1"/>')] }), film('rest')),
+  'a moving picture of a Huawei phone, with its film': () => join(picture, film(), huaweiEnd(film().length + 20)),
   'a photograph of a 3D camera, with a second picture': () =>
     join(makeJpeg({ before: [exif(), multiPictureIndex(2)] }), picture),
   'a photograph with two previews behind it, and padding between them': () =>

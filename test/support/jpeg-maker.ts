@@ -236,17 +236,28 @@ export function samsungTrailer(...blocks: readonly (readonly [name: string, data
   return Buffer.concat([...parts, directory, length, Buffer.from('SEFT')]);
 }
 
+/** How a film says how long its pixels are: in 4 bytes, in 8 bytes, or that they are the rest of it. */
+export type FilmLength = 'short' | 'long' | 'rest';
+
 /** A film in boxes, as a motion photo has it behind its picture. */
-export function film(): Buffer {
+export function film(length: FilmLength = 'short'): Buffer {
   const box = (type: string, data: string | Buffer) => {
     const head = Buffer.alloc(8);
     head.writeUInt32BE(8 + data.length);
     head.write(type, 4, 'latin1');
     return Buffer.concat([head, Buffer.from(data as string, 'latin1')]);
   };
-  return Buffer.concat([
-    box('ftyp', 'mp42\0\0\0\0isommp42'),
-    box('mdat', Buffer.alloc(300)),
-    box('moov', 'frames\0\0'),
-  ]);
+  const start = box('ftyp', 'mp42\0\0\0\0isommp42');
+  const frames = box('moov', 'frames\0\0');
+  const pixels = box('mdat', Buffer.alloc(300));
+  if (length === 'short') return Buffer.concat([start, pixels, frames]);
+  pixels.writeUInt32BE(length === 'long' ? 1 : 0);
+  if (length === 'rest') return Buffer.concat([start, frames, pixels]);
+  pixels.writeBigUInt64BE(BigInt(pixels.length), 8);
+  return Buffer.concat([start, pixels, frames]);
+}
+
+/** What Huawei's phones write behind the film of a moving picture. */
+export function huaweiEnd(filmBytes: number): Buffer {
+  return Buffer.from(`${'0:1477'.padEnd(20)}${`LIVE_${filmBytes}`.padEnd(20)}`, 'latin1');
 }

@@ -7,7 +7,7 @@ type ReadPicture = (from: number) => number;
 type FindTrailer = (file: Buffer, from: number, end: number) => number | undefined;
 
 /** Trailers of which each says at its end where it begins. A file may have several, one behind the other. */
-const trailers: readonly FindTrailer[] = [findSamsung, findVivo, findOnePlus, findCanon];
+const trailers: readonly FindTrailer[] = [findSamsung, findVivo, findOnePlus, findCanon, findHuawei];
 
 /** The most pictures and trailers there may be behind a picture. */
 const mostParts = 100;
@@ -120,18 +120,43 @@ function findCanon(file: Buffer, from: number, end: number): number | undefined 
   return file.readUInt32BE(begin + canonHeadBytes - 4) === foot - begin - canonHeadBytes ? begin : undefined;
 }
 
-/** Android's motion photo: the picture's XMP says that a film follows, and the rest is one, in boxes up to the end. */
+const huaweiEnd = /^[ -~]{20}LIVE_[0-9]{1,15} *$/;
+const huaweiEndBytes = 40;
+
+/** Huawei and Honor: a film, then two texts of 20 characters. The second is `LIVE_` and the length of what is before it. */
+function findHuawei(file: Buffer, from: number, end: number): number | undefined {
+  const filmEnd = end - huaweiEndBytes;
+  if (filmEnd < from || !huaweiEnd.test(file.toString('latin1', filmEnd, end))) return undefined;
+  const begin = file.indexOf('ftyp', from, 'latin1') - 4;
+  return begin >= from && isFilm(file, begin, filmEnd) ? begin : undefined;
+}
+
+/** Android's motion photo: the picture's XMP says that a film follows, and the rest is one. */
 function isMotionPhoto(file: Buffer, from: number, end: number): boolean {
   // A film begins with its first box's length, whose zero bytes look like padding and were skipped.
   const begin = file.indexOf('ftyp', from, 'latin1') - 4;
-  if (begin < from - 3 || begin > from) return false;
-  for (let at = begin; at < end; ) {
-    const bytes = end - at >= 8 ? file.readUInt32BE(at) : 0;
-    const isBox = bytes >= 8 && at + bytes <= end && /^[ -~]{4}$/.test(file.toString('latin1', at + 4, at + 8));
-    if (!isBox) return false;
-    at += bytes;
-  }
+  if (begin < from - 3 || begin > from || !isFilm(file, begin, end)) return false;
   return [...readSegments(file)].some(
     ({ code, body }) => code === marker.application1 && /:(MotionPhoto|MicroVideo)(=|>)/.test(body.toString('latin1')),
   );
+}
+
+/** Whether a film in boxes (ISO/IEC 14496-12) begins and ends at these places. */
+function isFilm(file: Buffer, begin: number, end: number): boolean {
+  for (let at = begin; at < end; ) {
+    if (end - at < 8 || !/^[ -~]{4}$/.test(file.toString('latin1', at + 4, at + 8))) return false;
+    const bytes = boxBytes(file, at, end);
+    if (bytes < 8 || at + bytes > end) return false;
+    at += bytes;
+  }
+  return true;
+}
+
+/** How long a box says it is. A length of 1 means that the true one follows in eight bytes, and 0 the rest of the film. */
+function boxBytes(file: Buffer, at: number, end: number): number {
+  const bytes = file.readUInt32BE(at);
+  if (bytes === 0) return end - at;
+  if (bytes !== 1) return bytes;
+  const longBytes = end - at < 16 ? 0 : Number(file.readBigUInt64BE(at + 8));
+  return longBytes < 16 ? 0 : longBytes;
 }
