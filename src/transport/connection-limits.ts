@@ -110,6 +110,11 @@ export class ConnectionLimits {
     }
   }
 
+  /** Whether a good key came from an address lately. */
+  isKnown(clientAddress: string): boolean {
+    return this.#isKnown(networkOf(clientAddress));
+  }
+
   #hasRoom(network: string, address: string, own: number): boolean {
     const { total, reserve, perAddress } = this.#bounds;
     if (this.#total >= total) return false;

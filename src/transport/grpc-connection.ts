@@ -5,7 +5,10 @@ import { Allowance } from './allowance.ts';
 const allowances = {
   /** Bytes that belong to no call: pings, settings, window updates. */
   bytes: [16 * 1_024, 4_096],
-  /** Calls that the client takes back before they are answered. */
+  /**
+   * Calls that the client takes back before they are admitted or answered. Admitted ones are not counted, because the
+   * partner's rate bounds them: a client whose deadlines pass takes back as many calls as it makes.
+   */
   resets: [200, 20],
 } as const;
 /** Bytes that each call may send in addition to its messages: its headers, and window updates for its answer. */
@@ -37,6 +40,7 @@ export class GrpcConnection {
   #isEnding = false;
   /** All calls it ever had. */
   #calls = 0;
+  readonly #admitted = new WeakSet<ServerHttp2Stream>();
   readonly #bytes: Allowance;
   readonly #resets: Allowance;
   #lastCallAt: number;
@@ -79,9 +83,8 @@ export class GrpcConnection {
     stream.once('close', () => {
       this.openCalls -= 1;
       this.#lastCallAt = performance.now();
-      // The client took the call back before it had an answer.
       const isReset = stream.rstCode !== constants.NGHTTP2_NO_ERROR && !stream.headersSent;
-      if (isReset && !this.#resets.take(1, this.#lastCallAt)) this.end();
+      if (isReset && !this.#admitted.has(stream) && !this.#resets.take(1, this.#lastCallAt)) this.end();
     });
   }
 
@@ -97,6 +100,7 @@ export class GrpcConnection {
   identified(stream: ServerHttp2Stream): void {
     this.#isKnown = true;
     if (!stream.closed && !stream.destroyed) {
+      this.#admitted.add(stream);
       this.#openKnownCalls += 1;
       stream.once('close', () => {
         this.#openKnownCalls -= 1;

@@ -22,7 +22,7 @@ export interface ListenerRules {
    */
   readonly authorize: (arrival: Arrival) => Promise<GrpcStatus | undefined>;
   /** Decides about new connections. */
-  readonly connections: Pick<ConnectionLimits, 'admit' | 'blame' | 'takeStranger'>;
+  readonly connections: Pick<ConnectionLimits, 'admit' | 'blame' | 'isKnown' | 'takeStranger'>;
   /** The address of a call's client, which a trusted proxy names. */
   readonly clientOf: (arrival: Arrival) => string;
   /** How long the message of a call may take to arrive. */
@@ -136,7 +136,8 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
 
   function servePublic(arrival: Arrival, method: PublicMethod, serve: (method: MethodRules) => void) {
     if (isCompressed(arrival)) return arrival.refuse(compressed);
-    const giveBack = publicCalls.take(method, rules.clientOf(arrival));
+    const client = rules.clientOf(arrival);
+    const giveBack = publicCalls.take(method, client, rules.connections.isKnown(client));
     if (giveBack === undefined) return arrival.refuse(tooManyCalls);
     const { stream } = arrival;
     const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), method.lifetimeMs);

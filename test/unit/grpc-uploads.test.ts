@@ -5,6 +5,7 @@ import net, { type AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type handleUnaryCall, Server, ServerCredentials, status } from '@grpc/grpc-js';
+import { ConnectionLimits } from '../../src/transport/connection-limits.ts';
 import type { GrpcStatus } from '../../src/transport/grpc-arrival.ts';
 import { guardServer } from '../../src/transport/grpc-listener.ts';
 
@@ -56,7 +57,7 @@ async function serve(t: TestContext, decide: (path: string) => Promise<GrpcStatu
   const listener = guardServer(server, {
     methods: new Map([upload, other].map((path) => [path, { maxBytes: 1_000_000 }])),
     authorize: ({ path }) => decide(path),
-    connections: { admit: () => true, blame: () => undefined, takeStranger: () => true },
+    connections: new ConnectionLimits(),
     messageTimeoutMs: 30_000,
     clientOf: ({ peer }) => peer,
     callsPerConnection: 100,
