@@ -43,18 +43,21 @@ export class Connection {
   #waiting: Exchange[] = [];
   /** The last answer was given, or the client is gone. */
   isOver = false;
+  /** The last answer was written, and the connection waits for the client to end it. */
+  isLingering = false;
   /** The last request has come: nothing that follows on this connection is ever read as a request. */
   #isSealed = false;
 
   constructor(
     readonly socket: Socket,
     readonly serve: (connection: Connection, exchange: Exchange) => void,
-    lingerMs: number,
+    /** How long what the client still sends is read and dropped once the last answer is written. */
+    public lingerMs: number,
     /** Called when the client sends more requests ahead than it may. */
     private readonly onFlood: () => void = () => undefined,
   ) {
     // Node ends a connection with this when an answer was its last.
-    socket.destroySoon = () => this.#linger(lingerMs);
+    socket.destroySoon = () => this.#linger();
     socket.once('close', () => this.#end());
   }
 
@@ -83,6 +86,11 @@ export class Connection {
     if (isLast) this.#end();
     const next = this.isEnding ? undefined : this.#waiting.shift();
     if (next !== undefined) this.#begin(next);
+  }
+
+  /** Whether requests wait that were sent ahead. */
+  get hasWaiting(): boolean {
+    return this.#waiting.length > 0;
   }
 
   /** Whether the client is in the middle of sending something nobody has answered yet. */
@@ -136,9 +144,10 @@ export class Connection {
    * Ends our side, and takes what the client still sends off the wire for a moment: closing at once would reset the
    * connection, and the client could lose the answer with it.
    */
-  #linger(lingerMs: number): void {
-    const { socket } = this;
+  #linger(): void {
+    const { socket, lingerMs } = this;
     if (socket.destroyed) return;
+    this.isLingering = true;
     socket.end();
     this.#stopParsing();
     socket.resume();

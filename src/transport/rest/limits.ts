@@ -17,6 +17,11 @@ export interface RestLimits {
   readonly idleMs: number;
   /** How long what a refused client still sends is taken off the wire. */
   readonly lingerMs: number;
+  /**
+   * The same for a client with a good key whose body is refused unread. Many clients read no answer before they have sent
+   * the whole body, and on a slow line that takes longer than `lingerMs`.
+   */
+  readonly refusedBodyLingerMs: number;
   /** How often Node looks at the times of heads and requests. */
   readonly checkIntervalMs: number;
   readonly connections: number;
@@ -33,6 +38,7 @@ export const defaultRestLimits: RestLimits = {
   answerTimeoutMs: 30_000,
   idleMs: 120_000,
   lingerMs: 3_000,
+  refusedBodyLingerMs: 120_000,
   checkIntervalMs: 1_000,
   connections: 10_000,
   passedOverBytes: maxBodyBytes,

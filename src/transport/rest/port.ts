@@ -162,35 +162,53 @@ export class HttpPort {
       connection.isEnding = true;
     }
     const isLast = this.#isLast(connection, exchange);
+    if (hasUnreadBody && visit.isIdentified) connection.lingerMs = this.limits.refusedBodyLingerMs;
     if (!response.destroyed) {
       const headers = wholeHeaders(answer, visit.requestId);
+      connection.isKnown ||= visit.isIdentified;
       if (isLast) headers.push('Connection', 'close');
+      else if (this.#isStranger(connection))
+        headers.push('Connection', 'keep-alive', 'Keep-Alive', this.#strangersTime);
       response.writeHead(answer.status, headers);
       response.end(answer.body);
-      this.#limitAnswer(connection, exchange, visit);
+      this.#limitAnswer(connection, exchange);
       if (hasUnreadBody) request.resume();
     }
     connection.answered(isLast || response.destroyed);
   }
 
   /** Cuts a client that does not read its answer, and does not wait long for the next request of a stranger. */
-  #limitAnswer(connection: Connection, { response, request }: Exchange, visit: Visit): void {
-    connection.isKnown ||= visit.isIdentified;
+  #limitAnswer(connection: Connection, { response, request }: Exchange): void {
     const { answerTimeoutMs, strangersKeepAliveMs } = this.limits;
     const timer = setTimeout(() => request.socket.destroy(), answerTimeoutMs);
     response.once('close', () => {
       clearTimeout(timer);
       // After Node, which gives every connection the same time.
       const { socket } = request;
-      // A proxy keeps connections for all its clients, and expects them to stay.
-      const isStranger = !connection.isKnown && !this.#connectionLimits.isProxy(socket.remoteAddress ?? '');
-      if (isStranger && connection.current === undefined && !socket.destroyed) socket.setTimeout(strangersKeepAliveMs);
+      if (this.#isStranger(connection) && connection.current === undefined && !socket.destroyed)
+        socket.setTimeout(strangersKeepAliveMs);
     });
+  }
+
+  /** A proxy keeps connections for all its clients, and expects them to stay. */
+  #isStranger({ isKnown, socket }: Connection): boolean {
+    return !isKnown && !this.#connectionLimits.isProxy(socket.remoteAddress ?? '');
+  }
+
+  /** What tells a stranger how long its connection may rest. */
+  get #strangersTime(): string {
+    return `timeout=${Math.floor(this.limits.strangersKeepAliveMs / 1_000)}`;
   }
 
   async #writeStream(connection: Connection, exchange: Exchange, visit: Visit, answer: StreamAnswer): Promise<void> {
     const { pipeline, slowReaderMs } = this.#options;
     const { response } = exchange;
+    const { socket } = connection;
+    // A client that ends its side of the connection ends its stream: nothing else tells that it has left.
+    const leave = () => socket.destroy();
+    if (socket.readableEnded) leave();
+    socket.once('end', leave);
+    response.once('close', () => socket.off('end', leave));
     const headers = commonHeaders(answer, visit.requestId);
     if (this.#isLast(connection, exchange)) headers.push('Connection', 'close');
     const ending = this.#streams.open();
@@ -212,12 +230,15 @@ export class HttpPort {
 
   /** What was not read stands between an answer and the next request. */
   #isLast(connection: Connection, { response, hasUnreadBody }: Exchange): boolean {
-    return connection.isEnding || this.#isDraining || hasUnreadBody || !response.shouldKeepAlive;
+    const hasMore = !connection.socket.readableEnded || connection.hasWaiting;
+    return connection.isEnding || this.#isDraining || hasUnreadBody || !hasMore || !response.shouldKeepAlive;
   }
 
   /** What Node could not read as a request, or waited for too long. */
   #onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
     const connection = this.#connections.get(socket);
+    // Node waits for the rest of a body that nobody reads. The connection has a time of its own by then.
+    if (connection?.isLingering === true && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return;
     if (connection === undefined || !socket.writable) {
       socket.destroy();
     } else if (connection.current !== undefined) {

@@ -51,6 +51,8 @@ export function createRestServer(options: RestServerOptions): RestServer {
   server.maxHeadersCount = 0;
   server.maxConnections = limits.connections;
   server.timeout = limits.idleMs;
+  // A client that ends its side of the connection behind its last request still reads the answer.
+  (server as HalfOpenServer).httpAllowHalfOpen = true;
   port.attach(server);
   return {
     listen: (number, host) =>
@@ -62,6 +64,9 @@ export function createRestServer(options: RestServerOptions): RestServer {
     close: (graceMs) => port.close(server, graceMs),
   };
 }
+
+/** Node's own setting, which its types lack. */
+type HalfOpenServer = Server & { httpAllowHalfOpen: boolean };
 
 function secureServer(settings: ServerOptions, identity: ServerIdentity): Server {
   const server = createSecureServer({ ...settings, ...identity.first, handshakeTimeout: handshakeTimeoutMs });
