@@ -231,7 +231,7 @@ describe('the ledger', () => {
     const good = nextEntry(before, made('post', 10n, 9));
     assert.equal(hashOf(good).toString('hex'), good.hash.toString('hex'), 'the form of the hash is kept for good');
     const forged: [Partial<LedgerEntry>, RegExp][] = [
-      [{ type: 'gift' as TransferTypeWord }, /type is none/],
+      [{ type: 'return' }, /has an account/],
       [{ amountKobo: 0n }, /not positive/],
       [{ amountKobo: -10n }, /not positive/],
       [{ account: null }, /has an account/],
