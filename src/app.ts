@@ -14,6 +14,7 @@ import { isLoopback } from './auth/addresses.ts';
 import type { Config } from './config.ts';
 import { inOrder } from './lib/in-order.ts';
 import { createLogger, type Logger } from './lib/log.ts';
+import type { LogOutput } from './lib/log-output.ts';
 import { Supervisor } from './lib/worker.ts';
 
 /** A running gateway. */
@@ -36,8 +37,10 @@ export interface App {
 export async function startApp(
   config: Config,
   log: Logger = createLogger({ name: 'marina', level: config.logLevel }),
+  /** Where the log goes, if its lines can be dropped. */
+  output?: LogOutput,
 ): Promise<App> {
-  const base = await openBase(config, log);
+  const base = await openBase(config, log, output);
   let close = () => closeBase(base);
   try {
     const gateway = putTogether(base);

@@ -4,7 +4,8 @@ import { type App, startApp } from './app.ts';
 import { ConfigError, describeConfig, readConfig, readDatabaseUrl } from './config.ts';
 import { openDatabase } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
-import { createLogger } from './lib/log.ts';
+import { createLogger, type Logger } from './lib/log.ts';
+import { standardOutput } from './lib/log-output.ts';
 import { UncaughtErrors } from './lib/uncaught.ts';
 import { declareRestored } from './submission/recovery.ts';
 
@@ -12,7 +13,9 @@ import { declareRestored } from './submission/recovery.ts';
 setFlagsFromString('--heap-growing-percent=40');
 
 /** How long a stop may take beyond the time given to the doors and then to background work. */
-const closingMs = 10_000;
+const closingMs = 9_000;
+/** How long the end waits for the last lines of the log to be written. */
+const lastLinesMs = 1_000;
 
 const [command = 'serve'] = process.argv.slice(2);
 
@@ -43,14 +46,21 @@ async function restored(): Promise<void> {
 
 async function serve(): Promise<void> {
   const config = readOrExit(readConfig);
-  const log = createLogger({ name: 'marina', level: config.logLevel });
+  const output = standardOutput((dropped) => log.warn({ dropped }, 'log lines were dropped'));
+  const log: Logger = createLogger({ name: 'marina', level: config.logLevel, destination: output });
+  // Node would write its warnings to standard error, and wait for whoever reads that.
+  process.removeAllListeners('warning').on('warning', (warning) => log.warn({ err: warning }, 'a warning of Node'));
+  const exit = async (code: number): Promise<never> => {
+    await output.flush(lastLinesMs);
+    process.exit(code);
+  };
   let app: App;
   try {
-    app = await startApp(config, log);
+    app = await startApp(config, log, output);
   } catch (error) {
     log.fatal({ err: error }, 'the gateway could not start');
     console.error(`marina could not start: ${(error as Error).message}`);
-    process.exit(1);
+    return exit(1);
   }
   collectGarbage();
   const { restPort, grpcPort, adminPort, opsPort } = app;
@@ -62,15 +72,15 @@ async function serve(): Promise<void> {
     if (stopping) return;
     stopping = true;
     log.info({ reason }, 'stopping');
-    setTimeout(() => process.exit(1), config.drainMs + config.shutdownTimeoutMs * 2 + closingMs).unref();
+    setTimeout(() => exit(1), config.drainMs + config.shutdownTimeoutMs * 2 + closingMs).unref();
     app.stop().then(
       () => {
         log.info('stopped');
-        process.exit(exitCode);
+        return exit(exitCode);
       },
       (error: unknown) => {
         log.error({ err: error }, 'the stop failed');
-        process.exit(1);
+        return exit(1);
       },
     );
   };

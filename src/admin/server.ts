@@ -13,11 +13,11 @@ import {
 } from '@grpc/grpc-js';
 import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.ts';
 import { Health } from '../gen/grpc/health/v1/health_pb.ts';
+import { atMost } from '../lib/at-most.ts';
 import { addReflection } from '../lib/grpc-reflection.ts';
 import { LineSampler } from '../lib/line-sampler.ts';
 import type { Logger } from '../lib/log.ts';
 import { addressShower } from '../lib/network.ts';
-import { atMost } from '../transport/at-most.ts';
 import { ConnectionLimits } from '../transport/connection-limits.ts';
 import { compileFieldRules } from '../transport/field-rules.ts';
 import { type Arrival, arrivalId, type GrpcStatus } from '../transport/grpc-arrival.ts';

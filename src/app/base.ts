@@ -9,6 +9,7 @@ import { SystemClock } from '../lib/clock.ts';
 import { armCrash } from '../lib/crash.ts';
 import { IdMaker } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
+import type { LogOutput } from '../lib/log-output.ts';
 import { Metrics } from '../lib/metrics.ts';
 import { Cursors } from '../lib/paging.ts';
 import { openIdentity } from '../lib/server-identity.ts';
@@ -21,18 +22,18 @@ import { version } from '../lib/version.ts';
 export type Base = Awaited<ReturnType<typeof openOn>>;
 
 /** Opens the database, looks whether this gateway may work on it, and opens what else can fail. */
-export async function openBase(config: Config, log: Logger): Promise<Base> {
+export async function openBase(config: Config, log: Logger, output?: LogOutput): Promise<Base> {
   const { databaseUrl: url, environment, databasePool: poolSize } = config;
   const database = await openDatabase({ url, environment, poolSize });
   try {
-    return await openOn(database, config, log);
+    return await openOn(database, config, log, output);
   } catch (error) {
     await database.close();
     throw error;
   }
 }
 
-async function openOn(database: Database, config: Config, log: Logger) {
+async function openOn(database: Database, config: Config, log: Logger, output: LogOutput | undefined) {
   const missing = await missingMigrations(database);
   if (missing.length > 0) throw new Error(`the database lacks ${missing.join(', ')}: migrate it first`);
   if (config.crashPoint !== undefined) armCrash(config.crashPoint, config.crashSignal);
@@ -47,6 +48,7 @@ async function openOn(database: Database, config: Config, log: Logger) {
   return {
     config,
     log,
+    output,
     database,
     clock,
     environment,

@@ -1,3 +1,4 @@
+import { DatabaseProbe } from '../telemetry/database-probe.ts';
 import { Gauges } from '../telemetry/gauges.ts';
 import { Health } from '../telemetry/health.ts';
 import { lookAtParts } from '../telemetry/parts.ts';
@@ -26,14 +27,15 @@ interface Watched {
 
 /** What is seen of this process from outside: whether it is ready, what is wrong, its metrics; and the port for that. */
 export function createTelemetry(base: Base, watched: Watched) {
-  const { database, clock, environment, holder, metrics } = base;
+  const { database, clock, environment, holder, metrics, output } = base;
   const { callers, upstream, doors, failingWorkers } = watched;
   const { carrier, webhooks } = watched.events;
   const { gate, images } = watched.submissions;
   const { reports } = watched.outcomes;
   let stopping = false;
+  const probe = new DatabaseProbe(database);
   const parts = {
-    database,
+    database: probe,
     broker: upstream.broker,
     brokerClock: upstream.clock,
     carrier,
@@ -43,9 +45,11 @@ export function createTelemetry(base: Base, watched: Watched) {
     gate,
     failingWorkers,
     isStopping: () => stopping,
+    log: output,
   };
   const health = new Health(
     () => lookAtParts(parts),
+    () => probe.ask(),
     () => clock.realNow(),
   );
   const gauges = new Gauges({
@@ -65,6 +69,7 @@ export function createTelemetry(base: Base, watched: Watched) {
     reports,
     isPaused: () => environment.paused,
     brokerClock: upstream.clock,
+    log: output,
   });
   const ops = createOpsServer({
     troubles: () => health.troubles(),

@@ -61,6 +61,11 @@ export class Metrics {
     ['outcome'],
   );
 
+  readonly logLinesDropped = this.#counter(
+    'marina_log_lines_dropped_total',
+    'Lines of the log that were dropped, because they could not be written and too many waited.',
+  );
+
   readonly unsettledAge = this.#gauge(
     'marina_unsettled_oldest_seconds',
     'How long ago the oldest unsettled object was stored, by kind and state, in business time.',

@@ -1,25 +1,32 @@
-import { createLogger } from '../lib/log.ts';
+import { createLogger, type Logger } from '../lib/log.ts';
+import { standardOutput } from '../lib/log-output.ts';
 import { readConfig } from './config.ts';
 import { startSimulator } from './simulator.ts';
 
 /** How long a stop may take before the process ends all the same. */
 const stopWithinMs = 3_000;
+const lastLinesMs = 500;
 
 try {
   const config = readConfig(process.env);
-  const log = createLogger({ name: 'simulator', level: config.logLevel });
+  const output = standardOutput((dropped) => log.warn({ dropped }, 'log lines were dropped'));
+  const log: Logger = createLogger({ name: 'simulator', level: config.logLevel, destination: output });
   const simulator = await startSimulator({ ...config, log });
   let stopping = false;
+  const exit = async (code: number) => {
+    await output.flush(lastLinesMs);
+    process.exit(code);
+  };
   const stop = (reason: string) => {
     if (stopping) return;
     stopping = true;
     log.info({ reason }, 'the simulator is stopping');
     setTimeout(() => process.exit(1), stopWithinMs).unref();
     simulator.close().then(
-      () => process.exit(0),
+      () => exit(0),
       (error: unknown) => {
         log.error({ err: error }, 'the simulator did not stop in order');
-        process.exit(1);
+        return exit(1);
       },
     );
   };

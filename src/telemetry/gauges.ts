@@ -4,8 +4,9 @@ import type { SystemClock } from '../lib/clock.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import { countPaused, dispatcherLeasePrefix } from '../webhooks/endpoint-store.ts';
 import { type BacklogFigures, readBacklog } from './backlog.ts';
-import { readDatabaseClock } from './database-clock.ts';
+import { type DatabaseClock, readDatabaseClock } from './database-clock.ts';
 import type { Health } from './health.ts';
+import { Reading } from './reading.ts';
 
 /** What the gauges show. */
 export interface GaugeSources {
@@ -30,24 +31,45 @@ export interface GaugeSources {
   readonly reports: Readonly<Record<'order' | 'application', { position: bigint; isFollowing: boolean }>>;
   readonly isPaused: () => boolean;
   readonly brokerClock: { readonly estimateMs: number | undefined };
+  /** Absent: no line of the log can be dropped. */
+  readonly log: { readonly dropped: number } | undefined;
 }
 
-/** How old what was read from the database may be: many who scrape cost no more than one. */
-const usableMs = 1_000;
+/** How long a scrape waits for what is read from the database and from NATS. It must be answered within a second. */
+const readWithinMs = 500;
 
-/** Sets the gauges when somebody looks at them. What cannot be read is absent, not old. */
+/** Sets the gauges when somebody looks at them. What cannot be read in time is absent, not old. */
 export class Gauges {
-  #reading: { readonly at: number; readonly done: Promise<void> } | undefined;
+  readonly #readings: readonly { refresh(withinMs: number): Promise<void> }[];
+  /** Dropped lines of the log that have been counted. */
+  #dropped = 0;
 
-  constructor(private readonly sources: GaugeSources) {}
+  constructor(private readonly sources: GaugeSources) {
+    const { database, clock, carrier } = sources;
+    this.#readings = [
+      new Reading(
+        () => readBacklog(database, clock),
+        (backlog) => this.#setBacklog(backlog),
+      ),
+      new Reading(
+        async () => (await database.read(countPaused()))[0],
+        (row) => this.#setPaused(row),
+      ),
+      new Reading(
+        () => readDatabaseClock(database, clock),
+        (found) => this.#setDatabaseClock(found),
+      ),
+      new Reading(
+        () => carrier.pending(),
+        (pending) => this.#setPending(pending),
+      ),
+    ];
+  }
 
-  /** Sets all gauges. Never throws. */
+  /** Sets all gauges, within a second. Never throws. */
   async set(): Promise<void> {
+    await Promise.all(this.#readings.map((reading) => reading.refresh(readWithinMs)));
     this.#setOwn();
-    if (this.#reading === undefined || performance.now() - this.#reading.at > usableMs) {
-      this.#reading = { at: performance.now(), done: this.#read() };
-    }
-    await this.#reading.done;
   }
 
   /** What this process knows by itself. */
@@ -78,31 +100,34 @@ export class Gauges {
     const { estimateMs } = this.sources.brokerClock;
     if (estimateMs === undefined) metrics.brokerClockOffset.remove();
     else metrics.brokerClockOffset.set(estimateMs / 1_000);
+    this.#setTroubles();
+    this.#countDropped();
   }
 
-  /** What has to be asked for. */
-  async #read(): Promise<void> {
-    const { database, clock, carrier, health } = this.sources;
-    const [backlog, paused, pending, troubles, databaseClock] = await Promise.all([
-      readBacklog(database, clock).catch(() => undefined),
-      database.read(countPaused()).then(
-        ([row]) => row,
-        () => undefined,
-      ),
-      carrier.pending().catch(() => new Map<string, number>()),
-      health.troubles(),
-      readDatabaseClock(database, clock).catch(() => undefined),
-    ]);
-    const { metrics } = this.sources;
-    this.#setBacklog(backlog);
-    this.#setPaused(paused);
-    metrics.databaseAhead.reset();
-    if (databaseClock !== undefined) metrics.databaseAhead.set(databaseClock.aheadMs / 1_000);
-    metrics.streamPending.reset();
-    for (const [taker, count] of pending) metrics.streamPending.set({ taker }, count);
+  #setTroubles(): void {
+    const { metrics, clock, health } = this.sources;
     metrics.troubles.reset();
     const now = clock.realNow();
-    for (const { part, sinceMs } of troubles) metrics.troubles.set({ part }, Math.max(0, now - sinceMs) / 1_000);
+    for (const { part, sinceMs } of health.known()) metrics.troubles.set({ part }, Math.max(0, now - sinceMs) / 1_000);
+  }
+
+  #countDropped(): void {
+    const { metrics, log } = this.sources;
+    const dropped = log?.dropped ?? 0;
+    metrics.logLinesDropped.inc(dropped - this.#dropped);
+    this.#dropped = dropped;
+  }
+
+  #setDatabaseClock(found: DatabaseClock | undefined): void {
+    const { databaseAhead } = this.sources.metrics;
+    databaseAhead.reset();
+    if (found !== undefined) databaseAhead.set(found.aheadMs / 1_000);
+  }
+
+  #setPending(pending: ReadonlyMap<string, number> | undefined): void {
+    const { streamPending } = this.sources.metrics;
+    streamPending.reset();
+    for (const [taker, count] of pending ?? []) streamPending.set({ taker }, count);
   }
 
   #setBacklog(backlog: BacklogFigures | undefined): void {

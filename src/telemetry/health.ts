@@ -1,3 +1,4 @@
+import { atMost } from '../lib/at-most.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 
 /** A part that does not work as it should. */
@@ -18,6 +19,8 @@ export interface Trouble extends Finding {
 
 /** How often parts are looked at when nobody asks, so that it is known since when something is wrong. */
 const lookEveryMs = 1_000;
+/** How long who asks waits for the database's answer. Later than this it is told what was known before. */
+const answerWithinMs = 500;
 
 /** Knows which parts are in trouble, and since when. */
 export class Health {
@@ -25,24 +28,33 @@ export class Health {
   #troubles: readonly Trouble[] = [];
 
   constructor(
-    /** Looks at all parts now. Never throws, and ends within seconds. */
-    private readonly look: () => Promise<readonly Finding[]>,
+    /** What is known of all parts. Never throws. */
+    private readonly look: () => readonly Finding[],
+    /** Asks the database, of which nothing is known otherwise. Never throws, and ends within seconds. */
+    private readonly askDatabase: () => Promise<void>,
     private readonly realNow: () => number,
   ) {
     this.worker = {
       name: 'health',
       run: async (signal) => {
         while (!signal.aborted) {
-          await this.troubles();
+          await this.askDatabase();
+          this.known();
           await pause(lookEveryMs, signal);
         }
       },
     };
   }
 
-  /** What is wrong now. */
+  /** What is wrong now, answered within a second. */
   async troubles(): Promise<readonly Trouble[]> {
-    const findings = await this.look();
+    await atMost(answerWithinMs, this.askDatabase());
+    return this.known();
+  }
+
+  /** What is wrong as far as is known, answered at once. */
+  known(): readonly Trouble[] {
+    const findings = this.look();
     const now = this.realNow();
     const since = new Map(this.#troubles.map(({ part, sinceMs }) => [part, sinceMs]));
     this.#troubles = findings.map((finding) => ({ ...finding, sinceMs: since.get(finding.part) ?? now }));

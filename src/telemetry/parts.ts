@@ -1,10 +1,8 @@
-import type { Database } from '../db/database.ts';
-import { statement } from '../db/statement.ts';
 import type { Finding } from './health.ts';
 
 /** What is looked at to tell how the gateway fares. */
 export interface Parts {
-  readonly database: Database;
+  readonly database: { readonly isReachable: boolean };
   readonly broker: { readonly connected: boolean };
   readonly brokerClock: { readonly agreement: string };
   readonly carrier: { readonly connected: boolean };
@@ -15,19 +13,18 @@ export interface Parts {
   /** Names of background work that fails. */
   readonly failingWorkers: () => readonly string[];
   readonly isStopping: () => boolean;
+  /** Where the log goes; absent: it cannot be stuck. */
+  readonly log: { readonly isStuck: boolean } | undefined;
 }
 
-/** How long the database may take to answer a look. */
-const databaseTimeoutMs = 2_000;
-
-/** Looks at each part. */
-export async function lookAtParts(parts: Parts): Promise<readonly Finding[]> {
-  const { broker, brokerClock, carrier, sharing, reports, applicationReports, gate } = parts;
+/** What is known of each part. */
+export function lookAtParts(parts: Parts): readonly Finding[] {
+  const { database, broker, brokerClock, carrier, sharing, reports, applicationReports, gate } = parts;
   const found = (isWell: boolean, part: string, reason: string, stops = false): Finding[] =>
     isWell ? [] : [{ part, reason, stops }];
   return [
     ...found(!parts.isStopping(), 'process', 'stopping', true),
-    ...found(await answers(parts.database), 'database', 'the database cannot be reached', true),
+    ...found(database.isReachable, 'database', 'the database cannot be reached', true),
     ...found(broker.connected, 'broker', 'the broker cannot be reached'),
     ...found(
       brokerClock.agreement !== 'apart',
@@ -48,21 +45,7 @@ export async function lookAtParts(parts: Parts): Promise<readonly Finding[]> {
       reason: `${kind}s that were lost cannot be stored, and none is taken`,
       stops: false,
     })),
+    ...found(parts.log?.isStuck !== true, 'log', 'the log cannot be written'),
     ...parts.failingWorkers().map((name) => ({ part: `worker ${name}`, reason: `${name} fails`, stops: false })),
   ];
-}
-
-/** Whether the database answers, and soon: who asks for readiness does not wait long. */
-async function answers(database: Database): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), databaseTimeoutMs);
-  });
-  const answer = database.read(statement('SELECT 1')).then(
-    () => true,
-    () => false,
-  );
-  const isThere = await Promise.race([answer, late]);
-  clearTimeout(timer);
-  return isThere;
 }

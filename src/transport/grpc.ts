@@ -1,8 +1,8 @@
 import type { DescService } from '@bufbuild/protobuf';
 import { type MethodDefinition, Server, ServerCredentials, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import { Health } from '../gen/grpc/health/v1/health_pb.ts';
+import { atMost } from '../lib/at-most.ts';
 import { addReflection } from '../lib/grpc-reflection.ts';
-import { atMost } from './at-most.ts';
 import { maxBodyBytes } from './body-limit.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import { GrpcDoor, type GrpcDoorOptions, type RawCall, type RawStream, type Respond } from './grpc-door.ts';

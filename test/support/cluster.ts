@@ -6,7 +6,7 @@ import { createPartner, creditWallet, linkAccount } from '../../src/admin/provis
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { statement } from '../../src/db/statement.ts';
-import { type KeptProcess, sharedKeeper } from '../../src/dev/keeper.ts';
+import { type KeptProcess, type ProcessExit, sharedKeeper } from '../../src/dev/keeper.ts';
 import { gatewayEntry, simulatorEntry, withoutOurs } from '../../src/dev/processes.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
@@ -65,7 +65,7 @@ export interface GatewayProcess {
   readonly grpcPort: number;
   readonly opsPort: number;
   readonly adminPort: number;
-  readonly exited: Promise<unknown>;
+  readonly exited: Promise<ProcessExit>;
   /** The file it logs to. */
   readonly logPath: string;
   /** What it has logged so far. */
@@ -77,8 +77,8 @@ export interface GatewayProcess {
   ): Promise<Answer>;
   place(partner: Partner, order: Record<string, unknown>, idempotencyKey?: string): Promise<Answer>;
   allocate(partner: Partner, allocation: Record<string, unknown>, idempotencyKey?: string): Promise<Answer>;
-  kill(): Promise<unknown>;
-  stop(): Promise<unknown>;
+  kill(): Promise<ProcessExit>;
+  stop(): Promise<ProcessExit>;
   freeze(): void;
   thaw(): void;
 }
@@ -156,9 +156,12 @@ export class Cluster {
     return cluster;
   }
 
-  /** Starts a gateway of this version, or of another whose built `main.js` is given. */
-  async startGateway(variables: Record<string, string> = {}, otherMain?: string): Promise<GatewayProcess> {
-    const log = join(this.folder, `gateway-${randomUUID().slice(0, 8)}.log`);
+  /** Starts a gateway of this version, or of another whose built `main.js` is given. It logs to a new file unless told where. */
+  async startGateway(
+    variables: Record<string, string> = {},
+    otherMain?: string,
+    log = join(this.folder, `gateway-${randomUUID().slice(0, 8)}.log`),
+  ): Promise<GatewayProcess> {
     const all = { ...this.gatewayVariables, ...variables };
     const { process: kept, ports } = await startEntry(otherMain ?? gatewayEntry, log, all);
     this.#stopped.unshift(() => kept.stop());

@@ -57,6 +57,7 @@ const well: Series = {
   'nodejs_eventloop_lag_p99_seconds{instance="a"}': '0.03x400',
   'marina_leases_taken{lease="relay"}': '1x400',
   'marina_uncaught_errors_total{outcome="survived"}': '0x400',
+  'marina_log_lines_dropped_total{instance="a"}': '0x400',
   marina_connections_refused_total: '0+1x400',
   'marina_credential_refusals_total{reason="missing"}': '0+20x400',
   'marina_credential_refusals_total{reason="forged"}': '0x400',
@@ -105,6 +106,8 @@ const rings: Readonly<Record<string, Series>> = {
   MarinaLimitsNotShared: { 'marina_part_trouble_seconds{part="limits",instance="a"}': '0+15x400' },
   MarinaClockApart: { 'marina_database_clock_ahead_seconds{instance="a"}': '-1.6x400' },
   MarinaUncaughtError: { 'marina_uncaught_errors_total{outcome="survived"}': '0x20 1x380' },
+  MarinaLogStuck: { 'marina_part_trouble_seconds{part="log",instance="a"}': '0+15x400' },
+  MarinaLogLinesDropped: { 'marina_log_lines_dropped_total{instance="a"}': '0x20 7x380' },
   MarinaConnectionsRefused: { marina_connections_refused_total: '0+20x400' },
   MarinaCredentialsRefused: { 'marina_credential_refusals_total{reason="forged"}': '0+20x400' },
   MarinaDocumentsUnconfirmed: {

@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
+import { atMost } from '../../lib/at-most.ts';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { atMost } from '../at-most.ts';
 import { ConnectionLimits } from '../connection-limits.ts';
 import { ClientGone, clientGoneStatus, type Pipeline } from '../pipeline.ts';
 import { OpenStreams } from '../streams.ts';
