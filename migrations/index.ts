@@ -11,6 +11,7 @@ import { WebhookDue1763690000000 } from './1763690000000-webhook-due.ts';
 import { Recovery1763691000000 } from './1763691000000-recovery.ts';
 import { KeyMacs1763692100000 } from './1763692100000-key-macs.ts';
 import { EndpointRevisions1763694100000 } from './1763694100000-endpoint-revisions.ts';
+import { WriteChecks1763701000000 } from './1763701000000-write-checks.ts';
 import { MissedReports1763703000000 } from './1763703000000-missed-reports.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
@@ -28,5 +29,6 @@ export const migrations = [
   Recovery1763691000000,
   KeyMacs1763692100000,
   EndpointRevisions1763694100000,
+  WriteChecks1763701000000,
   MissedReports1763703000000,
 ];

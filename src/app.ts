@@ -103,6 +103,7 @@ async function startWork(gateway: Gateway): Promise<void> {
   await submissions.gate.pass().catch(() => undefined);
   supervisor.start(callers.keyUses.worker);
   supervisor.start(telemetry.health.worker);
+  supervisor.start(telemetry.writes.worker);
   for (const identity of Object.values(identities)) if (identity !== undefined) supervisor.start(identity.worker);
   if (does('worker')) for (const worker of upkeepWorkers(base)) supervisor.start(worker);
 }

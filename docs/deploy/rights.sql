@@ -11,7 +11,7 @@ WITH needed AS (
       'orders', 'partners', 'positions', 'usage_days', 'wallets', 'webhook_endpoints')
       THEN 'SELECT,INSERT,UPDATE'
     -- Rows are added, and removed when their time is over.
-    WHEN table_name IN ('feed_events', 'webhook_attempts')
+    WHEN table_name IN ('feed_events', 'webhook_attempts', 'write_checks')
       THEN 'SELECT,INSERT,DELETE'
     -- Rows are added, changed and removed.
     WHEN table_name IN ('accounts', 'documents', 'leases', 'open_cancels', 'outbox', 'webhook_deliveries')

@@ -2,6 +2,7 @@ import { DatabaseProbe } from '../telemetry/database-probe.ts';
 import { Gauges } from '../telemetry/gauges.ts';
 import { Health } from '../telemetry/health.ts';
 import { lookAtParts } from '../telemetry/parts.ts';
+import { WriteProbe } from '../telemetry/write-probe.ts';
 import { createOpsServer } from '../transport/ops.ts';
 import type { Base } from './base.ts';
 import type { Callers } from './callers.ts';
@@ -27,15 +28,17 @@ interface Watched {
 
 /** What is seen of this process from outside: whether it is ready, what is wrong, its metrics; and the port for that. */
 export function createTelemetry(base: Base, watched: Watched) {
-  const { database, clock, environment, holder, metrics, output } = base;
+  const { database, clock, environment, holder, log, metrics, output } = base;
   const { callers, upstream, doors, failingWorkers } = watched;
   const { carrier, webhooks } = watched.events;
   const { gate, images } = watched.submissions;
   const { reports } = watched.outcomes;
   let stopping = false;
   const probe = new DatabaseProbe(database);
+  const writes = new WriteProbe(database, holder, log);
   const parts = {
     database: probe,
+    writes,
     broker: upstream.broker,
     brokerClock: upstream.clock,
     carrier,
@@ -80,6 +83,7 @@ export function createTelemetry(base: Base, watched: Watched) {
   });
   return {
     health,
+    writes,
     ops,
     /** From now on this process says that it is not ready. */
     sayStopping: () => {

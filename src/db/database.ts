@@ -10,6 +10,8 @@ import {
   isRetryable,
   isTableMissing,
   toApiError,
+  type WriteObstacle,
+  writeObstacle,
 } from './errors.ts';
 import { KnownPartners } from './known-partners.ts';
 import { LockedPartner, partnerColumns } from './locked-partner.ts';
@@ -61,6 +63,7 @@ export class Database {
   readonly #pool: Pool;
   #inUse = 0;
   #waiting = 0;
+  #refusedWrite: WriteObstacle | undefined;
   readonly #partners = new PartnerQueue((partnerId, group) => this.#runTogether(partnerId, group));
   readonly #known = new KnownPartners();
 
@@ -70,6 +73,15 @@ export class Database {
     private readonly poolSize: number,
   ) {
     this.#pool = (source.driver as unknown as { pool: Pool }).pool;
+  }
+
+  /** Why a write was refused since this was last forgotten: the server can take none. */
+  get refusedWrite(): WriteObstacle | undefined {
+    return this.#refusedWrite;
+  }
+
+  forgetRefusedWrite(): void {
+    this.#refusedWrite = undefined;
   }
 
   /** Reads with one prepared statement. */
@@ -192,6 +204,7 @@ export class Database {
       return result;
     } catch (error) {
       if (connection !== undefined) giveBack(connection, error);
+      this.#refusedWrite = writeObstacle(error) ?? this.#refusedWrite;
       throw toApiError(error);
     } finally {
       if (connection !== undefined) this.#inUse -= 1;

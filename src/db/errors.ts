@@ -19,8 +19,21 @@ const dataTooLong = 1406;
 const noSuchTable = 1146;
 /** A null where none may be, a number out of range, a key that is there already, a row that another has locked. */
 const disproofs = new Set([1048, 1690, 1062, 3572]);
-/** Too many connections, shutdown in progress, read-only, disk or table full, killed. */
-const unavailable = new Set([1040, 1053, 1203, 1290, 1792, 1836, 1021, 1114, 1317, 1927, 3100, clusterNotReady]);
+/** No room for a file, a table or a temporary table; on a full disk InnoDB says that the table is full. */
+const diskFull = new Set([3, 20, 1021, 1026, 1114, 1878]);
+const readOnly = new Set([1290, 1792, 1836]);
+/** Too many connections, shutdown in progress, killed, and what keeps the server from writing. */
+const unavailable = new Set([1040, 1053, 1203, 1317, 1927, 3100, clusterNotReady, ...diskFull, ...readOnly]);
+
+/** What keeps the server from taking writes. */
+export type WriteObstacle = 'disk-full' | 'read-only';
+
+/** What keeps the server from taking writes, if that is what an error says. */
+export function writeObstacle(error: unknown): WriteObstacle | undefined {
+  const { errno = 0 } = error as DatabaseError;
+  if (diskFull.has(errno)) return 'disk-full';
+  return readOnly.has(errno) ? 'read-only' : undefined;
+}
 
 /** Whether a value is longer than its column. */
 export function isTooLong(error: unknown): boolean {

@@ -86,7 +86,7 @@ async function launch(program: Program, port: number, options: NatsOptions, rele
 }
 
 /**
- * The limits bound what a sandbox can take of the disk; the gateway's own stream stays far below. What a stream may take
+ * The limits bound what a sandbox can take; the gateway's own stream stays far below. What a stream may take
  * counts as taken from the start, and tests make one for each gateway.
  */
 function settings(port: number, dataDir: string, store: string, isDisposable: boolean): string {
@@ -96,7 +96,7 @@ function settings(port: number, dataDir: string, store: string, isDisposable: bo
     'max_payload: 1MB',
     'jetstream {',
     `  store_dir: ${JSON.stringify(store)}`,
-    '  max_memory_store: 64MB',
+    `  max_memory_store: ${isDisposable ? '1TB' : '256MB'}`,
     `  max_file_store: ${isDisposable ? '1TB' : '1GB'}`,
     '}',
     '',

@@ -45,7 +45,9 @@ const mostAtOnce = 500;
 /** How long NATS drops what comes twice. It spares work; what is dropped wrongly the relay hands over. */
 const rememberedMs = 20_000;
 const keptMs = 10 * 60_000;
-const mostBytes = 256 * 1024 * 1024;
+const mostBytes = 64 * 1024 * 1024;
+/** For how long an event that JetStream did not store says something about JetStream. */
+const failureLastsMs = 60_000;
 const partnerHeader = 'Marina-Partner';
 const versionHeader = 'Marina-Version';
 
@@ -65,6 +67,8 @@ export class Carrier {
   #closed = false;
   #reachable = false;
   #restsUntil = 0;
+  #streamFails = false;
+  #failedAt = Number.NEGATIVE_INFINITY;
   readonly #listeners: Listener[] = [];
   readonly #consumers = new Set<string>();
 
@@ -79,6 +83,11 @@ export class Carrier {
     return this.#connection !== undefined && !this.#connection.isClosed() && this.#reachable;
   }
 
+  /** Whether JetStream stores events, as far as is known. */
+  get isStoring(): boolean {
+    return !this.#streamFails && performance.now() - this.#failedAt > failureLastsMs;
+  }
+
   /** Which version the server is that this process is connected to. */
   get serverVersion(): string | undefined {
     return this.connected ? this.#connection?.info?.version : undefined;
@@ -88,8 +97,11 @@ export class Carrier {
   async publish(events: readonly Carried[]): Promise<Carried[]> {
     if (performance.now() < this.#restsUntil) throw new Error('NATS took nothing a moment ago');
     try {
-      return await this.#publish(events);
+      const carried = await this.#publish(events);
+      this.#failedAt = Number.NEGATIVE_INFINITY;
+      return carried;
     } catch (error) {
+      if (this.connected) this.#failedAt = performance.now();
       this.#restsUntil = performance.now() + restMs;
       throw error;
     }
@@ -261,22 +273,34 @@ export class Carrier {
   }
 
   async #ensureStream(manager: JetStreamManager): Promise<void> {
-    const config = {
-      name: this.#stream,
-      subjects: [`${this.#subjects}.>`],
-      retention: RetentionPolicy.Limits,
-      storage: StorageType.File,
-      max_age: nanos(keptMs),
-      max_bytes: mostBytes,
-      duplicate_window: nanos(rememberedMs),
-    };
+    this.#streamFails = true;
+    const storage = await this.#findStorage(manager);
+    // Versions up to 0.1.0 made a stream in files.
+    if (storage === StorageType.File) await manager.streams.delete(this.#stream);
+    if (storage !== StorageType.Memory) {
+      await manager.streams.add({
+        name: this.#stream,
+        subjects: [`${this.#subjects}.>`],
+        retention: RetentionPolicy.Limits,
+        // When its disk is full, NATS 2.9 stands still while it writes to a file, until it is restarted.
+        storage: StorageType.Memory,
+        max_age: nanos(keptMs),
+        max_bytes: mostBytes,
+        duplicate_window: nanos(rememberedMs),
+      });
+    }
+    this.#streamFails = false;
+    this.#streamKnown = true;
+  }
+
+  /** Where the stream is stored; undefined: there is none. */
+  async #findStorage(manager: JetStreamManager): Promise<StorageType | undefined> {
     try {
-      await manager.streams.info(this.#stream);
+      return (await manager.streams.info(this.#stream)).config.storage;
     } catch (error) {
       if (!isMissing(error)) throw error;
-      await manager.streams.add(config);
+      return undefined;
     }
-    this.#streamKnown = true;
   }
 
   async #consumer(jetStream: JetStreamClient, name: string): Promise<Consumer> {

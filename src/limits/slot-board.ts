@@ -187,22 +187,31 @@ export class SlotBoard {
   async join(): Promise<number> {
     const connection = this.#connection;
     if (connection === undefined) throw new Error('not connected to NATS');
-    const jetStream = connection.jetstream({ timeout: requestTimeoutMs });
-    const bucket = await jetStream.views.kv(`${this.#options.prefix}SLOTS`, {
-      history: 1,
-      storage: StorageType.File,
-      ttl: keptMs,
-      max_bytes: mostBytes,
-      // What was read from a follower could be old.
-      allow_direct: false,
-      timeout: requestTimeoutMs,
-    });
+    let bucket = await this.#openBucket(connection);
+    // Versions up to 0.1.0 made a bucket in files. After NATS was away all replicas write what they have into a new one.
+    if (this.#wasAway && (await bucket.status()).storage === StorageType.File) {
+      await bucket.destroy();
+      bucket = await this.#openBucket(connection);
+    }
     this.#serverClock.forget();
     const [{ streamInfo }, now] = await Promise.all([bucket.status(), this.#lookAtClock(bucket)]);
     this.#createdAt = Date.parse(streamInfo.created);
     this.#bucket = bucket;
     // Both are the server's times.
     return this.#wasAway ? settleMs : Math.max(0, settleMs - (now - this.#createdAt));
+  }
+
+  #openBucket(connection: NatsConnection): Promise<KV> {
+    return connection.jetstream({ timeout: requestTimeoutMs }).views.kv(`${this.#options.prefix}SLOTS`, {
+      history: 1,
+      // When its disk is full, NATS 2.9 stands still while it writes to a file, until it is restarted.
+      storage: StorageType.Memory,
+      ttl: keptMs,
+      max_bytes: mostBytes,
+      // What was read from a follower could be old.
+      allow_direct: false,
+      timeout: requestTimeoutMs,
+    });
   }
 
   /** Finds out what the server's clock says, by what it gives an entry of this replica's own. */

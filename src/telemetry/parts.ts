@@ -1,11 +1,13 @@
 import type { Finding } from './health.ts';
+import type { WriteTrouble } from './write-probe.ts';
 
 /** What is looked at to tell how the gateway fares. */
 export interface Parts {
   readonly database: { readonly isReachable: boolean };
+  readonly writes: { readonly trouble: WriteTrouble | undefined };
   readonly broker: { readonly connected: boolean };
   readonly brokerClock: { readonly agreement: string };
-  readonly carrier: { readonly connected: boolean };
+  readonly carrier: { readonly connected: boolean; readonly isStoring: boolean };
   readonly sharing: { readonly isShared: boolean };
   readonly reports: { readonly isBroken: boolean };
   readonly applicationReports: { readonly isBroken: boolean };
@@ -25,6 +27,7 @@ export function lookAtParts(parts: Parts): readonly Finding[] {
   return [
     ...found(!parts.isStopping(), 'process', 'stopping', true),
     ...found(database.isReachable, 'database', 'the database cannot be reached', true),
+    ...(database.isReachable ? findWriteTrouble(parts.writes.trouble) : []),
     ...found(broker.connected, 'broker', 'the broker cannot be reached'),
     ...found(
       brokerClock.agreement !== 'apart',
@@ -32,6 +35,11 @@ export function lookAtParts(parts: Parts): readonly Finding[] {
       "the broker's clock and this process's are too far apart; what the broker does not have stays unclear",
     ),
     ...found(carrier.connected, 'nats', 'NATS cannot be reached; events go on without it'),
+    ...found(
+      !carrier.connected || carrier.isStoring,
+      'jetstream',
+      'JetStream stores no events; see to its memory and its disk',
+    ),
     ...found(sharing.isShared, 'limits', 'limits are not counted across replicas'),
     ...found(!reports.isBroken, 'order-reports', "the exchange's reports cannot be applied"),
     ...found(
@@ -49,3 +57,17 @@ export function lookAtParts(parts: Parts): readonly Finding[] {
     ...parts.failingWorkers().map((name) => ({ part: `worker ${name}`, reason: `${name} fails`, stops: false })),
   ];
 }
+
+/** What writes meet. The part names the disk where it is known to be full. */
+function findWriteTrouble(trouble: WriteTrouble | undefined): Finding[] {
+  if (trouble === undefined) return [];
+  return [
+    { part: trouble === 'disk-full' ? 'database-disk' : 'database-writes', reason: writeReasons[trouble], stops: true },
+  ];
+}
+
+const writeReasons: Readonly<Record<WriteTrouble, string>> = {
+  'disk-full': 'the database takes no writes: its disk is full',
+  'read-only': 'the database takes no writes: it is read-only',
+  silent: 'the database does not answer writes; its disk may be full',
+};

@@ -133,8 +133,11 @@ describe('gateways whose database server', () => {
       });
       assert.equal((await first().request('GET', '/v1/orders', { key: partner.key })).status, 200);
       await eventually(async () => {
-        const { status, degraded } = await readiness(first());
-        assert.equal(status, 200);
+        const { status, reasons, degraded } = await readiness(first());
+        assert.deepEqual(
+          [status, ...reasons.map(({ reason }) => reason)],
+          [503, 'the database takes no writes: it is read-only'],
+        );
         assert.ok(
           degraded.some(({ reason }) => /fails/.test(reason)),
           JSON.stringify(degraded),

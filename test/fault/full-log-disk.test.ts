@@ -8,9 +8,6 @@ import { eventually } from '../support/eventually.ts';
 import { scrape } from '../support/metrics.ts';
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts';
 
-/** More lines than a gateway keeps that cannot write them, at some 300 bytes a line. */
-const tooMany = 20_000;
-
 describe('a gateway whose log cannot be written', () => {
   let cluster: Cluster;
   let partner: Partner;
@@ -43,16 +40,18 @@ describe('a gateway whose log cannot be written', () => {
     assert.equal(placed.status, 201, JSON.stringify(placed.body));
   }
 
-  /** Causes more lines than there is room for. */
-  async function overflow({ request }: GatewayProcess): Promise<void> {
-    let left = tooMany;
-    const hand = async () => {
-      while (left-- > 0) {
-        const { status } = await request('GET', `/v1/orders/ord_${'a'.repeat(20)}`, partner);
-        assert.equal(status, 404);
-      }
-    };
-    await Promise.all(Array.from({ length: 8 }, hand));
+  /** Causes lines until there is no room for them. */
+  async function overflow({ request, opsPort }: GatewayProcess): Promise<void> {
+    await eventually(async () => {
+      const hand = async () => {
+        for (let count = 0; count < 100; count += 1) {
+          const { status } = await request('GET', `/v1/orders/ord_${'a'.repeat(20)}`, partner);
+          assert.equal(status, 404);
+        }
+      };
+      await Promise.all(Array.from({ length: 8 }, hand));
+      assert.ok((await scrape(opsPort)).value('marina_log_lines_dropped_total') > 0, 'lines are dropped, and counted');
+    }, 120_000);
   }
 
   it('because its disk is full serves on, says so, and writes on when there is room again', async (test) => {
@@ -70,7 +69,6 @@ describe('a gateway whose log cannot be written', () => {
     await serves(gateway);
     const found = await scrape(gateway.opsPort);
     const dropped = found.value('marina_log_lines_dropped_total');
-    assert.ok(dropped > 0, 'lines are dropped, and counted');
     assert.ok(found.value('marina_part_trouble_seconds', { part: 'log' }) > 0, 'for the alert');
 
     free();
@@ -102,7 +100,6 @@ describe('a gateway whose log cannot be written', () => {
     const gateway = await cluster.startGateway({}, undefined, path);
     await overflow(gateway);
     await serves(gateway);
-    assert.ok((await scrape(gateway.opsPort)).value('marina_log_lines_dropped_total') > 0);
 
     const bytes = Buffer.alloc(1024 * 1024);
     let text = '';

@@ -71,6 +71,8 @@ const well: Series = {
 const rings: Readonly<Record<string, Series>> = {
   MarinaDown: { 'up{job="marina",instance="a"}': '1x4 0x400' },
   MarinaDatabaseUnreachable: { 'marina_part_trouble_seconds{part="database",instance="a"}': '0+15x400' },
+  MarinaDatabaseDiskFull: { 'marina_part_trouble_seconds{part="database-disk",instance="a"}': '0+15x400' },
+  MarinaDatabaseTakesNoWrites: { 'marina_part_trouble_seconds{part="database-writes",instance="a"}': '0+15x400' },
   MarinaBrokerUnreachable: { 'marina_part_trouble_seconds{part="broker",instance="a"}': '0+15x400' },
   MarinaBrokerErrors: {
     'marina_upstream_call_duration_seconds_count{method="Orders.SubmitOrder",outcome="deadline_exceeded"}': '0+200x400',
@@ -103,6 +105,7 @@ const rings: Readonly<Record<string, Series>> = {
   MarinaWorkerFails: { 'marina_part_trouble_seconds{part="worker relay",instance="a"}': '0+15x400' },
   MarinaLeaseFree: { 'marina_leases_taken{lease="relay"}': '1x12' },
   MarinaNatsUnreachable: { 'marina_part_trouble_seconds{part="nats",instance="a"}': '0+15x400' },
+  MarinaJetStreamFails: { 'marina_part_trouble_seconds{part="jetstream",instance="a"}': '0+15x400' },
   MarinaLimitsNotShared: { 'marina_part_trouble_seconds{part="limits",instance="a"}': '0+15x400' },
   MarinaClockApart: { 'marina_database_clock_ahead_seconds{instance="a"}': '-1.6x400' },
   MarinaUncaughtError: { 'marina_uncaught_errors_total{outcome="survived"}': '0x20 1x380' },

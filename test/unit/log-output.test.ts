@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import { createLogger } from '../../src/lib/log.ts';
 import { LogOutput } from '../../src/lib/log-output.ts';
 import { eventually } from '../support/eventually.ts';
@@ -71,5 +72,24 @@ describe('the output of a log', () => {
     assert.ok(lines.includes(`dropped ${dropped}`));
     assert.equal(output.isStuck, false);
     closeSync(fd);
+  });
+
+  it('survives that its file may grow no further', async () => {
+    const module = JSON.stringify(new URL('../../src/lib/log-output.ts', import.meta.url).href);
+    const code = `import(${module}).then(async ({ standardOutput }) => {
+      const output = standardOutput(() => {});
+      for (let count = 0; count < 100; count += 1) output.write('x'.repeat(99) + '\\n');
+      await output.flush(500);
+      process.exit(7);
+    })`;
+    const file = join(folder, 'limited');
+    // The limit is one block, of 512 or 1,024 bytes.
+    const args = ['-c', `ulimit -f 1; exec "$0" "$@" > '${file}'`, process.execPath, '--import', 'tsx', '-e', code];
+    const ended = await promisify(execFile)('/bin/sh', args).then(
+      () => 0,
+      (error: { code?: number; signal?: string }) => error.code ?? error.signal,
+    );
+    assert.equal(ended, 7, 'it ends as it wants to, and not by a signal');
+    assert.match(readFileSync(file, 'utf8'), /^x{99}\n/);
   });
 });

@@ -1,0 +1,127 @@
+import type { Database } from '../db/database.ts';
+import { type WriteObstacle, writeObstacle } from '../db/errors.ts';
+import { type Statement, statement } from '../db/statement.ts';
+import { atMost } from '../lib/at-most.ts';
+import type { Logger } from '../lib/log.ts';
+import { pause, type Worker } from '../lib/worker.ts';
+
+/** What is wrong with writes: an obstacle the database named, or no answer. */
+export type WriteTrouble = WriteObstacle | 'silent';
+
+const checkEveryMs = 1_000;
+/** How long a write may take. A disk that is slow for a moment is not full. */
+const answerWithinMs = 5_000;
+/** After a real write was refused, checks must succeed for this long. */
+const doubtMs = 10_000;
+/** While writes are in doubt, a check stores two pages of 16 KiB. */
+const filler = '-'.repeat(7_000);
+const fillers = 4;
+
+/**
+ * Finds out whether the database takes writes: from real writes that it refuses, and by a small write each second.
+ *
+ * When a disk is full, a table takes rows until its own free pages are used up. So a small write may succeed while orders
+ * are refused. While writes are in doubt, each check therefore stores more and keeps it: soon its table has no free page
+ * either, and the next check that succeeds proves that the table could grow.
+ */
+export class WriteProbe {
+  readonly worker: Worker;
+  #trouble: WriteTrouble | undefined;
+  #doubtedUntil = 0;
+  #isDenied = false;
+
+  constructor(
+    private readonly database: Database,
+    /** This process's name. */
+    private readonly holder: string,
+    private readonly log: Logger,
+  ) {
+    this.worker = {
+      name: 'write-probe',
+      run: async (signal) => {
+        while (!signal.aborted) {
+          await this.#look();
+          await pause(checkEveryMs, signal);
+        }
+      },
+    };
+  }
+
+  /** What is wrong. Undefined: nothing that is known. */
+  get trouble(): WriteTrouble | undefined {
+    // What a real write met counts at once.
+    return this.#trouble ?? this.database.refusedWrite;
+  }
+
+  async #look(): Promise<void> {
+    this.#learn();
+    const found = await this.#check();
+    if (found === 'unknown') return;
+    if (found !== undefined) {
+      // From now on a check that succeeds is proof.
+      this.#trouble = found;
+      this.#doubtedUntil = 0;
+      this.database.forgetRefusedWrite();
+      return;
+    }
+    this.#learn();
+    if (performance.now() > this.#doubtedUntil) this.#trouble = undefined;
+  }
+
+  /** Takes note of a real write that was refused since the last look. */
+  #learn(): void {
+    const refused = this.database.refusedWrite;
+    if (refused === undefined) return;
+    this.#trouble = refused;
+    this.#doubtedUntil = performance.now() + doubtMs;
+    this.database.forgetRefusedWrite();
+  }
+
+  /** Writes, and answers what was wrong. It ends when the write ends, so that checks do not pile up. */
+  async #check(): Promise<WriteTrouble | 'unknown' | undefined> {
+    let found: WriteTrouble | 'unknown' | undefined;
+    const written = this.#write().catch((error: unknown) => {
+      found = this.#obstacleIn(error);
+    });
+    if (await atMost(answerWithinMs, written)) return found;
+    this.#trouble = 'silent';
+    await written;
+    return found ?? 'silent';
+  }
+
+  async #write(): Promise<unknown> {
+    if (this.#trouble !== undefined) return this.database.write(store(this.holder, Array(fillers).fill(filler)));
+    const writes = [forget(this.holder), store(this.holder, [''])];
+    return this.database.transaction([], () => ({ writes, result: undefined }));
+  }
+
+  #obstacleIn(error: unknown): WriteTrouble | 'unknown' {
+    const cause = (error as Error).cause ?? error;
+    const obstacle = writeObstacle(cause);
+    if (obstacle !== undefined) return obstacle;
+    const { errno } = cause as { errno?: number };
+    // Another check holds the table, and does not get on with its own write.
+    if (errno === lockWaitTimeout) return 'silent';
+    if (errno === accessDenied && !this.#isDenied) {
+      this.#isDenied = true;
+      this.log.warn({ err: error }, 'whether the database takes writes cannot be checked');
+    }
+    return 'unknown';
+  }
+}
+
+const lockWaitTimeout = 1205;
+const accessDenied = 1142;
+
+function store(holder: string, texts: readonly string[]): Statement {
+  const rows = texts.map(() => '(?, ?, NOW(3))').join(', ');
+  return statement(
+    `INSERT INTO write_checks (holder, filler, checked_at) VALUES ${rows}`,
+    ...texts.flatMap((text) => [holder, text]),
+  );
+}
+
+/** Removes this process's rows, and those of processes that have ended. */
+function forget(holder: string): Statement {
+  return statement('DELETE FROM write_checks WHERE holder = ? OR checked_at < NOW(3) - INTERVAL 1 HOUR', holder);
+}
