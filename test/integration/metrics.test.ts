@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { openSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { Metadata } from '@grpc/grpc-js';
+import { startApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config.ts';
 import { Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { LogOutput } from '../../src/lib/log-output.ts';
 import { adminClient } from '../support/admin.ts';
 import { fourTypes, goodFields, overRest } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
@@ -163,6 +168,25 @@ describe('the metrics of a gateway', () => {
     });
     assert.equal(grew('marina_documents_total', { outcome: 'unclear' }), 1);
     assert.equal(grew('marina_documents_total', { outcome: 'delivered' }), 3);
+  });
+
+  it('count lines of the log that were dropped, while the log cannot be written', async () => {
+    const full = openSync('/dev/full', 'w');
+    const output = new LogOutput(full, () => undefined);
+    const log = createLogger({ name: 'marina', level: 'info', destination: output });
+    const other = await startApp(readConfig(gateway.variables), log, output);
+    try {
+      assert.equal((await scrape(other.opsPort)).value('marina_log_lines_dropped_total'), 0);
+      while (output.dropped < 3) log.info('x'.repeat(100_000));
+      assert.equal((await scrape(other.opsPort)).value('marina_log_lines_dropped_total'), 3);
+      await eventually(async () => {
+        const { value } = await scrape(other.opsPort);
+        assert.ok(value('marina_part_trouble_seconds', { part: 'log' }) > 0);
+        assert.equal(value('marina_log_lines_dropped_total'), output.dropped);
+      });
+    } finally {
+      await other.stop();
+    }
   });
 
   it('count the calls of operators', async () => {
