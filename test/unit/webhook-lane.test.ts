@@ -82,6 +82,8 @@ describe('what is sent to an endpoint next', () => {
       false,
     );
     assert.deepEqual(beginAll(lane).versions, [5]);
+    for (const next of tries.slice(1)) end(lane, next, 'delivered');
+    assert.deepEqual(beginAll(lane).versions, [6], 'what was read again is not sent again');
     lane.recorded([1n], endpoint());
     assert.deepEqual(lane.known, [2n, 3n, 4n, 5n, 6n], 'what must not be read again');
   });
@@ -151,6 +153,105 @@ describe('what is sent to an endpoint next', () => {
   });
 });
 
+describe('what of an endpoint is held in memory', () => {
+  it('is four deliveries for each place and no more than its share, read when half of them are gone', () => {
+    const wanted = (fresh: number, retries: number, share = plenty) => {
+      const lane = start();
+      lane.take(
+        Array.from({ length: fresh }, (_, at) => delivery(at + 1)),
+        false,
+      );
+      lane.take(
+        Array.from({ length: retries }, (_, at) => delivery(at + 101, true)),
+        false,
+      );
+      const wish = lane.wants(0, share);
+      return wish?.kind === 'waiting' ? [wish.fresh, wish.retries] : wish?.kind;
+    };
+    assert.deepEqual(wanted(0, 0), [16, 4]);
+    assert.deepEqual(wanted(0, 0, 6), [6, 4]);
+    assert.deepEqual(wanted(8, 2), [8, 2]);
+    assert.deepEqual(wanted(9, 2), [0, 2]);
+    assert.deepEqual(wanted(8, 3), [8, 0]);
+    assert.equal(wanted(9, 3), undefined);
+    const lane = start();
+    lane.mayHaveMore = { fresh: false, retries: false };
+    assert.equal(lane.wants(0, plenty), undefined, 'the queue has no more');
+    lane.grow();
+    assert.deepEqual(lane.wants(0, plenty), { kind: 'waiting', fresh: 16, retries: 0 }, 'new events have come');
+    lane.isLoading = true;
+    assert.equal(lane.wants(0, plenty), undefined, 'it is being read');
+  });
+
+  it('is read on from the newest new event, and from the start when anything may have changed', () => {
+    const lane = start();
+    lane.take([delivery(7), delivery(3), delivery(9, true)], false);
+    assert.deepEqual([lane.readUpTo, lane.oldestDue], [7n, 7]);
+    lane.stir();
+    assert.deepEqual([lane.readUpTo, lane.mayHaveMore], [0n, { fresh: true, retries: true }]);
+    const retries = start();
+    assert.equal(retries.oldestDue, undefined);
+    retries.take([delivery(9, true)], false);
+    assert.deepEqual([retries.oldestDue, retries.isEmpty], [9, false]);
+    retries.take([delivery(12)], false);
+    assert.equal(retries.oldestDue, 9);
+  });
+});
+
+describe('the places of an endpoint', () => {
+  const many = (count: number, isRetry = false) => Array.from({ length: count }, (_, at) => delivery(at + 1, isRetry));
+
+  it('are given back by an attempt that ends, of a retry too, and by one that is not made after all', () => {
+    const retries = start();
+    retries.take(many(6, true), false);
+    const [first, second] = beginAll(retries).tries;
+    end(retries, first as NextTry, 'event-failed');
+    assert.deepEqual(beginAll(retries).versions, [3]);
+    retries.pass(second as NextTry);
+    assert.deepEqual(beginAll(retries).versions, [4]);
+    assert.ok(retries.known.includes(2n), 'what is gone is not read again and again');
+    const fresh = start();
+    fresh.take(many(6), false);
+    fresh.pass(beginAll(fresh).tries[0] as NextTry);
+    assert.deepEqual(beginAll(fresh).versions, [5]);
+  });
+
+  it('are half as many after a failure of its own, and as many as before when an event is at fault', () => {
+    for (const [outcome, after] of [
+      ['endpoint-failed', []],
+      ['event-failed', [5]],
+      ['delivered', [5]],
+    ] as const) {
+      const lane = start();
+      lane.take(many(8), false);
+      const { tries } = beginAll(lane);
+      end(lane, tries[0] as NextTry, outcome);
+      assert.deepEqual(beginAll(lane).versions, after, `after ${outcome}, with three under way`);
+    }
+  });
+
+  it('are the last there are only after an attempt was delivered', () => {
+    const lane = start();
+    const crowd = { underWay: 800, retriesUnderWay: 0 };
+    lane.take(many(8), false);
+    assert.equal(lane.next(crowd), 'no shared place');
+    const [first, second] = beginAll(lane).tries;
+    end(lane, first as NextTry, 'delivered');
+    assert.equal(typeof lane.next(crowd), 'object');
+    end(lane, second as NextTry, 'endpoint-failed');
+    assert.notEqual(typeof lane.next(crowd), 'object');
+  });
+
+  it('stay empty for a while when its events cannot be signed; what was about to be sent is read anew', () => {
+    const lane = start();
+    lane.take(many(3), false);
+    const next = lane.next(idle) as NextTry;
+    lane.pass(next);
+    lane.rest(next);
+    assert.deepEqual([lane.isEmpty, lane.wants(0, plenty), lane.next(idle)], [true, undefined, 'nothing']);
+  });
+});
+
 describe('an endpoint that fails three times in a row', () => {
   function failing(): Lane {
     const lane = start();
@@ -180,6 +281,17 @@ describe('an endpoint that fails three times in a row', () => {
     assert.equal(lane.wants(60_000, plenty), undefined, 'the probe is under way');
     end(lane, probe as NextTry, 'endpoint-failed');
     assert.deepEqual([lane.isPaused, lane.health.probedVersion], [true, 7n]);
+    assert.deepEqual(lane.wants(60_000, plenty), { kind: 'probe' }, 'the next probe, when it is due');
+  });
+
+  it('stays paused by what is known here alone, though a row from before says that it is well', () => {
+    const lane = failing();
+    lane.adopt(endpoint({ revision: 2n }));
+    assert.equal(lane.isPaused, true, 'its failures are not recorded yet');
+    lane.recorded([1n, 2n, 3n], endpoint({ health: paused, revision: 3n }));
+    assert.equal(lane.isPaused, true);
+    lane.adopt(endpoint({ revision: 4n }));
+    assert.equal(lane.isPaused, false, 'an operator ended the pause');
   });
 
   it('reads nothing after a probe is delivered until all that waited was moved to the front', () => {
