@@ -3,6 +3,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 /** Rows that gateways write only to find out whether the database takes writes. */
 export class WriteChecks1763701000000 implements MigrationInterface {
   readonly name = 'WriteChecks1763701000000';
+  readonly olderVersions = 'They check nothing. What is in this table says nothing about them.';
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(
