@@ -134,7 +134,14 @@ describe('what ends an order', () => {
     for (const state of finalStates) {
       for (const [end, kind] of Object.entries(ends)) {
         const { changed, contradiction, order: after } = apply(order(state), { kind });
-        assert.deepEqual([changed, contradiction, after.state], [false, end !== state, state], `${end} after ${state}`);
+        // Of a refused order the partner was told that it never reached the exchange: its reason is corrected.
+        const isCorrected = state === 'refused';
+        assert.deepEqual(
+          [changed, contradiction, after.state],
+          [isCorrected, end !== state, state],
+          `${end} after ${state}`,
+        );
+        assert.equal(after.reason !== order(state).reason, isCorrected, `the reason of ${state} after ${end}`);
       }
     }
   });
@@ -143,7 +150,8 @@ describe('what ends an order', () => {
     for (const state of states.filter((each) => !isUnsettled(each))) {
       const { changed, contradiction } = apply(order(state), { kind: ACCEPTED });
       const isImpossible = state === 'refused' || state === 'rejected';
-      assert.deepEqual([changed, contradiction], [false, isImpossible], `an acceptance of a ${state} order`);
+      const isCorrected = state === 'refused';
+      assert.deepEqual([changed, contradiction], [isCorrected, isImpossible], `an acceptance of a ${state} order`);
     }
   });
 
