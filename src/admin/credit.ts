@@ -47,8 +47,7 @@ export async function recordCredit(
       touches: [`bank reference ${bankReference}`],
       reads: [findCredit(bankReference), readWallet(partnerId)],
       decide: (partner, [found = [], wallets]) => {
-        if (found[0] !== undefined)
-          return { writes: [], result: { entry: ours(found[0], partnerId), recorded: false } };
+        if (found[0] !== undefined) return { writes: [], result: { entry: same(found[0], credit), recorded: false } };
         const { availableKobo, reservedKobo, postedKobo } = sumsOf(partner, wallets);
         if (availableKobo + reservedKobo + postedKobo + amountKobo > mostInWalletKobo) {
           throw new AdminError(status.FAILED_PRECONDITION, 'the wallet would hold more than 10^18 kobo in all');
@@ -71,7 +70,7 @@ export async function recordCredit(
     if ((error as { errno?: number }).errno !== duplicateEntry) throw error;
     const [row] = await database.read(findCredit(bankReference));
     if (row === undefined) throw error;
-    return { entry: ours(row, partnerId), recorded: false };
+    return { entry: same(row, credit), recorded: false };
   }
 }
 
@@ -81,10 +80,15 @@ export async function requirePartner(database: Database, partnerId: string): Pro
   if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such partner');
 }
 
-function ours(row: Parameters<typeof toEntry>[0], partnerId: string): LedgerEntry {
+/** The entry that an earlier call made, of the same payment. */
+function same(row: Parameters<typeof toEntry>[0], { partnerId, amountKobo }: NewCredit): LedgerEntry {
   const entry = toEntry(row);
   if (entry.partnerId !== partnerId) {
     throw new AdminError(status.ALREADY_EXISTS, 'the bank reference is recorded for another partner');
+  }
+  if (entry.amountKobo !== amountKobo) {
+    const amount = entry.amountKobo.toLocaleString('en-US');
+    throw new AdminError(status.ALREADY_EXISTS, `the bank reference is recorded with another amount, ${amount} kobo`);
   }
   return entry;
 }

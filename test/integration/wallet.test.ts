@@ -89,7 +89,11 @@ describe('a wallet', { concurrency: 4 }, () => {
   it('is credited once for a bank reference, and the second call is told of the first entry', async () => {
     const partner = await gateway.newPartner();
     const first = await credit(partner, 500n, 'once');
-    const second = await credit(partner, 900n, 'once');
+    const second = await credit(partner, 500n, 'once');
+    await assert.rejects(credit(partner, 900n, 'once'), {
+      code: status.ALREADY_EXISTS,
+      details: 'the bank reference is recorded with another amount, 500 kobo',
+    });
     assert.equal(second.recorded, false);
     assert.deepEqual(second.credit, first.credit);
     assert.equal((await get(partner, '/v1/wallet')).body.available_kobo, 500);
