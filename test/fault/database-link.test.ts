@@ -106,8 +106,10 @@ describe('a gateway whose link to the database fails', () => {
         ? gateway.place(owner, { symbol: 'SIM-FILL', quantity: 100 + index })
         : gateway.request('GET', '/v1/orders', { key: owner.key }),
     );
-    const ready = await fetch(`http://127.0.0.1:${gateway.opsPort}/readyz`);
-    assert.equal(ready.status, 503);
+    await eventually(async () => {
+      const ready = await fetch(`http://127.0.0.1:${gateway.opsPort}/readyz`);
+      assert.equal(ready.status, 503, await ready.text());
+    });
     for (const answer of await Promise.all(asked)) assertUnavailable(answer);
     assert.ok(performance.now() - startedAt < patient(tooLongMs));
     const lines = gateway
