@@ -38,6 +38,7 @@ describe('the gate of a start', () => {
     const gate = new StartGate();
     gate.open();
     gate.hold(new Set(['allocation']));
+    assert.deepEqual(gate.held, ['allocation']);
     await assert.rejects(gate.pass('allocation'), refused);
     assert.deepEqual([gate.admits('allocation'), gate.admits('order')], [false, true]);
     await gate.pass('order');

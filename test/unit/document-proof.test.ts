@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  areAllDelivered,
+  checkNotInFlight,
+  type DocumentFacts,
+  documentTypes,
+  endSend,
+  isSameSend,
+  mayStillArrive,
+  mostUnderWay,
+  provesAbsence,
+} from '../../src/applications/documents/rules.ts';
+import { refusalOf } from '../../src/lib/errors.ts';
+
+const file = Buffer.alloc(32, 1);
+const other = Buffer.alloc(32, 2);
+
+function facts(change: Partial<DocumentFacts> = {}): DocumentFacts {
+  return { digest: file, state: 'unconfirmed', attempt: 1, leaseUntil: 1_000, createdAt: 0, updatedAt: 0, ...change };
+}
+
+describe('whether an unconfirmed document can be given up', () => {
+  it('is not asked before the time of its last send is over', () => {
+    const arrives = [999, 1_000].map((realNow) => mayStillArrive(facts(), realNow));
+    assert.deepEqual(arrives, [true, false], '999 and 1,000 ms of a lease until 1,000 ms');
+    assert.equal(mayStillArrive(facts({ leaseUntil: null }), 0), false);
+  });
+
+  it('is proven where the broker refuses what comes late, or its record is complete for the last send', () => {
+    for (const [leaseUntil, completeUntil, honoursNotAfter, aheadMs, isProven] of [
+      [1_000, undefined, true, 0, true],
+      [1_000, undefined, false, 0, false],
+      [1_000, 1_000, false, 0, false],
+      [1_000, 1_001, false, 0, true],
+      // The record is in business time, which is ahead of the lease's real time.
+      [1_000, 1_500, false, 500, false],
+      [1_000, 1_501, false, 500, true],
+      [null, 9_999, false, 0, false],
+    ] as const) {
+      const proof = provesAbsence(facts({ leaseUntil }), completeUntil, honoursNotAfter, aheadMs);
+      const asked = { leaseUntil, completeUntil, honoursNotAfter, aheadMs };
+      assert.equal(proof, isProven, JSON.stringify(asked));
+    }
+  });
+
+  it('holds only while nothing came to the document', () => {
+    assert.equal(isSameSend(facts(), facts({ updatedAt: 9 })), true);
+    for (const change of [{ digest: other }, { attempt: 2 }, { state: 'sending' }, { state: 'delivered' }] as const) {
+      assert.equal(isSameSend(facts(change), facts()), false, `another ${Object.keys(change)}`);
+    }
+  });
+});
+
+describe('a look without the lock', () => {
+  const look = (document: DocumentFacts | undefined, digest: Buffer, underWay: number, realNow = 0) => {
+    const check = () => checkNotInFlight(document, digest, underWay, realNow);
+    return { passes: () => assert.doesNotThrow(check), refusal: () => refusalOf(check) };
+  };
+
+  it('refuses what is being sent, and what would be one more than two under way', () => {
+    look(undefined, file, mostUnderWay - 1).passes();
+    const { code, limit, message } = look(undefined, file, mostUnderWay).refusal();
+    assert.deepEqual([code, limit], ['document_in_flight', 'documents_under_way']);
+    assert.match(message, /2 of at most 2 documents/);
+    const sending = facts({ state: 'sending' });
+    for (const digest of [file, other]) {
+      const refusal = look(sending, digest, 0, 999).refusal();
+      assert.deepEqual([refusal.code, refusal.limit], ['document_in_flight', undefined]);
+      assert.match(refusal.message, /This document is being sent/);
+    }
+    look(sending, file, 0, 1_000).passes();
+  });
+
+  it('leaves another file than the broker has, or may have, to what says so under the lock', () => {
+    for (const document of [
+      facts({ state: 'delivered' }),
+      facts({ state: 'unconfirmed' }),
+      facts({ state: 'sending', attempt: 2 }),
+    ]) {
+      look(document, other, mostUnderWay, 0).passes();
+      assert.equal(look(document, file, mostUnderWay, 0).refusal().code, 'document_in_flight', document.state);
+    }
+  });
+});
+
+describe('what a document is after its send', () => {
+  it('is delivered for good: no later outcome changes it, and its time does not go back', () => {
+    const delivered = facts({ state: 'delivered', leaseUntil: null, updatedAt: 5 });
+    for (const outcome of ['delivered', 'refused', 'never-left', 'unclear'] as const) {
+      assert.equal(endSend(delivered, facts(), outcome, 9), delivered, outcome);
+    }
+    assert.equal(endSend(facts({ updatedAt: 7 }), facts(), 'delivered', 3)?.updatedAt, 7);
+    assert.equal(endSend(facts({ updatedAt: 7 }), facts(), 'delivered', 9)?.updatedAt, 9);
+  });
+});
+
+describe('an application has all its documents', () => {
+  it('when the four are delivered, and not before', () => {
+    const four = documentTypes.map((type) => ({ type, state: 'delivered' as const }));
+    assert.equal(areAllDelivered(four), true);
+    for (const [at, type] of documentTypes.entries()) {
+      assert.equal(areAllDelivered(four.toSpliced(at, 1)), false, `without ${type}`);
+      assert.equal(
+        areAllDelivered(four.with(at, { type, state: 'unconfirmed' as never })),
+        false,
+        `${type} unconfirmed`,
+      );
+    }
+  });
+});
