@@ -9,7 +9,6 @@ import {
   isSameSend,
   mayStillArrive,
   mostUnderWay,
-  provesAbsence,
 } from '../../src/applications/documents/rules.ts';
 import { refusalOf } from '../../src/lib/errors.ts';
 
@@ -25,23 +24,6 @@ describe('whether an unconfirmed document can be given up', () => {
     const arrives = [999, 1_000].map((realNow) => mayStillArrive(facts(), realNow));
     assert.deepEqual(arrives, [true, false], '999 and 1,000 ms of a lease until 1,000 ms');
     assert.equal(mayStillArrive(facts({ leaseUntil: null }), 0), false);
-  });
-
-  it('is proven where the broker refuses what comes late, or its record is complete for the last send', () => {
-    for (const [leaseUntil, completeUntil, honoursNotAfter, aheadMs, isProven] of [
-      [1_000, undefined, true, 0, true],
-      [1_000, undefined, false, 0, false],
-      [1_000, 1_000, false, 0, false],
-      [1_000, 1_001, false, 0, true],
-      // The record is in business time, which is ahead of the lease's real time.
-      [1_000, 1_500, false, 500, false],
-      [1_000, 1_501, false, 500, true],
-      [null, 9_999, false, 0, false],
-    ] as const) {
-      const proof = provesAbsence(facts({ leaseUntil }), completeUntil, honoursNotAfter, aheadMs);
-      const asked = { leaseUntil, completeUntil, honoursNotAfter, aheadMs };
-      assert.equal(proof, isProven, JSON.stringify(asked));
-    }
   });
 
   it('holds only while nothing came to the document', () => {
