@@ -83,10 +83,11 @@ function diagnosticsHandlers(base: Base, { events, upstream, submissions, outcom
   const { log, database, clock, cursors, holder, startedAt } = base;
   const { carrier, feedWatch } = events;
   const { broker, clock: brokerClock } = upstream;
+  const { clocks } = submissions;
   const pages = new UnsettledPages(database, clock, cursors);
   const troubles = () => health.troubles();
   return {
-    ...statusHandlers({ database, clock, carrier, broker, brokerClock, troubles, holder, version, startedAt }),
+    ...statusHandlers({ database, clock, carrier, broker, brokerClock, clocks, troubles, holder, version, startedAt }),
     ...unsettledHandlers(pages, clock),
     ...reconcileHandlers({ database, clock, log, pages, ...outcomes.reconcilers, cancel: submissions.canceller }),
     ...timelineHandlers(database),

@@ -40,7 +40,7 @@ export function createTelemetry(base: Base, watched: Watched) {
     database: probe,
     writes,
     broker: upstream.broker,
-    brokerClock: upstream.clock,
+    brokerClocks: watched.submissions.clocks,
     carrier,
     sharing: callers.sharing,
     reports: reports.order,

@@ -35,8 +35,6 @@ const leastSkewMs = 100;
 const drift = 0.001;
 /** Times are cut off to the millisecond, stated ones and our own. */
 const cutOffMs = 1;
-/** The time of a report may be cut off to the second. */
-const reportCutOffMs = 1_000;
 
 const ownClocks: OwnClocks = { realNow: () => Date.now(), monotonicNow: () => performance.now() };
 
@@ -82,16 +80,6 @@ export class BrokerClock {
   /** A message of a stream came. It may have been under way for any time, so it gives one bound. */
   streamed(stated: Timestamp | undefined): void {
     if (stated !== undefined) this.#learn(timestampMs(stated) - this.own.monotonicNow(), Number.POSITIVE_INFINITY);
-  }
-
-  /**
-   * A report came of something that happened, by the broker's clock, so long after the object was stored by ours. What
-   * happened before it was stored shows that a clock is wrong. Returns whether it does.
-   */
-  reported(afterMs: number): boolean {
-    if (afterMs >= -(this.skewMs + reportCutOffMs)) return false;
-    this.#learn(Number.NEGATIVE_INFINITY, afterMs + this.#realAhead().mostMs);
-    return true;
   }
 
   /** What is known of the offset now; a bound that is not known is infinite. */

@@ -1,4 +1,4 @@
-import { type BrokerClock, type ClockAgreement, rememberedMs } from '../broker/clock.ts';
+import type { BrokerClock, ClockAgreement } from '../broker/clock.ts';
 import type { Database } from '../db/database.ts';
 import { statement } from '../db/statement.ts';
 import type { SystemClock } from '../lib/clock.ts';
@@ -19,6 +19,12 @@ const watchEveryMs = 1_000;
 const silentForMs = 6_000;
 /** How often evidence is written down while there is more of it. */
 const writeEveryMs = 2_000;
+/** How often each process reads what others wrote down. */
+const readEveryMs = 5_000;
+/** How long evidence in reports counts: nothing measures their clock, and there may be no other report for a while. */
+const evidenceKeptMs = 600_000;
+/** The time of a report may be cut off to the second. */
+const reportCutOffMs = 1_000;
 /** Where the last evidence of all replicas stands, by the database's clock. */
 const evidenceName = 'broker-clock-apart';
 
@@ -29,16 +35,34 @@ const evidenceName = 'broker-clock-apart';
 export class ClockWatch {
   readonly worker: Worker = { name: 'broker-clock', run: (signal) => this.#run(signal) };
   #writtenAt = Number.NEGATIVE_INFINITY;
+  #readAt = Number.NEGATIVE_INFINITY;
+  /** By the monotonic clock. */
+  #evidenceUntil = Number.NEGATIVE_INFINITY;
   #said: ClockAgreement = 'in_step';
   #saidSilent = false;
 
   constructor(private readonly parts: ClockWatchParts) {}
 
+  /** Whether the clocks agree, by what this process knows now. */
+  get known(): ClockAgreement {
+    return performance.now() < this.#evidenceUntil ? 'apart' : this.parts.brokerClock.agreement;
+  }
+
+  /** Whether the clocks agree, by what any replica knows. Throws when the database does not answer. */
+  async agreement(): Promise<ClockAgreement> {
+    await this.#read();
+    return this.known;
+  }
+
   /** A change recorded a report of what happened so long after its object was stored, by the broker's clock. */
   reported(afterMs: number): void {
     const { brokerClock, clock, log } = this.parts;
+    if (afterMs >= -(brokerClock.skewMs + reportCutOffMs)) return;
     // While operators move a sandbox's clock, the broker's follows a moment later.
-    if (clock.offsetMs > 0 || !brokerClock.reported(afterMs)) return;
+    if (clock.offsetMs > 0) return;
+    // A wrong clock that answers state too is measured, and counts for as long as it is wrong.
+    if (brokerClock.agreement === 'apart') return;
+    this.#evidenceUntil = performance.now() + evidenceKeptMs;
     if (performance.now() - this.#writtenAt < writeEveryMs) return;
     this.#writtenAt = performance.now();
     log.error({ afterMs }, 'the broker reports what happened before it was asked for: a clock is wrong');
@@ -47,18 +71,17 @@ export class ClockWatch {
     });
   }
 
-  /** Whether the clocks agree, by all that any replica has learned of late. Throws when the database does not answer. */
-  async agreement(): Promise<ClockAgreement> {
-    const own = this.parts.brokerClock.agreement;
-    if (own === 'apart') return own;
-    const [evidence] = await this.parts.database.read(
+  async #read(): Promise<void> {
+    this.#readAt = performance.now();
+    const [row] = await this.parts.database.read(
       statement(
-        'SELECT 1 FROM positions WHERE name = ? AND CAST(position AS SIGNED) > UNIX_TIMESTAMP(NOW(3)) * 1000 - ?',
+        'SELECT CAST(position AS SIGNED) + ? - UNIX_TIMESTAMP(NOW(3)) * 1000 AS left_ms FROM positions WHERE name = ?',
+        evidenceKeptMs,
         evidenceName,
-        rememberedMs,
       ),
     );
-    return evidence === undefined ? own : 'apart';
+    const until = performance.now() + Number(row?.left_ms ?? 0);
+    this.#evidenceUntil = Math.max(this.#evidenceUntil, until);
   }
 
   async #write(): Promise<void> {
@@ -84,6 +107,7 @@ export class ClockWatch {
         // A broker that states no time need not be asked every second.
         if (brokerClock.silentMs === undefined) await pause(silentForMs, signal);
       }
+      if (performance.now() - this.#readAt > readEveryMs) await this.#read().catch(() => undefined);
       this.#say();
       await pause(watchEveryMs, signal);
     }
@@ -91,7 +115,8 @@ export class ClockWatch {
 
   #say(): void {
     const { brokerClock, log } = this.parts;
-    const { agreement, skewMs, estimateMs } = brokerClock;
+    const { skewMs, estimateMs } = brokerClock;
+    const agreement = this.known;
     if (agreement === 'unknown' || agreement === this.#said) return;
     this.#said = agreement;
     const facts = { aheadMs: estimateMs === undefined ? undefined : Math.round(estimateMs), skewMs };

@@ -26,7 +26,7 @@ export interface Change<Row> {
   /** What the upstream said that cannot be, in our own words: the state was kept, and a person must look. */
   readonly contradictions: readonly string[];
   /** How long after the row was stored, by the broker's clock, the earliest of the reports happened that it applies. */
-  readonly reportedAfterMs?: number | undefined;
+  readonly reportedAfterMs: number | undefined;
 }
 
 /** How one kind of object is read, saved and told of. */

@@ -1,3 +1,4 @@
+import type { ClockAgreement } from '../broker/clock.ts';
 import type { Finding } from './health.ts';
 import type { WriteTrouble } from './write-probe.ts';
 
@@ -6,7 +7,7 @@ export interface Parts {
   readonly database: { readonly isReachable: boolean };
   readonly writes: { readonly trouble: WriteTrouble | undefined };
   readonly broker: { readonly connected: boolean };
-  readonly brokerClock: { readonly agreement: string };
+  readonly brokerClocks: { readonly known: ClockAgreement };
   readonly carrier: { readonly connected: boolean; readonly isStoring: boolean };
   readonly sharing: { readonly isShared: boolean };
   readonly reports: { readonly isBroken: boolean };
@@ -21,7 +22,7 @@ export interface Parts {
 
 /** What is known of each part. */
 export function lookAtParts(parts: Parts): readonly Finding[] {
-  const { database, broker, brokerClock, carrier, sharing, reports, applicationReports, gate } = parts;
+  const { database, broker, brokerClocks, carrier, sharing, reports, applicationReports, gate } = parts;
   const found = (isWell: boolean, part: string, reason: string, stops = false): Finding[] =>
     isWell ? [] : [{ part, reason, stops }];
   return [
@@ -30,7 +31,7 @@ export function lookAtParts(parts: Parts): readonly Finding[] {
     ...(database.isReachable ? findWriteTrouble(parts.writes.trouble) : []),
     ...found(broker.connected, 'broker', 'the broker cannot be reached'),
     ...found(
-      brokerClock.agreement !== 'apart',
+      brokerClocks.known !== 'apart',
       'broker-clock',
       "the broker's clock and this process's are too far apart; what the broker does not have stays unclear",
     ),

@@ -277,6 +277,21 @@ describe('an outcome that is unknown', () => {
     );
   });
 
+  it('that the record has tells by its reports that a clock is wrong, also on an order that was refused', async () => {
+    const order = await settling.storeOrder({ partnerId });
+    const before = { at: timestampFromMs(order.createdAt - 120_000) };
+    const accepted = { ...reportOf(order, 1n, ReportKind.ACCEPTED), ...before };
+    recordSays({ found: true, answer: [accepted, reportOf(order, 2n, ReportKind.TRADE, 10n)] });
+    settling.reportedAfterMs.length = 0;
+    await ask(order);
+    assert.deepEqual(settling.reportedAfterMs, [-120_000]);
+    const refused = await settling.storeOrder({ partnerId, state: 'refused' });
+    await settling.recorder.change(settling.order, partnerId, refused.id, (row) =>
+      settling.order.applyReports(row, [{ ...reportOf(refused, 1n, ReportKind.ACCEPTED), ...before }]),
+    );
+    assert.deepEqual(settling.reportedAfterMs, [-120_000, -120_000]);
+  });
+
   it('is asked about after 0.5 s, then after twice as long each time, and every 30 s in the end', async () => {
     const order = await settling.storeOrder({ partnerId });
     settling.clock.moveTo(order.notAfter + clockSkewMs + 1);

@@ -137,7 +137,7 @@ export async function openSettling() {
     application,
     allocation,
     contradictions,
-    /** How long after their objects the earliest reports of each change happened. */
+    /** How long after its object was stored the earliest report of each change happened, by the broker's clock. */
     reportedAfterMs,
     /** How often the relay was told that there are events. */
     wakes: () => wakes,

@@ -173,18 +173,6 @@ describe("the measured offset of the broker's clock", () => {
     }
     assert.equal(model.clock.agreement, 'in_step');
   });
-
-  it('a report of what happened before its order was stored is evidence, one that is cut off to the second is not', () => {
-    const model = new Model();
-    model.call(1, 1);
-    for (const afterMs of [5, 0, -999, -skewMs - 1_000]) assert.equal(model.clock.reported(afterMs), false);
-    assert.equal(model.clock.agreement, 'in_step');
-    assert.equal(model.clock.reported(-skewMs - 1_001), true);
-    assert.equal(model.clock.agreement, 'apart');
-    model.wait(forgottenMs);
-    model.call(1, 1);
-    assert.equal(model.clock.agreement, 'in_step');
-  });
 });
 
 describe('what the broker does not have', () => {

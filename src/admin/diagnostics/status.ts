@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import type { BrokerClock } from '../../broker/clock.ts';
+import type { BrokerClock, ClockAgreement } from '../../broker/clock.ts';
 import type { Database } from '../../db/database.ts';
 import { milliseconds, type SqlRow, statement, toBigInt } from '../../db/statement.ts';
 import type { Carrier } from '../../events/carrier.ts';
@@ -23,7 +23,8 @@ export interface StatusParts {
   readonly clock: SystemClock;
   readonly carrier: Pick<Carrier, 'pending' | 'serverVersion'>;
   readonly broker: { readonly connected: boolean; honoursNotAfter(): Promise<boolean> };
-  readonly brokerClock: Pick<BrokerClock, 'agreement' | 'estimateMs'>;
+  readonly brokerClock: Pick<BrokerClock, 'estimateMs'>;
+  readonly clocks: { readonly known: ClockAgreement };
   readonly troubles: () => Promise<readonly Trouble[]>;
   /** This process's name among the holders of leases. */
   readonly holder: string;
@@ -46,7 +47,7 @@ const mostLeases = 500;
 
 /** The operators' call that tells how the gateway fares. */
 export function statusHandlers(parts: StatusParts) {
-  const { database, clock, carrier, broker, brokerClock } = parts;
+  const { database, clock, carrier, broker, brokerClock, clocks } = parts;
 
   async function getStatus(_: GetStatusRequest): Promise<GetStatusResponse> {
     const [troubles = [], facts, backlog, queues = [], leases = [], honours, pending] = await Promise.all([
@@ -78,7 +79,7 @@ export function statusHandlers(parts: StatusParts) {
         honoursNotAfter: honours,
         orderReports: facts?.orderReports ?? 0n,
         applicationReports: facts?.applicationReports ?? 0n,
-        clockAgreement: agreements[brokerClock.agreement],
+        clockAgreement: agreements[clocks.known],
         clockAheadMs: toWholeMs(brokerClock.estimateMs),
       },
       queues: [...fromBacklog(backlog), ...fromStream(pending), ...queues],
