@@ -176,7 +176,9 @@ async function checkUsage(cluster: Cluster, orders: ReadonlyMap<string, StoredOr
 
 async function storedOrders(cluster: Cluster): Promise<Map<string, StoredOrder>> {
   const rows = await cluster.database.read(statement('SELECT * FROM orders ORDER BY id'));
-  return new Map(rows.map((row) => [String(row.id), toStoredOrder(row)]));
+  // The tables of the last release lack what was added since.
+  const added = { missed_report: 0 };
+  return new Map(rows.map((row) => [String(row.id), toStoredOrder({ ...added, ...row })]));
 }
 
 async function allMessages(cluster: Cluster): Promise<ReceivedMessage[]> {
