@@ -19,7 +19,7 @@ export default {
     testFiles: list(process.env.TESTS, [
       'test/unit/*-rules.test.ts',
       'test/unit/webhook-*.test.ts',
-      'test/unit/{buckets,client-address,credentials,day-limits,document-proof,local-limits,order-reports}.test.ts',
+      'test/unit/{buckets,client-address,credentials,day-limits,document-sends,local-limits,order-reports}.test.ts',
       'test/unit/{partner-queue,permission,read-queue,slots,start-gate}.test.ts',
     ]),
     nodeArgs: ['--require', '{{hookFile}}', '--import', 'tsx', '--test-reporter=tap', '{{testFile}}'],

@@ -19,7 +19,7 @@ function facts(change: Partial<DocumentFacts> = {}): DocumentFacts {
   return { digest: file, state: 'unconfirmed', attempt: 1, leaseUntil: 1_000, createdAt: 0, updatedAt: 0, ...change };
 }
 
-describe('whether an unconfirmed document can be given up', () => {
+describe('what was found out about an unconfirmed document', () => {
   it('is not asked before the time of its last send is over', () => {
     const arrives = [999, 1_000].map((realNow) => mayStillArrive(facts(), realNow));
     assert.deepEqual(arrives, [true, false], '999 and 1,000 ms of a lease until 1,000 ms');
