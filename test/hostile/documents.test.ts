@@ -34,35 +34,12 @@ async function uploads(gateway: GatewayProcess, partner: Partner): Promise<Named
   });
 }
 
-/**
- * Has a process take as many large files at once as it is going to: what it needs for that it keeps for the next time, and
- * so belongs to a calm time too.
- */
-async function workAsAtBusyTimes(gateway: GatewayProcess, key: string): Promise<void> {
-  const file = await noisePng(400, 400);
-  const send = overRest(gateway.restPort);
-  const known = ['delivered', 'document_in_flight', 'rate_limited', 'application_not_accepting_documents'];
-  for (let round = 0; round < 2; round += 1) {
-    const applications = await Promise.all(
-      Array.from({ length: 10 }, () => apply(gateway.request, key, { last_name: 'SIM-WAIT' })),
-    );
-    const sends = applications.flatMap((id) => fourTypes.map((type) => send({ key, id, type, file })));
-    const outcomes = new Set((await Promise.all(sends)).map(({ outcome }) => String(outcome)));
-    assert.ok(outcomes.has('delivered'));
-    assert.deepEqual(
-      [...outcomes].filter((outcome) => !known.includes(outcome)),
-      [],
-    );
-  }
-}
-
 async function prepare(_: Cluster, gateway: GatewayProcess, { key }: Partner) {
   const applications: string[] = [];
   // Their accounts are not opened when all four documents are there, so that they go on taking files.
   const fields = { last_name: 'SIM-WAIT' };
   for (let count = 0; count < 10; count += 1) applications.push(await apply(gateway.request, key, fields));
   const files = { large: [await largePng()], bombs: await pictureBombs() };
-  await workAsAtBusyTimes(gateway, key);
   return { applications, files };
 }
 
