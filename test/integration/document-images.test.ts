@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { request } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { statement } from '../../src/db/statement.ts';
 import { badJpegs, badPngs } from '../support/bad-images.ts';
@@ -136,8 +137,40 @@ describe('files of documents', () => {
     assert.ok((outcomes.get('rate_limited') ?? 0) >= 10, 'a partner has a bound on what waits');
     assert.ok((outcomes.get('delivered') ?? 0) >= 2);
   });
+
+  it('are not received while as many of their partner wait to be decoded as may', async () => {
+    const greedy = await gateway.newPartner();
+    const applications = await Promise.all(Array.from({ length: 5 }, () => newApplication(greedy)));
+    const file = largePng();
+    const waiting = applications.flatMap((id) => fourTypes.map((type) => send({ key: greedy.key, id, type, file })));
+    await eventually(async () => {
+      const metrics = await fetch(`http://127.0.0.1:${gateway.app.opsPort}/metrics`);
+      assert.match(await metrics.text(), /marina_images\{state="waiting"\} 16$/m);
+    });
+    // One of those that wait may be taken just before.
+    await eventually(async () => assert.equal(await offer(gateway, greedy.key, applications[0] ?? ''), '429'));
+    await Promise.all(waiting);
+  });
 });
 
 function hex(bytes: Buffer): string {
   return bytes.toString('hex');
+}
+
+/** Offers a file, which is sent only when the gateway asks for it. Resolves with what the gateway says first. */
+function offer({ app }: TestGateway, key: string, application: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const path = `/v1/applications/${application}/documents/photo`;
+    const file = { 'content-type': 'image/png', 'content-length': 100_000, expect: '100-continue' };
+    const headers = { authorization: `Bearer ${key}`, ...file };
+    const offered = request({ port: app.restPort, method: 'PUT', path, headers });
+    offered.on('error', reject);
+    const say = (what: string) => {
+      resolve(what);
+      offered.destroy();
+    };
+    offered.on('continue', () => say('the file was asked for'));
+    offered.on('response', ({ statusCode }) => say(String(statusCode)));
+    offered.flushHeaders();
+  });
 }

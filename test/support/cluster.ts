@@ -288,7 +288,7 @@ function running(entry: string): string[] {
 /** What docs/deploy/marina.service tells the C library: to give the memory of files back when they are gone. */
 const allocator = {
   MALLOC_ARENA_MAX: '1',
-  MALLOC_MMAP_THRESHOLD_: '65536',
+  MALLOC_MMAP_THRESHOLD_: '131072',
   MALLOC_TRIM_THRESHOLD_: '131072',
 };
 

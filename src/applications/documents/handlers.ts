@@ -25,11 +25,12 @@ export interface DocumentHandlerParts {
 
 /** The operations on applications' documents. */
 export function documentHandlers({ database, images, sender }: DocumentHandlerParts) {
-  /** What the application says comes before the file: one that cannot be taken is not waited for. */
+  /** What the application says, and whether the file may wait, come before the file: one that is refused is not received. */
   const sendDocument: Handler<SendDocumentRequest, Document> = async ({ id, type }, call) => {
     const { partnerId } = call.caller;
     const application = await find(id, call);
     checkTakesDocuments(application.state);
+    images.checkRoom(partnerId);
     const { mediaType, content } = await call.receiveFile();
     // A key that was revoked meanwhile gets nothing decoded, and is told of nothing that was delivered.
     await call.permission.renew();
