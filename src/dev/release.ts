@@ -11,18 +11,21 @@ export interface Release {
   readonly commit: string;
 }
 
-/** The last release, as the file LAST_RELEASE names it. Replicas of it run together with replicas of this tree. */
+/** Names the last release in one line: its version and commit. */
+const releaseFile = 'src/dev/last-release.txt';
+
+/** The last release. Replicas of it run together with replicas of this tree. */
 export function lastRelease(root: string): Release {
-  const text = readFileSync(join(root, 'LAST_RELEASE'), 'utf8');
+  const text = readFileSync(join(root, releaseFile), 'utf8');
   const [, version, commit] = /^(\d+\.\d+\.\d+) ([0-9a-f]{40})\n$/.exec(text) ?? [];
   if (version === undefined || commit === undefined)
-    throw new Error('LAST_RELEASE is not one line: version and commit');
+    throw new Error(`${releaseFile} is not one line: version and commit`);
   return { version, commit };
 }
 
 /**
  * Why nothing can be compared with a release: the history that is here does not reach back to it. Undefined when it does.
- * Throws when the whole history is here and does not have the release, because then LAST_RELEASE is wrong.
+ * Throws when the whole history is here and does not have the release, because then the file is wrong.
  */
 export async function whyNotHere(root: string, { version, commit }: Release): Promise<string | undefined> {
   if (await fails(root, 'rev-parse', '--git-dir')) return 'there is no git history here';
@@ -31,7 +34,7 @@ export async function whyNotHere(root: string, { version, commit }: Release): Pr
   if (stdout.trim() === 'true') {
     return `the history here is cut off (shallow clone) after release ${version}; git fetch --unshallow completes it`;
   }
-  throw new Error(`LAST_RELEASE names ${commit}, which is not in the history of this branch`);
+  throw new Error(`${releaseFile} names ${commit}, which is not in the history of this branch`);
 }
 
 /** Writes files of a release into a folder: all of them, or those below some paths. */

@@ -65,16 +65,18 @@ describe('make check, which compares the protos with the last release', () => {
       join(repository, 'proto/marina/test/v1/test.proto'),
       `syntax = "proto3";\npackage marina.test.v1;\nmessage Test {\n${fields.join('\n')}\n}\n`,
     );
+  const releaseFile = 'src/dev/last-release.txt';
   const [first, second, third] = ['string first = 1;', 'string second = 2;', 'string third = 3;'];
 
   before(() => {
     mkdirSync(join(repository, 'proto/marina/test/v1'), { recursive: true });
+    mkdirSync(join(repository, 'src/dev'), { recursive: true });
     git(repository, 'init', '-q');
     writeFileSync(join(repository, 'buf.yaml'), 'version: v2\nmodules:\n  - path: proto\n');
     writeProto(first, second);
     git(repository, 'add', '.');
     git(repository, 'commit', '-qm', 'the release');
-    writeFileSync(join(repository, 'LAST_RELEASE'), `0.1.0 ${git(repository, 'rev-parse', 'HEAD')}\n`);
+    writeFileSync(join(repository, releaseFile), `0.1.0 ${git(repository, 'rev-parse', 'HEAD')}\n`);
     git(repository, 'add', '.');
     git(repository, 'commit', '-qm', 'names the release');
   });
@@ -105,17 +107,17 @@ describe('make check, which compares the protos with the last release', () => {
 
   it('says so, and passes, when there is no history', () => {
     const copy = join(folder, 'copy');
-    mkdirSync(copy);
-    writeFileSync(join(copy, 'LAST_RELEASE'), readFileSync(join(repository, 'LAST_RELEASE')));
+    mkdirSync(join(copy, 'src/dev'), { recursive: true });
+    writeFileSync(join(copy, releaseFile), readFileSync(join(repository, releaseFile)));
     const { status, output } = compare(copy);
     assert.match(output, /^buf breaking: skipped, there is no git history here/);
     assert.equal(status, 0);
   });
 
-  it('fails when LAST_RELEASE names no commit of the history', () => {
-    writeFileSync(join(repository, 'LAST_RELEASE'), `0.1.0 ${'1'.repeat(40)}\n`);
+  it('fails when the named release is no commit of the history', () => {
+    writeFileSync(join(repository, releaseFile), `0.1.0 ${'1'.repeat(40)}\n`);
     const { status, output } = compare(repository);
     assert.notEqual(status, 0);
-    assert.match(output, /LAST_RELEASE names 1{40}, which is not in the history/);
+    assert.match(output, /src\/dev\/last-release\.txt names 1{40}, which is not in the history/);
   });
 });
