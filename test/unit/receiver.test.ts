@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import type { ReceiverPartner, ReceiverSays } from '../../src/dev/receiver.ts';
+
+describe('the webhook receiver of a sandbox', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'marina-receiver-'));
+  const authority = join(folder, 'authority.pem');
+  let receiver: ChildProcess | undefined;
+  after(() => {
+    receiver?.kill('SIGKILL');
+    rmSync(folder, { recursive: true });
+  });
+
+  it('goes on answering when the disk of its log is full', async () => {
+    const full = openSync('/dev/full', 'w');
+    const started = spawn(process.execPath, ['--import', 'tsx', 'src/dev/receiver-process.ts'], {
+      env: { ...process.env, MARINA_RECEIVER_CA_FILE: authority },
+      stdio: ['ignore', full, 'inherit', 'ipc'],
+    });
+    receiver = started;
+    const [ready] = (await once(started, 'message')) as [ReceiverSays];
+    assert.ok(ready.type === 'ready');
+    const partner: ReceiverPartner = { id: 'par_1', name: 'Lagoon Invest', secret: 'whsec_c2VjcmV0' };
+    started.send(partner);
+    for (let count = 0; count < 3; count += 1) assert.equal(await post(ready.port, partner.id), 400);
+    assert.equal(started.exitCode, null);
+  });
+
+  function post(port: number, path: string): Promise<number | undefined> {
+    return new Promise((resolve, reject) => {
+      const options = { host: '127.0.0.1', port, path: `/${path}`, method: 'POST', ca: readFileSync(authority) };
+      const sent = request(options, (response) => resolve(response.resume().statusCode));
+      sent.on('error', reject).end('unsigned');
+    });
+  }
+});
