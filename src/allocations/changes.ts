@@ -1,9 +1,10 @@
 import type { Sent } from '../broker/port.ts';
 import type { Statement } from '../db/statement.ts';
 import { AllocationOutcome, type AllocationRecord } from '../gen/marina/broker/v1/allocations_pb.ts';
+import { statedInstant } from '../lib/timestamps.ts';
 import type { Change } from '../submission/kind.ts';
 import { earliestAfter, insertObjectSteps, type ObjectStep } from '../submission/step-store.ts';
-import { bookedAfterAll, isUnsettled, moveTo, recordedAt, rejectReasonOf } from './rules.ts';
+import { bookedAfterAll, isUnsettled, moveTo, rejectReasonOf } from './rules.ts';
 import type { StoredAllocation } from './store.ts';
 
 /** Builds up what becomes of an allocation: a move to another state is told to the partner. */
@@ -35,7 +36,7 @@ export class AllocationChange implements Change<StoredAllocation> {
 
   /** Adds a step to the history, after what it tells of. */
   step(kind: ObjectStep['kind'], detail: string, record?: AllocationRecord): this {
-    const upstreamAt = record && recordedAt(record);
+    const upstreamAt = statedInstant(record?.at);
     this.#steps.push({ kind, at: this.now, state: this.after.state, detail, upstreamAt });
     return this.note({ steps: this.after.steps + 1 });
   }

@@ -1,4 +1,4 @@
-import { type AllocationRecord, AllocationRejectReason } from '../gen/marina/broker/v1/allocations_pb.ts';
+import { AllocationRejectReason } from '../gen/marina/broker/v1/allocations_pb.ts';
 
 export type AllocationStateWord = 'sending' | 'booked' | 'refused' | 'rejected' | 'uncertain';
 
@@ -57,12 +57,6 @@ export function moveTo<T extends { state: AllocationStateWord; reason: string | 
 /** What its partner reads of an allocation that was refused and is booked all the same. */
 export const bookedAfterAll =
   'It was reported as never having reached the broker. That was wrong: the broker has booked it, and its amount was returned.';
-
-/** When it happened, if the broker says so and it can be: between the years 2000 and 2200. */
-export function recordedAt({ at }: AllocationRecord): number | undefined {
-  if (at === undefined || at.seconds < 946_684_800n || at.seconds > 7_258_118_400n) return undefined;
-  return Number(at.seconds) * 1_000 + Math.floor(at.nanos / 1e6);
-}
 
 const rejectReasons: Partial<Record<AllocationRejectReason, { word: string; sentence: string }>> = {
   [AllocationRejectReason.ACCOUNT_NOT_AT_BROKER]: {

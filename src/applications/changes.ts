@@ -1,10 +1,11 @@
 import type { Sent } from '../broker/port.ts';
 import type { Statement } from '../db/statement.ts';
 import { type ApplicationReport, ApplicationReportKind } from '../gen/marina/broker/v1/applications_pb.ts';
+import { statedInstant } from '../lib/timestamps.ts';
 import type { Change } from '../submission/kind.ts';
 import { isBehind } from '../submission/row-store.ts';
 import { earliestAfter, insertObjectSteps, type ObjectStep } from '../submission/step-store.ts';
-import { applyReport, isUnsettled, moveTo, reportedAt } from './rules.ts';
+import { applyReport, isUnsettled, moveTo } from './rules.ts';
 import type { StoredApplication } from './store.ts';
 
 const unclear = 'It is not known whether the broker received it; the gateway is finding out.';
@@ -46,7 +47,7 @@ export class ApplicationChange implements Change<StoredApplication> {
 
   /** Adds a step to the history, after what it tells of. */
   step(kind: ObjectStep['kind'], detail: string, report?: ApplicationReport): this {
-    const said = report === undefined ? {} : { reportNumber: report.number, upstreamAt: reportedAt(report) };
+    const said = report === undefined ? {} : { reportNumber: report.number, upstreamAt: statedInstant(report.at) };
     this.#steps.push({ kind, at: this.now, state: this.after.state, detail, ...said });
     return this.note({ steps: this.after.steps + 1 });
   }

@@ -102,12 +102,6 @@ export function isReport(report: ApplicationReport): boolean {
   return report.kind === ApplicationReportKind.REJECTED;
 }
 
-/** When it happened, if the broker says so and it can be: between the years 2000 and 2200. */
-export function reportedAt({ at }: ApplicationReport): number | undefined {
-  if (at === undefined || at.seconds < 946_684_800n || at.seconds > 7_258_118_400n) return undefined;
-  return Number(at.seconds) * 1_000 + Math.floor(at.nanos / 1e6);
-}
-
 /** Moves an application to a state its transitions allow, with the sentence that explains it. */
 export function moveTo<T extends ApplicationFacts>(
   application: T,

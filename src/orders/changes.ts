@@ -1,9 +1,10 @@
 import type { Sent } from '../broker/port.ts';
 import { type Report, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
+import { statedInstant } from '../lib/timestamps.ts';
 import type { Change } from '../submission/kind.ts';
 import { isBehind } from '../submission/row-store.ts';
 import { earliestAfter } from '../submission/step-store.ts';
-import { applyReport, atMs, isFinal, isUnsettled, moveTo } from './rules.ts';
+import { applyReport, isFinal, isUnsettled, moveTo } from './rules.ts';
 import { insertSteps, type StoredOrder, type StoredStep } from './store.ts';
 
 /** Builds up what becomes of an order: each step moves it on, and a step the partner must hear of is told. */
@@ -36,7 +37,7 @@ export class OrderChange implements Change<StoredOrder> {
 
   step(kind: StoredStep['kind'], detail: string, report?: Report): this {
     const trade = report?.kind === ReportKind.TRADE ? { quantity: report.quantity, priceKobo: report.priceKobo } : {};
-    const said = report === undefined ? {} : { reportNumber: report.number, upstreamAt: atMs(report) };
+    const said = report === undefined ? {} : { reportNumber: report.number, upstreamAt: statedInstant(report.at) };
     this.steps.push({ kind, at: this.now, state: this.after.state, detail, ...said, ...trade });
     return this.note({ steps: this.after.steps + 1 });
   }

@@ -1,4 +1,5 @@
 import { RejectReason, type Report, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
+import { statedInstant } from '../lib/timestamps.ts';
 
 export type OrderStateWord =
   | 'sending'
@@ -129,7 +130,7 @@ function applyTrade<T extends OrderFacts>(order: T, report: Report, now: number)
   }
   const complete = filledQuantity === order.quantity;
   const moved = moveTo(filled, complete ? 'filled' : 'partially_filled', null, now);
-  const order_ = complete ? { ...moved, filledAt: atMs(report) ?? now } : moved;
+  const order_ = complete ? { ...moved, filledAt: statedInstant(report.at) ?? now } : moved;
   return { order: order_, changed: true, contradiction: false, detail };
 }
 
@@ -188,12 +189,6 @@ function applyEnd<T extends OrderFacts>(order: T, report: Report, now: number): 
 function contradiction<T extends OrderFacts>(order: T, what: string): Applied<T> {
   const detail = `the exchange reported what contradicts the state ${order.state}: ${what}`;
   return { order, changed: false, contradiction: true, detail };
-}
-
-/** When it happened, if the exchange says so and it can be: between the years 2000 and 2200. */
-export function atMs({ at }: Pick<Report, 'at'>): number | undefined {
-  if (at === undefined || at.seconds < 946_684_800n || at.seconds > 7_258_118_400n) return undefined;
-  return Number(at.seconds) * 1_000 + Math.floor(at.nanos / 1e6);
 }
 
 const rejectReasons: Partial<Record<RejectReason, { word: string; sentence: string }>> = {

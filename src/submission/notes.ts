@@ -1,5 +1,6 @@
 import type { Origin } from '../lib/origin.ts';
 import type { Seal } from '../lib/seal.ts';
+import { instantRange } from '../lib/timestamps.ts';
 import type { NewSubmission, Submittable } from './kind.ts';
 
 /** What one kind of object must know of an object to store it anew; whole numbers that can be large are texts. */
@@ -85,8 +86,6 @@ function originOf(note: FactReader): Origin {
     traceParent: origin.optionalText('traceParent'),
   };
 }
-
-const instantRange = { least: 946_684_800_000, most: 7_258_118_400_000 }; // The years 2000 to 2200.
 
 /**
  * Reads the members of a note. Another version may have left one out, written null for it, or added others. Throws

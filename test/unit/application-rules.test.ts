@@ -120,6 +120,45 @@ describe('what becomes of an application', () => {
     }
   });
 
+  it('a report that lacks what its kind needs is a contradiction', () => {
+    const refused = [
+      report(1, ACCEPTED, { at: undefined }),
+      report(1, ACCEPTED, { reference: '' }),
+      report(1, ACCEPTED, { reference: 'R'.repeat(65) }),
+      report(1, OPENED, { account: '' }),
+      report(1, OPENED, { account: 'c3' }),
+      report(1, OPENED, { account: 'C'.repeat(65) }),
+      report(1, UNSPECIFIED),
+    ];
+    for (const each of refused) {
+      const applied = applyReport(facts('sending'), each, now);
+      assert.deepEqual([applied?.contradiction, applied?.application.state], [true, 'sending']);
+      assert.match(applied?.evidence ?? '', /lacks what its kind needs/);
+    }
+    const longest = applyReport(facts('sending'), report(1, ACCEPTED, { reference: 'R'.repeat(64) }), now);
+    assert.equal(longest?.application.reference, 'R'.repeat(64));
+  });
+
+  it('one that is opened already stays so when it is accepted, and opens with no other account', () => {
+    const opened = facts('opened', { account: 'C1' });
+    const after = (kind: ApplicationReportKind, account: string) =>
+      applyReport(opened, report(1, kind, { account }), now);
+    assert.deepEqual(
+      [after(ACCEPTED, ''), after(OPENED, 'C1'), after(OPENED, 'C2')].map((applied) => [
+        applied?.changed,
+        applied?.contradiction,
+        applied?.application.account,
+      ]),
+      [
+        [false, false, 'C1'],
+        [false, false, 'C1'],
+        [false, true, 'C1'],
+      ],
+    );
+    const again = applyReport(facts('rejected'), report(1, REJECTED, { reference: '' }), now);
+    assert.deepEqual([again?.changed, again?.contradiction], [false, false]);
+  });
+
   it('a report seen before changes nothing', () => {
     const seen = facts('documents_required', { lastReport: 2n });
     assert.equal(applyReport(seen, report(2, REJECTED), now), undefined);

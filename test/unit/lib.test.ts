@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { isRegistered } from '../../src/auth/addresses.ts';
 import { keyMacSecret, makeKey, parseKey, sameHash } from '../../src/auth/keys.ts';
 import { PartnerQueue } from '../../src/db/partner-queue.ts';
@@ -10,6 +12,7 @@ import { inOrder } from '../../src/lib/in-order.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { divideToKoboDecimal, isKoboDecimal, roundKoboDecimal } from '../../src/lib/money.ts';
 import { Cursors } from '../../src/lib/paging.ts';
+import { statedInstant } from '../../src/lib/timestamps.ts';
 import { LocalLimits } from '../../src/limits/local.ts';
 import { checkDayLimit } from '../../src/limits/rules.ts';
 import { SharedLimits } from '../../src/limits/shared.ts';
@@ -46,6 +49,19 @@ describe('the Lagos day', () => {
     clock.moveTo(5_000);
     clock.moveTo(1_000);
     assert.equal(clock.offsetMs, 5_000);
+  });
+});
+
+describe('an instant that another system states', () => {
+  it('is taken from the year 2000 until 2200, to the millisecond below', () => {
+    const at = (seconds: bigint, nanos = 0) => statedInstant(create(TimestampSchema, { seconds, nanos }));
+    assert.equal(at(946_684_799n, 999_999_999), undefined);
+    assert.equal(at(946_684_800n), 946_684_800_000);
+    assert.equal(at(1_772_442_000n, 999_999), 1_772_442_000_000);
+    assert.equal(at(1_772_442_000n, 1_999_999), 1_772_442_000_001);
+    assert.equal(at(7_258_118_400n), 7_258_118_400_000);
+    assert.equal(at(7_258_118_401n), undefined);
+    assert.equal(statedInstant(undefined), undefined);
   });
 });
 
