@@ -1,6 +1,7 @@
 /**
  * Why an attempt failed: no whole head of an answer in 10 seconds; no address; an address that may not be dialled; no
- * connection, or one that broke; TLS that failed; an answer that is no HTTP; a redirect; any other status.
+ * connection, or one that broke; TLS that failed; a URL that cannot be used; an answer that is no HTTP; a redirect; any
+ * other status.
  */
 export type ErrorClass =
   | 'timeout'
@@ -8,6 +9,7 @@ export type ErrorClass =
   | 'blocked_address'
   | 'unreachable'
   | 'tls'
+  | 'invalid_url'
   | 'invalid_response'
   | 'redirect'
   | 'status';

@@ -40,6 +40,8 @@ const idleEndpointMs = 60_000;
 const mostHeadBytes = 16_384;
 const mostBodyBytes = 65_536;
 
+const unreadableUrl: Attempt = { outcome: 'endpoint-failed', status: null, errorClass: 'invalid_url', durationMs: 0 };
+
 interface Endpoint {
   readonly url: string;
   readonly path: string;
@@ -81,7 +83,9 @@ export class Sender {
    *   before, or answered on a new one, where the endpoint may be busy with the handshake still. Not always called.
    */
   send(delivery: Delivery, onAhead: () => void = () => undefined): Promise<Attempt> {
-    const { path, connections } = this.#endpointOf(delivery);
+    const endpoint = this.#endpointOf(delivery);
+    if (endpoint === undefined) return Promise.resolve(unreadableUrl);
+    const { path, connections } = endpoint;
     const timestampSeconds = Math.floor(this.options.clock.realNow() / 1_000);
     const signature = sign({ id: delivery.id, timestampSeconds, body: delivery.body }, delivery.keys);
     const request: Dispatcher.DispatchOptions = {
@@ -106,20 +110,22 @@ export class Sender {
     await Promise.all(closing);
   }
 
-  /** The connections of an endpoint; those to where it was before are closed when they have done their work. */
-  #endpointOf({ endpointId, url }: Delivery): Endpoint {
+  /**
+   * The connections of an endpoint; those to where it was before are closed when they have done their work. Undefined when
+   * its URL cannot be used: another version may have stored a form of URL that this one does not know.
+   */
+  #endpointOf({ endpointId, url }: Delivery): Endpoint | undefined {
     const kept = this.#endpoints.get(endpointId);
     if (kept !== undefined) this.#endpoints.delete(endpointId);
     if (kept?.url === url) {
       this.#endpoints.set(endpointId, kept);
       return kept;
     }
-    if (kept !== undefined) {
-      kept.connections.close();
-    } else if (this.#endpoints.size >= this.#mostEndpoints) {
-      this.#closeLeastUsed();
-    }
-    const { origin, pathname } = new URL(url);
+    kept?.connections.close();
+    if (!URL.canParse(url)) return undefined;
+    const { protocol, origin, pathname } = new URL(url);
+    if (protocol !== 'https:') return undefined;
+    if (kept === undefined && this.#endpoints.size >= this.#mostEndpoints) this.#closeLeastUsed();
     const endpoint = { url, path: pathname, connections: new Connections(origin, this.#connect, mostHeadBytes) };
     this.#endpoints.set(endpointId, endpoint);
     return endpoint;

@@ -539,6 +539,16 @@ describe('an endpoint that leads elsewhere', () => {
     });
   }
 
+  for (const url of ['not a URL', 'http://127.0.0.1:1/hooks', 'amqps://queue.partner.test/events', '']) {
+    it(`by a URL that another version stored and this one cannot use fails, and the process goes on: '${url}'`, async () => {
+      const endpoint = await startEndpoint((socket) => socket.write(ok));
+      const sender = newSender();
+      assert.deepEqual(outcomeOf(await sender.send(delivery(endpoint.port))), delivered);
+      assert.deepEqual(outcomeOf(await sender.send(delivery(endpoint.port, { url }))), failed('invalid_url'));
+      assert.deepEqual(outcomeOf(await sender.send(delivery(endpoint.port))), delivered);
+    });
+  }
+
   for (const [what, addresses] of Object.entries({
     'a private address': ['192.168.1.1'],
     'the metadata service': ['169.254.169.254'],
