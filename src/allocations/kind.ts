@@ -12,7 +12,7 @@ import type { Logger } from '../lib/log.ts';
 import type { Origin } from '../lib/origin.ts';
 import { checkDayLimit } from '../limits/rules.ts';
 import { readUsage, toUsedKobo } from '../limits/usage.ts';
-import { keyKeptMs } from '../submission/key-retention.ts';
+import { freeOldKey } from '../submission/key-retention.ts';
 import {
   type Change,
   type Kind,
@@ -261,8 +261,8 @@ export class AllocationKind
     partner.addUsage('allocations', after.countedDay, countedKobo(after) - countedKobo(before));
     const settlement = settlementOf(before.state, after.state);
     if (settlement !== undefined) this.#transfer(settlement, after, partner, wallets);
-    const isOld = after.createdAt < this.parts.clock.now() - keyKeptMs;
-    return [updateAllocation(isOld && isFinal(after.state) ? { ...after, idempotencyKey: null } : after)];
+    const freed = isFinal(after.state) ? freeOldKey('allocations', after, this.parts.clock) : [];
+    return [updateAllocation(after), ...freed];
   }
 
   toEvent(row: StoredAllocation) {

@@ -7,7 +7,7 @@ import type { CreateApplicationRequest } from '../gen/marina/gateway/v1/applicat
 import type { Clock } from '../lib/clock.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
-import { keyKeptMs } from '../submission/key-retention.ts';
+import { freeOldKey } from '../submission/key-retention.ts';
 import {
   type Change,
   type Kind,
@@ -259,11 +259,11 @@ export class ApplicationKind
 
   /** The account of an application that was opened is one to trade for in the same commit. */
   save({ before, after }: Change<StoredApplication>): Statement[] {
-    const isOld = after.createdAt < this.parts.clock.now() - keyKeptMs;
-    const saved = updateApplication(isOld && isFinal(after.state) ? { ...after, idempotencyKey: null } : after);
-    if (before.state === 'opened' || after.state !== 'opened' || after.account === null) return [saved];
+    const freed = isFinal(after.state) ? freeOldKey('applications', after, this.parts.clock) : [];
+    const saved = [updateApplication(after), ...freed];
+    if (before.state === 'opened' || after.state !== 'opened' || after.account === null) return saved;
     const { partnerId, account, id, updatedAt } = after;
-    return [saved, openAccount({ partnerId, account, applicationId: id, createdAt: updatedAt })];
+    return [...saved, openAccount({ partnerId, account, applicationId: id, createdAt: updatedAt })];
   }
 
   toEvent(row: StoredApplication) {

@@ -1,4 +1,5 @@
 import type { Database } from '../db/database.ts';
+import { earlierNow } from '../db/earlier-now.ts';
 import { type Lease, underLease } from '../db/lease.ts';
 import { type Statement, statement, toBigInt } from '../db/statement.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -17,7 +18,7 @@ const betweenRoundsMs = 1_000;
 export function feedRetention(database: Database, clock: Clock, holder: string): Worker {
   return underLease(database, 'feed-retention', holder, async ({ signal }: Lease) => {
     while (!signal.aborted) {
-      const removed = await removeOldEvents(database, clock.now() - feedKeptMs);
+      const removed = await removeOldEvents(database, (await earlierNow(database, clock)) - feedKeptMs);
       if (removed < mostAtOnce) await pause(betweenRoundsMs, signal);
     }
   });

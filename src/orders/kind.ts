@@ -11,7 +11,7 @@ import type { IdMaker } from '../lib/ids.ts';
 import type { Origin } from '../lib/origin.ts';
 import { checkDayLimit } from '../limits/rules.ts';
 import { readUsage, toUsedKobo } from '../limits/usage.ts';
-import { keyKeptMs } from '../submission/key-retention.ts';
+import { freeOldKey } from '../submission/key-retention.ts';
 import {
   type Change,
   type Kind,
@@ -276,20 +276,24 @@ export class OrderKind
   }
 
   save({ before, after }: Change<StoredOrder>, partner: LockedPartner): Statement[] {
-    const saved = updateOrder(before, this.#count(before, after, partner));
+    this.#count(before, after, partner);
+    const saved = [updateOrder(before, after), ...this.#freeKey(after)];
     const cancelIsAsBefore = (before.cancelUntil === null) === (after.cancelUntil === null);
-    return cancelIsAsBefore ? [saved] : [saved, saveOpenCancel(after, this.parts.clock.now())];
+    return cancelIsAsBefore ? saved : [...saved, saveOpenCancel(after, this.parts.clock.now())];
   }
 
   saveAssumed({ before, after }: Change<StoredOrder>, partner: LockedPartner): Statement[] {
-    return [updateOrderAssumed(before, this.#count(before, after, partner))];
+    this.#count(before, after, partner);
+    return [updateOrderAssumed(before, after), ...this.#freeKey(after)];
   }
 
-  /** Counts what the change comes to. An order whose key nobody may use any more loses it when it is final. */
-  #count(before: StoredOrder, after: StoredOrder, partner: LockedPartner): StoredOrder {
+  #count(before: StoredOrder, after: StoredOrder, partner: LockedPartner): void {
     partner.addUsage('orders', after.countedDay, countedKobo(after) - countedKobo(before));
-    const isOld = after.createdAt < this.parts.clock.now() - keyKeptMs;
-    return isOld && isFinal(after.state) ? { ...after, idempotencyKey: null } : after;
+  }
+
+  /** An order whose key nobody may use any more loses it when it is final. */
+  #freeKey(after: StoredOrder): Statement[] {
+    return isFinal(after.state) ? freeOldKey('orders', after, this.parts.clock) : [];
   }
 
   toEvent(row: StoredOrder) {

@@ -1,4 +1,5 @@
 import type { Database } from '../db/database.ts';
+import { earlierNow } from '../db/earlier-now.ts';
 import { underLease } from '../db/lease.ts';
 import { type Statement, statement } from '../db/statement.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -10,7 +11,7 @@ export const keyKeptMs = 30 * 86_400_000;
 /** Where one kind of object keeps its keys. */
 export interface KeptKeys {
   readonly name: 'order' | 'application' | 'allocation';
-  readonly table: string;
+  readonly table: 'orders' | 'applications' | 'allocations';
   readonly finalStates: readonly string[];
 }
 
@@ -24,10 +25,37 @@ const betweenRoundsMs = 5_000;
 export function keyRetention(database: Database, clock: Clock, holder: string, keys: KeptKeys): Worker {
   return underLease(database, positionOf(keys), holder, async ({ signal }) => {
     while (!signal.aborted) {
-      const passed = await passOld(database, keys, clock.now() - keyKeptMs);
+      const passed = await passOld(database, keys, (await earlierNow(database, clock)) - keyKeptMs);
       if (passed < mostAtOnce) await pause(betweenRoundsMs, signal);
     }
   });
+}
+
+/** What has the key of an object. */
+interface KeyHolder {
+  readonly partnerId: string;
+  readonly id: string;
+  readonly createdAt: number;
+  readonly idempotencyKey: string | null;
+}
+
+/**
+ * Sets the key of an object free that becomes final now, when it is old. Our clock and the database's must both say so: a
+ * request that is repeated with a key that is free is taken for a new one.
+ */
+export function freeOldKey(table: KeptKeys['table'], object: KeyHolder, clock: Clock): Statement[] {
+  const { partnerId, id, createdAt, idempotencyKey } = object;
+  if (idempotencyKey === null || createdAt >= clock.now() - keyKeptMs) return [];
+  const aheadMs = clock.now() - clock.realNow();
+  return [
+    statement(
+      `UPDATE ${table} SET idempotency_key = NULL
+        WHERE partner_id = ? AND id = ? AND created_at < TIMESTAMPADD(MICROSECOND, ?, NOW(3))`,
+      partnerId,
+      id,
+      (aheadMs - keyKeptMs) * 1_000,
+    ),
+  ];
 }
 
 function positionOf({ name }: KeptKeys): string {

@@ -1,4 +1,5 @@
 import type { Database } from '../db/database.ts';
+import { earlierNow } from '../db/earlier-now.ts';
 import { type Lease, underLease } from '../db/lease.ts';
 import { statement } from '../db/statement.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -18,7 +19,7 @@ const betweenRoundsMs = 1_000;
 export function webhookRetention(database: Database, clock: Clock, holder: string): Worker {
   return underLease(database, 'webhook-retention', holder, async ({ signal }: Lease) => {
     while (!signal.aborted) {
-      const now = clock.now();
+      const now = await earlierNow(database, clock);
       const counts = [
         await database.write(expireDeliveries(now, mostAtOnce)),
         await database.write(removeAttempts(now - attemptsKeptMs, mostAtOnce)),

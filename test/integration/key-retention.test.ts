@@ -18,6 +18,7 @@ describe('idempotency keys', () => {
   });
   after(() => settling.close());
   beforeEach(async () => {
+    settling.clock.moveTo(Date.now());
     partnerId = await settling.newPartner();
     await settling.database.write(statement('DELETE FROM orders'));
     await settling.database.write(statement('DELETE FROM positions'));
@@ -48,9 +49,9 @@ describe('idempotency keys', () => {
 
   it('are kept 30 days to the millisecond, and then are free', async () => {
     await store('older');
-    settling.clock.advance(1);
+    settling.clock.advanceBusiness(1);
     await store('just within');
-    settling.clock.advance(30 * dayMs);
+    settling.clock.advanceBusiness(30 * dayMs);
     run();
     await eventually(async () => assert.ok(!(await keys()).includes('older'), 'a key of 30 days and 1 ms is kept'));
     assert.deepEqual(await keys(), ['just within']);
@@ -60,7 +61,7 @@ describe('idempotency keys', () => {
     const count = 1_100;
     for (let at = 0; at < count; at += 1) await store(`key ${at}`);
     await store('resting', { state: 'pending' });
-    settling.clock.advance(31 * dayMs);
+    settling.clock.advanceBusiness(31 * dayMs);
     run();
     await eventually(async () => {
       const left = await keys();
@@ -68,14 +69,14 @@ describe('idempotency keys', () => {
     }, 20_000);
     await stop();
     await store('next');
-    settling.clock.advance(31 * dayMs);
+    settling.clock.advanceBusiness(31 * dayMs);
     run();
     await eventually(async () => assert.deepEqual(await keys(), ['resting']));
   });
 
   it('that were kept because their order was not final go with the change that ends it', async () => {
     const order = await store('resting', { state: 'pending' });
-    settling.clock.advance(31 * dayMs);
+    settling.clock.advanceBusiness(31 * dayMs);
     const cancel = (row: StoredOrder) => settling.order.begin(row).move('cancelled', 'The order was cancelled.');
     await settling.recorder.change(settling.order, partnerId, order.id, (row) =>
       settling.order.begin(row).step('report', 'x'),
@@ -84,8 +85,27 @@ describe('idempotency keys', () => {
     await settling.recorder.change(settling.order, partnerId, order.id, cancel);
     assert.deepEqual(await keys(), []);
     const young = await store('young', { state: 'pending' });
-    settling.clock.advance(30 * dayMs);
+    settling.clock.advanceBusiness(30 * dayMs);
     await settling.recorder.change(settling.order, partnerId, young.id, cancel);
     assert.deepEqual(await keys(), ['young'], 'a key is kept 30 days, though its order is final');
+  });
+
+  it("are kept by a process whose clock is 31 days ahead of the database's", async () => {
+    await store('old');
+    settling.clock.advanceBusiness(31 * dayMs);
+    await store('young');
+    settling.clock.advance(31 * dayMs);
+    run();
+    await eventually(async () => assert.ok(!(await keys()).includes('old'), 'what is old by both clocks is kept'));
+    assert.deepEqual(await keys(), ['young']);
+  });
+
+  it('are kept by such a process also when it ends their order', async () => {
+    const order = await store('young', { state: 'pending' });
+    settling.clock.advance(31 * dayMs);
+    await settling.recorder.change(settling.order, partnerId, order.id, (row) =>
+      settling.order.begin(row).move('cancelled', 'The order was cancelled.'),
+    );
+    assert.deepEqual(await keys(), ['young']);
   });
 });

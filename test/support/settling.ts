@@ -34,7 +34,7 @@ export const clockSkewMs = 2_000;
 /** Both times of a gateway, moved by the test alone. Business time is far ahead, so that a test notices a mix-up. */
 export class TestClock implements Clock {
   #realMs = Date.UTC(2026, 2, 2, 9, 30);
-  readonly #aheadMs = 400 * 86_400_000;
+  #aheadMs = 400 * 86_400_000;
 
   now(): number {
     return this.#realMs + this.#aheadMs;
@@ -46,6 +46,11 @@ export class TestClock implements Clock {
 
   advance(ms: number): void {
     this.#realMs += ms;
+  }
+
+  /** Moves business time alone, as operators of a sandbox do. */
+  advanceBusiness(ms: number): void {
+    this.#aheadMs += ms;
   }
 
   /** Moves real time to an instant. */
