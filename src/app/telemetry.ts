@@ -34,13 +34,14 @@ export function createTelemetry(base: Base, watched: Watched) {
   const { gate, images } = watched.submissions;
   const { reports } = watched.outcomes;
   let stopping = false;
-  const probe = new DatabaseProbe(database);
+  const probe = new DatabaseProbe(database, clock);
   const writes = new WriteProbe(database, holder, log);
   const parts = {
     database: probe,
     writes,
     broker: upstream.broker,
     brokerClocks: watched.submissions.clocks,
+    brokerClock: upstream.clock,
     carrier,
     sharing: callers.sharing,
     reports: reports.order,

@@ -4,10 +4,11 @@ import type { WriteTrouble } from './write-probe.ts';
 
 /** What is looked at to tell how the gateway fares. */
 export interface Parts {
-  readonly database: { readonly isReachable: boolean };
+  readonly database: { readonly isReachable: boolean; readonly clockAheadMs: number | undefined };
   readonly writes: { readonly trouble: WriteTrouble | undefined };
   readonly broker: { readonly connected: boolean };
   readonly brokerClocks: { readonly known: ClockAgreement };
+  readonly brokerClock: { readonly estimateMs: number | undefined };
   readonly carrier: { readonly connected: boolean; readonly isStoring: boolean };
   readonly sharing: { readonly isShared: boolean };
   readonly reports: { readonly isBroken: boolean };
@@ -29,6 +30,12 @@ export function lookAtParts(parts: Parts): readonly Finding[] {
     ...found(!parts.isStopping(), 'process', 'stopping', true),
     ...found(database.isReachable, 'database', 'the database cannot be reached', true),
     ...(database.isReachable ? findWriteTrouble(parts.writes.trouble) : []),
+    ...found(
+      !isWrong(database.clockAheadMs, parts.brokerClock.estimateMs),
+      'clock',
+      "this machine's clock is wrong: the database's and the broker's both say so",
+      true,
+    ),
     ...found(broker.connected, 'broker', 'the broker cannot be reached'),
     ...found(
       brokerClocks.known !== 'apart',
@@ -57,6 +64,19 @@ export function lookAtParts(parts: Parts): readonly Finding[] {
     ...found(parts.log?.isStuck !== true, 'log', 'the log cannot be written'),
     ...parts.failingWorkers().map((name) => ({ part: `worker ${name}`, reason: `${name} fails`, stops: false })),
   ];
+}
+
+/** By more than this our clock must differ from both others, and they may not differ from each other. */
+const clockWrongMs = 10_000;
+
+/**
+ * Whether our own clock is the wrong one of three. Orders would be stored with a wrong time, and count for the limit of a
+ * wrong day. One other clock that differs may itself be wrong.
+ */
+function isWrong(databaseAheadMs: number | undefined, brokerAheadMs: number | undefined): boolean {
+  if (databaseAheadMs === undefined || brokerAheadMs === undefined) return false;
+  const leastMs = Math.min(Math.abs(databaseAheadMs), Math.abs(brokerAheadMs));
+  return leastMs > clockWrongMs && Math.abs(databaseAheadMs - brokerAheadMs) < clockWrongMs;
 }
 
 /** What writes meet. The part names the disk where it is known to be full. */

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { lookAtParts, type Parts } from '../../src/telemetry/parts.ts';
+
+/** Everything is well, and the two other clocks are so far ahead of ours. */
+function parts(databaseAheadMs: number | undefined, brokerAheadMs: number | undefined): Parts {
+  return {
+    database: { isReachable: true, clockAheadMs: databaseAheadMs },
+    writes: { trouble: undefined },
+    broker: { connected: true },
+    brokerClocks: { known: 'in_step' },
+    brokerClock: { estimateMs: brokerAheadMs },
+    carrier: { connected: true, isStoring: true },
+    sharing: { isShared: true },
+    reports: { isBroken: false },
+    applicationReports: { isBroken: false },
+    gate: { isOpen: true, held: [] },
+    failingWorkers: () => [],
+    isStopping: () => false,
+    log: undefined,
+  };
+}
+
+describe("the machine's clock", () => {
+  const cases: readonly [string, number | undefined, number | undefined, boolean][] = [
+    ['all agree', 5, -20, false],
+    ['both others are 10 s ahead', 10_000, 10_500, false],
+    ['both others are more than 10 s ahead', 10_001, 10_500, true],
+    ['both others are a day behind', -86_400_000, -86_401_000, true],
+    ["the broker's alone differs", 3, -120_000, false],
+    ["the database's alone differs", -120_000, 3, false],
+    ['both others differ, and from each other', 60_000, -60_000, false],
+    ['both others differ, by different times', 60_000, 75_000, false],
+    ["the broker's is not known", 60_000, undefined, false],
+    ["the database's is not known", undefined, 60_000, false],
+  ];
+  for (const [what, databaseAheadMs, brokerAheadMs, isWrong] of cases) {
+    it(`${isWrong ? 'is wrong' : 'is not blamed'} when ${what}`, () => {
+      const found = lookAtParts(parts(databaseAheadMs, brokerAheadMs)).map(({ part, stops }) => ({ part, stops }));
+      assert.deepEqual(found, isWrong ? [{ part: 'clock', stops: true }] : []);
+    });
+  }
+});
