@@ -14,7 +14,8 @@ interface Batch<Report> {
 
 /**
  * The batches of a stream of reports, which must say something every few seconds and leave nothing out at its end. Throws
- * when it breaks, falls silent or ends.
+ * when it breaks, falls silent or ends, and when the broker has fewer reports than it was asked to go on from. Such a broker
+ * has lost reports or counts anew, and what it says next would be taken for old.
  */
 export async function* watchReports<Report extends { readonly number: bigint }>(
   open: (signal: AbortSignal) => AsyncIterable<Batch<Report>>,
@@ -29,6 +30,9 @@ export async function* watchReports<Report extends { readonly number: bigint }>(
     for await (const { reports, lastNumber, brokerTime } of open(AbortSignal.any([signal, silence.signal]))) {
       timer.refresh();
       clock.streamed(brokerTime);
+      if (lastNumber !== 0n && lastNumber < afterNumber) {
+        throw new Error(`the broker's last report is ${lastNumber}, and reports up to ${afterNumber} were applied`);
+      }
       for (const { number } of reports) if (number > last) last = number;
       yield reports;
       if (lastNumber > last) throw new Error('the stream left out its last reports');

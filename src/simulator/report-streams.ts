@@ -99,7 +99,9 @@ export class ReportStreams<Report extends { readonly number: number }, Message> 
       } else if (sent.length === 0) {
         continue;
       }
-      await write(call, this.message([...sent, ...repeated.splice(0)], BigInt(position)), ended.signal);
+      // Less than it was asked to go on from, when it lost what it had.
+      const lastNumber = BigInt(Math.min(position, this.feed.last));
+      await write(call, this.message([...sent, ...repeated.splice(0)], lastNumber), ended.signal);
     }
   }
 }
