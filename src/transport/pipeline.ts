@@ -1,5 +1,6 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { Caller, CallLimits, CredentialRefusal, Identification, Identify, ReceivedFile } from '../auth/call.ts';
+import { atMost } from '../lib/at-most.ts';
 import { ApiError, type ErrorCode, type Limit } from '../lib/errors.ts';
 import { LineSampler } from '../lib/line-sampler.ts';
 import type { Logger } from '../lib/log.ts';
@@ -62,6 +63,12 @@ export interface PipelineOptions {
   /** How a client's address is logged; undefined: not at all. By default it is logged whole. */
   readonly shownAddress?: (address: string) => string | undefined;
 }
+
+/**
+ * How long a request waits while its key is looked up. If the requests of a longer time were let go at once, they would
+ * be more than their partner's burst.
+ */
+const identifyWithinMs = 2_000;
 
 /** The status logs and metrics give a request whose client left before it could be answered. */
 export const clientGoneStatus = 499;
@@ -250,7 +257,9 @@ export class Pipeline {
   async #identify({ authorization, clientAddress }: Credential): Promise<Identification> {
     const identified = this.#requests.identify(clientAddress);
     try {
-      return await this.#options.identify(authorization, clientAddress);
+      const identification = this.#options.identify(authorization, clientAddress);
+      if (!(await atMost(identifyWithinMs, identification))) throw new ApiError('service_unavailable');
+      return await identification;
     } finally {
       identified();
     }

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { createConnection } from 'mysql2/promise';
+import { atMost } from '../../src/lib/at-most.ts';
 import { lagosDay, nextLagosMidnight } from '../../src/lib/clock.ts';
 import { adminClient } from '../support/admin.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+import { scrape } from '../support/metrics.ts';
 
 const toTimestamp = (ms: number) => new Date(ms).toISOString().replace('.000Z', 'Z');
 
@@ -44,6 +47,28 @@ describe("a partner's limits", () => {
         per_request: { order_quantity: 1e8, allocation_kobo: 1e10, request_body_bytes: 16_384 },
       }),
     );
+  });
+
+  it('are not used up by requests that waited while keys could not be read', async () => {
+    const { key } = await gateway.newPartner({ limits: standard });
+    const lock = await createConnection(gateway.databaseUrl);
+    const read = async () => (await gateway.rest('GET', '/v1/limits', { key })).status;
+    const readBurst = () => Promise.all(Array.from({ length: 40 }, read));
+    try {
+      await lock.query('LOCK TABLES api_keys WRITE');
+      const first = readBurst();
+      // Longer than a request waits for its key.
+      await atMost(3_000, first);
+      const second = readBurst();
+      await eventually(async () => {
+        assert.ok((await scrape(gateway.app.opsPort)).value('marina_requests_under_way') >= 40);
+      });
+      await lock.query('UNLOCK TABLES');
+      assert.ok(!(await second).includes(429), 'those that wait are no more than a burst');
+      assert.deepEqual(new Set(await first), new Set([503]), 'they wait at most two seconds');
+    } finally {
+      await lock.end();
+    }
   });
 
   it('are what was agreed with the partner, and show what it has used', async () => {
