@@ -78,6 +78,23 @@ describe('what a key costs the database', () => {
     assert.equal(reads.length, 1);
   });
 
+  it('forged keys cost one more read when two seconds have passed, and not before', async () => {
+    const authenticator = start();
+    const began = Math.ceil(performance.now());
+    let passedMs = 0;
+    const now = mock.method(performance, 'now', () => began + passedMs);
+    try {
+      const counts: number[] = [];
+      for (passedMs of [0, 1_999, 2_000, 3_999, 4_000]) {
+        await identify(authenticator, [forgedKey(), forgedKey()]);
+        counts.push(reads.length);
+      }
+      assert.deepEqual(counts, [1, 1, 2, 2, 3]);
+    } finally {
+      now.mock.restore();
+    }
+  });
+
   it('what is no key, or one of the other environment, costs nothing', async () => {
     const { key } = await createKey(database, { partnerId, scopes: [Scope.READ] });
     const authenticator = start();
