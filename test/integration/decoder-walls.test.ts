@@ -12,7 +12,13 @@ import { createLogger } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { startGateway } from '../support/gateway.ts';
-import { builderWithout, connectTo, runHostileDecoder, runSystemCalls } from '../support/hostile-decoder.ts';
+import {
+  builderWithout,
+  connectTo,
+  hasLeftOpen,
+  runHostileDecoder,
+  runSystemCalls,
+} from '../support/hostile-decoder.ts';
 import { noiseJpeg, noisePng } from '../support/images.ts';
 import { testServers } from '../support/servers.ts';
 
@@ -93,6 +99,10 @@ describe('a decoder that somebody has taken over', () => {
     // Node 24 reads this file before it loads a package, and ends if it may not.
     const { reads } = await decoderProgram();
     assert.ok(reads.includes(join(import.meta.dirname, '../../package.json')), reads.join());
+  });
+
+  it('has no file that was left open for its gateway', needs('limits'), async () => {
+    assert.equal(await hasLeftOpen(secretFile), 'closed');
   });
 
   it('reaches no network, so not the database either', needs('system-calls'), async () => {

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -54,6 +54,22 @@ export async function runHostileDecoder(attempts: Record<string, string>, walled
   return { found, walls: output.slice(0, Math.max(begin, 0)).trim(), ended: await ended };
 }
 
+const readByPerl = ['/lib', '/lib64', '/usr/lib', '/etc/ld.so.cache', '/usr/bin/perl', '/dev/null'];
+
+/** Whether a program behind the walls has a file that was left open for the process that starts it. */
+export async function hasLeftOpen(path: string): Promise<string> {
+  const left = openSync(path, 'r');
+  const program = ['/usr/bin/perl', '-e', `print open(my $left, '<&=', 3) ? 'open' : 'closed';`];
+  const child = spawn(
+    '/usr/bin/perl',
+    [builder, String(process.pid), '800000000', '300', ...readByPerl, '--', ...program],
+    { env: {}, stdio: ['ignore', 'pipe', 'inherit', left] },
+  );
+  closeSync(left);
+  const [, found = ''] = child.stdout === null ? [] : (await textOf(child.stdout)).split('\n');
+  return found;
+}
+
 /** System calls that Node cannot make, on x86-64 and on arm64. */
 const callNumbers = { fcntl: [72, 25], ioctl: [16, 29], mmap: [9, 222], prctl: [157, 167], setAffinity: [203, 122] };
 
@@ -69,11 +85,10 @@ export async function runSystemCalls(
   const code = calls.map(
     ([name, args]) => `@args = (${args}); $! = 0; syscall(${callNumbers[name][machine]}, @args); print $! + 0, "\\n";`,
   );
-  const reads = ['/lib', '/lib64', '/usr/lib', '/etc/ld.so.cache', '/usr/bin/perl', '/dev/null'];
   const program = ['/usr/bin/perl', '-e', `pipe(my $reader, my $writer); ${code.join(' ')}`];
   const child = spawn(
     '/usr/bin/perl',
-    [wallBuilder, String(process.pid), '800000000', '300', ...reads, '--', ...program],
+    [wallBuilder, String(process.pid), '800000000', '300', ...readByPerl, '--', ...program],
     { env: {}, stdio: ['ignore', 'pipe', 'inherit'] },
   );
   const [, ...errors] = (await textOf(child.stdout)).trimEnd().split('\n');

@@ -78,6 +78,7 @@ my $newest_call = 450;
 
 my @walls;
 if (defined $machine) {
+    keep_descriptors();
     push @walls, 'limits' if limit_resources();
     # A process in a user namespace of its own may not look into the processes outside of it.
     push @walls, 'user-namespace' if call('unshare', 0x10000000) == 0;
@@ -95,6 +96,13 @@ exec { $ARGV[0] } @ARGV or exit 127;
 sub call {
     my ($name, @arguments) = @_;
     return syscall($calls{$name}[$machine], @arguments);
+}
+
+# The program gets its standard streams alone, whatever else was left open for the processes before it.
+sub keep_descriptors {
+    opendir my $folder, '/proc/self/fd' or return;
+    # Closed when the program starts, because this uses some itself.
+    call('fcntl', $_, 2, 1) for grep { /^\d+$/ && $_ > 2 } readdir $folder;
 }
 
 # No core file, no file at all, bounds on memory, on processor time and on open files. The bound on data does not count
