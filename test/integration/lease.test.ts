@@ -61,7 +61,7 @@ describe('leases', () => {
     // As if it had been frozen until another took the lease.
     await database.write(
       statement(
-        `UPDATE leases SET holder = 'new', fence = fence + 1, expires_at = NOW(3) + INTERVAL 1 HOUR WHERE name = 'two'`,
+        `UPDATE leases SET holder = 'new', fence = fence + 1, expires_at = NOW(3) + INTERVAL 14 SECOND WHERE name = 'two'`,
       ),
     );
     assert.equal(await mayWrite(lease), false);
@@ -69,5 +69,18 @@ describe('leases', () => {
     await old.stop();
     const [row] = await database.read(statement(`SELECT holder FROM leases WHERE name = 'two'`));
     assert.equal(row?.holder, 'new', 'it does not give back what is not its own');
+  });
+
+  it('is free when its holder is gone and the database\'s clock was set back since', async () => {
+    // As if a holder had taken it and died, and another server with a clock an hour behind had taken over.
+    await database.write(
+      statement(
+        `INSERT INTO leases (name, holder, fence, expires_at) VALUES ('three', 'gone', 7, NOW(3) + INTERVAL 1 HOUR)`,
+      ),
+    );
+    const next = hold('three', 'next');
+    await eventually(() => assert.equal(next.held.length, 1, 'nobody holds it'), 5_000);
+    assert.equal(next.held[0]?.fence, 8n);
+    await next.stop();
   });
 });
