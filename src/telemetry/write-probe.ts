@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts';
-import { type WriteObstacle, writeObstacle } from '../db/errors.ts';
+import { isTableMissing, type WriteObstacle, writeObstacle } from '../db/errors.ts';
 import { type Statement, statement } from '../db/statement.ts';
 import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/log.ts';
@@ -7,6 +7,9 @@ import { pause, type Worker } from '../lib/worker.ts';
 
 /** What is wrong with writes: an obstacle the database named, or no answer. */
 export type WriteTrouble = WriteObstacle | 'silent';
+
+/** A check failed, which says nothing of writes: for once, or always because the table may not be written. */
+type NoAnswer = 'unknown' | 'unchecked';
 
 const checkEveryMs = 1_000;
 /** How long a write may take. A disk that is slow for a moment is not full. */
@@ -57,6 +60,12 @@ export class WriteProbe {
     this.#learn();
     const found = await this.#check();
     if (found === 'unknown') return;
+    if (found === 'unchecked') {
+      this.#learn();
+      // Nothing will ever prove that writes work again, so what a real write met counts for its time only.
+      if (performance.now() > this.#doubtedUntil) this.#trouble = undefined;
+      return;
+    }
     if (found !== undefined) {
       // From now on a check that succeeds is proof.
       this.#trouble = found;
@@ -78,8 +87,8 @@ export class WriteProbe {
   }
 
   /** Writes, and answers what was wrong. It ends when the write ends, so that checks do not pile up. */
-  async #check(): Promise<WriteTrouble | 'unknown' | undefined> {
-    let found: WriteTrouble | 'unknown' | undefined;
+  async #check(): Promise<WriteTrouble | NoAnswer | undefined> {
+    let found: WriteTrouble | NoAnswer | undefined;
     const written = this.#write().catch((error: unknown) => {
       found = this.#obstacleIn(error);
     });
@@ -95,18 +104,17 @@ export class WriteProbe {
     return this.database.transaction([], () => ({ writes, result: undefined }));
   }
 
-  #obstacleIn(error: unknown): WriteTrouble | 'unknown' {
+  #obstacleIn(error: unknown): WriteTrouble | NoAnswer {
     const cause = (error as Error).cause ?? error;
     const obstacle = writeObstacle(cause);
     if (obstacle !== undefined) return obstacle;
     const { errno } = cause as { errno?: number };
     // Another check holds the table, and does not get on with its own write.
     if (errno === lockWaitTimeout) return 'silent';
-    if (errno === accessDenied && !this.#isDenied) {
-      this.#isDenied = true;
-      this.log.warn({ err: error }, 'whether the database takes writes cannot be checked');
-    }
-    return 'unknown';
+    if (errno !== accessDenied && !isTableMissing(cause)) return 'unknown';
+    if (!this.#isDenied) this.log.warn({ err: error }, 'whether the database takes writes cannot be checked');
+    this.#isDenied = true;
+    return 'unchecked';
   }
 }
 

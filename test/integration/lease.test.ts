@@ -71,7 +71,7 @@ describe('leases', () => {
     assert.equal(row?.holder, 'new', 'it does not give back what is not its own');
   });
 
-  it('is free when its holder is gone and the database\'s clock was set back since', async () => {
+  it("is free when its holder is gone and the database's clock was set back since", async () => {
     // As if a holder had taken it and died, and another server with a clock an hour behind had taken over.
     await database.write(
       statement(

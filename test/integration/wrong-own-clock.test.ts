@@ -21,7 +21,13 @@ describe('a replica whose clock is an hour ahead', () => {
     const ahead = Date.now() + hourMs;
     const ids = new IdMaker(() => ahead);
     const origin = { partnerId, requestId: null, traceParent: null };
-    const order = { ...plainOrder, id: ids.object('ord'), state: 'pending', createdAt: ahead, updatedAt: ahead } as const;
+    const order = {
+      ...plainOrder,
+      id: ids.object('ord'),
+      state: 'pending',
+      createdAt: ahead,
+      updatedAt: ahead,
+    } as const;
     const data = { case: 'order' as const, value: toOrderMessage(order) };
     const event = { type: 'order.pending', occurredAt: ahead, origin, data };
     await gateway.database.inPartner(partnerId, {
