@@ -105,7 +105,7 @@ async function startWork(gateway: Gateway): Promise<void> {
   supervisor.start(telemetry.health.worker);
   supervisor.start(telemetry.writes.worker);
   for (const identity of Object.values(identities)) if (identity !== undefined) supervisor.start(identity.worker);
-  if (does('worker')) for (const worker of upkeepWorkers(base)) supervisor.start(worker);
+  if (does('worker')) for (const worker of upkeepWorkers(base, submissions)) supervisor.start(worker);
 }
 
 /** In live, keys must not cross a network that others can read. Something in front may speak TLS: only the operator knows. */

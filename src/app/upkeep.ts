@@ -7,6 +7,8 @@ import { finalStates as finalOrderStates } from '../orders/rules.ts';
 import { type KeptKeys, keyRetention } from '../submission/key-retention.ts';
 import { webhookRetention } from '../webhooks/retention.ts';
 import type { Base } from './base.ts';
+import { removalTime } from './removal-time.ts';
+import type { Submissions } from './submissions.ts';
 
 /** Where idempotency keys are kept. */
 const keptKeys: readonly KeptKeys[] = [
@@ -16,12 +18,14 @@ const keptKeys: readonly KeptKeys[] = [
 ];
 
 /** What goes on beside all else: ledgers are proved, and what is old is removed. */
-export function upkeepWorkers({ log, database, clock, holder, metrics }: Base): Worker[] {
+export function upkeepWorkers(base: Base, { clocks }: Submissions): Worker[] {
+  const { log, database, clock, holder, metrics } = base;
+  const timeOf = removalTime({ database, clock, log, brokerClocks: clocks });
   const checked = (faultyLedgers: number) => metrics.faultyLedgers.set(faultyLedgers);
   return [
     ledgerCheck({ database, log, holder, checked }),
-    feedRetention(database, clock, holder),
-    webhookRetention(database, clock, holder),
-    ...keptKeys.map((keys) => keyRetention(database, clock, holder, keys)),
+    feedRetention(database, timeOf, holder),
+    webhookRetention(database, timeOf, holder),
+    ...keptKeys.map((keys) => keyRetention(database, timeOf, holder, keys)),
   ];
 }

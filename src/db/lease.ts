@@ -1,15 +1,10 @@
 import { pause, type Worker } from '../lib/worker.ts';
 import type { Database } from './database.ts';
-import { type Statement, statement } from './statement.ts';
+import { hasNotRunOut, type Statement, statement } from './statement.ts';
 
 /** How long a lease lasts without being renewed, and how often it is. Both in real time. */
 const lengthMs = 4_000;
 const renewEveryMs = 1_000;
-/**
- * No holder has a lease for longer than this, in seconds. One that says so was written before the database's clock was set
- * back, or by a server with another clock. Its holder may be gone, so it is free; a holder that lives learns it in a second.
- */
-export const longestLeaseSeconds = 15;
 
 /** A lease that is held, as far as is known: a holder that was frozen learns only later that it lost it. */
 export interface Lease {
@@ -124,8 +119,7 @@ async function acquire(database: Database, name: string, holder: string): Promis
     [
       statement(`INSERT IGNORE INTO leases (name, holder, fence, expires_at) VALUES (?, '', 0, NOW(3))`, name),
       statement(
-        `SELECT fence, (expires_at <= NOW(3) OR expires_at > NOW(3) + INTERVAL ${longestLeaseSeconds} SECOND) AS free
-          FROM leases WHERE name = ? FOR UPDATE`,
+        `SELECT fence, NOT (${hasNotRunOut('expires_at')}) AS free FROM leases WHERE name = ? FOR UPDATE`,
         name,
       ),
     ],

@@ -53,3 +53,14 @@ export function instant(ms: number | null): Date | null {
 export function binary(text: string | null): Buffer | null {
   return text === null ? null : Buffer.from(text);
 }
+
+/** More than any lease lasts, in seconds. */
+const longestLease = 15;
+
+/**
+ * A condition that is true where a lease has not run out, by its end. One that ends later than any lease can was written
+ * before the database's clock was set back, or by a server with another clock: its holder may be gone, and it has run out.
+ */
+export function hasNotRunOut(end: string): string {
+  return `${end} > NOW(3) AND ${end} <= NOW(3) + INTERVAL ${longestLease} SECOND`;
+}

@@ -1,8 +1,7 @@
 import type { Database } from '../db/database.ts';
-import { earlierNow } from '../db/earlier-now.ts';
 import { type Lease, underLease } from '../db/lease.ts';
 import { type Statement, statement, toBigInt } from '../db/statement.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { RemovalTime } from '../lib/clock.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 
 /** How long events stay in the feed. */
@@ -15,10 +14,12 @@ const betweenRoundsMs = 1_000;
  * Removes what is older than 30 days from the feed, in small batches. What is removed of a partner is always the first
  * versions it still has, and up to which one is written down in the same transaction.
  */
-export function feedRetention(database: Database, clock: Clock, holder: string): Worker {
-  return underLease(database, 'feed-retention', holder, async ({ signal }: Lease) => {
+export function feedRetention(database: Database, timeOf: RemovalTime, holder: string): Worker {
+  const name = 'feed-retention';
+  return underLease(database, name, holder, async ({ signal }: Lease) => {
     while (!signal.aborted) {
-      const removed = await removeOldEvents(database, (await earlierNow(database, clock)) - feedKeptMs);
+      const now = await timeOf(name);
+      const removed = now === undefined ? 0 : await removeOldEvents(database, now - feedKeptMs);
       if (removed < mostAtOnce) await pause(betweenRoundsMs, signal);
     }
   });

@@ -9,6 +9,12 @@ export interface Clock {
   realNow(): number;
 }
 
+/**
+ * Business time for a worker that removes what is old, by the worker's name. Undefined while this process's clock may be
+ * wrong: what is removed by a wrong clock is gone for good.
+ */
+export type RemovalTime = (worker: string) => Promise<number | undefined>;
+
 /** The clock of a running gateway: the machine's, with business time ahead of it by an offset that only grows. */
 export class SystemClock implements Clock {
   #offsetMs = 0;

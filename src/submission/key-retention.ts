@@ -1,8 +1,7 @@
 import type { Database } from '../db/database.ts';
-import { earlierNow } from '../db/earlier-now.ts';
 import { underLease } from '../db/lease.ts';
 import { type Statement, statement } from '../db/statement.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock, RemovalTime } from '../lib/clock.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 
 /** How long an idempotency key is kept at least. It is kept longer while its object is not final. */
@@ -22,10 +21,12 @@ const betweenRoundsMs = 5_000;
  * Sets idempotency keys free after 30 days. It passes each object once, in the order of their ids, which begin with the
  * clock; one that is not final by then keeps its key, and loses it with the change that makes it final.
  */
-export function keyRetention(database: Database, clock: Clock, holder: string, keys: KeptKeys): Worker {
-  return underLease(database, positionOf(keys), holder, async ({ signal }) => {
+export function keyRetention(database: Database, timeOf: RemovalTime, holder: string, keys: KeptKeys): Worker {
+  const name = positionOf(keys);
+  return underLease(database, name, holder, async ({ signal }) => {
     while (!signal.aborted) {
-      const passed = await passOld(database, keys, (await earlierNow(database, clock)) - keyKeptMs);
+      const now = await timeOf(name);
+      const passed = now === undefined ? 0 : await passOld(database, keys, now - keyKeptMs);
       if (passed < mostAtOnce) await pause(betweenRoundsMs, signal);
     }
   });
@@ -41,7 +42,7 @@ interface KeyHolder {
 
 /**
  * Sets the key of an object free that becomes final now, when it is old. Our clock and the database's must both say so: a
- * request that is repeated with a key that is free is taken for a new one.
+ * request that is repeated with a key that is free is taken for a new one. The statement always finds its row.
  */
 export function freeOldKey(table: KeptKeys['table'], object: KeyHolder, clock: Clock): Statement[] {
   const { partnerId, id, createdAt, idempotencyKey } = object;
@@ -49,11 +50,12 @@ export function freeOldKey(table: KeptKeys['table'], object: KeyHolder, clock: C
   const aheadMs = clock.now() - clock.realNow();
   return [
     statement(
-      `UPDATE ${table} SET idempotency_key = NULL
-        WHERE partner_id = ? AND id = ? AND created_at < TIMESTAMPADD(MICROSECOND, ?, NOW(3))`,
+      `UPDATE ${table}
+        SET idempotency_key = IF(created_at < TIMESTAMPADD(MICROSECOND, ?, NOW(3)), NULL, idempotency_key)
+        WHERE partner_id = ? AND id = ?`,
+      (aheadMs - keyKeptMs) * 1_000,
       partnerId,
       id,
-      (aheadMs - keyKeptMs) * 1_000,
     ),
   ];
 }

@@ -1,5 +1,5 @@
-import { longestLeaseSeconds } from '../db/lease.ts';
 import {
+  hasNotRunOut,
   insertRows,
   instant,
   milliseconds,
@@ -163,8 +163,7 @@ export function saveResume(partnerId: string, fresh: Health): Statement[] {
 
 /** Whether a process may send to an endpoint: no other that lives does. */
 const isFree = `((e.lease_name = ? AND e.lease_fence = ?) OR NOT EXISTS (SELECT 1 FROM leases l
-  WHERE l.name = e.lease_name AND l.fence = e.lease_fence AND l.expires_at > NOW(3)
-    AND l.expires_at <= NOW(3) + INTERVAL ${longestLeaseSeconds} SECOND))`;
+  WHERE l.name = e.lease_name AND l.fence = e.lease_fence AND ${hasNotRunOut('l.expires_at')}))`;
 
 /** Whether an endpoint has something to be sent by an instant, if its pauses allow it. */
 const hasWork = `(e.draining = 1

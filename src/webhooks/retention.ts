@@ -1,8 +1,7 @@
 import type { Database } from '../db/database.ts';
-import { earlierNow } from '../db/earlier-now.ts';
 import { type Lease, underLease } from '../db/lease.ts';
 import { statement } from '../db/statement.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { RemovalTime } from '../lib/clock.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import { removeAttempts } from './attempt-store.ts';
 import { expireDeliveries, removeDeliveries } from './delivery-store.ts';
@@ -16,10 +15,15 @@ const betweenRoundsMs = 1_000;
  * Ends deliveries whose time is over, and removes attempts after 30 days and deliveries when no attempt of theirs can be
  * left; all in small batches.
  */
-export function webhookRetention(database: Database, clock: Clock, holder: string): Worker {
-  return underLease(database, 'webhook-retention', holder, async ({ signal }: Lease) => {
+export function webhookRetention(database: Database, timeOf: RemovalTime, holder: string): Worker {
+  const name = 'webhook-retention';
+  return underLease(database, name, holder, async ({ signal }: Lease) => {
     while (!signal.aborted) {
-      const now = await earlierNow(database, clock);
+      const now = await timeOf(name);
+      if (now === undefined) {
+        await pause(betweenRoundsMs, signal);
+        continue;
+      }
       const counts = [
         await database.write(expireDeliveries(now, mostAtOnce)),
         await database.write(removeAttempts(now - attemptsKeptMs, mostAtOnce)),

@@ -31,7 +31,11 @@ describe('idempotency keys', () => {
   /** Runs the worker as one process does, until it is stopped. */
   function run(): void {
     const { database, clock } = settling;
-    const worker = keyRetention(database, clock, 'test', { name: 'order', table: 'orders', finalStates });
+    const worker = keyRetention(database, async () => clock.now(), 'test', {
+      name: 'order',
+      table: 'orders',
+      finalStates,
+    });
     const stopping = new AbortController();
     const running = worker.run(stopping.signal);
     stop = async () => {

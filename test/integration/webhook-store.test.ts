@@ -87,8 +87,8 @@ describe('what is stored of webhooks', () => {
     await database.write(insertRows('webhook_deliveries', columns, rows));
   }
 
-  /** A process that lives, for a while. */
-  async function newLease(livesMs = minute): Promise<HolderLease> {
+  /** A process that lives, for a while. A lease that is said to last longer is none. */
+  async function newLease(livesMs = 14_000): Promise<HolderLease> {
     const name = `webhooks-${randomBytes(8).toString('hex')}`;
     await database.write(
       statement('INSERT INTO leases VALUES (?, ?, 1, NOW(3) + INTERVAL ? SECOND)', name, 'test', livesMs / 1_000),
@@ -329,6 +329,12 @@ describe('what is stored of webhooks', () => {
     assert.equal(await claim(two), false, 'the living do not');
     assert.ok(await claim(one), 'who lost count of it may claim it again');
     assert.equal((await endpoint()).fence, 3n);
+  });
+
+  it("an endpoint is free when its process is dead and the database's clock was set back since", async () => {
+    const [dead, next] = [await newLease(60 * minute), await newLease()];
+    assert.ok(await claim(dead));
+    assert.ok(await claim(next), 'it is held for an hour');
   });
 
   it('what a process that lost its endpoint still wants to write is refused', async () => {
