@@ -11,6 +11,7 @@ import {
 import { AllocationStateSchema } from '../gen/marina/gateway/v1/allocations_pb.ts';
 import {
   hasKnownName,
+  mustBeLookedAt,
   type SubmissionFields,
   submissionColumns,
   toSubmissionFields,
@@ -155,10 +156,10 @@ export function findSimilarUnsettled(
 
 /** Allocations the reconciler must look at, longest due first. `now` is real time. */
 export function findDueAllocations(now: number, most: number): Statement {
+  const { sql, values } = mustBeLookedAt(now);
   return statement(
-    `SELECT ${all} FROM allocations WHERE check_at <= ? AND ${isKnownAllocation}
-      ORDER BY check_at LIMIT ${most}`,
-    new Date(now),
+    `SELECT ${all} FROM allocations WHERE ${sql} AND ${isKnownAllocation} ORDER BY check_at LIMIT ${most}`,
+    ...values,
   );
 }
 

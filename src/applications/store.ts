@@ -11,6 +11,7 @@ import {
 import { ApplicationStateSchema } from '../gen/marina/gateway/v1/applications_pb.ts';
 import {
   hasKnownName,
+  mustBeLookedAt,
   type SubmissionFields,
   submissionColumns,
   toSubmissionFields,
@@ -147,10 +148,11 @@ export function findForeignAccount(applicationId: string, account: string): Stat
 
 /** Applications the reconciler must look at, longest due first. `now` is real time. */
 export function findDueApplications(now: number, most: number): Statement {
+  const { sql, values } = mustBeLookedAt(now);
   return statement(
-    `SELECT ${all} FROM applications WHERE check_at <= ? AND ${hasKnownName('state', ApplicationStateSchema)}
+    `SELECT ${all} FROM applications WHERE ${sql} AND ${hasKnownName('state', ApplicationStateSchema)}
       ORDER BY check_at LIMIT ${most}`,
-    new Date(now),
+    ...values,
   );
 }
 

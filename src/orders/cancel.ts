@@ -19,6 +19,9 @@ type Ended =
   | { readonly outcome: 'too-late'; readonly reports: readonly Report[] }
   | { readonly outcome: 'unclear'; readonly evidence: string };
 
+/** More than a cancel is given, whatever the settings. */
+const longestCancelMs = 300_000;
+
 export interface CancellerParts {
   readonly kind: OrderKind;
   readonly broker: Broker;
@@ -110,7 +113,7 @@ export class Canceller {
     const { kind, broker, recorder, clock, clocks, clockSkewMs } = this.parts;
     const before = await recorder.change(kind, partnerId, id, () => undefined);
     const isUnclear = ({ cancelUntil }: StoredOrder) =>
-      cancelUntil !== null && cancelUntil + clockSkewMs <= clock.realNow();
+      cancelUntil !== null && !this.#mayBeUnderWay(cancelUntil, clock.realNow() - clockSkewMs);
     if (!kind.isKnown(before) || !isUnclear(before)) return { before, after: before, lookUp: undefined };
     const record = await broker.lookUpOrder(id, before.lastReport, before.origin);
     // By a wrong clock the time of the cancel may not be over.
@@ -125,6 +128,11 @@ export class Canceller {
     return { before, after, lookUp: record.found ? 'found' : 'missing' };
   }
 
+  /** Whether a cancel has time left. A time that no cancel is given was set by a clock that was ahead, and says nothing. */
+  #mayBeUnderWay(until: number, realNow: number): boolean {
+    return until > realNow && until <= realNow + longestCancelMs;
+  }
+
   #begin(order: StoredOrder): OrderChange | undefined {
     const { kind, clock, submitTimeoutMs } = this.parts;
     if (order.state === 'cancelled') return undefined;
@@ -135,7 +143,7 @@ export class Canceller {
     }
     if (isFinal(order.state)) throw tooLate();
     const realNow = clock.realNow();
-    if (order.cancelUntil !== null && order.cancelUntil > realNow) {
+    if (order.cancelUntil !== null && this.#mayBeUnderWay(order.cancelUntil, realNow)) {
       throw new ApiError('cancel_unconfirmed', {
         message: 'A cancel of this order is under way. Read the order, or send the cancel again later.',
       });

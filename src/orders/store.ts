@@ -18,6 +18,7 @@ import {
 } from '../gen/marina/gateway/v1/orders_pb.ts';
 import {
   hasKnownName,
+  mustBeLookedAt,
   type SubmissionFields,
   submissionColumns,
   toSubmissionFields,
@@ -311,10 +312,8 @@ const isKnown = [
 
 /** Orders the reconciler must look at, longest due first. `now` is real time. */
 export function findDueOrders(now: number, most: number): Statement {
-  return statement(
-    `SELECT ${all} FROM orders WHERE check_at <= ? AND ${isKnown} ORDER BY check_at LIMIT ${most}`,
-    new Date(now),
-  );
+  const { sql, values } = mustBeLookedAt(now);
+  return statement(`SELECT ${all} FROM orders WHERE ${sql} AND ${isKnown} ORDER BY check_at LIMIT ${most}`, ...values);
 }
 
 /** Which orders a list shows. */

@@ -169,8 +169,10 @@ export class Reconciler<Row extends Unsettled, Answer> {
     const { notAfter, createdAt } = row;
     const absence = { lookedUp: looked, ...asked, notAfter, clockSkewMs, lastArrival: createdAt + lateMs };
     const proof = row.missingSince !== null && isProven(absence);
-    const next = Math.max(clock.realNow() + waitAfter(row.checks), row.missingSince === null ? 0 : provableFrom + 1);
-    return kind.missing(row, asked.askedAt, proof, next);
+    const now = clock.realNow();
+    const next = Math.max(now + waitAfter(row.checks), row.missingSince === null ? 0 : provableFrom + 1);
+    // By a clock that was ahead its time ends much later, and it may come to be found before.
+    return kind.missing(row, asked.askedAt, proof, Math.min(next, now + longestWaitMs));
   }
 
   #change(row: Pick<Row, 'partnerId' | 'id'>, decide: (row: Row) => Change<Row> | undefined): Promise<Row> {

@@ -1,5 +1,13 @@
 import type { DescEnum } from '@bufbuild/protobuf';
-import { binary, instant, milliseconds, type SqlRow, type SqlValue } from '../db/statement.ts';
+import {
+  binary,
+  instant,
+  milliseconds,
+  type SqlRow,
+  type SqlValue,
+  type Statement,
+  statement,
+} from '../db/statement.ts';
 import { enumNames } from '../lib/enums.ts';
 import { type Origin, originColumns, toOrigin } from '../lib/origin.ts';
 
@@ -79,6 +87,21 @@ export function toSubmissionFields(row: SqlRow): SubmissionFields {
 export function hasKnownName(column: string, desc: DescEnum, leftOut: readonly string[] = []): string {
   const names = [...enumNames(desc).values()].filter((name) => !leftOut.includes(name));
   return `${column} IN (${names.map((name) => `'${name}'`).join(', ')})`;
+}
+
+/** Later than any look at an object is put off. */
+const farAheadMs = 300_000;
+
+/**
+ * A condition that is true for what the reconciler must look at. `now` is real time. A look that is to come later than any
+ * is put off was put off by a clock that was wrong. What is being sent is left to its sender, whose clock may be ahead.
+ */
+export function mustBeLookedAt(now: number): Statement {
+  return statement(
+    "(check_at <= ? OR (check_at > ? AND state <> 'sending'))",
+    new Date(now),
+    new Date(now + farAheadMs),
+  );
 }
 
 /** Whether reports about an object were passed over by a version that did not know it, and not looked up since. */

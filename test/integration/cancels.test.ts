@@ -245,4 +245,20 @@ describe('a cancel', () => {
       assert.equal(await newer, 'cancel_unconfirmed');
     });
   });
+
+  it('that is unclear since a clock was an hour ahead can be sent again', async () => {
+    const cancelUntil = settling.clock.realNow() + 3_600_000;
+    const { partnerId } = order;
+    order = await settling.storeOrder({
+      partnerId,
+      state: 'pending',
+      exchangeOrderId: 'X2',
+      lastReport: 1n,
+      cancelUntil,
+    });
+    settling.broker.cancelOrder = async () => cancelled();
+    settling.broker.lookUpOrder = async () => ({ found: true, answer: [report(2n, ReportKind.CANCELLED)] });
+    const { state } = await settling.newCanceller().cancel(order, call);
+    assert.equal(state, 'cancelled');
+  });
 });

@@ -87,6 +87,32 @@ describe('an outcome that is unknown', () => {
     ]);
   });
 
+  it('is looked up also when it was put off by a clock that was a day ahead', async () => {
+    const { clock, order: kind } = settling;
+    const ahead = clock.realNow() + 24 * hourMs;
+    const order = await settling.storeOrder({ partnerId, notAfter: ahead, checkAt: ahead });
+    recordSays({ found: true, answer: [reportOf(order, 1n, ReportKind.ACCEPTED)] });
+    const stopping = new AbortController();
+    const running = settling.newReconciler(kind).worker.run(stopping.signal);
+    try {
+      await eventually(async () => assert.equal((await settling.readOrder(order)).state, 'pending'), 5_000);
+    } finally {
+      stopping.abort();
+      await running;
+    }
+  });
+
+  it('is asked about again within 30 s, however late it may still be taken', async () => {
+    const { clock } = settling;
+    const ahead = clock.realNow() + 24 * hourMs;
+    const order = await missingOrder({ notAfter: ahead, checkAt: ahead });
+    recordSays(notFound());
+    const { after: asked } = await ask(order);
+    assert.equal(asked.state, 'uncertain');
+    const againAfterMs = (asked.checkAt ?? Number.POSITIVE_INFINITY) - clock.realNow();
+    assert.ok(againAfterMs <= 30_000, `it is asked about again after ${againAfterMs} ms`);
+  });
+
   it('is proven by when the record was asked, not by when it answered', async () => {
     const order = await missingOrder();
     const provableFrom = order.notAfter + clockSkewMs;
