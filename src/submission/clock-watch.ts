@@ -36,6 +36,8 @@ export class ClockWatch {
   readonly worker: Worker = { name: 'broker-clock', run: (signal) => this.#run(signal) };
   #writtenAt = Number.NEGATIVE_INFINITY;
   #readAt = Number.NEGATIVE_INFINITY;
+  /** The last evidence of any replica that was read, as it is stored. */
+  #evidenceRead: unknown;
   /** By the monotonic clock. */
   #evidenceUntil = Number.NEGATIVE_INFINITY;
   #said: ClockAgreement = 'in_step';
@@ -75,12 +77,16 @@ export class ClockWatch {
     this.#readAt = performance.now();
     const [row] = await this.parts.database.read(
       statement(
-        'SELECT CAST(position AS SIGNED) + ? - UNIX_TIMESTAMP(NOW(3)) * 1000 AS left_ms FROM positions WHERE name = ?',
+        `SELECT position, CAST(position AS SIGNED) + ? - UNIX_TIMESTAMP(NOW(3)) * 1000 AS left_ms FROM positions
+          WHERE name = ?`,
         evidenceKeptMs,
         evidenceName,
       ),
     );
-    const until = performance.now() + Number(row?.left_ms ?? 0);
+    // What was read before counts from then: the database's clock may have been set back since.
+    if (row === undefined || row.position === this.#evidenceRead) return;
+    this.#evidenceRead = row.position;
+    const until = performance.now() + Math.min(Number(row.left_ms), evidenceKeptMs);
     this.#evidenceUntil = Math.max(this.#evidenceUntil, until);
   }
 

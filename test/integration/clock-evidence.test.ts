@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it, mock } from 'node:test';
+import { BrokerClock } from '../../src/broker/clock.ts';
+import { type Database, openDatabase } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { statement } from '../../src/db/statement.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { ClockWatch } from '../../src/submission/clock-watch.ts';
+import { eventually } from '../support/eventually.ts';
+import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+
+const minuteMs = 60_000;
+const dayMs = 1_440 * minuteMs;
+
+describe("evidence in a report that the broker's clock is wrong", () => {
+  let test: TestDatabase;
+  let database: Database;
+  before(async () => {
+    test = await createTestDatabase();
+    await migrate(test.url);
+    database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
+  });
+  after(async () => {
+    await database.close();
+    await test.drop();
+  });
+
+  const newWatch = () =>
+    new ClockWatch({
+      database,
+      brokerClock: new BrokerClock(2_000),
+      clock: { offsetMs: 0 },
+      log: createLogger({ name: 'test', level: 'silent' }),
+      askBroker: async () => {},
+    });
+
+  /** What a replica knows so long after now, by a clock that no setting of a clock moves. */
+  async function knownAfter(watch: ClockWatch, ms: number) {
+    const { now } = performance;
+    const later = mock.method(performance, 'now', () => now.call(performance) + ms);
+    try {
+      return await watch.agreement();
+    } finally {
+      later.mock.restore();
+    }
+  }
+
+  it("counts for ten minutes on all replicas, also when the database's clock is set back a day", async () => {
+    const [one, other] = [newWatch(), newWatch()];
+    one.reported(-minuteMs);
+    await eventually(async () => assert.equal(await other.agreement(), 'apart', 'the other replica does not know'));
+    // As if the database's clock had been a day ahead when it was written.
+    await database.write(statement('UPDATE positions SET position = position + ?', dayMs));
+    assert.equal(await knownAfter(other, 9 * minuteMs), 'apart', 'it is forgotten');
+    const late = newWatch();
+    assert.equal(await late.agreement(), 'apart', 'a replica that starts does not know');
+    assert.equal(await one.agreement(), 'apart');
+    for (const watch of [one, late]) {
+      assert.equal(await knownAfter(watch, 21 * minuteMs), 'unknown', 'it counts for a day');
+    }
+  });
+});
