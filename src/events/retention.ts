@@ -38,13 +38,30 @@ async function removeOldEvents(database: Database, before: number): Promise<numb
     const version = toBigInt(row.version);
     if (version > (lastOf.get(partnerId) ?? 0n)) lastOf.set(partnerId, version);
   }
+  let removed = 0;
   for (const [partnerId, version] of lastOf) {
-    await database.transaction([], () => ({
-      writes: [notePurge(partnerId, version), removePrefix(partnerId, version)],
-      result: undefined,
-    }));
+    removed += await database.transaction([findYoung(partnerId, version, before)], ([young = []]) => {
+      const upTo = young[0] === undefined ? version : toBigInt(young[0].version) - 1n;
+      const isAny = old.some((row) => String(row.partner_id) === partnerId && toBigInt(row.version) <= upTo);
+      const writes = isAny ? [notePurge(partnerId, upTo), removePrefix(partnerId, upTo)] : [];
+      return { writes, result: isAny ? 1 : 0 };
+    });
   }
-  return old.length;
+  return removed === 0 ? 0 : old.length;
+}
+
+/**
+ * The first of a partner's events up to a version that is not old. An event of a replica whose clock was far behind is old
+ * as it comes, and stays until all before it are.
+ */
+function findYoung(partnerId: string, upTo: bigint, before: number): Statement {
+  return statement(
+    `SELECT version FROM feed_events WHERE partner_id = ? AND version <= ? AND occurred_at >= ?
+      ORDER BY version LIMIT 1`,
+    partnerId,
+    upTo,
+    new Date(before),
+  );
 }
 
 function notePurge(partnerId: string, version: bigint): Statement {

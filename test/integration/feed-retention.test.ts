@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type Database, openDatabase } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { insertRows, statement } from '../../src/db/statement.ts';
+import { feedRetention } from '../../src/events/retention.ts';
+import { eventually } from '../support/eventually.ts';
+import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+
+const dayMs = 86_400_000;
+const now = Date.UTC(2026, 2, 2, 9, 30);
+
+describe('the removal of events after 30 days', () => {
+  let test: TestDatabase;
+  let database: Database;
+  before(async () => {
+    test = await createTestDatabase();
+    await migrate(test.url);
+    database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
+  });
+  after(async () => {
+    await database.close();
+    await test.drop();
+  });
+
+  /** Puts a partner's events, so many days old, into the feed. */
+  async function hold(partnerId: string, daysOld: readonly number[]): Promise<void> {
+    const rows = daysOld.map((days, index) => {
+      return [partnerId, index + 1, `msg_${partnerId}${index}`, '{}', new Date(now - days * dayMs)];
+    });
+    await database.write(insertRows('feed_events', ['partner_id', 'version', 'id', 'body', 'occurred_at'], rows));
+  }
+
+  /** Lets the worker go some rounds. */
+  async function run(rounds: number): Promise<void> {
+    const stopping = new AbortController();
+    let begun = 0;
+    const timeOf = async () => {
+      begun += 1;
+      return now;
+    };
+    const running = feedRetention(database, timeOf, 'test').run(stopping.signal);
+    await eventually(() => assert.ok(begun > rounds, 'too few rounds'));
+    stopping.abort();
+    await running;
+  }
+
+  async function versions(partnerId: string): Promise<number[]> {
+    const rows = await database.read(
+      statement('SELECT version FROM feed_events WHERE partner_id = ? ORDER BY version', partnerId),
+    );
+    return rows.map(({ version }) => Number(version));
+  }
+
+  it('leaves what came before an event of a replica whose clock was far behind', async () => {
+    await hold('par_usual', [40, 31, 29, 1]);
+    await hold('par_behind', [31, 2, 40, 1]);
+    await run(2);
+    assert.deepEqual(await versions('par_usual'), [3, 4]);
+    assert.deepEqual(await versions('par_behind'), [2, 3, 4], 'events of less than 30 days are gone');
+  });
+});
