@@ -15,8 +15,9 @@ const deadlock = 1213;
 const lockWaitTimeout = 1205;
 const clusterNotReady = 1047;
 const errorDuringCommit = 1180;
-const dataTooLong = 1406;
 const noSuchTable = 1146;
+/** Values that are too long, too large, or none of their column's type. */
+const misfits = new Set([1264, 1265, 1292, 1366, 1406, 1690]);
 /** A null where none may be, a number out of range, a key that is there already, a row that another has locked. */
 const disproofs = new Set([1048, 1690, 1062, 3572]);
 /** No room for a file, a table or a temporary table; on a full disk InnoDB says that the table is full. */
@@ -35,9 +36,9 @@ export function writeObstacle(error: unknown): WriteObstacle | undefined {
   return readOnly.has(errno) ? 'read-only' : undefined;
 }
 
-/** Whether a value is longer than its column. */
-export function isTooLong(error: unknown): boolean {
-  return (error as DatabaseError).errno === dataTooLong;
+/** Whether a value cannot be stored in its column. */
+export function isMisfit(error: unknown): boolean {
+  return misfits.has((error as DatabaseError).errno ?? 0);
 }
 
 /** Whether the server undid the transaction so that it can be tried again from its start. */

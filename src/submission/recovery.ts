@@ -1,6 +1,6 @@
 import type { SubmissionsBroker, Taken } from '../broker/port.ts';
 import type { Database } from '../db/database.ts';
-import { isTooLong } from '../db/errors.ts';
+import { isMisfit } from '../db/errors.ts';
 import { underLease } from '../db/lease.ts';
 import type { LockedPartner } from '../db/locked-partner.ts';
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
@@ -120,8 +120,9 @@ export class Recovery {
         return;
       }
       const lost = await this.#lostOf(taken);
-      // Later ones are the last sends of a process that ended meanwhile.
-      if (lost.length > 0 && !gate.isOpen) await declareRestored(database, first);
+      // Later ones are the last sends of a process that ended meanwhile. What is of no kind of ours was never stored here.
+      const isOneOurs = lost.some((one) => this.#kindOf(one) !== undefined);
+      if (isOneOurs && !gate.isOpen) await declareRestored(database, first);
       for (const one of lost) {
         const outcome = await this.#renew(one);
         if (outcome === 'held') held.add(this.#kindOf(one)?.name ?? '');
@@ -188,7 +189,7 @@ export class Recovery {
       log.warn({ objectId: id, partnerId }, "what the database had lost was stored anew from the broker's record");
       return 'renewed';
     } catch (error) {
-      if (error instanceof UnreadableNote || isTooLong(error)) return this.#hold(id, error);
+      if (error instanceof UnreadableNote || isMisfit(error)) return this.#hold(id, error);
       if (!(error instanceof ApiError) || error.code !== 'wallet_too_low') throw error;
       log.error(
         { objectId: id, partnerId, err: error },

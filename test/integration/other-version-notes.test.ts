@@ -96,6 +96,8 @@ describe('a lost order whose note another version wrote', () => {
       { createdAt: 'today' },
       // Longer than the column.
       { type: 'trailing_stop_limit' },
+      { countedDay: '2026-02-31' },
+      { quantity: '9'.repeat(18), countedPriceKobo: '9'.repeat(18) },
     ];
     const lost: string[] = [];
     for (const change of unreadable) lost.push(await send(partner, { ...factsOf(partner), ...change }));

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { creditWallet } from '../../src/admin/provision.ts';
 import { type App, startApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { statement } from '../../src/db/statement.ts';
+import { Orders, OrderType, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { declareRestored } from '../../src/submission/recovery.ts';
 import { eventually } from '../support/eventually.ts';
@@ -125,6 +128,39 @@ describe('a gateway that starts on a database that lacks what the broker was giv
       [...told.data.slice(0, -1), ...on.data].map(({ id }: { id: string }) => id),
       'from the start it is one feed',
     );
+  });
+
+  it('skips no version because of what somebody else gave the broker', async () => {
+    const own = await startGateway();
+    const exchange = createGrpcClient(Orders, `127.0.0.1:${own.simulatorPort}`);
+    let next: App | undefined;
+    try {
+      const partner = await own.newPartner();
+      await own.app.stop();
+      const { account } = partner;
+      const terms = { type: OrderType.LIMIT, timeInForce: TimeInForce.DAY, priceKobo: 1_000n };
+      const theirs = {
+        clientOrderId: 'their-order-1',
+        account,
+        symbol: 'SIM-REST',
+        side: Side.BUY,
+        quantity: 1n,
+        ...terms,
+      };
+      await exchange.submitOrder({ ...theirs, notAfter: timestampFromMs(Date.now() + 60_000) }, { timeoutMs: 10_000 });
+      const log = createLogger({ name: 'marina', level: 'info', destination: { write: () => {} } });
+      next = await startApp(readConfig(own.variables), log);
+      const rows = await own.database.read(statement('SELECT version FROM partners'));
+      assert.deepEqual(
+        rows.map(({ version }) => Number(version)),
+        [0],
+        'versions were skipped, as after a restore',
+      );
+    } finally {
+      exchange.close();
+      await next?.stop();
+      await own.stop();
+    }
   });
 
   it('that lost exactly one submission tells its events under versions that were never told', async () => {
