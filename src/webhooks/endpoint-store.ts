@@ -8,7 +8,7 @@ import {
   statement,
   toBigInt,
 } from '../db/statement.ts';
-import type { Health } from './rules.ts';
+import { type Health, longestProbeWaitMs } from './rules.ts';
 
 /** What stands before the names of dispatchers' leases. */
 export const dispatcherLeasePrefix = 'webhooks-';
@@ -165,6 +165,13 @@ export function saveResume(partnerId: string, fresh: Health): Statement[] {
 const isFree = `((e.lease_name = ? AND e.lease_fence = ?) OR NOT EXISTS (SELECT 1 FROM leases l
   WHERE l.name = e.lease_name AND l.fence = e.lease_fence AND ${hasNotRunOut('l.expires_at')}))`;
 
+/** Whether an endpoint may be tried at an instant, for all that its pause says. */
+const mayTry = '(e.paused_at IS NULL OR e.probe_at <= ? OR e.probe_at > ?)';
+
+function mayTryValues(now: number): Date[] {
+  return [new Date(now), new Date(now + longestProbeWaitMs)];
+}
+
 /** Whether an endpoint has something to be sent by an instant, if its pauses allow it. */
 const hasWork = `(e.draining = 1
   OR EXISTS (SELECT 1 FROM webhook_deliveries d
@@ -247,11 +254,11 @@ export function releaseEndpoints(partnerIds: readonly string[], lease: HolderLea
 export function findWork(lease: HolderLease, now: number, most: number): Statement {
   return statement(
     `SELECT e.partner_id FROM webhook_endpoints e FORCE INDEX (webhook_endpoints_due_at)
-      WHERE e.due_at <= ? AND e.held_at IS NULL AND (e.paused_at IS NULL OR e.probe_at <= ?)
+      WHERE e.due_at <= ? AND e.held_at IS NULL AND ${mayTry}
         AND ${isFree} AND ${hasWork}
       ORDER BY e.due_at LIMIT ${most}`,
     new Date(now),
-    new Date(now),
+    ...mayTryValues(now),
     lease.name,
     lease.fence,
     new Date(now),
@@ -265,10 +272,10 @@ export function findWork(lease: HolderLease, now: number, most: number): Stateme
 export function findUnmarked(afterPartnerId: string, now: number, most: number): Statement {
   return statement(
     `SELECT e.partner_id, ((e.due_at IS NULL OR e.due_at > ?) AND e.held_at IS NULL
-        AND (e.paused_at IS NULL OR e.probe_at <= ?) AND ${hasWork}) AS is_unmarked
+        AND ${mayTry} AND ${hasWork}) AS is_unmarked
       FROM webhook_endpoints e WHERE e.partner_id > ? ORDER BY e.partner_id LIMIT ${most}`,
     new Date(now),
-    new Date(now),
+    ...mayTryValues(now),
     new Date(now),
     afterPartnerId,
   );

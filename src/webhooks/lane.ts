@@ -11,7 +11,7 @@ import {
   type TotalLoad,
   windowAfter,
 } from './places.ts';
-import { type EndedAttempt, type Health, healthAfter, rowServesMs } from './rules.ts';
+import { type EndedAttempt, type Health, healthAfter, longestProbeWaitMs, rowServesMs } from './rules.ts';
 
 /** How many attempts of an endpoint may have ended without being recorded before no more are begun. */
 const mostUnrecorded = 512;
@@ -156,7 +156,8 @@ export class Lane {
     const isResumed = this.#endpoint.draining || this.#endpoint.health.pausedAt !== null;
     if (isResumed && !this.isPaused) return undefined;
     if (this.isPaused) {
-      const isDue = this.#health.probeAt !== null && this.#health.probeAt <= now;
+      const { probeAt } = this.#health;
+      const isDue = probeAt !== null && (probeAt <= now || probeAt > now + longestProbeWaitMs);
       const isFree = this.#probe === undefined && this.#probesUnderWay === 0;
       return isDue && isFree && mayHaveFresh ? { kind: 'probe' } : undefined;
     }

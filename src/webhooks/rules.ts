@@ -24,6 +24,9 @@ export const failuresToPause = 3;
 /** How often a paused endpoint is tried with one event. */
 export const probeEveryMs = minuteMs;
 
+/** A probe that is to come later than this was put off by a clock that was ahead, and is due. */
+export const longestProbeWaitMs = 2 * probeEveryMs;
+
 /** How long after a rotation events are signed with the old secret too: up to that instant, and not at it. */
 export const rotationMs = 24 * hourMs;
 

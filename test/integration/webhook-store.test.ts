@@ -284,6 +284,15 @@ describe('what is stored of webhooks', () => {
       assert.deepEqual(await work(await newLease(), now + minute), [partnerId]);
     });
 
+    it('is found when a clock that was a day ahead put the next try of a paused endpoint off', async () => {
+      await queue([1n], now + 60 * minute);
+      const probeAt = now + 1_440 * minute;
+      await database.write(saveHealth(partnerId, { ...freshHealth, pausedAt: probeAt - minute, probeAt }, false));
+      await database.write(markDue([partnerId], probeAt));
+      await markUnmarkedWork(database, now);
+      assert.deepEqual(await work(await newLease(), now), [partnerId]);
+    });
+
     it('stays as it is when an operator holds the endpoint', async () => {
       await queue([1n]);
       await database.write(saveHold(partnerId, now));

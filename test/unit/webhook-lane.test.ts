@@ -263,6 +263,12 @@ describe('an endpoint that fails three times in a row', () => {
     return lane;
   }
 
+  it('is tried again though a clock that was a day ahead paused it', () => {
+    const ahead = 86_400_000;
+    const lane = start({ health: { ...paused, pausedAt: ahead, probeAt: ahead + 60_000 } });
+    assert.deepEqual(lane.wants(0, plenty), { kind: 'probe' });
+  });
+
   it('is paused at once, before that is recorded: nothing more begins, and a probe is read when it is due', () => {
     const lane = failing();
     assert.equal(lane.isPaused, true);
