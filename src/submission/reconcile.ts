@@ -166,11 +166,14 @@ export class Reconciler<Row extends Unsettled, Answer> {
     if (looked.found) return kind.found(row, looked.answer) ?? again();
     if (!kind.isUnsettled(row)) return again(); // What is not in the record now says nothing of an object that was there.
     const provableFrom = row.notAfter + clockSkewMs;
-    const { notAfter, createdAt } = row;
-    const absence = { lookedUp: looked, ...asked, notAfter, clockSkewMs, lastArrival: createdAt + lateMs };
-    const proof = row.missingSince !== null && isProven(absence);
+    const { notAfter, createdAt, missingSince } = row;
     const now = clock.realNow();
-    const next = Math.max(now + waitAfter(row.checks), row.missingSince === null ? 0 : provableFrom + 1);
+    // The clock of the replica that made it may have been behind, by no more than this.
+    const behindMs = Math.max(0, (missingSince ?? now) - notAfter);
+    const lastArrival = createdAt + behindMs + lateMs;
+    const absence = { lookedUp: looked, ...asked, notAfter, clockSkewMs, lastArrival };
+    const proof = missingSince !== null && isProven(absence);
+    const next = Math.max(now + waitAfter(row.checks), missingSince === null ? 0 : provableFrom + 1);
     // By a clock that was ahead its time ends much later, and it may come to be found before.
     return kind.missing(row, asked.askedAt, proof, Math.min(next, now + longestWaitMs));
   }

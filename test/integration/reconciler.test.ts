@@ -168,6 +168,18 @@ describe('an outcome that is unknown', () => {
     }
   });
 
+  it('without a fence needs a record that is complete for an hour after it was first asked for, whatever clock made the order', async () => {
+    const { clock } = settling;
+    // Made now by a replica whose clock was two hours behind. The order may arrive for an hour.
+    const [behind, realBehind] = [clock.now() - 2 * hourMs, clock.realNow() - 2 * hourMs];
+    const order = await missingOrder({ createdAt: behind, updatedAt: behind, notAfter: realBehind });
+    recordSays(notFound(clock.now() - hourMs / 2));
+    const { after: early } = await ask(order, 'no fence');
+    assert.equal(early.state, 'uncertain', `the order may still arrive, and is ${early.state}`);
+    recordSays(notFound(clock.now() + hourMs));
+    assert.equal((await ask(order, 'no fence')).after.state, 'refused');
+  });
+
   it('without a fence is not settled by a complete record before the time of the order is over', async () => {
     const order = await missingOrder();
     settling.clock.moveTo(order.notAfter + clockSkewMs);
