@@ -46,8 +46,8 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'a broker without a fence takes nothing late',
     file: 'src/submission/reconcile.ts',
-    find: 'lastArrival: createdAt + lateMs',
-    replace: 'lastArrival: createdAt',
+    find: 'createdAt + behindMs + lateMs',
+    replace: 'createdAt + behindMs',
     test: reconciler,
     pattern: 'complete for an hour after the order was made',
   },
