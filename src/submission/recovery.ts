@@ -121,8 +121,8 @@ export class Recovery {
       }
       const lost = await this.#lostOf(taken);
       // Later ones are the last sends of a process that ended meanwhile. What is of no kind of ours was never stored here.
-      const isOneOurs = lost.some((one) => this.#kindOf(one) !== undefined);
-      if (isOneOurs && !gate.isOpen) await declareRestored(database, first);
+      const ours = lost.filter((one) => this.#kindOf(one) !== undefined);
+      if (ours.length > 0 && !gate.isOpen) await declareRestored(database, first);
       for (const one of lost) {
         const outcome = await this.#renew(one);
         if (outcome === 'held') held.add(this.#kindOf(one)?.name ?? '');

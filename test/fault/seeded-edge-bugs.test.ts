@@ -67,8 +67,8 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'a restore that lost one submission is taken for none',
     file: 'src/submission/recovery.ts',
-    find: 'if (lost.length > 0 && !gate.isOpen)',
-    replace: 'if (lost.length > 1 && !gate.isOpen)',
+    find: 'if (ours.length > 0 && !gate.isOpen)',
+    replace: 'if (ours.length > 1 && !gate.isOpen)',
     test: restored,
     pattern: 'lost exactly one submission',
   },

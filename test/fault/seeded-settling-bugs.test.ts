@@ -38,7 +38,7 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'an order is refused at the first look-up that does not find it',
     file: 'src/submission/reconcile.ts',
-    find: 'row.missingSince !== null && isProven(absence)',
+    find: 'missingSince !== null && isProven(absence)',
     replace: 'isProven(absence)',
     test: reconciler,
     pattern: 'is no refusal when the record does not have the order',
