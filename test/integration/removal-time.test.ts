@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { removalTime } from '../../src/app/removal-time.ts';
+import type { ClockAgreement } from '../../src/broker/clock.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { openSettling, type Settling } from '../support/settling.ts';
+
+const minuteMs = 60_000;
+/** The database answers within this. */
+const soonMs = 10_000;
+
+describe('what is removed for its age', () => {
+  let settling: Settling;
+  const brokerClocks: { known: ClockAgreement } = { known: 'in_step' };
+  const lines: string[] = [];
+  const log = createLogger({ name: 'test', level: 'info', destination: { write: (line: string) => lines.push(line) } });
+  before(async () => {
+    settling = await openSettling();
+  });
+  after(() => settling.close());
+  beforeEach(() => {
+    settling.clock.moveTo(Date.now());
+    brokerClocks.known = 'in_step';
+  });
+  const timeOf = () => removalTime({ ...settling, brokerClocks, log })('feed-retention');
+
+  /** Business time for whom it is `realMs` in real time. */
+  const businessTime = (realMs: number) => realMs + settling.clock.now() - settling.clock.realNow();
+  const assertNear = (found: number | undefined, expected: number) =>
+    assert.ok(Math.abs((found ?? 0) - expected) < soonMs, `${found} is not near ${expected}`);
+
+  it("is old by this process's clock and by the database's, in business time", async () => {
+    const { clock } = settling;
+    assertNear(await timeOf(), businessTime(Date.now()));
+    clock.advance(30 * minuteMs);
+    assertNear(await timeOf(), businessTime(Date.now()));
+    clock.moveTo(Date.now() - 30 * minuteMs);
+    assertNear(await timeOf(), clock.now());
+  });
+
+  it('is nothing while a clock is wrong, and the log says so once', async () => {
+    const { clock, database } = settling;
+    const time = removalTime({ database, clock, brokerClocks, log });
+    lines.length = 0;
+    clock.advance(2 * 60 * minuteMs);
+    assert.equal(await time('feed-retention'), undefined);
+    assert.equal(await time('feed-retention'), undefined);
+    assert.equal(lines.filter((line) => line.includes('nothing is removed')).length, 1);
+    clock.moveTo(Date.now());
+    assert.ok((await time('feed-retention')) !== undefined);
+    brokerClocks.known = 'apart';
+    assert.equal(await time('feed-retention'), undefined);
+  });
+});
