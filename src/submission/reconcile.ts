@@ -12,6 +12,7 @@ import { pause, type Worker } from '../lib/worker.ts';
 import { type Absence, isProven, lateMs } from './absence.ts';
 import type { Change, ObjectKind, Submittable } from './kind.ts';
 import type { Recorder } from './record.ts';
+import { farAheadMs } from './row-store.ts';
 import { type LookUp, saveLookUp } from './step-store.ts';
 
 /** A row whose outcome may be unclear. Instants are real time. */
@@ -125,9 +126,19 @@ export class Reconciler<Row extends Unsettled, Answer> {
   }
 
   async #settle(due: Row): Promise<void> {
-    const { kind } = this.options;
-    const row = await this.#change(due, (current) => kind.leaseRanOut(current));
-    if (this.#mustLookUp(row)) await this.#lookUp(row);
+    const row = await this.#change(due, (current) => this.#leaseRanOut(current));
+    if (row.state !== 'sending' && this.#mustLookUp(row)) await this.#lookUp(row);
+  }
+
+  /**
+   * The sender's time is over. If it lasts longer than any sender's, the sender's clock was ahead: it may be sending still,
+   * and it may be dead. It gets more time than any sender needs, by our clock.
+   */
+  #leaseRanOut(row: Row): Change<Row> | undefined {
+    const { kind, clock } = this.options;
+    const latest = clock.realNow() + farAheadMs;
+    const isFarAhead = row.state === 'sending' && (row.checkAt ?? 0) > latest;
+    return isFarAhead ? kind.unanswered(row, latest) : kind.leaseRanOut(row);
   }
 
   /** Its outcome is unclear, or reports about it were passed over. */

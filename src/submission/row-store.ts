@@ -90,18 +90,14 @@ export function hasKnownName(column: string, desc: DescEnum, leftOut: readonly s
 }
 
 /** Later than any look at an object is put off. */
-const farAheadMs = 300_000;
+export const farAheadMs = 300_000;
 
 /**
  * A condition that is true for what the reconciler must look at. `now` is real time. A look that is to come later than any
- * is put off was put off by a clock that was wrong. What is being sent is left to its sender, whose clock may be ahead.
+ * is put off was put off by a clock that was wrong.
  */
 export function mustBeLookedAt(now: number): Statement {
-  return statement(
-    "(check_at <= ? OR (check_at > ? AND state <> 'sending'))",
-    new Date(now),
-    new Date(now + farAheadMs),
-  );
+  return statement('(check_at <= ? OR check_at > ?)', new Date(now), new Date(now + farAheadMs));
 }
 
 /** Whether reports about an object were passed over by a version that did not know it, and not looked up since. */

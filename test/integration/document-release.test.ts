@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import {
+  countUnderWay,
   findDocuments,
   type StoredDocument,
   saveDocument,
@@ -58,6 +59,13 @@ describe('a document that stays unconfirmed', () => {
       brokerTime: settling.clock.realNow(),
     });
   };
+
+  it('does not count as on its way if it was sent by a replica that ended while its clock was an hour ahead', async () => {
+    const { clock, database } = settling;
+    await save({ ...document, state: 'sending', leaseUntil: clock.realNow() + hourMs });
+    const [row] = await database.read(countUnderWay(document.partnerId, clock.realNow()));
+    assert.equal(Number(row?.under_way), 0);
+  });
 
   it('is not released before its time is over, to the millisecond', async () => {
     brokerLacksIt();

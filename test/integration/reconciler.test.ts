@@ -102,6 +102,27 @@ describe('an outcome that is unknown', () => {
     }
   });
 
+  it('is found out also of what a replica sent whose clock was a day ahead, and which ended then', async () => {
+    const { clock, order: kind } = settling;
+    const ahead = clock.realNow() + 24 * hourMs;
+    const order = await settling.storeOrder({ partnerId, state: 'sending', notAfter: ahead, checkAt: ahead });
+    const asked = recordSays({ found: true, answer: [reportOf(order, 1n, ReportKind.ACCEPTED)] });
+    const stopping = new AbortController();
+    const running = settling.newReconciler(kind).worker.run(stopping.signal);
+    try {
+      // It may live, and is given five minutes.
+      const latest = clock.realNow() + 300_000;
+      await eventually(async () => assert.equal((await settling.readOrder(order)).checkAt, latest), 5_000);
+      assert.equal((await settling.readOrder(order)).state, 'sending');
+      assert.equal(asked.times(), 0, 'it is asked about while its sender may be sending');
+      clock.advance(300_000);
+      await eventually(async () => assert.equal((await settling.readOrder(order)).state, 'pending'), 5_000);
+    } finally {
+      stopping.abort();
+      await running;
+    }
+  });
+
   it('is asked about again within 30 s, however late it may still be taken', async () => {
     const { clock } = settling;
     const ahead = clock.realNow() + 24 * hourMs;

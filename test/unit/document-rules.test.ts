@@ -25,6 +25,8 @@ const delivered: DocumentFacts = {
 const unconfirmed: DocumentFacts = { ...delivered, state: 'unconfirmed' };
 const sending: DocumentFacts = { ...delivered, state: 'sending', leaseUntil: 50_001 };
 const cutOff: DocumentFacts = { ...sending, leaseUntil: 50_000 };
+/** Begun by a replica whose clock was an hour ahead. */
+const farAhead: DocumentFacts = { ...sending, leaseUntil: 3_650_000 };
 
 describe('a file that comes', () => {
   const refusal = (document: DocumentFacts | undefined, file: string, surroundings = {}) =>
@@ -51,7 +53,7 @@ describe('a file that comes', () => {
   });
 
   it('is sent again when its delivery is unconfirmed, or was cut off, and keeps the time it was first sent', () => {
-    for (const document of [unconfirmed, cutOff]) {
+    for (const document of [unconfirmed, cutOff, farAhead]) {
       const { state, attempt, createdAt } = beginSend(document, digest('a'), around);
       assert.deepEqual({ state, attempt, createdAt }, { state: 'sending', attempt: 2, createdAt: 1_000 });
     }

@@ -150,9 +150,14 @@ export function endSend(
   return { ...document, state: 'unconfirmed' };
 }
 
+/** More than the lease of any send, whatever the settings. One that ends later was made by a clock that was ahead. */
+export const longestLeaseMs = 300_000;
+
 /** A send that its lease has outlived was cut off: nobody knows what became of it. */
 export function stateNow({ state, leaseUntil }: DocumentFacts, realNow: number): DocumentStateWord {
-  return state === 'sending' && (leaseUntil ?? 0) <= realNow ? 'unconfirmed' : state;
+  const until = leaseUntil ?? 0;
+  const isLeased = until > realNow && until <= realNow + longestLeaseMs;
+  return state === 'sending' && !isLeased ? 'unconfirmed' : state;
 }
 
 /** Whether the last send may be under way, or arrive at the broker yet. */

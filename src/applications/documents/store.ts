@@ -1,5 +1,5 @@
 import { type SqlRow, type Statement, statement } from '../../db/statement.ts';
-import type { DocumentFacts, DocumentStateWord, DocumentTypeWord } from './rules.ts';
+import { type DocumentFacts, type DocumentStateWord, type DocumentTypeWord, longestLeaseMs } from './rules.ts';
 
 /** A document as it is stored. */
 export interface StoredDocument extends DocumentFacts {
@@ -26,9 +26,10 @@ export function findDocuments(partnerId: string, applicationId: string): Stateme
 export function countUnderWay(partnerId: string, realNow: number): Statement {
   return statement(
     `SELECT COUNT(*) AS under_way FROM documents
-      WHERE partner_id = ? AND state NOT IN ('unconfirmed', 'delivered') AND lease_until > ?`,
+      WHERE partner_id = ? AND state NOT IN ('unconfirmed', 'delivered') AND lease_until > ? AND lease_until <= ?`,
     partnerId,
     new Date(realNow),
+    new Date(realNow + longestLeaseMs),
   );
 }
 
