@@ -100,7 +100,16 @@ function pageOf(events: readonly HeldEvent[], most: number, purgedVersion: bigin
   return { events: events.slice(0, most), hasMore: events.length > most, purgedVersion };
 }
 
+/**
+ * How long an event is held is told by `occurred_at`. A replica whose clock was far behind wrote one that would have it
+ * removed as it comes, so it begins a day ago at the earliest.
+ */
+const heldSince = 'GREATEST(occurred_at, NOW(3) - INTERVAL 1 DAY)';
+
 function copyRows(events: readonly EventKey[]): Statement {
-  const columns = 'partner_id, version, id, body, occurred_at, request_id, trace_parent';
-  return onOutbox(`INSERT INTO feed_events (${columns}) SELECT ${columns} FROM outbox WHERE`, events);
+  const columns = (occurredAt: string) => `partner_id, version, id, body, ${occurredAt}, request_id, trace_parent`;
+  return onOutbox(
+    `INSERT INTO feed_events (${columns('occurred_at')}) SELECT ${columns(heldSince)} FROM outbox WHERE`,
+    events,
+  );
 }

@@ -9,6 +9,8 @@ export const feedKeptMs = 30 * 86_400_000;
 
 const mostAtOnce = 500;
 const betweenRoundsMs = 1_000;
+/** An event that is to come later than this is of a clock that was wrong. */
+const mostAheadMs = 86_400_000;
 
 /**
  * Removes what is older than 30 days from the feed, in small batches. What is removed of a partner is always the first
@@ -19,13 +21,14 @@ export function feedRetention(database: Database, timeOf: RemovalTime, holder: s
   return underLease(database, name, holder, async ({ signal }: Lease) => {
     while (!signal.aborted) {
       const now = await timeOf(name);
-      const removed = now === undefined ? 0 : await removeOldEvents(database, now - feedKeptMs);
+      const removed = now === undefined ? 0 : await removeOldEvents(database, now);
       if (removed < mostAtOnce) await pause(betweenRoundsMs, signal);
     }
   });
 }
 
-async function removeOldEvents(database: Database, before: number): Promise<number> {
+async function removeOldEvents(database: Database, now: number): Promise<number> {
+  const before = now - feedKeptMs;
   const old = await database.read(
     statement(
       `SELECT partner_id, version FROM feed_events WHERE occurred_at < ? ORDER BY occurred_at LIMIT ${mostAtOnce}`,
@@ -40,7 +43,8 @@ async function removeOldEvents(database: Database, before: number): Promise<numb
   }
   let removed = 0;
   for (const [partnerId, version] of lastOf) {
-    removed += await database.transaction([findYoung(partnerId, version, before)], ([young = []]) => {
+    const findFirst = findYoung(partnerId, version, { from: before, to: now + mostAheadMs });
+    removed += await database.transaction([findFirst], ([young = []]) => {
       const upTo = young[0] === undefined ? version : toBigInt(young[0].version) - 1n;
       const isAny = old.some((row) => String(row.partner_id) === partnerId && toBigInt(row.version) <= upTo);
       const writes = isAny ? [notePurge(partnerId, upTo), removePrefix(partnerId, upTo)] : [];
@@ -51,16 +55,18 @@ async function removeOldEvents(database: Database, before: number): Promise<numb
 }
 
 /**
- * The first of a partner's events up to a version that is not old. An event of a replica whose clock was far behind is old
- * as it comes, and stays until all before it are.
+ * The first of a partner's events up to a version that is not old. An event of a replica whose clock was behind stays until
+ * all before it are old. One of a replica whose clock was far ahead goes with those after it: until its own time is over
+ * nothing after it would be removed.
  */
-function findYoung(partnerId: string, upTo: bigint, before: number): Statement {
+function findYoung(partnerId: string, upTo: bigint, { from, to }: { from: number; to: number }): Statement {
   return statement(
-    `SELECT version FROM feed_events WHERE partner_id = ? AND version <= ? AND occurred_at >= ?
-      ORDER BY version LIMIT 1`,
+    `SELECT version FROM feed_events FORCE INDEX (PRIMARY)
+      WHERE partner_id = ? AND version <= ? AND occurred_at BETWEEN ? AND ? ORDER BY version LIMIT 1`,
     partnerId,
     upTo,
-    new Date(before),
+    new Date(from),
+    new Date(to),
   );
 }
 

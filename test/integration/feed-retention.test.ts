@@ -3,9 +3,12 @@ import { after, before, describe, it } from 'node:test';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { insertRows, statement } from '../../src/db/statement.ts';
+import { Carrier } from '../../src/events/carrier.ts';
+import { FeedTaker } from '../../src/events/feed.ts';
 import { feedRetention } from '../../src/events/retention.ts';
+import { createLogger } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
-import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+import { createTestDatabase, type TestDatabase, testServers } from '../support/servers.ts';
 
 const dayMs = 86_400_000;
 const now = Date.UTC(2026, 2, 2, 9, 30);
@@ -31,13 +34,13 @@ describe('the removal of events after 30 days', () => {
     await database.write(insertRows('feed_events', ['partner_id', 'version', 'id', 'body', 'occurred_at'], rows));
   }
 
-  /** Lets the worker go some rounds. */
-  async function run(rounds: number): Promise<void> {
+  /** Lets the worker go some rounds at a time. */
+  async function run(rounds: number, at = now): Promise<void> {
     const stopping = new AbortController();
     let begun = 0;
     const timeOf = async () => {
       begun += 1;
-      return now;
+      return at;
     };
     const running = feedRetention(database, timeOf, 'test').run(stopping.signal);
     await eventually(() => assert.ok(begun > rounds, 'too few rounds'));
@@ -58,5 +61,23 @@ describe('the removal of events after 30 days', () => {
     await run(2);
     assert.deepEqual(await versions('par_usual'), [3, 4]);
     assert.deepEqual(await versions('par_behind'), [2, 3, 4], 'events of less than 30 days are gone');
+  });
+
+  it('is not held back by an event of a replica whose clock was far ahead', async () => {
+    await hold('par_ahead', [40, -400, 35, 31, 1]);
+    await run(2);
+    assert.deepEqual(await versions('par_ahead'), [5], 'events of more than 30 days are still there');
+  });
+
+  it('leaves an event that a replica made whose clock was years behind', async () => {
+    const [partnerId, at] = ['par_years_behind', new Date('2000-01-01T00:00:00Z')];
+    const columns = ['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at'];
+    const row = [partnerId, 1, 'msg_years_behind', 'order.pending', '{}', at, at];
+    await database.write(insertRows('outbox', columns, [row]));
+    const { natsUrl: url } = await testServers();
+    const carrier = new Carrier({ url, prefix: 'T', log: createLogger({ name: 'test', level: 'silent' }) });
+    await new FeedTaker(database, carrier).take([{ partnerId, version: 1n }]);
+    await run(2, Date.now());
+    assert.deepEqual(await versions(partnerId), [1], 'it is gone before anybody could read it');
   });
 });
