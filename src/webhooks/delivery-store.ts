@@ -1,5 +1,5 @@
 import { milliseconds, type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
-import { type DeliveryState, type Progress, sentForMs, type Waiting } from './rules.ts';
+import { type DeliveryState, longestRetryWaitMs, type Progress, sentForMs, type Waiting } from './rules.ts';
 
 /** An event on its way to its endpoint. */
 export interface Delivery {
@@ -103,14 +103,21 @@ export function findReady(
   );
 }
 
+/** Whether a delivery `d` that is sent again is due at an instant. */
+export const isRetryDue = '(d.due_at <= ? OR d.due_at > ?)';
+
+export function retryDueValues(now: number): Date[] {
+  return [new Date(now), new Date(now + longestRetryWaitMs)];
+}
+
 /** What is to be sent again by now, longest due first, without the given versions. */
 export function findRetries(partnerId: string, without: readonly bigint[], now: number, most: number): Statement {
   return statement(
     `SELECT ${deliveryColumns} FROM webhook_deliveries d ${byDue} ${bodies}
-      WHERE d.partner_id = ? AND d.queue = 2 AND d.due_at <= ? AND d.occurred_at > ? ${except(without)}
+      WHERE d.partner_id = ? AND d.queue = 2 AND ${isRetryDue} AND d.occurred_at > ? ${except(without)}
       ORDER BY d.due_at LIMIT ${most}`,
     partnerId,
-    new Date(now),
+    ...retryDueValues(now),
     new Date(now - sentForMs),
   );
 }

@@ -8,6 +8,7 @@ import {
   statement,
   toBigInt,
 } from '../db/statement.ts';
+import { isRetryDue, retryDueValues } from './delivery-store.ts';
 import { type Health, longestProbeWaitMs } from './rules.ts';
 
 /** What stands before the names of dispatchers' leases. */
@@ -177,7 +178,7 @@ const hasWork = `(e.draining = 1
   OR EXISTS (SELECT 1 FROM webhook_deliveries d
     WHERE d.partner_id = e.partner_id AND d.queue = 1 AND d.due_at IS NULL)
   OR EXISTS (SELECT 1 FROM webhook_deliveries d
-    WHERE d.partner_id = e.partner_id AND d.queue = 2 AND (d.due_at <= ? OR e.paused_at IS NOT NULL)))`;
+    WHERE d.partner_id = e.partner_id AND d.queue = 2 AND (${isRetryDue} OR e.paused_at IS NOT NULL)))`;
 
 /** Locks those of some endpoints that no other living process sends to. */
 export function lockFree(partnerIds: readonly string[], lease: HolderLease): Statement {
@@ -261,7 +262,7 @@ export function findWork(lease: HolderLease, now: number, most: number): Stateme
     ...mayTryValues(now),
     lease.name,
     lease.fence,
-    new Date(now),
+    ...retryDueValues(now),
   );
 }
 
@@ -276,7 +277,7 @@ export function findUnmarked(afterPartnerId: string, now: number, most: number):
       FROM webhook_endpoints e WHERE e.partner_id > ? ORDER BY e.partner_id LIMIT ${most}`,
     new Date(now),
     ...mayTryValues(now),
-    new Date(now),
+    ...retryDueValues(now),
     afterPartnerId,
   );
 }

@@ -27,6 +27,9 @@ export const probeEveryMs = minuteMs;
 /** A probe that is to come later than this was put off by a clock that was ahead, and is due. */
 export const longestProbeWaitMs = 2 * probeEveryMs;
 
+/** The same of an event that is sent again. */
+export const longestRetryWaitMs = 13 * hourMs;
+
 /** How long after a rotation events are signed with the old secret too: up to that instant, and not at it. */
 export const rotationMs = 24 * hourMs;
 

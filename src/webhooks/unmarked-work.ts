@@ -4,8 +4,9 @@ import { findUnmarked, markDue } from './endpoint-store.ts';
 const mostReadAtOnce = 500;
 
 /**
- * Marks the endpoints that have something to be sent now and are not marked so, because an earlier version queued it. Only
- * marked endpoints are found by the poll for work. To mark one twice, or one whose work was just done, changes nothing.
+ * Marks the endpoints that have something to be sent now and are not marked so, because an earlier version queued it, or
+ * a clock that was ahead put it off. Only marked endpoints are found by the poll for work. To mark one twice, or one whose
+ * work was just done, changes nothing.
  */
 export async function markUnmarkedWork(database: Database, now: number, signal?: AbortSignal): Promise<void> {
   for (let after = ''; signal?.aborted !== true; ) {

@@ -293,6 +293,19 @@ describe('what is stored of webhooks', () => {
       assert.deepEqual(await work(await newLease(), now), [partnerId]);
     });
 
+    it('is found when a clock that was days ahead put off an event that is sent again', async () => {
+      const ahead = now + 2 * 1_440 * minute;
+      await queue([1n], ahead);
+      await unmark(ahead);
+      await markUnmarkedWork(database, now);
+      assert.deepEqual(await work(await newLease(), now), [partnerId]);
+      const [retries = []] = await database.readAll([findRetries(partnerId, [], now, 10)]);
+      assert.deepEqual(
+        retries.map((row) => toBigInt(row.version)),
+        [1n],
+      );
+    });
+
     it('stays as it is when an operator holds the endpoint', async () => {
       await queue([1n]);
       await database.write(saveHold(partnerId, now));
