@@ -15,11 +15,14 @@ export function removalTime(options: {
   readonly database: Database;
   readonly clock: Clock;
   readonly brokerClocks: { readonly known: ClockAgreement };
+  /** Opens at the start, when the broker has answered and so has stated its time. */
+  readonly gate: { readonly isOpen: boolean };
   readonly log: Logger;
 }): RemovalTime {
-  const { database, clock, brokerClocks, log } = options;
+  const { database, clock, brokerClocks, gate, log } = options;
   const doubting = new Set<string>();
   return async (worker) => {
+    if (!gate.isOpen) return undefined;
     // Read first: a clock that jumps after this has no effect.
     const now = clock.now();
     const { aheadMs } = await readDatabaseClock(database, clock);

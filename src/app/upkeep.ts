@@ -18,9 +18,9 @@ const keptKeys: readonly KeptKeys[] = [
 ];
 
 /** What goes on beside all else: ledgers are proved, and what is old is removed. */
-export function upkeepWorkers(base: Base, { clocks }: Submissions): Worker[] {
+export function upkeepWorkers(base: Base, { clocks, gate }: Submissions): Worker[] {
   const { log, database, clock, holder, metrics } = base;
-  const timeOf = removalTime({ database, clock, log, brokerClocks: clocks });
+  const timeOf = removalTime({ database, clock, log, gate, brokerClocks: clocks });
   const checked = (faultyLedgers: number) => metrics.faultyLedgers.set(faultyLedgers);
   return [
     ledgerCheck({ database, log, holder, checked }),

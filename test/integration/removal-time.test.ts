@@ -3,6 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { removalTime } from '../../src/app/removal-time.ts';
 import type { ClockAgreement } from '../../src/broker/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { StartGate } from '../../src/submission/gate.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
 const minuteMs = 60_000;
@@ -12,17 +13,19 @@ const soonMs = 10_000;
 describe('what is removed for its age', () => {
   let settling: Settling;
   const brokerClocks: { known: ClockAgreement } = { known: 'in_step' };
+  const gate = new StartGate();
   const lines: string[] = [];
   const log = createLogger({ name: 'test', level: 'info', destination: { write: (line: string) => lines.push(line) } });
   before(async () => {
     settling = await openSettling();
+    gate.open();
   });
   after(() => settling.close());
   beforeEach(() => {
     settling.clock.moveTo(Date.now());
     brokerClocks.known = 'in_step';
   });
-  const timeOf = () => removalTime({ ...settling, brokerClocks, log })('feed-retention');
+  const timeOf = () => removalTime({ ...settling, brokerClocks, gate, log })('feed-retention');
 
   /** Business time for whom it is `realMs` in real time. */
   const businessTime = (realMs: number) => realMs + settling.clock.now() - settling.clock.realNow();
@@ -40,7 +43,7 @@ describe('what is removed for its age', () => {
 
   it('is nothing while a clock is wrong, and the log says so once', async () => {
     const { clock, database } = settling;
-    const time = removalTime({ database, clock, brokerClocks, log });
+    const time = removalTime({ database, clock, brokerClocks, gate, log });
     lines.length = 0;
     clock.advance(2 * 60 * minuteMs);
     assert.equal(await time('feed-retention'), undefined);
@@ -50,5 +53,14 @@ describe('what is removed for its age', () => {
     assert.ok((await time('feed-retention')) !== undefined);
     brokerClocks.known = 'apart';
     assert.equal(await time('feed-retention'), undefined);
+  });
+
+  it('is nothing before the broker has answered since the start, and so has stated its time', async () => {
+    const starting = new StartGate();
+    brokerClocks.known = 'unknown';
+    const time = removalTime({ ...settling, brokerClocks, gate: starting, log });
+    assert.equal(await time('feed-retention'), undefined);
+    starting.open();
+    assert.ok((await time('feed-retention')) !== undefined);
   });
 });
