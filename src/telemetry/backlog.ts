@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts';
-import { type SqlRow, type Statement, statement } from '../db/statement.ts';
+import { hasNotRunOut, type SqlRow, type Statement, statement } from '../db/statement.ts';
 import { findUnsigned, type TakerName, takerNames } from '../events/sign.ts';
 import type { Clock } from '../lib/clock.ts';
 
@@ -52,7 +52,7 @@ export async function readBacklog(database: Database, clock: Clock): Promise<Bac
   const rows = await database.readAll([
     ...kinds.map((kind) => countUnsettled(tables[kind])),
     ...takerNames.map((taker) => findUnsigned(taker, mostCounted)),
-    statement(`SELECT name, holder FROM leases WHERE expires_at > NOW(3) ORDER BY name LIMIT ${mostLeases}`),
+    statement(`SELECT name, holder FROM leases WHERE ${hasNotRunOut('expires_at')} ORDER BY name LIMIT ${mostLeases}`),
   ]);
   const [now, realNow] = [clock.now(), clock.realNow()];
   return {

@@ -4,6 +4,8 @@ import { type Database, openDatabase } from '../../src/db/database.ts';
 import { fenced, type Lease, underLease } from '../../src/db/lease.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { statement } from '../../src/db/statement.ts';
+import { SystemClock } from '../../src/lib/clock.ts';
+import { readBacklog } from '../../src/telemetry/backlog.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
@@ -78,6 +80,8 @@ describe('leases', () => {
         `INSERT INTO leases (name, holder, fence, expires_at) VALUES ('three', 'gone', 7, NOW(3) + INTERVAL 1 HOUR)`,
       ),
     );
+    const { leases } = await readBacklog(database, new SystemClock());
+    assert.ok(!leases.some(({ name }) => name === 'three'), 'the metrics say that somebody holds it');
     const next = hold('three', 'next');
     await eventually(() => assert.equal(next.held.length, 1, 'nobody holds it'), 5_000);
     assert.equal(next.held[0]?.fence, 8n);
