@@ -62,6 +62,14 @@ describe("the rights of the gateway's database account", () => {
     }
     assert.deepEqual(Object.fromEntries([...documented].sort()), Object.fromEntries([...granted].sort()));
   });
+
+  it('are given by commands that pass a name with an underscore on as it is', () => {
+    const page = readFileSync(join(root, 'docs/OPERATIONS.md'), 'utf8');
+    const commands = [...page.matchAll(/^ *mariadb .*rights\.sql.*$/gm)].map(([line]) => line);
+    assert.ok(commands.length >= 2, 'the commands were found');
+    // The client doubles backslashes without it, and `marina\_restored` has one.
+    for (const command of commands) assert.match(command, / --raw /);
+  });
 });
 
 /** What rights.sql gives, by table. */
