@@ -1,11 +1,12 @@
 import { isAddressOrRange, isLoopback } from './auth/addresses.ts';
 import type { Environment } from './db/database.ts';
-import { type CrashPoint, crashPoints } from './lib/crash.ts';
+import { type CrashPoint, isCrashPoint } from './lib/crash.ts';
 import { type AddressDetail, addressDetails } from './lib/network.ts';
 import {
   ConfigError,
   certificateFile,
   describeSettings,
+  type Form,
   oneOf,
   orNone,
   reading,
@@ -281,7 +282,7 @@ const settings: Settings<Config> = {
     variable: 'MARINA_CRASH_POINT',
     meaning: 'the named point at which the process ends itself, for fault tests; sandbox only',
     fallback: '',
-    form: orNone(oneOf(...crashPoints)),
+    form: orNone(crashPoint()),
   },
   crashSignal: {
     variable: 'MARINA_CRASH_SIGNAL',
@@ -290,6 +291,16 @@ const settings: Settings<Config> = {
     form: oneOf('SIGKILL', 'SIGSTOP'),
   },
 };
+
+/** The name of a point at which a test ends the process. */
+function crashPoint(): Form<CrashPoint> {
+  const allowed = 'a point that lib/crash names';
+  const read = (value: string) => {
+    if (!isCrashPoint(value)) throw new Error(`must be ${allowed}`);
+    return value;
+  };
+  return { allowed, read };
+}
 
 /** Reads and checks all settings, and reports everything that is wrong at once. */
 export function readConfig(variables: NodeJS.ProcessEnv): Config {

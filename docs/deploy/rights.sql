@@ -6,6 +6,9 @@ WITH needed AS (
     -- Rows are only added.
     WHEN table_name IN ('audit_entries', 'feed_skips', 'key_changes', 'object_steps', 'order_steps', 'wallet_transfers')
       THEN 'SELECT,INSERT'
+    -- No row ever enters it.
+    WHEN table_name IN ('guards')
+      THEN 'SELECT,INSERT'
     -- Rows are added and changed, and kept.
     WHEN table_name IN ('allocations', 'api_keys', 'applications', 'environment', 'feed_purges', 'key_uses', 'look_ups',
       'orders', 'partners', 'positions', 'usage_days', 'wallets', 'webhook_endpoints')

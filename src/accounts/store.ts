@@ -1,11 +1,19 @@
-import { type SqlRow, type Statement, statement } from '../db/statement.ts';
+import { instant, optional, text } from '../db/columns.ts';
+import { type Statement, statement } from '../db/statement.ts';
+import { defineTable, type RowOf, type ShownBy } from '../db/table.ts';
+
+/** The accounts a partner can trade for. An account belongs to one partner. */
+export const accounts = defineTable({
+  name: 'accounts',
+  columns: { partnerId: text(24), account: text(64), applicationId: optional(text(24)), createdAt: instant() },
+  primary: ['partnerId', 'account'],
+  unique: { accounts_account: ['account'] },
+});
 
 /** An account as partners see it. */
-export interface ShownAccount {
-  readonly account: string;
-  readonly applicationId: string | null;
-  readonly createdAt: number;
-}
+const shownAccount = accounts.only('account', 'applicationId', 'createdAt');
+export type StoredAccount = RowOf<typeof accounts>;
+export type ShownAccount = ShownBy<typeof shownAccount>;
 
 /** The place of an account in the list: newest first, of the same time by code. */
 export type AccountPlace = Pick<ShownAccount, 'account' | 'createdAt'>;
@@ -17,12 +25,7 @@ export function findAccount(partnerId: string, account: string): Statement {
 
 /** Makes an account one the partner can trade for. An account belongs to one partner. */
 export function insertAccount(partnerId: string, account: string, createdAt: number): Statement {
-  return statement(
-    'INSERT INTO accounts (partner_id, account, created_at) VALUES (?, ?, ?)',
-    partnerId,
-    account,
-    new Date(createdAt),
-  );
+  return accounts.insert({ partnerId, account, applicationId: null, createdAt });
 }
 
 /**
@@ -57,30 +60,9 @@ export function listAccounts(partnerId: string, after: AccountPlace | undefined,
   );
 }
 
-export function toShownAccount(row: SqlRow): ShownAccount {
-  return {
-    account: String(row.account),
-    applicationId: row.application_id as string | null,
-    createdAt: (row.created_at as Date).getTime(),
-  };
-}
-
-/** Finds whose an account is. */
-export function findAccountOwner(account: string): Statement {
-  return statement('SELECT partner_id, account, application_id, created_at FROM accounts WHERE account = ?', account);
-}
-
-/** Makes an account none of a partner's. */
-export function removeAccount(partnerId: string, account: string): Statement {
-  return statement('DELETE FROM accounts WHERE partner_id = ? AND account = ?', partnerId, account);
-}
+export const toShownAccount = shownAccount.read;
 
 /** A page of a partner's accounts in the order of their codes. */
 export function listAccountsByCode(partnerId: string, after: string, most: number): Statement {
-  return statement(
-    `SELECT partner_id, account, application_id, created_at FROM accounts WHERE partner_id = ? AND account > ?
-      ORDER BY account LIMIT ${most}`,
-    partnerId,
-    after,
-  );
+  return accounts.find({ partnerId }, accounts.all, statement(`AND account > ? ORDER BY account LIMIT ${most}`, after));
 }

@@ -1,9 +1,10 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import { findAccountOwner, insertAccount, listAccountsByCode, removeAccount } from '../accounts/store.ts';
+import { accounts, insertAccount, listAccountsByCode, type StoredAccount } from '../accounts/store.ts';
 import type { Database } from '../db/database.ts';
-import type { SqlRow, Statement } from '../db/statement.ts';
+import { found } from '../db/facts.ts';
+import type { Statement } from '../db/statement.ts';
 import {
   type LinkAccountRequest,
   type LinkAccountResponse,
@@ -39,7 +40,7 @@ export function accountAdminHandlers({ database, clock, unlinked }: AccountAdmin
     const createdAt = clock.now();
     try {
       const changed = await change(partnerId, account, (owner) => {
-        if (owner?.partner_id === partnerId) return [];
+        if (owner?.partnerId === partnerId) return [];
         if (owner !== undefined) throw anotherPartners();
         const said = audit({
           ...entry('LinkAccount', request, operator, createdAt),
@@ -61,13 +62,13 @@ export function accountAdminHandlers({ database, clock, unlinked }: AccountAdmin
     await requirePartner(database, partnerId);
     try {
       const changed = await change(partnerId, account, (owner) => {
-        if (owner?.partner_id !== partnerId) return [];
+        if (owner?.partnerId !== partnerId) return [];
         const said = audit({
           ...entry('UnlinkAccount', request, operator, clock.now()),
           detail: { reason },
-          before: { partner: partnerId, application: owner.application_id, createdAt: owner.created_at },
+          before: { partner: partnerId, application: owner.applicationId, createdAt: new Date(owner.createdAt) },
         });
-        return [removeAccount(partnerId, account), said];
+        return [accounts.remove({ partnerId, account }), said];
       });
       return create(UnlinkAccountResponseSchema, { changed });
     } finally {
@@ -84,11 +85,9 @@ export function accountAdminHandlers({ database, clock, unlinked }: AccountAdmin
     const rows =
       account === ''
         ? await database.read(listAccountsByCode(partnerId, afterAccount, limit + 1))
-        : (await database.read(findAccountOwner(account))).filter(
-            (row) => partnerId === '' || row.partner_id === partnerId,
-          );
+        : await database.read(accounts.find({ account, partnerId: partnerId === '' ? undefined : partnerId }));
     return create(ListAccountsResponseSchema, {
-      accounts: rows.slice(0, limit).map(toMessage),
+      accounts: rows.slice(0, limit).map(accounts.all.read).map(toMessage),
       hasMore: rows.length > limit,
     });
   }
@@ -96,13 +95,13 @@ export function accountAdminHandlers({ database, clock, unlinked }: AccountAdmin
   function change(
     partnerId: string,
     account: string,
-    decide: (owner: SqlRow | undefined) => readonly Statement[],
+    decide: (owner: StoredAccount | undefined) => readonly Statement[],
   ): Promise<boolean> {
     return database.inPartner(partnerId, {
       touches: [`account ${account}`],
-      reads: [findAccountOwner(account)],
-      decide: (_, [rows]) => {
-        const writes = decide(rows?.[0]);
+      fact: found(accounts.find({ account }), ([row]) => row && accounts.all.read(row)),
+      decide: (owner) => {
+        const writes = decide(owner);
         return { writes, result: writes.length > 0 };
       },
     });
@@ -120,12 +119,12 @@ function entry(
   return { at, operator, action: `Accounts.${action}`, partnerId, subject: account };
 }
 
-function toMessage(row: SqlRow): LinkedAccount {
+function toMessage({ partnerId, account, applicationId, createdAt }: StoredAccount): LinkedAccount {
   return create(LinkedAccountSchema, {
-    partnerId: String(row.partner_id),
-    account: String(row.account),
-    application: row.application_id === null ? '' : String(row.application_id),
-    createdAt: timestampFromMs((row.created_at as Date).getTime()),
+    partnerId,
+    account,
+    application: applicationId ?? '',
+    createdAt: timestampFromMs(createdAt),
   });
 }
 

@@ -1,7 +1,9 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { instant, longText, optional, text, whole } from '../db/columns.ts';
 import type { Database } from '../db/database.ts';
-import { type SqlRow, type SqlValue, type Statement, statement, toBigInt } from '../db/statement.ts';
+import type { Statement } from '../db/statement.ts';
+import { defineTable, type RowOf } from '../db/table.ts';
 import {
   AuditEntrySchema,
   type AuditEntry as AuditMessage,
@@ -29,20 +31,37 @@ export interface AuditEntry {
   readonly after?: Record<string, unknown>;
 }
 
-/** Writes down what an operator did; belongs into the transaction of the change itself. Entries are never changed. */
-export function audit(entry: AuditEntry): Statement {
-  return statement(
-    `INSERT INTO audit_entries (at, operator, action, partner_id, subject, detail, was, became)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-    new Date(entry.at),
-    entry.operator,
-    entry.action,
-    entry.partnerId ?? null,
-    entry.subject ?? null,
-    toJson(entry.detail),
-    entry.before === undefined ? null : toJson(entry.before),
-    entry.after === undefined ? null : toJson(entry.after),
-  );
+/** What operators did. Entries are never changed. */
+export const auditEntries = defineTable({
+  name: 'audit_entries',
+  columns: {
+    id: whole(),
+    at: instant(),
+    operator: text(64),
+    action: text(64),
+    subject: optional(text(64)),
+    detail: longText(),
+    partnerId: optional(text(24)),
+    /** The state before and after, as JSON objects. */
+    was: optional(longText()),
+    became: optional(longText()),
+  },
+  primary: ['id'],
+  generated: 'id',
+  indexes: { audit_entries_partner_id: ['partnerId', 'id'], audit_entries_subject: ['subject', 'id'] },
+});
+
+/** Writes down what an operator did; belongs into the transaction of the change itself. */
+export function audit({ at, operator, action, partnerId, subject, detail, before, after }: AuditEntry): Statement {
+  return auditEntries.insert({
+    id: 0n,
+    ...{ at, operator, action },
+    partnerId: partnerId ?? null,
+    subject: subject ?? null,
+    detail: toJson(detail),
+    was: before === undefined ? null : toJson(before),
+    became: after === undefined ? null : toJson(after),
+  });
 }
 
 /** The operators' calls on the audit log. */
@@ -52,7 +71,21 @@ export function auditHandlers(database: Database) {
     const from = request.from && toMilliseconds(request.from);
     const to = request.to && toMilliseconds(request.to);
     if (from !== undefined && to !== undefined && to <= from) throw invalidField('to', 'must be after `from`.');
-    const rows = await database.read(listAudit(request, from, to, limit + 1));
+    const { partnerId, subject, operator, action, beforeId } = request;
+    const where = { partnerId, subject, operator, action };
+    const rows = await database.manage((manager) => {
+      const query = manager
+        .createQueryBuilder(auditEntries.schema, 'entry')
+        .orderBy('entry.id', 'DESC')
+        .take(limit + 1);
+      for (const [field, value] of Object.entries(where)) {
+        if (value !== '') query.andWhere(`entry.${field} = :${field}`, { [field]: value });
+      }
+      if (from !== undefined) query.andWhere('entry.at >= :from', { from: new Date(from) });
+      if (to !== undefined) query.andWhere('entry.at < :to', { to: new Date(to) });
+      if (beforeId !== 0n) query.andWhere('entry.id < :beforeId', { beforeId: beforeId.toString() });
+      return query.getMany();
+    });
     return create(ListEntriesResponseSchema, {
       entries: rows.slice(0, limit).map(toMessage),
       hasMore: rows.length > limit,
@@ -61,45 +94,16 @@ export function auditHandlers(database: Database) {
   return { listEntries };
 }
 
-function listAudit(
-  { partnerId, subject, operator, action, beforeId }: ListEntriesRequest,
-  from: number | undefined,
-  to: number | undefined,
-  most: number,
-): Statement {
-  const conditions: [string, SqlValue | undefined][] = [
-    ['partner_id = ?', partnerId || undefined],
-    ['subject = ?', subject || undefined],
-    ['operator = ?', operator || undefined],
-    ['action = ?', action || undefined],
-    ['at >= ?', from === undefined ? undefined : new Date(from)],
-    ['at < ?', to === undefined ? undefined : new Date(to)],
-    ['id < ?', beforeId === 0n ? undefined : beforeId.toString()],
-  ];
-  const used = conditions.filter((condition): condition is [string, SqlValue] => condition[1] !== undefined);
-  return statement(
-    `SELECT * FROM audit_entries WHERE ${['id > 0', ...used.map(([sql]) => sql)].join(' AND ')}
-      ORDER BY id DESC LIMIT ${most}`,
-    ...used.map(([, value]) => value),
-  );
-}
-
-function toMessage(row: SqlRow): AuditMessage {
+function toMessage(entry: RowOf<typeof auditEntries>): AuditMessage {
+  const { id, at, operator, action, partnerId, subject, detail, was, became } = entry;
   return create(AuditEntrySchema, {
-    id: toBigInt(row.id),
-    at: timestampFromMs((row.at as Date).getTime()),
-    operator: String(row.operator),
-    action: String(row.action),
-    partnerId: textOf(row.partner_id),
-    subject: textOf(row.subject),
-    detail: String(row.detail),
-    before: textOf(row.was),
-    after: textOf(row.became),
+    ...{ id, operator, action, detail },
+    at: timestampFromMs(at),
+    partnerId: partnerId ?? '',
+    subject: subject ?? '',
+    before: was ?? '',
+    after: became ?? '',
   });
-}
-
-function textOf(value: unknown): string {
-  return value === null ? '' : String(value);
 }
 
 /** Amounts beyond 2^53 are written whole, as texts. */

@@ -1,8 +1,9 @@
 import { status } from '@grpc/grpc-js';
 import type { Database } from '../db/database.ts';
-import { type Statement, statement } from '../db/statement.ts';
+import { found, sharing, together } from '../db/facts.ts';
+import { type Decision, type Statement, statement } from '../db/statement.ts';
 import { type LedgerEntry, mostInWalletKobo } from '../wallet/rules.ts';
-import { findCredit, readWallet, sumsOf, toEntry, transfer } from '../wallet/store.ts';
+import { findCredit, toEntry, transfer, wallet } from '../wallet/store.ts';
 import { AdminError } from './call.ts';
 
 /** A payment to record. */
@@ -43,17 +44,20 @@ export async function recordCredit(
   }
   await requirePartner(database, partnerId);
   try {
-    return await database.inPartner<RecordedCredit>(partnerId, {
+    return await database.inPartner(partnerId, {
       touches: [`bank reference ${bankReference}`],
-      reads: [findCredit(bankReference), readWallet(partnerId)],
-      decide: (partner, [found = [], wallets]) => {
-        if (found[0] !== undefined) return { writes: [], result: { entry: same(found[0], credit), recorded: false } };
-        const { availableKobo, reservedKobo, postedKobo } = sumsOf(partner, wallets);
+      fact: together({
+        prior: found(findCredit(bankReference), ([row]) => row),
+        shared: sharing(wallet(partnerId)),
+      }),
+      decide: ({ prior }, partner): Decision<RecordedCredit> => {
+        if (prior !== undefined) return { writes: [], result: { entry: same(prior, credit), recorded: false } };
+        const { availableKobo, reservedKobo, postedKobo } = partner.get(wallet(partnerId)).head;
         if (availableKobo + reservedKobo + postedKobo + amountKobo > mostInWalletKobo) {
           throw new AdminError(status.FAILED_PRECONDITION, 'the wallet would hold more than 10^18 kobo in all');
         }
         const { id, createdAt } = credit;
-        const entry = transfer(partner, wallets, {
+        const entry = transfer(partner, {
           id,
           type: 'credit',
           amountKobo,

@@ -1,5 +1,7 @@
+import { instant, optional, small, text, whole } from '../db/columns.ts';
 import type { Database } from '../db/database.ts';
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
+import { defineTable } from '../db/table.ts';
 import type { SystemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { ReadOrder } from '../lib/read-order.ts';
@@ -46,13 +48,25 @@ export class EnvironmentState {
   }
 }
 
+/** One row: which environment the database belongs to, and what holds for all partners. */
+export const environments = defineTable({
+  name: 'environment',
+  columns: {
+    id: small(),
+    name: text(16),
+    clockOffsetMs: whole(),
+    tradingPausedAt: optional(instant()),
+  },
+  primary: ['id'],
+});
+
 export function readEnvironment(): Statement {
-  return statement('SELECT name, clock_offset_ms, trading_paused_at FROM environment WHERE id = 1');
+  return environments.find({ id: 1 });
 }
 
 /** The same, for a transaction that changes it. */
 export function lockEnvironment(): Statement {
-  return statement('SELECT name, clock_offset_ms, trading_paused_at FROM environment WHERE id = 1 FOR UPDATE');
+  return environments.find({ id: 1 }, environments.all, statement('FOR UPDATE'));
 }
 
 export function toOffsetMs(rows: readonly SqlRow[] | undefined): number {

@@ -2,7 +2,6 @@ import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import type { Database } from '../db/database.ts';
-import { statement } from '../db/statement.ts';
 import type { Carrier } from '../events/carrier.ts';
 import {
   type AdvanceClockRequest,
@@ -20,7 +19,7 @@ import {
 import type { SystemClock } from '../lib/clock.ts';
 import { audit } from './audit.ts';
 import { AdminError, invalidField, type Operator } from './call.ts';
-import { type EnvironmentState, lockEnvironment, toOffsetMs } from './environment.ts';
+import { type EnvironmentState, environments, lockEnvironment, toOffsetMs } from './environment.ts';
 
 export interface AdminParts {
   readonly database: Database;
@@ -63,7 +62,7 @@ export function adminHandlers(parts: AdminParts) {
         after: { offsetMs: offset },
       });
       return {
-        writes: [statement('UPDATE environment SET clock_offset_ms = ? WHERE id = 1', offset), said],
+        writes: [environments.set({ id: 1 }, { clockOffsetMs: BigInt(offset) }), said],
         result: offset,
       };
     });
@@ -90,7 +89,7 @@ export function adminHandlers(parts: AdminParts) {
       const action = pause ? 'Trading.PauseTrading' : 'Trading.ResumeTrading';
       return {
         writes: [
-          statement('UPDATE environment SET trading_paused_at = ? WHERE id = 1', pause ? new Date(clock.now()) : null),
+          environments.set({ id: 1 }, { tradingPausedAt: pause ? clock.now() : null }),
           audit({
             at: clock.now(),
             operator,

@@ -4,6 +4,7 @@ import { status } from '@grpc/grpc-js';
 import { makeKey } from '../auth/keys.ts';
 import { insertKey, revokeKey } from '../auth/store.ts';
 import type { Database } from '../db/database.ts';
+import { reading } from '../db/facts.ts';
 import { type Statement, statement } from '../db/statement.ts';
 import {
   type CreateKeyRequest,
@@ -66,8 +67,8 @@ export function keyAdminHandlers({ database, clock, ids, macSecret, ended }: Key
     const createdAt = clock.now();
     await database.inPartner(partnerId, {
       touches: ['keys'],
-      reads: [countActiveKeys(partnerId)],
-      decide: (_, [counted]) => {
+      fact: reading(countActiveKeys(partnerId)),
+      decide: ([counted]) => {
         if (Number(counted?.[0]?.active) >= mostActiveKeys) {
           throw new AdminError(status.FAILED_PRECONDITION, `the partner has ${mostActiveKeys} keys: revoke one first`);
         }
@@ -137,8 +138,8 @@ export function keyAdminHandlers({ database, clock, ids, macSecret, ended }: Key
     const partnerId = String(owned.partner_id);
     return database.inPartner(partnerId, {
       touches: ['keys'],
-      reads: [findShownKey(partnerId, keyId), listKeyLines(partnerId, mostGenerations)],
-      decide: (_, [found = [], lines = []]) => {
+      fact: reading(findShownKey(partnerId, keyId), listKeyLines(partnerId, mostGenerations)),
+      decide: ([found = [], lines = []]) => {
         const revoked = activeChildren(keyId, lines.map(toKeyLine));
         if (found[0]?.revoked_at === null) revoked.unshift(keyId);
         for (const id of revoked) ending.add(id);

@@ -2,7 +2,7 @@ import type { Database } from '../db/database.ts';
 import { underLease } from '../db/lease.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
-import { listWallets, toHead } from '../wallet/store.ts';
+import { listWallets, wallets } from '../wallet/store.ts';
 import { walkLedger } from './ledger.ts';
 
 export interface LedgerCheckParts {
@@ -39,8 +39,8 @@ export function ledgerCheck(parts: LedgerCheckParts): Worker {
     while (!signal.aborted) {
       let faulty = 0;
       for (let after = ''; !signal.aborted; ) {
-        const wallets = (await database.read(listWallets(after, walletsAtOnce))).map(toHead);
-        for (const { partnerId, lastSequence } of wallets) {
+        const heads = (await database.read(listWallets(after, walletsAtOnce))).map(wallets.all.read);
+        for (const { partnerId, lastSequence } of heads) {
           if (signal.aborted) return;
           const known = proven.get(partnerId);
           const isOld = known === undefined || performance.now() - known.wholeAt > believedMs;
@@ -53,8 +53,8 @@ export function ledgerCheck(parts: LedgerCheckParts): Worker {
           } else proven.set(partnerId, { upTo, wholeAt });
           await pause(Math.min(betweenWalksMs, betweenRoundsMs), signal);
         }
-        after = wallets.at(-1)?.partnerId ?? '';
-        if (wallets.length < walletsAtOnce) break;
+        after = heads.at(-1)?.partnerId ?? '';
+        if (heads.length < walletsAtOnce) break;
       }
       if (!signal.aborted) checked(faulty);
       await pause(betweenRoundsMs, signal);

@@ -1,7 +1,8 @@
 import { isKnownState } from '../allocations/rules.ts';
-import { findAllocationFacts, isKnownAllocation } from '../allocations/store.ts';
+import { allocations, isKnownAllocationSql } from '../allocations/table.ts';
 import type { Database } from '../db/database.ts';
-import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
+import { type Statement, statement, toBigInt } from '../db/statement.ts';
+import type { ShownBy } from '../db/table.ts';
 import {
   emptyLedger,
   entryFaults,
@@ -11,7 +12,7 @@ import {
   type LedgerFault,
   type LedgerHead,
 } from '../wallet/rules.ts';
-import { findEntry, listEntries, toEntry, toHead } from '../wallet/store.ts';
+import { findEntry, listEntries, toEntry, wallets } from '../wallet/store.ts';
 
 /** What a walk along a ledger came to. */
 export interface LedgerWalk {
@@ -38,7 +39,7 @@ export async function walkLedger(
 ): Promise<LedgerWalk | undefined> {
   const [row] = await database.read(readWhole(partnerId));
   if (row === undefined) return undefined;
-  const wallet = row.partner_id === null ? emptyLedger(partnerId) : toHead(row);
+  const wallet = row.partner_id === null ? emptyLedger(partnerId) : wallets.all.read(row);
   let last = emptyLedger(partnerId);
   if (after > 0n) {
     const [from] = await database.read(findEntry(partnerId, after));
@@ -80,13 +81,16 @@ function readWhole(partnerId: string): Statement {
       (SELECT COALESCE(SUM(a.amount_kobo), 0) FROM allocations a
         WHERE a.partner_id = p.id AND a.state IN ('sending', 'uncertain')) AS unsettled_kobo,
       (SELECT COALESCE(SUM(a.amount_kobo), 0) FROM allocations a
-        WHERE a.partner_id = p.id AND NOT ${isKnownAllocation}) AS unknown_kobo
+        WHERE a.partner_id = p.id AND NOT ${isKnownAllocationSql}) AS unknown_kobo
       FROM partners p LEFT JOIN wallets w ON w.partner_id = p.id WHERE p.id = ?`,
     partnerId,
   );
 }
 
 /** The entries that do not agree with their allocations. A settled allocation never changes, so when it is read is all one. */
+/** What the ledger must agree with, of an allocation. */
+const allocationFacts = allocations.only('id', 'state', 'account', 'amountKobo');
+
 async function allocationFaults(
   database: Database,
   partnerId: string,
@@ -94,20 +98,20 @@ async function allocationFaults(
 ): Promise<LedgerFault[]> {
   const ids = [...new Set(entries.flatMap(({ allocation }) => (allocation === null ? [] : [allocation])))];
   if (ids.length === 0) return [];
-  const [rows = []] = await database.readAll([findAllocationFacts(partnerId, ids)]);
-  const allocations = new Map(rows.map((row) => [String(row.id), row]));
+  const [rows = []] = await database.readAll([allocations.find({ partnerId, id: ids }, allocationFacts)]);
+  const byId = new Map(rows.map(allocationFacts.read).map((row) => [row.id, row]));
   return entries.flatMap((entry) => {
-    const detail = entry.allocation === null ? undefined : disagreement(entry, allocations.get(entry.allocation));
+    const detail = entry.allocation === null ? undefined : disagreement(entry, byId.get(entry.allocation));
     return detail === undefined
       ? []
       : [{ kind: 'allocation' as const, sequence: entry.sequence, id: entry.id, detail }];
   });
 }
 
-function disagreement(entry: LedgerEntry, allocation: SqlRow | undefined): string | undefined {
+function disagreement(entry: LedgerEntry, allocation: ShownBy<typeof allocationFacts> | undefined): string | undefined {
   if (allocation === undefined) return 'there is no such allocation';
-  if (toBigInt(allocation.amount_kobo) !== entry.amountKobo) return 'the allocation is of another amount';
-  if (!isKnownState(String(allocation.state))) return undefined;
+  if (allocation.amountKobo !== entry.amountKobo) return 'the allocation is of another amount';
+  if (!isKnownState(allocation.state)) return undefined;
   const isBooked = allocation.state === 'booked';
   if (entry.type === 'post' && !isBooked) return `it is posted, and the allocation is ${allocation.state}`;
   if (entry.type === 'post' && allocation.account !== entry.account) return 'the allocation is for another account';

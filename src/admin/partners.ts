@@ -1,18 +1,21 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
+import { MoreThan } from 'typeorm';
 import type { PartnerLimits } from '../auth/call.ts';
 import {
   changedFeatureList,
+  defaultLimits,
   featureList,
   insertPartner,
   saveLimits,
   toAgreedLimits,
   toFeatures,
-  toLimits,
 } from '../auth/store.ts';
+import { partners, type StoredPartner } from '../auth/table.ts';
 import type { Database } from '../db/database.ts';
-import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
+import { reading } from '../db/facts.ts';
+import { type Statement, statement, toBigInt } from '../db/statement.ts';
 import {
   AgreedLimit,
   type CreatePartnerRequest,
@@ -94,7 +97,7 @@ export function partnerAdminHandlers({ database, clock, ids, changed }: PartnerA
     const [row] = await database.read(readPartner(partnerId));
     if (row === undefined) throw noPartner();
     return create(GetPartnerResponseSchema, {
-      partner: toMessage(row),
+      partner: toMessage(partners.all.read(row)),
       activeKeys: Number(row.active_keys),
       accounts: toBigInt(row.accounts),
     });
@@ -102,8 +105,11 @@ export function partnerAdminHandlers({ database, clock, ids, changed }: PartnerA
 
   async function listPartners(request: ListPartnersRequest): Promise<ListPartnersResponse> {
     const limit = pageSize(request.limit);
-    const sql = `SELECT * FROM partners WHERE id > ? ORDER BY id LIMIT ${limit + 1}`;
-    const rows = await database.read(statement(sql, request.afterPartnerId));
+    const rows = await database.manage((manager) =>
+      manager.getRepository(partners.schema).find({
+        ...{ where: { id: MoreThan(request.afterPartnerId) }, order: { id: 'ASC' as const }, take: limit + 1 },
+      }),
+    );
     return create(ListPartnersResponseSchema, {
       partners: rows.slice(0, limit).map(toMessage),
       hasMore: rows.length > limit,
@@ -128,21 +134,21 @@ export function partnerAdminHandlers({ database, clock, ids, changed }: PartnerA
     { partnerId, reason }: { partnerId: string; reason: string },
     operator: Operator,
   ): Promise<boolean> {
-    return change(partnerId, (row) => {
-      if (row.state === state) return [];
+    return change(partnerId, (partner) => {
+      if (partner.state === state) return [];
       // To suspend is safe whatever it means; what another version closed is not opened by mistake.
-      if (state === 'active' && row.state !== 'suspended') {
+      if (state === 'active' && partner.state !== 'suspended') {
         throw new AdminError(
           status.FAILED_PRECONDITION,
           'another version of the gateway stored a state this one does not know: call a replica of that version',
         );
       }
       return [
-        statement('UPDATE partners SET state = ? WHERE id = ?', state, partnerId),
+        partners.set({ id: partnerId }, { state }),
         audit({
           ...entry(action, partnerId, operator, clock.now()),
           detail: { reason },
-          before: { state: row.state },
+          before: { state: partner.state },
           after: { state },
         }),
       ];
@@ -157,8 +163,8 @@ export function partnerAdminHandlers({ database, clock, ids, changed }: PartnerA
       throw invalidField('limits', 'must name at least one limit.');
     const both = setBack.findIndex((limit) => wanted[limit] !== undefined);
     if (both >= 0) throw invalidField(`set_back[${both}]`, 'must not be a limit that is also given.');
-    const isChanged = await change(partnerId, (row) => {
-      const before = defined(toAgreedLimits(row));
+    const isChanged = await change(partnerId, (partner) => {
+      const before = defined(toAgreedLimits(partner));
       const after = defined({ ...before, ...wanted, ...Object.fromEntries(setBack.map((name) => [name, undefined])) });
       if (isSame(before, after)) return [];
       const said = audit({
@@ -175,15 +181,15 @@ export function partnerAdminHandlers({ database, clock, ids, changed }: PartnerA
   async function setFeatures(request: SetFeaturesRequest, operator: Operator): Promise<SetFeaturesResponse> {
     const { partnerId, reason } = request;
     const wanted = distinct(request.features);
-    const isChanged = await change(partnerId, (row) => {
-      const features = changedFeatureList(wanted, row);
-      if (row.features === features) return [];
+    const isChanged = await change(partnerId, (partner) => {
+      const features = changedFeatureList(wanted, partner);
+      if (partner.features === features) return [];
       return [
-        statement('UPDATE partners SET features = ? WHERE id = ?', features, partnerId),
+        partners.set({ id: partnerId }, { features }),
         audit({
           ...entry('SetFeatures', partnerId, operator, clock.now()),
           detail: { reason },
-          before: { features: row.features },
+          before: { features: partner.features },
           after: { features },
         }),
       ];
@@ -192,17 +198,17 @@ export function partnerAdminHandlers({ database, clock, ids, changed }: PartnerA
   }
 
   /** Changes a partner under its lock, and tells all replicas, also when whether it was changed is unknown. */
-  async function change(partnerId: string, decide: (row: SqlRow) => readonly Statement[]): Promise<boolean> {
+  async function change(partnerId: string, decide: (partner: StoredPartner) => readonly Statement[]): Promise<boolean> {
     await find(partnerId);
     try {
       return await database.inPartner(partnerId, {
         touches: ['partner'],
         // The lock reads only what orders need.
-        reads: [findPartner(partnerId)],
-        decide: (_, [rows]) => {
+        fact: reading(partners.find({ id: partnerId })),
+        decide: ([rows]) => {
           const row = rows?.[0];
           if (row === undefined) throw noPartner();
-          const writes = decide(row);
+          const writes = decide(partners.all.read(row));
           return { writes, result: writes.length > 0 };
         },
       });
@@ -211,17 +217,13 @@ export function partnerAdminHandlers({ database, clock, ids, changed }: PartnerA
     }
   }
 
-  async function find(partnerId: string): Promise<SqlRow> {
-    const [row] = await database.read(findPartner(partnerId));
-    if (row === undefined) throw noPartner();
-    return row;
+  async function find(id: string): Promise<StoredPartner> {
+    const partner = await database.manage((manager) => manager.getRepository(partners.schema).findOneBy({ id }));
+    if (partner === null) throw noPartner();
+    return partner;
   }
 
   return { createPartner, getPartner, listPartners, suspendPartner, resumePartner, setLimits, setFeatures };
-}
-
-function findPartner(partnerId: string): Statement {
-  return statement('SELECT * FROM partners WHERE id = ?', partnerId);
 }
 
 function readPartner(partnerId: string): Statement {
@@ -238,16 +240,17 @@ function entry(action: string, partnerId: string, operator: Operator, at: number
   return { at, operator, action: `Partners.${action}`, partnerId, subject: partnerId };
 }
 
-function toMessage(row: SqlRow): Partner {
+function toMessage(partner: StoredPartner): Partner {
+  const { id, name, state, createdAt, version } = partner;
   return create(PartnerSchema, {
-    id: String(row.id),
-    name: String(row.name),
-    state: partnerStates.get(String(row.state)) ?? PartnerState.UNSPECIFIED,
-    limits: create(PartnerLimitsSchema, toLimits(row)),
-    agreedLimits: create(PartnerLimitsSchema, toAgreedLimits(row)),
-    features: [...toFeatures(row)],
-    createdAt: timestampFromMs((row.created_at as Date).getTime()),
-    lastVersion: toBigInt(row.version),
+    id,
+    name,
+    state: partnerStates.get(state) ?? PartnerState.UNSPECIFIED,
+    limits: create(PartnerLimitsSchema, { ...defaultLimits, ...defined(toAgreedLimits(partner)) }),
+    agreedLimits: create(PartnerLimitsSchema, toAgreedLimits(partner)),
+    features: [...toFeatures(partner)],
+    createdAt: timestampFromMs(createdAt),
+    lastVersion: version,
   });
 }
 

@@ -3,8 +3,8 @@ import { isAddressOrRange } from '../auth/addresses.ts';
 import type { PartnerLimits } from '../auth/call.ts';
 import { keyMacSecret, makeKey } from '../auth/keys.ts';
 import { checkAddresses, featureList, insertKey, insertPartner } from '../auth/store.ts';
+import { partners } from '../auth/table.ts';
 import type { Database } from '../db/database.ts';
-import { statement } from '../db/statement.ts';
 import type { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { IdMaker } from '../lib/ids.ts';
 import { recordCredit } from './credit.ts';
@@ -24,7 +24,7 @@ export async function createPartner(
 
 /** Enables features for a partner, and no others. Keys that were used lately learn of it within seconds. */
 export async function setFeatures(database: Database, partnerId: string, features: readonly Feature[]): Promise<void> {
-  await database.write(statement('UPDATE partners SET features = ? WHERE id = ?', featureList(features), partnerId));
+  await database.write(partners.set({ id: partnerId }, { features: featureList(features) }));
 }
 
 /** Creates a key and returns its id and its text, which cannot be had again. */

@@ -23,7 +23,7 @@ import type { Clock } from '../lib/clock.ts';
 import { enumWords } from '../lib/enums.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import type { LedgerEntry, LedgerFaultWord } from '../wallet/rules.ts';
-import { listCredits, listWallets, toEntry, toHead } from '../wallet/store.ts';
+import { listCredits, listWallets, toEntry, wallets } from '../wallet/store.ts';
 import { audit } from './audit.ts';
 import { AdminError, type Operator } from './call.ts';
 import { recordCredit, requirePartner } from './credit.ts';
@@ -67,7 +67,7 @@ export function walletAdminHandlers({ database, clock, ids }: WalletAdminParts) 
     const limit = pageSize(request.limit);
     const rows = await database.read(listWallets(request.afterPartnerId, limit + 1));
     return create(ListWalletsResponseSchema, {
-      wallets: rows.slice(0, limit).map(toHead),
+      wallets: rows.slice(0, limit).map(wallets.all.read),
       hasMore: rows.length > limit,
     });
   }

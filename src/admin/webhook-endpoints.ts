@@ -1,6 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
+import { reading } from '../db/facts.ts';
 import {
   type GetEndpointRequest,
   type GetEndpointResponse,
@@ -58,10 +59,10 @@ export function webhookEndpointHandlers(parts: WebhookAdminParts) {
     await requirePartner(database, partnerId);
     const secret = parts.makeSecret();
     const registeredAt = clock.now();
-    const endpoint = await database.inPartner<StoredEndpoint>(partnerId, {
+    const endpoint = await database.inPartner(partnerId, {
       touches: ['webhook endpoint'],
-      reads: [lockEndpoint(partnerId)],
-      decide: (partner, [rows = []]) => {
+      fact: reading(lockEndpoint(partnerId)),
+      decide: ([rows = []], partner) => {
         if (rows.length > 0) {
           throw new AdminError(status.ALREADY_EXISTS, 'the partner has an endpoint: move it, or rotate its secret');
         }

@@ -7,10 +7,10 @@ import {
 } from '../gen/marina/gateway/v1/allocations_pb.ts';
 import { enumWords, withStoredNames } from '../lib/enums.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import type { AllocationStateWord } from './rules.ts';
-import type { ShownAllocation } from './store.ts';
+import type { AllocationState } from './rules.ts';
+import type { ShownAllocation } from './table.ts';
 
-export const stateWords = enumWords<AllocationStateWord>(AllocationStateSchema);
+export const stateWords = enumWords<AllocationState>(AllocationStateSchema);
 const rejectReasonWords = enumWords(AllocationRejectReasonSchema);
 
 /** The allocation as partners see it, in answers and in events alike. */

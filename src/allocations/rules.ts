@@ -1,62 +1,79 @@
-import { AllocationRejectReason } from '../gen/marina/broker/v1/allocations_pb.ts';
+import {
+  AllocationOutcome,
+  type AllocationRecord,
+  AllocationRejectReason,
+} from '../gen/marina/broker/v1/allocations_pb.ts';
+import { type Applied, changed, isUnsettled, statesOf, unchanged } from '../submission/rules.ts';
 
-export type AllocationStateWord = 'sending' | 'booked' | 'refused' | 'rejected' | 'uncertain';
+export type AllocationState = 'sending' | 'booked' | 'refused' | 'rejected' | 'uncertain';
 
-/** Which states an allocation can go to from where it is. */
-export const transitions: Readonly<Record<AllocationStateWord, readonly AllocationStateWord[]>> = {
+/** Which states an allocation can go to from where it is. While it is unsettled its amount is reserved. */
+export const allocationStates = statesOf<AllocationState>('an allocation', {
   sending: ['booked', 'rejected', 'refused', 'uncertain'],
   uncertain: ['booked', 'rejected', 'refused'],
   booked: [],
   rejected: [],
   refused: [],
-};
+});
 
 /** Whether this version knows a state. */
-export function isKnownState(state: string): state is AllocationStateWord {
-  return Object.hasOwn(transitions, state);
+export function isKnownState(state: string): state is AllocationState {
+  return Object.hasOwn(allocationStates.transitions, state);
 }
 
-/** The states of which nothing more is expected. */
-export const finalStates = (Object.keys(transitions) as AllocationStateWord[]).filter(isFinal);
-
-/** Whether nothing more is expected of an allocation. Of a state of another version this is not known. */
-export function isFinal(state: AllocationStateWord): boolean {
-  const next: readonly AllocationStateWord[] | undefined = transitions[state];
-  return next?.length === 0;
-}
-
-/** Whether it is unknown if the broker has the allocation: its amount is reserved for so long. */
-export function isUnsettled(state: AllocationStateWord): boolean {
-  return state === 'sending' || state === 'uncertain';
+/** What an allocation's fate turns on. The stored allocation has more. */
+export interface AllocationFacts {
+  readonly state: AllocationState;
+  readonly reason: string | null;
+  readonly rejectReason: string | null;
+  readonly brokerReference: string | null;
+  readonly updatedAt: number;
 }
 
 /** What an allocation counts against its day's limit, in kobo. In a state of another version it counts whole. */
-export function countedKobo({ state, amountKobo }: { state: AllocationStateWord; amountKobo: bigint }): bigint {
+export function countedKobo({ state, amountKobo }: { state: AllocationState; amountKobo: bigint }): bigint {
   return state === 'refused' || state === 'rejected' ? 0n : amountKobo;
 }
 
 /** The entry of the wallet's ledger that comes with a change of state; undefined where no money moves. */
-export function settlementOf(before: AllocationStateWord, after: AllocationStateWord): 'post' | 'return' | undefined {
+export function settlementOf(before: AllocationState, after: AllocationState): 'post' | 'return' | undefined {
   if (!isUnsettled(before) || isUnsettled(after)) return undefined;
   return after === 'booked' ? 'post' : 'return';
 }
 
-/** Moves an allocation to a state its transitions allow, with the sentence that explains it. */
-export function moveTo<T extends { state: AllocationStateWord; reason: string | null; updatedAt: number }>(
-  allocation: T,
-  state: AllocationStateWord,
-  reason: string | null,
-  now: number,
-): T {
-  if (!transitions[allocation.state].includes(state)) {
-    throw new Error(`an allocation cannot go from ${allocation.state} to ${state}`);
-  }
-  return { ...allocation, state, reason, updatedAt: Math.max(now, allocation.updatedAt) };
-}
-
 /** What its partner reads of an allocation that was refused and is booked all the same. */
-export const bookedAfterAll =
+const bookedAfterAll =
   'It was reported as never having reached the broker. That was wrong: the broker has booked it, and its amount was returned.';
+
+/**
+ * Applies the broker's record, which never changes: to a settled allocation it can only say the same again. Undefined if it
+ * does.
+ */
+export function applyRecord<Row extends AllocationFacts>(
+  allocation: Row,
+  { outcome, brokerReference, rejectReason }: AllocationRecord,
+  now: number,
+): Applied<Row> | undefined {
+  const { state, reason } = allocation;
+  const isBooked = outcome === AllocationOutcome.BOOKED;
+  if (!isUnsettled(state)) {
+    const isSame = state === (isBooked ? 'booked' : 'rejected');
+    // What never was at the broker was not booked there, and that is all a rejection says too.
+    if (isSame || (state === 'refused' && !isBooked)) return undefined;
+    const detail = `the broker's record says ${isBooked ? 'booked' : 'rejected'}, and the allocation is ${state}`;
+    if (state !== 'refused' || reason === bookedAfterAll)
+      return { ...unchanged(allocation, detail), inconsistent: true };
+    const corrected = { ...allocation, reason: bookedAfterAll, updatedAt: Math.max(now, allocation.updatedAt) };
+    return { ...changed(corrected, detail), inconsistent: true };
+  }
+  if (isBooked) {
+    const booked = allocationStates.move({ ...allocation, brokerReference }, 'booked', null, now);
+    return changed(booked, 'the broker booked it');
+  }
+  const { word, sentence } = rejectReasonOf(rejectReason);
+  const rejected = allocationStates.move({ ...allocation, rejectReason: word }, 'rejected', sentence, now);
+  return changed(rejected, `the broker rejected it: ${word}`);
+}
 
 const rejectReasons: Partial<Record<AllocationRejectReason, { word: string; sentence: string }>> = {
   [AllocationRejectReason.ACCOUNT_NOT_AT_BROKER]: {

@@ -17,6 +17,7 @@ import { subkey } from '../lib/subkey.ts';
 import { passingTracer, type Tracer } from '../lib/trace.ts';
 import { logUnknownNames } from '../lib/unknown-names.ts';
 import { version } from '../lib/version.ts';
+import { tables } from './tables.ts';
 
 /** What every part of the gateway stands on. */
 export type Base = Awaited<ReturnType<typeof openOn>>;
@@ -24,7 +25,7 @@ export type Base = Awaited<ReturnType<typeof openOn>>;
 /** Opens the database, looks whether this gateway may work on it, and opens what else can fail. */
 export async function openBase(config: Config, log: Logger, output?: LogOutput): Promise<Base> {
   const { databaseUrl: url, environment, databasePool: poolSize } = config;
-  const database = await openDatabase({ url, environment, poolSize });
+  const database = await openDatabase({ url, environment, poolSize, tables });
   try {
     return await openOn(database, config, log, output);
   } catch (error) {

@@ -44,7 +44,7 @@ export function createOperations(base: Base, parts: OperationParts): Operation[]
   const isPaused = () => environment.paused;
   const { keyUses, limits, reads } = parts.callers;
   const { broker, records, simulator } = parts.upstream;
-  const { kinds, submitter, canceller, contexts, images, documents } = parts.submissions;
+  const { kinds, allKinds, submitter, canceller, contexts, images, documents } = parts.submissions;
   const submitted = { database, submitter, cursors, digestKey: base.key('request digests') };
   return [
     ...defineOperations(Orders, orderHandlers({ ...submitted, kind: kinds.order, broker, canceller, contexts })),
@@ -72,6 +72,6 @@ export function createOperations(base: Base, parts: OperationParts): Operation[]
     ),
     ...(simulator === undefined
       ? []
-      : defineOperations(Sandbox, sandboxHandlers({ database, simulator, timeoutMs: readTimeoutMs }))),
+      : defineOperations(Sandbox, sandboxHandlers({ database, kinds: allKinds, simulator, timeoutMs: readTimeoutMs }))),
   ];
 }

@@ -1,23 +1,24 @@
 import { Reconciler } from '../submission/reconcile.ts';
 import { Recovery } from '../submission/recovery.ts';
-import { ReportTaker } from '../submission/reports.ts';
+import { ReportConsumer } from '../submission/reports.ts';
 import type { Base } from './base.ts';
 import type { Submissions } from './submissions.ts';
 import type { Upstream } from './upstream.ts';
 
 export type Outcomes = ReturnType<typeof createOutcomes>;
 
-/** What becomes of what went out: reported by the broker, settled where it is unclear, stored anew where it was lost. */
+/** What becomes of what went out: reported by the broker, settled where it is unclear, restored if it was lost. */
 export function createOutcomes(
   base: Base,
   { broker, submissions }: Upstream,
-  { kinds, recorder, notes, gate, clocks }: Submissions,
+  { kinds, allKinds, recorder, notes, gate, clocks }: Submissions,
 ) {
   const { config, log, database, clock, holder, metrics } = base;
   const recovery = new Recovery({
     database,
     broker: submissions,
-    kinds: Object.values(kinds),
+    kinds: allKinds,
+    clock,
     notes,
     gate,
     log,
@@ -36,8 +37,8 @@ export function createOutcomes(
     clocks,
   };
   const reports = {
-    order: new ReportTaker({ ...reporting, kind: kinds.order }),
-    application: new ReportTaker({ ...reporting, kind: kinds.application }),
+    order: new ReportConsumer({ ...reporting, kind: kinds.order }),
+    application: new ReportConsumer({ ...reporting, kind: kinds.application }),
   };
   const reconcilers = {
     order: new Reconciler({ ...settling, kind: kinds.order }),

@@ -9,8 +9,9 @@ import { OrderKind } from '../orders/kind.ts';
 import { TradingContexts } from '../orders/trading-context.ts';
 import { ClockWatch } from '../submission/clock-watch.ts';
 import { StartGate } from '../submission/gate.ts';
+import { Kinds } from '../submission/kinds.ts';
 import { Notes } from '../submission/notes.ts';
-import { type Contradiction, Recorder } from '../submission/record.ts';
+import { type Inconsistency, Recorder } from '../submission/record.ts';
 import { Submitter } from '../submission/submit.ts';
 import type { Base } from './base.ts';
 import type { Events } from './events.ts';
@@ -30,7 +31,7 @@ export function createSubmissions(base: Base, upstream: Upstream, { relay }: Eve
     brokerClock: upstream.clock,
     askBroker: () => broker.honoursNotAfter(),
   });
-  const contradicted = ({ kind, partnerId, id, state, detail }: Contradiction) => {
+  const onInconsistency = ({ kind, partnerId, id, state, detail }: Inconsistency) => {
     metrics.contradictions.inc({ kind });
     if (state === 'refused' || state === 'unplaced') {
       metrics.falseRefusals.inc({ kind });
@@ -44,8 +45,11 @@ export function createSubmissions(base: Base, upstream: Upstream, { relay }: Eve
       'the upstream says what contradicts the state of an object',
     );
   };
-  const reported = (afterMs: number) => clocks.reported(afterMs);
-  const recorder = new Recorder(database, clock, ids, () => relay.tell(), contradicted, reported, gate);
+  const recorder = new Recorder({
+    ...{ database, clock, ids, gate, onInconsistency },
+    onEvents: () => relay.tell(),
+    onReported: (afterMs) => clocks.reported(afterMs),
+  });
   const notes = new Notes(new Seal(base.key('submission notes')));
   const contexts = new TradingContexts(broker);
   const sending = { recorder, clock, clocks, ids, notes, log, isPaused, submitTimeoutMs, clockSkewMs };
@@ -54,7 +58,7 @@ export function createSubmissions(base: Base, upstream: Upstream, { relay }: Eve
     application: new ApplicationKind({ ...sending, broker: upstream.applications, database }),
     allocation: new AllocationKind({ ...sending, broker: upstream.allocations }),
   };
-  const submitter = new Submitter(database, recorder, isPaused, gate);
+  const submitter = new Submitter({ ...sending, database, gate });
   const canceller = new Canceller({ ...sending, kind: kinds.order, broker });
   const documents = new DocumentSender({
     ...sending,
@@ -71,5 +75,6 @@ export function createSubmissions(base: Base, upstream: Upstream, { relay }: Eve
     applications: upstream.applications,
   });
   const images = new ImageChecker({ log, walls: config.decoderWalls });
-  return { gate, clocks, recorder, notes, contexts, kinds, submitter, canceller, documents, release, images };
+  const allKinds = new Kinds(Object.values(kinds));
+  return { gate, clocks, recorder, notes, contexts, kinds, allKinds, submitter, canceller, documents, release, images };
 }

@@ -1,24 +1,14 @@
 import { ledgerCheck } from '../admin/ledger-check.ts';
-import { finalStates as finalAllocationStates } from '../allocations/rules.ts';
-import { finalStates as finalApplicationStates } from '../applications/rules.ts';
 import { feedRetention } from '../events/retention.ts';
 import type { Worker } from '../lib/worker.ts';
-import { finalStates as finalOrderStates } from '../orders/rules.ts';
-import { type KeptKeys, keyRetention } from '../submission/key-retention.ts';
+import { keyRetention } from '../submission/key-retention.ts';
 import { webhookRetention } from '../webhooks/retention.ts';
 import type { Base } from './base.ts';
 import { removalTime } from './removal-time.ts';
 import type { Submissions } from './submissions.ts';
 
-/** Where idempotency keys are kept. */
-const keptKeys: readonly KeptKeys[] = [
-  { name: 'order', table: 'orders', finalStates: finalOrderStates },
-  { name: 'application', table: 'applications', finalStates: finalApplicationStates },
-  { name: 'allocation', table: 'allocations', finalStates: finalAllocationStates },
-];
-
 /** What goes on beside all else: ledgers are proved, and what is old is removed. */
-export function upkeepWorkers(base: Base, { clocks, gate }: Submissions): Worker[] {
+export function upkeepWorkers(base: Base, { allKinds, clocks, gate }: Submissions): Worker[] {
   const { log, database, clock, holder, metrics } = base;
   const timeOf = removalTime({ database, clock, log, gate, brokerClocks: clocks });
   const checked = (faultyLedgers: number) => metrics.faultyLedgers.set(faultyLedgers);
@@ -26,6 +16,6 @@ export function upkeepWorkers(base: Base, { clocks, gate }: Submissions): Worker
     ledgerCheck({ database, log, holder, checked }),
     feedRetention(database, timeOf, holder),
     webhookRetention(database, timeOf, holder),
-    ...keptKeys.map((keys) => keyRetention(database, timeOf, holder, keys)),
+    ...allKinds.all.map((keys) => keyRetention(database, timeOf, holder, keys)),
   ];
 }

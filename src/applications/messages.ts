@@ -10,10 +10,10 @@ import {
 } from '../gen/marina/gateway/v1/applications_pb.ts';
 import { enumWords, withStoredNames } from '../lib/enums.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import type { ApplicationStateWord } from './rules.ts';
-import type { ShownApplication } from './store.ts';
+import type { ApplicationState } from './rules.ts';
+import type { ShownApplication } from './table.ts';
 
-export const stateWords = enumWords<ApplicationStateWord>(ApplicationStateSchema);
+export const stateWords = enumWords<ApplicationState>(ApplicationStateSchema);
 const rejectReasonWords = enumWords(ApplicationRejectReasonSchema);
 
 /** The field partners give and the one the broker takes have one name. A field only one of them has is an error of ours. */

@@ -4,8 +4,9 @@ import {
   type ApplicationReport,
   ApplicationReportKind,
 } from '../gen/marina/broker/v1/applications_pb.ts';
+import { type Applied, changed, inconsistent, isUnsettled, statesOf, unchanged } from '../submission/rules.ts';
 
-export type ApplicationStateWord =
+export type ApplicationState =
   | 'sending'
   | 'documents_required'
   | 'submitted'
@@ -17,7 +18,7 @@ export type ApplicationStateWord =
 
 /** What an application's fate turns on. The stored application has more. */
 export interface ApplicationFacts {
-  readonly state: ApplicationStateWord;
+  readonly state: ApplicationState;
   readonly reference: string | null;
   readonly account: string | null;
   readonly reason: string | null;
@@ -32,7 +33,7 @@ export interface ApplicationFacts {
  * Which states an application can go to from where it is. The broker says what it took, opened and rejected; that the four
  * documents are there (`submitted`), the gateway knows itself, and the broker may decide before it does.
  */
-export const transitions: Readonly<Record<ApplicationStateWord, readonly ApplicationStateWord[]>> = {
+export const applicationStates = statesOf<ApplicationState>('an application', {
   sending: ['documents_required', 'opened', 'rejected', 'refused', 'uncertain'],
   uncertain: ['documents_required', 'opened', 'rejected', 'refused', 'unplaced'],
   documents_required: ['submitted', 'opened', 'rejected'],
@@ -41,44 +42,21 @@ export const transitions: Readonly<Record<ApplicationStateWord, readonly Applica
   rejected: [],
   refused: [],
   unplaced: [],
-};
+});
 
-/** The states of which nothing more is expected. */
-export const finalStates = (Object.keys(transitions) as ApplicationStateWord[]).filter(isFinal);
-
-/** Whether nothing more is expected of an application. Of a state of another version this is not known. */
-export function isFinal(state: ApplicationStateWord): boolean {
-  const next: readonly ApplicationStateWord[] | undefined = transitions[state];
-  return next?.length === 0;
-}
-
-/** Whether it is unknown if the broker has the application. */
-export function isUnsettled(state: ApplicationStateWord): boolean {
-  return state === 'sending' || state === 'uncertain';
-}
+const { move, transitions } = applicationStates;
 
 /** Whether documents may be sent. */
-export function takesDocuments(state: ApplicationStateWord): boolean {
+export function takesDocuments(state: ApplicationState): boolean {
   return state === 'documents_required' || state === 'submitted';
 }
 
-/** What one report does to an application. */
-export interface Applied<T> {
-  readonly application: T;
-  /** Whether the partner must hear of it: the state changed. */
-  readonly changed: boolean;
-  /** The report says what cannot be; the state was kept, and a person should look. */
-  readonly contradiction: boolean;
-  /** What was reported, in our own words. */
-  readonly evidence: string;
-}
-
 /** Applies one report of the broker. Undefined when the application has seen it already. */
-export function applyReport<T extends ApplicationFacts>(
-  application: T,
+export function applyReport<Row extends ApplicationFacts>(
+  application: Row,
   report: ApplicationReport,
   now: number,
-): Applied<T> | undefined {
+): Applied<Row> | undefined {
   if (report.number <= application.lastReport) return undefined;
   const seen = { ...application, lastReport: report.number };
   if (!isReport(report)) return contradiction(seen, 'a report that lacks what its kind needs');
@@ -102,19 +80,6 @@ export function isReport(report: ApplicationReport): boolean {
   return report.kind === ApplicationReportKind.REJECTED;
 }
 
-/** Moves an application to a state its transitions allow, with the sentence that explains it. */
-export function moveTo<T extends ApplicationFacts>(
-  application: T,
-  state: ApplicationStateWord,
-  reason: string | null,
-  now: number,
-): T {
-  if (!transitions[application.state].includes(state)) {
-    throw new Error(`an application cannot go from ${application.state} to ${state}`);
-  }
-  return { ...application, state, reason, updatedAt: Math.max(now, application.updatedAt) };
-}
-
 const afterAll: Partial<Record<ApplicationReportKind, { what: string; reason: string }>> = {
   [ApplicationReportKind.ACCEPTED]: { what: 'the broker accepted it', reason: 'The broker has it.' },
   [ApplicationReportKind.OPENED]: { what: 'the broker opened the account', reason: 'The broker opened an account.' },
@@ -122,57 +87,58 @@ const afterAll: Partial<Record<ApplicationReportKind, { what: string; reason: st
 };
 
 /** The partner was told that it never arrived, and may have applied again. The state is final; the reason is corrected. */
-function applyAfterAll<T extends ApplicationFacts>(
-  application: T,
+function applyAfterAll<Row extends ApplicationFacts>(
+  application: Row,
   kind: ApplicationReportKind,
   now: number,
-): Applied<T> {
+): Applied<Row> {
   const { what, reason } = afterAll[kind] ?? { what: 'an unknown report', reason: 'The broker has it.' };
   const corrected = {
     ...application,
     reason: `It was reported as never having reached the broker. That was wrong. ${reason}`,
     updatedAt: Math.max(now, application.updatedAt),
   };
-  return { ...contradiction(application, what), application: corrected, changed: true };
+  return { ...contradiction(application, what), row: corrected, changed: true };
 }
 
-function applyAccepted<T extends ApplicationFacts>(application: T, now: number): Applied<T> {
+function applyAccepted<Row extends ApplicationFacts>(application: Row, now: number): Applied<Row> {
   const evidence = 'the broker accepted it';
   const { state } = application;
-  if (takesDocuments(state) || state === 'opened') {
-    return { application, changed: false, contradiction: false, evidence };
-  }
+  if (takesDocuments(state) || state === 'opened') return unchanged(application, evidence);
   if (!isUnsettled(state)) return contradiction(application, evidence);
-  const accepted = moveTo(application, 'documents_required', 'The broker wants the four documents.', now);
-  return { application: accepted, changed: true, contradiction: false, evidence };
+  const accepted = move(application, 'documents_required', 'The broker wants the four documents.', now);
+  return changed(accepted, evidence);
 }
 
-function applyOpened<T extends ApplicationFacts>(
-  application: T,
+function applyOpened<Row extends ApplicationFacts>(
+  application: Row,
   { account }: ApplicationReport,
   now: number,
-): Applied<T> {
+): Applied<Row> {
   const evidence = 'the broker opened the account';
   if (application.state === 'opened' && application.account === account) {
-    return { application, changed: false, contradiction: false, evidence };
+    return unchanged(application, evidence);
   }
   if (!transitions[application.state].includes('opened')) return contradiction(application, evidence);
-  const opened = { ...moveTo(application, 'opened', null, now), account };
-  return { application: opened, changed: true, contradiction: false, evidence };
+  const opened = { ...move(application, 'opened', null, now), account };
+  return changed(opened, evidence);
 }
 
-function applyRejected<T extends ApplicationFacts>(application: T, report: ApplicationReport, now: number): Applied<T> {
+function applyRejected<Row extends ApplicationFacts>(
+  application: Row,
+  report: ApplicationReport,
+  now: number,
+): Applied<Row> {
   const evidence = 'the broker rejected it';
-  if (application.state === 'rejected') return { application, changed: false, contradiction: false, evidence };
+  if (application.state === 'rejected') return unchanged(application, evidence);
   if (!transitions[application.state].includes('rejected')) return contradiction(application, evidence);
   const { word, sentence } = rejectReasonOf(report.rejectReason);
-  const rejected = { ...moveTo(application, 'rejected', sentence, now), rejectReason: word, param: paramOf(report) };
-  return { application: rejected, changed: true, contradiction: false, evidence: `${evidence}: ${word}` };
+  const rejected = { ...move(application, 'rejected', sentence, now), rejectReason: word, param: paramOf(report) };
+  return changed(rejected, `${evidence}: ${word}`);
 }
 
-function contradiction<T extends ApplicationFacts>(application: T, what: string): Applied<T> {
-  const evidence = `the broker reported what contradicts the state ${application.state}: ${what}`;
-  return { application, changed: false, contradiction: true, evidence };
+function contradiction<Row extends ApplicationFacts>(application: Row, what: string): Applied<Row> {
+  return inconsistent(application, 'broker', what);
 }
 
 const fieldNames: ReadonlySet<string> = new Set(ApplicationFieldsSchema.fields.map(({ name }) => name));

@@ -4,6 +4,7 @@ import { type Feature, FeatureSchema, Scope, ScopeSchema } from '../gen/marina/o
 import { enumWords } from '../lib/enums.ts';
 import { addressesFrom } from '../lib/stored-addresses.ts';
 import type { PartnerLimits } from './call.ts';
+import { apiKeys, partners, type StoredPartner } from './table.ts';
 
 const scopeWords = enumWords(ScopeSchema);
 const featureWords = enumWords(FeatureSchema);
@@ -61,7 +62,7 @@ export function toStoredKey(row: SqlRow): StoredKey {
 }
 
 /** What is enabled for a partner. A feature of another version is left out. */
-export function toFeatures(row: SqlRow): Set<Feature> {
+export function toFeatures(row: { readonly features?: unknown }): Set<Feature> {
   const words = featureNames(row);
   return new Set(
     FeatureSchema.values
@@ -70,7 +71,7 @@ export function toFeatures(row: SqlRow): Set<Feature> {
   );
 }
 
-function featureNames(row: SqlRow): string[] {
+function featureNames(row: { readonly features?: unknown }): string[] {
   return String(row.features)
     .split(',')
     .filter((name) => name !== '');
@@ -82,26 +83,31 @@ export function featureList(features: readonly Feature[]): string {
 }
 
 /** The same where a partner's features change: those that this version does not know stay as they are. */
-export function changedFeatureList(features: readonly Feature[], row: SqlRow): string {
+export function changedFeatureList(features: readonly Feature[], row: Pick<StoredPartner, 'features'>): string {
   const unknown = featureNames(row).filter((name) => !featureWords.knows(name));
   return [...features.map((feature) => featureWords.word(feature)), ...unknown].join(',');
 }
 
 /** What a partner may use: what was agreed, and the default for the rest. */
 export function toLimits(row: SqlRow): PartnerLimits {
+  const agreed = partnerLimits.read(row);
   return {
-    requestsPerSecond: Number(row.requests_per_second ?? defaultLimits.requestsPerSecond),
-    requestsBurst: Number(row.requests_burst ?? defaultLimits.requestsBurst),
-    requestsUnderWay: Number(row.requests_under_way ?? defaultLimits.requestsUnderWay),
+    requestsPerSecond: agreed.requestsPerSecond ?? defaultLimits.requestsPerSecond,
+    requestsBurst: agreed.requestsBurst ?? defaultLimits.requestsBurst,
+    requestsUnderWay: agreed.requestsUnderWay ?? defaultLimits.requestsUnderWay,
     ...toDayLimits(row),
   };
 }
 
+const dayLimits = partners.only('ordersKoboPerDay', 'allocationsKoboPerDay');
+const partnerLimits = partners.only('requestsPerSecond', 'requestsBurst', 'requestsUnderWay');
+
 /** What a partner may use of a day: of all its limits, those a locked partner's row has. */
 export function toDayLimits(row: SqlRow): Pick<PartnerLimits, 'ordersKoboPerDay' | 'allocationsKoboPerDay'> {
+  const { ordersKoboPerDay, allocationsKoboPerDay } = dayLimits.read(row);
   return {
-    ordersKoboPerDay: BigInt(String(row.orders_kobo_per_day ?? defaultLimits.ordersKoboPerDay)),
-    allocationsKoboPerDay: BigInt(String(row.allocations_kobo_per_day ?? defaultLimits.allocationsKoboPerDay)),
+    ordersKoboPerDay: ordersKoboPerDay ?? defaultLimits.ordersKoboPerDay,
+    allocationsKoboPerDay: allocationsKoboPerDay ?? defaultLimits.allocationsKoboPerDay,
   };
 }
 
@@ -121,48 +127,36 @@ export interface NewPartner {
 }
 
 export function insertPartner({ id, name, limits, features, createdAt }: NewPartner): Statement {
-  return statement(
-    `INSERT INTO partners (id, name, state, requests_per_second, requests_burst, requests_under_way,
-      orders_kobo_per_day, allocations_kobo_per_day, features, created_at) VALUES (?, ?, 'active', ?, ?, ?, ?, ?, ?, ?)`,
+  const agreed = { ...noLimits, ...limits };
+  return partners.insert({
     id,
     name,
-    ...limitColumns(limits),
-    featureList(features),
-    new Date(createdAt),
-  );
+    state: 'active',
+    version: 0n,
+    ...agreed,
+    features: featureList(features),
+    createdAt,
+  });
 }
 
 /** Saves what was agreed with a partner; the defaults hold for what is absent. */
-export function saveLimits(partnerId: string, limits: Partial<PartnerLimits>): Statement {
-  return statement(
-    `UPDATE partners SET requests_per_second = ?, requests_burst = ?, requests_under_way = ?, orders_kobo_per_day = ?,
-      allocations_kobo_per_day = ? WHERE id = ?`,
-    ...limitColumns(limits),
-    partnerId,
-  );
+export function saveLimits(id: string, limits: Partial<PartnerLimits>): Statement {
+  return partners.set({ id }, { ...noLimits, ...limits });
 }
 
-function limitColumns(limits: Partial<PartnerLimits>) {
-  return [
-    limits.requestsPerSecond ?? null,
-    limits.requestsBurst ?? null,
-    limits.requestsUnderWay ?? null,
-    limits.ordersKoboPerDay ?? null,
-    limits.allocationsKoboPerDay ?? null,
-  ];
-}
+/** Nothing was agreed: the defaults hold. */
+const noLimits = {
+  requestsPerSecond: null,
+  requestsBurst: null,
+  requestsUnderWay: null,
+  ordersKoboPerDay: null,
+  allocationsKoboPerDay: null,
+};
 
 /** What was agreed with a partner, without the defaults. */
-export function toAgreedLimits(row: SqlRow): Partial<PartnerLimits> {
-  const whole = (value: unknown) => (value === null ? undefined : Number(value));
-  const kobo = (value: unknown) => (value === null ? undefined : BigInt(String(value)));
-  return {
-    requestsPerSecond: whole(row.requests_per_second),
-    requestsBurst: whole(row.requests_burst),
-    requestsUnderWay: whole(row.requests_under_way),
-    ordersKoboPerDay: kobo(row.orders_kobo_per_day),
-    allocationsKoboPerDay: kobo(row.allocations_kobo_per_day),
-  };
+export function toAgreedLimits(partner: StoredPartner): Partial<PartnerLimits> {
+  const names = Object.keys(noLimits) as (keyof typeof noLimits)[];
+  return Object.fromEntries(names.map((name) => [name, partner[name] ?? undefined]));
 }
 
 export interface NewKey {
@@ -175,22 +169,19 @@ export interface NewKey {
 }
 
 /** Stores a key this version made: its id carries a MAC. */
-export function insertKey(key: NewKey): Statement {
-  return statement(
-    `INSERT INTO api_keys (partner_id, id, secret_hash, scopes, addresses, created_at, has_mac)
-      VALUES (?, ?, ?, ?, ?, ?, 1)`,
-    key.partnerId,
-    key.id,
-    key.secretHash,
-    key.scopes.map((scope) => scopeWords.word(scope)).join(','),
-    JSON.stringify(key.addresses),
-    new Date(key.createdAt),
-  );
+export function insertKey({ scopes, addresses, ...key }: NewKey): Statement {
+  return apiKeys.insert({
+    ...key,
+    scopes: scopes.map((scope) => scopeWords.word(scope)).join(','),
+    addresses: JSON.stringify(addresses),
+    revokedAt: null,
+    hasMac: true,
+  });
 }
 
 /** Ends a key that has not ended. */
 export function revokeKey(id: string, at: number): Statement {
-  return statement('UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', new Date(at), id);
+  return apiKeys.set({ id, revokedAt: null }, { revokedAt: at });
 }
 
 /** Refuses a live key without a registered address: a live key works only from the addresses registered for it. */

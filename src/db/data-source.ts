@@ -1,8 +1,9 @@
 import 'reflect-metadata';
-import { DataSource, type MigrationInterface } from 'typeorm';
+import { createPool, type Pool } from 'mysql2';
+import { DataSource, type EntitySchema, type MigrationInterface } from 'typeorm';
 import { migrations } from '../../migrations/index.ts';
 
-/** What every session of ours says of itself, whatever the server's defaults are. */
+/** What every session of ours sets, whatever the server's defaults are. */
 const sessionSettings = [
   "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
   "time_zone = '+00:00'",
@@ -18,26 +19,49 @@ const sessionSettings = [
 const mariaDbSettings = '/*M!100300 , SESSION idle_transaction_timeout = 4 */';
 
 const connectTimeoutMs = 5_000;
+/** How long one round trip may take. */
+export const statementTimeoutMs = 10_000;
 
-interface NewConnection {
-  query(options: { sql: string; timeout: number }, done: (error: unknown) => void): void;
-  destroy(): void;
+export interface ConnectOptions {
+  readonly url: string;
+  readonly poolSize: number;
+  /** The tables that cold paths use through TypeORM. */
+  readonly tables?: readonly EntitySchema[];
+  readonly migrations?: readonly (new () => MigrationInterface)[];
 }
 
-interface PoolOfConnections {
-  on(event: 'connection', listener: (connection: NewConnection) => void): void;
-  getConnection(done: (error: unknown, connection: NewConnection) => void): void;
+/** A database's connections: a pool for hot paths, and TypeORM on the same pool for cold paths and migrations. */
+export interface Connections {
+  readonly pool: Pool;
+  readonly source: DataSource;
 }
 
-/** The data source of a database: its pool of connections, its migrations. Not connected yet. */
-export function createDataSource(
-  url: string,
-  poolSize: number,
-  known: readonly (new () => MigrationInterface)[] = migrations,
-): DataSource {
-  return new DataSource({
+/** Connects. Every connection of the pool gets our session settings before its first statement. */
+export async function connect(options: ConnectOptions): Promise<Connections> {
+  const pool = openPool(options);
+  const source = new DataSource({
     type: 'mysql',
-    url,
+    // TypeORM asks its driver for a pool once, and is given ours.
+    driver: { createPool: () => pool },
+    url: options.url,
+    entities: [...(options.tables ?? [])],
+    migrations: [...(options.migrations ?? migrations)],
+    migrationsTableName: 'migrations',
+    maxQueryExecutionTime: statementTimeoutMs,
+    enableQueryTimeout: true,
+  });
+  await source.initialize();
+  return { pool, source };
+}
+
+function openPool({ url, poolSize }: ConnectOptions): Pool {
+  const { hostname, port, username, password, pathname } = new URL(url);
+  const pool = createPool({
+    host: hostname,
+    port: port === '' ? 3306 : Number(port),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database: decodeURIComponent(pathname.slice(1)),
     timezone: 'Z',
     charset: 'utf8mb4',
     connectTimeout: connectTimeoutMs,
@@ -45,25 +69,15 @@ export function createDataSource(
     bigNumberStrings: false,
     multipleStatements: true,
     dateStrings: ['DATE'],
-    poolSize,
-    migrations: [...known],
-    migrationsTableName: 'migrations',
-    extra: {
-      // Below the size of the pool, or none is ever closed for not being used.
-      maxIdle: poolSize - 1,
-      idleTimeout: 60_000,
-      queueLimit: 2_000,
-      enableKeepAlive: true,
-      // A prepared statement is kept per connection; ours are few, and the server's number of them is bounded.
-      maxPreparedStatements: 100,
-    },
+    connectionLimit: poolSize,
+    // Below the size of the pool, or none is ever closed for not being used.
+    maxIdle: Math.max(1, poolSize - 1),
+    idleTimeout: 60_000,
+    queueLimit: 2_000,
+    enableKeepAlive: true,
+    // A prepared statement is kept per connection; ours are few, and the server's number of them is bounded.
+    maxPreparedStatements: 100,
   });
-}
-
-/** Connects a data source; every connection it makes gets our session settings before its first statement. */
-export async function connect(source: DataSource): Promise<DataSource> {
-  await source.initialize();
-  const { pool } = source.driver as unknown as { pool: PoolOfConnections };
   const settings = sessionSettings.map((setting) => `SESSION ${setting}`).join(', ');
   // The variable of the isolation level has two names; the statement has one.
   const sql = `SET ${settings} ${mariaDbSettings}; SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`;
@@ -73,12 +87,5 @@ export async function connect(source: DataSource): Promise<DataSource> {
       if (error) connection.destroy();
     });
   });
-  // The one it was initialized with has no settings.
-  await new Promise<void>((resolve) =>
-    pool.getConnection((error, connection) => {
-      if (!error) connection.destroy();
-      resolve();
-    }),
-  );
-  return source;
+  return pool;
 }

@@ -1,11 +1,10 @@
-import type { Pool, PoolConnection } from 'mysql2';
-import { format } from 'mysql2';
-import type { DataSource } from 'typeorm';
+import { format, type PoolConnection } from 'mysql2';
+import type { EntityManager, EntitySchema } from 'typeorm';
 import { ApiError } from '../lib/errors.ts';
-import { connect, createDataSource } from './data-source.ts';
+import { type Connections, connect, statementTimeoutMs } from './data-source.ts';
 import {
   CommitUnknownError,
-  isDisproved,
+  isOptimismWrong,
   isOutcomeUnknown,
   isRetryable,
   isTableMissing,
@@ -13,16 +12,16 @@ import {
   type WriteObstacle,
   writeObstacle,
 } from './errors.ts';
-import { KnownPartners } from './known-partners.ts';
-import { LockedPartner, partnerColumns } from './locked-partner.ts';
+import type { Shared } from './facts.ts';
+import { PartnerCache } from './partner-cache.ts';
 import { PartnerQueue, type PartnerWork, type WaitingWork } from './partner-queue.ts';
-import { type Decision, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
+import { lockPartner, lockPartnerAtOnce, PartnerTransaction, partnerGuard } from './partner-transaction.ts';
+import { type Decision, guard, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
 
 export type Environment = 'sandbox' | 'live';
 
-/** How long a connection may be waited for, and how long one round trip may take, before the caller is told no. */
+/** How long a caller waits for a connection. */
 const acquireTimeoutMs = 5_000;
-const statementTimeoutMs = 10_000;
 /** How often a transaction that a deadlock or a lock wait undid is tried, in all. */
 const mostTries = 4;
 /** After this long it is not tried again: a deadlock is found at once, a wait for a lock is not had many times over. */
@@ -33,10 +32,11 @@ export async function openDatabase(options: {
   url: string;
   environment: Environment;
   poolSize?: number;
+  /** The tables that cold paths use through TypeORM. */
+  tables?: readonly EntitySchema[];
 }): Promise<Database> {
   const { poolSize = 16 } = options;
-  const source = await connect(createDataSource(options.url, poolSize));
-  const database = new Database(source, options.environment, poolSize);
+  const database = new Database(await connect({ ...options, poolSize }), options.environment, poolSize);
   try {
     await database.write(statement('INSERT IGNORE INTO environment (id, name) VALUES (1, ?)', options.environment));
     const [row] = await database.read(statement('SELECT name FROM environment WHERE id = 1'));
@@ -56,24 +56,21 @@ export async function openDatabase(options: {
 }
 
 /**
- * The gateway's database. Everything goes through four doors: a read; a write of one statement; a short transaction
- * of bookkeeping; and a partner's transaction, which alone may change a partner's objects.
+ * The gateway's database. There are five ways to it: a read; a write of one statement; a short transaction of bookkeeping; a
+ * partner's transaction, which alone may change a partner's objects; and TypeORM's repositories for cold paths.
  */
 export class Database {
-  readonly #pool: Pool;
   #inUse = 0;
   #waiting = 0;
   #refusedWrite: WriteObstacle | undefined;
   readonly #partners = new PartnerQueue((partnerId, group) => this.#runTogether(partnerId, group));
-  readonly #known = new KnownPartners();
+  readonly #cache = new PartnerCache();
 
   constructor(
-    readonly source: DataSource,
+    private readonly connections: Connections,
     readonly environment: Environment,
     private readonly poolSize: number,
-  ) {
-    this.#pool = (source.driver as unknown as { pool: Pool }).pool;
-  }
+  ) {}
 
   /** Why a write was refused since this was last forgotten: the server can take none. */
   get refusedWrite(): WriteObstacle | undefined {
@@ -111,63 +108,87 @@ export class Database {
   }
 
   /**
-   * A transaction on one partner's objects: locks the partner's row and reads, in one round trip; decides; writes and
-   * commits, in another. Work of one partner that waits at the same time shares a transaction. What a deadlock undid is
-   * tried again; once COMMIT was sent and no answer came, it ends with `service_unavailable` and is never tried again.
+   * A transaction on one partner's objects. It decides on expected values and writes in one round trip if it can;
+   * otherwise it locks the partner's row and reads, decides, and writes in a second one. Work of one partner that waits at
+   * the same time shares a transaction. It is tried again after a deadlock. If no answer came to COMMIT, it ends with
+   * `service_unavailable` and is never tried again.
    */
-  inPartner<T>(partnerId: string, work: PartnerWork<T>): Promise<T> {
+  inPartner<Value, T>(partnerId: string, work: PartnerWork<Value, T>): Promise<T> {
     return this.#partners.run(partnerId, work);
   }
 
   /** Runs some work of one partner in one transaction, and settles each piece by its own outcome. */
   async #runTogether(partnerId: string, group: readonly WaitingWork[]): Promise<void> {
     try {
-      const outcomes = (await this.#runAssuming(partnerId, group)) ?? (await this.#runReading(partnerId, group));
+      const outcomes = (await this.#runOptimistic(partnerId, group)) ?? (await this.#runLocked(partnerId, group));
       for (const [index, { resolve, reject }] of group.entries()) {
         const outcome = outcomes[index];
         if (outcome !== undefined && 'result' in outcome) resolve(outcome.result);
         else reject(outcome?.refusal);
       }
     } catch (error) {
-      // A statement of one piece of work must not fail the others: where nothing was committed, each tries alone.
+      // A statement of one piece of work must not fail the others: if nothing was committed, each tries alone.
       if (group.length > 1 && !(error instanceof ApiError)) {
         for (const entry of group) await this.#runTogether(partnerId, [entry]);
       } else for (const { reject } of group) reject(error);
     }
   }
 
-  async #runReading(partnerId: string, group: readonly WaitingWork[]): Promise<Decided<unknown>[]> {
-    const lock = statement(`SELECT id, ${partnerColumns.join(', ')} FROM partners WHERE id = ? FOR UPDATE`, partnerId);
-    const reads = [...new Set(group.flatMap(({ work }) => work.reads))];
-    const { saved, outcomes } = await this.transaction([lock, ...reads], ([partners, ...rows]) => {
+  /** Locks the partner, reads and decides: two round trips. */
+  async #runLocked(partnerId: string, group: readonly WaitingWork[]): Promise<Decided<unknown>[]> {
+    const reads = [...new Set(group.flatMap(({ work }) => work.fact.reads))];
+    const shared = sharedOf(group);
+    const statements = [lockPartner(partnerId), ...reads, ...shared.map(({ read }) => read)];
+    const { partner, outcomes } = await this.transaction(statements, ([partners, ...rows]) => {
       const row = partners?.[0];
       if (row === undefined) throw new Error(`there is no partner ${partnerId}`);
-      const partner = new LockedPartner(row);
       const rowsOf = new Map(reads.map((read, index) => [read, rows[index] ?? []]));
+      const values = shared.map(({ name, value }, at) => [name, value(rows[reads.length + at] ?? [])] as const);
+      const partner = new PartnerTransaction({ row, shared: new Map(values) });
       const { writes, result } = decideAll(partner, group, rowsOf);
-      return { writes, result: { saved: partner.saved, outcomes: result } };
+      return { writes, result: { partner, outcomes: result } };
     });
-    this.#known.learn(partnerId, saved);
+    this.#cache.learn(partnerId, partner.after(this.#cache.values(partnerId)));
     return outcomes;
   }
 
-  /** Runs work that needs no reads, in one round trip. Undefined where it needs them after all: nothing was done. */
-  async #runAssuming(partnerId: string, group: readonly WaitingWork[]): Promise<Decided<unknown>[] | undefined> {
-    const row = this.#known.assumed(partnerId);
-    const deciders = group.flatMap(({ work }) => work.decideAssumed ?? []);
-    if (row === undefined || deciders.length < group.length) return undefined;
-    const partner = new LockedPartner(row);
-    const decisions = deciders.map((decide) => decide(partner));
-    const decided = new Set(decisions.flatMap((decision) => decision.writes));
-    const writes = [partner.lockAssumed(), ...decided, ...partner.save()];
+  /**
+   * Decides on what is expected and proves it in the transaction that writes: one round trip. Undefined if something is not
+   * known, is refused or was wrong: then nothing was written, and the work is decided again under the lock.
+   */
+  async #runOptimistic(partnerId: string, group: readonly WaitingWork[]): Promise<Decided<unknown>[] | undefined> {
+    const state = this.#cache.expected(partnerId);
+    const expected = group.flatMap(({ work }) => work.fact.expected ?? []);
+    const shared = sharedOf(group);
+    if (state === undefined || expected.length < group.length) return undefined;
+    if (!shared.every(({ name }) => state.shared.has(name))) return undefined;
+    const partner = new PartnerTransaction({
+      row: state.row,
+      shared: new Map(shared.map(({ name }) => [name, state.shared.get(name)])),
+    });
+    let decisions: Decision<unknown>[];
     try {
-      await this.#withConnection((connection) => rollingBack(connection, () => commitUnread(connection, writes)));
+      decisions = group.map(({ work }, at) => work.decide(expected[at]?.value, partner));
+    } catch {
+      return undefined; // Whatever it is, the decision under the lock says it again.
+    }
+    const writes = [...new Set(decisions.flatMap((decision) => decision.writes)), ...partner.save()];
+    if (writes.length === 0) return undefined;
+    const guards = [
+      partnerGuard(state),
+      ...expected.flatMap((one) => one.guards),
+      ...shared.map((one) => one.guard(state.shared.get(one.name))),
+    ];
+    const locks = new Set([lockPartnerAtOnce(partnerId), ...expected.flatMap((one) => one.locks ?? [])]);
+    const statements = [statement('START TRANSACTION'), ...locks, guard(guards), ...writes];
+    try {
+      await this.#withConnection((connection) => rollingBack(connection, () => commit(connection, statements)));
     } catch (error) {
-      if (!isDisproved(error) && !isRetryable((error as ApiError).cause ?? error)) throw error;
-      this.#known.doubt(partnerId);
+      this.#cache.doubt(partnerId);
+      if (!isOptimismWrong((error as ApiError).cause ?? error)) throw error;
       return undefined;
     }
-    this.#known.learn(partnerId, partner.saved);
+    this.#cache.learn(partnerId, partner.after(state.shared));
     return decisions.map(({ result }) => ({ result }));
   }
 
@@ -178,6 +199,15 @@ export class Database {
     );
     if ('refusal' in decided) throw decided.refusal;
     return decided.result;
+  }
+
+  /** Work of a cold path, such as an operator's call, with TypeORM's repositories and query builder. */
+  async manage<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    try {
+      return await work(this.connections.source.manager);
+    } catch (error) {
+      throw toApiError(error);
+    }
   }
 
   /** How busy it is: connections there can be, in use and waited for, and work that waits for its partner's turn. */
@@ -191,7 +221,8 @@ export class Database {
   }
 
   async close(): Promise<void> {
-    if (this.source.isInitialized) await this.source.destroy();
+    const { source } = this.connections;
+    if (source.isInitialized) await source.destroy();
   }
 
   async #withConnection<T>(work: (connection: PoolConnection) => Promise<T>): Promise<T> {
@@ -220,7 +251,7 @@ export class Database {
         this.#waiting -= 1;
         reject(new ApiError('service_unavailable', { cause: new Error('no database connection became free') }));
       }, acquireTimeoutMs);
-      this.#pool.getConnection((error, connection) => {
+      this.connections.pool.getConnection((error, connection) => {
         clearTimeout(timer);
         if (!late) this.#waiting -= 1;
         if (late) connection?.release();
@@ -257,15 +288,15 @@ function isUsable(error: unknown): boolean {
 
 /** Decides piece by piece, each seeing what those before it took of what they share. */
 function decideAll(
-  partner: LockedPartner,
+  partner: PartnerTransaction,
   group: readonly WaitingWork[],
   rowsOf: ReadonlyMap<Statement, SqlRow[]>,
 ): Decision<Decided<unknown>[]> {
   const writes: Statement[] = [];
   const outcomes = group.map(({ work }): Decided<unknown> => {
-    const ownRows = work.reads.map((read) => rowsOf.get(read) ?? []);
+    const ownRows = work.fact.reads.map((read) => rowsOf.get(read) ?? []);
     try {
-      const decision = partner.attempt(() => work.decide(partner, ownRows));
+      const decision = partner.attempt(() => work.decide(work.fact.value(ownRows), partner));
       writes.push(...decision.writes);
       return { result: decision.result };
     } catch (refusal) {
@@ -273,6 +304,12 @@ function decideAll(
     }
   });
   return { writes: [...writes, ...partner.save()], result: outcomes };
+}
+
+/** What some work shares, each once. */
+function sharedOf(group: readonly WaitingWork[]): Shared<unknown>[] {
+  const byName = new Map(group.flatMap(({ work }) => work.fact.shared ?? []).map((shared) => [shared.name, shared]));
+  return [...byName.values()];
 }
 
 /** What a transaction came to. A refusal is what `decide` threw, kept apart from what the database throws. */
@@ -296,21 +333,14 @@ async function runTransaction<T>(
   return { result };
 }
 
-/** Writes and commits in one round trip. Answers how many rows each statement changed, found or made. */
-async function commit(connection: PoolConnection, writes: readonly Statement[]): Promise<number[]> {
+/** Writes and commits in one round trip. */
+async function commit(connection: PoolConnection, writes: readonly Statement[]): Promise<void> {
   try {
-    const results = await runBatch(connection, [...writes, statement('COMMIT')]);
-    return results.map((result) => (result as unknown as { affectedRows: number }).affectedRows);
+    await runBatch(connection, [...writes, statement('COMMIT')]);
   } catch (error) {
     if (!isOutcomeUnknown(error) || writes.length === 0) throw error;
     throw new CommitUnknownError('the connection was lost during COMMIT', { cause: error });
   }
-}
-
-/** The same for a whole transaction. A row that was known and is gone is none the database may lose: that is said. */
-async function commitUnread(connection: PoolConnection, writes: readonly Statement[]): Promise<void> {
-  const [, ...rows] = await commit(connection, [statement('START TRANSACTION'), ...writes]);
-  if (writes.some((_, index) => rows[index] === 0)) throw new CommitUnknownError('a row that was stored is gone');
 }
 
 async function rollingBack<T>(connection: PoolConnection, work: () => Promise<T>): Promise<T> {

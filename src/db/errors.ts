@@ -18,8 +18,12 @@ const errorDuringCommit = 1180;
 const noSuchTable = 1146;
 /** Values that are too long, too large, or none of their column's type. */
 const misfits = new Set([1264, 1265, 1292, 1366, 1406, 1690]);
-/** A null where none may be, a number out of range, a key that is there already, a row that another has locked. */
-const disproofs = new Set([1048, 1690, 1062, 3572]);
+/** A check of a table fails: on MariaDB, on MySQL. */
+const checkFailed = new Set([4025, 3819]);
+/** A row is locked, asked for with NOWAIT. MariaDB says that the wait for it was too long. */
+const lockedByAnother = 3572;
+/** The account has no right to write a table, or the table is not there yet. */
+const noRight = 1142;
 /** No room for a file, a table or a temporary table; on a full disk InnoDB says that the table is full. */
 const diskFull = new Set([3, 20, 1021, 1026, 1114, 1878]);
 const readOnly = new Set([1290, 1792, 1836]);
@@ -47,9 +51,17 @@ export function isRetryable(error: unknown): boolean {
   return errno === deadlock || errno === lockWaitTimeout;
 }
 
-/** Whether a statement that assumed something failed, as it is made to where that is not so. */
-export function isDisproved(error: unknown): boolean {
-  return disproofs.has((error as DatabaseError).errno ?? 0);
+/** The constraint that a guard fails by (`db/statement.guard`). No other statement can fail by it. */
+export const guardName = 'marina_guard';
+
+/**
+ * Whether an optimistic transaction failed for a reason that the locked one does not have: a guard was not true, another
+ * transaction has the lock, the server undid it, or this account may not write guards.
+ */
+export function isOptimismWrong(error: unknown): boolean {
+  const { errno = 0, message } = error as DatabaseError;
+  if (checkFailed.has(errno)) return message.includes(guardName);
+  return errno === lockedByAnother || (errno === noRight && message.includes('guards')) || isRetryable(error);
 }
 
 /** Whether a statement failed because the database does not have its table. */

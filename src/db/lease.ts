@@ -1,10 +1,19 @@
 import { pause, type Worker } from '../lib/worker.ts';
+import { instant, text, whole } from './columns.ts';
 import type { Database } from './database.ts';
 import { hasNotRunOut, type Statement, statement } from './statement.ts';
+import { defineTable } from './table.ts';
 
 /** How long a lease lasts without being renewed, and how often it is. Both in real time. */
 const lengthMs = 4_000;
 const renewEveryMs = 1_000;
+
+/** Who does the work that only one process may do. Times are the database's own, the one use of them. */
+export const leases = defineTable({
+  name: 'leases',
+  columns: { name: text(40), holder: text(64), fence: whole(), expiresAt: instant() },
+  primary: ['name'],
+});
 
 /** A lease that is held, as far as is known: a holder that was frozen learns only later that it lost it. */
 export interface Lease {

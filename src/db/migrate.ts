@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
 import { migrations } from '../../migrations/index.ts';
-import { connect, createDataSource } from './data-source.ts';
+import { connect } from './data-source.ts';
 import type { Database } from './database.ts';
 import { statement } from './statement.ts';
 
@@ -18,7 +18,7 @@ export async function migrate(
   only: readonly (new () => MigrationInterface)[] = migrations,
 ): Promise<void> {
   // One connection holds the lock while others migrate.
-  const source = await connect(createDataSource(url, 3, only));
+  const { source } = await connect({ url, poolSize: 3, migrations: only });
   try {
     await underLock(source, async () => {
       await source.runMigrations({ transaction: 'none' });

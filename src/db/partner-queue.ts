@@ -1,29 +1,29 @@
 import { ApiError } from '../lib/errors.ts';
-import type { LockedPartner } from './locked-partner.ts';
-import type { Decision, SqlRow, Statement } from './statement.ts';
+import type { Fact } from './facts.ts';
+import type { PartnerTransaction } from './partner-transaction.ts';
+import type { Decision } from './statement.ts';
 
-/** One piece of work on a partner's objects: what it reads under the lock, and what it makes of it. */
-export interface PartnerWork<T> {
+/** One piece of work on a partner's objects: what it depends on, and what it makes of it. */
+export interface PartnerWork<Value, T> {
   /**
    * What only one piece of work in a transaction may touch: an object's id, an idempotency key. Work that touches the
    * same waits for the next transaction, so that its reads see what the earlier wrote.
    */
   readonly touches: readonly string[];
-  /** Run under the lock. A statement object that several pieces of work share is run once for all of them. */
-  readonly reads: readonly Statement[];
-  /** Throws to refuse: then this work writes nothing. */
-  decide(partner: LockedPartner, rows: SqlRow[][]): Decision<T>;
+  readonly fact: Fact<Value>;
   /**
-   * Decides without reading, on what is known already; it refuses nothing. Then lock, writes and COMMIT go in one round
-   * trip. The writes must fail (`db/errors.isDisproved`) where what is assumed is not so; nothing is written then, and the
-   * work is done with its reads. Each of them finds or makes a row. A statement object that several share is run once.
+   * Decides, under the lock or on what is expected. Throws to refuse: then this work writes nothing. It may be called twice,
+   * because a decision on expected values is made again under the lock if they are wrong or if it refuses.
    */
-  readonly decideAssumed?: ((partner: LockedPartner) => Decision<T>) | undefined;
+  decide(value: Value, partner: PartnerTransaction): Decision<T>;
 }
+
+// biome-ignore lint/suspicious/noExplicitAny: work on many kinds of values waits in one queue.
+export type AnyWork = PartnerWork<any, unknown>;
 
 /** Work waiting for its transaction. */
 export interface WaitingWork {
-  readonly work: PartnerWork<unknown>;
+  readonly work: AnyWork;
   /** Since when, on a clock that never goes back. */
   readonly since: number;
   resolve(result: unknown): void;
@@ -54,7 +54,7 @@ export class PartnerQueue {
     return waiting;
   }
 
-  run<T>(partnerId: string, work: PartnerWork<T>): Promise<T> {
+  run<Value, T>(partnerId: string, work: PartnerWork<Value, T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const waiting = this.#waiting.get(partnerId);
       if (waiting !== undefined && waiting.length >= longestQueue) throw new ApiError('service_unavailable');

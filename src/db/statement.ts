@@ -20,8 +20,15 @@ export function statement(sql: string, ...values: SqlValue[]): Statement {
   return { sql, values };
 }
 
-/** In a SELECT of rows with an `id`, what makes the statement fail when a row is found, on every server and in every mode. */
-export const outOfRange = '9223372036854775807 + LENGTH(id)';
+/**
+ * Fails the transaction unless all conditions are true. The table `guards` has a check that no row passes, and its name is
+ * in the error, so a guard that is not true cannot be taken for another failure. The table is always empty, so nobody waits.
+ */
+export function guard(conditions: readonly Statement[]): Statement {
+  const sql = conditions.map((condition) => condition.sql).join(' AND ');
+  const values = conditions.flatMap((condition) => condition.values);
+  return { sql: `INSERT INTO guards (ok) SELECT 0 FROM DUAL WHERE (${sql}) IS NOT TRUE`, values };
+}
 
 /** An INSERT of some rows, each a list of values in the order of the columns. */
 export function insertRows(

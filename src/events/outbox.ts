@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import type { LockedPartner } from '../db/locked-partner.ts';
+import type { PartnerTransaction } from '../db/partner-transaction.ts';
 import { insertRows, type Statement } from '../db/statement.ts';
 import { EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
 import { compileEncoder } from '../json/encoder.ts';
@@ -28,7 +28,7 @@ const encode = compileEncoder(EventSchema);
  * The body's bytes are made here and never again, so that a later release cannot change what was promised.
  */
 export function appendEvents(
-  partner: LockedPartner,
+  partner: PartnerTransaction,
   events: readonly NewEvent[],
   ids: IdMaker,
   realNow: number,

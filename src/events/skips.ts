@@ -1,4 +1,5 @@
 import type { Database } from '../db/database.ts';
+import { noFact } from '../db/facts.ts';
 import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
 
 /** How many versions are skipped: far more than any partner's events between a backup and the loss of the database. */
@@ -20,8 +21,8 @@ export async function skipVersions(database: Database): Promise<void> {
     for (const { id } of partners) {
       await database.inPartner(String(id), {
         touches: ['versions'],
-        reads: [],
-        decide: (partner) => {
+        fact: noFact,
+        decide: (_, partner) => {
           const from = partner.takeVersions(skippedVersions) - 1n;
           return { writes: [insertSkip(partner.id, { from, to: partner.version })], result: undefined };
         },

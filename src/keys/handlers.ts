@@ -3,6 +3,7 @@ import type { Call, Handler } from '../auth/call.ts';
 import { makeKey } from '../auth/keys.ts';
 import { insertKey, revokeKey } from '../auth/store.ts';
 import type { Database } from '../db/database.ts';
+import { reading } from '../db/facts.ts';
 import type { SqlRow } from '../db/statement.ts';
 import {
   type CreateKeyRequest,
@@ -56,14 +57,8 @@ export function keyHandlers({ database, clock, ids, macSecret, cursors, uses, en
     const issuedFor = ['keys', caller.partnerId];
     const before = cursor === undefined ? undefined : cursors.read(issuedFor, cursor);
     const rows = await database.read(listKeys(caller.partnerId, before, limit + 1));
-    const page = rows.slice(0, limit).map(toShownKey);
-    const hasMore = rows.length > limit;
-    const last = page.at(-1);
-    return create(ListKeysResponseSchema, {
-      hasMore,
-      nextCursor: hasMore && last !== undefined ? cursors.issue(issuedFor, last.id) : undefined,
-      data: page.map((key) => toMessage(key, uses)),
-    });
+    const page = cursors.page(issuedFor, rows.map(toShownKey), limit, ({ id }) => id);
+    return create(ListKeysResponseSchema, { ...page, data: page.data.map((key) => toMessage(key, uses)) });
   };
 
   const createKey: Handler<CreateKeyRequest, NewKey> = async (request, call) => {
@@ -75,8 +70,8 @@ export function keyHandlers({ database, clock, ids, macSecret, cursors, uses, en
     const createdAt = clock.now();
     await database.inPartner(partnerId, {
       touches: ['keys'],
-      reads: [findShownKey(partnerId, caller.keyId), countActiveKeys(partnerId)],
-      decide: (_, [own, counted]) => {
+      fact: reading(findShownKey(partnerId, caller.keyId), countActiveKeys(partnerId)),
+      decide: ([own, counted]) => {
         const using = keyInUse(own);
         checkScopes(request, using);
         checkAddresses(addresses, using, database.environment === 'live');
@@ -106,12 +101,12 @@ export function keyHandlers({ database, clock, ids, macSecret, cursors, uses, en
     try {
       const key = await database.inPartner(partnerId, {
         touches: ['keys'],
-        reads: [
+        fact: reading(
           findShownKey(partnerId, call.caller.keyId),
           findShownKey(partnerId, keyId),
           ...(withChildren ? [listKeyLines(partnerId, mostGenerations)] : []),
-        ],
-        decide: (_, [own, wanted, lines = []]) => {
+        ),
+        decide: ([own, wanted, lines = []]) => {
           keyInUse(own);
           const row = wanted?.[0];
           if (row === undefined) throw new ApiError('not_found');

@@ -1,4 +1,6 @@
-import { insertRows, type SqlRow, type Statement, statement } from '../db/statement.ts';
+import { instant, text } from '../db/columns.ts';
+import { type SqlRow, type Statement, statement } from '../db/statement.ts';
+import { defineTable, type RowOf } from '../db/table.ts';
 import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
 import { enumWords } from '../lib/enums.ts';
 import { addressesFrom } from '../lib/stored-addresses.ts';
@@ -89,40 +91,37 @@ export function toKeyLine(row: SqlRow): KeyLine {
   return { id: String(row.id), createdBy, isActive: Number(row.generation) === 1 };
 }
 
-/** One thing a partner did with a key. */
-export interface KeyChange {
-  readonly partnerId: string;
-  readonly keyId: string;
-  readonly action: 'created' | 'revoked';
-  readonly at: number;
-  /** The key it was done with. */
-  readonly byKeyId: string;
-  readonly requestId: string;
-}
+/** What partners did with their keys; rows are only ever added. A key is made and ended once. */
+export const keyChanges = defineTable({
+  name: 'key_changes',
+  columns: {
+    partnerId: text(24),
+    keyId: text(24),
+    action: text<'created' | 'revoked'>(8),
+    at: instant(),
+    /** The key it was done with. */
+    byKeyId: text(24),
+    requestId: text(36),
+  },
+  primary: ['partnerId', 'keyId', 'action'],
+});
 
 /** Writes down what a partner did with a key; belongs into the transaction of the change itself. */
-export function insertKeyChange(change: KeyChange): Statement {
-  return statement(
-    'INSERT INTO key_changes (partner_id, key_id, action, at, by_key_id, request_id) VALUES (?, ?, ?, ?, ?, ?)',
-    change.partnerId,
-    change.keyId,
-    change.action,
-    new Date(change.at),
-    change.byKeyId,
-    change.requestId,
-  );
+export function insertKeyChange(change: RowOf<typeof keyChanges>): Statement {
+  return keyChanges.insert(change);
 }
 
-/** When a key was used. */
-export interface KeyUse {
-  readonly partnerId: string;
-  readonly keyId: string;
-  readonly usedAt: number;
-}
+/** When keys were used. Apart from the keys, so that noting a use never waits for the row of a key. */
+export const keyUses = defineTable({
+  name: 'key_uses',
+  columns: { partnerId: text(24), keyId: text(24), usedAt: instant() },
+  primary: ['partnerId', 'keyId'],
+});
+
+export type KeyUse = RowOf<typeof keyUses>;
 
 /** Writes down the last uses of some keys; another replica may have written later ones. */
 export function saveKeyUses(uses: readonly KeyUse[]): Statement {
-  const rows = uses.map(({ partnerId, keyId, usedAt }) => [partnerId, keyId, new Date(usedAt)]);
-  const { sql, values } = insertRows('key_uses', ['partner_id', 'key_id', 'used_at'], rows);
+  const { sql, values } = keyUses.insert(...uses);
   return { sql: `${sql} ON DUPLICATE KEY UPDATE used_at = GREATEST(used_at, VALUES(used_at))`, values };
 }

@@ -1,40 +1,25 @@
-/**
- * Named points at which a test can end the process, to prove that whatever was stored before is enough to go on.
- * Off, a point costs one comparison.
- */
-export const crashPoints = [
-  'order.before-store',
-  'order.stored',
-  'order.sent',
-  'order.recorded',
+/** The points that every kind of submission has, after its name. */
+export const kindPoints = [
+  '.before-store',
+  '.stored',
+  '.sent',
+  '.recorded',
+  '-reconcile.looked-up',
+  '-reconcile.recorded',
+] as const;
+
+/** Those that a kind with reports has besides. */
+export const reportPoints = ['-report.before-apply', '-report.applied', '-report.position-moved'] as const;
+
+export const otherPoints = [
   'cancel.before-store',
   'cancel.stored',
   'cancel.sent',
   'cancel.recorded',
-  'order-report.before-apply',
-  'order-report.applied',
-  'order-report.position-moved',
-  'order-reconcile.looked-up',
-  'order-reconcile.recorded',
-  'application.before-store',
-  'application.stored',
-  'application.sent',
-  'application.recorded',
-  'application-report.before-apply',
-  'application-report.applied',
-  'application-report.position-moved',
-  'application-reconcile.looked-up',
-  'application-reconcile.recorded',
   'document.before-store',
   'document.stored',
   'document.sent',
   'document.recorded',
-  'allocation.before-store',
-  'allocation.stored',
-  'allocation.sent',
-  'allocation.recorded',
-  'allocation-reconcile.looked-up',
-  'allocation-reconcile.recorded',
   'relay.before-publish',
   'relay.published',
   'relay.handed-over',
@@ -48,7 +33,21 @@ export const crashPoints = [
   'delivery.recorded',
 ] as const;
 
-export type CrashPoint = (typeof crashPoints)[number];
+/**
+ * A named point at which a test can end the process, to prove that whatever was stored before is enough to go on. If none is
+ * armed, a point costs one comparison.
+ */
+export type CrashPoint =
+  | `${string}${(typeof kindPoints)[number] | (typeof reportPoints)[number]}`
+  | (typeof otherPoints)[number];
+
+/** Whether a point can be one: which kinds there are, only the whole gateway knows. */
+export function isCrashPoint(text: string): text is CrashPoint {
+  return (
+    [...kindPoints, ...reportPoints].some((point) => text.endsWith(point)) ||
+    (otherPoints as readonly string[]).includes(text)
+  );
+}
 
 let armed: CrashPoint | undefined;
 let signal: NodeJS.Signals = 'SIGKILL';

@@ -32,6 +32,26 @@ export class Cursors {
     });
   }
 
+  /**
+   * A page of a list of which one more than `limit` was read, with the cursor for the next page. `positionOf` is what a
+   * cursor says of a row.
+   */
+  page<Row>(
+    issuedFor: readonly string[],
+    rows: readonly Row[],
+    limit: number,
+    positionOf: (row: Row) => string,
+  ): { readonly data: Row[]; readonly hasMore: boolean; readonly nextCursor: string | undefined } {
+    const data = rows.slice(0, limit);
+    const last = data.at(-1);
+    const hasMore = rows.length > limit;
+    return {
+      data,
+      hasMore,
+      nextCursor: hasMore && last !== undefined ? this.issue(issuedFor, positionOf(last)) : undefined,
+    };
+  }
+
   #tag(issuedFor: readonly string[], position: Buffer): Buffer {
     const hmac = createHmac('sha256', this.key);
     hmac.update(JSON.stringify(issuedFor)).update(position);

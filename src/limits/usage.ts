@@ -1,31 +1,34 @@
-import type { LockedPartner } from '../db/locked-partner.ts';
-import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
+import { day, text, whole } from '../db/columns.ts';
+import type { Counter } from '../db/facts.ts';
+import { type Statement, statement, toBigInt } from '../db/statement.ts';
+import { defineTable } from '../db/table.ts';
 
 /** What is counted by Lagos day. */
 export type UsageKind = 'orders' | 'allocations';
 
-/** Reads what a partner has used of a daily limit. */
-export function readUsage(partnerId: string, day: string, kind: UsageKind): Statement {
-  return statement(
-    'SELECT used_kobo FROM usage_days WHERE partner_id = ? AND day = ? AND kind = ?',
-    partnerId,
-    day,
-    kind,
-  );
+/** What counts against a daily limit, by the Lagos day it counts for. */
+export const usageDays = defineTable({
+  name: 'usage_days',
+  columns: { partnerId: text(24), day: day(), kind: text<UsageKind>(16), usedKobo: whole() },
+  primary: ['partnerId', 'day', 'kind'],
+});
+
+/** What a partner has used of a daily limit, in kobo. */
+export function usage(partnerId: string, day: string, kind: UsageKind): Counter {
+  const row = { partnerId, day, kind };
+  const { sql, values } = usageDays.where(row);
+  const used = `(SELECT used_kobo FROM usage_days WHERE ${sql})`;
+  return {
+    name: `${kind} used on ${day}`,
+    read: usageDays.find(row),
+    value: ([read]) => (read === undefined ? 0n : toBigInt(read.used_kobo)),
+    guard: (value) => statement(`COALESCE(${used}, 0) = ?`, ...values, value),
+    add: (amount) => usageDays.addTo({ ...row, usedKobo: amount }, 'usedKobo'),
+    save: () => [],
+  };
 }
 
 /** Reads what a partner has used of every daily limit. */
 export function readDay(partnerId: string, day: string): Statement {
-  return statement('SELECT kind, used_kobo FROM usage_days WHERE partner_id = ? AND day = ?', partnerId, day);
-}
-
-/** What is used of a day: what was read, and what work before ours in the same transaction added. */
-export function toUsedKobo(
-  partner: LockedPartner,
-  day: string,
-  kind: UsageKind,
-  rows: readonly SqlRow[] | undefined,
-): bigint {
-  const row = rows?.[0];
-  return (row === undefined ? 0n : toBigInt(row.used_kobo)) + partner.usageAdded(kind, day);
+  return usageDays.find({ partnerId, day });
 }

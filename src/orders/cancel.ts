@@ -7,11 +7,15 @@ import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';
+import type { Change } from '../submission/change.ts';
 import type { Recorder } from '../submission/record.ts';
-import type { OrderChange } from './changes.ts';
+import { isUnsettled } from '../submission/rules.ts';
 import type { OrderKind } from './kind.ts';
-import { isFinal, isUnsettled } from './rules.ts';
-import type { StoredOrder } from './store.ts';
+import { orderStates } from './rules.ts';
+import type { StoredOrder } from './table.ts';
+
+const { isFinal } = orderStates;
+type OrderChange = Change<StoredOrder, Report>;
 
 /** What a cancel came to, with what the exchange had said of the order by then. */
 type Ended =
@@ -55,13 +59,13 @@ export class Canceller {
   }
 
   async #cancel(
-    { partnerId, id }: StoredOrder,
+    read: StoredOrder,
     { log, origin }: Pick<Call, 'log' | 'origin'>,
     check: () => void,
   ): Promise<StoredOrder> {
     const { kind, recorder } = this.parts;
     crash('cancel.before-store');
-    const stored = await recorder.change(kind, partnerId, id, (order) => {
+    const stored = await recorder.changeCached(kind, read, (order) => {
       check();
       return this.#begin(order);
     });
@@ -72,9 +76,9 @@ export class Canceller {
     crash('cancel.sent');
     let order: StoredOrder;
     try {
-      order = await recorder.change(kind, partnerId, id, (current) => this.#end(current, stored, outcome));
+      order = await recorder.changeCached(kind, stored, (current) => this.#end(current, stored, outcome));
     } catch (error) {
-      log.error({ err: error, objectId: id }, 'the outcome of a cancel could not be recorded');
+      log.error({ err: error, objectId: read.id }, 'the outcome of a cancel could not be recorded');
       throw new ApiError('cancel_unconfirmed', { cause: error });
     }
     crash('cancel.recorded');
@@ -115,7 +119,7 @@ export class Canceller {
     const isUnclear = ({ cancelUntil }: StoredOrder) =>
       cancelUntil !== null && !this.#mayBeUnderWay(cancelUntil, clock.realNow() - clockSkewMs);
     if (!kind.isKnown(before) || !isUnclear(before)) return { before, after: before, lookUp: undefined };
-    const record = await broker.lookUpOrder(id, before.lastReport, before.origin);
+    const record = await broker.lookUpOrder(id, before.lastReport, before);
     // By a wrong clock the time of the cancel may not be over.
     const provesAbsence = (await clocks.agreement()) !== 'apart';
     const after = await recorder.change(kind, partnerId, id, (order) => {

@@ -1,6 +1,4 @@
 import { create } from '@bufbuild/protobuf';
-import type { SqlRow } from '../db/statement.ts';
-import { toBigInt } from '../db/statement.ts';
 import {
   type CreateOrderRequest,
   type EstimateOrderRequest,
@@ -18,10 +16,10 @@ import {
 import { enumWords, withStoredNames } from '../lib/enums.ts';
 import { divideToKoboDecimal } from '../lib/money.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import type { OrderStateWord } from './rules.ts';
-import type { ShownOrder } from './store.ts';
+import type { OrderState } from './rules.ts';
+import type { ShownOrder, StoredStep } from './table.ts';
 
-export const stateWords = enumWords<OrderStateWord>(OrderStateSchema);
+export const stateWords = enumWords<OrderState>(OrderStateSchema);
 const sideWords = enumWords<ShownOrder['side']>(OrderSideSchema);
 const typeWords = enumWords<ShownOrder['type']>(OrderTypeSchema);
 const timeInForceWords = enumWords<ShownOrder['timeInForce']>(TimeInForceSchema);
@@ -88,18 +86,17 @@ export function toOrderMessage(order: ShownOrder): Order {
 }
 
 /** One step of an order's history as partners see it. */
-export function toStepMessage(row: SqlRow): OrderStep {
-  const kind = String(row.kind);
-  const state = String(row.state) as OrderStateWord;
+export function toStepMessage(step: StoredStep): OrderStep {
+  const { kind, state, sequence, at, detail, reportNumber, quantity, priceKobo } = step;
   const message = create(OrderStepSchema, {
-    sequence: toBigInt(row.sequence),
+    sequence: BigInt(sequence),
     kind: stepWords.value(kind),
-    at: toSecond((row.at as Date).getTime()),
-    state: stateWords.value(state),
-    detail: String(row.detail),
-    reportNumber: row.report_number === null ? undefined : toBigInt(row.report_number),
-    quantity: row.quantity === null ? undefined : toBigInt(row.quantity),
-    priceKobo: row.price_kobo === null ? undefined : toBigInt(row.price_kobo),
+    at: toSecond(at),
+    state: stateWords.value(state as OrderState),
+    detail,
+    reportNumber: reportNumber ?? undefined,
+    quantity: quantity ?? undefined,
+    priceKobo: priceKobo ?? undefined,
   });
   return withStoredNames(message, { kind, state });
 }

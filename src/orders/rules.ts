@@ -1,7 +1,8 @@
 import { RejectReason, type Report, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import { statedInstant } from '../lib/timestamps.ts';
+import { type Applied, changed, inconsistent, isUnsettled, statesOf, unchanged } from '../submission/rules.ts';
 
-export type OrderStateWord =
+export type OrderState =
   | 'sending'
   | 'pending'
   | 'partially_filled'
@@ -14,7 +15,7 @@ export type OrderStateWord =
 
 /** What an order's fate turns on. The stored order has more. */
 export interface OrderFacts {
-  readonly state: OrderStateWord;
+  readonly state: OrderState;
   readonly quantity: bigint;
   readonly filledQuantity: bigint;
   /** The sum of quantity times price over the trades, in kobo. */
@@ -34,7 +35,7 @@ export interface OrderFacts {
 const highestPriceKobo = 10_000_000_000n;
 
 /** Which states an order can go to from where it is. `partially_filled` goes to itself with more filled. */
-export const transitions: Readonly<Record<OrderStateWord, readonly OrderStateWord[]>> = {
+export const orderStates = statesOf<OrderState>('an order', {
   sending: ['pending', 'partially_filled', 'filled', 'rejected', 'refused', 'uncertain', 'cancelled', 'expired'],
   uncertain: ['pending', 'partially_filled', 'filled', 'rejected', 'refused', 'cancelled', 'expired'],
   pending: ['partially_filled', 'filled', 'cancelled', 'expired', 'rejected'],
@@ -44,34 +45,12 @@ export const transitions: Readonly<Record<OrderStateWord, readonly OrderStateWor
   refused: [],
   cancelled: [],
   expired: [],
-};
+});
 
-/** The states of which nothing more is expected. */
-export const finalStates = (Object.keys(transitions) as OrderStateWord[]).filter(isFinal);
-
-/** Whether nothing more is expected of an order. Of a state of another version this is not known. */
-export function isFinal(state: OrderStateWord): boolean {
-  const next: readonly OrderStateWord[] | undefined = transitions[state];
-  return next?.length === 0;
-}
-
-/** Whether it is unknown if the exchange has the order. */
-export function isUnsettled(state: OrderStateWord): boolean {
-  return state === 'sending' || state === 'uncertain';
-}
-
-/** What one report does to an order. */
-export interface Applied<T> {
-  readonly order: T;
-  /** Whether the partner must hear of it: the state changed, or more filled. */
-  readonly changed: boolean;
-  /** The report says what cannot be; the state was kept, and a person should look. */
-  readonly contradiction: boolean;
-  readonly detail: string;
-}
+const { isFinal, move, transitions } = orderStates;
 
 /** Applies one report of the exchange. Undefined when the order has seen it already. */
-export function applyReport<T extends OrderFacts>(order: T, report: Report, now: number): Applied<T> | undefined {
+export function applyReport<Row extends OrderFacts>(order: Row, report: Report, now: number): Applied<Row> | undefined {
   if (report.number <= order.lastReport) return undefined;
   const { exchangeOrderId } = report;
   const usable = exchangeOrderId !== '' && exchangeOrderId.length <= 64;
@@ -81,14 +60,6 @@ export function applyReport<T extends OrderFacts>(order: T, report: Report, now:
     exchangeOrderId: order.exchangeOrderId ?? (usable ? exchangeOrderId : null),
   };
   return report.kind === ReportKind.TRADE ? applyTrade(seen, report, now) : applyEnd(seen, report, now);
-}
-
-/** Moves an order to a state its transitions allow, with the sentence that explains it. */
-export function moveTo<T extends OrderFacts>(order: T, state: OrderStateWord, reason: string | null, now: number): T {
-  if (!transitions[order.state].includes(state)) {
-    throw new Error(`an order cannot go from ${order.state} to ${state}`);
-  }
-  return { ...order, state, reason, updatedAt: Math.max(now, order.updatedAt) };
 }
 
 /** What an order counts against its day's limit, in kobo. In a state of another version it counts whole. */
@@ -102,7 +73,7 @@ function countedQuantity({ state, quantity, filledQuantity }: OrderFacts): bigin
   return quantity;
 }
 
-function applyTrade<T extends OrderFacts>(order: T, report: Report, now: number): Applied<T> {
+function applyTrade<Row extends OrderFacts>(order: Row, report: Report, now: number): Applied<Row> {
   if (report.quantity <= 0n || report.priceKobo <= 0n || report.priceKobo > highestPriceKobo) {
     return contradiction(order, 'a trade at a price, or of a quantity, that cannot be');
   }
@@ -121,17 +92,11 @@ function applyTrade<T extends OrderFacts>(order: T, report: Report, now: number)
     const reason = order.state === 'refused' ? reachedAfterAll(filled, 'It may trade further.') : order.reason;
     const late = { ...filled, reason, updatedAt: Math.max(now, order.updatedAt) };
     const impossible = order.state === 'refused' || order.state === 'rejected';
-    return {
-      order: late,
-      changed: true,
-      contradiction: impossible,
-      detail: `${detail} after the order was ${order.state}`,
-    };
+    return { ...changed(late, `${detail} after the order was ${order.state}`), inconsistent: impossible };
   }
   const complete = filledQuantity === order.quantity;
-  const moved = moveTo(filled, complete ? 'filled' : 'partially_filled', null, now);
-  const order_ = complete ? { ...moved, filledAt: statedInstant(report.at) ?? now } : moved;
-  return { order: order_, changed: true, contradiction: false, detail };
+  const moved = move(filled, complete ? 'filled' : 'partially_filled', null, now);
+  return changed(complete ? { ...moved, filledAt: statedInstant(report.at) ?? now } : moved, detail);
 }
 
 const ends = {
@@ -141,7 +106,7 @@ const ends = {
   [ReportKind.EXPIRED]: { state: 'expired', detail: 'what had not traded expired' },
 } as const;
 
-const reasons: Partial<Record<OrderStateWord, string>> = {
+const reasons: Partial<Record<OrderState, string>> = {
   cancelled: 'The order was cancelled.',
   expired: 'Its time in force ran out.',
 };
@@ -161,7 +126,7 @@ function reachedAfterAll({ filledQuantity, quantity }: OrderFacts, rest: string)
   return `It was reported as never having reached the exchange. That was wrong.${traded}${isFull ? '' : ` ${rest}`}`;
 }
 
-function applyEnd<T extends OrderFacts>(order: T, report: Report, now: number): Applied<T> {
+function applyEnd<Row extends OrderFacts>(order: Row, report: Report, now: number): Applied<Row> {
   const end = ends[report.kind as keyof typeof ends];
   if (end === undefined) return contradiction(order, 'a report of a kind that is not known');
   const { state, detail } = end;
@@ -169,26 +134,23 @@ function applyEnd<T extends OrderFacts>(order: T, report: Report, now: number): 
   if (order.state === 'refused') {
     const reason = reachedAfterAll(order, afterAll[state]);
     const corrected = { ...order, reason, updatedAt: Math.max(now, order.updatedAt) };
-    return { ...contradiction(order, detail), order: corrected, changed: true };
+    return { ...contradiction(order, detail), row: corrected, changed: true };
   }
-  if (state === order.state || isOld) return { order, changed: false, contradiction: false, detail };
+  if (state === order.state || isOld) return unchanged(order, detail);
   if (state === 'rejected' && order.state === 'partially_filled') {
     // Given up after some of it traded: no state says that better than the one for an order whose rest will not trade.
-    const ended = moveTo(order, 'cancelled', 'The exchange gave up what had not traded.', now);
-    return { order: ended, changed: true, contradiction: false, detail: 'the exchange gave up what had not traded' };
+    const ended = move(order, 'cancelled', 'The exchange gave up what had not traded.', now);
+    return changed(ended, 'the exchange gave up what had not traded');
   }
   if (!transitions[order.state].includes(state)) return contradiction(order, detail);
-  if (state !== 'rejected') {
-    return { order: moveTo(order, state, reasons[state] ?? null, now), changed: true, contradiction: false, detail };
-  }
+  if (state !== 'rejected') return changed(move(order, state, reasons[state] ?? null, now), detail);
   const { word, sentence } = rejectReasonOf(report.rejectReason);
-  const rejected = { ...moveTo(order, 'rejected', sentence, now), rejectReason: word };
-  return { order: rejected, changed: true, contradiction: false, detail: `${detail}: ${word}` };
+  const rejected = { ...move(order, 'rejected', sentence, now), rejectReason: word };
+  return changed(rejected, `${detail}: ${word}`);
 }
 
-function contradiction<T extends OrderFacts>(order: T, what: string): Applied<T> {
-  const detail = `the exchange reported what contradicts the state ${order.state}: ${what}`;
-  return { order, changed: false, contradiction: true, detail };
+function contradiction<Row extends OrderFacts>(order: Row, what: string): Applied<Row> {
+  return inconsistent(order, 'exchange', what);
 }
 
 const rejectReasons: Partial<Record<RejectReason, { word: string; sentence: string }>> = {

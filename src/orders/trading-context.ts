@@ -34,7 +34,7 @@ export class TradingContexts {
    * The instrument an account of a partner may trade now, by what is remembered alone. Undefined where it must be read,
    * or where there is something to refuse.
    */
-  known(partnerId: string, account: string, symbol: string): Instrument | undefined {
+  cached(partnerId: string, account: string, symbol: string): Instrument | undefined {
     const found = this.#recall(`${partnerId} ${account} ${symbol}`);
     return found?.accountStatus === AccountStatus.ACTIVE ? found.instrument : undefined;
   }

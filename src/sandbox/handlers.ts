@@ -1,10 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { findAccount } from '../accounts/store.ts';
-import { findAllocation } from '../allocations/store.ts';
-import { findApplication } from '../applications/store.ts';
 import type { Call, Handler } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
-import type { Statement } from '../db/statement.ts';
 import { type Report, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import {
   type DecideApplicationRequest,
@@ -27,12 +24,13 @@ import {
 import type { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import type { GrpcClient } from '../lib/grpc-client.ts';
-import { findOrder } from '../orders/store.ts';
+import type { Kinds } from '../submission/kinds.ts';
 import { steered } from './steering.ts';
 import * as words from './words.ts';
 
 export interface SandboxHandlerParts {
   readonly database: Database;
+  readonly kinds: Kinds;
   readonly simulator: GrpcClient<typeof Controls>;
   /** How long the simulator may take to answer. */
   readonly timeoutMs: number;
@@ -49,7 +47,7 @@ const byIdOnly: ReadonlySet<SandboxCall | undefined> = new Set([
 ]);
 
 /** The operations that steer a sandbox: each on what is the caller's own, and nothing else. */
-export function sandboxHandlers({ database, simulator, timeoutMs }: SandboxHandlerParts) {
+export function sandboxHandlers({ database, kinds, simulator, timeoutMs }: SandboxHandlerParts) {
   const within = { timeoutMs };
 
   const forceOrder: Handler<ForceOrderRequest, Directive> = async (request, call) => {
@@ -132,7 +130,7 @@ export function sandboxHandlers({ database, simulator, timeoutMs }: SandboxHandl
       throw new ApiError('missing_required_field', { param: 'id', message: '`id` is required with this `call`.' });
     }
     if (account !== undefined) await checkAccount(account, call);
-    if (id !== undefined) await checkOwn(findById(id, call), 'not_found');
+    if (id !== undefined) await checkOwn(id, call, 'not_found');
     const directive = {
       call: words.call(request.call),
       fault: words.fault(request.fault),
@@ -151,18 +149,19 @@ export function sandboxHandlers({ database, simulator, timeoutMs }: SandboxHandl
   }
 
   /** Another partner's object is found exactly as little as one that does not exist. */
-  async function checkOwn(find: Statement, notFound: ErrorCode): Promise<void> {
-    const [known] = await database.read(find);
+  async function checkOwn(id: string, { caller }: Call, notFound: ErrorCode): Promise<void> {
+    const kind = kinds.ofId(id);
+    const known = kind && (await database.read(kind.table.find({ partnerId: caller.partnerId, id })))[0];
     if (known === undefined) throw new ApiError(notFound);
   }
 
-  async function ownOrder(id = '', { caller }: Call): Promise<string> {
-    await checkOwn(findOrder(caller.partnerId, id), 'order_not_found');
+  async function ownOrder(id = '', call: Call): Promise<string> {
+    await checkOwn(id.startsWith('ord_') ? id : '', call, 'order_not_found');
     return id;
   }
 
-  async function ownApplication(id = '', { caller }: Call): Promise<string> {
-    await checkOwn(findApplication(caller.partnerId, id), 'application_not_found');
+  async function ownApplication(id = '', call: Call): Promise<string> {
+    await checkOwn(id.startsWith('app_') ? id : '', call, 'application_not_found');
     return id;
   }
 
@@ -177,11 +176,6 @@ export function sandboxHandlers({ database, simulator, timeoutMs }: SandboxHandl
     forceAllocation,
     injectFault,
   };
-}
-
-function findById(id: string, { caller }: Call): Statement {
-  if (id.startsWith('ord_')) return findOrder(caller.partnerId, id);
-  return id.startsWith('app_') ? findApplication(caller.partnerId, id) : findAllocation(caller.partnerId, id);
 }
 
 function toReport(id: string, report: Report | undefined): ExchangeReport {

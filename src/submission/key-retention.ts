@@ -3,16 +3,14 @@ import { underLease } from '../db/lease.ts';
 import { type Statement, statement } from '../db/statement.ts';
 import type { Clock, RemovalTime } from '../lib/clock.ts';
 import { pause, type Worker } from '../lib/worker.ts';
+import type { AnyKind } from './kind.ts';
+import { readPosition, savePosition } from './positions.ts';
 
 /** How long an idempotency key is kept at least. It is kept longer while its object is not final. */
 export const keyKeptMs = 30 * 86_400_000;
 
 /** Where one kind of object keeps its keys. */
-export interface KeptKeys {
-  readonly name: 'order' | 'application' | 'allocation';
-  readonly table: 'orders' | 'applications' | 'allocations';
-  readonly finalStates: readonly string[];
-}
+type KeptKeys = Pick<AnyKind, 'name' | 'table' | 'states'>;
 
 const mostAtOnce = 500;
 const betweenRoundsMs = 5_000;
@@ -44,7 +42,7 @@ interface KeyHolder {
  * Sets the key of an object free that becomes final now, when it is old. Our clock and the database's must both say so: a
  * request that is repeated with a key that is free is taken for a new one. The statement always finds its row.
  */
-export function freeOldKey(table: KeptKeys['table'], object: KeyHolder, clock: Clock): Statement[] {
+export function freeOldKey(table: string, object: KeyHolder, clock: Clock): Statement[] {
   const { partnerId, id, createdAt, idempotencyKey } = object;
   if (idempotencyKey === null || createdAt >= clock.now() - keyKeptMs) return [];
   const aheadMs = clock.now() - clock.realNow();
@@ -65,10 +63,9 @@ function positionOf({ name }: KeptKeys): string {
 }
 
 async function passOld(database: Database, keys: KeptKeys, before: number): Promise<number> {
-  const [row] = await database.read(statement('SELECT position FROM positions WHERE name = ?', positionOf(keys)));
-  const position = row === undefined ? '' : String(row.position);
+  const position = (await readPosition(database, positionOf(keys))) ?? '';
   const rows = await database.read(
-    statement(`SELECT id, created_at FROM ${keys.table} WHERE id > ? ORDER BY id LIMIT ${mostAtOnce}`, position),
+    statement(`SELECT id, created_at FROM ${keys.table.name} WHERE id > ? ORDER BY id LIMIT ${mostAtOnce}`, position),
   );
   const ids: string[] = [];
   for (const { id, created_at: createdAt } of rows) {
@@ -77,18 +74,17 @@ async function passOld(database: Database, keys: KeptKeys, before: number): Prom
   }
   const last = ids.at(-1);
   if (last === undefined) return 0;
-  await database.transaction([], () => ({ writes: [freeKeys(keys, ids), moveTo(keys, last)], result: undefined }));
+  await database.transaction([], () => ({
+    writes: [freeKeys(keys, ids), savePosition(positionOf(keys), last)],
+    result: undefined,
+  }));
   return ids.length;
 }
 
-function freeKeys({ table, finalStates }: KeptKeys, ids: readonly string[]): Statement {
-  return statement(`UPDATE ${table} SET idempotency_key = NULL WHERE id IN (?) AND state IN (?)`, ids, finalStates);
-}
-
-function moveTo(keys: KeptKeys, position: string): Statement {
+function freeKeys({ table, states }: KeptKeys, ids: readonly string[]): Statement {
   return statement(
-    'INSERT INTO positions (name, position) VALUES (?, ?) ON DUPLICATE KEY UPDATE position = VALUES(position)',
-    positionOf(keys),
-    position,
+    `UPDATE ${table.name} SET idempotency_key = NULL WHERE id IN (?) AND state IN (?)`,
+    ids,
+    states.final,
   );
 }

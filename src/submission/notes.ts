@@ -1,13 +1,13 @@
-import type { Origin } from '../lib/origin.ts';
+import type { Column } from '../db/columns.ts';
 import type { Seal } from '../lib/seal.ts';
 import { instantRange } from '../lib/timestamps.ts';
-import type { NewSubmission, Submittable } from './kind.ts';
+import type { Submission } from './columns.ts';
+import type { KindOf, NewSubmission } from './kind.ts';
 
-/** What one kind of object must know of an object to store it anew; whole numbers that can be large are texts. */
-export type Facts = Readonly<Record<string, string | number | null>>;
-
-/** What must be known of an object that was sent, to store it anew where the database has lost it. */
-export interface Note extends NewSubmission {
+/** What must be known of an object that was sent, to restore it if the database has lost it. */
+export interface Note {
+  readonly submission: NewSubmission & { readonly idempotencyKey: string };
+  /** The fields of the object, unread. */
   readonly facts: FactReader;
 }
 
@@ -29,13 +29,13 @@ export class Notes {
   constructor(private readonly seal: Seal) {}
 
   /** The note of a row, as it was stored and goes out. */
-  write(row: Noted, facts: Facts): Buffer {
-    return this.seal.seal(row.id, textOf(row, facts));
+  write<Row extends Submission>(kind: NotedKind<Row>, row: Row): Buffer {
+    return this.seal.seal(row.id, textOf(kind, row));
   }
 
   /** Throws for a note that would be too long for the broker. To be asked before the row is stored. */
-  checkLength(row: Noted, facts: Facts): void {
-    const length = Buffer.byteLength(textOf(row, facts)) + sealBytes;
+  checkLength<Row extends Submission>(kind: NotedKind<Row>, row: Row): void {
+    const length = Buffer.byteLength(textOf(kind, row)) + sealBytes;
     if (length > mostNoteBytes) throw new Error(`a note of ${length} bytes is too long`);
   }
 
@@ -50,11 +50,15 @@ export class Notes {
       throw new UnreadableNote('it is not JSON', { cause: error });
     }
     const reader = new FactReader(note);
+    const origin = reader.inner('origin');
     return {
-      partnerId: reader.text('partnerId'),
-      idempotencyKey: reader.text('idempotencyKey'),
-      requestDigest: reader.digest('digest'),
-      origin: originOf(reader),
+      submission: {
+        partnerId: reader.text('partnerId'),
+        requestId: origin.optionalText('requestId'),
+        traceParent: origin.optionalText('traceParent'),
+        idempotencyKey: reader.text('idempotencyKey'),
+        requestDigest: reader.digest('digest'),
+      },
       facts: reader.inner('facts'),
     };
   }
@@ -69,22 +73,20 @@ export class Notes {
   }
 }
 
-/** A row with the key its partner gave it. */
-type Noted = Submittable & { readonly idempotencyKey: string | null };
+type NotedKind<Row extends Submission> = Pick<KindOf<Row>, 'noted' | 'table'>;
 
-function textOf(row: Noted, facts: Facts): string {
-  const { partnerId, idempotencyKey, origin } = row;
+function textOf<Row extends Submission>({ noted }: NotedKind<Row>, row: Row): string {
+  const { partnerId, requestId, traceParent, idempotencyKey } = row;
   const digest = row.requestDigest.toString('base64');
-  return JSON.stringify({ partnerId, idempotencyKey, digest, origin, facts });
+  const facts = Object.fromEntries(
+    noted.map((field) => [field, typeof row[field] === 'bigint' ? String(row[field]) : row[field]]),
+  );
+  return JSON.stringify({ partnerId, idempotencyKey, digest, origin: { partnerId, requestId, traceParent }, facts });
 }
 
-function originOf(note: FactReader): Origin {
-  const origin = note.inner('origin');
-  return {
-    partnerId: note.text('partnerId'),
-    requestId: origin.optionalText('requestId'),
-    traceParent: origin.optionalText('traceParent'),
-  };
+/** The fields of an object that its note keeps. Throws `UnreadableNote` if one is not what this version knows. */
+export function readFacts<Row extends Submission>({ noted, table }: NotedKind<Row>, facts: FactReader): Partial<Row> {
+  return Object.fromEntries(noted.map((field) => [field, facts.value(field, table.column(field))])) as Partial<Row>;
 }
 
 /**
@@ -97,6 +99,23 @@ export class FactReader {
   constructor(value: unknown) {
     if (typeof value !== 'object' || value === null) throw new UnreadableNote('it has no members');
     this.#members = value as Record<string, unknown>;
+  }
+
+  /** A member, as the column of that name has it. */
+  value(name: string, { kind, isNullable }: Column<unknown>): string | bigint | number | null {
+    if (isNullable && (this.#members[name] ?? null) === null) return null;
+    switch (kind) {
+      case 'whole':
+        return this.whole(name);
+      case 'instant':
+        return this.instant(name);
+      case 'day':
+        return this.day(name);
+      case 'text':
+        return this.text(name);
+      default:
+        throw new Error(`a note cannot keep ${name}`);
+    }
   }
 
   text(name: string): string {
@@ -112,15 +131,9 @@ export class FactReader {
   }
 
   whole(name: string): bigint {
-    const value = this.optionalWhole(name);
-    if (value === null) throw new UnreadableNote(`it lacks ${name}`);
-    return value;
-  }
-
-  optionalWhole(name: string): bigint | null {
-    const text = this.optionalText(name);
-    if (text !== null && !/^[0-9]{1,18}$/.test(text)) throw new UnreadableNote(`its ${name} is no whole number`);
-    return text === null ? null : BigInt(text);
+    const text = this.text(name);
+    if (!/^[0-9]{1,18}$/.test(text)) throw new UnreadableNote(`its ${name} is no whole number`);
+    return BigInt(text);
   }
 
   instant(name: string): number {

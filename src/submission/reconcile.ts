@@ -3,48 +3,22 @@ import { statusOf } from '../broker/connection.ts';
 import type { LookedUp } from '../broker/port.ts';
 import type { Database } from '../db/database.ts';
 import { type Lease, underLease } from '../db/lease.ts';
-import type { SqlRow, Statement } from '../db/statement.ts';
+import type { Statement } from '../db/statement.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import { type Absence, isProven, lateMs } from './absence.ts';
-import type { Change, ObjectKind, Submittable } from './kind.ts';
+import { applyFound, applyLeaseEnd, applyMissing, applyUnanswered, type Change } from './change.ts';
+import { farAheadMs, isBehind, mustBeLookedAt, type Submission } from './columns.ts';
+import type { AnyKind, Kind } from './kind.ts';
 import type { Recorder } from './record.ts';
-import { farAheadMs } from './row-store.ts';
-import { type LookUp, saveLookUp } from './step-store.ts';
+import { isUnsettled } from './rules.ts';
+import { type LookUp, saveLookUp } from './steps.ts';
 
-/** A row whose outcome may be unclear. Instants are real time. */
-export interface Unsettled extends Submittable {
-  readonly notAfter: number;
-  /** Business time. */
-  readonly createdAt: number;
-  readonly checks: number;
-  readonly missingSince: number | null;
-}
-
-/** How one kind of submission is settled when its outcome is unclear. `Answer` is what a look-up finds. */
-export interface ReconciledKind<Row extends Unsettled, Answer> extends ObjectKind<Row> {
-  /** Rows that must be looked at, longest due first. Those this version does not know are not among them. */
-  due(realNow: number, most: number): Statement;
-  toRow(row: SqlRow): Row;
-  isUnsettled(row: Row): boolean;
-  /** Whether reports about it were passed over and must be looked up; absent for a kind without reports. */
-  isBehind?(row: Row): boolean;
-  /** The sender's time is over. Undefined when it is already known that the outcome is unclear. */
-  leaseRanOut(row: Row): Change<Row> | undefined;
-  /** Asks the broker's record. Throws when there is no answer that makes sense. */
-  lookUp(row: Row): Promise<LookedUp<Answer>>;
-  /** Applies what the record has. Undefined where that says nothing new: it is on its way. */
-  found(row: Row, answer: Answer): Change<Row> | undefined;
-  /** The record does not have it. When that is proof that it never will, the row is refused. */
-  missing(row: Row, askedAt: number, provesAbsence: boolean, nextCheckAt: number): Change<Row>;
-  unanswered(row: Row, nextCheckAt: number): Change<Row>;
-}
-
-export interface ReconcilerOptions<Row extends Unsettled, Answer> {
-  readonly kind: ReconciledKind<Row, Answer>;
+export interface ReconcilerOptions<Row extends Submission, Report> {
+  readonly kind: Kind<Row, Report>;
   readonly database: Database;
   readonly recorder: Recorder;
   readonly clock: Clock;
@@ -83,10 +57,10 @@ const longestWaitMs = 30_000;
  * the record, asked again after that, still did not have it (`absence`). While the broker's clock is known to be wrong, or
  * not known to be right, the row stays as it is and is asked about again, so it settles by itself later.
  */
-export class Reconciler<Row extends Unsettled, Answer> {
+export class Reconciler<Row extends Submission, Report> {
   readonly worker: Worker;
 
-  constructor(private readonly options: ReconcilerOptions<Row, Answer>) {
+  constructor(private readonly options: ReconcilerOptions<Row, Report>) {
     const { database, kind, holder } = options;
     this.worker = underLease(database, `reconcile-${kind.name}s`, holder, (lease) => this.#run(lease));
   }
@@ -94,7 +68,7 @@ export class Reconciler<Row extends Unsettled, Answer> {
   async #run(lease: Lease): Promise<void> {
     const { database, kind, clock } = this.options;
     while (!lease.signal.aborted) {
-      const rows = (await database.read(kind.due(clock.realNow(), mostAtOnce))).map((row) => kind.toRow(row));
+      const rows = (await database.read(due(kind, clock.realNow()))).map((row) => kind.table.all.read(row));
       const queue = rows.values();
       const settlers = Array.from({ length: Math.min(lookUpsAtOnce, rows.length) }, async () => {
         for (const row of queue) {
@@ -116,7 +90,9 @@ export class Reconciler<Row extends Unsettled, Answer> {
     const before = await recorder.change(kind, partnerId, id, () => undefined);
     if (!kind.isKnown(before)) return { before, after: before, asked: false, isSettled: false, isKnown: false };
     const isOver = (row: Row) => row.notAfter + clockSkewMs <= clock.realNow();
-    const row = await this.#change(before, (current) => (isOver(current) ? kind.leaseRanOut(current) : undefined));
+    const row = await this.#change(before, (current) =>
+      isOver(current) ? applyLeaseEnd(kind, current, clock.now()) : undefined,
+    );
     const isKnown = true;
     if (!this.#mustLookUp(row)) return { before, after: row, asked: false, isSettled: true, isKnown };
     if (row.state === 'sending') return { before, after: row, asked: false, isSettled: false, isKnown };
@@ -134,17 +110,17 @@ export class Reconciler<Row extends Unsettled, Answer> {
    * The sender's time is over. If it lasts longer than any sender's, the sender's clock was ahead: it may be sending still,
    * and it may be dead. It gets more time than any sender needs, by our clock.
    */
-  #leaseRanOut(row: Row): Change<Row> | undefined {
+  #leaseRanOut(row: Row): Change<Row, Report> | undefined {
     const { kind, clock } = this.options;
     const latest = clock.realNow() + farAheadMs;
     const isFarAhead = row.state === 'sending' && (row.checkAt ?? 0) > latest;
-    return isFarAhead ? kind.unanswered(row, latest) : kind.leaseRanOut(row);
+    return isFarAhead ? applyUnanswered(kind, row, latest, clock.now()) : applyLeaseEnd(kind, row, clock.now());
   }
 
   /** Its outcome is unclear, or reports about it were passed over. */
   #mustLookUp(row: Row): boolean {
     const { kind } = this.options;
-    return kind.isUnsettled(row) || kind.isBehind?.(row) === true;
+    return (isUnsettled(row.state) && kind.isKnown(row)) || isBehind(row);
   }
 
   async #lookUp(row: Row): Promise<void> {
@@ -156,7 +132,7 @@ export class Reconciler<Row extends Unsettled, Answer> {
       // Asked after the answer, which states the broker's time.
       const agreement = await this.options.clocks.agreement();
       crash(`${kind.name}-reconcile.looked-up`);
-      const lookUp = { at: askedAt, outcome: answer.found ? 'found' : 'missing', errorClass: undefined } as const;
+      const lookUp = { at: askedAt, outcome: answer.found ? 'found' : 'missing', errorClass: null } as const;
       const asked = { askedAt, honoursNotAfter, agreement };
       await this.#change(row, (current) => noted(this.#apply(current, answer, asked), lookUp));
       crash(`${kind.name}-reconcile.recorded`);
@@ -165,17 +141,17 @@ export class Reconciler<Row extends Unsettled, Answer> {
       log.warn({ err: error, objectId: row.id, nextCheckAt: next }, 'an unclear outcome could not be looked up');
       const lookUp = { at: clock.realNow(), outcome: 'unanswered', errorClass: errorClassOf(error) } as const;
       await this.#change(row, (current) =>
-        this.#mustLookUp(current) ? noted(kind.unanswered(current, next), lookUp) : undefined,
+        this.#mustLookUp(current) ? noted(applyUnanswered(kind, current, next, clock.now()), lookUp) : undefined,
       );
     }
   }
 
-  #apply(row: Row, looked: LookedUp<Answer>, asked: Asked): Change<Row> | undefined {
+  #apply(row: Row, looked: LookedUp<readonly Report[]>, asked: Asked): Change<Row, Report> | undefined {
     const { kind, clock, clockSkewMs } = this.options;
     if (!this.#mustLookUp(row)) return undefined; // A report came while the record was asked.
-    const again = () => kind.unanswered(row, clock.realNow() + waitAfter(row.checks));
-    if (looked.found) return kind.found(row, looked.answer) ?? again();
-    if (!kind.isUnsettled(row)) return again(); // What is not in the record now says nothing of an object that was there.
+    const again = () => applyUnanswered(kind, row, clock.realNow() + waitAfter(row.checks), clock.now());
+    if (looked.found) return applyFound(kind, row, looked.answer, clock.now()) ?? again();
+    if (!isUnsettled(row.state)) return again(); // What is not in the record now says nothing of an object that was there.
     const provableFrom = row.notAfter + clockSkewMs;
     const { notAfter, createdAt, missingSince } = row;
     const now = clock.realNow();
@@ -186,23 +162,29 @@ export class Reconciler<Row extends Unsettled, Answer> {
     const proof = missingSince !== null && isProven(absence);
     const next = Math.max(now + waitAfter(row.checks), missingSince === null ? 0 : provableFrom + 1);
     // By a clock that was ahead its time ends much later, and it may come to be found before.
-    return kind.missing(row, asked.askedAt, proof, Math.min(next, now + longestWaitMs));
+    const nextCheckAt = Math.min(next, now + longestWaitMs);
+    const { askedAt } = asked;
+    return applyMissing(kind, row, { askedAt, provesAbsence: proof, nextCheckAt }, clock.now());
   }
 
-  #change(row: Pick<Row, 'partnerId' | 'id'>, decide: (row: Row) => Change<Row> | undefined): Promise<Row> {
+  #change(row: Pick<Row, 'partnerId' | 'id'>, decide: (row: Row) => Change<Row, Report> | undefined): Promise<Row> {
     return this.options.recorder.change(this.options.kind, row.partnerId, row.id, decide);
   }
 }
 
+/** Rows that must be looked at, longest due first. Those this version does not know are not among them. */
+function due({ table, isKnownSql }: AnyKind, realNow: number): Statement {
+  const { sql, values } = mustBeLookedAt(realNow);
+  const where = `${sql} AND ${isKnownSql} ORDER BY check_at LIMIT ${mostAtOnce}`;
+  return { sql: `SELECT ${table.all.list} FROM ${table.name} WHERE ${where}`, values };
+}
+
 /** A change with what the record said when it was asked, for those who want to know how it is known. */
-function noted<Row extends Unsettled>(
-  change: Change<Row> | undefined,
-  lookUp: Pick<LookUp, 'at' | 'outcome' | 'errorClass'>,
-): Change<Row> | undefined {
-  if (change === undefined) return undefined;
-  const { before, after, told, writes, contradictions, reportedAfterMs } = change;
-  const saved = saveLookUp({ partnerId: after.partnerId, id: after.id, ...lookUp });
-  return { before, after, told, contradictions, reportedAfterMs, writes: [...writes, saved] };
+function noted<Row extends Submission, Report>(
+  change: Change<Row, Report> | undefined,
+  lookUp: LookUp,
+): Change<Row, Report> | undefined {
+  return change?.write(saveLookUp(change.after, lookUp));
 }
 
 /** What kept a look-up from being answered, in a word: a code of the catalogue, or a status. Never anybody's text. */

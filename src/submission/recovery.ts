@@ -1,45 +1,27 @@
+import { partners } from '../auth/table.ts';
 import type { SubmissionsBroker, Taken } from '../broker/port.ts';
 import type { Database } from '../db/database.ts';
 import { isMisfit } from '../db/errors.ts';
+import { sharing, together, whether } from '../db/facts.ts';
 import { underLease } from '../db/lease.ts';
-import type { LockedPartner } from '../db/locked-partner.ts';
-import { type SqlRow, type Statement, statement } from '../db/statement.ts';
+import { statement } from '../db/statement.ts';
 import { skipVersions } from '../events/skips.ts';
+import type { Clock } from '../lib/clock.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import type { StartGate } from './gate.ts';
-import type { ObjectKind, RenewedSubmission, Stored, Submittable } from './kind.ts';
-import { type FactReader, type Note, type Notes, UnreadableNote } from './notes.ts';
-
-/** How one kind of object is stored anew from its note. */
-export interface RecoveredKind<Row extends Submittable> extends ObjectKind<Row> {
-  /** How ids of the kind begin. */
-  readonly prefix: string;
-  findByKey(partnerId: string, idempotencyKey: string): Statement;
-  /** Where objects of the kind are. */
-  readonly table: 'orders' | 'applications' | 'allocations';
-  /** What must be known under the lock. */
-  renewReads(partnerId: string): readonly Statement[];
-  /**
-   * Stores what was sent as it is when nobody knows what became of it, for the reconciler to find out: nothing that was
-   * checked when it was first stored is checked again. Throws `wallet_too_low` where its money is not there, and
-   * `UnreadableNote` where the facts are not those that this version knows.
-   */
-  renew(
-    id: string,
-    submission: RenewedSubmission,
-    facts: FactReader,
-    partner: LockedPartner,
-    rows: readonly SqlRow[][],
-  ): Stored<Row>;
-}
+import { type AnyKind, type NewSubmission, newRow, unclearReason } from './kind.ts';
+import type { Kinds } from './kinds.ts';
+import { type FactReader, type Note, type Notes, readFacts, UnreadableNote } from './notes.ts';
+import { advancePosition, readPosition, savePosition } from './positions.ts';
+import { storing } from './submit.ts';
 
 export interface RecoveryOptions {
   readonly database: Database;
   readonly broker: SubmissionsBroker;
-  // biome-ignore lint/suspicious/noExplicitAny: kinds of several rows stand in one list; each is only used with itself.
-  readonly kinds: readonly RecoveredKind<any>[];
+  readonly kinds: Kinds;
+  readonly clock: Clock;
   readonly notes: Notes;
   readonly gate: StartGate;
   readonly log: Logger;
@@ -55,8 +37,11 @@ const lookEveryMs = 10_000;
 const lookEveryWhileHeldMs = 1_000;
 const retryMs = 500;
 
+/** What the history of an object says that was lost and restored. */
+const restoredDetail = "stored anew from the note in the broker's record: the database had lost it";
+
 /** What became of one submission that is not stored here. */
-type Outcome = 'renewed' | 'passed over' | 'held';
+type Outcome = 'restored' | 'passed over' | 'held';
 
 /**
  * Stores anew what the broker was given and the database lacks, as after a restore from a backup. The broker lists what it
@@ -108,8 +93,8 @@ export class Recovery {
   }
 
   async #look(): Promise<void> {
-    const { database, broker, gate, log } = this.options;
-    const first = await readPosition(database, positionName);
+    const { database, broker, gate, log, kinds } = this.options;
+    const first = BigInt((await readPosition(database, positionName)) ?? 0);
     const held = new Set<string>();
     for (let position = first; ; ) {
       const taken = await broker.submissionsAfter(position, mostAtOnce);
@@ -121,41 +106,35 @@ export class Recovery {
       }
       const lost = await this.#lostOf(taken);
       // Later ones are the last sends of a process that ended meanwhile. What is of no kind of ours was never stored here.
-      const ours = lost.filter((one) => this.#kindOf(one) !== undefined);
+      const ours = lost.filter((one) => kinds.ofId(one.clientId) !== undefined);
       if (ours.length > 0 && !gate.isOpen) await declareRestored(database, first);
       for (const one of lost) {
-        const outcome = await this.#renew(one);
-        if (outcome === 'held') held.add(this.#kindOf(one)?.name ?? '');
+        const outcome = await this.#restore(one);
+        if (outcome === 'held') held.add(kinds.ofId(one.clientId)?.name ?? '');
       }
       position = taken.at(-1)?.number ?? position;
-      if (held.size === 0 && taken.length > 0) await movePosition(database, positionName, position);
+      if (held.size === 0 && taken.length > 0) await database.write(advancePosition(positionName, position));
       if (taken.length < mostAtOnce) break;
     }
     gate.hold(held);
   }
 
   async #lostOf(taken: readonly Taken[]): Promise<Taken[]> {
+    const { kinds, database } = this.options;
     const known = new Set<string>();
-    for (const kind of this.options.kinds) {
-      const ids = taken.filter((one) => this.#kindOf(one) === kind).map(({ clientId }) => clientId);
+    for (const kind of kinds.all) {
+      const ids = taken.filter((one) => kinds.ofId(one.clientId) === kind).map(({ clientId }) => clientId);
       if (ids.length === 0) continue;
-      const [rows = []] = await this.options.database.readAll([
-        statement(`SELECT id FROM ${kind.table} WHERE id IN (?)`, ids),
-      ]);
+      const [rows = []] = await database.readAll([statement(`SELECT id FROM ${kind.table.name} WHERE id IN (?)`, ids)]);
       for (const { id } of rows) known.add(String(id));
     }
     return taken.filter(({ clientId }) => !known.has(clientId));
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: see `kinds`.
-  #kindOf({ clientId }: Taken): RecoveredKind<any> | undefined {
-    return this.options.kinds.find(({ prefix }) => clientId.startsWith(`${prefix}_`));
-  }
-
-  async #renew(taken: Taken): Promise<Outcome> {
-    const { database, notes, log } = this.options;
+  async #restore(taken: Taken): Promise<Outcome> {
+    const { database, notes, log, kinds, clock } = this.options;
     const { clientId: id, number } = taken;
-    const kind = this.#kindOf(taken);
+    const kind = kinds.ofId(id);
     let note: Note | undefined;
     try {
       note = notes.read(id, taken.note);
@@ -166,28 +145,34 @@ export class Recovery {
       log.error({ objectId: id, number: Number(number) }, 'the broker was given what is not ours');
       return 'passed over';
     }
-    const { partnerId, idempotencyKey, requestDigest, origin, facts } = note;
-    const partners = await database.read(statement('SELECT id FROM partners WHERE id = ?', partnerId));
-    if (partners.length === 0) {
+    const { submission, facts } = note;
+    const { partnerId, idempotencyKey } = submission;
+    const owners = await database.read(partners.find({ id: partnerId }));
+    if (owners.length === 0) {
       log.error({ objectId: id, partnerId }, 'what the broker was given is of a partner who is not stored here');
       return 'passed over';
     }
     try {
       const isNew = await database.inPartner(partnerId, {
         touches: [id, `${kind.name} key ${idempotencyKey}`],
-        reads: [kind.find(partnerId, id), kind.findByKey(partnerId, idempotencyKey), ...kind.renewReads(partnerId)],
-        decide: (partner, [found = [], sameKey = [], ...rows]) => {
-          if (found.length > 0) return { writes: [], result: undefined };
-          const isFree = sameKey.length === 0;
-          const submission = { partnerId, requestDigest, origin, idempotencyKey: isFree ? idempotencyKey : null };
-          return { writes: kind.renew(id, submission, facts, partner, rows).writes, result: { isFree } };
+        fact: together({
+          isStored: whether(kind.table.find({ partnerId, id }), false),
+          isUsed: whether(kind.table.find({ partnerId, idempotencyKey }), false),
+          shared: sharing(...(kind.shared?.(partnerId) ?? [])),
+        }),
+        decide: ({ isStored, isUsed }, partner) => {
+          if (isStored) return { writes: [], result: undefined };
+          const restored = { ...submission, idempotencyKey: isUsed ? null : idempotencyKey };
+          const row = restoredRow(kind, id, restored, facts, clock.realNow());
+          kind.take?.(row, partner);
+          return { writes: storing(kind, row, restoredDetail), result: { isFree: !isUsed } };
         },
       });
-      if (isNew === undefined) return 'renewed';
+      if (isNew === undefined) return 'restored';
       if (!isNew.isFree)
         log.error({ objectId: id, partnerId }, 'a request was sent twice: its key was lost, and came again');
-      log.warn({ objectId: id, partnerId }, "what the database had lost was stored anew from the broker's record");
-      return 'renewed';
+      log.warn({ objectId: id, partnerId }, "what the database had lost was restored from the broker's record");
+      return 'restored';
     } catch (error) {
       if (error instanceof UnreadableNote || isMisfit(error)) return this.#hold(id, error);
       if (!(error instanceof ApiError) || error.code !== 'wallet_too_low') throw error;
@@ -212,38 +197,22 @@ export class Recovery {
   }
 }
 
+/** An object as it was when it was sent and nothing more is known of it, for the reconciler to find out. */
+function restoredRow(kind: AnyKind, id: string, submission: NewSubmission, facts: FactReader, realNow: number) {
+  const createdAt = facts.instant('createdAt');
+  const noted = readFacts(kind, facts);
+  const times = { now: createdAt, notAfter: facts.instant('notAfter'), checkAt: realNow };
+  return newRow(kind, id, submission, { ...noted, state: 'uncertain', reason: unclearReason(kind) }, times);
+}
+
 /**
  * Says that the database was restored from a backup: partners may have seen events that it does not know of, so no version
  * of theirs is used again. To be said before a gateway starts; one that finds it by itself does the same, once.
  */
 export async function declareRestored(database: Database, position?: bigint): Promise<boolean> {
-  const at = position ?? (await readPosition(database, positionName));
-  const [row] = await database.read(statement('SELECT position FROM positions WHERE name = ?', restoredName));
-  if (row?.position === at.toString()) return false;
+  const at = (position ?? (await readPosition(database, positionName)) ?? 0).toString();
+  if ((await readPosition(database, restoredName)) === at) return false;
   await skipVersions(database);
-  await database.write(
-    statement(
-      'INSERT INTO positions (name, position) VALUES (?, ?) ON DUPLICATE KEY UPDATE position = VALUES(position)',
-      restoredName,
-      at.toString(),
-    ),
-  );
+  await database.write(savePosition(restoredName, at));
   return true;
-}
-
-async function readPosition(database: Database, name: string): Promise<bigint> {
-  const [row] = await database.read(statement('SELECT position FROM positions WHERE name = ?', name));
-  return row === undefined ? 0n : BigInt(String(row.position));
-}
-
-/** Never back: whoever looks, has looked at all before it. */
-async function movePosition(database: Database, name: string, position: bigint): Promise<void> {
-  await database.write(
-    statement(
-      `INSERT INTO positions (name, position) VALUES (?, ?) ON DUPLICATE KEY UPDATE
-        position = IF(CAST(position AS UNSIGNED) < CAST(VALUES(position) AS UNSIGNED), VALUES(position), position)`,
-      name,
-      position.toString(),
-    ),
-  );
 }

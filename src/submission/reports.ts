@@ -8,7 +8,10 @@ import { crash } from '../lib/crash.ts';
 import { groupBy } from '../lib/group.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
-import type { Change, ObjectKind, Submittable } from './kind.ts';
+import { Change, passOver } from './change.ts';
+import { isBehind, type Submission } from './columns.ts';
+import type { AnyKind, Kind } from './kind.ts';
+import { readPosition, savePosition } from './positions.ts';
 import type { Recorder } from './record.ts';
 
 /** One of the things the upstream says, by its place in their sequence. */
@@ -18,26 +21,15 @@ interface Numbered {
   readonly at?: Timestamp | undefined;
 }
 
-/** How one kind of object takes the upstream's reports. */
-export interface ReportedKind<Row extends Submittable, Report extends Numbered> extends ObjectKind<Row> {
-  readonly name: 'order' | 'application';
+/** A kind of object about which the upstream sends reports. */
+export interface ReportedKind<Row extends Submission, Report extends Numbered> extends Kind<Row, Report> {
   /** Batches of reports above a number, in order; an empty batch only shows that the link lives. Throws when it breaks. */
   streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]>;
   /** Which object a report is about. */
   objectIdOf(report: Report): string;
-  /** Finds the partners of some objects, as rows of `id`, `partner_id` and `last_report`. */
-  findPartners(ids: readonly string[]): Statement;
-  findMany(partnerId: string, ids: readonly string[]): Statement;
-  /** Applies an object's reports in number order, each once. Undefined when it had seen them all. */
-  applyReports(row: Row, reports: readonly Report[]): Change<Row> | undefined;
-  /**
-   * Notes which reports about an object were passed over, so that they are looked up later. Undefined when that is noted
-   * already.
-   */
-  passOver(row: Row, reports: readonly Report[]): Change<Row> | undefined;
 }
 
-export interface ReportTakerOptions<Row extends Submittable, Report extends Numbered> {
+export interface ReportConsumerOptions<Row extends Submission, Report extends Numbered> {
   readonly kind: ReportedKind<Row, Report>;
   readonly database: Database;
   readonly recorder: Recorder;
@@ -47,7 +39,7 @@ export interface ReportTakerOptions<Row extends Submittable, Report extends Numb
   /** Stores anew what the broker was given and the database has lost. */
   readonly findLost: () => Promise<void>;
   /** Hears of each batch how long after its last report was made it was applied. */
-  readonly onApplied?: (kind: ReportedKind<Row, Report>['name'], seconds: number) => void;
+  readonly onApplied?: (kind: string, seconds: number) => void;
 }
 
 const mostAtOnce = 1_000;
@@ -69,7 +61,7 @@ const longestRefetchMs = 5_000;
  * when a whole batch is applied, so a crash at any point repeats reports, and an object ignores those it has seen. A gap
  * in the numbers ends the stream, and what is missing is fetched again.
  */
-export class ReportTaker<Row extends Submittable, Report extends Numbered> {
+export class ReportConsumer<Row extends Submission, Report extends Numbered> {
   readonly worker: Worker;
   /** The number of the last report applied: from where the stream goes on when it breaks. Shown in the metrics too. */
   position = 0n;
@@ -82,7 +74,7 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
   /** Since when the stream that is followed says something; a broker that is frozen takes the call and says nothing. */
   #heardSince: number | undefined;
 
-  constructor(private readonly options: ReportTakerOptions<Row, Report>) {
+  constructor(private readonly options: ReportConsumerOptions<Row, Report>) {
     const { kind, database, holder } = options;
     this.#positionName = `${kind.name}-reports`;
     this.worker = underLease(database, this.#positionName, holder, (lease) => this.#run(lease));
@@ -101,7 +93,7 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
 
   async #run(lease: Lease): Promise<void> {
     let waitMs = firstRefetchMs;
-    this.position = await this.#readPosition();
+    this.position = BigInt((await readPosition(this.options.database, this.#positionName)) ?? 0);
     this.#stored = this.position;
     while (!lease.signal.aborted) {
       const before = this.position;
@@ -155,11 +147,11 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
     const { kind, database, log } = this.options;
     crash(`${kind.name}-report.before-apply`);
     const byObject = groupBy(reports, (report) => kind.objectIdOf(report));
-    let [owners = []] = await database.readAll([kind.findPartners([...byObject.keys()])]);
+    let [owners = []] = await database.readAll([findPartners(kind, [...byObject.keys()])]);
     if (owners.length < byObject.size) {
       // Before a report is passed over: it would be missing from an object that is stored anew a moment later.
       await this.options.findLost();
-      [owners = []] = await database.readAll([kind.findPartners([...byObject.keys()])]);
+      [owners = []] = await database.readAll([findPartners(kind, [...byObject.keys()])]);
     }
     const known = new Set(owners.map((owner) => String(owner.id)));
     for (const id of byObject.keys()) {
@@ -191,23 +183,19 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
   }
 
   async #applyToPartner(partnerId: string, ids: string[], byObject: Map<string, Report[]>): Promise<void> {
-    const { kind, recorder } = this.options;
-    await recorder.changeMany(
-      kind,
+    const { kind, recorder, clock } = this.options;
+    const of = (row: Row) => byObject.get(row.id) ?? [];
+    await recorder.changeMany(kind, {
       partnerId,
       ids,
-      kind.findMany(partnerId, ids),
-      (row) => kind.applyReports(row, byObject.get(row.id) ?? []),
-      undefined,
-      { decideUnknown: (row) => kind.passOver(row, byObject.get(row.id) ?? []) },
-    );
-  }
-
-  async #readPosition(): Promise<bigint> {
-    const [row] = await this.options.database.read(
-      statement('SELECT position FROM positions WHERE name = ?', this.#positionName),
-    );
-    return row === undefined ? 0n : BigInt(String(row.position));
+      decide: (row) => {
+        // Reports are applied in the order of their numbers: first come those that were passed over.
+        if (isBehind(row)) return passOver(kind, row, of(row), clock.realNow(), clock.now());
+        const change = new Change(kind, row, clock.now()).reports(of(row));
+        return change.after === row ? undefined : change;
+      },
+      decideUnknown: (row) => passOver(kind, row, of(row), row.checkAt ?? clock.realNow(), clock.now()),
+    });
   }
 
   /** Stores how far reports were applied, unless another holder has the lease by now. */
@@ -217,11 +205,7 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
     const position = this.position;
     const isOurs = await this.options.database.transaction([fenced(lease)], ([leases]) => {
       if (leases?.[0] === undefined) return { writes: [], result: false };
-      const move = statement(
-        'INSERT INTO positions (name, position) VALUES (?, ?) ON DUPLICATE KEY UPDATE position = VALUES(position)',
-        this.#positionName,
-        position.toString(),
-      );
+      const move = savePosition(this.#positionName, position.toString());
       return { writes: [move], result: true };
     });
     if (!isOurs) throw new LeaseLostError();
@@ -229,6 +213,12 @@ export class ReportTaker<Row extends Submittable, Report extends Numbered> {
     this.#storedAt = performance.now();
     crash(`${this.options.kind.name}-report.position-moved`);
   }
+}
+
+/** The partners of some objects, for reports that name objects only. */
+function findPartners({ table }: AnyKind, ids: readonly string[]): Statement {
+  const marks = ids.map(() => '?').join(', ');
+  return statement(`SELECT id, partner_id, last_report FROM ${table.name} WHERE id IN (${marks})`, ...ids);
 }
 
 class LeaseLostError extends Error {

@@ -1,15 +1,21 @@
 import type { Permission } from '../auth/call.ts';
 import { whilePermitted } from '../auth/permission.ts';
 import type { Database } from '../db/database.ts';
+import { together, whether } from '../db/facts.ts';
 import { type Statement, statement } from '../db/statement.ts';
+import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import { ApiError } from '../lib/errors.ts';
+import type { IdMaker } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Origin } from '../lib/origin.ts';
+import { applySent, type Change } from './change.ts';
+import type { Submission } from './columns.ts';
 import type { StartGate } from './gate.ts';
-import type { Kind, Submittable } from './kind.ts';
+import { type AnyKind, type CreatedKind, type KindOf, newRow, type SendTimes } from './kind.ts';
+import type { Notes } from './notes.ts';
 import type { Recorder } from './record.ts';
-import { isTradingPaused, pausedBeforeSend, readTradingPause, refuseWhilePaused } from './trading-pause.ts';
+import { pausedBeforeSend, tradingPause } from './trading-pause.ts';
 
 /** A request to submit something, with what makes two requests the same. */
 export interface SubmitRequest<Request> {
@@ -30,140 +36,140 @@ export interface Submitted<Row> {
   readonly replayed: boolean;
 }
 
+export interface SubmitterParts extends SendTimes {
+  readonly database: Database;
+  readonly recorder: Recorder;
+  readonly clock: Clock;
+  readonly ids: IdMaker;
+  readonly notes: Notes;
+  /** Whether trading is paused, as far as this process knows. Under the lock the database is asked. */
+  readonly isPaused: () => boolean;
+  readonly gate: StartGate;
+}
+
 /**
  * Stores, sends once, records. Whatever a partner submits goes out here and nowhere else: a request with a key seen
  * before never does, and what is not provably stored is not sent. Cancels go the same three steps in `orders/cancel`.
  */
 export class Submitter {
-  constructor(
-    private readonly database: Database,
-    private readonly recorder: Recorder,
-    /** Whether trading is paused, as far as this process knows. Under the lock the database is asked. */
-    private readonly isPaused: () => boolean,
-    private readonly gate: StartGate,
-  ) {}
+  constructor(private readonly parts: SubmitterParts) {}
 
-  async submit<Row extends Submittable, Request, Draft, Answer>(
-    kind: Kind<Row, Request, Draft, Answer>,
-    { origin, idempotencyKey, digest, request, permission, log }: SubmitRequest<Request>,
+  async submit<Row extends Submission, Report, Request, Facts>(
+    kind: CreatedKind<Row, Report, Request, Facts>,
+    submission: SubmitRequest<Request>,
   ): Promise<Submitted<Row>> {
+    const { origin, idempotencyKey, digest, request, log } = submission;
+    const { database, clock, isPaused, gate, notes } = this.parts;
     const { partnerId } = origin;
-    const byKey = kind.findByKey(partnerId, idempotencyKey);
-    let draft = this.isPaused() || !this.gate.admits(kind.name) ? undefined : kind.prepareKnown(partnerId, request);
+    const byKey = { partnerId, idempotencyKey } as never;
+    let draft = isPaused() || !gate.admits(kind.name) ? undefined : kind.prepareCached(partnerId, request);
     if (draft === undefined) {
       // Something may be refused or have to be waited for, and a request seen before must be neither: its key is looked
-      // for first. Where all is known, the look under the lock is enough.
-      const [priors = [], ...known] = await this.database.readAll([
-        byKey,
-        ...kind.preparationReads(partnerId, request),
+      // for first. If all is known, the look under the lock is enough.
+      const [priors = [], ...rows] = await database.readAll([
+        kind.table.find(byKey),
+        ...(kind.preparationReads?.(partnerId, request) ?? []),
       ]);
-      const prior = priors[0];
-      if (prior !== undefined) return replay(kind, kind.toRow(prior), digest);
-      if (this.isPaused()) throw new ApiError('trading_paused');
-      draft = await kind.prepare(origin, request, known);
+      if (priors[0] !== undefined) return replay(kind, kind.table.all.read(priors[0]), digest);
+      if (isPaused()) throw new ApiError('trading_paused');
+      draft = kind.prepare ? await kind.prepare(origin, request, rows) : kind.prepareCached(partnerId, request);
     }
-    const ready = draft;
-    const submission = { partnerId, origin, idempotencyKey, requestDigest: digest };
-    const storeAssumed = kind.storeAssumed?.bind(kind);
 
-    await this.gate.pass(kind.name);
+    await gate.pass(kind.name);
     crash(`${kind.name}.before-store`);
-    const stored = await whilePermitted(permission, (check) =>
-      this.database.inPartner<Row | undefined>(partnerId, {
+    const stored = await this.#store(kind, submission, draft as Partial<Row>);
+    if (stored === undefined) {
+      const [prior] = await database.read(kind.table.find(byKey));
+      if (prior === undefined) throw new Error(`the ${kind.name} of a key is gone`);
+      return replay(kind, kind.table.all.read(prior), digest);
+    }
+    crash(`${kind.name}.stored`);
+    const sent = isPaused() ? pausedBeforeSend : await kind.send(stored, request, notes.write(kind, stored));
+    crash(`${kind.name}.sent`);
+    const row = await this.#record(kind, stored, log, (current) =>
+      applySent(kind, current, sent, clock.now(), clock.realNow()),
+    );
+    crash(`${kind.name}.recorded`);
+    throwFirstError(kind, row);
+    return { row, replayed: false };
+  }
+
+  /** Stores the row. Undefined if the key was used since it was looked for: only here the answer is certain. */
+  #store<Row extends Submission, Report, Request, Facts>(
+    kind: CreatedKind<Row, Report, Request, Facts>,
+    { origin, idempotencyKey, digest, permission }: SubmitRequest<Request>,
+    draft: Partial<Row>,
+  ): Promise<Row | undefined> {
+    const { database, clock, ids, notes, submitTimeoutMs, clockSkewMs } = this.parts;
+    const { partnerId } = origin;
+    const now = clock.now();
+    const submission = { ...origin, idempotencyKey, requestDigest: digest };
+    const made = newRow(kind, ids.object(kind.prefix), submission, draft, { now, notAfter: 0, checkAt: 0 });
+    return whilePermitted(permission, (check) =>
+      database.inPartner(partnerId, {
         touches: [`${kind.name} key ${idempotencyKey}`],
-        reads: [isUsed(kind, partnerId, idempotencyKey), readTradingPause, ...kind.storeReads(partnerId, ready)],
-        decide: (partner, [raced = [], pause, ...rows]) => {
+        fact: together({
+          isUsed: isKeyUsed(kind, partnerId, idempotencyKey),
+          isPaused: tradingPause,
+          facts: kind.facts(made),
+        }),
+        decide: ({ isUsed, isPaused, facts }, partner) => {
           check();
-          // The same key may have been stored since it was looked for; only under the lock is the answer certain.
-          if (raced[0] !== undefined) return { writes: [], result: undefined };
-          if (isTradingPaused(pause)) throw new ApiError('trading_paused');
-          const { row, writes } = kind.store(ready, submission, partner, rows);
-          return { writes, result: row };
+          if (isUsed) return { writes: [], result: undefined };
+          if (isPaused) throw new ApiError('trading_paused');
+          kind.check(made, facts, partner);
+          // Whatever was waited for the lock is not taken from the time to send.
+          const notAfter = clock.realNow() + submitTimeoutMs;
+          const row = { ...made, notAfter, checkAt: notAfter + clockSkewMs };
+          notes.checkLength(kind, row);
+          kind.take?.(row, partner);
+          return { writes: storing(kind, row, 'stored, before it is sent'), result: row };
         },
-        decideAssumed:
-          storeAssumed &&
-          ((partner) => {
-            check();
-            const { row, writes } = storeAssumed(ready, submission, partner);
-            return { writes: [refuseWhilePaused, ...writes], result: row };
-          }),
       }),
     );
-    if (stored === undefined) return this.#replayStored(kind, byKey, digest);
-
-    crash(`${kind.name}.stored`);
-    const sent = this.isPaused() ? pausedBeforeSend : await kind.send(stored, request);
-    crash(`${kind.name}.sent`);
-    const row = await this.#recordSent(kind, stored, log, (current) => kind.applySent(current, sent));
-    crash(`${kind.name}.recorded`);
-    return answer(kind, row);
   }
 
-  /** The first answer to a key that was stored before it could be stored again. */
-  async #replayStored<Row extends Submittable, Request, Draft, Answer>(
-    kind: Kind<Row, Request, Draft, Answer>,
-    byKey: Statement,
-    digest: Buffer,
-  ): Promise<Submitted<Row>> {
-    const [prior] = await this.database.read(byKey);
-    if (prior === undefined) throw new Error(`the ${kind.name} of a key is gone`);
-    return replay(kind, kind.toRow(prior), digest);
-  }
-
-  /** What came back is recorded, or said not to be: the reconciler then finds out by itself. */
-  async #recordSent<Row extends Submittable, Request, Draft, Answer>(
-    kind: Kind<Row, Request, Draft, Answer>,
+  /** What came back is recorded. If that fails, the answer says so, and the reconciler finds out by itself. */
+  async #record<Row extends Submission>(
+    kind: KindOf<Row>,
     stored: Row,
     log: () => Logger,
-    decide: (row: Row) => ReturnType<typeof kind.applySent>,
+    decide: (row: Row) => Change<Row>,
   ): Promise<Row> {
     try {
-      return await this.recorder.changeStored(kind, stored, decide);
+      return await this.parts.recorder.changeCached(kind, stored, decide);
     } catch (error) {
       log().error({ err: error, objectId: stored.id }, 'the outcome of a send could not be recorded');
-      throw new ApiError('outcome_not_recorded', { location: kind.path(stored.id), cause: error });
+      throw new ApiError('outcome_not_recorded', { location: `${kind.path}/${stored.id}`, cause: error });
     }
   }
 }
 
-/** Finds a row when a key is used. Under the lock it nearly never is, and the columns of a whole row cost without one too. */
-function isUsed({ table }: { readonly table: string }, partnerId: string, idempotencyKey: string): Statement {
-  const key = Buffer.from(idempotencyKey);
-  return statement(`SELECT 1 FROM ${table} WHERE partner_id = ? AND idempotency_key = ?`, partnerId, key);
+/** Stores a new row with the first step of its history. */
+export function storing<Row extends Submission>(kind: KindOf<Row>, row: Row, detail: string): Statement[] {
+  const { createdAt: at, state } = row;
+  return [kind.table.insert(row), ...kind.history.append(row, [{ kind: 'stored', at, state, detail }])];
 }
 
-/** The first answer to a submission: its object, or the error that says what became of it. */
-function answer<Row extends Submittable, Request, Draft, Answer>(
-  kind: Kind<Row, Request, Draft, Answer>,
-  row: Row,
-): Submitted<Row> {
-  throwFirstError(kind, row);
-  return { row, replayed: false };
+/** Whether a key is used. Under the lock it nearly never is, and the columns of a whole row cost without one too. */
+function isKeyUsed({ table }: AnyKind, partnerId: string, idempotencyKey: string) {
+  const { sql, values } = table.where({ partnerId, idempotencyKey } as never);
+  return whether(statement(`SELECT 1 FROM ${table.name} WHERE ${sql}`, ...values), false);
 }
+
+type FirstAnswers = Pick<CreatedKind<never, never, never, never>, 'codes' | 'path'>;
 
 /** The first answer again. Works whatever the state of trading, limits and upstream, and never sends. */
-function replay<Row extends Submittable, Request, Draft, Answer>(
-  kind: Kind<Row, Request, Draft, Answer>,
-  row: Row,
-  digest: Buffer,
-): Submitted<Row> {
+function replay<Row extends Submission>(kind: FirstAnswers, row: Row, digest: Buffer): Submitted<Row> {
   if (!row.requestDigest.equals(digest)) throw new ApiError(kind.codes.duplicate, { param: 'Idempotency-Key' });
   throwFirstError(kind, row);
   return { row, replayed: true };
 }
 
-function throwFirstError<Row extends Submittable, Request, Draft, Answer>(
-  kind: Kind<Row, Request, Draft, Answer>,
-  row: Row,
-): void {
-  const location = kind.path(row.id);
-  if (row.firstAnswer === 'rejected') {
-    const { rejectReason, param } = row;
-    throw new ApiError(kind.codes.rejected, {
-      location,
-      rejectReason: rejectReason ?? undefined,
-      param: param ?? undefined,
-    });
-  }
-  if (row.firstAnswer === 'not_sent') throw new ApiError(kind.codes.notSent, { location });
+function throwFirstError({ codes, path }: FirstAnswers, row: Submission): void {
+  const { id, firstAnswer, rejectReason, param } = row;
+  const location = `${path}/${id}`;
+  if (firstAnswer === 'not_sent') throw new ApiError(codes.notSent, { location });
+  if (firstAnswer !== 'rejected') return;
+  throw new ApiError(codes.rejected, { location, rejectReason: rejectReason ?? undefined, param: param ?? undefined });
 }

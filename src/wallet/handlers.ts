@@ -15,8 +15,8 @@ import {
 import { enumWords, withStoredNames } from '../lib/enums.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import { emptyLedger, type TransferTypeWord } from './rules.ts';
-import { listTransfers, readWallet, type ShownTransfer, toHead, toShownTransfer } from './store.ts';
+import type { TransferTypeWord } from './rules.ts';
+import { listTransfers, type ShownTransfer, toShownTransfer, wallet } from './store.ts';
 
 const typeWords = enumWords<TransferTypeWord>(WalletTransferTypeSchema);
 
@@ -28,9 +28,8 @@ export interface WalletHandlerParts {
 /** The operations on the wallet. */
 export function walletHandlers({ database, cursors }: WalletHandlerParts) {
   const getWallet: Handler<GetWalletRequest, WalletTotals> = async (_, { caller }) => {
-    const [row] = await database.read(readWallet(caller.partnerId));
-    const sums = row === undefined ? emptyLedger(caller.partnerId) : toHead(row);
-    const { availableKobo, reservedKobo, postedKobo } = sums;
+    const own = wallet(caller.partnerId);
+    const { availableKobo, reservedKobo, postedKobo } = own.value(await database.read(own.read)).head;
     return create(WalletTotalsSchema, { availableKobo, reservedKobo, postedKobo });
   };
 
@@ -40,14 +39,8 @@ export function walletHandlers({ database, cursors }: WalletHandlerParts) {
     const issuedFor = ['wallet-transfers', partnerId];
     const before = cursor === undefined ? undefined : BigInt(cursors.read(issuedFor, cursor));
     const rows = await database.read(listTransfers(partnerId, before, limit + 1));
-    const page = rows.slice(0, limit).map(toShownTransfer);
-    const hasMore = rows.length > limit;
-    const last = page.at(-1);
-    return create(ListTransfersResponseSchema, {
-      hasMore,
-      nextCursor: hasMore && last !== undefined ? cursors.issue(issuedFor, last.sequence.toString()) : undefined,
-      data: page.map(toTransferMessage),
-    });
+    const page = cursors.page(issuedFor, rows.map(toShownTransfer), limit, ({ sequence }) => String(sequence));
+    return create(ListTransfersResponseSchema, { ...page, data: page.data.map(toTransferMessage) });
   };
 
   return { getWallet, listTransfers: listTransfers_ };

@@ -1,5 +1,8 @@
-import type { Kept, LockedPartner } from '../db/locked-partner.ts';
-import { insertRows, type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
+import { bytes, exactText, instant, optional, text, whole } from '../db/columns.ts';
+import type { Shared } from '../db/facts.ts';
+import type { PartnerTransaction } from '../db/partner-transaction.ts';
+import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
+import { defineTable, type RowOf } from '../db/table.ts';
 import {
   availableChange,
   emptyLedger,
@@ -11,124 +14,112 @@ import {
   nextEntry,
   type Transfer,
   type TransferTypeWord,
-  type WalletSums,
 } from './rules.ts';
 
-const columns = [
-  'partner_id',
-  'sequence',
-  'id',
-  'type',
-  'amount_kobo',
-  'available_after_kobo',
-  'reserved_after_kobo',
-  'posted_after_kobo',
-  'allocation_id',
-  'account',
-  'bank_reference',
-  'created_at',
-  'previous_hash',
-  'hash',
-] as const;
-const all = columns.join(', ');
+/** The sums of a partner's ledger and its last entry, so that nobody has to add up the whole. Amounts are in kobo. */
+export const wallets = defineTable({
+  name: 'wallets',
+  columns: {
+    partnerId: text(24),
+    lastSequence: whole(),
+    lastHash: bytes(32),
+    availableKobo: whole(),
+    reservedKobo: whole(),
+    postedKobo: whole(),
+  },
+  primary: ['partnerId'],
+});
+
+/** The ledger: each entry with the sums after it, its hash, and the hash of the entry it follows. Rows are only added. */
+export const transfers = defineTable({
+  name: 'wallet_transfers',
+  columns: {
+    partnerId: text(24),
+    sequence: whole(),
+    id: text(24),
+    type: text<TransferTypeWord>(8),
+    amountKobo: whole(),
+    availableAfterKobo: whole(),
+    reservedAfterKobo: whole(),
+    postedAfterKobo: whole(),
+    allocationId: optional(text(24)),
+    account: optional(text(64)),
+    bankReference: optional(exactText(64)),
+    createdAt: instant(),
+    previousHash: bytes(32),
+    hash: bytes(32),
+  },
+  primary: ['partnerId', 'sequence'],
+  indexes: { wallet_transfers_type: ['partnerId', 'type', 'sequence'] },
+  unique: {
+    wallet_transfers_allocation: ['partnerId', 'allocationId', 'type'],
+    wallet_transfers_bank_reference: ['bankReference'],
+  },
+});
+
+const shownTransfer = transfers.only(
+  ...(['sequence', 'id', 'type', 'amountKobo', 'allocationId', 'account', 'bankReference', 'createdAt'] as const),
+);
 
 /**
  * What partners see of an entry. Its sums and hashes are for those who prove the ledger. What an entry of another version's
  * type moved is told by the sums after it and after the entry before.
  */
-const shown = `t.sequence, t.id, t.type, t.amount_kobo, t.allocation_id, t.account, t.bank_reference, t.created_at,
+const shown = `${shownTransfer.list
+  .split(', ')
+  .map((column) => `t.${column}`)
+  .join(', ')},
   IF(t.type IN (${Object.keys(movements)
     .map((type) => `'${type}'`)
     .join(', ')}), NULL, t.available_after_kobo - COALESCE((SELECT p.available_after_kobo FROM wallet_transfers p
     WHERE p.partner_id = t.partner_id AND p.sequence = t.sequence - 1), 0)) AS available_change_kobo`;
 
-const keptName = 'wallet';
-
 /** A wallet in a transaction, with the entries made in it so far. */
-class LockedWallet implements Kept {
-  constructor(
-    readonly head: LedgerHead,
-    private readonly entries: readonly LedgerEntry[],
-  ) {}
-
-  /** With one entry more. */
-  with(entry: LedgerEntry): LockedWallet {
-    return new LockedWallet(headAt(entry), [...this.entries, entry]);
-  }
-
-  save(): Statement[] {
-    return this.entries.length === 0 ? [] : [insertEntries(this.entries), saveHead(this.head)];
-  }
+export interface Wallet {
+  readonly head: LedgerHead;
+  readonly entries: readonly LedgerEntry[];
 }
 
-/** Reads a partner's wallet; to be read under the partner's lock by all work that calls `sumsOf` or `transfer`. */
-export function readWallet(partnerId: string): Statement {
-  return statement('SELECT * FROM wallets WHERE partner_id = ?', partnerId);
-}
-
-/** What is in a wallet: what was read, and what work before ours in the same transaction moved. */
-export function sumsOf(partner: LockedPartner, rows: readonly SqlRow[] | undefined): WalletSums {
-  return lockedWallet(partner, rows).head;
+/** A partner's wallet, which all work in a transaction shares. */
+export function wallet(partnerId: string): Shared<Wallet> {
+  return {
+    name: 'wallet',
+    read: wallets.find({ partnerId }),
+    value: ([row]) => ({ head: row === undefined ? emptyLedger(partnerId) : wallets.all.read(row), entries: [] }),
+    guard({ head }) {
+      const isStored = head.lastSequence > 0n;
+      const { sql, values } = wallets.where(isStored ? head : { partnerId });
+      return { sql: `${isStored ? '' : 'NOT '}EXISTS (SELECT 1 FROM wallets WHERE ${sql})`, values };
+    },
+    save: (before, { head, entries }) => [
+      transfers.insert(...entries.slice(before.entries.length).map(toRow)),
+      wallets.put(head, 'lastSequence', 'lastHash', 'availableKobo', 'reservedKobo', 'postedKobo'),
+    ],
+    remembered: ({ head }) => ({ head, entries: [] }),
+  };
 }
 
 /**
- * Makes an entry in a partner's ledger, after those that work before ours in the same transaction made. It is written when
- * the transaction is. Throws where it would take what is not there: whether there is enough is asked before.
+ * Makes an entry in a partner's ledger, after those that earlier work in the same transaction made. Throws if it would take
+ * what is not there: whether there is enough is asked before.
  */
-export function transfer(
-  partner: LockedPartner,
-  rows: readonly SqlRow[] | undefined,
-  transferred: Transfer,
-): LedgerEntry {
-  const wallet = lockedWallet(partner, rows);
-  const entry = nextEntry(wallet.head, transferred);
-  partner.keep(keptName, wallet.with(entry));
+export function transfer(partner: PartnerTransaction, transferred: Transfer): LedgerEntry {
+  const shared = wallet(partner.id);
+  const { head, entries } = partner.get(shared);
+  const entry = nextEntry(head, transferred);
+  partner.set(shared, { head: headAt(entry), entries: [...entries, entry] });
   return entry;
 }
 
-function lockedWallet(partner: LockedPartner, rows: readonly SqlRow[] | undefined): LockedWallet {
-  const kept = partner.kept(keptName);
-  if (kept instanceof LockedWallet) return kept;
-  const row = rows?.[0];
-  return new LockedWallet(row === undefined ? emptyLedger(partner.id) : toHead(row), []);
-}
-
-function insertEntries(entries: readonly LedgerEntry[]): Statement {
-  return insertRows(
-    'wallet_transfers',
-    columns,
-    entries.map((entry) => [
-      entry.partnerId,
-      entry.sequence,
-      entry.id,
-      entry.type,
-      entry.amountKobo,
-      entry.availableKobo,
-      entry.reservedKobo,
-      entry.postedKobo,
-      entry.allocation,
-      entry.account,
-      entry.bankReference === null ? null : Buffer.from(entry.bankReference),
-      new Date(entry.createdAt),
-      entry.previousHash,
-      entry.hash,
-    ]),
-  );
-}
-
-function saveHead(head: LedgerHead): Statement {
-  return statement(
-    `INSERT INTO wallets (partner_id, last_sequence, last_hash, available_kobo, reserved_kobo, posted_kobo)
-      VALUES (?, ?, ?, ?, ?, ?)
-      ON DUPLICATE KEY UPDATE last_sequence = VALUES(last_sequence), last_hash = VALUES(last_hash),
-        available_kobo = VALUES(available_kobo), reserved_kobo = VALUES(reserved_kobo), posted_kobo = VALUES(posted_kobo)`,
-    head.partnerId,
-    head.lastSequence,
-    head.lastHash,
-    head.availableKobo,
-    head.reservedKobo,
-    head.postedKobo,
-  );
+function toRow({
+  availableKobo,
+  reservedKobo,
+  postedKobo,
+  allocation,
+  ...entry
+}: LedgerEntry): RowOf<typeof transfers> {
+  const sums = { availableAfterKobo: availableKobo, reservedAfterKobo: reservedKobo, postedAfterKobo: postedKobo };
+  return { ...entry, ...sums, allocationId: allocation };
 }
 
 /** A page of a partner's ledger as partners see it, newest first, from before an entry on. */
@@ -144,82 +135,44 @@ export function listTransfers(partnerId: string, before: bigint | undefined, mos
 
 /** The credit with a bank reference, whoever's it is. */
 export function findCredit(bankReference: string): Statement {
-  return statement(`SELECT ${all} FROM wallet_transfers WHERE bank_reference = ?`, Buffer.from(bankReference));
+  return transfers.find({ bankReference });
 }
 
 /** A page of a partner's credits, newest first, from before an entry on; 0: from the newest. */
 export function listCredits(partnerId: string, before: bigint, most: number): Statement {
-  return statement(
-    `SELECT ${all} FROM wallet_transfers WHERE partner_id = ? AND type = 'credit' ${before > 0n ? 'AND sequence < ?' : ''}
-      ORDER BY sequence DESC LIMIT ${most}`,
-    partnerId,
-    ...(before > 0n ? [before.toString()] : []),
-  );
+  const order = `ORDER BY sequence DESC LIMIT ${most}`;
+  const tail = before > 0n ? statement(`AND sequence < ? ${order}`, before.toString()) : statement(order);
+  return transfers.find({ partnerId, type: 'credit' }, transfers.all, tail);
 }
 
 /** A page of wallets in the order of the partners' ids. */
 export function listWallets(afterPartnerId: string, most: number): Statement {
-  return statement(`SELECT * FROM wallets WHERE partner_id > ? ORDER BY partner_id LIMIT ${most}`, afterPartnerId);
+  const list = `SELECT ${wallets.all.list} FROM wallets WHERE partner_id > ? ORDER BY partner_id LIMIT ${most}`;
+  return statement(list, afterPartnerId);
 }
 
 /** A page of a partner's ledger, oldest first, after an entry. */
 export function listEntries(partnerId: string, after: bigint, most: number): Statement {
-  return statement(
-    `SELECT ${all} FROM wallet_transfers WHERE partner_id = ? AND sequence > ? ORDER BY sequence LIMIT ${most}`,
-    partnerId,
-    after.toString(),
-  );
+  const tail = statement(`AND sequence > ? ORDER BY sequence LIMIT ${most}`, after.toString());
+  return transfers.find({ partnerId }, transfers.all, tail);
 }
 
 export function findEntry(partnerId: string, sequence: bigint): Statement {
-  return statement(
-    `SELECT ${all} FROM wallet_transfers WHERE partner_id = ? AND sequence = ?`,
-    partnerId,
-    sequence.toString(),
-  );
-}
-
-export function toHead(row: SqlRow): LedgerHead {
-  return {
-    partnerId: String(row.partner_id),
-    lastSequence: toBigInt(row.last_sequence),
-    lastHash: row.last_hash as Buffer,
-    availableKobo: toBigInt(row.available_kobo),
-    reservedKobo: toBigInt(row.reserved_kobo),
-    postedKobo: toBigInt(row.posted_kobo),
-  };
+  return transfers.find({ partnerId, sequence });
 }
 
 /** An entry as partners see it, with the place it has in the ledger. */
 export type ShownTransfer = Transfer & Pick<LedgerEntry, 'sequence'> & { readonly availableChangeKobo: bigint };
 
 export function toShownTransfer(row: SqlRow): ShownTransfer {
-  const entry = toTransfer(row);
+  const { allocationId: allocation, ...entry } = shownTransfer.read(row);
   const isKnown = isKnownType(entry.type);
-  return { ...entry, availableChangeKobo: isKnown ? availableChange(entry) : toBigInt(row.available_change_kobo) };
-}
-
-function toTransfer(row: SqlRow): Transfer & Pick<LedgerEntry, 'sequence'> {
-  return {
-    sequence: toBigInt(row.sequence),
-    id: String(row.id),
-    type: row.type as TransferTypeWord,
-    amountKobo: toBigInt(row.amount_kobo),
-    allocation: row.allocation_id as string | null,
-    account: row.account as string | null,
-    bankReference: row.bank_reference === null ? null : String(row.bank_reference),
-    createdAt: (row.created_at as Date).getTime(),
-  };
+  const availableChangeKobo = isKnown ? availableChange(entry) : toBigInt(row.available_change_kobo);
+  return { ...entry, allocation, availableChangeKobo };
 }
 
 export function toEntry(row: SqlRow): LedgerEntry {
-  return {
-    ...toTransfer(row),
-    partnerId: String(row.partner_id),
-    availableKobo: toBigInt(row.available_after_kobo),
-    reservedKobo: toBigInt(row.reserved_after_kobo),
-    postedKobo: toBigInt(row.posted_after_kobo),
-    previousHash: row.previous_hash as Buffer,
-    hash: row.hash as Buffer,
-  };
+  const { availableAfterKobo, reservedAfterKobo, postedAfterKobo, allocationId, ...entry } = transfers.all.read(row);
+  const sums = { availableKobo: availableAfterKobo, reservedKobo: reservedAfterKobo, postedKobo: postedAfterKobo };
+  return { ...entry, ...sums, allocation: allocationId };
 }

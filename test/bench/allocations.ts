@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
 import { walkLedger } from '../../src/admin/ledger.ts';
+import { sharing } from '../../src/db/facts.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
-import { readWallet, transfer } from '../../src/wallet/store.ts';
+import { transfer, wallet } from '../../src/wallet/store.ts';
 import { Cluster, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import type { Turns } from './run.ts';
 import { type LoadResult, load } from './support/load.ts';
@@ -143,12 +144,12 @@ async function fill({ database }: Cluster, { id: partnerId }: Partner, entries: 
   for (let made = 0; made < entries; made += batch) {
     await database.inPartner(partnerId, {
       touches: [],
-      reads: [readWallet(partnerId)],
-      decide: (partner, [wallets]) => {
+      fact: sharing(wallet(partnerId)),
+      decide: (_, partner) => {
         for (let count = 0; count < Math.min(batch, entries - made); count += 1) {
           const id = ids.object('wtr');
           const payment = { type: 'credit', amountKobo: 1_000n, allocation: null, account: null } as const;
-          transfer(partner, wallets, { ...payment, id, bankReference: id, createdAt: Date.now() });
+          transfer(partner, { ...payment, id, bankReference: id, createdAt: Date.now() });
         }
         return { writes: [], result: undefined };
       },

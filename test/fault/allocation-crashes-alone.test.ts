@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { crashPoints } from '../../src/lib/crash.ts';
 import { describeAllocationCrashes, killedAt } from './support/allocation-crashes.ts';
+import { crashPoints } from './support/crash-points.ts';
 
 describeAllocationCrashes('a gateway that allocates, killed at any point, alone', false);
 

@@ -4,10 +4,11 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { statement } from '../../src/db/statement.ts';
 import { ApplicationOutcome, Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { type CrashPoint, crashPoints } from '../../src/lib/crash.ts';
+import type { CrashPoint } from '../../src/lib/crash.ts';
 import { goodApplication } from '../support/applications.ts';
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
+import { crashPoints } from './support/crash-points.ts';
 
 /** Where a process is killed while it applies, whether the application is stored by then, and what becomes of it. */
 const createPoints: readonly { point: CrashPoint; isStored: boolean; end: string }[] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { crashPoints } from '../../src/lib/crash.ts';
 import { describeCrashes, killedAt } from './support/crash-cases.ts';
+import { crashPoints } from './support/crash-points.ts';
 
 describeCrashes('a gateway killed at any point, alone', false);
 

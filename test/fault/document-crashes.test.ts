@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type CrashPoint, crashPoints } from '../../src/lib/crash.ts';
+import type { CrashPoint } from '../../src/lib/crash.ts';
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { apply, fourTypes, overGrpc, overRest } from '../support/documents.ts';
 import { noiseJpeg } from '../support/images.ts';
+import { crashPoints } from './support/crash-points.ts';
 
 /** Where a process is killed while it sends a document, and how often the broker then receives it in all. */
 const points: readonly { point: CrashPoint; receipts: number; isUnconfirmed: boolean }[] = [

@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { Pool } from 'undici';
+import { statement } from '../../src/db/statement.ts';
 import { OrderSide, Orders, OrderType } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../support/cluster.ts';
@@ -176,7 +177,7 @@ describe('two replicas that are restarted one after the other, under load', () =
   });
 
   async function stored(): Promise<{ orders: string[] }> {
-    const rows = await cluster.database.source.query('SELECT id FROM orders ORDER BY id');
-    return { orders: rows.map((row: { id: string }) => row.id) };
+    const rows = await cluster.database.read(statement('SELECT id FROM orders ORDER BY id'));
+    return { orders: rows.map(({ id }) => String(id)) };
   }
 });

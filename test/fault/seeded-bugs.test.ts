@@ -3,7 +3,6 @@ import { describeBugs, type SeededBug } from './support/seeded-bugs.ts';
 const crashes = 'test/fault/crash-points-alone.test.ts';
 const lost = 'test/fault/lost-answers.test.ts';
 const flows = 'test/integration/submission.test.ts';
-const assumptions = 'test/integration/assumed-work.test.ts';
 
 const bugs: readonly SeededBug[] = [
   {
@@ -47,7 +46,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'versions leave gaps',
-    file: 'src/db/locked-partner.ts',
+    file: 'src/db/partner-transaction.ts',
     find: 'this.#version += BigInt(count);',
     replace: 'this.#version += BigInt(count + (count > 0 ? 1 : 0));',
     test: lost,
@@ -80,8 +79,8 @@ const bugs: readonly SeededBug[] = [
   {
     name: "a replay repeats the order's state instead of the first answer",
     file: 'src/submission/submit.ts',
-    find: "if (row.firstAnswer === 'rejected') {",
-    replace: "if (row.state === 'rejected') {",
+    find: "if (firstAnswer !== 'rejected') return;",
+    replace: "if (row.state !== 'rejected') return;",
     test: flows,
     pattern: 'replayed with 200 even after the exchange gave it up',
   },
@@ -96,40 +95,15 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'the outcome of a send is written over what reports have made of the order',
     file: 'src/submission/submit.ts',
-    find: '(current) => kind.applySent(current, sent));',
-    replace: '() => kind.applySent(stored, sent));',
+    find: '(current) =>\n      applySent(kind, current, sent,',
+    replace: '() =>\n      applySent(kind, stored, sent,',
     test: lost,
     pattern: 'left a process that was frozen after the send',
   },
   {
-    name: 'a partner is taken to be as it was',
-    file: 'src/db/locked-partner.ts',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
-    find: ', 1, ${outOfRange})',
-    replace: ', 1, 1)',
-    test: assumptions,
-    pattern: 'when another replica worked for the partner',
-  },
-  {
-    name: 'what is left of a day is taken to be enough',
-    file: 'src/db/locked-partner.ts',
-    find: 'IF(used_kobo + ? <= ?, used_kobo + ?, NULL)',
-    replace: 'IF(used_kobo + ? <= ?, used_kobo + ?, used_kobo)',
-    test: assumptions,
-    pattern: 'uses of a day no more than may be used',
-  },
-  {
-    name: 'an order is taken to be as it was stored',
-    file: 'src/orders/store.ts',
-    find: 'checks = ?, ?, NULL)',
-    replace: 'checks = ?, ?, steps)',
-    test: assumptions,
-    pattern: 'order to which something came',
-  },
-  {
     name: 'what is counted against the day is never given back',
     file: 'src/orders/kind.ts',
-    find: "partner.addUsage('orders', after.countedDay, countedKobo(after) - countedKobo(before));",
+    find: "partner.add(usage(partnerId, countedDay, 'orders'), countedKobo(after) - countedKobo(before));",
     replace: 'void before;',
     test: lost,
     pattern: 'hangs untaken',
@@ -137,8 +111,8 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'the key is looked for before the lock only',
     file: 'src/submission/submit.ts',
-    find: 'if (raced[0] !== undefined) return',
-    replace: 'if (raced[1] !== undefined) return',
+    find: 'if (isUsed) return',
+    replace: 'if (isUsed && draft === undefined) return',
     test: flows,
     pattern: 'twenty requests with one key at once',
   },

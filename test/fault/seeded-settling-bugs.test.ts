@@ -3,7 +3,7 @@ import { describeBugs, type SeededBug } from './support/seeded-bugs.ts';
 const events = 'test/integration/events.test.ts';
 const flows = 'test/integration/submission.test.ts';
 const reconciler = 'test/integration/reconciler.test.ts';
-const reports = 'test/integration/report-taker.test.ts';
+const reports = 'test/integration/report-consumer.test.ts';
 const cancels = 'test/integration/cancels.test.ts';
 const errors = 'test/integration/database-errors.test.ts';
 const releases = 'test/integration/document-release.test.ts';
@@ -21,9 +21,11 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'market orders are never similar',
-    file: 'src/orders/store.ts',
-    find: 'price_kobo <=> ?',
-    replace: 'price_kobo = ?',
+    file: 'src/db/table.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    find: 'wanted === null ? `${columnName(field)} IS NULL`',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    replace: 'wanted === null ? `${columnName(field)} = NULL`',
     test: flows,
     pattern: 'a market order like one whose fate is unknown',
   },
@@ -70,7 +72,7 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'an account that a look-up tells is not compared with those of other partners',
     file: 'src/applications/kind.ts',
-    find: 'looked.found ? { found: true, answer: await this.#vet(looked.answer) } : looked',
+    find: 'looked.found ? { ...looked, answer: await this.#vet(looked.answer) } : looked',
     replace: 'looked',
     test: reconciler,
     pattern: 'when a look-up tells of it',
@@ -117,9 +119,9 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'the times of reports that a look-up brings are no evidence',
-    file: 'src/submission/reconcile.ts',
-    find: 'contradictions, reportedAfterMs, writes:',
-    replace: 'contradictions, writes:',
+    file: 'src/submission/record.ts',
+    find: 'if (reportedAfterMs !== undefined) onReported(reportedAfterMs);',
+    replace: 'void onReported;',
     test: reconciler,
     pattern: 'that the record has is settled with all its reports',
   },

@@ -8,7 +8,7 @@ import { statement } from '../../src/db/statement.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';
-import type { StoredOrder } from '../../src/orders/store.ts';
+import type { StoredOrder } from '../../src/orders/table.ts';
 import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
 
 describe('a cancel', () => {
@@ -202,10 +202,7 @@ describe('a cancel', () => {
     });
 
     it('is clear once the stream of reports ends the order, and not with a trade before that', async () => {
-      const applied = (each: Report) =>
-        settling.recorder.change(settling.order, order.partnerId, order.id, (row) =>
-          settling.order.applyReports(row, [each]),
-        );
+      const applied = (each: Report) => settling.applyReports(order, [each]);
       await applied(report(2n, ReportKind.TRADE, 10n));
       assert.equal(await openCancels(), 1, 'a trade says nothing of the cancel');
       const ended = await applied(report(3n, ReportKind.CANCELLED));

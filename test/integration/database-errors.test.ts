@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { createPartner } from '../../src/admin/provision.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
+import { noFact, reading } from '../../src/db/facts.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { type Statement, statement } from '../../src/db/statement.ts';
 import { ApiError } from '../../src/lib/errors.ts';
@@ -54,7 +55,7 @@ describe('an error of the database in a transaction that writes', () => {
   const inPartner = (error: () => Statement) =>
     database.inPartner(partnerId, {
       touches: [],
-      reads: [],
+      fact: reading(),
       decide: () => ({ writes: [statement('DO 1'), error()], result: undefined }),
     });
   const inTransaction = (error: () => Statement) =>
@@ -91,7 +92,7 @@ describe('an error of the database in a transaction that writes', () => {
   it('at the COMMIT of work whose reads are known is not tried again in the other way', async () => {
     const work = (write: () => Statement) => {
       const decide = () => ({ writes: [write()], result: undefined });
-      return database.inPartner(partnerId, { touches: [], reads: [], decide, decideAssumed: decide });
+      return database.inPartner(partnerId, { touches: [], fact: noFact, decide });
     };
     await work(() => statement('DO 1')); // From now on the partner is known.
     const told = await ended(1180, work);

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { statement } from '../../src/db/statement.ts';
-import { finalStates } from '../../src/orders/rules.ts';
-import type { StoredOrder } from '../../src/orders/store.ts';
+import type { StoredOrder } from '../../src/orders/table.ts';
 import { keyRetention } from '../../src/submission/key-retention.ts';
 import { eventually } from '../support/eventually.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
@@ -31,11 +30,7 @@ describe('idempotency keys', () => {
   /** Runs the worker as one process does, until it is stopped. */
   function run(): void {
     const { database, clock } = settling;
-    const worker = keyRetention(database, async () => clock.now(), 'test', {
-      name: 'order',
-      table: 'orders',
-      finalStates,
-    });
+    const worker = keyRetention(database, async () => clock.now(), 'test', settling.order);
     const stopping = new AbortController();
     const running = worker.run(stopping.signal);
     stop = async () => {

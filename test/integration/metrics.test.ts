@@ -208,10 +208,13 @@ describe('the metrics of a gateway', () => {
       }
       for (const kind of ['order', 'application']) assert.equal(value('marina_report_streams', { kind }), 1, kind);
     });
+    await eventually(async () => {
+      const { value } = await look();
+      assert.equal(value('marina_database_connections', { state: 'waiting' }), 0);
+    });
     const { value, has } = await look();
     assert.ok(value('marina_report_delay_seconds_count', { kind: 'order' }) > 0, 'reports were applied');
     assert.equal(value('marina_database_connections', { state: 'limit' }), 16);
-    assert.equal(value('marina_database_connections', { state: 'waiting' }), 0);
     assert.equal(value('marina_trading_paused'), 0);
     assert.ok(has('nodejs_eventloop_lag_p99_seconds') && has('process_resident_memory_bytes'), "Node's own");
   });

@@ -15,7 +15,7 @@ import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { ApplicationOutcome, Call } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
-import { readWallet, toHead } from '../../src/wallet/store.ts';
+import { wallets } from '../../src/wallet/store.ts';
 import { adminClient } from '../support/admin.ts';
 import { apply, overRest } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
@@ -106,9 +106,9 @@ describe('what a newer version stored with names this version does not know', { 
   it('a wallet entry is shown with what it moved, and the ledger is whole', async () => {
     const partner = await gateway.newPartner();
     await gateway.fund(partner, 10_000n);
-    const row = await readRow(readWallet(partner.id).sql, partner.id);
+    const row = await readRow(wallets.find({ partnerId: partner.id }).sql, partner.id);
     assert.ok(row !== undefined);
-    const head = toHead(row);
+    const head = wallets.all.read(row);
     const id = new IdMaker(Date.now).object('wtr');
     const createdAt = Math.floor(Date.now() / 1_000) * 1_000;
     // A newer version's fee of 300: made as an entry of a known type is, with its own name and sums.

@@ -2,15 +2,21 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { insertAccount } from '../../src/accounts/store.ts';
 import { creditWallet, linkAccount } from '../../src/admin/provision.ts';
 import type { LookedUp } from '../../src/broker/port.ts';
 import { statement } from '../../src/db/statement.ts';
 import { ApplicationReportKind, ApplicationReportSchema } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { ApiError } from '../../src/lib/errors.ts';
-import type { StoredOrder } from '../../src/orders/store.ts';
-import { findLookUp, toLookUp } from '../../src/submission/step-store.ts';
-import { readWallet } from '../../src/wallet/store.ts';
+import { Seal } from '../../src/lib/seal.ts';
+import type { StoredOrder } from '../../src/orders/table.ts';
+import type { Submission } from '../../src/submission/columns.ts';
+import { StartGate } from '../../src/submission/gate.ts';
+import type { CreatedKind } from '../../src/submission/kind.ts';
+import { Notes } from '../../src/submission/notes.ts';
+import { lookUps } from '../../src/submission/steps.ts';
+import { Submitter } from '../../src/submission/submit.ts';
 import { eventually } from '../support/eventually.ts';
 import { plainOrder } from '../support/plain-order.ts';
 import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
@@ -147,8 +153,8 @@ describe('an outcome that is unknown', () => {
       'uncertain',
       `the record was asked 100 ms before the order's time was over, and the order is ${asked.state}`,
     );
-    const [row = {}] = await settling.database.read(findLookUp(partnerId, order.id));
-    assert.equal(toLookUp(row).lastAt, provableFrom - 100, 'the look-up is noted with when it was asked');
+    const [row = {}] = await settling.database.read(lookUps.find({ partnerId: partnerId, objectId: order.id }));
+    assert.equal(lookUps.all.read(row).lastAt, provableFrom - 100, 'the look-up is noted with when it was asked');
   });
 
   it('is noted as missing since the record was asked, not since it answered', async () => {
@@ -218,8 +224,8 @@ describe('an outcome that is unknown', () => {
     const { after: asked } = await settling.newReconciler(settling.order).reconcileNow(partnerId, order.id);
     assert.equal(asked.state, 'uncertain');
     assert.equal(asked.checks, 2);
-    const [row = {}] = await settling.database.read(findLookUp(partnerId, order.id));
-    const { outcome, errorClass } = toLookUp(row);
+    const [row = {}] = await settling.database.read(lookUps.find({ partnerId: partnerId, objectId: order.id }));
+    const { outcome, errorClass } = lookUps.all.read(row);
     assert.deepEqual([outcome, errorClass], ['unanswered', 'exchange_unavailable']);
   });
 
@@ -236,24 +242,40 @@ describe('an outcome that is unknown', () => {
   });
 
   it('is left to the sender for its whole time, and for what clocks may differ by', async () => {
-    const { order, application, allocation, database, clock } = settling;
-    const origin = { partnerId, requestId: null, traceParent: null };
-    const submission = { partnerId, origin, idempotencyKey: 'k', requestDigest: Buffer.alloc(32) };
+    const { order, application, allocation, database, clock, ids, recorder } = settling;
     await creditWallet(database, { partnerId, amountKobo: 1n, bankReference: 'B1' });
-    const rows = await database.inPartner(partnerId, {
-      touches: [],
-      reads: [readWallet(partnerId)],
-      decide: (partner, [wallets = []]) => {
-        const moved = { ...plainOrder, amountKobo: 1n, state: 'sending' as const, brokerReference: null, evidence: '' };
-        const account = { account: moved.account };
-        const stored = [
-          order.storeAssumed({ ...plainOrder, id: 'ord_x' }, submission, partner),
-          application.store(application.prepareKnown(), submission),
-          allocation.store({ ...moved, id: 'alc_x' }, submission, partner, [[account], [], [], wallets]),
-        ];
-        return { writes: [], result: stored.map(({ row }) => row) };
-      },
+    await database.write(insertAccount(partnerId, plainOrder.account, clock.now()));
+    const notes = new Notes(new Seal(Buffer.alloc(32, 1)));
+    const gate = new StartGate();
+    gate.open();
+    const submitter = new Submitter({
+      ...{ database, recorder, clock, ids, notes, submitTimeoutMs, clockSkewMs, gate },
+      isPaused: () => false,
     });
+    const rows: Submission[] = [];
+    /** Submits an object whose sender learns nothing, and keeps it as it was when it was sent. */
+    async function submit(kind: object, draft: object): Promise<void> {
+      const send = async (row: Submission) => {
+        rows.push(row);
+        return { outcome: 'unclear', evidence: 'no answer' };
+      };
+      Object.assign(kind, { prepareCached: () => draft, send });
+      await submitter.submit(kind as CreatedKind<never, never, object, never>, {
+        origin: { partnerId, requestId: null, traceParent: null },
+        idempotencyKey: 'k',
+        digest: Buffer.alloc(32),
+        request: {},
+        permission: { renew: async () => {}, isLatest: () => true },
+        log: () => settling.log,
+      });
+      for (const replaced of ['prepareCached', 'send']) Reflect.deleteProperty(kind, replaced);
+    }
+    const { account, symbol, side, type, timeInForce, quantity, priceKobo, countedDay, countedPriceKobo } = plainOrder;
+    const placed = { account, symbol, side, type, timeInForce, quantity, priceKobo, countedPriceKobo };
+    await submit(order, { ...placed, clientReference: null, countedDay });
+    await submit(application, {});
+    await submit(allocation, { account, amountKobo: 1n, clientReference: null, countedDay });
+    assert.equal(rows.length, 3, 'each is sent once');
     const until = clock.realNow() + submitTimeoutMs;
     for (const { id, notAfter, checkAt } of rows) {
       assert.deepEqual([notAfter - until, (checkAt ?? 0) - until], [0, clockSkewMs], id);
@@ -269,9 +291,7 @@ describe('an outcome that is unknown', () => {
       const order = await settling.storeOrder({ partnerId, missingSince, checks: 1 });
       settling.clock.moveTo(order.notAfter + hourMs);
       settling.broker.lookUpOrder = async () => {
-        await settling.recorder.change(settling.order, partnerId, order.id, (row) =>
-          settling.order.applyReports(row, [reportOf(order, 1n, ReportKind.ACCEPTED)]),
-        );
+        await settling.applyReports(order, [reportOf(order, 1n, ReportKind.ACCEPTED)]);
         return notFound();
       };
       const { after: asked, isSettled } = await ask(order);
@@ -345,9 +365,7 @@ describe('an outcome that is unknown', () => {
     await ask(order);
     assert.deepEqual(settling.reportedAfterMs, [-120_000]);
     const refused = await settling.storeOrder({ partnerId, state: 'refused' });
-    await settling.recorder.change(settling.order, partnerId, refused.id, (row) =>
-      settling.order.applyReports(row, [{ ...reportOf(refused, 1n, ReportKind.ACCEPTED), ...before }]),
-    );
+    await settling.applyReports(refused, [{ ...reportOf(refused, 1n, ReportKind.ACCEPTED), ...before }]);
     assert.deepEqual(settling.reportedAfterMs, [-120_000, -120_000]);
   });
 
@@ -364,8 +382,8 @@ describe('an outcome that is unknown', () => {
       settling.clock.advance(1);
     }
     assert.deepEqual(waits, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
-    const [row = {}] = await settling.database.read(findLookUp(partnerId, order.id));
-    const { asked, firstAt, lastAt } = toLookUp(row);
+    const [row = {}] = await settling.database.read(lookUps.find({ partnerId: partnerId, objectId: order.id }));
+    const { asked, firstAt, lastAt } = lookUps.all.read(row);
     assert.deepEqual([asked, lastAt - firstAt], [9, 8], 'each look-up is counted, and the first keeps its time');
   });
 

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import {
+  allocations,
   findSimilarUnsettled as findSimilarAllocations,
-  insertAllocation,
   type StoredAllocation,
-} from '../../src/allocations/store.ts';
-import { findSimilarUnsettled, refuseSimilarUnsettled, type StoredOrder } from '../../src/orders/store.ts';
+} from '../../src/allocations/table.ts';
+import { isOptimismWrong } from '../../src/db/errors.ts';
+import { whether } from '../../src/db/facts.ts';
+import { guard } from '../../src/db/statement.ts';
+import { findSimilarUnsettled, type StoredOrder } from '../../src/orders/table.ts';
 import { plainOrder } from '../support/plain-order.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
@@ -22,11 +25,11 @@ describe('an order like one whose outcome is unknown', () => {
 
   /** What the two ways in which an order is stored say of one like it. */
   async function answers(order: Partial<StoredOrder>, now = settling.clock.realNow()): Promise<string[]> {
-    const asked = { ...plainOrder, ...order };
-    const found = await settling.database.read(findSimilarUnsettled(partnerId, asked, now));
-    const refused = await settling.database.write(refuseSimilarUnsettled(partnerId, asked, now)).then(
+    const query = findSimilarUnsettled({ ...plainOrder, partnerId, ...order }, now);
+    const found = await settling.database.read(query);
+    const refused = await settling.database.write(guard(whether(query, false).expected?.guards ?? [])).then(
       () => 'stored',
-      ({ errno }: { errno?: number }) => (errno === 1690 ? 'refused' : `failed with ${errno}`),
+      (error: unknown) => (isOptimismWrong(error) ? 'refused' : `failed with ${error}`),
     );
     return [found.length > 0 ? 'refused' : 'stored', refused];
   }
@@ -82,7 +85,6 @@ describe('an allocation like one whose outcome is unknown', () => {
       ...order,
       id: settling.ids.object('alc'),
       partnerId,
-      origin: { partnerId, requestId: null, traceParent: null },
       state: 'uncertain',
       amountKobo: 1_000n,
       brokerReference: null,
@@ -90,12 +92,13 @@ describe('an allocation like one whose outcome is unknown', () => {
       checkAt: settling.clock.realNow() + 1_000,
       ...fields,
     };
-    await settling.database.write(insertAllocation(row));
+    await settling.database.write(allocations.insert(row));
     return row;
   }
 
   async function answer(account: string, amountKobo: bigint, now = settling.clock.realNow()): Promise<string> {
-    const found = await settling.database.read(findSimilarAllocations(partnerId, { account, amountKobo }, now));
+    const asked = { partnerId, account, amountKobo } as StoredAllocation;
+    const found = await settling.database.read(findSimilarAllocations(asked, now));
     return found.length > 0 ? 'refused' : 'stored';
   }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { noFact } from '../../src/db/facts.ts';
 import { appendEvents } from '../../src/events/outbox.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
 import { toOrderMessage } from '../../src/orders/messages.ts';
@@ -32,8 +33,8 @@ describe('a replica whose clock is an hour ahead', () => {
     const event = { type: 'order.pending', occurredAt: ahead, origin, data };
     await gateway.database.inPartner(partnerId, {
       touches: [],
-      reads: [],
-      decide: (partner) => ({ writes: appendEvents(partner, [event], ids, ahead), result: undefined }),
+      fact: noFact,
+      decide: (_, partner) => ({ writes: appendEvents(partner, [event], ids, ahead), result: undefined }),
     });
   }
 

@@ -1,10 +1,11 @@
-import type { StoredOrder } from '../../src/orders/store.ts';
+import type { StoredOrder } from '../../src/orders/table.ts';
 
 /** An order that was stored and not sent yet. */
 export const plainOrder: StoredOrder = {
   id: '',
   partnerId: '',
-  origin: { partnerId: '', requestId: null, traceParent: null },
+  requestId: null,
+  traceParent: null,
   state: 'sending',
   account: 'A1',
   symbol: 'SIM-REST',

@@ -3,28 +3,27 @@ import { createPartner } from '../../src/admin/provision.ts';
 import { AllocationKind } from '../../src/allocations/kind.ts';
 import { DocumentRelease } from '../../src/applications/documents/release.ts';
 import { ApplicationKind } from '../../src/applications/kind.ts';
-import {
-  findApplication,
-  insertApplication,
-  type StoredApplication,
-  toStoredApplication,
-} from '../../src/applications/store.ts';
+import { applications as applicationTable, type StoredApplication } from '../../src/applications/table.ts';
 import type { AllocationBroker, ApplicationBroker, Broker } from '../../src/broker/port.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { statement } from '../../src/db/statement.ts';
+import type { Report } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { type Clock, lagosDay } from '../../src/lib/clock.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { Seal } from '../../src/lib/seal.ts';
 import { Canceller } from '../../src/orders/cancel.ts';
 import { OrderKind } from '../../src/orders/kind.ts';
-import { findOrder, insertOrder, type StoredOrder, toStoredOrder } from '../../src/orders/store.ts';
+import { orders, type StoredOrder } from '../../src/orders/table.ts';
 import { TradingContexts } from '../../src/orders/trading-context.ts';
+import { Change } from '../../src/submission/change.ts';
+import type { Submission } from '../../src/submission/columns.ts';
 import { StartGate } from '../../src/submission/gate.ts';
+import { type Kind, newRow } from '../../src/submission/kind.ts';
 import { Notes } from '../../src/submission/notes.ts';
-import { type ReconciledKind, Reconciler, type Unsettled } from '../../src/submission/reconcile.ts';
-import { type Contradiction, Recorder } from '../../src/submission/record.ts';
+import { Reconciler } from '../../src/submission/reconcile.ts';
+import { type Inconsistency, Recorder } from '../../src/submission/record.ts';
 import { plainOrder } from './plain-order.ts';
 import { createTestDatabase } from './servers.ts';
 
@@ -88,20 +87,17 @@ export async function openSettling() {
   const log = createLogger({ name: 'test', level: 'silent' });
   const gate = new StartGate();
   gate.open();
-  const contradictions: Contradiction[] = [];
+  const contradictions: Inconsistency[] = [];
   const reportedAfterMs: number[] = [];
   let wakes = 0;
-  const recorder = new Recorder(
-    database,
-    clock,
-    ids,
-    () => {
+  const recorder = new Recorder({
+    ...{ database, clock, ids, gate },
+    onEvents: () => {
       wakes += 1;
     },
-    (found) => contradictions.push(found),
-    (afterMs) => reportedAfterMs.push(afterMs),
-    gate,
-  );
+    onInconsistency: (found) => contradictions.push(found),
+    onReported: (afterMs) => reportedAfterMs.push(afterMs),
+  });
   const broker: TestBroker = {
     honoursNotAfter: async () => true,
     lookUpOrder: unanswered,
@@ -149,20 +145,23 @@ export async function openSettling() {
     newPartner: () => createPartner(database, { name: 'Test Partner', limits: {}, features: [] }),
     /** One gateway's canceller: two of them are two replicas. */
     newCanceller: () => new Canceller({ ...sending, kind: order, broker: asBroker }),
-    newReconciler<Row extends Unsettled, Answer>(kind: ReconciledKind<Row, Answer>) {
+    newReconciler<Row extends Submission, Answer>(kind: Kind<Row, Answer>) {
       return new Reconciler({ ...sending, kind, holder: 'test', honoursNotAfter: () => broker.honoursNotAfter() });
     },
     newRelease: () => new DocumentRelease({ ...sending, kind: application, broker: asBroker, applications }),
     /** Stores an application, uncertain unless said otherwise. */
     async storeApplication(fields: Partial<StoredApplication> & Pick<StoredApplication, 'partnerId'>) {
-      const { row } = application.store(application.prepareKnown(), {
-        partnerId: fields.partnerId,
-        origin: { ...plainOrder.origin, partnerId: fields.partnerId },
-        idempotencyKey: randomUUID(),
-        requestDigest: plainOrder.requestDigest,
-      });
-      const stored: StoredApplication = { ...row, state: 'uncertain', ...fields };
-      await database.write(insertApplication(stored));
+      const { requestId, traceParent, requestDigest } = plainOrder;
+      const submission = { partnerId: fields.partnerId, requestId, traceParent, requestDigest };
+      const notAfter = clock.realNow() + submitTimeoutMs;
+      const stored: StoredApplication = newRow(
+        application,
+        ids.object('app'),
+        { ...submission, idempotencyKey: randomUUID() },
+        { state: 'uncertain', ...fields },
+        { now: clock.now(), notAfter, checkAt: notAfter + clockSkewMs },
+      );
+      await database.write(applicationTable.insert(stored));
       return stored;
     },
     /** Stores an order, uncertain unless said otherwise. */
@@ -172,7 +171,6 @@ export async function openSettling() {
       const row: StoredOrder = {
         ...plainOrder,
         id: ids.object('ord'),
-        origin: { ...plainOrder.origin, partnerId: fields.partnerId },
         state: 'uncertain',
         createdAt: now,
         updatedAt: now,
@@ -181,16 +179,20 @@ export async function openSettling() {
         checkAt: realNow + submitTimeoutMs + clockSkewMs,
         ...fields,
       };
-      await database.write(insertOrder(row));
+      await database.write(orders.insert(row));
       return row;
     },
     async readOrder({ partnerId, id }: Pick<StoredOrder, 'partnerId' | 'id'>): Promise<StoredOrder> {
-      const [row = {}] = await database.read(findOrder(partnerId, id));
-      return toStoredOrder(row);
+      const [row = {}] = await database.read(orders.find({ partnerId, id }));
+      return orders.all.read(row);
     },
     async readApplication({ partnerId, id }: { readonly partnerId: string; readonly id: string }) {
-      const [row = {}] = await database.read(findApplication(partnerId, id));
-      return toStoredApplication(row);
+      const [row = {}] = await database.read(applicationTable.find({ partnerId, id }));
+      return applicationTable.all.read(row);
+    },
+    /** Records reports about an order, as the stream of reports does. */
+    applyReports({ partnerId, id }: Pick<StoredOrder, 'partnerId' | 'id'>, reports: readonly Report[]) {
+      return recorder.change(order, partnerId, id, (row) => new Change(order, row, clock.now()).reports(reports));
     },
     /** What an order's history says, oldest first. */
     async stepsOf({ id }: Pick<StoredOrder, 'id'>): Promise<string[]> {

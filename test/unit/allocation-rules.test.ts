@@ -1,20 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { AllocationChange, applySent } from '../../src/allocations/changes.ts';
 import {
-  type AllocationStateWord,
-  bookedAfterAll,
+  type AllocationState,
+  allocationStates,
   countedKobo,
-  finalStates,
-  isFinal,
-  isUnsettled,
-  moveTo,
   rejectReasonOf,
   settlementOf,
-  transitions,
 } from '../../src/allocations/rules.ts';
-import type { StoredAllocation } from '../../src/allocations/store.ts';
+import type { StoredAllocation } from '../../src/allocations/table.ts';
 import type { Sent } from '../../src/broker/port.ts';
 import {
   AllocationOutcome,
@@ -24,15 +18,20 @@ import {
 } from '../../src/gen/marina/broker/v1/allocations_pb.ts';
 import { AllocationStateSchema } from '../../src/gen/marina/gateway/v1/allocations_pb.ts';
 import { enumNames } from '../../src/lib/enums.ts';
+import { applySent, Change } from '../../src/submission/change.ts';
+import { isUnsettled } from '../../src/submission/rules.ts';
+import { allocationKind } from '../support/kinds.ts';
 import { fc } from '../support/properties.ts';
 
-const states = Object.keys(transitions) as AllocationStateWord[];
 const now = Date.UTC(2026, 2, 2, 9);
+const { isFinal, move, transitions, final } = allocationStates;
+const states = Object.keys(transitions) as AllocationState[];
 
 const sending: StoredAllocation = {
   id: 'alc_1',
   partnerId: 'par_1',
-  origin: { partnerId: 'par_1', requestId: null, traceParent: null },
+  requestId: null,
+  traceParent: null,
   state: 'sending',
   account: 'C1',
   amountKobo: 1_000n,
@@ -68,12 +67,12 @@ describe('the states of an allocation', () => {
   it('are left as the tables say, and the final ones never', () => {
     for (const from of states) {
       assert.equal(isFinal(from), transitions[from].length === 0);
-      assert.equal(finalStates.includes(from), isFinal(from));
+      assert.equal(final.includes(from), isFinal(from));
       assert.notEqual(isFinal(from), isUnsettled(from), 'nothing is in between');
       for (const to of states) {
-        const move = () => moveTo({ ...sending, state: from }, to, null, now);
-        if (transitions[from].includes(to)) assert.equal(move().state, to);
-        else assert.throws(move, /cannot go/);
+        const go = () => move({ ...sending, state: from }, to, null, now);
+        if (transitions[from].includes(to)) assert.equal(go().state, to);
+        else assert.throws(go, /cannot go/);
       }
     }
   });
@@ -97,7 +96,7 @@ describe('the states of an allocation', () => {
   });
 
   it('never go back in time', () => {
-    assert.equal(moveTo(sending, 'booked', null, now - 5_000).updatedAt, now);
+    assert.equal(move(sending, 'booked', null, now - 5_000).updatedAt, now);
   });
 
   it('give every reason of the broker a word, an unknown one the general word', () => {
@@ -106,8 +105,12 @@ describe('the states of an allocation', () => {
   });
 });
 
+function recorded(row: StoredAllocation, record: AllocationRecord) {
+  return new Change(allocationKind, row, now).reports([record]);
+}
+
 describe('what becomes of an allocation', () => {
-  const cases: readonly [string, Sent<AllocationRecord>, AllocationStateWord, StoredAllocation['firstAnswer']][] = [
+  const cases: readonly [string, Sent<AllocationRecord>, AllocationState, StoredAllocation['firstAnswer']][] = [
     ['booked', { outcome: 'answered', answer: booked }, 'booked', 'object'],
     ['rejected', { outcome: 'answered', answer: rejected }, 'rejected', 'rejected'],
     ['never sent', { outcome: 'never-left', evidence: 'no link' }, 'refused', 'not_sent'],
@@ -115,10 +118,10 @@ describe('what becomes of an allocation', () => {
   ];
   for (const [name, sent, state, firstAnswer] of cases) {
     it(`one that is ${name} is ${state}, and the partner hears of it once`, () => {
-      const { after, told } = applySent(sending, sent, now, now);
+      const { after, events } = applySent(allocationKind, sending, sent, now, now);
       assert.deepEqual([after.state, after.firstAnswer], [state, firstAnswer]);
       assert.deepEqual(
-        told.map((row) => row.state),
+        events.map((row) => row.state),
         [state],
       );
       assert.equal(after.checkAt, state === 'uncertain' ? now : null);
@@ -126,14 +129,14 @@ describe('what becomes of an allocation', () => {
   }
 
   it('whatever comes in whatever order, its money is settled once at most, by what the broker has', () => {
-    const step = fc.constantFrom<(row: StoredAllocation) => AllocationChange>(
+    const step = fc.constantFrom<(row: StoredAllocation) => ReturnType<typeof recorded>>(
       ...cases.map(
         ([, sent]) =>
           (row: StoredAllocation) =>
-            applySent(row, sent, now, now),
+            applySent(allocationKind, row, sent, now, now),
       ),
-      (row) => new AllocationChange(row, now).record(booked),
-      (row) => new AllocationChange(row, now).record(rejected),
+      (row) => recorded(row, booked),
+      (row) => recorded(row, rejected),
     );
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 8 }), (steps) => {
@@ -144,13 +147,13 @@ describe('what becomes of an allocation', () => {
           const change = next(row);
           const settlement = settlementOf(row.state, change.after.state);
           if (settlement !== undefined) settlements.push(settlement);
-          told.push(...change.told.map(({ state }) => state));
+          told.push(...change.events.map(({ state }) => state));
           if (isFinal(row.state)) assert.equal(change.after.state, row.state, 'a final state stays');
           row = change.after;
         }
         assert.equal(settlements.length, isFinal(row.state) ? 1 : 0);
         if (settlements.length > 0) assert.equal(settlements[0], row.state === 'booked' ? 'post' : 'return');
-        const twice = row.reason === bookedAfterAll ? 1 : 0;
+        const twice = row.reason?.includes('That was wrong') ? 1 : 0;
         assert.equal(told.length - new Set(told).size, twice, 'no state is told twice, but a refusal that was wrong');
         assert.equal(row.brokerReference !== null, row.state === 'booked');
         assert.equal(row.rejectReason !== null, row.state === 'rejected');
@@ -160,13 +163,13 @@ describe('what becomes of an allocation', () => {
 
   it('a record that contradicts what the partner was told for good is alarmed, and no money moves', () => {
     const refused = { ...sending, state: 'refused' as const };
-    const change = new AllocationChange(refused, now).record(booked);
-    assert.match(change.contradiction ?? '', /says booked.*is refused/);
+    const change = recorded(refused, booked);
+    assert.match(change.inconsistencies.join(), /says booked.*is refused/);
     assert.equal(change.after.state, 'refused');
     assert.match(change.after.reason ?? '', /That was wrong: the broker has booked it/);
-    assert.equal(change.told.length, 1, 'the partner hears of it');
-    assert.equal(new AllocationChange(refused, now).record(rejected).contradiction, undefined, 'the money is back');
-    assert.ok(new AllocationChange({ ...sending, state: 'booked' }, now).record(rejected).contradiction);
-    assert.ok(new AllocationChange({ ...sending, state: 'rejected' }, now).record(booked).contradiction);
+    assert.equal(change.events.length, 1, 'the partner hears of it');
+    assert.equal(recorded(refused, rejected).inconsistencies.length, 0, 'the money is back');
+    assert.ok(recorded({ ...sending, state: 'booked' }, rejected).inconsistencies.length > 0);
+    assert.ok(recorded({ ...sending, state: 'rejected' }, booked).inconsistencies.length > 0);
   });
 });

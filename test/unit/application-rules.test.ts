@@ -4,12 +4,9 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
   type ApplicationFacts,
-  type ApplicationStateWord,
+  type ApplicationState,
+  applicationStates,
   applyReport,
-  finalStates,
-  isFinal,
-  moveTo,
-  transitions,
 } from '../../src/applications/rules.ts';
 import {
   ApplicationFieldsSchema,
@@ -22,10 +19,10 @@ import { enumNames } from '../../src/lib/enums.ts';
 import { fc } from '../support/properties.ts';
 
 const now = Date.UTC(2026, 0, 5, 12);
-const states = Object.keys(transitions) as ApplicationStateWord[];
+const states = Object.keys(applicationStates.transitions) as ApplicationState[];
 const { ACCEPTED, OPENED, REJECTED, UNSPECIFIED } = ApplicationReportKind;
 
-function facts(state: ApplicationStateWord, fields: Partial<ApplicationFacts> = {}): ApplicationFacts {
+function facts(state: ApplicationState, fields: Partial<ApplicationFacts> = {}): ApplicationFacts {
   return {
     state,
     reference: null,
@@ -63,8 +60,8 @@ describe('what becomes of an application', () => {
   it('one the broker accepts wants documents and has its reference', () => {
     for (const state of ['sending', 'uncertain'] as const) {
       const applied = applyReport(facts(state), report(1, ACCEPTED), now);
-      assert.equal(applied?.application.state, 'documents_required');
-      assert.equal(applied.application.reference, 'REF-1');
+      assert.equal(applied?.row.state, 'documents_required');
+      assert.equal(applied.row.reference, 'REF-1');
       assert.equal(applied.changed, true);
     }
   });
@@ -72,42 +69,42 @@ describe('what becomes of an application', () => {
   it('an acceptance that comes when the documents are there, or the account is open, tells nothing new', () => {
     for (const state of ['documents_required', 'submitted', 'opened'] as const) {
       const applied = applyReport(facts(state), report(1, ACCEPTED), now);
-      assert.deepEqual([applied?.changed, applied?.contradiction, applied?.application.state], [false, false, state]);
+      assert.deepEqual([applied?.changed, applied?.inconsistent, applied?.row.state], [false, false, state]);
     }
   });
 
   it('one the broker opens has its account, whether or not its acceptance or its documents were heard of', () => {
     for (const state of ['sending', 'uncertain', 'documents_required', 'submitted'] as const) {
       const applied = applyReport(facts(state), report(2, OPENED), now);
-      assert.deepEqual([applied?.application.state, applied?.application.account], ['opened', 'C1']);
+      assert.deepEqual([applied?.row.state, applied?.row.account], ['opened', 'C1']);
     }
   });
 
   it('an account that cannot be one, and a second account, are contradictions that change nothing', () => {
     for (const account of ['', 'c1', 'C-1', 'C'.repeat(65)]) {
       const applied = applyReport(facts('submitted'), report(2, OPENED, { account }), now);
-      assert.deepEqual([applied?.contradiction, applied?.application.state], [true, 'submitted'], account);
+      assert.deepEqual([applied?.inconsistent, applied?.row.state], [true, 'submitted'], account);
     }
     const opened = facts('opened', { account: 'C1' });
     const second = applyReport(opened, report(3, OPENED, { account: 'C2' }), now);
-    assert.deepEqual([second?.contradiction, second?.application.account], [true, 'C1']);
-    assert.equal(applyReport(opened, report(3, OPENED), now)?.contradiction, false);
+    assert.deepEqual([second?.inconsistent, second?.row.account], [true, 'C1']);
+    assert.equal(applyReport(opened, report(3, OPENED), now)?.inconsistent, false);
   });
 
   it('one that never was at the broker and is accepted, opened or rejected is a contradiction a person must see', () => {
     for (const state of ['refused', 'unplaced'] as const) {
       for (const kind of [ACCEPTED, OPENED, REJECTED]) {
         const applied = applyReport(facts(state), report(1, kind), now);
-        assert.deepEqual([applied?.contradiction, applied?.application.state], [true, state]);
+        assert.deepEqual([applied?.inconsistent, applied?.row.state], [true, state]);
         assert.equal(applied?.changed, true, 'the partner hears of it');
-        assert.match(applied?.application.reason ?? '', /That was wrong\. The broker/);
+        assert.match(applied?.row.reason ?? '', /That was wrong\. The broker/);
       }
     }
   });
 
   it('a rejection carries a reason and a field from our own lists, whatever the broker says', () => {
     const reject = (rejectReason: ApplicationRejectReason, param = '') =>
-      applyReport(facts('sending'), report(1, REJECTED, { rejectReason, param, reference: '' }), now)?.application;
+      applyReport(facts('sending'), report(1, REJECTED, { rejectReason, param, reference: '' }), now)?.row;
     assert.equal(reject(ApplicationRejectReason.INVALID_FIELD)?.rejectReason, 'invalid_field');
     assert.equal(reject(ApplicationRejectReason.ALREADY_AT_BROKER)?.rejectReason, 'already_at_broker');
     assert.equal(reject(ApplicationRejectReason.DECLINED_BY_BROKER)?.rejectReason, 'declined_by_broker');
@@ -132,11 +129,11 @@ describe('what becomes of an application', () => {
     ];
     for (const each of refused) {
       const applied = applyReport(facts('sending'), each, now);
-      assert.deepEqual([applied?.contradiction, applied?.application.state], [true, 'sending']);
-      assert.match(applied?.evidence ?? '', /lacks what its kind needs/);
+      assert.deepEqual([applied?.inconsistent, applied?.row.state], [true, 'sending']);
+      assert.match(applied?.detail ?? '', /lacks what its kind needs/);
     }
     const longest = applyReport(facts('sending'), report(1, ACCEPTED, { reference: 'R'.repeat(64) }), now);
-    assert.equal(longest?.application.reference, 'R'.repeat(64));
+    assert.equal(longest?.row.reference, 'R'.repeat(64));
   });
 
   it('one that is opened already stays so when it is accepted, and opens with no other account', () => {
@@ -146,8 +143,8 @@ describe('what becomes of an application', () => {
     assert.deepEqual(
       [after(ACCEPTED, ''), after(OPENED, 'C1'), after(OPENED, 'C2')].map((applied) => [
         applied?.changed,
-        applied?.contradiction,
-        applied?.application.account,
+        applied?.inconsistent,
+        applied?.row.account,
       ]),
       [
         [false, false, 'C1'],
@@ -156,7 +153,7 @@ describe('what becomes of an application', () => {
       ],
     );
     const again = applyReport(facts('rejected'), report(1, REJECTED, { reference: '' }), now);
-    assert.deepEqual([again?.changed, again?.contradiction], [false, false]);
+    assert.deepEqual([again?.changed, again?.inconsistent], [false, false]);
   });
 
   it('a report seen before changes nothing', () => {
@@ -166,11 +163,12 @@ describe('what becomes of an application', () => {
   });
 
   it('final states are those nothing leads out of', () => {
-    assert.deepEqual([...finalStates].sort(), ['opened', 'refused', 'rejected', 'unplaced']);
+    assert.deepEqual([...applicationStates.final].sort(), ['opened', 'refused', 'rejected', 'unplaced']);
     for (const state of states) {
       for (const to of states) {
-        if (transitions[state].includes(to)) assert.equal(moveTo(facts(state), to, null, now).state, to);
-        else assert.throws(() => moveTo(facts(state), to, null, now), /cannot go from/);
+        if (applicationStates.transitions[state].includes(to))
+          assert.equal(applicationStates.move(facts(state), to, null, now).state, to);
+        else assert.throws(() => applicationStates.move(facts(state), to, null, now), /cannot go from/);
       }
     }
   });
@@ -200,15 +198,17 @@ describe('what becomes of an application', () => {
             assert.ok(BigInt(number) <= before.lastReport);
             continue;
           }
-          application = applied.application;
+          application = applied.row;
           assert.ok(application.updatedAt >= before.updatedAt);
           assert.ok(application.lastReport > before.lastReport);
           // Of one that was called lost every report is told, though it stays so.
           const wasLost = ['refused', 'unplaced'].includes(before.state) && applied.changed;
           assert.equal(applied.changed, wasLost || application.state !== before.state);
-          assert.ok(!applied.changed || wasLost || transitions[before.state].includes(application.state));
-          assert.ok(!applied.contradiction || application.state === before.state);
-          if (isFinal(before.state)) assert.equal(application.state, before.state);
+          assert.ok(
+            !applied.changed || wasLost || applicationStates.transitions[before.state].includes(application.state),
+          );
+          assert.ok(!applied.inconsistent || application.state === before.state);
+          if (applicationStates.isFinal(before.state)) assert.equal(application.state, before.state);
           if (before.reference !== null) assert.equal(application.reference, before.reference);
           if (application.state === 'opened') assert.match(application.account ?? '', /^[A-Z0-9]{1,64}$/);
           if (application.state === 'rejected' && applied.changed)

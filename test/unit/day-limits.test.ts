@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { LockedPartner } from '../../src/db/locked-partner.ts';
+import type { Shared } from '../../src/db/facts.ts';
+import { PartnerTransaction, partnerGuard } from '../../src/db/partner-transaction.ts';
 import { statement } from '../../src/db/statement.ts';
 import { refusalOf } from '../../src/lib/errors.ts';
 import { checkDayLimit, remaining } from '../../src/limits/rules.ts';
-import { toUsedKobo } from '../../src/limits/usage.ts';
+import { usage } from '../../src/limits/usage.ts';
 
 /** 23:00 in Lagos: the limit is fresh in an hour. */
 const elevenPm = Date.UTC(2026, 2, 2, 22);
@@ -42,90 +43,107 @@ describe('a daily limit', () => {
   });
 });
 
-describe('what shares a transaction under the lock of a partner', () => {
+describe('what shares a transaction of a partner', () => {
   const day = '2026-03-02';
-  const partner = () =>
-    new LockedPartner({ id: 'par_1', version: '7', orders_kobo_per_day: '1', allocations_kobo_per_day: '1' });
-  const used = (locked: LockedPartner, kind: 'orders' | 'allocations' = 'orders', of = day) =>
-    toUsedKobo(locked, of, kind, [{ used_kobo: '100' }]);
+  const row = { id: 'par_1', version: '7', orders_kobo_per_day: '1', allocations_kobo_per_day: '1' };
+  const orders = usage('par_1', day, 'orders');
+  const allocations = usage('par_1', day, 'allocations');
+  const sticky: Shared<string> = {
+    name: 'sticky',
+    read: statement('READ sticky'),
+    value: () => '',
+    guard: (value) => statement('sticky = ?', value),
+    save: (before, after) => [statement('SAVE sticky', before, after)],
+  };
+  const begin = () =>
+    new PartnerTransaction({
+      row,
+      shared: new Map<string, unknown>([
+        [orders.name, 100n],
+        [allocations.name, 100n],
+        [sticky.name, 'first'],
+      ]),
+    });
 
   it('sees what the work before it used, by day and kind', () => {
-    const locked = partner();
-    assert.equal(toUsedKobo(locked, day, 'orders', []), 0n);
-    locked.addUsage('orders', day, 30n);
-    locked.addUsage('orders', day, 5n);
-    locked.addUsage('orders', '2026-03-03', 1_000n);
-    assert.deepEqual([used(locked), used(locked, 'allocations')], [135n, 100n]);
-    locked.addUsage('orders', day, -35n);
-    assert.equal(used(locked), 100n, 'what is given back counts as little as what was never used');
+    const partner = begin();
+    partner.add(orders, 30n);
+    partner.add(orders, 5n);
+    partner.add(usage('par_1', '2026-03-03', 'orders'), 1_000n);
+    assert.deepEqual([partner.get(orders), partner.get(allocations)], [135n, 100n]);
+    partner.add(orders, -35n);
+    assert.equal(partner.get(orders), 100n, 'what is given back counts as little as what was never used');
+  });
+
+  it('cannot be asked for what nobody read', () => {
+    assert.throws(() => begin().get(usage('par_1', '2026-03-03', 'orders')), /was not read/);
   });
 
   it('gives versions out once each, without a gap', () => {
-    const locked = partner();
-    assert.deepEqual([locked.takeVersions(2), locked.takeVersions(1), locked.version], [8n, 10n, 10n]);
+    const partner = begin();
+    assert.deepEqual([partner.takeVersions(2), partner.takeVersions(1), partner.version], [8n, 10n, 10n]);
   });
 
-  it('leaves nothing of what is refused: no version, no use, nothing kept', () => {
-    const locked = partner();
-    locked.addUsage('orders', day, 30n);
-    locked.takeVersions(1);
+  it('leaves nothing of what is refused: no version, no use, no changed value', () => {
+    const partner = begin();
+    partner.add(orders, 30n);
+    partner.takeVersions(1);
     const refused = () =>
-      locked.attempt(() => {
-        locked.addUsage('orders', day, 50n);
-        locked.takeVersions(3);
-        locked.keep('wallet', { save: () => [] });
+      partner.attempt(() => {
+        partner.add(orders, 50n);
+        partner.takeVersions(3);
+        partner.set(sticky, 'second');
         throw new Error('refused');
       });
     assert.throws(refused, /refused/);
-    assert.deepEqual([locked.version, used(locked), locked.kept('wallet')], [8n, 130n, undefined]);
+    assert.deepEqual([partner.version, partner.get(orders), partner.get(sticky)], [8n, 130n, 'first']);
     assert.equal(
-      locked.attempt(() => locked.takeVersions(1)),
+      partner.attempt(() => partner.takeVersions(1)),
       9n,
       'the next work takes the next version',
     );
   });
 
-  it('is written once at the end, with how much may be used where nobody read it', () => {
-    const locked = partner();
-    assert.deepEqual(locked.save(), [], 'nothing was changed');
-    locked.addUsage('orders', day, 0n);
-    assert.deepEqual(locked.save(), [], 'nothing was used');
-    locked.addUsage('orders', day, 30n, 1_000n);
-    locked.addUsage('orders', day, 5n);
-    locked.takeVersions(2);
-    const written = locked.save().map(({ sql, values }) => [sql.split(' ', 3).join(' '), values]);
+  it('is written once at the end, the last of each value', () => {
+    const partner = begin();
+    assert.deepEqual(partner.save(), [], 'nothing was changed');
+    partner.add(orders, 0n);
+    assert.deepEqual(partner.save(), [], 'nothing was used');
+    partner.add(orders, 30n);
+    partner.add(orders, 5n);
+    partner.set(sticky, 'second');
+    partner.set(sticky, 'third');
+    partner.takeVersions(2);
+    const written = partner.save().map(({ sql, values }) => [sql.split(' ', 3).join(' '), values]);
     assert.deepEqual(written, [
       ['UPDATE partners SET', [9n, 'par_1']],
-      ['INSERT INTO usage_days', ['par_1', day, 'orders', 35n, 1_000n, 35n, 35n, 1_000n, 35n]],
+      ['INSERT INTO usage_days', [[['par_1', day, 'orders', 35n]]]],
+      ['SAVE sticky', ['first', 'third']],
     ]);
   });
 
-  it('is written with what the work kept for the rest, the last of each name', () => {
-    const locked = partner();
-    for (const wallet of ['first', 'second']) locked.keep(wallet, { save: () => [statement(`SAVE ${wallet}`)] });
-    locked.keep('first', { save: () => [statement('SAVE first again')] });
-    assert.notEqual(locked.kept('second'), undefined);
-    const saved = () => locked.save().map(({ sql }) => sql.split(' (', 1)[0]);
-    assert.deepEqual(saved(), ['SAVE first again', 'SAVE second']);
-    locked.addUsage('orders', day, 5n);
-    locked.takeVersions(1);
-    const all = ['UPDATE partners SET version = ? WHERE id = ?', 'INSERT INTO usage_days'];
-    assert.deepEqual(saved(), [...all, 'SAVE first again', 'SAVE second']);
-    const [, usage] = locked.save();
-    assert.deepEqual(usage?.values, ['par_1', day, 'orders', 5n], 'who read what was used says nothing of a limit');
+  it('is remembered as it is after the commit, with what was known and not asked for', () => {
+    const partner = begin();
+    const yesterday = usage('par_1', '2026-03-01', 'orders');
+    partner.add(orders, 35n);
+    partner.add(yesterday, -7n);
+    partner.set(sticky, 'second');
+    partner.takeVersions(2);
+    const after = partner.after(new Map([[yesterday.name, 50n]]));
+    assert.deepEqual(Object.fromEntries(after.shared), {
+      [yesterday.name]: 43n,
+      [orders.name]: 135n,
+      [allocations.name]: 100n,
+      sticky: 'second',
+    });
+    assert.deepEqual(after.row, { ...row, version: 9n });
   });
 
-  it('begins, where nothing was read, with the row as it is believed to be, whole numbers as such', () => {
-    const locked = new LockedPartner({
-      id: 'par_1',
-      version: '7',
-      orders_kobo_per_day: null,
-      allocations_kobo_per_day: 5,
-    });
-    const { sql, values } = locked.lockAssumed();
-    assert.deepEqual(values, [7n, null, 5n, 'par_1']);
+  it('is proven by the whole row and its values, whole numbers as such', () => {
+    const state = { row: { ...row, orders_kobo_per_day: null, allocations_kobo_per_day: 5 }, shared: new Map() };
+    const { sql, values } = partnerGuard(state);
+    assert.deepEqual(values, ['par_1', 7n, null, 5n]);
     assert.match(sql, /version <=> \? AND orders_kobo_per_day <=> \? AND allocations_kobo_per_day <=> \?/);
-    locked.takeVersions(2);
-    assert.deepEqual(locked.saved, { ...locked.row, version: 9n }, 'the row to believe in next');
+    assert.deepEqual(orders.guard(135n).values, ['par_1', day, 'orders', 135n]);
   });
 });

@@ -22,7 +22,7 @@ const allowedFolders: Record<string, readonly string[]> = {
 };
 
 /** Files that only tell the truth about data: any part may read another's. */
-const isShared = (file: string) => /(\/rules|[/-]store)\.ts$/.test(file);
+const isShared = (file: string) => /(\/rules|\/table|[/-]store)\.ts$/.test(file);
 
 /** Files that put the gateway together, each one part of it; `app.ts` makes the whole of them. */
 const isPart = (file: string) => file.startsWith('app/');
@@ -39,9 +39,9 @@ function mayImport(from: string, to: string): boolean {
   const [fromFolder = ''] = from.split('/');
   const [toFolder = ''] = to.split('/');
   if (/\/rules\.ts$/.test(from)) return ['lib', 'gen'].includes(toFolder) || /\/rules\.ts$/.test(to);
-  if (/[/-]store\.ts$/.test(from)) {
-    const given = ['db/statement.ts', 'db/database.ts', 'db/locked-partner.ts', 'submission/row-store.ts'];
-    return ['lib', 'gen', 'json', fromFolder].includes(toFolder) || given.includes(to);
+  if (/(\/table|[/-]store)\.ts$/.test(from)) {
+    const given = ['submission/columns.ts', 'submission/steps.ts'];
+    return ['lib', 'gen', 'json', 'db', fromFolder].includes(toFolder) || given.includes(to);
   }
   // The operators' port is a door too.
   if (/^admin\/(server|refusals)\.ts$/.test(from) && toFolder === 'transport') return true;

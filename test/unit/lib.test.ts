@@ -4,6 +4,7 @@ import { create } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { isRegistered } from '../../src/auth/addresses.ts';
 import { keyMacSecret, makeKey, parseKey, sameHash } from '../../src/auth/keys.ts';
+import { noFact } from '../../src/db/facts.ts';
 import { PartnerQueue } from '../../src/db/partner-queue.ts';
 import { lagosDay, nextLagosMidnight, SystemClock } from '../../src/lib/clock.ts';
 import { ApiError, catalogue } from '../../src/lib/errors.ts';
@@ -206,7 +207,7 @@ describe('local limits', () => {
 describe('the queue of partners', () => {
   const work = (...touches: string[]) => ({
     touches,
-    reads: [],
+    fact: noFact,
     decide: () => ({ writes: [], result: undefined }),
   });
 

@@ -1,56 +1,66 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Seal } from '../../src/lib/seal.ts';
-import { FactReader, Notes, UnreadableNote } from '../../src/submission/notes.ts';
+import type { StoredOrder } from '../../src/orders/table.ts';
+import { FactReader, Notes, readFacts, UnreadableNote } from '../../src/submission/notes.ts';
+import { orderKind } from '../support/kinds.ts';
+import { plainOrder } from '../support/plain-order.ts';
 
 const seal = new Seal(Buffer.alloc(32, 1));
 const notes = new Notes(seal);
 const row = {
+  ...plainOrder,
   id: 'ord_22222222222222222222',
   partnerId: 'par_22222222222222222222',
-  origin: { partnerId: 'par_22222222222222222222', requestId: 'req', traceParent: null },
   idempotencyKey: 'key',
-  requestDigest: Buffer.alloc(32, 2),
-  state: 'sending',
-  rejectReason: null,
-  firstAnswer: null,
-  steps: 1,
-  notAfter: 0,
-  checkAt: null,
-  checks: 0,
-  missingSince: null,
 };
+const orderOf = (referenceLength: number) => ({ ...row, clientReference: 'x'.repeat(referenceLength) });
 
 describe('the notes that go out with submissions', () => {
   it('that are as long as may be fit what a broker keeps, and a longer one is refused before anything is stored', () => {
-    const longest = (length: number) => ({ text: 'x'.repeat(length) });
     let length = 2_048;
     const fits = () => {
       try {
-        notes.checkLength(row, longest(length));
+        notes.checkLength(orderKind, orderOf(length));
         return true;
       } catch {
         return false;
       }
     };
     while (!fits()) length -= 1;
-    const note = notes.write(row, longest(length));
+    const note = notes.write(orderKind, orderOf(length));
     assert.ok(note.length <= 2_048 && note.length > 2_040, String(note.length));
-    assert.equal(notes.read(row.id, note)?.facts.text('text').length, length);
-    assert.throws(() => notes.checkLength(row, longest(length + 8)), /too long/);
+    assert.equal(notes.read(row.id, note)?.facts.text('clientReference').length, length);
+    assert.throws(() => notes.checkLength(orderKind, orderOf(length + 8)), /too long/);
+  });
+
+  it('hold what restores the object, and nothing the broker or the mechanism gives', () => {
+    const read = notes.read(row.id, notes.write(orderKind, row));
+    assert.ok(read !== undefined, 'it is ours');
+    const { partnerId, requestId, traceParent, idempotencyKey, requestDigest } = row;
+    assert.deepEqual(read.submission, { partnerId, requestId, traceParent, idempotencyKey, requestDigest });
+    const { account, symbol, side, type, timeInForce, quantity, priceKobo, clientReference } = row;
+    const { createdAt, countedDay, countedPriceKobo, notAfter } = row;
+    assert.deepEqual(readFacts(orderKind, read.facts), {
+      ...{ account, symbol, side, type, timeInForce, quantity, priceKobo, clientReference },
+      ...{ createdAt, countedDay, countedPriceKobo, notAfter },
+    });
+    const market = notes.read(row.id, notes.write(orderKind, { ...row, priceKobo: null, clientReference: null }));
+    assert.ok(market !== undefined, 'it is ours');
+    const { priceKobo: none, clientReference: neither } = readFacts<StoredOrder>(orderKind, market.facts);
+    assert.deepEqual([none, neither], [null, null]);
   });
 
   it('of others are none of ours: too long, or not sealed for the object', () => {
     assert.equal(notes.read(row.id, Buffer.alloc(2_049, 1)), undefined);
     assert.equal(notes.read(row.id, Buffer.from('their own')), undefined);
-    assert.equal(notes.read('ord_33333333333333333333', notes.write(row, {})), undefined);
+    assert.equal(notes.read('ord_33333333333333333333', notes.write(orderKind, row)), undefined);
   });
 
   it('of another version say what is missing, and a null or an absent member is no text', () => {
     const facts = new FactReader({ nothing: null, number: 5, text: 'abc', amount: '12' });
     assert.equal(facts.optionalText('nothing'), null);
     assert.equal(facts.optionalText('absent'), null);
-    assert.equal(facts.optionalWhole('absent'), null);
     assert.equal(facts.whole('amount'), 12n);
     for (const read of [
       () => facts.text('nothing'),

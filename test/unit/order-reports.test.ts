@@ -2,22 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { RejectReason, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import {
-  type Applied,
-  applyReport,
-  finalStates,
-  isUnsettled,
-  type OrderFacts,
-  type OrderStateWord,
-  rejectReasonOf,
-  transitions,
-} from '../../src/orders/rules.ts';
+import { applyReport, type OrderFacts, type OrderState, orderStates, rejectReasonOf } from '../../src/orders/rules.ts';
+import { type Applied, isUnsettled } from '../../src/submission/rules.ts';
 
 const now = Date.UTC(2026, 2, 2, 9, 30);
-const states = Object.keys(transitions) as OrderStateWord[];
+const states = Object.keys(orderStates.transitions) as OrderState[];
 const { ACCEPTED, CANCELLED, EXPIRED, REJECTED, TRADE, UNSPECIFIED } = ReportKind;
 
-function order(state: OrderStateWord, fields: Partial<OrderFacts> = {}): OrderFacts {
+function order(state: OrderState, fields: Partial<OrderFacts> = {}): OrderFacts {
   const nothingYet = { filledQuantity: 0n, filledValueKobo: 0n, filledAt: null, exchangeOrderId: null };
   const rest = { reason: null, rejectReason: null, countedPriceKobo: 10n, lastReport: 0n, updatedAt: now };
   return { state, quantity: 100n, ...nothingYet, ...rest, ...fields };
@@ -34,9 +26,9 @@ const trade = (quantity: bigint, priceKobo: bigint) => ({ kind: TRADE, quantity,
 
 describe('what trades make of an order', () => {
   it('is the sum of quantity times price', () => {
-    let { order: traded } = apply(order('pending'), trade(30n, 1_000n));
+    let { row: traded } = apply(order('pending'), trade(30n, 1_000n));
     assert.equal(traded.filledValueKobo, 30_000n);
-    ({ order: traded } = apply(traded, trade(70n, 1_010n)));
+    ({ row: traded } = apply(traded, trade(70n, 1_010n)));
     assert.deepEqual([traded.state, traded.filledQuantity, traded.filledValueKobo], ['filled', 100n, 100_700n]);
   });
 
@@ -52,7 +44,7 @@ describe('what trades make of an order', () => {
       [1n, highest + 1n, false],
       [101n, 10n, false],
     ] as const) {
-      const { changed, contradiction, order: after } = apply(order('pending'), trade(quantity, price));
+      const { changed, inconsistent: contradiction, row: after } = apply(order('pending'), trade(quantity, price));
       const answered = { changed, contradiction, value: after.filledValueKobo };
       const expected = { changed: isTaken, contradiction: !isTaken, value: isTaken ? quantity * price : 0n };
       assert.deepEqual(answered, expected, `${quantity} shares at ${price} kobo`);
@@ -66,7 +58,7 @@ describe('what trades make of an order', () => {
       ['refused', true],
       ['rejected', true],
     ] as const) {
-      const { changed, contradiction, order: after } = apply(order(state), trade(40n, 10n));
+      const { changed, inconsistent: contradiction, row: after } = apply(order(state), trade(40n, 10n));
       const answered = [changed, contradiction, after.state, after.filledQuantity, after.filledValueKobo];
       assert.deepEqual(answered, [true, isImpossible, state, 40n, 400n], `a trade on a ${state} order`);
     }
@@ -77,7 +69,7 @@ describe('what trades make of an order', () => {
       apply(order('pending'), {
         ...trade(100n, 10n),
         at: seconds === undefined ? undefined : { seconds, nanos: 5_999_999 },
-      }).order.filledAt;
+      }).row.filledAt;
     assert.equal(filledAt(undefined), now);
     assert.equal(filledAt(0n), now, '1970');
     assert.equal(filledAt(1_772_442_000n), 1_772_442_000_005);
@@ -87,7 +79,7 @@ describe('what trades make of an order', () => {
 describe("the exchange's id of an order", () => {
   it('is the first one it states, of at most 64 characters', () => {
     const idAfter = (exchangeOrderId: string, known: string | null = null) =>
-      apply(order('sending', { exchangeOrderId: known }), { kind: ACCEPTED, exchangeOrderId }).order.exchangeOrderId;
+      apply(order('sending', { exchangeOrderId: known }), { kind: ACCEPTED, exchangeOrderId }).row.exchangeOrderId;
     assert.equal(idAfter('X1'), 'X1');
     assert.equal(idAfter('X2', 'X1'), 'X1');
     assert.equal(idAfter(''), null);
@@ -105,18 +97,18 @@ describe('what ends an order', () => {
       [REJECTED, 'rejected', 'The market is closed.'],
     ] as const) {
       const applied = apply(order('sending'), { kind, rejectReason: RejectReason.MARKET_CLOSED });
-      assert.deepEqual([applied.changed, applied.contradiction], [true, false]);
-      assert.deepEqual([applied.order.state, applied.order.reason], [state, reason]);
+      assert.deepEqual([applied.changed, applied.inconsistent], [true, false]);
+      assert.deepEqual([applied.row.state, applied.row.reason], [state, reason]);
       const isRejected = state === 'rejected';
-      assert.equal(applied.order.rejectReason, isRejected ? 'market_closed' : null);
+      assert.equal(applied.row.rejectReason, isRejected ? 'market_closed' : null);
     }
   });
 
   it('after some of it traded is a cancellation of the rest, though the exchange calls it a rejection', () => {
     const {
-      order: after,
+      row: after,
       changed,
-      contradiction,
+      inconsistent: contradiction,
     } = apply(order('partially_filled', { filledQuantity: 30n }), {
       kind: REJECTED,
     });
@@ -127,9 +119,9 @@ describe('what ends an order', () => {
 
   it('changes nothing the second time, and no other end than the first', () => {
     const ends = { cancelled: CANCELLED, expired: EXPIRED, rejected: REJECTED } as const;
-    for (const state of finalStates) {
+    for (const state of orderStates.final) {
       for (const [end, kind] of Object.entries(ends)) {
-        const { changed, contradiction, order: after } = apply(order(state), { kind });
+        const { changed, inconsistent: contradiction, row: after } = apply(order(state), { kind });
         // Of a refused order the partner was told that it never reached the exchange: its reason is corrected.
         const isCorrected = state === 'refused';
         assert.deepEqual(
@@ -144,7 +136,7 @@ describe('what ends an order', () => {
 
   it('is followed by no acceptance that means something, unless the exchange should never have had it', () => {
     for (const state of states.filter((each) => !isUnsettled(each))) {
-      const { changed, contradiction } = apply(order(state), { kind: ACCEPTED });
+      const { changed, inconsistent: contradiction } = apply(order(state), { kind: ACCEPTED });
       const isImpossible = state === 'refused' || state === 'rejected';
       const isCorrected = state === 'refused';
       assert.deepEqual([changed, contradiction], [isCorrected, isImpossible], `an acceptance of a ${state} order`);
@@ -153,7 +145,7 @@ describe('what ends an order', () => {
 
   it('is no report of a kind that is not known; a person must look', () => {
     for (const kind of [UNSPECIFIED, 99 as ReportKind]) {
-      const { changed, contradiction, order: after } = apply(order('pending'), { kind });
+      const { changed, inconsistent: contradiction, row: after } = apply(order('pending'), { kind });
       assert.deepEqual([changed, contradiction, after.state, after.lastReport], [false, true, 'pending', 1n]);
     }
   });
@@ -161,7 +153,7 @@ describe('what ends an order', () => {
 
 describe('the tables of orders', () => {
   it('say of which states nothing more is expected, and in which it is unknown if the exchange has the order', () => {
-    assert.deepEqual(finalStates.toSorted(), ['cancelled', 'expired', 'filled', 'refused', 'rejected']);
+    assert.deepEqual(orderStates.final.toSorted(), ['cancelled', 'expired', 'filled', 'refused', 'rejected']);
     assert.deepEqual(states.filter(isUnsettled).toSorted(), ['sending', 'uncertain']);
   });
 

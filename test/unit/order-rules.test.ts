@@ -5,20 +5,12 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { RejectReason, type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { OrderStateSchema } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { enumNames } from '../../src/lib/enums.ts';
-import {
-  applyReport,
-  countedKobo,
-  isFinal,
-  moveTo,
-  type OrderFacts,
-  type OrderStateWord,
-  transitions,
-} from '../../src/orders/rules.ts';
+import { applyReport, countedKobo, type OrderFacts, type OrderState, orderStates } from '../../src/orders/rules.ts';
 import { fc } from '../support/properties.ts';
 
 const now = Date.UTC(2026, 2, 2, 9, 30);
 
-function facts(state: OrderStateWord, fields: Partial<OrderFacts> = {}): OrderFacts {
+function facts(state: OrderState, fields: Partial<OrderFacts> = {}): OrderFacts {
   return {
     state,
     quantity: 100n,
@@ -48,7 +40,7 @@ function report(number: number, kind: ReportKind, fields: { quantity?: bigint; r
   });
 }
 
-const states = Object.keys(transitions) as OrderStateWord[];
+const states = Object.keys(orderStates.transitions) as OrderState[];
 
 describe('order rules', () => {
   it('they know the states partners are shown, and no other', () => {
@@ -58,8 +50,8 @@ describe('order rules', () => {
   it('an order goes only where the table lets it', () => {
     for (const from of states) {
       for (const to of states) {
-        const go = () => moveTo(facts(from), to, null, now);
-        if (transitions[from].includes(to)) assert.equal(go().state, to);
+        const go = () => orderStates.move(facts(from), to, null, now);
+        if (orderStates.transitions[from].includes(to)) assert.equal(go().state, to);
         else assert.throws(go);
       }
     }
@@ -76,7 +68,7 @@ describe('order rules', () => {
     ]) {
       const applied = applyReport(order, next, now);
       assert.ok(applied?.changed);
-      order = applied.order;
+      order = applied.row;
       seen.push(order.state);
     }
     assert.deepEqual(seen, ['pending', 'partially_filled', 'partially_filled', 'filled']);
@@ -93,34 +85,34 @@ describe('order rules', () => {
   it('a late fill of a cancelled order is counted and told, and the order stays cancelled', () => {
     const order = facts('cancelled', { lastReport: 2n });
     const applied = applyReport(order, report(3, ReportKind.TRADE, { quantity: 40n }), now);
-    assert.equal(applied?.order.state, 'cancelled');
-    assert.equal(applied.order.filledQuantity, 40n);
+    assert.equal(applied?.row.state, 'cancelled');
+    assert.equal(applied.row.filledQuantity, 40n);
     assert.equal(applied.changed, true);
-    assert.equal(countedKobo(applied.order), 400n);
+    assert.equal(countedKobo(applied.row), 400n);
   });
 
   it('more filled than ordered is a contradiction and changes nothing but the number seen', () => {
     const order = facts('partially_filled', { filledQuantity: 90n, lastReport: 2n });
     const applied = applyReport(order, report(3, ReportKind.TRADE, { quantity: 11n }), now);
-    assert.equal(applied?.contradiction, true);
+    assert.equal(applied?.inconsistent, true);
     assert.equal(applied.changed, false);
-    assert.deepEqual({ ...applied.order, lastReport: 2n, exchangeOrderId: null }, order);
+    assert.deepEqual({ ...applied.row, lastReport: 2n, exchangeOrderId: null }, order);
   });
 
   it('an order refused here that the exchange accepts is a contradiction a person must see', () => {
     const applied = applyReport(facts('refused'), report(1, ReportKind.ACCEPTED), now);
-    assert.equal(applied?.contradiction, true);
-    assert.equal(applied.order.state, 'refused');
+    assert.equal(applied?.inconsistent, true);
+    assert.equal(applied.row.state, 'refused');
     assert.equal(applied.changed, true, 'the partner hears of it');
-    assert.match(applied.order.reason ?? '', /That was wrong\. It may trade\.$/);
+    assert.match(applied.row.reason ?? '', /That was wrong\. It may trade\.$/);
   });
 
   it('a refused order that trades keeps its state and counts nothing, and its reason says what has traded', () => {
     const reason = (kind: ReportKind, order: OrderFacts, quantity = 0n) => {
       const applied = applyReport(order, report(Number(order.lastReport) + 1, kind, { quantity }), now);
-      assert.deepEqual([applied?.changed, applied?.contradiction, applied?.order.state], [true, true, 'refused']);
-      assert.equal(countedKobo(applied?.order ?? order), 0n);
-      return applied?.order ?? order;
+      assert.deepEqual([applied?.changed, applied?.inconsistent, applied?.row.state], [true, true, 'refused']);
+      assert.equal(countedKobo(applied?.row ?? order), 0n);
+      return applied?.row ?? order;
     };
     const traded = reason(ReportKind.TRADE, facts('refused'), 30n);
     assert.match(traded.reason ?? '', /30 of 100 shares have traded\. It may trade further\.$/);
@@ -134,12 +126,12 @@ describe('order rules', () => {
     for (const state of ['refused', 'rejected'] as const) {
       const applied = applyReport(facts(state), report(1, ReportKind.TRADE, { quantity: 30n }), now);
       assert.deepEqual(
-        [applied?.order.state, applied?.order.filledQuantity, applied?.changed, applied?.contradiction],
+        [applied?.row.state, applied?.row.filledQuantity, applied?.changed, applied?.inconsistent],
         [state, 30n, true, true],
       );
     }
     const late = applyReport(facts('expired'), report(1, ReportKind.TRADE, { quantity: 30n }), now);
-    assert.equal(late?.contradiction, false, 'a late fill of what was at the exchange is none');
+    assert.equal(late?.inconsistent, false, 'a late fill of what was at the exchange is none');
   });
 
   it('an order is filled when the exchange says that it traded, and when it came where that cannot be', () => {
@@ -151,10 +143,10 @@ describe('order rules', () => {
       [timestampFromMs(Date.UTC(1999, 11, 31)), now],
       [timestampFromMs(Date.UTC(2201, 0, 1)), now],
     ] as const) {
-      const filled = applyReport(facts('pending'), { ...trade, at }, now)?.order;
+      const filled = applyReport(facts('pending'), { ...trade, at }, now)?.row;
       assert.deepEqual([filled?.state, filled?.filledAt], ['filled', filledAt]);
     }
-    const part = applyReport(facts('pending'), report(1, ReportKind.TRADE, { quantity: 99n }), now)?.order;
+    const part = applyReport(facts('pending'), report(1, ReportKind.TRADE, { quantity: 99n }), now)?.row;
     assert.deepEqual([part?.state, part?.filledAt], ['partially_filled', null]);
   });
 
@@ -165,7 +157,7 @@ describe('order rules', () => {
       [0n, true],
     ] as const) {
       const trade = { ...report(1, ReportKind.TRADE, { quantity: 1n }), priceKobo };
-      assert.equal(applyReport(facts('pending'), trade, now)?.contradiction, contradiction, `${priceKobo} kobo`);
+      assert.equal(applyReport(facts('pending'), trade, now)?.inconsistent, contradiction, `${priceKobo} kobo`);
     }
   });
 
@@ -175,7 +167,7 @@ describe('order rules', () => {
         facts('pending', { exchangeOrderId: before }),
         { ...report(1, ReportKind.ACCEPTED), exchangeOrderId },
         now,
-      )?.order.exchangeOrderId;
+      )?.row.exchangeOrderId;
     assert.equal(idAfter(null, 'X'.repeat(64)), 'X'.repeat(64));
     assert.equal(idAfter(null, 'X'.repeat(65)), null);
     assert.equal(idAfter(null, ''), null);
@@ -186,7 +178,7 @@ describe('order rules', () => {
     const order = facts('partially_filled', { filledQuantity: 1n });
     const applied = applyReport(order, report(1, ReportKind.ACCEPTED), now);
     assert.equal(applied?.changed, false);
-    assert.equal(applied.contradiction, false);
+    assert.equal(applied.inconsistent, false);
   });
 
   it('a rejection carries a reason from our own list, whatever the exchange says', () => {
@@ -195,9 +187,9 @@ describe('order rules', () => {
       report(1, ReportKind.REJECTED, { reason: RejectReason.MARKET_CLOSED }),
       now,
     );
-    assert.equal(known?.order.rejectReason, 'market_closed');
+    assert.equal(known?.row.rejectReason, 'market_closed');
     const unknown = applyReport(facts('sending'), report(1, ReportKind.REJECTED, { reason: 99 as RejectReason }), now);
-    assert.equal(unknown?.order.rejectReason, 'rejected_by_exchange');
+    assert.equal(unknown?.row.rejectReason, 'rejected_by_exchange');
   });
 
   it('the value counted follows the table of states', () => {
@@ -235,13 +227,13 @@ describe('order rules', () => {
             assert.ok(BigInt(number) <= before.lastReport);
             continue;
           }
-          order = applied.order;
+          order = applied.row;
           assert.ok(order.filledQuantity <= order.quantity);
           assert.ok(order.filledQuantity >= before.filledQuantity);
           assert.ok(order.updatedAt >= before.updatedAt);
           assert.ok(order.lastReport > before.lastReport);
-          if (isFinal(before.state)) assert.equal(order.state, before.state);
-          else assert.ok(order.state === before.state || transitions[before.state].includes(order.state));
+          if (orderStates.isFinal(before.state)) assert.equal(order.state, before.state);
+          else assert.ok(order.state === before.state || orderStates.transitions[before.state].includes(order.state));
           if (order.state !== before.state) assert.ok(applied.changed);
           if (order.state === 'filled') assert.equal(order.filledQuantity, order.quantity);
         }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
-import type { LockedPartner } from '../../src/db/locked-partner.ts';
+import { noFact } from '../../src/db/facts.ts';
 import { PartnerQueue, type WaitingWork } from '../../src/db/partner-queue.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 
@@ -9,7 +9,7 @@ function startQueue() {
   const transactions: { readonly partnerId: string; readonly names: readonly string[]; readonly end: () => void }[] =
     [];
   const queue = new PartnerQueue((partnerId, group: readonly WaitingWork[]) => {
-    const names = group.map(({ work }) => String(work.decide(undefined as unknown as LockedPartner, []).result));
+    const names = group.map(({ work }) => String(work.decide(undefined, undefined as never).result));
     return new Promise<void>((resolve) => {
       const end = () => {
         for (const [index, each] of group.entries()) each.resolve(names[index]);
@@ -19,7 +19,7 @@ function startQueue() {
     });
   });
   const run = (name: string, touches: readonly string[] = [name], partnerId = 'a') =>
-    queue.run<string>(partnerId, { touches, reads: [], decide: () => ({ writes: [], result: name }) });
+    queue.run(partnerId, { touches, fact: noFact, decide: () => ({ writes: [], result: name }) });
   /** Ends the transaction that runs, and waits for the next one. */
   const endOne = async () => {
     transactions.at(-1)?.end();

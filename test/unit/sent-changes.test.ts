@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { applySent as applyApplicationSent } from '../../src/applications/changes.ts';
-import type { StoredApplication } from '../../src/applications/store.ts';
+import type { StoredApplication } from '../../src/applications/table.ts';
 import type { Sent } from '../../src/broker/port.ts';
 import {
   type ApplicationReport,
@@ -11,8 +10,9 @@ import {
   ApplicationReportSchema,
 } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { applySent, OrderChange } from '../../src/orders/changes.ts';
-import type { StoredOrder } from '../../src/orders/store.ts';
+import type { StoredOrder } from '../../src/orders/table.ts';
+import { applySent, Change } from '../../src/submission/change.ts';
+import { applicationKind, orderKind } from '../support/kinds.ts';
 import { plainOrder } from '../support/plain-order.ts';
 
 const now = Date.UTC(2026, 2, 2, 9, 30);
@@ -33,13 +33,13 @@ function report(number: bigint, kind: ReportKind, quantity = 0n): Report {
 
 /** What is shown and kept of an order after what a send came to. */
 function came(of: StoredOrder, sent: Sent<Report>) {
-  const { after, told, steps } = applySent(of, sent, now, realNow);
+  const { after, events, steps } = applySent(orderKind, of, sent, now, realNow);
   assert.equal(after.steps, of.steps + steps.length, 'each step is counted');
   return {
     state: after.state,
     firstAnswer: after.firstAnswer,
     checkAt: after.checkAt,
-    told: told.map(({ state }) => state),
+    told: events.map(({ state }) => state),
     steps: steps.map(({ kind }) => kind),
   };
 }
@@ -103,7 +103,7 @@ describe('what a send of an order came to', () => {
   });
 
   it('has each step of its history counted and numbered by the exchange', () => {
-    const change = new OrderChange({ ...order, steps: 3 }, now).reports([
+    const change = new Change(orderKind, { ...order, steps: 3 }, now).reports([
       report(5n, ReportKind.ACCEPTED),
       report(6n, ReportKind.TRADE, 40n),
       report(6n, ReportKind.TRADE, 40n),
@@ -120,18 +120,18 @@ describe('what a send of an order came to', () => {
       ],
     );
     assert.deepEqual([change.after.steps, change.after.filledQuantity, change.after.lastReport], [7, 40n, 9n]);
-    assert.equal(change.contradictions.length, 1, 'a person is told of the trade that cannot be');
+    assert.equal(change.inconsistencies.length, 1, 'a person is told of the trade that cannot be');
     assert.deepEqual(
-      change.told.map(({ state }) => state),
+      change.events.map(({ state }) => state),
       ['pending', 'partially_filled', 'cancelled'],
     );
   });
 
   it('leaves a cancel unclear until the order is final', () => {
     const cancelling = { ...order, state: 'pending', cancelUntil: 7, lastReport: 1n } as const;
-    const traded = new OrderChange(cancelling, now).reports([report(2n, ReportKind.TRADE, 1n)]);
+    const traded = new Change(orderKind, cancelling, now).reports([report(2n, ReportKind.TRADE, 1n)]);
     assert.equal(traded.after.cancelUntil, 7, 'a trade says nothing of the cancel');
-    const filled = new OrderChange(cancelling, now).reports([report(2n, ReportKind.TRADE, 100n)]);
+    const filled = new Change(orderKind, cancelling, now).reports([report(2n, ReportKind.TRADE, 100n)]);
     assert.equal(filled.after.cancelUntil, null, 'nothing is unclear of a cancel once the order is final');
   });
 });
@@ -156,8 +156,8 @@ describe('what a send of an application came to', () => {
   const neverLeft: Sent<ApplicationReport> = { outcome: 'never-left', evidence: 'no link' };
 
   function cameOf(of: StoredApplication, sent: Sent<ApplicationReport>) {
-    const { after, told } = applyApplicationSent(of, sent, now, realNow);
-    return [after.state, after.firstAnswer, after.checkAt, told.map(({ state }) => state)];
+    const { after, events } = applySent(applicationKind, of, sent, now, realNow);
+    return [after.state, after.firstAnswer, after.checkAt, events.map(({ state }) => state)];
   }
 
   it('is the first answer to its partner', () => {

@@ -26,6 +26,6 @@ describe('the trading context of an account', () => {
     await assert.rejects(second, { code: 'settlement_lockout' });
     asked[0]?.(answer(AccountStatus.ACTIVE));
     await first;
-    assert.equal(contexts.known('par_a', 'A1', 'SIM-REST'), undefined, 'the account is locked out');
+    assert.equal(contexts.cached('par_a', 'A1', 'SIM-REST'), undefined, 'the account is locked out');
   });
 });

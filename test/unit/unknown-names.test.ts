@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { toContractNoteMessage, toTradeMessage } from '../../src/accounts/messages.ts';
-import { isFinal as isFinalAllocation, countedKobo as valueOfAllocation } from '../../src/allocations/rules.ts';
+import { allocationStates, countedKobo as valueOfAllocation } from '../../src/allocations/rules.ts';
 import { isTradesPage } from '../../src/broker/record-checks.ts';
 import { ContractNoteSchema, ListTradesResponseSchema } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { ReportKind, ReportSchema, Side } from '../../src/gen/marina/broker/v1/orders_pb.ts';
@@ -13,16 +13,10 @@ import { enumWords } from '../../src/lib/enums.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { logUnknownNames } from '../../src/lib/unknown-names.ts';
 import { bucketFrom } from '../../src/limits/bucket.ts';
-import {
-  applyReport,
-  countedKobo,
-  isFinal,
-  isUnsettled,
-  type OrderFacts,
-  type OrderStateWord,
-} from '../../src/orders/rules.ts';
+import { applyReport, countedKobo, type OrderFacts, type OrderState, orderStates } from '../../src/orders/rules.ts';
+import { isUnsettled } from '../../src/submission/rules.ts';
 
-const onHold = 'on_hold' as OrderStateWord;
+const onHold = 'on_hold' as OrderState;
 
 describe('names of another version', () => {
   it('are logged once each, and no more than 100 in a process', () => {
@@ -41,10 +35,10 @@ describe('names of another version', () => {
   });
 
   it('of a state are neither final nor unclear, and count whole', () => {
-    assert.deepEqual([isFinal(onHold), isUnsettled(onHold)], [false, false]);
+    assert.deepEqual([orderStates.isFinal(onHold), isUnsettled(onHold)], [false, false]);
     const order = { state: onHold, quantity: 5n, filledQuantity: 1n, countedPriceKobo: 100n } as OrderFacts;
     assert.equal(countedKobo(order), 500n);
-    assert.equal(isFinalAllocation('in_review' as 'sending'), false);
+    assert.equal(allocationStates.isFinal('in_review' as 'sending'), false);
     assert.equal(valueOfAllocation({ state: 'in_review' as 'sending', amountKobo: 7n }), 7n);
   });
 });
@@ -91,9 +85,9 @@ describe("a later broker's numbers", () => {
     };
     const amended = create(ReportSchema, { number: 2n, kind: 77 as ReportKind, at: { seconds: 1n } });
     const applied = applyReport(order, amended, 1);
-    assert.deepEqual([applied?.contradiction, applied?.order.state], [true, 'pending']);
+    assert.deepEqual([applied?.inconsistent, applied?.row.state], [true, 'pending']);
     const trade = { number: 3n, kind: ReportKind.TRADE, quantity: 5n, priceKobo: 100n };
-    assert.equal(applyReport(applied?.order ?? order, create(ReportSchema, trade), 2)?.order.state, 'filled');
+    assert.equal(applyReport(applied?.row ?? order, create(ReportSchema, trade), 2)?.row.state, 'filled');
   });
 });
 

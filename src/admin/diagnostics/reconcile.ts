@@ -13,7 +13,7 @@ import {
 import type { Clock } from '../../lib/clock.ts';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { findLookUp, toLookUp } from '../../submission/step-store.ts';
+import { lookUps } from '../../submission/steps.ts';
 import { audit } from '../audit.ts';
 import { AdminError, invalidField, type Operator } from '../call.ts';
 import { requirePartner } from '../credit.ts';
@@ -140,8 +140,10 @@ export function reconcileHandlers(parts: ReconcileParts) {
   async function askAbout(object: Wanted, reconciling: Reconciling): Promise<ReconciledObject> {
     const looked = await reconciling.reconcileNow(object.partnerId, object.id);
     if (!looked.isKnown) return toMessage(object, looked, ReconcileOutcome.OTHER_VERSION);
-    const [row] = looked.asked ? await database.read(findLookUp(object.partnerId, object.id)) : [];
-    const lookUp = row && toLookUp(row);
+    const [row] = looked.asked
+      ? await database.read(lookUps.find({ partnerId: object.partnerId, objectId: object.id }))
+      : [];
+    const lookUp = row && lookUps.all.read(row);
     const isUnchanged = looked.before.state === looked.after.state;
     const outcome = !looked.isSettled
       ? looked.asked

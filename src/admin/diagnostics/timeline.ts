@@ -10,8 +10,8 @@ import {
   TimelineEntrySchema,
   TimelineSource,
 } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
-import { listSteps } from '../../orders/store.ts';
-import { findLookUp, listObjectSteps, toLookUp } from '../../submission/step-store.ts';
+import { orderHistory } from '../../orders/table.ts';
+import { lookUps, objectHistory } from '../../submission/steps.ts';
 import { findAttempts, toAttempt } from '../../webhooks/attempt-store.ts';
 import { AdminError } from '../call.ts';
 import {
@@ -65,7 +65,7 @@ export function timelineHandlers(database: Database) {
     const [object] = await database.read(findStepped(prefix, id));
     if (object === undefined) throw notFound();
     const partnerId = String(object.partner_id);
-    const list = prefix === 'ord' ? listSteps : listObjectSteps;
+    const { page: list } = prefix === 'ord' ? orderHistory : objectHistory;
     const rows = await read(list(partnerId, id, after, limit + 1));
     const steps = rows.slice(0, limit);
     const hasMore = rows.length > limit;
@@ -93,12 +93,12 @@ export function timelineHandlers(database: Database) {
 
   async function besideSteps(prefix: SteppedPrefix, partnerId: string, id: string): Promise<Entry[]> {
     const ledger = prefix === 'alc' ? findLedgerOf(partnerId, id) : undefined;
-    const [lookUps = [], operators = [], entries = []] = await database.readAll([
-      findLookUp(partnerId, id),
+    const [asked = [], operators = [], entries = []] = await database.readAll([
+      lookUps.find({ partnerId, objectId: id }),
       findAuditOf(id, mostOperatorEntries),
       ...(ledger === undefined ? [] : [ledger]),
     ]);
-    return [...lookUps.map(lookUpEntry), ...operators.map(operatorEntry), ...entries.map(ledgerEntry)];
+    return [...asked.map(lookUpEntry), ...operators.map(operatorEntry), ...entries.map(ledgerEntry)];
   }
 
   /** The events of an object among those of its instants, each once, though the feed may have it already. */
@@ -228,7 +228,7 @@ function attemptEntry(row: SqlRow, events: ReadonlyMap<bigint, ToldEvent>): Entr
 }
 
 function lookUpEntry(row: SqlRow): Entry {
-  const { asked, firstAt, lastAt, outcome, errorClass } = toLookUp(row);
+  const { asked, firstAt, lastAt, outcome, errorClass } = lookUps.all.read(row);
   return {
     atMs: lastAt,
     rank: 0,
@@ -277,7 +277,7 @@ function describeDelivery({ state, due_at: dueAt }: SqlRow): string {
 }
 
 function optional(value: unknown): bigint | undefined {
-  return value === null ? undefined : toBigInt(value);
+  return value === null || value === undefined ? undefined : toBigInt(value);
 }
 
 function notFound(): AdminError {

@@ -11,7 +11,7 @@ import {
 } from '../../gen/marina/gateway/v1/documents_pb.ts';
 import { ApiError } from '../../lib/errors.ts';
 import type { ImageChecker } from '../images/checker.ts';
-import { findShownApplication, type ShownApplication, toShownApplication } from '../store.ts';
+import { applications, type ShownApplication, shownApplication } from '../table.ts';
 import { toDocumentMessage, typeWords } from './messages.ts';
 import { checkTakesDocuments, isShown } from './rules.ts';
 import type { DocumentSender } from './sender.ts';
@@ -55,9 +55,11 @@ export function documentHandlers({ database, images, sender }: DocumentHandlerPa
 
   /** Another partner's application is found exactly as little, and as fast, as one that does not exist. */
   async function find(id: string | undefined, { caller }: Call): Promise<ShownApplication> {
-    const [row] = await database.read(findShownApplication(caller.partnerId, id ?? ''));
+    const [row] = await database.read(
+      applications.find({ partnerId: caller.partnerId, id: id ?? '' }, shownApplication),
+    );
     if (row === undefined) throw new ApiError('application_not_found');
-    return toShownApplication(row);
+    return shownApplication.read(row);
   }
 
   return { sendDocument, listDocuments };

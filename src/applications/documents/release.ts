@@ -1,13 +1,13 @@
 import type { ClockAgreement } from '../../broker/clock.ts';
 import type { ApplicationBroker, Broker } from '../../broker/port.ts';
-import type { SqlRow, Statement } from '../../db/statement.ts';
+import type { Statement } from '../../db/statement.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import { isProven, lateMs } from '../../submission/absence.ts';
 import type { Recorder } from '../../submission/record.ts';
 import type { ApplicationKind } from '../kind.ts';
 import { areAllDelivered, type DocumentTypeWord, isKnown, isSameSend, mayStillArrive } from './rules.ts';
-import { findDocuments, removeDocument, type StoredDocument, saveDocument, toStoredDocument } from './store.ts';
+import { documentsOf, removeDocument, type StoredDocument, saveDocument } from './store.ts';
 
 export interface DocumentReleaseParts {
   readonly kind: ApplicationKind;
@@ -51,17 +51,17 @@ export class DocumentRelease {
     audit: (before: Pick<StoredDocument, 'state' | 'attempt'>, after: 'delivered' | 'released') => Statement,
   ): Promise<Released> {
     const { kind, recorder, broker, applications, clock, clocks, clockSkewMs, log } = this.parts;
-    const beside = { touches: ['documents under way'], reads: [findDocuments(partnerId, applicationId)] };
+    const extra = { touches: ['documents under way'], fact: documentsOf(partnerId, applicationId) };
     let before: StoredDocument | undefined;
     const application = await recorder.change(
       kind,
       partnerId,
       applicationId,
-      (_, [rows]) => {
-        before = find(rows, type);
+      (_, documents) => {
+        before = find(documents, type);
         return undefined;
       },
-      beside,
+      extra,
     );
     const document = before;
     if (!kind.isKnown(application)) return { outcome: 'other-version' };
@@ -77,7 +77,7 @@ export class DocumentRelease {
     try {
       const honoursNotAfter = await broker.honoursNotAfter();
       const askedAt = clock.realNow();
-      const looked = await applications.lookUpDocument(applicationId, type, application.origin);
+      const looked = await applications.lookUpDocument(applicationId, type, application);
       if (!looked.found) {
         const agreement = await clocks.agreement();
         const { leaseUntil } = document;
@@ -98,8 +98,8 @@ export class DocumentRelease {
       kind,
       partnerId,
       applicationId,
-      (current, [rows = []]) => {
-        const stored = find(rows, type);
+      (current, documents) => {
+        const stored = find(documents, type);
         if (stored === undefined || !isSameSend(stored, document)) return undefined;
         isChanged = true;
         const noted = audit(document, outcome);
@@ -113,19 +113,19 @@ export class DocumentRelease {
           leaseUntil: null,
           updatedAt: Math.max(clock.now(), stored.updatedAt),
         };
-        const isLast = areAllDelivered([...rows.map(toStoredDocument), delivered]);
+        const isLast = areAllDelivered([...documents, delivered]);
         const change = isLast ? kind.documentsDelivered(current) : undefined;
         return (change ?? kind.begin(current))
           .write(saveDocument(delivered), noted)
           .step('document', `${type}: the broker's record has it`);
       },
-      beside,
+      extra,
     );
     if (!isChanged) return { outcome: 'changed-meanwhile' };
     return { outcome, changed: true, applicationState: after.state };
   }
 }
 
-function find(rows: readonly SqlRow[] | undefined, type: DocumentTypeWord): StoredDocument | undefined {
-  return rows?.map(toStoredDocument).find((document) => document.type === type);
+function find(documents: readonly StoredDocument[], type: DocumentTypeWord): StoredDocument | undefined {
+  return documents.find((document) => document.type === type);
 }

@@ -3,12 +3,13 @@ import type { Call } from '../../auth/call.ts';
 import { whilePermitted } from '../../auth/permission.ts';
 import type { Broker } from '../../broker/port.ts';
 import type { Database } from '../../db/database.ts';
+import { found, together } from '../../db/facts.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { crash } from '../../lib/crash.ts';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Recorder } from '../../submission/record.ts';
-import { isTradingPaused, pausedBeforeSend, readTradingPause } from '../../submission/trading-pause.ts';
+import { pausedBeforeSend, tradingPause } from '../../submission/trading-pause.ts';
 import type { ApplicationKind } from '../kind.ts';
 import {
   areAllDelivered,
@@ -21,6 +22,7 @@ import {
 } from './rules.ts';
 import {
   countUnderWay,
+  documentsOf,
   findDocuments,
   removeDocument,
   type StoredDocument,
@@ -142,15 +144,15 @@ export class DocumentSender {
       kind,
       partnerId,
       applicationId,
-      (application, [rows = [], counts = [], pause]) => {
+      (application, { documents, underWay, isPaused }) => {
         check();
         // Whatever was waited for the lock is not taken from the time to send.
         const beganAt = clock.realNow();
         checkTakesDocuments(application.state);
-        const before = rows.map(toStoredDocument).find((document) => document.type === type);
+        const before = documents.find((document) => document.type === type);
         const facts = beginSend(before, digest, {
-          underWay: Number(counts[0]?.under_way),
-          isPaused: isTradingPaused(pause),
+          underWay,
+          isPaused,
           now: clock.now(),
           realNow: beganAt,
           leaseMs,
@@ -166,7 +168,11 @@ export class DocumentSender {
       {
         // Two of a partner's at the same time would both count without the other.
         touches: ['documents under way'],
-        reads: [findDocuments(partnerId, applicationId), countUnderWay(partnerId, clock.realNow()), readTradingPause],
+        fact: together({
+          documents: documentsOf(partnerId, applicationId),
+          underWay: found(countUnderWay(partnerId, clock.realNow()), ([counted]) => Number(counted?.under_way)),
+          isPaused: tradingPause,
+        }),
       },
     );
     // One that this version does not know is not asked about.
@@ -193,8 +199,7 @@ export class DocumentSender {
       kind,
       partnerId,
       applicationId,
-      (application, [rows = []]) => {
-        const documents = rows.map(toStoredDocument);
+      (application, documents) => {
         const before = documents.find((document) => document.type === type);
         const facts = endSend(before, sent, outcome, clock.now());
         ended = facts && { partnerId, applicationId, type, ...facts };
@@ -204,7 +209,7 @@ export class DocumentSender {
         const change = isLast ? kind.documentsDelivered(application) : undefined;
         return (change ?? kind.begin(application)).write(write).step('document', `${type}: ${outcomes[outcome]}`);
       },
-      { touches: ['documents under way'], reads: [findDocuments(partnerId, applicationId)] },
+      { touches: ['documents under way'], fact: documentsOf(partnerId, applicationId) },
     );
     return ended;
   }

@@ -1,22 +1,39 @@
+import { bytes, count, instant, optional, text } from '../../db/columns.ts';
+import { type Fact, found } from '../../db/facts.ts';
 import { type SqlRow, type Statement, statement } from '../../db/statement.ts';
-import { type DocumentFacts, type DocumentStateWord, type DocumentTypeWord, longestLeaseMs } from './rules.ts';
+import { defineTable, type RowOf } from '../../db/table.ts';
+import { type DocumentStateWord, type DocumentTypeWord, longestLeaseMs } from './rules.ts';
 
-/** A document as it is stored. */
-export interface StoredDocument extends DocumentFacts {
-  readonly partnerId: string;
-  readonly applicationId: string;
-  readonly type: DocumentTypeWord;
-}
+/** What is known of applications' documents: never the files. */
+export const documents = defineTable({
+  name: 'documents',
+  columns: {
+    partnerId: text(24),
+    applicationId: text(24),
+    type: text<DocumentTypeWord>(16),
+    /** Keyed, so that it tells nothing of the file. */
+    digest: bytes(32),
+    state: text<DocumentStateWord>(16),
+    /** Counts the sends, so that each records only its own end. */
+    attempt: count(),
+    /** Real: until when a send may be under way. One that is still `sending` after it was cut off. */
+    leaseUntil: optional(instant()),
+    createdAt: instant(),
+    updatedAt: instant(),
+  },
+  primary: ['partnerId', 'applicationId', 'type'],
+  indexes: { documents_under_way: ['partnerId', 'state', 'leaseUntil'] },
+});
 
-const columns = 'partner_id, application_id, type, digest, state, attempt, lease_until, created_at, updated_at';
+export type StoredDocument = RowOf<typeof documents>;
 
 /** All of an application's documents, in the order in which they were first sent. */
 export function findDocuments(partnerId: string, applicationId: string): Statement {
-  return statement(
-    `SELECT ${columns} FROM documents WHERE partner_id = ? AND application_id = ? ORDER BY created_at, type`,
-    partnerId,
-    applicationId,
-  );
+  return documents.find({ partnerId, applicationId }, documents.all, statement('ORDER BY created_at, type'));
+}
+
+export function documentsOf(partnerId: string, applicationId: string): Fact<StoredDocument[]> {
+  return found(findDocuments(partnerId, applicationId), (rows) => rows.map(toStoredDocument));
 }
 
 /**
@@ -35,42 +52,14 @@ export function countUnderWay(partnerId: string, realNow: number): Statement {
 
 /** Stores a document as it is now. The partner's lock must be held. */
 export function saveDocument(document: StoredDocument): Statement {
-  return statement(
-    `INSERT INTO documents (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-      ON DUPLICATE KEY UPDATE digest = VALUES(digest), state = VALUES(state), attempt = VALUES(attempt),
-        lease_until = VALUES(lease_until), updated_at = VALUES(updated_at)`,
-    document.partnerId,
-    document.applicationId,
-    document.type,
-    document.digest,
-    document.state,
-    document.attempt,
-    document.leaseUntil === null ? null : new Date(document.leaseUntil),
-    new Date(document.createdAt),
-    new Date(document.updatedAt),
-  );
+  return documents.put(document, 'digest', 'state', 'attempt', 'leaseUntil', 'updatedAt');
 }
 
-/** Forgets a document that the broker does not have. The partner's lock must be held. */
+/** Removes a document that the broker does not have. The partner's lock must be held. */
 export function removeDocument({ partnerId, applicationId, type }: StoredDocument): Statement {
-  return statement(
-    'DELETE FROM documents WHERE partner_id = ? AND application_id = ? AND type = ?',
-    partnerId,
-    applicationId,
-    type,
-  );
+  return documents.remove({ partnerId, applicationId, type });
 }
 
 export function toStoredDocument(row: SqlRow): StoredDocument {
-  return {
-    partnerId: row.partner_id as string,
-    applicationId: row.application_id as string,
-    type: row.type as DocumentTypeWord,
-    digest: row.digest as Buffer,
-    state: row.state as DocumentStateWord,
-    attempt: Number(row.attempt),
-    leaseUntil: row.lease_until === null ? null : (row.lease_until as Date).getTime(),
-    createdAt: (row.created_at as Date).getTime(),
-    updatedAt: (row.updated_at as Date).getTime(),
-  };
+  return documents.all.read(row);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { statement } from '../../../src/db/statement.ts';
 import { Call, type ExchangeOrder, type ReceivedMessage } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
-import { type StoredOrder, toStoredOrder } from '../../../src/orders/store.ts';
+import { orders, type StoredOrder } from '../../../src/orders/table.ts';
 import { type Cluster, callTimeout, type GatewayProcess, type Partner } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -178,7 +178,7 @@ async function storedOrders(cluster: Cluster): Promise<Map<string, StoredOrder>>
   const rows = await cluster.database.read(statement('SELECT * FROM orders ORDER BY id'));
   // The tables of the last release lack what was added since.
   const added = { missed_report: 0 };
-  return new Map(rows.map((row) => [String(row.id), toStoredOrder({ ...added, ...row })]));
+  return new Map(rows.map((row) => [String(row.id), orders.all.read({ ...added, ...row })]));
 }
 
 async function allMessages(cluster: Cluster): Promise<ReceivedMessage[]> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { walkLedger } from '../../../src/admin/ledger.ts';
-import { type StoredAllocation, toStoredAllocation } from '../../../src/allocations/store.ts';
+import { allocations as allocationTable, type StoredAllocation } from '../../../src/allocations/table.ts';
 import { statement } from '../../../src/db/statement.ts';
 import { AllocationOutcome } from '../../../src/gen/marina/broker/v1/allocations_pb.ts';
 import { type BrokerAllocation, Call } from '../../../src/gen/marina/simulator/v1/controls_pb.ts';
@@ -29,7 +29,7 @@ export async function checkMoney(
   const atBroker = await brokersRecord(cluster);
   await checkSends(cluster);
   const stored = await cluster.database.read(statement('SELECT * FROM allocations ORDER BY id'));
-  const allocations = stored.map(toStoredAllocation);
+  const allocations = stored.map(allocationTable.all.read);
   const known = new Set(allocations.map(({ id }) => id));
   for (const id of atBroker.keys()) assert.ok(known.has(id), `the broker has ${id}, which is not stored here`);
   for (const allocation of allocations) checkAgainstBroker(allocation, atBroker.get(allocation.id));

@@ -1,4 +1,5 @@
 import type { Database } from '../../../src/db/database.ts';
+import { statement } from '../../../src/db/statement.ts';
 
 /**
  * Columns that migrations before release 0.1.0 added to tables there were, with their defaults: versions from before them write
@@ -18,23 +19,27 @@ const addedColumns: Readonly<Record<string, Readonly<Record<string, 'NULL' | '0'
  * Lets whatever a database account writes be as a version leaves it that does not know these columns: an insert gives them
  * their defaults, an update keeps what is there. Only the columns' defaults and older rows remain for newer versions.
  */
-export async function writeAsOlderVersion({ source }: Database, user: string): Promise<void> {
+export async function writeAsOlderVersion(database: Database, user: string): Promise<void> {
   for (const [table, columns] of Object.entries(addedColumns)) {
     for (const event of ['INSERT', 'UPDATE']) {
       const assignments = Object.entries(columns)
         .map(([column, fallback]) => `SET NEW.${column} = ${event === 'INSERT' ? fallback : `OLD.${column}`};`)
         .join(' ');
-      await source.query(
-        `CREATE TRIGGER older_${table}_${event} BEFORE ${event} ON ${table} FOR EACH ROW
-          IF USER() LIKE '${user}@%' THEN ${assignments} END IF`,
+      await database.write(
+        statement(
+          `CREATE TRIGGER older_${table}_${event} BEFORE ${event} ON ${table} FOR EACH ROW
+            IF USER() LIKE '${user}@%' THEN ${assignments} END IF`,
+        ),
       );
     }
   }
 }
 
 /** Ends it. */
-export async function writeAsItself({ source }: Database): Promise<void> {
+export async function writeAsItself(database: Database): Promise<void> {
   for (const table of Object.keys(addedColumns)) {
-    for (const event of ['INSERT', 'UPDATE']) await source.query(`DROP TRIGGER older_${table}_${event}`);
+    for (const event of ['INSERT', 'UPDATE']) {
+      await database.write(statement(`DROP TRIGGER older_${table}_${event}`));
+    }
   }
 }

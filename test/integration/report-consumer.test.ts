@@ -9,8 +9,8 @@ import { statement } from '../../src/db/statement.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { pause } from '../../src/lib/worker.ts';
-import { insertOrder, type StoredOrder } from '../../src/orders/store.ts';
-import { type ReportedKind, ReportTaker, type ReportTakerOptions } from '../../src/submission/reports.ts';
+import { orders, type StoredOrder } from '../../src/orders/table.ts';
+import { ReportConsumer, type ReportConsumerOptions, type ReportedKind } from '../../src/submission/reports.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
@@ -40,20 +40,20 @@ describe("the stream of the broker's reports", () => {
       },
     } as Partial<ReportedKind<never, never>> as ReportedKind<never, never>;
     const options = { kind, database, log: createLogger({ name: 'test', level: 'silent' }), holder: 'a' };
-    const taker = new ReportTaker(
-      options as Partial<ReportTakerOptions<never, never>> as ReportTakerOptions<never, never>,
+    const consumer = new ReportConsumer(
+      options as Partial<ReportConsumerOptions<never, never>> as ReportConsumerOptions<never, never>,
     );
     const stopping = new AbortController();
-    const running = taker.worker.run(stopping.signal);
+    const running = consumer.worker.run(stopping.signal);
     try {
-      await eventually(() => assert.ok(taker.isBroken), 15_000);
+      await eventually(() => assert.ok(consumer.isBroken), 15_000);
       broker = 'silent';
-      await eventually(() => assert.ok(taker.isFollowing), 8_000);
+      await eventually(() => assert.ok(consumer.isFollowing), 8_000);
       for (const until = performance.now() + 3_000; performance.now() < until; await delay(50)) {
-        assert.ok(taker.isBroken, 'nobody has heard of it yet');
+        assert.ok(consumer.isBroken, 'nobody has heard of it yet');
       }
       broker = 'speaks';
-      await eventually(() => assert.ok(!taker.isBroken), 8_000);
+      await eventually(() => assert.ok(!consumer.isBroken), 8_000);
     } finally {
       stopping.abort();
       await running;
@@ -87,21 +87,23 @@ describe('reports of the exchange', () => {
   });
   afterEach(() => stop());
 
-  function follow(options: Partial<ReportTakerOptions<StoredOrder, Report>> = {}): ReportTaker<StoredOrder, Report> {
+  function follow(
+    options: Partial<ReportConsumerOptions<StoredOrder, Report>> = {},
+  ): ReportConsumer<StoredOrder, Report> {
     const { database, recorder, log, clock, order: kind } = settling;
     const findLost = async () => {};
-    const taker = new ReportTaker({ kind, database, recorder, log, clock, holder: 'test', findLost, ...options });
+    const consumer = new ReportConsumer({ kind, database, recorder, log, clock, holder: 'test', findLost, ...options });
     const stopping = new AbortController();
-    const running = taker.worker.run(stopping.signal);
+    const running = consumer.worker.run(stopping.signal);
     stop = async () => {
       stopping.abort();
       await running;
     };
-    return taker;
+    return consumer;
   }
 
-  const reached = (taker: ReportTaker<StoredOrder, Report>, position: bigint) =>
-    eventually(() => assert.equal(taker.position, position, `reports are applied up to ${taker.position}`));
+  const reached = (consumer: ReportConsumer<StoredOrder, Report>, position: bigint) =>
+    eventually(() => assert.equal(consumer.position, position, `reports are applied up to ${consumer.position}`));
 
   function trade({ id }: Pick<StoredOrder, 'id'>, number: bigint, quantity = 1n): Report {
     return create(ReportSchema, {
@@ -126,7 +128,7 @@ describe('reports of the exchange', () => {
     const known = await storePending();
     const lost = { ...known, id: settling.ids.object('ord') };
     streams = [[[trade(known, 1n), trade(lost, 2n)]]];
-    const findLost = () => settling.database.write(insertOrder(lost)).then(() => {});
+    const findLost = () => settling.database.write(orders.insert(lost)).then(() => {});
     await reached(follow({ findLost }), 2n);
     assert.equal(await filledOf(known), 1n);
     const rows = await settling.database.read(statement('SELECT id FROM orders WHERE id = ?', lost.id));
@@ -142,7 +144,7 @@ describe('reports of the exchange', () => {
     const findLost = async () => {
       looks += 1;
       if (looks === 1) throw new Error('the broker does not list what it was given');
-      await settling.database.write(insertOrder(lost));
+      await settling.database.write(orders.insert(lost));
     };
     await reached(follow({ findLost }), 2n);
     assert.deepEqual(asked, [0n, 0n], 'the batch is fetched again');

@@ -1,0 +1,43 @@
+import type { EntitySchema } from 'typeorm';
+import { accounts } from '../accounts/store.ts';
+import { auditEntries } from '../admin/audit.ts';
+import { environments } from '../admin/environment.ts';
+import { allocations } from '../allocations/table.ts';
+import { documents } from '../applications/documents/store.ts';
+import { applications } from '../applications/table.ts';
+import { apiKeys, partners } from '../auth/table.ts';
+import { leases } from '../db/lease.ts';
+import type { Table } from '../db/table.ts';
+import { keyChanges, keyUses } from '../keys/store.ts';
+import { usageDays } from '../limits/usage.ts';
+import { openCancels, orderSteps, orders } from '../orders/table.ts';
+import { positions } from '../submission/positions.ts';
+import { lookUps, objectSteps } from '../submission/steps.ts';
+import { transfers, wallets } from '../wallet/store.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: tables of all rows stand in one list.
+const described: readonly Table<any>[] = [
+  orders,
+  orderSteps,
+  openCancels,
+  applications,
+  documents,
+  allocations,
+  objectSteps,
+  lookUps,
+  usageDays,
+  wallets,
+  transfers,
+  environments,
+  partners,
+  apiKeys,
+  keyUses,
+  keyChanges,
+  accounts,
+  auditEntries,
+  positions,
+  leases,
+];
+
+/** Every table of the database. */
+export const tables: readonly EntitySchema[] = described.map(({ schema }) => schema);

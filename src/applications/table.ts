@@ -1,0 +1,44 @@
+import { optional, shortened, text, whole } from '../db/columns.ts';
+import { type Statement, statement } from '../db/statement.ts';
+import { defineTable, type RowOf, type ShownBy } from '../db/table.ts';
+import { submissionColumns, submissionIndexes } from '../submission/columns.ts';
+import type { ApplicationState } from './rules.ts';
+
+/** Applications for customers' accounts. Nothing of the customer is stored. */
+export const applications = defineTable({
+  name: 'applications',
+  columns: {
+    ...submissionColumns,
+    state: text<ApplicationState>(20),
+    reference: optional(text(64)),
+    account: optional(text(64)),
+    /** The field that caused a rejection, by its name. */
+    param: optional(text(40)),
+    /** The number of the last report applied. */
+    lastReport: whole(),
+    /** The number of the last report that a version passed over because it did not know the application. */
+    missedReport: whole(),
+    /** By what its state is known, for operators. */
+    evidence: shortened(300),
+  },
+  primary: ['partnerId', 'id'],
+  ...submissionIndexes('applications'),
+});
+
+export type StoredApplication = RowOf<typeof applications>;
+
+/** What partners see of an application. */
+export const shownApplication = applications.only(
+  ...(['id', 'state', 'reference', 'account', 'reason', 'rejectReason', 'param', 'createdAt', 'updatedAt'] as const),
+);
+export type ShownApplication = ShownBy<typeof shownApplication>;
+
+/** Finds an account if it belongs to another partner than the application it was opened for. */
+export function findForeignAccount(applicationId: string, account: string): Statement {
+  return statement(
+    `SELECT c.account FROM accounts c JOIN applications a ON a.id = ? WHERE c.account = ?
+      AND c.partner_id <> a.partner_id`,
+    applicationId,
+    account,
+  );
+}

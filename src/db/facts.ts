@@ -1,0 +1,107 @@
+import type { SqlRow, Statement } from './statement.ts';
+
+/**
+ * Something a decision about a partner's objects depends on. It is read under the partner's lock, or, when the value it
+ * must have is known, proven by conditions in the transaction that writes.
+ */
+export interface Fact<Value> {
+  /** Run under the lock. A statement object that several facts share is run once. */
+  readonly reads: readonly Statement[];
+  value(rows: readonly SqlRow[][]): Value;
+  /** Absent: it must be read. */
+  readonly expected?: Expected<Value> | undefined;
+  /** What the decision asks the transaction for: values that a partner's work shares. */
+  readonly shared?: readonly Shared<unknown>[];
+}
+
+/** The value that a fact is expected to have. */
+export interface Expected<Value> {
+  readonly value: Value;
+  /** Conditions that are all true exactly if the fact has this value. */
+  readonly guards: readonly Statement[];
+  /** Run before the guards: they lock what must not change before COMMIT, and do not wait. */
+  readonly locks?: readonly Statement[];
+}
+
+/**
+ * Something of a partner that all work in a transaction shares, such as its wallet: read once, changed in memory, saved
+ * once at the end. Its last value is remembered for the next transaction.
+ */
+export interface Shared<Value> {
+  readonly name: string;
+  readonly read: Statement;
+  value(rows: readonly SqlRow[]): Value;
+  /** A condition that is true exactly if this is still the value. */
+  guard(value: Value): Statement;
+  save(before: Value, after: Value): readonly Statement[];
+  /** What is remembered of a value that was saved; absent: all of it. */
+  remembered?(saved: Value): Value;
+}
+
+/** A sum that a transaction can add to without reading it. */
+export interface Counter extends Shared<bigint> {
+  add(amount: bigint): Statement;
+}
+
+/** A fact on which nothing depends. */
+export const noFact: Fact<undefined> = {
+  reads: [],
+  value: () => undefined,
+  expected: { value: undefined, guards: [] },
+};
+
+/** Whether a query finds a row, with what is expected. */
+export function whether(query: Statement, isExpected: boolean): Fact<boolean> {
+  const guard = { sql: `${isExpected ? '' : 'NOT '}EXISTS (${query.sql})`, values: query.values };
+  return {
+    reads: [query],
+    value: ([rows = []]) => rows.length > 0,
+    expected: { value: isExpected, guards: [guard] },
+  };
+}
+
+/** The rows that queries find, which must be read. */
+export function reading(...queries: readonly Statement[]): Fact<readonly SqlRow[][]> {
+  return { reads: queries, value: (rows) => rows };
+}
+
+/** What a query finds, which must be read. */
+export function found<Value>(query: Statement, value: (rows: readonly SqlRow[]) => Value): Fact<Value> {
+  return { reads: [query], value: ([rows = []]) => value(rows) };
+}
+
+/** What the decision asks the transaction for, and no other value. */
+export function sharing(...shared: readonly Shared<unknown>[]): Fact<undefined> {
+  return { ...noFact, shared };
+}
+
+/** Several facts as one. It has an expected value if each of them has one. */
+export function together<Values extends Readonly<Record<string, unknown>>>(
+  facts: {
+    readonly [Name in keyof Values]: Fact<Values[Name]>;
+  },
+): Fact<Values> {
+  const named = Object.entries(facts) as [string, Fact<unknown>][];
+  const expected = named.map(([name, fact]) => [name, fact.expected] as const);
+  const isExpected = expected.every(([, one]) => one !== undefined);
+  return {
+    reads: named.flatMap(([, { reads }]) => reads),
+    value: (rows) => {
+      const values: Record<string, unknown> = {};
+      let at = 0;
+      for (const [name, { reads, value }] of named) {
+        values[name] = value(rows.slice(at, at + reads.length));
+        at += reads.length;
+      }
+      return values as Values;
+    },
+    expected: isExpected
+      ? {
+          value: Object.fromEntries(expected.map(([name, one]) => [name, one?.value])) as Values,
+          guards: expected.flatMap(([, one]) => one?.guards ?? []),
+          locks: expected.flatMap(([, one]) => one?.locks ?? []),
+        }
+      : undefined,
+    shared: named.flatMap(([, { shared }]) => shared ?? []),
+  };
+}

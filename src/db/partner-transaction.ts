@@ -1,0 +1,132 @@
+import type { Counter, Shared } from './facts.ts';
+import { type SqlRow, type Statement, statement, toBigInt } from './statement.ts';
+
+/** What decisions may ask of a partner's row: every column costs a packet, read or not. */
+const partnerColumns = ['version', 'orders_kobo_per_day', 'allocations_kobo_per_day'] as const;
+
+/** What is known of a partner: its row, and the values that its work shares, by their names. */
+export interface PartnerState {
+  readonly row: SqlRow;
+  readonly shared: ReadonlyMap<string, unknown>;
+}
+
+/** Locks a partner's row and reads it. */
+export function lockPartner(partnerId: string): Statement {
+  return statement(`SELECT id, ${partnerColumns.join(', ')} FROM partners WHERE id = ? FOR UPDATE`, partnerId);
+}
+
+/** Locks a partner's row at the beginning of a transaction that does not read it. It fails if another has locked it. */
+export function lockPartnerAtOnce(partnerId: string): Statement {
+  return statement('SELECT id FROM partners WHERE id = ? FOR UPDATE NOWAIT', partnerId);
+}
+
+/** A condition that is true exactly if a partner's row is this one. */
+export function partnerGuard({ row }: PartnerState): Statement {
+  const columns = partnerColumns.map((column) => `${column} <=> ?`);
+  return statement(
+    `EXISTS (SELECT 1 FROM partners WHERE id = ? AND ${columns.join(' AND ')})`,
+    String(row.id),
+    // As numbers: the server would compare a column with a text as numbers that are not exact.
+    ...partnerColumns.map((column) => (row[column] === null ? null : toBigInt(row[column]))),
+  );
+}
+
+interface Changed {
+  readonly shared: Shared<unknown>;
+  readonly value: unknown;
+}
+
+interface Added {
+  readonly counter: Counter;
+  readonly amount: bigint;
+}
+
+/**
+ * A transaction on one partner's objects, with what all work in it shares: the next event version, the wallet, what was
+ * used of daily limits. Each piece of work sees what those before it changed, and one write at the end saves it all.
+ */
+export class PartnerTransaction {
+  readonly id: string;
+  #version: bigint;
+  #changed = new Map<string, Changed>();
+  #added = new Map<string, Added>();
+
+  constructor(private readonly before: PartnerState) {
+    this.id = String(before.row.id);
+    this.#version = toBigInt(before.row.version);
+  }
+
+  /** The partner's row as it was at the beginning. */
+  get row(): SqlRow {
+    return this.before.row;
+  }
+
+  /** The version of the partner's last event, with those this transaction makes so far. */
+  get version(): bigint {
+    return this.#version;
+  }
+
+  /** Takes the partner's next versions and returns the first of them. */
+  takeVersions(count: number): bigint {
+    const first = this.#version + 1n;
+    this.#version += BigInt(count);
+    return first;
+  }
+
+  /** A shared value as it is by now. The work's fact must name it. */
+  get<Value>(shared: Shared<Value>): Value {
+    const changed = this.#changed.get(shared.name);
+    if (changed !== undefined) return changed.value as Value;
+    if (!this.before.shared.has(shared.name)) throw new Error(`${shared.name} was not read`);
+    const value = this.before.shared.get(shared.name) as Value;
+    const added = this.#added.get(shared.name);
+    return added === undefined ? value : (((value as bigint) + added.amount) as Value);
+  }
+
+  set<Value>(shared: Shared<Value>, value: Value): void {
+    this.#changed.set(shared.name, { shared, value });
+  }
+
+  /** Adds to a counter, which need not have been read. A negative amount gives back. */
+  add(counter: Counter, amount: bigint): void {
+    if (amount === 0n) return;
+    const before = this.#added.get(counter.name)?.amount ?? 0n;
+    this.#added.set(counter.name, { counter, amount: before + amount });
+  }
+
+  /** Runs one piece of work; what it changed is undone when it throws. */
+  attempt<T>(work: () => T): T {
+    const version = this.#version;
+    const changed = new Map(this.#changed);
+    const added = new Map(this.#added);
+    try {
+      return work();
+    } catch (error) {
+      this.#version = version;
+      this.#changed = changed;
+      this.#added = added;
+      throw error;
+    }
+  }
+
+  /** What is written at the end of the transaction. */
+  save(): Statement[] {
+    const added = [...this.#added.values()].map(({ counter, amount }) => counter.add(amount));
+    const changed = [...this.#changed].flatMap(([name, { shared, value }]) =>
+      shared.save(this.before.shared.get(name), value),
+    );
+    if (this.#version === toBigInt(this.before.row.version)) return [...added, ...changed];
+    return [statement('UPDATE partners SET version = ? WHERE id = ?', this.#version, this.id), ...added, ...changed];
+  }
+
+  /** What is known of the partner once the transaction is committed. `known` is what was known besides before. */
+  after(known: ReadonlyMap<string, unknown>): PartnerState {
+    const shared = new Map([...known, ...this.before.shared]);
+    for (const [name, { shared: one, value }] of this.#changed) shared.set(name, one.remembered?.(value) ?? value);
+    for (const [name, { amount }] of this.#added) {
+      const before = shared.get(name);
+      if (typeof before === 'bigint') shared.set(name, before + amount);
+    }
+    return { row: { ...this.before.row, version: this.#version }, shared };
+  }
+}

@@ -1,0 +1,211 @@
+import { EntitySchema, type EntitySchemaColumnOptions } from 'typeorm';
+import type { Column } from './columns.ts';
+import { insertRows, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
+
+/** The columns of a table by the fields of its rows. A field `priceKobo` is kept in `price_kobo`. */
+// biome-ignore lint/suspicious/noExplicitAny: a row has fields of many types; `RowOf` gives each its own.
+type Columns = Readonly<Record<string, Column<any>>>;
+
+type RowOfColumns<Of extends Columns> = {
+  readonly [Field in keyof Of]: Of[Field] extends Column<infer Value> ? Value : never;
+};
+
+/** A row of a table, as the code has it. */
+export type RowOf<Of> = Of extends Table<infer Row> ? Row : never;
+
+/** What a selection reads. */
+export type ShownBy<Of> = Of extends Selection<infer Shown> ? Shown : never;
+
+type Field<Row> = keyof Row & string;
+
+/** What rows must be like: each field has the value given, or one of the values of a list. */
+type Where<Row> = { readonly [F in Field<Row>]?: Row[F] | readonly Row[F][] };
+
+interface TableOptions<Row> {
+  readonly name: string;
+  readonly columns: Columns;
+  /** The fields of the primary key, in its order. */
+  readonly primary: readonly Field<Row>[];
+  /** A number that the database gives each new row. */
+  readonly generated?: Field<Row>;
+  /** The other indexes, by their names. */
+  readonly indexes?: Readonly<Record<string, readonly Field<Row>[]>>;
+  readonly unique?: Readonly<Record<string, readonly Field<Row>[]>>;
+}
+
+/** Some of a table's columns, as a list for SELECT and as a reader of what it finds. */
+export interface Selection<Shown> {
+  /** The columns' names with commas between them. */
+  readonly list: string;
+  read(row: SqlRow): Shown;
+}
+
+/** Describes a table. */
+export function defineTable<const Of extends Columns>(
+  options: TableOptions<RowOfColumns<Of>> & { readonly columns: Of },
+): Table<RowOfColumns<Of>> {
+  return new Table(options);
+}
+
+/**
+ * A table, described once: its TypeORM schema for cold paths, and what is compiled from the same columns for hot ones.
+ * Statements hold one `?` for each value, so each is prepared once per connection.
+ */
+export class Table<Row extends object> {
+  readonly name: string;
+  readonly fields: readonly Field<Row>[];
+  readonly schema: EntitySchema<Row>;
+  /** All columns. */
+  readonly all: Selection<Row>;
+  readonly #columns: Columns;
+  readonly #primary: readonly Field<Row>[];
+  readonly #changing: readonly Field<Row>[];
+  readonly #inserted: readonly Field<Row>[];
+
+  constructor({ name, columns, primary, generated, indexes = {}, unique = {} }: TableOptions<Row>) {
+    this.name = name;
+    this.#columns = columns;
+    this.#primary = primary;
+    this.fields = Object.keys(columns) as Field<Row>[];
+    this.#inserted = this.fields.filter((field) => field !== generated);
+    this.#changing = this.fields.filter((field) => !primary.includes(field));
+    this.all = this.only(...this.fields) as Selection<Row>;
+    const index =
+      (isUnique: boolean) =>
+      ([indexName, indexed]: [string, readonly string[]]) => ({
+        ...{ name: indexName, columns: [...indexed], unique: isUnique },
+      });
+    const schemaColumns = this.fields.map((field) => [
+      field,
+      {
+        ...schemaColumn(field, this.column(field), primary.includes(field)),
+        ...(field === generated ? { generated: 'increment' } : {}),
+      },
+    ]);
+    this.schema = new EntitySchema<Row>({
+      name,
+      tableName: name,
+      columns: Object.fromEntries(schemaColumns) as never,
+      indices: [...Object.entries(indexes).map(index(false)), ...Object.entries(unique).map(index(true))],
+    });
+  }
+
+  /** Some of the columns. A read of few columns is a good deal cheaper than one of all. */
+  only<F extends Field<Row>>(...fields: readonly F[]): Selection<Pick<Row, F>> {
+    const readers = fields.map((field) => ({ field, name: columnName(field), column: this.column(field) }));
+    return {
+      list: readers.map(({ name }) => name).join(', '),
+      read: (row) => {
+        const shown: Record<string, unknown> = {};
+        for (const { field, name, column } of readers) {
+          const stored = row[name];
+          shown[field] = stored === null ? null : column.read(stored);
+        }
+        return shown as Pick<Row, F>;
+      },
+    };
+  }
+
+  /** How a field is kept. */
+  // biome-ignore lint/suspicious/noExplicitAny: see `Columns`.
+  column(field: Field<Row>): Column<any> {
+    const column = this.#columns[field];
+    if (column === undefined) throw new Error(`${this.name} has no field ${field}`);
+    return column;
+  }
+
+  /** A condition that is true for rows with these values. */
+  where(where: Where<Row>): Statement {
+    const parts: string[] = [];
+    const values: SqlValue[] = [];
+    for (const [field, wanted] of Object.entries<unknown>(where)) {
+      if (wanted === undefined) continue;
+      const many = Array.isArray(wanted) ? wanted : undefined;
+      const marks = many === undefined ? '= ?' : `IN (${many.map(() => '?').join(', ')})`;
+      parts.push(wanted === null ? `${columnName(field)} IS NULL` : `${columnName(field)} ${marks}`);
+      for (const one of many ?? [wanted]) if (one !== null) values.push(this.#write(field as Field<Row>, one));
+    }
+    return { sql: parts.join(' AND '), values };
+  }
+
+  /** Reads rows with these values. `tail` is what comes after: further conditions, an order, a limit. */
+  find(where: Where<Row>, selection: Selection<unknown> = this.all, tail: Statement = statement('')): Statement {
+    const { sql, values } = this.where(where);
+    return {
+      sql: `SELECT ${selection.list} FROM ${this.name} WHERE ${sql} ${tail.sql}`.trimEnd(),
+      values: [...values, ...tail.values],
+    };
+  }
+
+  insert(...rows: readonly Row[]): Statement {
+    const lists = rows.map((row) => this.#inserted.map((field) => this.#write(field, row[field])));
+    return insertRows(this.name, this.#inserted.map(columnName), lists);
+  }
+
+  /** Inserts a row, or saves these fields of the one that is there. */
+  put(row: Row, ...saved: readonly Field<Row>[]): Statement {
+    const { sql, values } = this.insert(row);
+    const sets = saved.map(columnName).map((name) => `${name} = VALUES(${name})`);
+    return { sql: `${sql} ON DUPLICATE KEY UPDATE ${sets.join(', ')}`, values };
+  }
+
+  /** Inserts a row, or adds its value of a field to the one that is there. */
+  addTo(row: Row, field: Field<Row>): Statement {
+    const { sql, values } = this.insert(row);
+    const name = columnName(field);
+    return { sql: `${sql} ON DUPLICATE KEY UPDATE ${name} = ${name} + VALUES(${name})`, values };
+  }
+
+  /** Saves what changed of a row. No statement where nothing did. */
+  update(before: Row, after: Row): Statement[] {
+    const changed = this.#changing.filter((field) => before[field] !== after[field]);
+    if (changed.length === 0) return [];
+    const sets = changed.map((field) => `${columnName(field)} = ?`);
+    const key = this.where(Object.fromEntries(this.#primary.map((field) => [field, before[field]])) as Where<Row>);
+    const values = changed.map((field) => this.#write(field, after[field]));
+    return [{ sql: `UPDATE ${this.name} SET ${sets.join(', ')} WHERE ${key.sql}`, values: [...values, ...key.values] }];
+  }
+
+  /** Saves some fields of the rows with these values. */
+  set(where: Where<Row>, fields: Partial<Row>): Statement {
+    const set = Object.entries<unknown>(fields).map(([field, value]) => ({
+      sql: `${columnName(field)} = ?`,
+      value: this.#write(field as Field<Row>, value),
+    }));
+    const { sql, values } = this.where(where);
+    return {
+      sql: `UPDATE ${this.name} SET ${set.map((one) => one.sql).join(', ')} WHERE ${sql}`,
+      values: [...set.map(({ value }) => value), ...values],
+    };
+  }
+
+  remove(where: Where<Row>): Statement {
+    const { sql, values } = this.where(where);
+    return { sql: `DELETE FROM ${this.name} WHERE ${sql}`, values };
+  }
+
+  #write(field: Field<Row>, value: unknown): SqlValue {
+    return value === null ? null : this.column(field).write(value);
+  }
+}
+
+function columnName(field: string): string {
+  return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: see `Columns`.
+function schemaColumn(field: string, column: Column<any>, isPrimary: boolean): EntitySchemaColumnOptions {
+  const { type, length, precision, isNullable, read, write } = column;
+  return {
+    name: columnName(field),
+    type,
+    ...(length === undefined ? {} : { length }),
+    ...(precision === undefined ? {} : { precision }),
+    nullable: isNullable,
+    primary: isPrimary,
+    transformer: {
+      to: (value) => (value === null || value === undefined ? value : write(value)),
+      from: (stored) => (stored === null || stored === undefined ? stored : read(stored)),
+    },
+  };
+}

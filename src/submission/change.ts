@@ -1,0 +1,190 @@
+import type { Sent } from '../broker/port.ts';
+import type { Statement } from '../db/statement.ts';
+import { isBehind, type Submission } from './columns.ts';
+import { type CreatedKind, type Kind, unclearReason } from './kind.ts';
+import { isUnsettled } from './rules.ts';
+import { earliestAfter, type NewStep } from './steps.ts';
+
+/** What an operator reads of an object whose sender did not say what became of it. */
+const leaseRanOutDetail = 'the time to send it ran out without a recorded outcome';
+
+/**
+ * Builds up what becomes of an object, from how it was under the lock: its fields, its history, and the rows that make
+ * events. It writes nothing; the recorder saves it.
+ */
+export class Change<Row extends Submission, Report = unknown> {
+  after: Row;
+  /** The row at each moment that makes an event, oldest first. */
+  readonly events: Row[] = [];
+  readonly steps: NewStep[] = [];
+  /** What the upstream said that cannot be, in our own words. The state was kept, and a person must look. */
+  readonly inconsistencies: string[] = [];
+  readonly #writes: Statement[] = [];
+
+  constructor(
+    private readonly kind: Kind<Row, Report>,
+    readonly before: Row,
+    private readonly now: number,
+  ) {
+    this.after = before;
+  }
+
+  /** What is written together with the row and its events. */
+  get writes(): Statement[] {
+    return [...this.#writes, ...this.kind.history.append(this.after, this.steps)];
+  }
+
+  /** How long after the row was stored, by the broker's clock, the earliest of the reports happened that it applies. */
+  get reportedAfterMs(): number | undefined {
+    return earliestAfter(this.before.createdAt, this.steps);
+  }
+
+  /** Changes what partners do not see. */
+  note(fields: Partial<Row>): this {
+    this.after = { ...this.after, ...fields };
+    return this;
+  }
+
+  /** Writes something together with the object, such as a document of it. */
+  write(...writes: readonly Statement[]): this {
+    this.#writes.push(...writes);
+    return this;
+  }
+
+  step(kind: NewStep['kind'], detail: string, report: Partial<NewStep> = {}): this {
+    this.steps.push({ ...report, kind, at: this.now, state: this.after.state, detail });
+    const counted = { steps: this.after.steps + 1 } as Partial<Row>;
+    return this.note('evidence' in this.after ? { ...counted, evidence: detail } : counted);
+  }
+
+  /** Moves the object to a state, and emits an event. */
+  move(state: Row['state'], reason: string | null): this {
+    return this.#emit(this.kind.states.move(this.after, state, reason, this.now));
+  }
+
+  /** Applies reports in the order of their numbers, each once. */
+  reports(reports: readonly Report[]): this {
+    for (const report of reports) {
+      const applied = this.kind.applyReport(this.after, report, this.now);
+      if (applied === undefined) continue;
+      const { row, changed, inconsistent, detail } = applied;
+      if (changed) this.#emit(row);
+      else this.after = this.#settled(row);
+      if (inconsistent) this.inconsistencies.push(detail);
+      this.step(inconsistent ? 'contradiction' : 'report', detail, this.kind.reportStep(report));
+    }
+    return this;
+  }
+
+  #emit(row: Row): this {
+    this.after = this.#settled(row);
+    this.events.push(this.after);
+    return this;
+  }
+
+  /** Once nothing is unclear about an object, the reconciler need not look at it. */
+  #settled(row: Row): Row {
+    if (isUnsettled(row.state)) return row;
+    const checkAt = isBehind(row) ? row.checkAt : null;
+    return { ...row, checkAt, ...this.kind.cleared?.(row) };
+  }
+}
+
+/** What the send came to. The object may have moved on since: a report, or the reconciler, may have come first. */
+export function applySent<Row extends Submission, Report>(
+  kind: Kind<Row, Report> & Pick<CreatedKind<Row, Report, unknown, unknown>, 'isRejection' | 'accepted'>,
+  row: Row,
+  sent: Sent<Report>,
+  now: number,
+  realNow: number,
+): Change<Row, Report> {
+  const change = new Change(kind, row, now);
+  if (sent.outcome === 'answered') {
+    const isRejected = kind.isRejection(sent.answer);
+    return change
+      .note({ firstAnswer: isRejected ? 'rejected' : 'object' } as Partial<Row>)
+      .step('sent', `sent, and the ${kind.upstream} ${isRejected ? 'refused' : kind.accepted} it`)
+      .reports([sent.answer]);
+  }
+  if (sent.outcome === 'never-left') {
+    if (isUnsettled(row.state)) change.move('refused', sent.reason ?? 'It never left the gateway.');
+    return noteAnswer(change).step('sent', `not sent: ${sent.evidence}`);
+  }
+  if (row.state === 'sending') {
+    change.move('uncertain', unclearReason(kind)).note({ checkAt: realNow } as Partial<Row>);
+  }
+  return noteAnswer(change).step('sent', `sent, and the outcome is unclear: ${sent.evidence}`);
+}
+
+/** If the send itself says nothing, the object as it is by now is the first answer. */
+function noteAnswer<Row extends Submission, Report>(change: Change<Row, Report>): Change<Row, Report> {
+  const { state } = change.after;
+  const answers: Record<string, Submission['firstAnswer']> = { rejected: 'rejected', refused: 'not_sent' };
+  return change.note({ firstAnswer: answers[state] ?? 'object' } as Partial<Row>);
+}
+
+/** The sender has had its time: nobody knows now what became of the object. Undefined if that is recorded already. */
+export function applyLeaseEnd<Row extends Submission, Report>(
+  kind: Kind<Row, Report>,
+  row: Row,
+  now: number,
+): Change<Row, Report> | undefined {
+  if (row.state !== 'sending') return undefined;
+  return new Change(kind, row, now).move('uncertain', unclearReason(kind)).step('reconciliation', leaseRanOutDetail);
+}
+
+/** The upstream's record has the object. Undefined if it says nothing new: that is on its way. */
+export function applyFound<Row extends Submission, Report>(
+  kind: Kind<Row, Report>,
+  row: Row,
+  reports: readonly Report[],
+  now: number,
+): Change<Row, Report> | undefined {
+  if (reports.length === 0) return undefined;
+  return new Change(kind, row, now).step('reconciliation', `the ${kind.upstream}'s record has it`).reports(reports);
+}
+
+/** The upstream's record does not have the object. If that proves that it never will, the object is refused. */
+export function applyMissing<Row extends Submission, Report>(
+  kind: Kind<Row, Report>,
+  row: Row,
+  { askedAt, provesAbsence, nextCheckAt }: { askedAt: number; provesAbsence: boolean; nextCheckAt: number },
+  now: number,
+): Change<Row, Report> {
+  const change = applyUnanswered(kind, row, nextCheckAt, now);
+  if (provesAbsence) {
+    return change
+      .move(kind.absent.state, kind.absent.reason)
+      .step('reconciliation', `the ${kind.upstream}'s record does not have it, and it can no longer be taken`);
+  }
+  if (row.missingSince !== null) return change;
+  return change
+    .note({ missingSince: askedAt } as Partial<Row>)
+    .step('reconciliation', `the ${kind.upstream}'s record does not have it yet`);
+}
+
+/** The upstream was asked, and the outcome is still unknown. */
+export function applyUnanswered<Row extends Submission, Report>(
+  kind: Kind<Row, Report>,
+  row: Row,
+  nextCheckAt: number,
+  now: number,
+): Change<Row, Report> {
+  return new Change(kind, row, now).note({ checks: row.checks + 1, checkAt: nextCheckAt } as Partial<Row>);
+}
+
+/**
+ * Notes that reports about an object were passed over, so that they are looked up at `checkAt`. It counts as a check, so
+ * that nobody saves the object as it was before. Undefined if that is noted already.
+ */
+export function passOver<Row extends Submission, Report extends { readonly number: bigint }>(
+  kind: Kind<Row, Report>,
+  row: Row,
+  reports: readonly Report[],
+  checkAt: number,
+  now: number,
+): Change<Row, Report> | undefined {
+  const missedReport = reports.at(-1)?.number ?? 0n;
+  if (missedReport <= (row.lastReport ?? 0n) || missedReport <= (row.missedReport ?? 0n)) return undefined;
+  return applyUnanswered(kind, row, checkAt, now).note({ missedReport } as Partial<Row>);
+}

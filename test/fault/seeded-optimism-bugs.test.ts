@@ -1,0 +1,161 @@
+import { describeBugs, type SeededBug } from './support/seeded-bugs.ts';
+
+const pauses = 'test/integration/trading-pause.test.ts';
+const allocations = 'test/integration/allocations.test.ts';
+const errors = 'test/integration/database-errors.test.ts';
+const flows = 'test/integration/submission.test.ts';
+const values = 'test/integration/optimistic-values.test.ts';
+const work = 'test/integration/optimistic-work.test.ts';
+
+/** Bugs in how work is decided on what is expected: what is not proven, is believed; what is proven, must be all of it. */
+const bugs: readonly SeededBug[] = [
+  {
+    name: 'a partner is taken to be as it was',
+    file: 'src/db/database.ts',
+    find: '      partnerGuard(state),\n',
+    replace: '',
+    test: work,
+    pattern: 'when another replica worked for the partner',
+  },
+  {
+    name: "a partner's limits are compared as the server compares texts with numbers",
+    file: 'src/db/partner-transaction.ts',
+    find: 'row[column] === null ? null : toBigInt(row[column])',
+    replace: 'row[column] === null ? null : String(row[column])',
+    test: work,
+    pattern: 'when a limit was changed, by however little',
+  },
+  {
+    name: 'what is proven of a day is that no less was used of it',
+    file: 'src/limits/usage.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    find: 'COALESCE(${used}, 0) = ?',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    replace: 'COALESCE(${used}, 0) >= ?',
+    test: work,
+    pattern: 'notices what another replica used',
+  },
+  {
+    name: 'what is proven of a wallet is that it is there',
+    file: 'src/wallet/store.ts',
+    find: 'wallets.where(isStored ? head : { partnerId })',
+    replace: 'wallets.where({ partnerId })',
+    test: values,
+    pattern: 'when another replica changed the wallet alone',
+  },
+  {
+    name: 'what is proven of an order is that it is there',
+    file: 'src/submission/record.ts',
+    find: 'table.where({ partnerId, id, state, steps, checks } as never)',
+    replace: 'table.where({ partnerId, id } as never)',
+    test: work,
+    pattern: 'is read again when something came to it',
+  },
+  {
+    name: 'it is not proven that a query finds what it is expected to',
+    file: 'src/db/facts.ts',
+    find: 'expected: { value: isExpected, guards: [guard] },',
+    replace: 'expected: { value: isExpected, guards: [guard].slice(1) },',
+    test: allocations,
+    pattern: 'what is refused before anything is stored',
+  },
+  {
+    name: 'it is not proven that trading goes on',
+    file: 'src/submission/trading-pause.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    find: 'guards: [statement(`(SELECT trading_paused_at IS NULL FROM ${row})`)],',
+    replace: 'guards: [],',
+    test: pauses,
+    pattern: 'by a replica that has not heard of it',
+  },
+  {
+    name: 'several facts are proven by the first of them',
+    file: 'src/db/facts.ts',
+    find: 'guards: expected.flatMap(([, one]) => one?.guards ?? []),',
+    replace: 'guards: expected.slice(0, 1).flatMap(([, one]) => one?.guards ?? []),',
+    test: flows,
+    pattern: 'an order like one whose fate is unknown is refused',
+  },
+  {
+    name: 'a condition that is neither true nor false counts as true',
+    file: 'src/db/statement.ts',
+    find: 'IS NOT TRUE',
+    replace: 'IS FALSE',
+    test: work,
+    pattern: 'when what was expected is gone',
+  },
+  {
+    name: 'the partner is not locked before the conditions are looked at',
+    file: 'src/db/database.ts',
+    find: '[lockPartnerAtOnce(partnerId), ...expected.flatMap((one) => one.locks ?? [])]',
+    replace: 'expected.flatMap((one) => one.locks ?? [])',
+    test: work,
+    pattern: 'waits for the lock that another has',
+  },
+  {
+    name: 'what is refused on expected values is not decided again',
+    file: 'src/db/database.ts',
+    find: '} catch {\n      return undefined; // Whatever',
+    replace: '} catch (error) {\n      throw error; // Whatever',
+    test: work,
+    pattern: 'when it is refused, and refused then',
+  },
+  {
+    name: 'what is decided again is decided on expected values',
+    file: 'src/db/database.ts',
+    find: 'work.decide(work.fact.value(ownRows), partner)',
+    replace: 'work.decide(work.fact.expected?.value ?? work.fact.value(ownRows), partner)',
+    test: work,
+    pattern: 'when what was expected is not so',
+  },
+  {
+    name: 'what was wrong is expected again at once',
+    file: 'src/db/database.ts',
+    find: '      this.#cache.doubt(partnerId);\n',
+    replace: '',
+    test: work,
+    pattern: 'when another replica worked for the partner',
+  },
+  {
+    name: 'a COMMIT that may have happened is taken for a condition that is not true',
+    file: 'src/db/database.ts',
+    find: '      if (!isOptimismWrong((error as ApiError).cause ?? error)) throw error;\n',
+    replace: '',
+    test: errors,
+    pattern: 'is not tried again in the other way',
+  },
+  {
+    name: 'a statement that is wrong is taken for a condition that is not true',
+    file: 'src/db/errors.ts',
+    find: 'return errno === lockedByAnother ||',
+    replace: 'return errno > 1_000 ||',
+    test: work,
+    pattern: 'is not taken for a wrong expectation',
+  },
+  {
+    name: 'what was saved is remembered as it was before',
+    file: 'src/db/partner-transaction.ts',
+    find: 'shared.set(name, one.remembered?.(value) ?? value);',
+    replace: 'shared.set(name, this.before.shared.get(one.name) ?? value);',
+    test: values,
+    pattern: 'is remembered as it was saved',
+  },
+  {
+    name: 'work does not see what work before it in the transaction counted',
+    file: 'src/db/partner-transaction.ts',
+    find: 'return added === undefined ? value : (((value as bigint) + added.amount) as Value);',
+    replace: 'return added === undefined ? value : value;',
+    test: flows,
+    pattern: 'the day limit is exact when many orders race',
+  },
+  {
+    name: 'what refused work did to shared values stays',
+    file: 'src/db/partner-transaction.ts',
+    find: '      this.#changed = changed;\n      this.#added = added;\n',
+    replace: '',
+    test: values,
+    pattern: 'is as if work that is refused had never been',
+  },
+];
+
+describeBugs('the tests of expected values notice', bugs);

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { walkLedger } from '../../src/admin/ledger.ts';
+import { createPartner } from '../../src/admin/provision.ts';
+import { type Database, openDatabase } from '../../src/db/database.ts';
+import { reading, sharing } from '../../src/db/facts.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { statement, toBigInt } from '../../src/db/statement.ts';
+import { IdMaker } from '../../src/lib/ids.ts';
+import { usage } from '../../src/limits/usage.ts';
+import { transfer, wallet } from '../../src/wallet/store.ts';
+import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+
+const ids = new IdMaker(Date.now);
+const day = '2026-11-20';
+
+describe('what all work on one partner shares', () => {
+  let test: TestDatabase;
+  let [database, replica]: Database[] = [];
+  let partnerId: string;
+  before(async () => {
+    test = await createTestDatabase();
+    await migrate(test.url);
+    const open = () => openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
+    [database, replica] = [await open(), await open()];
+  });
+  after(async () => {
+    await Promise.all([database?.close(), replica?.close()]);
+    await test.drop();
+  });
+  beforeEach(async () => {
+    partnerId = await createPartner(of(database), { name: 'Shares', limits: {}, features: [] });
+  });
+
+  function of(one: Database | undefined): Database {
+    assert.ok(one !== undefined, 'it is open');
+    return one;
+  }
+
+  /** Credits the wallet and counts the same for a day. Answers what was there before, each time it was decided. */
+  async function credit(by: Database | undefined, amountKobo: bigint, isRefused = false): Promise<[bigint, bigint][]> {
+    const seen: [bigint, bigint][] = [];
+    const id = ids.object('wtr');
+    await of(by).inPartner(partnerId, {
+      touches: [],
+      fact: sharing(wallet(partnerId), usage(partnerId, day, 'orders')),
+      decide: (_, partner) => {
+        const counted = usage(partnerId, day, 'orders');
+        seen.push([partner.get(wallet(partnerId)).head.availableKobo, partner.get(counted)]);
+        const payment = { type: 'credit', amountKobo, allocation: null, account: null } as const;
+        transfer(partner, { ...payment, id, bankReference: id, createdAt: Date.now() });
+        partner.add(counted, amountKobo);
+        partner.takeVersions(1);
+        if (isRefused) throw new Error('refused');
+        return { writes: [], result: undefined };
+      },
+    });
+    return seen;
+  }
+
+  async function assertStored(kobo: bigint, entries: number): Promise<void> {
+    const walk = await walkLedger(of(database), partnerId, 0n);
+    assert.deepEqual([walk?.complete, walk?.faults, walk?.entries], [true, [], entries]);
+    const [partners = [], days = [], wallets = []] = await of(database).readAll([
+      statement('SELECT version FROM partners WHERE id = ?', partnerId),
+      statement('SELECT used_kobo FROM usage_days WHERE partner_id = ?', partnerId),
+      statement('SELECT available_kobo FROM wallets WHERE partner_id = ?', partnerId),
+    ]);
+    assert.deepEqual(
+      [toBigInt(partners[0]?.version), toBigInt(days[0]?.used_kobo), toBigInt(wallets[0]?.available_kobo)],
+      [BigInt(entries), kobo, kobo],
+    );
+  }
+
+  it('is remembered as it was saved, and read once', async () => {
+    assert.deepEqual(await credit(database, 4n), [[0n, 0n]]);
+    assert.deepEqual(await credit(database, 5n), [[4n, 4n]]);
+    assert.deepEqual(await credit(database, 6n), [[9n, 9n]]);
+    await assertStored(15n, 3);
+  });
+
+  it('is seen by each piece of work as those before it in the transaction left it', async () => {
+    await credit(database, 1n);
+    const all = await Promise.all([2n, 3n, 4n].map((kobo) => credit(database, kobo)));
+    assert.deepEqual(all, [[[1n, 1n]], [[3n, 3n]], [[6n, 6n]]]);
+    await assertStored(10n, 4);
+  });
+
+  it('is as if work that is refused had never been', async () => {
+    await credit(database, 1n);
+    // The first goes alone, and the others together.
+    const [first, second, refused, last] = await Promise.allSettled([
+      credit(database, 2n),
+      credit(database, 3n),
+      credit(database, 100n, true),
+      credit(database, 4n),
+    ]);
+    assert.deepEqual(
+      [first.status, second.status, refused.status, last.status],
+      ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
+    );
+    await assertStored(10n, 4);
+  });
+
+  it('is read again when another replica changed the wallet alone', async () => {
+    await credit(database, 4n);
+    const id = ids.object('wtr');
+    await of(replica).inPartner(partnerId, {
+      touches: [],
+      fact: sharing(wallet(partnerId)),
+      decide: (_, partner) => {
+        const payment = { type: 'credit', amountKobo: 7n, allocation: null, account: null } as const;
+        transfer(partner, { ...payment, id, bankReference: id, createdAt: Date.now() });
+        return { writes: [], result: undefined };
+      },
+    });
+    assert.deepEqual(await credit(database, 5n), [
+      [4n, 4n],
+      [11n, 4n],
+    ]);
+    const walk = await walkLedger(of(database), partnerId, 0n);
+    assert.deepEqual([walk?.complete, walk?.faults, walk?.entries], [true, [], 3]);
+  });
+
+  it('is read when it was never read before, also when the partner is known', async () => {
+    await of(database).inPartner(partnerId, {
+      touches: [],
+      fact: reading(),
+      decide: (_, partner) => {
+        partner.takeVersions(1);
+        return { writes: [], result: undefined };
+      },
+    });
+    assert.deepEqual(await credit(database, 5n), [[0n, 0n]]);
+  });
+});
