@@ -1,6 +1,11 @@
-import { AllocationRejectReason } from '../gen/marina/broker/v1/allocations_pb.ts';
+import {
+  type AllocationRejectReason as BrokersReason,
+  AllocationRejectReasonSchema as BrokersReasonSchema,
+} from '../gen/marina/broker/v1/allocations_pb.ts';
+import type { AllocationRejectReason, AllocationState } from '../gen/marina/gateway/v1/allocations_pb.ts';
+import { type EnumName, enumWords } from '../lib/enums.ts';
 
-export type AllocationStateWord = 'sending' | 'booked' | 'refused' | 'rejected' | 'uncertain';
+export type AllocationStateWord = EnumName<typeof AllocationState>;
 
 /** Which states an allocation can go to from where it is. */
 export const transitions: Readonly<Record<AllocationStateWord, readonly AllocationStateWord[]>> = {
@@ -30,9 +35,18 @@ export function isUnsettled(state: AllocationStateWord): boolean {
   return state === 'sending' || state === 'uncertain';
 }
 
+/** Whether an allocation counts against its day's limit in each state. */
+const isCounted: Readonly<Record<AllocationStateWord, boolean>> = {
+  sending: true,
+  uncertain: true,
+  booked: true,
+  rejected: false,
+  refused: false,
+};
+
 /** What an allocation counts against its day's limit, in kobo. In a state of another version it counts whole. */
 export function countedKobo({ state, amountKobo }: { state: AllocationStateWord; amountKobo: bigint }): bigint {
-  return state === 'refused' || state === 'rejected' ? 0n : amountKobo;
+  return (isCounted[state] ?? true) ? amountKobo : 0n;
 }
 
 /** The entry of the wallet's ledger that comes with a change of state; undefined where no money moves. */
@@ -58,22 +72,18 @@ export function moveTo<T extends { state: AllocationStateWord; reason: string | 
 export const bookedAfterAll =
   'It was reported as never having reached the broker. That was wrong: the broker has booked it, and its amount was returned.';
 
-const rejectReasons: Partial<Record<AllocationRejectReason, { word: string; sentence: string }>> = {
-  [AllocationRejectReason.ACCOUNT_NOT_AT_BROKER]: {
-    word: 'account_not_at_broker',
-    sentence: 'The broker does not have the account.',
-  },
-  [AllocationRejectReason.ACCOUNT_RESTRICTED]: {
-    word: 'account_restricted',
-    sentence: 'The account takes no money now.',
-  },
-  [AllocationRejectReason.AMOUNT_NOT_ACCEPTED]: {
-    word: 'amount_not_accepted',
-    sentence: 'The broker does not take this amount.',
-  },
+/** The sentence of each reject reason, ours and the broker's, which have the same names. */
+const rejectSentences: Readonly<Record<EnumName<typeof AllocationRejectReason>, string>> = {
+  account_not_at_broker: 'The broker does not have the account.',
+  account_restricted: 'The account takes no money now.',
+  amount_not_accepted: 'The broker does not take this amount.',
+  rejected_by_broker: 'The broker rejected the allocation.',
 };
 
-/** Our word and sentence for a rejection; a reason we do not know is the general one. */
-export function rejectReasonOf(reason: AllocationRejectReason): { word: string; sentence: string } {
-  return rejectReasons[reason] ?? { word: 'rejected_by_broker', sentence: 'The broker rejected the allocation.' };
+const brokersReasons = enumWords<typeof BrokersReason>(BrokersReasonSchema);
+
+/** Our word and sentence for a rejection. A reason of a later version of the broker is the general one. */
+export function rejectReasonOf(reason: BrokersReason): { word: keyof typeof rejectSentences; sentence: string } {
+  const word = brokersReasons.find(reason) ?? 'rejected_by_broker';
+  return { word, sentence: rejectSentences[word] };
 }

@@ -192,6 +192,9 @@ export const catalogue = {
 
 export type ErrorCode = keyof typeof catalogue;
 
+/** The HTTP statuses that errors have. */
+export type HttpStatus = (typeof catalogue)[ErrorCode]['status'];
+
 export interface ErrorDetails {
   /** A sentence in place of the catalogue's. Never carries a secret, a personal field or the broker's own text. */
   message?: string;
@@ -225,7 +228,7 @@ export type Limit =
 /** An error from the catalogue: what domain code throws, and what each door translates in one place. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
-  readonly status: number;
+  readonly status: HttpStatus;
   readonly type: ErrorType;
   readonly retryAfterSeconds: number | undefined;
   readonly param: string | undefined;
@@ -240,7 +243,7 @@ export class ApiError extends Error {
   ) {
     const entry: CatalogueEntry = catalogue[code];
     super(details.message ?? entry.message, { cause: details.cause });
-    this.status = entry.status;
+    this.status = catalogue[code].status;
     this.type = entry.type;
     this.retryAfterSeconds = entry.retryAfterSeconds;
     this.param = details.param;

@@ -5,28 +5,33 @@ import {
   type CreateOrderRequest,
   type EstimateOrderRequest,
   type Order,
+  type OrderRejectReason,
   OrderRejectReasonSchema,
   OrderSchema,
+  type OrderSide,
   OrderSideSchema,
+  type OrderState,
   OrderStateSchema,
   type OrderStep,
+  type OrderStepKind,
   OrderStepKindSchema,
   OrderStepSchema,
+  type OrderType,
   OrderTypeSchema,
+  type TimeInForce,
   TimeInForceSchema,
 } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { enumWords, withStoredNames } from '../lib/enums.ts';
 import { divideToKoboDecimal } from '../lib/money.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import type { OrderStateWord } from './rules.ts';
 import type { ShownOrder } from './store.ts';
 
-export const stateWords = enumWords<OrderStateWord>(OrderStateSchema);
-const sideWords = enumWords<ShownOrder['side']>(OrderSideSchema);
-const typeWords = enumWords<ShownOrder['type']>(OrderTypeSchema);
-const timeInForceWords = enumWords<ShownOrder['timeInForce']>(TimeInForceSchema);
-const rejectReasonWords = enumWords(OrderRejectReasonSchema);
-const stepWords = enumWords(OrderStepKindSchema);
+export const stateWords = enumWords<typeof OrderState>(OrderStateSchema);
+const sideWords = enumWords<typeof OrderSide>(OrderSideSchema);
+const typeWords = enumWords<typeof OrderType>(OrderTypeSchema);
+const timeInForceWords = enumWords<typeof TimeInForce>(TimeInForceSchema);
+const rejectReasonWords = enumWords<typeof OrderRejectReason>(OrderRejectReasonSchema);
+const stepWords = enumWords<typeof OrderStepKind>(OrderStepKindSchema);
 
 /** An order a partner wants, in our own words. */
 export type WantedOrder = Pick<
@@ -90,7 +95,7 @@ export function toOrderMessage(order: ShownOrder): Order {
 /** One step of an order's history as partners see it. */
 export function toStepMessage(row: SqlRow): OrderStep {
   const kind = String(row.kind);
-  const state = String(row.state) as OrderStateWord;
+  const state = String(row.state);
   const message = create(OrderStepSchema, {
     sequence: toBigInt(row.sequence),
     kind: stepWords.value(kind),

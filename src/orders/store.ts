@@ -13,9 +13,11 @@ import {
 import {
   OrderSideSchema,
   OrderStateSchema,
+  type OrderStepKind,
   OrderTypeSchema,
   TimeInForceSchema,
 } from '../gen/marina/gateway/v1/orders_pb.ts';
+import type { EnumName } from '../lib/enums.ts';
 import {
   hasKnownName,
   mustBeLookedAt,
@@ -60,7 +62,7 @@ export interface StoredOrder extends ShownOrder, OrderFacts, SubmissionFields {
 
 /** One step of an order's history, as stored. */
 export interface StoredStep {
-  readonly kind: 'stored' | 'sent' | 'report' | 'reconciliation' | 'cancel' | 'contradiction';
+  readonly kind: EnumName<typeof OrderStepKind>;
   readonly at: number;
   readonly state: OrderStateWord;
   readonly detail: string;

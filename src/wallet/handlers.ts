@@ -10,15 +10,16 @@ import {
   WalletTotalsSchema,
   type WalletTransfer,
   WalletTransferSchema,
+  type WalletTransferType,
   WalletTransferTypeSchema,
 } from '../gen/marina/gateway/v1/wallet_pb.ts';
 import { enumWords, withStoredNames } from '../lib/enums.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import { emptyLedger, type TransferTypeWord } from './rules.ts';
+import { emptyLedger } from './rules.ts';
 import { listTransfers, readWallet, type ShownTransfer, toHead, toShownTransfer } from './store.ts';
 
-const typeWords = enumWords<TransferTypeWord>(WalletTransferTypeSchema);
+const typeWords = enumWords<typeof WalletTransferType>(WalletTransferTypeSchema);
 
 export interface WalletHandlerParts {
   readonly database: Database;
