@@ -1,6 +1,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
+import { ServerCredentials } from '@grpc/grpc-js';
 import type { Logger } from './log.ts';
 import { pause, type Worker } from './worker.ts';
 
@@ -96,6 +97,19 @@ export class ServerIdentity {
       { file: files.certificate, validTo: new X509Certificate(found.cert).validTo },
       'a new certificate is served',
     );
+  }
+}
+
+/** A gRPC server's TLS, whose certificate changes when its files do. */
+export class IdentityCredentials extends ServerCredentials {
+  constructor(identity: ServerIdentity) {
+    const { first } = identity;
+    super({ requestCert: first.ca !== undefined, handshakeTimeout: handshakeTimeoutMs }, { ...first });
+    identity.onChange((changed) => this.updateSecureContextOptions({ ...changed }));
+  }
+
+  override _equals(other: ServerCredentials): boolean {
+    return other === this;
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
-import { processorTimeMs } from '../../lib/processor-time.ts';
 import { type Check, type Checked, fromLine, mostLineBytes, readyLine, writeCheck } from './checker-protocol.ts';
 import type { DecoderProgram } from './decoder-program.ts';
 import { readWalls, startDecoder, type Wall } from './decoder-start.ts';
@@ -164,4 +164,20 @@ function timeLeft(pid: number | undefined, mostMs: number): () => number {
     const workedMs = usedBefore === undefined || usedNow === undefined ? tookMs : usedNow - usedBefore;
     return Math.min(mostMs - workedMs, mostTimesLonger * mostMs - tookMs);
   };
+}
+
+/** Linux counts processor time for its users in hundredths of a second, on every machine. */
+const tickMs = 10;
+
+/** The processor time that a process has used, with all its threads; undefined where the system does not say. */
+function processorTimeMs(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The fields after the program's name, which may contain anything, begin behind the last parenthesis.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const ticks = Number(fields[11]) + Number(fields[12]);
+    return Number.isSafeInteger(ticks) ? ticks * tickMs : undefined;
+  } catch {
+    return undefined;
+  }
 }
