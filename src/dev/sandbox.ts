@@ -33,8 +33,8 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
   if (earlier !== undefined) writeSandbox(dataDir, { ...earlier, pids: { run: process.pid } });
 
   const [database, nats] = await Promise.all([
-    openDatabases(settings, progress, watch),
-    openNats(settings, progress, watch),
+    openDatabases({ settings, progress, watch }),
+    openNats({ settings, progress, watch }),
   ]);
   const { databases } = database;
   const kept = earlier?.partners ?? [];
@@ -106,38 +106,37 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
   return sandbox;
 }
 
-async function openDatabases(
-  settings: RunSettings,
-  progress: Progress,
-  watch: Watch,
-): Promise<{ databases: Databases; pid?: number }> {
+/** What each part of a sandbox is started with. */
+interface Start {
+  readonly settings: RunSettings;
+  readonly progress: Progress;
+  readonly watch: Watch;
+}
+
+/** What a private server of a name is started with. */
+function privately({ settings, progress }: Start, name: string) {
+  return { dataDir: join(settings.dataDir, name), packagesFolder: join(settings.dataDir, 'packages'), progress };
+}
+
+async function openDatabases(start: Start): Promise<{ databases: Databases; pid?: number }> {
+  const { settings, progress, watch } = start;
   if (settings.databaseUrl !== undefined) {
     return { databases: await progress.step('databases (yours)', useDatabases(settings.databaseUrl, settings)) };
   }
-  const dataDir = join(settings.dataDir, 'mariadb');
-  const server = await progress.step(
-    'MariaDB',
-    startMariaDb({ dataDir, packagesFolder: join(settings.dataDir, 'packages'), progress }),
-  );
+  const options = privately(start, 'mariadb');
+  const server = await progress.step('MariaDB', startMariaDb(options));
   watch(server.process);
-  return { databases: await createDatabases(server.url, dataDir), pid: server.pid };
+  return { databases: await createDatabases(server.url, options.dataDir), pid: server.pid };
 }
 
-async function openNats(
-  settings: RunSettings,
-  progress: Progress,
-  watch: Watch,
-): Promise<{ url: string; pid?: number }> {
+async function openNats(start: Start): Promise<{ url: string; pid?: number }> {
+  const { settings, progress, watch } = start;
   if (settings.natsUrl !== undefined) {
     if (!(await answersAsNats(settings.natsUrl)))
       progress.note(`${settings.natsUrl} does not answer: no events until it does`);
     return { url: settings.natsUrl };
   }
-  const dataDir = join(settings.dataDir, 'nats');
-  const server = await progress.step(
-    'NATS',
-    startNats({ dataDir, packagesFolder: join(settings.dataDir, 'packages'), progress }),
-  );
+  const server = await progress.step('NATS', startNats(privately(start, 'nats')));
   watch(server.process);
   return server;
 }

@@ -53,8 +53,8 @@ export class Gauges {
     };
     this.#readings = [
       new Reading(() => readBacklog(database, clock), this.#setBacklog),
-      new Reading(async () => (await database.read(countPaused()))[0], this.#setPaused),
-      new Reading(readClock, this.#setDatabaseClock),
+      new Reading<SqlRow | undefined>(async () => (await database.read(countPaused()))[0], this.#setPaused),
+      new Reading<number | undefined>(readClock, this.#setDatabaseClock),
       new Reading(() => carrier.pending(), this.#setPending),
     ];
   }

@@ -37,7 +37,7 @@ const customer = {
   gender: 'female',
   email: 'canary@example.com',
   phone: '+2348010000000',
-  address: 'Canary-Street 1',
+  address: 'Canary-OrderFlow 1',
   city: 'Ikeja',
   state: 'LAGOS',
   stateOfOrigin: 'AKWA-IBOM',

@@ -6,7 +6,7 @@ import type { Calendar } from './calendar.ts';
 import { alwaysOpen, exchangeHours, type Hours } from './hours.ts';
 import { walkFactor } from './walk.ts';
 
-/** How often the market moves: what the street quotes stands for so long. */
+/** How often the market moves: what the order flow quotes stands for so long. */
 export const beatMs = 1_000;
 /** A move of the index that stops trading, in parts of ten thousand of the previous close, and for how long; once a day. */
 const breakerBasisPoints = 500;
