@@ -20,7 +20,7 @@ import { readSandbox, type Sandbox, writeSandbox } from './sandbox-file.ts';
 import { keptSecret } from './secrets.ts';
 import { seedPartners } from './seed.ts';
 import { startMariaDb, startNats } from './servers.ts';
-import { type Door, portVariables, type RunSettings } from './settings.ts';
+import { type PortName, portVariables, type RunSettings } from './settings.ts';
 
 /** Starts everything a sandbox is made of, and tells about it in its file once it can be used. */
 export async function startSandbox(settings: RunSettings, progress: Progress, watch: Watch): Promise<Sandbox> {
@@ -153,21 +153,21 @@ async function answersAsNats(urls: string): Promise<boolean> {
   return false;
 }
 
-/** Looks before anything is started, so that the reason is said first and alone. */
+/** Checks the ports before anything is started, so that the reason is shown first and alone. */
 async function requirePorts(settings: RunSettings): Promise<void> {
-  for (const door of Object.keys(portVariables) as Door[]) {
-    const port = settings.ports[door];
-    const host = settings.hosts[door];
+  for (const name of Object.keys(portVariables) as PortName[]) {
+    const port = settings.ports[name];
+    const host = settings.hosts[name];
     if (port === 0 || !(await isPortTaken(port, host))) continue;
     throw new Advice(
       `Port ${port} of ${host} is taken.`,
-      `Stop what uses it, or choose another: ${portVariables[door]}=${port + 1} make run (0 takes a free one).`,
+      `Stop what uses it, or choose another: ${portVariables[name]}=${port + 1} make run (0 takes a free one).`,
     );
   }
 }
 
-/** How this machine reaches a door, also one that listens on all addresses. */
-function address(settings: RunSettings, door: Door, port: number): string {
-  const host = settings.hosts[door];
+/** How this machine reaches a port, also one that is open on all addresses. */
+function address(settings: RunSettings, name: PortName, port: number): string {
+  const host = settings.hosts[name];
   return `${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host}:${port}`;
 }

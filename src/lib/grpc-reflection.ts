@@ -15,7 +15,7 @@ type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema
 
 /**
  * Lets `grpcurl`, `buf curl` and the like ask a server what it serves, by gRPC server reflection v1 and v1alpha. Ours,
- * because @grpc/reflection encodes the files anew and thereby drops every option it does not know, such as the REST
+ * because @grpc/reflection re-encodes the files and thereby drops every option it does not know, such as the REST
  * annotations.
  */
 export function addReflection(

@@ -10,7 +10,7 @@ import { type FillDelay, plannedByBehaviour, rejectReasonOf } from './planning.t
 import { seededRandom } from './random.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
-/** What the exchange needs beside its orders. */
+/** How the exchange is set up. */
 export interface ExchangeSettings {
   readonly fillDelay: FillDelay;
   readonly directives: Directives;

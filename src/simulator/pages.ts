@@ -27,7 +27,8 @@ export async function listPage<Model extends object>(
 ): Promise<{ readonly found: readonly (readonly [Model, number])[]; readonly hasMore: boolean }> {
   const rows = await database.read<RowDataPacket & { received: number }>(
     `SELECT ${table.columns},
-       (SELECT COUNT(*) FROM received_messages m WHERE m.client_order_id = ${key} AND m.call_kind = ?) AS received
+       (SELECT COUNT(*) FROM received_messages m
+         WHERE m.client_order_id = ${table.name}.${key} AND m.call_kind = ?) AS received
      FROM ${table.name}
      WHERE sequence > ? ${id === '' ? '' : `AND ${key} = ?`} ORDER BY sequence LIMIT ?`,
     [call, after, ...(id === '' ? [] : [id]), maxPage + 1],

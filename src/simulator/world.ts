@@ -21,7 +21,7 @@ export const maxInstruments = 10_000;
 const magicPosition = 1_000_000;
 
 /**
- * What the exchange keeps in memory beside its orders: accounts, instruments, settings and the numbers to go on from.
+ * What the exchange keeps in memory in addition to its orders: accounts, instruments, settings and the numbers to go on from.
  * Only the writer changes it, together with the tables; after a write of unknown outcome it is read again.
  */
 export class World {
@@ -44,7 +44,7 @@ export class World {
   lastAllocation = 0;
   lastCashEntry = 0;
   lastDeal = 0;
-  /** What the exchange was told to say its session is, whatever it does. */
+  /** The session that a control made the exchange report, whatever it really is. */
   saidMarket: GetMarketResponse | undefined;
 
   constructor(
@@ -79,7 +79,7 @@ export class World {
     return { ...instrument, ...price, lastKobo: price.quoteKobo };
   }
 
-  /** Reads everything anew from the tables. */
+  /** Reads everything again from the tables. */
   async load(connection: WriterConnection): Promise<void> {
     await connection.commit(instruments.saveNew(this.#listed()));
     const accountRows = await connection.read('SELECT account, status FROM accounts LIMIT ?', [maxAccounts]);

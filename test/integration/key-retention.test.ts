@@ -4,6 +4,7 @@ import { statement } from '../../src/db/statement.ts';
 import { finalStates } from '../../src/orders/rules.ts';
 import type { StoredOrder } from '../../src/orders/store.ts';
 import { keyRetention } from '../../src/submission/key-retention.ts';
+import { startWorker } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
@@ -36,12 +37,7 @@ describe('idempotency keys', () => {
       table: 'orders',
       finalStates,
     });
-    const stopping = new AbortController();
-    const running = worker.run(stopping.signal);
-    stop = async () => {
-      stopping.abort();
-      await running;
-    };
+    stop = startWorker(worker);
   }
 
   async function keys(): Promise<string[]> {

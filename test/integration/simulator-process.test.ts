@@ -28,7 +28,7 @@ const customer = {
   gender: 'female',
   email: 'ada@example.com',
   phone: '+2348010000000',
-  address: 'Broad OrderFlow 1',
+  address: 'Broad Street 1',
   city: 'Ikeja',
   state: 'LAGOS',
   stateOfOrigin: 'LAGOS',

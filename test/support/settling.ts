@@ -10,8 +10,6 @@ import {
   toStoredApplication,
 } from '../../src/applications/store.ts';
 import type { AllocationBroker, ApplicationBroker, Broker } from '../../src/broker/port.ts';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
 import { statement } from '../../src/db/statement.ts';
 import { type Clock, lagosDay } from '../../src/lib/clock.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
@@ -25,8 +23,8 @@ import { StartGate } from '../../src/submission/gate.ts';
 import { Notes } from '../../src/submission/notes.ts';
 import { type ReconciledKind, Reconciler, type Unsettled } from '../../src/submission/reconcile.ts';
 import { type Contradiction, Recorder } from '../../src/submission/record.ts';
+import { openTestDatabase } from './database.ts';
 import { plainOrder } from './plain-order.ts';
-import { createTestDatabase } from './servers.ts';
 
 export const submitTimeoutMs = 10_000;
 export const clockSkewMs = 2_000;
@@ -80,9 +78,7 @@ const noStream = () => {
  * moves the clock: it decides what the broker answers, and how late.
  */
 export async function openSettling() {
-  const test = await createTestDatabase();
-  await migrate(test.url);
-  const database: Database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
+  const { database, close } = await openTestDatabase();
   const clock = new TestClock();
   const ids = new IdMaker(() => clock.now());
   const log = createLogger({ name: 'test', level: 'silent' });
@@ -199,10 +195,7 @@ export async function openSettling() {
       );
       return rows.map(({ detail }) => String(detail));
     },
-    async close(): Promise<void> {
-      await database.close();
-      await test.drop();
-    },
+    close,
   };
 }
 

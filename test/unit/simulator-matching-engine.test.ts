@@ -164,7 +164,7 @@ interface Traded {
   readonly atMs: number;
 }
 
-/** A engine with what happened on it. */
+/** An engine with what happened on it. */
 class TestEngine {
   readonly venue: Venue;
   readonly trades: Traded[] = [];
@@ -249,7 +249,7 @@ class TestEngine {
   };
 }
 
-describe('the engine', () => {
+describe('the matching engine', () => {
   const eleven = at('2026-09-30T11:00');
 
   it('fills a market order at once, and a large one in parts until it is full', () => {

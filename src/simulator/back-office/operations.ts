@@ -21,7 +21,7 @@ import { maxAccounts, type World } from '../world.ts';
 import { type ApplicationBehaviour, amountMagic, firstNameMagic, lastNameMagic } from './magic.ts';
 import type { Allocation, AllocationSubmission, Application, ApplicationEvent, ReceivedFile } from './model.ts';
 
-/** What the back office needs beside its records. */
+/** How the back office is set up. */
 export interface BackOfficeSettings {
   /** The small delay before a decision. */
   readonly decisionDelay: FillDelay;
@@ -206,7 +206,7 @@ function usualDelayMs(world: World, { decisionDelay }: BackOfficeSettings): numb
   return random.whole(decisionDelay.min, decisionDelay.max);
 }
 
-/** Made from the application's id, so that a simulator that begins anew does not give an account's code twice. */
+/** Made from the application's id, so that a simulator with an empty database does not give an account's code twice. */
 function newAccount(world: World, clientApplicationId: string): string {
   for (let attempt = 0; ; attempt += 1) {
     const digest = createHash('sha256').update(`${clientApplicationId} ${attempt}`).digest('hex');

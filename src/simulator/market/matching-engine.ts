@@ -46,8 +46,8 @@ interface Market {
 }
 
 /**
- * The trading engine: the books of all stocks that trade by the market. Nothing runs here by itself. Whoever comes, an
- * order or the pulse while orders wait, finds a stock as it would be had it been watched all the time: the session as
+ * The trading engine: the books of all stocks that trade by the market. Nothing runs here by itself. When an
+ * order comes, or the pulse while orders wait, it finds a stock as it would be had it been watched all the time: the session as
  * it is by now, and what the order flow quotes in this beat.
  */
 export class MatchingEngine {
@@ -77,7 +77,7 @@ export class MatchingEngine {
     this.#orders.clear();
   }
 
-  /** Puts an order back that waited when it was last heard of; in the order in which they came. */
+  /** Puts back an order that was waiting before a restart. Call it in the order in which they came. */
   restore(order: Order, nowMs: number): void {
     const instrument = this.view.instrument(order.symbol, nowMs);
     if (instrument === undefined) return;
@@ -161,7 +161,7 @@ export class MatchingEngine {
     return market;
   }
 
-  /** One beat: the maker quotes anew, and somebody may come. What was collected meanwhile is auctioned first. */
+  /** One beat: the market maker quotes again, and somebody may come. What was collected meanwhile is auctioned first. */
   #goOn(market: Market, instrument: InstrumentState, beat: number, opens: boolean, events: EngineEvents): void {
     const { book } = market;
     const drawn = drawnOf(book);

@@ -29,7 +29,7 @@ export interface Price {
   readonly upperKobo: number;
 }
 
-/** When the exchange trades, and where prices are: both known from seed and time, beside what an operator decides. */
+/** When the exchange trades, and where prices are: both follow from seed and time, and from what an operator decides. */
 export class Venue {
   /** Whether it keeps the hours of the Nigerian Exchange; otherwise it is always open. */
   keepsHours = false;
