@@ -12,7 +12,6 @@ import { createUpstream } from './app/upstream.ts';
 import { createWords } from './app/words.ts';
 import { isLoopback } from './auth/addresses.ts';
 import type { Config } from './config.ts';
-import { inOrder } from './lib/in-order.ts';
 import { createLogger, type Logger } from './lib/log.ts';
 import type { LogOutput } from './lib/log-output.ts';
 import { Supervisor } from './lib/worker.ts';
@@ -151,4 +150,18 @@ function closeAll({ base, supervisor, callers, events, upstream, submissions, do
 /** Closes what is open when no part is there yet. */
 function closeBase({ tracer, database, stopLoggingUnknownNames }: Base) {
   return inOrder([() => tracer.close(), async () => void stopLoggingUnknownNames(), () => database.close()]);
+}
+
+/** Takes steps one after another, each when the one before has ended, well or not. Throws what failed when all are done. */
+export async function inOrder(steps: readonly (() => unknown)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of steps) {
+    try {
+      await step();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length === 1) throw failures[0];
+  if (failures.length > 1) throw new AggregateError(failures, 'several steps failed');
 }

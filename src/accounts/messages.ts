@@ -17,7 +17,7 @@ import {
   TradeSchema,
   TradeSide,
 } from '../gen/marina/gateway/v1/accounts_pb.ts';
-import { unnamed, withStoredNames } from '../lib/enums.ts';
+import { translateEnum, unnamed, withStoredNames } from '../lib/enums.ts';
 import { toSecond } from '../lib/timestamps.ts';
 import { noteUnknownName } from '../lib/unknown-names.ts';
 import type { ShownAccount } from './store.ts';
@@ -82,13 +82,10 @@ export function toContractNoteMessage(note: BrokerContractNote): ContractNote {
   return withStoredNames(message, { side: unnamed });
 }
 
-const sides: ReadonlyMap<Side, TradeSide> = new Map([
-  [Side.BUY, TradeSide.BUY],
-  [Side.SELL, TradeSide.SELL],
-]);
+const ourSide = translateEnum(Side, TradeSide);
 
 function sideOf(side: Side): TradeSide {
-  const known = sides.get(side);
-  if (known === undefined) noteUnknownName(SideSchema.typeName, String(side));
-  return known ?? TradeSide.UNSPECIFIED;
+  const known = ourSide(side);
+  if (known === TradeSide.UNSPECIFIED) noteUnknownName(SideSchema.typeName, String(side));
+  return known;
 }

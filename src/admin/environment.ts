@@ -4,7 +4,6 @@ import { type SqlRow, type Statement, statement } from '../db/statement.ts';
 import { defineTable } from '../db/table.ts';
 import type { SystemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import { ReadOrder } from '../lib/read-order.ts';
 import { Wakeup, type Worker } from '../lib/worker.ts';
 
 /** How long a change made by another process can stay unknown when the message about it is lost. */
@@ -71,4 +70,24 @@ export function lockEnvironment(): Statement {
 
 export function toOffsetMs(rows: readonly SqlRow[] | undefined): number {
   return Number(rows?.[0]?.clock_offset_ms ?? 0);
+}
+
+/**
+ * Keeps an older read from undoing a newer one. Reads of the same thing may be under way at once and end in any order;
+ * what each brought is used only if no read that began later has been used already.
+ */
+export class ReadOrder {
+  #begun = 0;
+  #used = 0;
+
+  /** To be called before a read begins. The answer, called when the read has ended, tells whether to use what it brought. */
+  begin(): () => boolean {
+    this.#begun += 1;
+    const number = this.#begun;
+    return () => {
+      if (number < this.#used) return false;
+      this.#used = number;
+      return true;
+    };
+  }
 }

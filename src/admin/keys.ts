@@ -19,7 +19,7 @@ import {
   type RevokeKeyResponse,
   RevokeKeyResponseSchema,
 } from '../gen/marina/admin/v1/keys_pb.ts';
-import { ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
+import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
 import { activeChildren, mostActiveKeys, mostGenerations, normalAddress } from '../keys/rules.ts';
 import {
   countActiveKeys,
@@ -37,7 +37,7 @@ import { audit } from './audit.ts';
 import { AdminError, invalidField, type Operator, pageSize } from './call.ts';
 import { requirePartner } from './credit.ts';
 
-const scopeWords = enumWords(ScopeSchema);
+const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 
 export interface KeyAdminParts {
   readonly database: Database;

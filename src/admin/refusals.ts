@@ -4,7 +4,6 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { BadRequestSchema } from '../gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../gen/google/rpc/status_pb.ts';
 import { ApiError } from '../lib/errors.ts';
-import { wellFormed } from '../lib/well-formed.ts';
 import { rpcStatus } from '../transport/rpc-errors.ts';
 import { AdminError } from './call.ts';
 
@@ -18,7 +17,7 @@ export interface Refusal {
 /** What an operator is told of an error: a field that is at fault is named in a `google.rpc.BadRequest`. */
 export function toRefusal(error: unknown, requestId: string): Refusal {
   const { code, message: text, param } = describe(error);
-  const message = wellFormed(text);
+  const message = text.toWellFormed();
   const metadata = new Metadata();
   metadata.set('x-request-id', requestId);
   if (param !== undefined) {

@@ -8,6 +8,7 @@ import {
   type CreditWalletRequest,
   type CreditWalletResponse,
   CreditWalletResponseSchema,
+  type LedgerFaultKind,
   LedgerFaultKindSchema,
   type ListCreditsRequest,
   type ListCreditsResponse,
@@ -22,14 +23,14 @@ import {
 import type { Clock } from '../lib/clock.ts';
 import { enumWords } from '../lib/enums.ts';
 import type { IdMaker } from '../lib/ids.ts';
-import type { LedgerEntry, LedgerFaultWord } from '../wallet/rules.ts';
+import type { LedgerEntry } from '../wallet/rules.ts';
 import { listCredits, listWallets, toEntry, wallets } from '../wallet/store.ts';
 import { audit } from './audit.ts';
 import { AdminError, type Operator } from './call.ts';
 import { recordCredit, requirePartner } from './credit.ts';
 import { walkLedger } from './ledger.ts';
 
-const faultWords = enumWords<LedgerFaultWord>(LedgerFaultKindSchema);
+const faultWords = enumWords<typeof LedgerFaultKind>(LedgerFaultKindSchema);
 
 const usuallyListed = 100;
 

@@ -28,11 +28,11 @@ import {
   toListedDelivery,
 } from '../webhooks/delivery-store.ts';
 import { markDue } from '../webhooks/endpoint-store.ts';
-import { type DeliveryState as DeliveryStateWord, isTooOld } from '../webhooks/rules.ts';
+import { isTooOld } from '../webhooks/rules.ts';
 import { AdminError, invalidField, type Operator, pageSize } from './call.ts';
 import { changeEndpoint, entry, outcomes, readEndpoint, toTimestamp, type WebhookAdminParts } from './webhook-parts.ts';
 
-const stateWords = enumWords<DeliveryStateWord>(DeliveryStateSchema);
+const stateWords = enumWords<typeof DeliveryState>(DeliveryStateSchema);
 
 const mostAttemptsListed = 100;
 const mostRedelivered = 1_000;

@@ -1,17 +1,18 @@
 import { create } from '@bufbuild/protobuf';
 import {
   type Allocation,
+  type AllocationRejectReason,
   AllocationRejectReasonSchema,
   AllocationSchema,
+  type AllocationState,
   AllocationStateSchema,
 } from '../gen/marina/gateway/v1/allocations_pb.ts';
 import { enumWords, withStoredNames } from '../lib/enums.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import type { AllocationState } from './rules.ts';
 import type { ShownAllocation } from './table.ts';
 
-export const stateWords = enumWords<AllocationState>(AllocationStateSchema);
-const rejectReasonWords = enumWords(AllocationRejectReasonSchema);
+export const stateWords = enumWords<typeof AllocationState>(AllocationStateSchema);
+const rejectReasonWords = enumWords<typeof AllocationRejectReason>(AllocationRejectReasonSchema);
 
 /** The allocation as partners see it, in answers and in events alike. */
 export function toAllocationMessage(allocation: ShownAllocation): Allocation {

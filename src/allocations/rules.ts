@@ -1,14 +1,17 @@
 import {
   AllocationOutcome,
   type AllocationRecord,
-  AllocationRejectReason,
+  type AllocationRejectReason as BrokersReason,
+  AllocationRejectReasonSchema as BrokersReasonSchema,
 } from '../gen/marina/broker/v1/allocations_pb.ts';
+import type { AllocationRejectReason, AllocationState } from '../gen/marina/gateway/v1/allocations_pb.ts';
+import { type EnumName, enumWords } from '../lib/enums.ts';
 import { type Applied, changed, isUnsettled, statesOf, unchanged } from '../submission/rules.ts';
 
-export type AllocationState = 'sending' | 'booked' | 'refused' | 'rejected' | 'uncertain';
+export type AllocationStateName = EnumName<typeof AllocationState>;
 
 /** Which states an allocation can go to from where it is. While it is unsettled its amount is reserved. */
-export const allocationStates = statesOf<AllocationState>('an allocation', {
+export const allocationStates = statesOf<AllocationStateName>('an allocation', {
   sending: ['booked', 'rejected', 'refused', 'uncertain'],
   uncertain: ['booked', 'rejected', 'refused'],
   booked: [],
@@ -17,26 +20,35 @@ export const allocationStates = statesOf<AllocationState>('an allocation', {
 });
 
 /** Whether this version knows a state. */
-export function isKnownState(state: string): state is AllocationState {
+export function isKnownState(state: string): state is AllocationStateName {
   return Object.hasOwn(allocationStates.transitions, state);
 }
 
 /** What an allocation's fate turns on. The stored allocation has more. */
 export interface AllocationFacts {
-  readonly state: AllocationState;
+  readonly state: AllocationStateName;
   readonly reason: string | null;
   readonly rejectReason: string | null;
   readonly brokerReference: string | null;
   readonly updatedAt: number;
 }
 
+/** Whether an allocation counts against its day's limit in each state. */
+const isCounted: Readonly<Record<AllocationStateName, boolean>> = {
+  sending: true,
+  uncertain: true,
+  booked: true,
+  rejected: false,
+  refused: false,
+};
+
 /** What an allocation counts against its day's limit, in kobo. In a state of another version it counts whole. */
-export function countedKobo({ state, amountKobo }: { state: AllocationState; amountKobo: bigint }): bigint {
-  return state === 'refused' || state === 'rejected' ? 0n : amountKobo;
+export function countedKobo({ state, amountKobo }: { state: AllocationStateName; amountKobo: bigint }): bigint {
+  return (isCounted[state] ?? true) ? amountKobo : 0n;
 }
 
 /** The entry of the wallet's ledger that comes with a change of state; undefined where no money moves. */
-export function settlementOf(before: AllocationState, after: AllocationState): 'post' | 'return' | undefined {
+export function settlementOf(before: AllocationStateName, after: AllocationStateName): 'post' | 'return' | undefined {
   if (!isUnsettled(before) || isUnsettled(after)) return undefined;
   return after === 'booked' ? 'post' : 'return';
 }
@@ -75,22 +87,18 @@ export function applyRecord<Row extends AllocationFacts>(
   return changed(rejected, `the broker rejected it: ${word}`);
 }
 
-const rejectReasons: Partial<Record<AllocationRejectReason, { word: string; sentence: string }>> = {
-  [AllocationRejectReason.ACCOUNT_NOT_AT_BROKER]: {
-    word: 'account_not_at_broker',
-    sentence: 'The broker does not have the account.',
-  },
-  [AllocationRejectReason.ACCOUNT_RESTRICTED]: {
-    word: 'account_restricted',
-    sentence: 'The account takes no money now.',
-  },
-  [AllocationRejectReason.AMOUNT_NOT_ACCEPTED]: {
-    word: 'amount_not_accepted',
-    sentence: 'The broker does not take this amount.',
-  },
+/** The sentence of each reject reason, ours and the broker's, which have the same names. */
+const rejectSentences: Readonly<Record<EnumName<typeof AllocationRejectReason>, string>> = {
+  account_not_at_broker: 'The broker does not have the account.',
+  account_restricted: 'The account takes no money now.',
+  amount_not_accepted: 'The broker does not take this amount.',
+  rejected_by_broker: 'The broker rejected the allocation.',
 };
 
-/** Our word and sentence for a rejection; a reason we do not know is the general one. */
-export function rejectReasonOf(reason: AllocationRejectReason): { word: string; sentence: string } {
-  return rejectReasons[reason] ?? { word: 'rejected_by_broker', sentence: 'The broker rejected the allocation.' };
+const brokersReasons = enumWords<typeof BrokersReason>(BrokersReasonSchema);
+
+/** Our word and sentence for a rejection. A reason of a later version of the broker is the general one. */
+export function rejectReasonOf(reason: BrokersReason): { word: keyof typeof rejectSentences; sentence: string } {
+  const word = brokersReasons.find(reason) ?? 'rejected_by_broker';
+  return { word, sentence: rejectSentences[word] };
 }

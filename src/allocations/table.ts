@@ -3,7 +3,7 @@ import { type Statement, statement } from '../db/statement.ts';
 import { defineTable, type RowOf, type ShownBy } from '../db/table.ts';
 import { AllocationStateSchema } from '../gen/marina/gateway/v1/allocations_pb.ts';
 import { hasKnownName, submissionColumns, submissionIndexes } from '../submission/columns.ts';
-import type { AllocationState } from './rules.ts';
+import type { AllocationStateName } from './rules.ts';
 
 const { indexes, unique } = submissionIndexes('allocations');
 
@@ -12,7 +12,7 @@ export const allocations = defineTable({
   name: 'allocations',
   columns: {
     ...submissionColumns,
-    state: text<AllocationState>(20),
+    state: text<AllocationStateName>(20),
     account: text(64),
     amountKobo: whole(),
     clientReference: optional(exactText(64)),

@@ -1,4 +1,4 @@
-import { DatabaseProbe } from '../telemetry/database-probe.ts';
+import { DatabaseProbe } from '../telemetry/database-clock.ts';
 import { Gauges } from '../telemetry/gauges.ts';
 import { Health } from '../telemetry/health.ts';
 import { lookAtParts } from '../telemetry/parts.ts';
@@ -59,6 +59,7 @@ export function createTelemetry(base: Base, watched: Watched) {
   const gauges = new Gauges({
     metrics,
     database,
+    probe,
     clock,
     health,
     holder,

@@ -1,30 +1,27 @@
-import { create } from '@bufbuild/protobuf';
+import { create, type Message } from '@bufbuild/protobuf';
 import { type ApplicationFields, ApplicationFieldsSchema } from '../gen/marina/broker/v1/applications_pb.ts';
 import {
   type Application,
+  type ApplicationRejectReason,
   ApplicationRejectReasonSchema,
   ApplicationSchema,
+  type ApplicationState,
   ApplicationStateSchema,
   type CreateApplicationRequest,
-  CreateApplicationRequestSchema,
 } from '../gen/marina/gateway/v1/applications_pb.ts';
 import { enumWords, withStoredNames } from '../lib/enums.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import type { ApplicationState } from './rules.ts';
 import type { ShownApplication } from './table.ts';
 
-export const stateWords = enumWords<ApplicationState>(ApplicationStateSchema);
-const rejectReasonWords = enumWords(ApplicationRejectReasonSchema);
+export const stateWords = enumWords<typeof ApplicationState>(ApplicationStateSchema);
+const rejectReasonWords = enumWords<typeof ApplicationRejectReason>(ApplicationRejectReasonSchema);
 
-/** The field partners give and the one the broker takes have one name. A field only one of them has is an error of ours. */
-const fieldNames = ApplicationFieldsSchema.fields.map(({ name, localName }) => {
-  const given = CreateApplicationRequestSchema.fields.find((field) => field.name === name);
-  if (given?.localName !== localName) throw new Error(`applications have no field ${name}`);
-  return localName as Exclude<keyof ApplicationFields, '$typeName' | '$unknown'>;
-});
-if (fieldNames.length !== CreateApplicationRequestSchema.fields.length) {
-  throw new Error('applications have a field the broker does not take');
-}
+type FieldOf<Shape extends Message> = Exclude<keyof Shape, keyof Message>;
+
+/** What partners give and what the broker takes have one name. A field that only one of them has does not compile. */
+const fieldNames: readonly FieldOf<ApplicationFields>[] = ApplicationFieldsSchema.fields.map(
+  ({ localName }) => localName as FieldOf<CreateApplicationRequest>,
+);
 
 /** What the broker is told of a customer. It must not outlive the send. */
 export function toApplicationFields(request: CreateApplicationRequest): ApplicationFields {

@@ -1,24 +1,19 @@
 import {
   ApplicationFieldsSchema,
-  ApplicationRejectReason,
   type ApplicationReport,
   ApplicationReportKind,
+  type ApplicationRejectReason as BrokersReason,
+  ApplicationRejectReasonSchema as BrokersReasonSchema,
 } from '../gen/marina/broker/v1/applications_pb.ts';
+import type { ApplicationRejectReason, ApplicationState } from '../gen/marina/gateway/v1/applications_pb.ts';
+import { type EnumName, enumWords } from '../lib/enums.ts';
 import { type Applied, changed, inconsistent, isUnsettled, statesOf, unchanged } from '../submission/rules.ts';
 
-export type ApplicationState =
-  | 'sending'
-  | 'documents_required'
-  | 'submitted'
-  | 'opened'
-  | 'uncertain'
-  | 'rejected'
-  | 'refused'
-  | 'unplaced';
+export type ApplicationStateName = EnumName<typeof ApplicationState>;
 
 /** What an application's fate turns on. The stored application has more. */
 export interface ApplicationFacts {
-  readonly state: ApplicationState;
+  readonly state: ApplicationStateName;
   readonly reference: string | null;
   readonly account: string | null;
   readonly reason: string | null;
@@ -33,7 +28,7 @@ export interface ApplicationFacts {
  * Which states an application can go to from where it is. The broker says what it took, opened and rejected; that the four
  * documents are there (`submitted`), the gateway knows itself, and the broker may decide before it does.
  */
-export const applicationStates = statesOf<ApplicationState>('an application', {
+export const applicationStates = statesOf<ApplicationStateName>('an application', {
   sending: ['documents_required', 'opened', 'rejected', 'refused', 'uncertain'],
   uncertain: ['documents_required', 'opened', 'rejected', 'refused', 'unplaced'],
   documents_required: ['submitted', 'opened', 'rejected'],
@@ -47,7 +42,7 @@ export const applicationStates = statesOf<ApplicationState>('an application', {
 const { move, transitions } = applicationStates;
 
 /** Whether documents may be sent. */
-export function takesDocuments(state: ApplicationState): boolean {
+export function takesDocuments(state: ApplicationStateName): boolean {
   return state === 'documents_required' || state === 'submitted';
 }
 
@@ -67,32 +62,30 @@ export function applyReport<Row extends ApplicationFacts>(
       return applyAccepted(known, now);
     case ApplicationReportKind.OPENED:
       return applyOpened(known, report, now);
-    default:
+    case ApplicationReportKind.REJECTED:
       return applyRejected(known, report, now);
   }
 }
 
 /** Whether a report has what its kind needs. */
-export function isReport(report: ApplicationReport): boolean {
+export function isReport(report: ApplicationReport): report is ApplicationReport & { kind: KnownKind } {
   if (report.number <= 0n || report.at === undefined || report.reference.length > 64) return false;
   if (report.kind === ApplicationReportKind.ACCEPTED) return report.reference !== '';
   if (report.kind === ApplicationReportKind.OPENED) return /^[A-Z0-9]{1,64}$/.test(report.account);
   return report.kind === ApplicationReportKind.REJECTED;
 }
 
-const afterAll: Partial<Record<ApplicationReportKind, { what: string; reason: string }>> = {
+type KnownKind = Exclude<ApplicationReportKind, ApplicationReportKind.UNSPECIFIED>;
+
+const afterAll: Readonly<Record<KnownKind, { what: string; reason: string }>> = {
   [ApplicationReportKind.ACCEPTED]: { what: 'the broker accepted it', reason: 'The broker has it.' },
   [ApplicationReportKind.OPENED]: { what: 'the broker opened the account', reason: 'The broker opened an account.' },
   [ApplicationReportKind.REJECTED]: { what: 'the broker rejected it', reason: 'The broker rejected it.' },
 };
 
 /** The partner was told that it never arrived, and may have applied again. The state is final; the reason is corrected. */
-function applyAfterAll<Row extends ApplicationFacts>(
-  application: Row,
-  kind: ApplicationReportKind,
-  now: number,
-): Applied<Row> {
-  const { what, reason } = afterAll[kind] ?? { what: 'an unknown report', reason: 'The broker has it.' };
+function applyAfterAll<Row extends ApplicationFacts>(application: Row, kind: KnownKind, now: number): Applied<Row> {
+  const { what, reason } = afterAll[kind];
   const corrected = {
     ...application,
     reason: `It was reported as never having reached the broker. That was wrong. ${reason}`,
@@ -148,22 +141,18 @@ function paramOf({ param }: ApplicationReport): string | null {
   return fieldNames.has(param) ? param : null;
 }
 
-const rejectReasons: Partial<Record<ApplicationRejectReason, { word: string; sentence: string }>> = {
-  [ApplicationRejectReason.INVALID_FIELD]: {
-    word: 'invalid_field',
-    sentence: 'A field is not what the broker accepts.',
-  },
-  [ApplicationRejectReason.ALREADY_AT_BROKER]: {
-    word: 'already_at_broker',
-    sentence: 'The customer already has an account at the broker.',
-  },
-  [ApplicationRejectReason.DECLINED_BY_BROKER]: {
-    word: 'declined_by_broker',
-    sentence: "The broker's staff declined it.",
-  },
+/** The sentence of each reject reason, ours and the broker's, which have the same names. */
+const rejectSentences: Readonly<Record<EnumName<typeof ApplicationRejectReason>, string>> = {
+  invalid_field: 'A field is not what the broker accepts.',
+  already_at_broker: 'The customer already has an account at the broker.',
+  declined_by_broker: "The broker's staff declined it.",
+  rejected_by_broker: 'The broker rejected the application.',
 };
 
-/** Our word and sentence for a rejection; a reason we do not know is the general one. */
-export function rejectReasonOf(reason: ApplicationRejectReason): { word: string; sentence: string } {
-  return rejectReasons[reason] ?? { word: 'rejected_by_broker', sentence: 'The broker rejected the application.' };
+const brokersReasons = enumWords<typeof BrokersReason>(BrokersReasonSchema);
+
+/** Our word and sentence for a rejection. A reason of a later version of the broker is the general one. */
+export function rejectReasonOf(reason: BrokersReason): { word: keyof typeof rejectSentences; sentence: string } {
+  const word = brokersReasons.find(reason) ?? 'rejected_by_broker';
+  return { word, sentence: rejectSentences[word] };
 }

@@ -2,14 +2,14 @@ import { optional, shortened, text, whole } from '../db/columns.ts';
 import { type Statement, statement } from '../db/statement.ts';
 import { defineTable, type RowOf, type ShownBy } from '../db/table.ts';
 import { submissionColumns, submissionIndexes } from '../submission/columns.ts';
-import type { ApplicationState } from './rules.ts';
+import type { ApplicationStateName } from './rules.ts';
 
 /** Applications for customers' accounts. Nothing of the customer is stored. */
 export const applications = defineTable({
   name: 'applications',
   columns: {
     ...submissionColumns,
-    state: text<ApplicationState>(20),
+    state: text<ApplicationStateName>(20),
     reference: optional(text(64)),
     account: optional(text(64)),
     /** The field that caused a rejection, by its name. */

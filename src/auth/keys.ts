@@ -2,7 +2,7 @@ import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Environment } from '../db/database.ts';
 import { randomBase32 } from '../lib/ids.ts';
-import { subkey } from '../lib/subkey.ts';
+import { subkey } from '../lib/seal.ts';
 
 /**
  * The parts of an API key: `marina_test_` or `marina_live_`, the key's id, a 256-bit secret and a checksum. The id ends

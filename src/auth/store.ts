@@ -6,13 +6,13 @@ import { addressesFrom } from '../lib/stored-addresses.ts';
 import type { PartnerLimits } from './call.ts';
 import { apiKeys, partners, type StoredPartner } from './table.ts';
 
-const scopeWords = enumWords(ScopeSchema);
-const featureWords = enumWords(FeatureSchema);
+const scopeWords = enumWords<typeof Scope>(ScopeSchema);
+const featureWords = enumWords<typeof Feature>(FeatureSchema);
 
 const scopesFrom = (names: unknown) =>
   String(names)
     .split(',')
-    .map((name) => scopeWords.value(name) as Scope);
+    .map((name) => scopeWords.value(name));
 
 /** What a partner has until other values are agreed. Amounts in kobo. */
 export const defaultLimits: PartnerLimits = {

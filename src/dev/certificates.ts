@@ -18,11 +18,11 @@ export interface Identity {
   readonly key: string;
 }
 
-/** An authority of its own for servers on this machine. Only who is told to trust it does. */
+/** An authority of its own for servers on this machine. Only clients that are configured to trust it do. */
 export interface Authority {
   /** Its certificate in PEM, for those who are to trust it. */
   readonly cert: string;
-  /** Makes a certificate for names and addresses, valid from an hour ago for a year unless told otherwise. */
+  /** Makes a certificate for names and addresses, valid from an hour ago for a year unless another time is given. */
   issue(names: readonly string[], validity?: { notBefore?: Date; notAfter?: Date }): Promise<Identity>;
   /** Makes a certificate with which somebody shows a server who they are. */
   issueClient(name: string): Promise<Identity>;

@@ -32,7 +32,7 @@ export class Feed {
     return this.#events.filter(({ data }) => data.id === id);
   }
 
-  /** Shows events as they come until an object is told to be in a state: the object as it is then. */
+  /** Shows events as they come until one says that an object is in a state: the object as it is then. */
   follow<Name extends keyof Told>(object: Name, id: string, state: string): Promise<Told[Name]> {
     const isIt = (data: Event['data']): data is Told[Name] => data.object === object;
     const find = () =>

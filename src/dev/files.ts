@@ -13,7 +13,7 @@ export function writePrivately(path: string, content: string): void {
   }
 }
 
-/** A path as people are told it: short, where it is below the current folder. */
+/** A path as it is shown: short, where it is below the current folder. */
 export function shownPath(path: string): string {
   const short = relative(process.cwd(), path);
   return short.startsWith('..') ? path : short;

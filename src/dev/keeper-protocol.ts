@@ -9,7 +9,7 @@ export interface ProcessSpec {
   cwd?: string;
   /** A file the process reads as its standard input. */
   inputPath?: string;
-  /** The file its output goes to, begun anew; `inherit` where the keeper itself was given an output. */
+  /** The file its output goes to, begun afresh; `inherit` where the keeper itself was given an output. */
   logPath: string | 'inherit';
   /** Whether it speaks Node's own messages with the process that asks. */
   ipc?: boolean;

@@ -42,7 +42,7 @@ export class Keeper {
       execArgv: ['--import', import.meta.resolve('tsx')],
     });
     this.#gone = new Promise((resolve) => this.#process.once('exit', () => resolve()));
-    this.#process.on('message', (message: FromKeeper) => this.#hear(message));
+    this.#process.on('message', (message: FromKeeper) => this.#receive(message));
     this.#process.on('exit', () => this.#lose());
     this.#process.on('error', () => this.#lose());
     this.#process.unref();
@@ -103,7 +103,7 @@ export class Keeper {
     else this.#lose();
   }
 
-  #hear(message: FromKeeper): void {
+  #receive(message: FromKeeper): void {
     const entry = 'id' in message ? this.#entries.get(message.id) : undefined;
     if (entry === undefined || message.type === 'ready') return;
     switch (message.type) {

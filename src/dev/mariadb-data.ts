@@ -33,7 +33,7 @@ export async function createDataFolder(program: Program, dataDir: string): Promi
   renameSync(draft, final);
 }
 
-/** What every start of the server is told, the first included. */
+/** The arguments of every start of the server, the first included. */
 export function serverArguments(program: Program, data: string): string[] {
   const plugins = ['lib/mysql/plugin', 'lib/mariadb/plugin']
     .map((folder) => join(program.base, folder))

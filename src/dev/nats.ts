@@ -1,61 +1,24 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Advice } from './advice.ts';
 import { lastLines } from './exits.ts';
-import { sharedKeeper } from './keeper.ts';
-import { endLeftoverServer } from './leftover.ts';
-import { lockFolder } from './lock.ts';
-import type { Server } from './mariadb.ts';
-import { freePort, readGreeting } from './ports.ts';
-import { findProgram, type Program, type ProgramOptions } from './programs.ts';
-
-export interface NatsOptions extends ProgramOptions {
-  /** The folder for everything it writes; kept streams are used again. */
-  dataDir: string;
-  /** Absent: a free one. */
-  port?: number;
-  /** The data are thrown away afterwards, so stopping is killing. */
-  disposable?: boolean;
-}
+import { readGreeting } from './ports.ts';
+import { type Run, type Server, type ServerOptions, startServer } from './private-server.ts';
+import { findProgram, type Program } from './programs.ts';
 
 /** Starts a private NATS with JetStream on 127.0.0.1, its streams in files. */
-export async function startNats(asked: NatsOptions): Promise<Server> {
-  const options = { ...asked, dataDir: resolve(asked.dataDir) };
-  const lock = lockFolder(options.dataDir, 'NATS');
-  try {
-    await endLeftoverServer(join(options.dataDir, 'nats.pid'), options.dataDir);
-    const program = await findProgram(['nats-server'], options);
-    for (let attempt = 1; ; attempt++) {
-      const port = options.port ?? (await freePort());
-      try {
-        return await launch(program, port, options, () => lock.release());
-      } catch (error) {
-        // Between finding a free port and using it another process can take it.
-        if (options.port !== undefined || attempt === 3 || !String(error).includes('ddress already in use'))
-          throw error;
-      }
-    }
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
+export function startNats(options: ServerOptions): Promise<Server> {
+  const prepare = () => findProgram(['nats-server'], options);
+  return startServer({ name: 'NATS', pidFile: 'nats.pid', prepare, launch }, options);
 }
 
-async function launch(program: Program, port: number, options: NatsOptions, release: () => void): Promise<Server> {
-  const { dataDir } = options;
+async function launch(_: Program, port: number, { dataDir, disposable }: ServerOptions, run: Run): Promise<string> {
   const store = join(dataDir, 'store');
   mkdirSync(store, { recursive: true, mode: 0o700 });
   const config = join(dataDir, 'nats.conf');
-  writeFileSync(config, settings(port, dataDir, store, options.disposable === true), { mode: 0o600 });
-  const nats = await sharedKeeper().start({
-    name: 'NATS',
-    command: program.path,
-    args: ['--config', config],
-    env: program.env,
-    logPath: join(dataDir, 'nats.log'),
-    stopSignal: options.disposable === true ? 'SIGKILL' : 'SIGTERM',
-  });
+  writeFileSync(config, settings(port, dataDir, store, disposable === true), { mode: 0o600 });
+  const nats = await run(['--config', config]);
   let ended = false;
   void nats.exited.then(() => {
     ended = true;
@@ -63,26 +26,11 @@ async function launch(program: Program, port: number, options: NatsOptions, rele
   const deadline = performance.now() + 30_000;
   while (!(await readGreeting(port, 1_000))?.toString().startsWith('INFO ')) {
     if (ended || performance.now() > deadline) {
-      await nats.kill();
       throw new Advice(`NATS did not start:\n${lastLines(nats.logPath)}`, `Its log: ${nats.logPath}`);
     }
     await sleep(10);
   }
-  return {
-    url: `nats://127.0.0.1:${port}`,
-    port,
-    pid: nats.pid,
-    version: program.version,
-    process: nats,
-    stop: async () => {
-      await nats.stop();
-      release();
-    },
-    kill: async () => {
-      await nats.kill();
-      release();
-    },
-  };
+  return `nats://127.0.0.1:${port}`;
 }
 
 /**

@@ -20,34 +20,21 @@ export const receiverEntry = fileURLToPath(new URL('./receiver-process.ts', impo
 
 /** Starts the receiver of webhooks, on the port given when it is free, and has it write whom to trust to a file. */
 export async function startReceiver(settings: RunSettings, port: number, authorityFile: string, watch: Watch) {
-  return startEntry(
-    'receiver',
-    receiverEntry,
-    { ...withoutOurs(process.env), MARINA_RECEIVER_PORT: String(port), MARINA_RECEIVER_CA_FILE: authorityFile },
-    ['port'],
-    settings.dataDir,
-    watch,
-  );
+  const env = { MARINA_RECEIVER_PORT: String(port), MARINA_RECEIVER_CA_FILE: authorityFile };
+  return startEntry({ name: 'receiver', entry: receiverEntry, env, ports: ['port'], settings, watch });
 }
 
 /** Starts the simulator. Of the variables that were set it gets its own only. */
 export async function startSimulator(settings: RunSettings, databaseUrl: string, watch: Watch) {
-  return startEntry(
-    'simulator',
-    simulatorEntry,
-    {
-      ...withoutOurs(process.env),
-      MARINA_LOG_LEVEL: 'info',
-      MARINA_SIMULATOR_SEED: '1',
-      ...ofSimulator(settings.given),
-      MARINA_SIMULATOR_HOST: settings.hosts.simulator,
-      MARINA_SIMULATOR_PORT: String(settings.ports.simulator),
-      MARINA_SIMULATOR_DATABASE_URL: databaseUrl,
-    },
-    ['port'],
-    settings.dataDir,
-    watch,
-  );
+  const env = {
+    MARINA_LOG_LEVEL: 'info',
+    MARINA_SIMULATOR_SEED: '1',
+    ...ofSimulator(settings.given),
+    MARINA_SIMULATOR_HOST: settings.hosts.simulator,
+    MARINA_SIMULATOR_PORT: String(settings.ports.simulator),
+    MARINA_SIMULATOR_DATABASE_URL: databaseUrl,
+  };
+  return startEntry({ name: 'simulator', entry: simulatorEntry, env, ports: ['port'], settings, watch });
 }
 
 export interface GatewayNeeds {
@@ -62,35 +49,30 @@ export interface GatewayNeeds {
 
 /** Starts the gateway. Variables that were set go through to it. */
 export async function startGateway(settings: RunSettings, needs: GatewayNeeds, watch: Watch) {
-  return startEntry(
-    'gateway',
-    gatewayEntry,
-    {
-      ...withoutOurs(process.env),
-      MARINA_LOG_LEVEL: 'info',
-      MARINA_BROKER_ADDRESS: needs.simulatorAddress,
-      MARINA_SIMULATOR_ADDRESS: needs.simulatorAddress,
-      // Nobody waits long for a sandbox to stop.
-      MARINA_DRAIN_MS: '0',
-      MARINA_SHUTDOWN_TIMEOUT_MS: '5000',
-      MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true',
-      ...ofGateway(settings.given),
-      MARINA_ENVIRONMENT: 'sandbox',
-      MARINA_WEBHOOK_CA_FILE: needs.authorityFile,
-      MARINA_DATABASE_URL: needs.databaseUrl,
-      MARINA_NATS_URL: needs.natsUrl,
-      MARINA_SECRET_KEY: needs.secretKey,
-      MARINA_OPERATOR_TOKENS: needs.operatorTokens,
-      MARINA_REST_PORT: String(settings.ports.rest),
-      MARINA_GRPC_PORT: String(settings.ports.grpc),
-      MARINA_ADMIN_PORT: String(settings.ports.admin),
-      MARINA_OPS_PORT: String(settings.ports.ops),
-    },
-    ['restPort', 'grpcPort', 'adminPort', 'opsPort'],
-    settings.dataDir,
-    watch,
-    Number(settings.given.MARINA_DRAIN_MS ?? 0) + Number(settings.given.MARINA_SHUTDOWN_TIMEOUT_MS ?? 5_000) + 5_000,
-  );
+  const env = {
+    MARINA_LOG_LEVEL: 'info',
+    MARINA_BROKER_ADDRESS: needs.simulatorAddress,
+    MARINA_SIMULATOR_ADDRESS: needs.simulatorAddress,
+    // Nobody waits long for a sandbox to stop.
+    MARINA_DRAIN_MS: '0',
+    MARINA_SHUTDOWN_TIMEOUT_MS: '5000',
+    MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true',
+    ...ofGateway(settings.given),
+    MARINA_ENVIRONMENT: 'sandbox',
+    MARINA_WEBHOOK_CA_FILE: needs.authorityFile,
+    MARINA_DATABASE_URL: needs.databaseUrl,
+    MARINA_NATS_URL: needs.natsUrl,
+    MARINA_SECRET_KEY: needs.secretKey,
+    MARINA_OPERATOR_TOKENS: needs.operatorTokens,
+    MARINA_REST_PORT: String(settings.ports.rest),
+    MARINA_GRPC_PORT: String(settings.ports.grpc),
+    MARINA_ADMIN_PORT: String(settings.ports.admin),
+    MARINA_OPS_PORT: String(settings.ports.ops),
+  };
+  const given = settings.given;
+  const stopTimeoutMs = Number(given.MARINA_DRAIN_MS ?? 0) + Number(given.MARINA_SHUTDOWN_TIMEOUT_MS ?? 5_000) + 5_000;
+  const ports = ['restPort', 'grpcPort', 'adminPort', 'opsPort'] as const;
+  return startEntry({ name: 'gateway', entry: gatewayEntry, env, ports, settings, watch, stopTimeoutMs });
 }
 
 /** Told of a process as soon as it runs. */
@@ -105,21 +87,32 @@ export function describeDeath(kept: KeptProcess, exit: { code: number | null; si
   );
 }
 
-async function startEntry<Port extends string>(
-  name: string,
-  entry: string,
-  env: NodeJS.ProcessEnv,
-  ports: readonly Port[],
-  dataDir: string,
-  watch: Watch,
+interface Entry<Port extends string> {
+  readonly name: string;
+  readonly entry: string;
+  /** Variables of ours. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly ports: readonly Port[];
+  readonly settings: Pick<RunSettings, 'dataDir'>;
+  readonly watch: Watch;
+  readonly stopTimeoutMs?: number;
+}
+
+async function startEntry<const Port extends string>({
+  name,
+  entry,
+  env,
+  ports,
+  settings,
+  watch,
   stopTimeoutMs = 10_000,
-): Promise<ReadyProcess<Port>> {
+}: Entry<Port>): Promise<ReadyProcess<Port>> {
   const kept = await sharedKeeper().start({
     name,
     command: process.execPath,
     args: ['--import', import.meta.resolve('tsx'), '--enable-source-maps', entry],
-    env,
-    logPath: join(dataDir, `${name}.log`),
+    env: { ...withoutOurs(process.env), ...env },
+    logPath: join(settings.dataDir, `${name}.log`),
     ipc: true,
     stopTimeoutMs,
   });

@@ -67,9 +67,9 @@ function unpackOnce(folder: string, progress: Progress | undefined): Promise<voi
   const begun = unpackings.get(folder);
   if (begun !== undefined) return begun;
   const unpacking = unpackPackages(folder, serverPackages).finally(() => unpackings.delete(folder));
-  const told = progress?.step('unpacking the packages of MariaDB and NATS', unpacking) ?? unpacking;
-  unpackings.set(folder, told);
-  return told;
+  const shown = progress?.step('unpacking the packages of MariaDB and NATS', unpacking) ?? unpacking;
+  unpackings.set(folder, shown);
+  return shown;
 }
 
 /** Beside the data of `make run`, so that tests and runs share one copy. */

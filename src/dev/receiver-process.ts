@@ -1,6 +1,6 @@
 /**
  * A webhook receiver as a partner would run one, for a sandbox: https with a certificate made at start, every event
- * verified with the library partners use, and a line for each. It is told of partners and their secrets by its parent.
+ * verified with the library partners use, and a line for each. Its parent sends it the partners and their secrets.
  */
 import { writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -20,7 +20,7 @@ import { readSandbox, type Sandbox, writeSandbox } from './sandbox-file.ts';
 import { keptSecret } from './secrets.ts';
 import { seedPartners } from './seed.ts';
 import { startMariaDb, startNats } from './servers.ts';
-import { type Door, portVariables, type RunSettings } from './settings.ts';
+import { type PortName, portVariables, type RunSettings } from './settings.ts';
 
 /** Starts everything a sandbox is made of, and tells about it in its file once it can be used. */
 export async function startSandbox(settings: RunSettings, progress: Progress, watch: Watch): Promise<Sandbox> {
@@ -33,8 +33,8 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
   if (earlier !== undefined) writeSandbox(dataDir, { ...earlier, pids: { run: process.pid } });
 
   const [database, nats] = await Promise.all([
-    openDatabases(settings, progress, watch),
-    openNats(settings, progress, watch),
+    openDatabases({ settings, progress, watch }),
+    openNats({ settings, progress, watch }),
   ]);
   const { databases } = database;
   const kept = earlier?.partners ?? [];
@@ -106,38 +106,37 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
   return sandbox;
 }
 
-async function openDatabases(
-  settings: RunSettings,
-  progress: Progress,
-  watch: Watch,
-): Promise<{ databases: Databases; pid?: number }> {
+/** What each part of a sandbox is started with. */
+interface Start {
+  readonly settings: RunSettings;
+  readonly progress: Progress;
+  readonly watch: Watch;
+}
+
+/** What a private server of a name is started with. */
+function privately({ settings, progress }: Start, name: string) {
+  return { dataDir: join(settings.dataDir, name), packagesFolder: join(settings.dataDir, 'packages'), progress };
+}
+
+async function openDatabases(start: Start): Promise<{ databases: Databases; pid?: number }> {
+  const { settings, progress, watch } = start;
   if (settings.databaseUrl !== undefined) {
     return { databases: await progress.step('databases (yours)', useDatabases(settings.databaseUrl, settings)) };
   }
-  const dataDir = join(settings.dataDir, 'mariadb');
-  const server = await progress.step(
-    'MariaDB',
-    startMariaDb({ dataDir, packagesFolder: join(settings.dataDir, 'packages'), progress }),
-  );
+  const options = privately(start, 'mariadb');
+  const server = await progress.step('MariaDB', startMariaDb(options));
   watch(server.process);
-  return { databases: await createDatabases(server.url, dataDir), pid: server.pid };
+  return { databases: await createDatabases(server.url, options.dataDir), pid: server.pid };
 }
 
-async function openNats(
-  settings: RunSettings,
-  progress: Progress,
-  watch: Watch,
-): Promise<{ url: string; pid?: number }> {
+async function openNats(start: Start): Promise<{ url: string; pid?: number }> {
+  const { settings, progress, watch } = start;
   if (settings.natsUrl !== undefined) {
     if (!(await answersAsNats(settings.natsUrl)))
       progress.note(`${settings.natsUrl} does not answer: no events until it does`);
     return { url: settings.natsUrl };
   }
-  const dataDir = join(settings.dataDir, 'nats');
-  const server = await progress.step(
-    'NATS',
-    startNats({ dataDir, packagesFolder: join(settings.dataDir, 'packages'), progress }),
-  );
+  const server = await progress.step('NATS', startNats(privately(start, 'nats')));
   watch(server.process);
   return server;
 }
@@ -154,21 +153,21 @@ async function answersAsNats(urls: string): Promise<boolean> {
   return false;
 }
 
-/** Looks before anything is started, so that the reason is said first and alone. */
+/** Checks the ports before anything is started, so that the reason is shown first and alone. */
 async function requirePorts(settings: RunSettings): Promise<void> {
-  for (const door of Object.keys(portVariables) as Door[]) {
-    const port = settings.ports[door];
-    const host = settings.hosts[door];
+  for (const name of Object.keys(portVariables) as PortName[]) {
+    const port = settings.ports[name];
+    const host = settings.hosts[name];
     if (port === 0 || !(await isPortTaken(port, host))) continue;
     throw new Advice(
       `Port ${port} of ${host} is taken.`,
-      `Stop what uses it, or choose another: ${portVariables[door]}=${port + 1} make run (0 takes a free one).`,
+      `Stop what uses it, or choose another: ${portVariables[name]}=${port + 1} make run (0 takes a free one).`,
     );
   }
 }
 
-/** How this machine reaches a door, also one that listens on all addresses. */
-function address(settings: RunSettings, door: Door, port: number): string {
-  const host = settings.hosts[door];
+/** How this machine reaches a port, also one that is open on all addresses. */
+function address(settings: RunSettings, name: PortName, port: number): string {
+  const host = settings.hosts[name];
   return `${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host}:${port}`;
 }

@@ -94,7 +94,7 @@ async function isKeyGood(restUrl: string, key: string): Promise<boolean> {
   throw new Error(`the gateway answered ${response.status} to a read`);
 }
 
-/** The simulator has its own database, so it is told at every start. */
+/** The simulator has its own database, so the accounts are set at every start. */
 async function openAccounts(simulatorAddress: string, accounts: readonly string[]): Promise<void> {
   const controls = createGrpcClient(Controls, simulatorAddress);
   try {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Advice } from './advice.ts';
 
-/** The doors of a sandbox, and the variable that moves each. */
+/** The ports of a sandbox, and the variable that sets each. */
 export const portVariables = {
   rest: 'MARINA_REST_PORT',
   grpc: 'MARINA_GRPC_PORT',
@@ -11,9 +11,9 @@ export const portVariables = {
   simulator: 'MARINA_SIMULATOR_PORT',
 } as const;
 
-export type Door = keyof typeof portVariables;
+export type PortName = keyof typeof portVariables;
 
-const defaultPorts: Readonly<Record<Door, number>> = {
+const defaultPorts: Readonly<Record<PortName, number>> = {
   rest: 8080,
   grpc: 50051,
   admin: 50052,
@@ -25,9 +25,9 @@ const defaultPorts: Readonly<Record<Door, number>> = {
 export interface RunSettings {
   /** Where everything of this sandbox is kept. */
   dataDir: string;
-  /** The address each door listens on. */
-  hosts: Readonly<Record<Door, string>>;
-  ports: Readonly<Record<Door, number>>;
+  /** The address each port is opened on. */
+  hosts: Readonly<Record<PortName, string>>;
+  ports: Readonly<Record<PortName, number>>;
   /** A database to use instead of a private one, and who may make its tables. */
   databaseUrl: string | undefined;
   ownerDatabaseUrl: string | undefined;
@@ -36,7 +36,7 @@ export interface RunSettings {
   natsUrl: string | undefined;
   operatorTokens: string | undefined;
   secretKey: string | undefined;
-  /** Files of authorities that other receivers of webhooks have certificates from, beside the sandbox's own receiver. */
+  /** Files of authorities that other receivers of webhooks have certificates from, in addition to the sandbox's own receiver. */
   authorityFiles: readonly string[];
   /** All MARINA_ variables that were set, for the processes they are meant for. */
   given: Readonly<Record<string, string>>;
@@ -50,8 +50,8 @@ export function readSettings(environment: NodeJS.ProcessEnv): RunSettings {
   }
   refuseTls(given);
   const ports = { ...defaultPorts };
-  for (const door of Object.keys(portVariables) as Door[]) {
-    ports[door] = readPort(portVariables[door], given) ?? defaultPorts[door];
+  for (const name of Object.keys(portVariables) as PortName[]) {
+    ports[name] = readPort(portVariables[name], given) ?? defaultPorts[name];
   }
   return {
     dataDir: dataFolder(environment),
@@ -98,8 +98,8 @@ export function logFile(dataDir: string, part: 'gateway' | 'simulator' | 'receiv
   return join(dataDir, `${part}.log`);
 }
 
-/** As the gateway reads them: partners' doors by one variable, the others by one each. The simulator is local. */
-function readHosts(given: Readonly<Record<string, string>>): Record<Door, string> {
+/** As the gateway reads them: partners' ports by one variable, the others by one each. The simulator is local. */
+function readHosts(given: Readonly<Record<string, string>>): Record<PortName, string> {
   const local = '127.0.0.1';
   const partners = given.MARINA_HOST ?? local;
   const admin = given.MARINA_ADMIN_HOST ?? local;

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { OperationRules } from '../transport/operations.ts';
 import { readComments } from './comments.ts';
 import { readExamples } from './examples.ts';
 import { openApiDocument } from './openapi/document.ts';
@@ -10,7 +11,20 @@ import { type Frame, type NavigationGroup, type PageParts, wholePage } from './p
 import { referenceLinks, referencePage } from './pages/reference.ts';
 import { searchIndex } from './pages/search.ts';
 import type { Reference } from './reference.ts';
-import type { Content, SiteOptions } from './site.ts';
+
+export interface SiteOptions {
+  /** What the gateway serves, in the order in which it is shown. */
+  readonly operations: readonly OperationRules[];
+  readonly environment: 'sandbox' | 'live';
+  /** Where partners reach the gateway. */
+  readonly baseUrl: () => string;
+}
+
+/** A document before it is served. */
+export interface Content {
+  readonly contentType: string;
+  readonly text: string;
+}
 
 /** Every document of the site by its path, each made when it is asked for. */
 export function siteContents(options: SiteOptions): ReadonlyMap<string, () => Content> {

@@ -1,22 +1,8 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { OperationRules } from '../transport/operations.ts';
 import type { Page, Pages } from '../transport/rest/pages.ts';
-
-export interface SiteOptions {
-  /** What the gateway serves, in the order in which it is shown. */
-  readonly operations: readonly OperationRules[];
-  readonly environment: 'sandbox' | 'live';
-  /** Where partners reach the gateway. */
-  readonly baseUrl: () => string;
-}
-
-/** A document before it is served. */
-export interface Content {
-  readonly contentType: string;
-  readonly text: string;
-}
+import type { Content, SiteOptions } from './contents.ts';
 
 const compress = promisify(gzip);
 

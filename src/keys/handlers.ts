@@ -16,7 +16,7 @@ import {
   NewKeySchema,
   type RevokeKeyRequest,
 } from '../gen/marina/gateway/v1/keys_pb.ts';
-import { ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
+import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
 import type { Clock } from '../lib/clock.ts';
 import { enumWords, withStoredNames } from '../lib/enums.ts';
 import { ApiError } from '../lib/errors.ts';
@@ -36,7 +36,7 @@ import {
 } from './store.ts';
 import type { KeyUses } from './uses.ts';
 
-const scopeWords = enumWords(ScopeSchema);
+const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 
 export interface KeyHandlerParts {
   readonly database: Database;

@@ -6,7 +6,7 @@ import { enumWords } from '../lib/enums.ts';
 import { addressesFrom } from '../lib/stored-addresses.ts';
 import type { KeyLine } from './rules.ts';
 
-const scopeWords = enumWords(ScopeSchema);
+const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 
 /** A key as its partner sees it. */
 export interface ShownKey {
@@ -44,7 +44,7 @@ export function toShownKey(row: SqlRow): ShownKey {
   const scopeNames = String(row.scopes).split(',');
   return {
     id: String(row.id),
-    scopes: scopeNames.map((name) => scopeWords.value(name) as Scope),
+    scopes: scopeNames.map((name) => scopeWords.value(name)),
     scopeNames,
     addresses: addressesFrom(row.addresses),
     createdAt: (row.created_at as Date).getTime(),

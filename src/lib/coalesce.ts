@@ -1,6 +1,6 @@
 /**
- * Merges the batches of a source that arrive while the taker is busy with earlier ones, so that a busy taker works in
- * larger batches. At most about `most` items wait; then the source does.
+ * Merges the batches of a source that arrive while the consumer is busy with earlier ones, so that a busy consumer works
+ * in larger batches. When about `most` items wait, the source is not read further.
  */
 export async function* coalesce<T>(source: AsyncIterable<readonly T[]>, most: number): AsyncGenerator<readonly T[]> {
   let waiting: T[] = [];

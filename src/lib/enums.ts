@@ -1,50 +1,70 @@
 import type { DescEnum } from '@bufbuild/protobuf';
+import type { GenEnum } from '@bufbuild/protobuf/codegenv2';
 import { noteUnknownName } from './unknown-names.ts';
 
 /**
- * An enumeration's values as partners and the database write them: in lower case, without the enumeration's own name in
- * front, so that `ORDER_STATE_PENDING` is `pending`. The value 0 (`…_UNSPECIFIED`) has no name: it stands for "none".
+ * The names of a generated enumeration: `EnumName<typeof OrderState>` is 'sending' | 'pending' and so on. A table with a row
+ * for each of them does not compile when the proto gains a value.
  */
+export type EnumName<Enum> = Lowercase<Exclude<keyof Enum & string, 'UNSPECIFIED'>>;
+
+/** Its numbers: `NumberOf<typeof OrderState>` is `OrderState`. */
+type NumberOf<Enum> = Enum[keyof Enum & string] & number;
+
+/** An enumeration's values as partners and the database write them, without `UNSPECIFIED`, which stands for "none". */
 export function enumNames(desc: DescEnum): ReadonlyMap<number, string> {
-  const prefix = `${desc.name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toUpperCase()}_`;
-  const names = new Map<number, string>();
-  for (const { name, number } of desc.values) {
-    if (!name.startsWith(prefix)) throw new Error(`${name} does not begin with ${prefix}`);
-    if (number !== 0) names.set(number, name.slice(prefix.length).toLowerCase());
-  }
-  return names;
+  const named = desc.values.filter(({ number }) => number !== 0);
+  return new Map(named.map(({ number, localName }) => [number, localName.toLowerCase()]));
 }
 
-/** The two ways between an enumeration's numbers and its words. */
-export interface EnumWords<Word extends string> {
-  /** The word of a number. Throws on a number the proto does not have. */
-  word(value: number): Word;
+/** The two ways between an enumeration's numbers and its names. */
+export interface EnumWords<Enum> {
+  /** The name of a number. Throws on a number the proto does not have. */
+  word(value: number): EnumName<Enum>;
+  /** The name of a number that another system sent; undefined for 0 and for a number of a later version. */
+  find(value: number): EnumName<Enum> | undefined;
   /**
-   * The number of a word. A word this version does not know comes from another version: it is logged once, and its number
-   * is 0 (`…_UNSPECIFIED`). `withStoredNames` keeps the word for those who are shown words.
+   * The number of a name. A name this version does not know comes from another version: it is logged once, and its number
+   * is 0 (`…_UNSPECIFIED`). `withStoredNames` keeps the name for those who are shown names.
    */
-  value(word: Word): number;
-  /** Whether this version knows a word. One it does not know is logged once. */
+  value(word: string): NumberOf<Enum>;
+  /** Whether this version knows a name. One it does not know is logged once. */
   knows(word: string): boolean;
 }
 
-/** The words of an enumeration, as a type lists them. */
-export function enumWords<Word extends string>(desc: DescEnum): EnumWords<Word> {
-  const words = enumNames(desc);
-  const numbers = new Map<string, number>([...words].map(([number, word]) => [word, number] as const));
-  const numberOf = (word: string) => {
-    const number = numbers.get(word);
-    if (number === undefined) noteUnknownName(desc.typeName, word);
+/** The names of a generated enumeration, as in `enumWords<typeof OrderState>(OrderStateSchema)`. */
+export function enumWords<Enum extends object>(desc: GenEnum<NumberOf<Enum>>): EnumWords<Enum> {
+  const names = enumNames(desc) as ReadonlyMap<number, EnumName<Enum>>;
+  const numbers = new Map<string, number>([...names].map(([number, name]) => [name, number]));
+  const numberOf = (name: string) => {
+    const number = numbers.get(name);
+    if (number === undefined) noteUnknownName(desc.typeName, name);
     return number;
   };
   return {
     word: (value) => {
-      const word = words.get(value);
-      if (word === undefined) throw new Error(`${desc.typeName} has no value ${value}`);
-      return word as Word;
+      const name = names.get(value);
+      if (name === undefined) throw new Error(`${desc.typeName} has no value ${value}`);
+      return name;
     },
-    value: (word) => numberOf(word) ?? 0,
-    knows: (word) => numberOf(word) !== undefined,
+    find: (value) => names.get(value),
+    value: (name) => (numberOf(name) ?? 0) as NumberOf<Enum>,
+    knows: (name) => numberOf(name) !== undefined,
+  };
+}
+
+/**
+ * Translates the numbers of one generated enumeration to those of another with the same names; 0, nothing and a number of a
+ * later version to 0. It does not compile when the other lacks a name.
+ */
+export function translateEnum<From extends object, To extends { readonly [Name in keyof From & string]: number }>(
+  from: From,
+  to: To,
+): (value: NumberOf<From> | undefined) => NumberOf<To> {
+  const names = from as { readonly [number: number]: keyof From & string };
+  return (value) => {
+    const name = value === undefined ? undefined : names[value];
+    return (name === undefined ? 0 : to[name]) as NumberOf<To>;
   };
 }
 

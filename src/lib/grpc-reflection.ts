@@ -1,14 +1,21 @@
-import { type DescFile, toBinary } from '@bufbuild/protobuf';
+import { create, type DescFile, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { nestedTypes } from '@bufbuild/protobuf/reflect';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { type Server, type ServerDuplexStream, status } from '@grpc/grpc-js';
-import type { ReflectionAnswer, ReflectionRequest } from './grpc-reflection-codec.ts';
-import { decodeReflectionRequest, encodeReflectionResponse } from './grpc-reflection-codec.ts';
-import type { TypedService } from './grpc-service.ts';
+import {
+  ServerReflection,
+  type ServerReflectionRequest,
+  type ServerReflectionResponse,
+  ServerReflectionResponseSchema,
+} from '../gen/grpc/reflection/v1/reflection_pb.ts';
+import { grpcMethod, type TypedService } from './grpc-service.ts';
+
+/** What a request is answered with: one of the response's messages. */
+type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>['messageResponse']>;
 
 /**
  * Lets `grpcurl`, `buf curl` and the like ask a server what it serves, by gRPC server reflection v1 and v1alpha. Ours,
- * because @grpc/reflection encodes the files anew and thereby drops every option it does not know, such as the REST
+ * because @grpc/reflection re-encodes the files and thereby drops every option it does not know, such as the REST
  * annotations.
  */
 export function addReflection(
@@ -18,31 +25,22 @@ export function addReflection(
   more: readonly DescFile[] = [],
 ): void {
   const index = new ReflectionIndex(services, more);
+  const definition = grpcMethod(ServerReflection.method.serverReflectionInfo);
+  const serverReflectionInfo = (call: ServerDuplexStream<ServerReflectionRequest, ServerReflectionResponse>) => {
+    call.on('error', () => {});
+    call.on('end', () => call.end());
+    call.on('data', (request: ServerReflectionRequest) => {
+      const messageResponse = index.answer(request.messageRequest);
+      const answer = { validHost: request.host, originalRequest: request, messageResponse };
+      // The next request is read when this answer has left: a client that does not read is not read from.
+      call.pause();
+      call.write(create(ServerReflectionResponseSchema, answer), () => call.resume());
+    });
+  };
+  // The messages of both versions are the same on the wire.
   for (const version of ['v1', 'v1alpha']) {
-    server.addService(
-      {
-        serverReflectionInfo: {
-          path: `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
-          requestStream: true,
-          responseStream: true,
-          requestSerialize: asIs,
-          requestDeserialize: decodeReflectionRequest,
-          responseSerialize: asIs,
-          responseDeserialize: asIs,
-        },
-      },
-      {
-        serverReflectionInfo: (call: ServerDuplexStream<ReflectionRequest, Buffer>) => {
-          call.on('error', () => {});
-          call.on('end', () => call.end());
-          call.on('data', (request: ReflectionRequest) => {
-            // The next request is read when this answer has left: a client that does not read is not read from.
-            call.pause();
-            call.write(encodeReflectionResponse(request, index.answer(request)), () => call.resume());
-          });
-        },
-      },
-    );
+    const path = `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`;
+    server.addService({ serverReflectionInfo: { ...definition, path } }, { serverReflectionInfo });
   }
 }
 
@@ -60,23 +58,26 @@ export class ReflectionIndex {
     for (const file of more) this.#addFile(file);
   }
 
-  answer(request: ReflectionRequest): ReflectionAnswer {
-    switch (request.kind) {
-      case 'list_services':
-        return { kind: 'services', names: this.#services };
-      case 'file_by_filename':
-        return this.#fileAnswer(this.#files.get(request.name), request.name);
-      case 'file_containing_symbol':
-        return this.#fileAnswer(this.#symbols.get(request.name), request.name);
-      case 'file_containing_extension':
-        return this.#fileAnswer(this.#extensions.get(request.name)?.get(request.number), request.name);
-      case 'all_extension_numbers_of_type': {
-        if (!this.#symbols.has(request.name)) return notFound(request.name);
-        const numbers = [...(this.#extensions.get(request.name)?.keys() ?? [])];
-        return { kind: 'extension_numbers', name: request.name, numbers };
+  answer(request: ServerReflectionRequest['messageRequest']): Answer {
+    switch (request.case) {
+      case 'listServices':
+        return { case: 'listServicesResponse', value: { service: this.#services.map((name) => ({ name })) } };
+      case 'fileByFilename':
+        return this.#fileAnswer(this.#files.get(request.value), request.value);
+      case 'fileContainingSymbol':
+        return this.#fileAnswer(this.#symbols.get(request.value), request.value);
+      case 'fileContainingExtension': {
+        const { containingType, extensionNumber } = request.value;
+        return this.#fileAnswer(this.#extensions.get(containingType)?.get(extensionNumber), containingType);
       }
-      case 'unknown':
-        return { kind: 'error', code: status.UNIMPLEMENTED, message: 'This reflection request is not known.' };
+      case 'allExtensionNumbersOfType': {
+        const baseTypeName = request.value;
+        if (!this.#symbols.has(baseTypeName)) return notFound(baseTypeName);
+        const extensionNumber = [...(this.#extensions.get(baseTypeName)?.keys() ?? [])];
+        return { case: 'allExtensionNumbersResponse', value: { baseTypeName, extensionNumber } };
+      }
+      case undefined:
+        return refused(status.UNIMPLEMENTED, 'This reflection request is not known.');
     }
   }
 
@@ -97,7 +98,7 @@ export class ReflectionIndex {
   }
 
   /** A file and all it depends on, so that one request is enough. */
-  #fileAnswer(file: DescFile | undefined, asked: string): ReflectionAnswer {
+  #fileAnswer(file: DescFile | undefined, asked: string): Answer {
     if (file === undefined) return notFound(asked);
     const files = new Map<string, Uint8Array>();
     const collect = (each: DescFile): void => {
@@ -108,14 +109,14 @@ export class ReflectionIndex {
       for (const dependency of each.dependencies) collect(dependency);
     };
     collect(file);
-    return { kind: 'files', files: [...files.values()] };
+    return { case: 'fileDescriptorResponse', value: { fileDescriptorProto: [...files.values()] } };
   }
 }
 
-function notFound(name: string): ReflectionAnswer {
-  return { kind: 'error', code: status.NOT_FOUND, message: `Not found: ${name}` };
+function notFound(name: string): Answer {
+  return refused(status.NOT_FOUND, `Not found: ${name}`);
 }
 
-function asIs(bytes: Buffer): Buffer {
-  return bytes;
+function refused(errorCode: status, errorMessage: string): Answer {
+  return { case: 'errorResponse', value: { errorCode, errorMessage } };
 }

@@ -10,117 +10,126 @@ const waitBuckets = [0.01, 0.02, 0.05, 0.1, 0.3, 1, 5, 60, 3_600, 36_000];
 export class Metrics {
   readonly registry = new Registry();
 
+  // Requests
   readonly requests = this.#histogram(
     'marina_request_duration_seconds',
     'Duration of requests by door, operation and HTTP status.',
     ['door', 'operation', 'status'],
     [0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 15],
   );
-
   readonly requestsUnderWay = this.#gauge('marina_requests_under_way', 'Requests under way in this process.');
-
   readonly refusals = this.#counter(
     'marina_request_refusals_total',
     'Requests answered with an error, by door, operation and error code.',
     ['door', 'operation', 'code'],
   );
-
   readonly limitRefusals = this.#counter('marina_limit_refusals_total', 'Requests refused by a limit, by which.', [
     'limit',
   ]);
-
   readonly credentialRefusals = this.#counter(
     'marina_credential_refusals_total',
     'Requests refused with 401, by why their credential was refused.',
     ['reason'],
   );
+  readonly limitPlaces = this.#gauge(
+    'marina_limit_places_taken',
+    'Places taken in this process of the limits on what is under way, reads of the broker among them.',
+  );
+  readonly streams = this.#gauge('marina_open_streams', 'Streams partners have open with this process.');
+  readonly connections = this.#gauge('marina_connections', "Connections open at the partners' ports.");
+  readonly connectionsRefused = this.#counter(
+    'marina_connections_refused_total',
+    "Connections refused at the partners' ports: too many in all, or from one address.",
+  );
+  readonly operatorCalls = this.#counter(
+    'marina_operator_calls_total',
+    'Calls of operators, by call and gRPC status.',
+    ['call', 'code'],
+  );
 
+  // The broker, and what it is sent
   readonly upstreamCalls = this.#histogram(
     'marina_upstream_call_duration_seconds',
     'Duration of calls to the broker by method and outcome: ok, nonsense, never_left, or a gRPC status.',
     ['method', 'outcome'],
     [0.002, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 15],
   );
-
+  readonly reads = this.#gauge(
+    'marina_broker_reads',
+    "Partners' reads of the broker's records in this process, waiting and under way.",
+    ['state'],
+  );
   readonly unsettled = this.#gauge(
     'marina_unsettled',
     'Objects of which it is not known whether the broker has them, by kind and state; at most 10000 of a kind.',
     ['kind', 'state'],
   );
-
-  readonly connections = this.#gauge('marina_connections', "Connections open at the partners' ports.");
-
-  readonly connectionsRefused = this.#counter(
-    'marina_connections_refused_total',
-    "Connections refused at the partners' ports: too many in all, or from one address.",
-  );
-
-  readonly uncaughtErrors = this.#counter(
-    'marina_uncaught_errors_total',
-    'Errors that no code caught, by outcome: the process survived, or stopped.',
-    ['outcome'],
-  );
-
-  readonly logLinesDropped = this.#counter(
-    'marina_log_lines_dropped_total',
-    'Lines of the log that were dropped, because they could not be written and too many waited.',
-  );
-
   readonly unsettledAge = this.#gauge(
     'marina_unsettled_oldest_seconds',
     'How long ago the oldest unsettled object was stored, by kind and state, in business time.',
     ['kind', 'state'],
   );
-
   readonly reportPosition = this.#gauge(
     'marina_report_position',
     "Number of the last of the upstream's reports this process applied, by what they are about.",
     ['kind'],
   );
-
   readonly reportStreams = this.#gauge(
     'marina_report_streams',
     "Whether this process follows the upstream's stream of reports, by what they are about.",
     ['kind'],
   );
-
   readonly reportDelays = this.#histogram(
     'marina_report_delay_seconds',
     "From when the upstream made a batch's last report to when it was applied, by kind, by its clock and ours.",
     ['kind'],
     waitBuckets,
   );
-
   readonly contradictions = this.#counter(
     'marina_contradictions_total',
     'What the upstream said, by report, answer or look-up, that contradicts the state of an object, by its kind.',
     ['kind'],
   );
-
   readonly falseRefusals = this.#counter(
     'marina_false_refusals_total',
     'Objects that the broker has and of which partners were told that they never arrived, by their kind.',
     ['kind'],
   );
+  readonly brokerClockOffset = this.#gauge(
+    'marina_broker_clock_offset_seconds',
+    "How far the broker's clock is ahead of this process's; absent while the broker states no time.",
+  );
 
+  // Documents
+  readonly documents = this.#counter(
+    'marina_documents_total',
+    'Documents sent to the broker, by what became of them.',
+    ['outcome'],
+  );
+  readonly files = this.#gauge('marina_files_in_memory', 'Files that are received or sent in this process.');
+  readonly images = this.#gauge('marina_images', 'Images that wait to be decoded and that are decoded.', ['state']);
+  readonly decoderWalls = this.#gauge(
+    'marina_decoder_walls',
+    'Whether a wall holds around the processes that decode images.',
+    ['wall'],
+  );
+
+  // Events
   readonly outbox = this.#gauge(
     'marina_outbox_events',
     'Committed events that wait in the outbox for one of their takers; at most 10000.',
     ['taker'],
   );
-
   readonly outboxAge = this.#gauge(
     'marina_outbox_oldest_seconds',
     'How long ago the oldest event that waits for a taker was committed; 0 when none waits.',
     ['taker'],
   );
-
   readonly streamPending = this.#gauge(
     'marina_stream_pending_messages',
     'Messages NATS holds for a taker that has not acknowledged them; absent while NATS is away.',
     ['taker'],
   );
-
   readonly feedArrivals = this.#histogram(
     'marina_feed_commit_to_listed_seconds',
     'From the commit of a change to its event in the feed.',
@@ -128,112 +137,73 @@ export class Metrics {
     waitBuckets,
   );
 
+  // Webhooks
   readonly webhookAttempts = this.#histogram(
     'marina_webhook_attempt_duration_seconds',
     'Duration of webhook attempts by outcome and, where they failed, by error class.',
     ['outcome', 'error_class'],
     [0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 10],
   );
-
   readonly webhookWaits = this.#histogram(
     'marina_webhook_wait_seconds',
     'How long after an event was due its attempt began, in business time.',
     [],
     [0.01, 0.05, 0.1, 0.5, 1, 5, 60, 600, 3_600],
   );
-
   readonly webhookArrivals = this.#histogram(
     'marina_webhook_commit_to_delivered_seconds',
     'From the commit of a change to the 2xx of its endpoint.',
     [],
     waitBuckets,
   );
-
   readonly webhookLag = this.#gauge(
     'marina_webhook_due_lag_seconds',
     'How long the oldest event that waits in this process for a place could have been sent, in business time.',
   );
-
   readonly webhookPaused = this.#gauge(
     'marina_webhook_paused_endpoints',
     'Endpoints that are paused, by failures or by an operator.',
     ['by'],
   );
 
+  // The database
   readonly databaseConnections = this.#gauge(
     'marina_database_connections',
     'Database connections in use, work that waits for one, and how many there can be.',
     ['state'],
   );
-
   readonly partnerQueue = this.#gauge(
     'marina_partner_queue_waiting',
     "Pieces of work that wait for their partners' turn in this process.",
   );
-
-  readonly reads = this.#gauge(
-    'marina_broker_reads',
-    "Partners' reads of the broker's records in this process, waiting and under way.",
-    ['state'],
+  readonly databaseAhead = this.#gauge(
+    'marina_database_clock_ahead_seconds',
+    "How far the database's clock is ahead of this process's, as near as half a round trip lets it be told.",
+  );
+  readonly leasesHeld = this.#gauge('marina_leases_held', 'Leases this process holds, by name.', ['lease']);
+  readonly leasesTaken = this.#gauge('marina_leases_taken', 'Leases any process holds, by name.', ['lease']);
+  readonly faultyLedgers = this.#gauge(
+    'marina_faulty_ledgers',
+    'Ledgers of wallets that were found at fault, on the replica that proves them; 0 on others.',
   );
 
-  readonly documents = this.#counter(
-    'marina_documents_total',
-    'Documents sent to the broker, by what became of them.',
+  // This process
+  readonly uncaughtErrors = this.#counter(
+    'marina_uncaught_errors_total',
+    'Errors that no code caught, by outcome: the process survived, or stopped.',
     ['outcome'],
   );
-
-  readonly files = this.#gauge('marina_files_in_memory', 'Files that are received or sent in this process.');
-
-  readonly images = this.#gauge('marina_images', 'Images that wait to be decoded and that are decoded.', ['state']);
-
-  readonly decoderWalls = this.#gauge(
-    'marina_decoder_walls',
-    'Whether a wall holds around the processes that decode images.',
-    ['wall'],
+  readonly logLinesDropped = this.#counter(
+    'marina_log_lines_dropped_total',
+    'Lines of the log that were dropped, because they could not be written and too many waited.',
   );
-
-  readonly streams = this.#gauge('marina_open_streams', 'Streams partners have open with this process.');
-
-  readonly leasesHeld = this.#gauge('marina_leases_held', 'Leases this process holds, by name.', ['lease']);
-
-  readonly leasesTaken = this.#gauge('marina_leases_taken', 'Leases any process holds, by name.', ['lease']);
-
   readonly troubles = this.#gauge(
     'marina_part_trouble_seconds',
     'For how long a part has been in trouble; absent while it is well.',
     ['part'],
   );
-
-  readonly limitPlaces = this.#gauge(
-    'marina_limit_places_taken',
-    'Places taken in this process of the limits on what is under way, reads of the broker among them.',
-  );
-
-  readonly operatorCalls = this.#counter(
-    'marina_operator_calls_total',
-    'Calls of operators, by call and gRPC status.',
-    ['call', 'code'],
-  );
-
   readonly paused = this.#gauge('marina_trading_paused', 'Whether trading is paused.');
-
   readonly clockOffset = this.#gauge('marina_clock_offset_seconds', 'How far business time is ahead of real time.');
-
-  readonly databaseAhead = this.#gauge(
-    'marina_database_clock_ahead_seconds',
-    "How far the database's clock is ahead of this process's, as near as half a round trip lets it be told.",
-  );
-
-  readonly brokerClockOffset = this.#gauge(
-    'marina_broker_clock_offset_seconds',
-    "How far the broker's clock is ahead of this process's; absent while the broker states no time.",
-  );
-
-  readonly faultyLedgers = this.#gauge(
-    'marina_faulty_ledgers',
-    'Ledgers of wallets that were found at fault, on the replica that proves them; 0 on others.',
-  );
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });

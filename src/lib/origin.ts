@@ -10,7 +10,7 @@ export interface Origin {
   readonly traceParent: string | null;
 }
 
-/** The columns an origin is kept in, beside the partner's. */
+/** The columns an origin is kept in, together with the partner's. */
 export const originColumns = ['request_id', 'trace_parent'] as const;
 
 /** Reads an origin from a row. */

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 const formatByte = 1;
 const nonceLength = 12;
@@ -37,4 +37,9 @@ export class Seal {
       });
     }
   }
+}
+
+/** Derives a key of its own for one use of the gateway's secret (`MARINA_SECRET_KEY`). */
+export function subkey(secret: Buffer, use: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', `marina ${use}`, 32));
 }

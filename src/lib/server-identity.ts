@@ -1,6 +1,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
+import { ServerCredentials } from '@grpc/grpc-js';
 import type { Logger } from './log.ts';
 import { pause, type Worker } from './worker.ts';
 
@@ -23,7 +24,7 @@ export interface TlsIdentity {
 /** How long a client may take over its handshake. */
 export const handshakeTimeoutMs = 10_000;
 
-/** Opens the identity of a server, where its files are told. */
+/** Opens the identity of a server if its files are set. */
 export async function openIdentity(
   certificate: string | undefined,
   key: string | undefined,
@@ -34,12 +35,12 @@ export async function openIdentity(
   return ServerIdentity.open({ certificate, key, clientAuthorities }, log);
 }
 
-const lookEveryMs = 1_000;
+const checkEveryMs = 1_000;
 
 /**
  * A server's certificate, read again when its files change: new connections get the new one, those that are open keep
- * theirs. Files that are no good are refused with a line in the log, and what was good stays. What has changed is judged
- * when it stands still, because a certificate and its key are two files and change one after the other.
+ * theirs. Files that are no good are refused with a line in the log, and the certificate before stays. A change is
+ * judged when the files have stopped changing, because a certificate and its key are two files and change one after the other.
  */
 export class ServerIdentity {
   readonly worker: Worker;
@@ -54,7 +55,7 @@ export class ServerIdentity {
   ) {
     this.#judged = digestOf(first);
     this.worker = { name: `certificate ${files.certificate}`, run: (signal) => this.#run(signal) };
-    // An old certificate is better than no gateway: whoever checks it refuses by himself.
+    // An old certificate is better than no gateway: a client that checks it refuses it.
     const wrong = whatIsWrong(first, Date.now());
     if (wrong !== undefined) log.error({ file: files.certificate, wrong }, 'the certificate that is served is no good');
   }
@@ -66,19 +67,19 @@ export class ServerIdentity {
     return new ServerIdentity(files, log, identity);
   }
 
-  /** Told of each new certificate. */
+  /** Calls the listener with each new certificate. */
   onChange(listener: (identity: TlsIdentity) => void): void {
     this.#listeners.push(listener);
   }
 
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await pause(lookEveryMs, signal);
-      if (!signal.aborted) await this.#look();
+      await pause(checkEveryMs, signal);
+      if (!signal.aborted) await this.#check();
     }
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { files, log } = this;
     const found = await read(files).catch((error: NodeJS.ErrnoException) => error);
     const digest = found instanceof Error ? String(found.code) : digestOf(found);
@@ -96,6 +97,19 @@ export class ServerIdentity {
       { file: files.certificate, validTo: new X509Certificate(found.cert).validTo },
       'a new certificate is served',
     );
+  }
+}
+
+/** A gRPC server's TLS, whose certificate changes when its files do. */
+export class IdentityCredentials extends ServerCredentials {
+  constructor(identity: ServerIdentity) {
+    const { first } = identity;
+    super({ requestCert: first.ca !== undefined, handshakeTimeout: handshakeTimeoutMs }, { ...first });
+    identity.onChange((changed) => this.updateSecureContextOptions({ ...changed }));
+  }
+
+  override _equals(other: ServerCredentials): boolean {
+    return other === this;
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt';
 
-/** An instant as partners see it over every door: to the second, rounded down. */
+/** An instant as partners see it over every protocol: to the second, rounded down. */
 export function toSecond(ms: number): Timestamp {
   return timestampFromMs(Math.floor(ms / 1_000) * 1_000);
 }

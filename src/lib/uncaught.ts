@@ -12,7 +12,7 @@ const withinMs = 60_000;
 /**
  * Handles errors that nobody caught. One that came from a connection, in a library or in our protocol code, leaves what
  * the gateway decides by untouched: the connection is lost, and the process goes on. After any other, work in memory may
- * never be finished, so the process stops in order and is started anew: what it had begun is settled from the database.
+ * never be finished, so the process stops in order and is started again: what it had begun is settled from the database.
  */
 export class UncaughtErrors {
   readonly #survivedAt: number[] = [];

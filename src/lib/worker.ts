@@ -1,8 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { atMost } from './at-most.ts';
 import type { Logger } from './log.ts';
 
-/** Background work with a name. `run` goes on until the signal is aborted, and throws only when something is wrong. */
+/** Background work with a name. `run` returns when the signal is aborted, and throws only when something is wrong. */
 export interface Worker {
   readonly name: string;
   run(signal: AbortSignal): Promise<void>;
@@ -10,11 +11,11 @@ export interface Worker {
 
 const firstRestartMs = 100;
 const longestRestartMs = 5_000;
-/** A run that has lasted this long is well: longer than a call without an answer takes to fail, which is ten seconds. */
-const wellAfterMs = 12_000;
+/** A worker is healthy after it has run this long: longer than a call without an answer takes to fail, which is 10 s. */
+const healthyAfterMs = 12_000;
 const mostListeners = 100;
 
-/** Keeps workers running: one that throws is started again after a wait that grows, until the supervisor stops. */
+/** Keeps workers running until the supervisor stops: it starts one that throws again, after a wait that grows. */
 export class Supervisor {
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>[] = [];
@@ -34,15 +35,10 @@ export class Supervisor {
     return [...this.#failing.keys()];
   }
 
-  /** Tells all workers to stop and waits for them, at most the given time. Answers whether all stopped. */
+  /** Stops all workers and waits for them, at most the given time. Returns whether all stopped. */
   async stop(graceMs: number): Promise<boolean> {
     this.#stopping.abort();
-    const timer = new AbortController();
-    const all = Promise.all(this.#running).then(() => true);
-    const late = delay(graceMs, false, { signal: timer.signal }).catch(() => false);
-    const stopped = await Promise.race([all, late]);
-    timer.abort();
-    return stopped;
+    return atMost(graceMs, Promise.all(this.#running));
   }
 
   async #keepRunning(worker: Worker): Promise<void> {
@@ -50,20 +46,20 @@ export class Supervisor {
     let waitMs = firstRestartMs;
     while (!signal.aborted) {
       const startedAt = performance.now();
-      // A worker runs on and on when all is well, so that it runs for a while is what tells that it is well again.
-      const wellAgain = setTimeout(() => this.#failing.delete(worker.name), wellAfterMs);
+      // A worker counts as healthy again after it has run for a while without failing.
+      const healthyAgain = setTimeout(() => this.#failing.delete(worker.name), healthyAfterMs);
       try {
         await worker.run(signal);
         this.#failing.delete(worker.name);
       } catch (error) {
         if (signal.aborted) return;
-        if (performance.now() - startedAt > wellAfterMs) waitMs = firstRestartMs;
+        if (performance.now() - startedAt > healthyAfterMs) waitMs = firstRestartMs;
         this.#failing.set(worker.name, (this.#failing.get(worker.name) ?? 0) + 1);
         this.log.error({ err: error, worker: worker.name, restartMs: waitMs }, 'a worker failed and will be restarted');
         await pause(waitMs, signal);
         waitMs = Math.min(waitMs * 2, longestRestartMs);
       } finally {
-        clearTimeout(wellAgain);
+        clearTimeout(healthyAgain);
       }
     }
   }

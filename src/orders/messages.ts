@@ -3,28 +3,33 @@ import {
   type CreateOrderRequest,
   type EstimateOrderRequest,
   type Order,
+  type OrderRejectReason,
   OrderRejectReasonSchema,
   OrderSchema,
+  type OrderSide,
   OrderSideSchema,
+  type OrderState,
   OrderStateSchema,
   type OrderStep,
+  type OrderStepKind,
   OrderStepKindSchema,
   OrderStepSchema,
+  type OrderType,
   OrderTypeSchema,
+  type TimeInForce,
   TimeInForceSchema,
 } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { enumWords, withStoredNames } from '../lib/enums.ts';
 import { divideToKoboDecimal } from '../lib/money.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import type { OrderState } from './rules.ts';
 import type { ShownOrder, StoredStep } from './table.ts';
 
-export const stateWords = enumWords<OrderState>(OrderStateSchema);
-const sideWords = enumWords<ShownOrder['side']>(OrderSideSchema);
-const typeWords = enumWords<ShownOrder['type']>(OrderTypeSchema);
-const timeInForceWords = enumWords<ShownOrder['timeInForce']>(TimeInForceSchema);
-const rejectReasonWords = enumWords(OrderRejectReasonSchema);
-const stepWords = enumWords(OrderStepKindSchema);
+export const stateWords = enumWords<typeof OrderState>(OrderStateSchema);
+const sideWords = enumWords<typeof OrderSide>(OrderSideSchema);
+const typeWords = enumWords<typeof OrderType>(OrderTypeSchema);
+const timeInForceWords = enumWords<typeof TimeInForce>(TimeInForceSchema);
+const rejectReasonWords = enumWords<typeof OrderRejectReason>(OrderRejectReasonSchema);
+const stepWords = enumWords<typeof OrderStepKind>(OrderStepKindSchema);
 
 /** An order a partner wants, in our own words. */
 export type WantedOrder = Pick<
@@ -92,7 +97,7 @@ export function toStepMessage(step: StoredStep): OrderStep {
     sequence: BigInt(sequence),
     kind: stepWords.value(kind),
     at: toSecond(at),
-    state: stateWords.value(state as OrderState),
+    state: stateWords.value(state as ShownOrder['state']),
     detail,
     reportNumber: reportNumber ?? undefined,
     quantity: quantity ?? undefined,

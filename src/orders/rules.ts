@@ -1,21 +1,14 @@
-import { RejectReason, type Report, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
+import { type RejectReason, RejectReasonSchema, type Report, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
+import type { OrderRejectReason, OrderState } from '../gen/marina/gateway/v1/orders_pb.ts';
+import { type EnumName, enumWords } from '../lib/enums.ts';
 import { statedInstant } from '../lib/timestamps.ts';
 import { type Applied, changed, inconsistent, isUnsettled, statesOf, unchanged } from '../submission/rules.ts';
 
-export type OrderState =
-  | 'sending'
-  | 'pending'
-  | 'partially_filled'
-  | 'filled'
-  | 'uncertain'
-  | 'rejected'
-  | 'refused'
-  | 'cancelled'
-  | 'expired';
+export type OrderStateName = EnumName<typeof OrderState>;
 
 /** What an order's fate turns on. The stored order has more. */
 export interface OrderFacts {
-  readonly state: OrderState;
+  readonly state: OrderStateName;
   readonly quantity: bigint;
   readonly filledQuantity: bigint;
   /** The sum of quantity times price over the trades, in kobo. */
@@ -35,7 +28,7 @@ export interface OrderFacts {
 const highestPriceKobo = 10_000_000_000n;
 
 /** Which states an order can go to from where it is. `partially_filled` goes to itself with more filled. */
-export const orderStates = statesOf<OrderState>('an order', {
+export const orderStates = statesOf<OrderStateName>('an order', {
   sending: ['pending', 'partially_filled', 'filled', 'rejected', 'refused', 'uncertain', 'cancelled', 'expired'],
   uncertain: ['pending', 'partially_filled', 'filled', 'rejected', 'refused', 'cancelled', 'expired'],
   pending: ['partially_filled', 'filled', 'cancelled', 'expired', 'rejected'],
@@ -62,15 +55,24 @@ export function applyReport<Row extends OrderFacts>(order: Row, report: Report, 
   return report.kind === ReportKind.TRADE ? applyTrade(seen, report, now) : applyEnd(seen, report, now);
 }
 
-/** What an order counts against its day's limit, in kobo. In a state of another version it counts whole. */
-export function countedKobo(order: OrderFacts): bigint {
-  return countedQuantity(order) * order.countedPriceKobo;
-}
+/** How many shares of an order count against its day's limit in each state. */
+const countedShares: Readonly<Record<OrderStateName, 'all' | 'filled' | 'none'>> = {
+  sending: 'all',
+  uncertain: 'all',
+  pending: 'all',
+  partially_filled: 'all',
+  filled: 'all',
+  rejected: 'filled',
+  cancelled: 'filled',
+  expired: 'filled',
+  refused: 'none',
+};
 
-function countedQuantity({ state, quantity, filledQuantity }: OrderFacts): bigint {
-  if (state === 'refused') return 0n;
-  if (state === 'rejected' || state === 'cancelled' || state === 'expired') return filledQuantity;
-  return quantity;
+/** What an order counts against its day's limit, in kobo. In a state of another version it counts whole. */
+export function countedKobo({ state, quantity, filledQuantity, countedPriceKobo }: OrderFacts): bigint {
+  const counted = countedShares[state] ?? 'all';
+  if (counted === 'none') return 0n;
+  return (counted === 'all' ? quantity : filledQuantity) * countedPriceKobo;
 }
 
 function applyTrade<Row extends OrderFacts>(order: Row, report: Report, now: number): Applied<Row> {
@@ -99,25 +101,43 @@ function applyTrade<Row extends OrderFacts>(order: Row, report: Report, now: num
   return changed(complete ? { ...moved, filledAt: statedInstant(report.at) ?? now } : moved, detail);
 }
 
-const ends = {
-  [ReportKind.ACCEPTED]: { state: 'pending', detail: 'the exchange accepted the order' },
-  [ReportKind.REJECTED]: { state: 'rejected', detail: 'the exchange rejected the order' },
-  [ReportKind.CANCELLED]: { state: 'cancelled', detail: 'the exchange cancelled what had not traded' },
-  [ReportKind.EXPIRED]: { state: 'expired', detail: 'what had not traded expired' },
-} as const;
+/** What a report that is no trade says. */
+interface End {
+  /** Where the order goes. */
+  readonly state: OrderStateName;
+  readonly detail: string;
+  /** What the partner reads; of a rejection, the reject reason says it. */
+  readonly reason: string | null;
+  /** The same where the order was refused before: what happens to the rest of it. */
+  readonly afterRefusal: string;
+}
 
-const reasons: Partial<Record<OrderState, string>> = {
-  cancelled: 'The order was cancelled.',
-  expired: 'Its time in force ran out.',
+const ends: Readonly<Record<Exclude<ReportKind, ReportKind.UNSPECIFIED | ReportKind.TRADE>, End>> = {
+  [ReportKind.ACCEPTED]: {
+    state: 'pending',
+    detail: 'the exchange accepted the order',
+    reason: null,
+    afterRefusal: 'It may trade.',
+  },
+  [ReportKind.REJECTED]: {
+    state: 'rejected',
+    detail: 'the exchange rejected the order',
+    reason: null,
+    afterRefusal: 'It will not trade.',
+  },
+  [ReportKind.CANCELLED]: {
+    state: 'cancelled',
+    detail: 'the exchange cancelled what had not traded',
+    reason: 'The order was cancelled.',
+    afterRefusal: 'What had not traded was cancelled.',
+  },
+  [ReportKind.EXPIRED]: {
+    state: 'expired',
+    detail: 'what had not traded expired',
+    reason: 'Its time in force ran out.',
+    afterRefusal: 'What had not traded expired.',
+  },
 };
-
-/** What the exchange's report means for the rest of an order that was refused. */
-const afterAll = {
-  pending: 'It may trade.',
-  rejected: 'It will not trade.',
-  cancelled: 'What had not traded was cancelled.',
-  expired: 'What had not traded expired.',
-} as const;
 
 /** What the partner reads of an order that was refused, and that the exchange has. It may have placed another meanwhile. */
 function reachedAfterAll({ filledQuantity, quantity }: OrderFacts, rest: string): string {
@@ -127,12 +147,12 @@ function reachedAfterAll({ filledQuantity, quantity }: OrderFacts, rest: string)
 }
 
 function applyEnd<Row extends OrderFacts>(order: Row, report: Report, now: number): Applied<Row> {
-  const end = ends[report.kind as keyof typeof ends];
+  const end: End | undefined = ends[report.kind as keyof typeof ends];
   if (end === undefined) return contradiction(order, 'a report of a kind that is not known');
-  const { state, detail } = end;
+  const { state, detail, afterRefusal } = end;
   const isOld = state === 'pending' && !isUnsettled(order.state) && order.state !== 'rejected';
   if (order.state === 'refused') {
-    const reason = reachedAfterAll(order, afterAll[state]);
+    const reason = reachedAfterAll(order, afterRefusal);
     const corrected = { ...order, reason, updatedAt: Math.max(now, order.updatedAt) };
     return { ...contradiction(order, detail), row: corrected, changed: true };
   }
@@ -143,7 +163,7 @@ function applyEnd<Row extends OrderFacts>(order: Row, report: Report, now: numbe
     return changed(ended, 'the exchange gave up what had not traded');
   }
   if (!transitions[order.state].includes(state)) return contradiction(order, detail);
-  if (state !== 'rejected') return changed(move(order, state, reasons[state] ?? null, now), detail);
+  if (state !== 'rejected') return changed(move(order, state, end.reason, now), detail);
   const { word, sentence } = rejectReasonOf(report.rejectReason);
   const rejected = { ...move(order, 'rejected', sentence, now), rejectReason: word };
   return changed(rejected, `${detail}: ${word}`);
@@ -153,32 +173,22 @@ function contradiction<Row extends OrderFacts>(order: Row, what: string): Applie
   return inconsistent(order, 'exchange', what);
 }
 
-const rejectReasons: Partial<Record<RejectReason, { word: string; sentence: string }>> = {
-  [RejectReason.INSUFFICIENT_FUNDS]: {
-    word: 'insufficient_funds',
-    sentence: 'The account has too little money, or too few shares.',
-  },
-  [RejectReason.MARKET_CLOSED]: { word: 'market_closed', sentence: 'The market is closed.' },
-  [RejectReason.SETTLEMENT_LOCKOUT]: {
-    word: 'settlement_lockout',
-    sentence: 'The account is locked until an earlier trade settles.',
-  },
-  [RejectReason.LIMIT_ORDERS_ETF_ONLY]: {
-    word: 'limit_orders_etf_only',
-    sentence: 'An exchange-traded fund takes limit orders only.',
-  },
-  [RejectReason.UNKNOWN_SYMBOL]: { word: 'unknown_symbol', sentence: 'The exchange does not know the symbol.' },
-  [RejectReason.SYMBOL_NOT_TRADABLE]: {
-    word: 'symbol_not_tradable',
-    sentence: 'The symbol cannot be traded now.',
-  },
-  [RejectReason.ACCOUNT_NOT_AT_BROKER]: {
-    word: 'account_not_at_broker',
-    sentence: 'The broker does not have the account.',
-  },
+/** The sentence of each reject reason, ours and the broker's, which have the same names. */
+const rejectSentences: Readonly<Record<EnumName<typeof OrderRejectReason>, string>> = {
+  insufficient_funds: 'The account has too little money, or too few shares.',
+  market_closed: 'The market is closed.',
+  settlement_lockout: 'The account is locked until an earlier trade settles.',
+  limit_orders_etf_only: 'An exchange-traded fund takes limit orders only.',
+  unknown_symbol: 'The exchange does not know the symbol.',
+  symbol_not_tradable: 'The symbol cannot be traded now.',
+  account_not_at_broker: 'The broker does not have the account.',
+  rejected_by_exchange: 'The exchange rejected the order.',
 };
 
-/** Our word and sentence for a rejection; a reason we do not know is the general one. */
-export function rejectReasonOf(reason: RejectReason): { word: string; sentence: string } {
-  return rejectReasons[reason] ?? { word: 'rejected_by_exchange', sentence: 'The exchange rejected the order.' };
+const brokersReasons = enumWords<typeof RejectReason>(RejectReasonSchema);
+
+/** Our word and sentence for a rejection. A reason of a later version of the broker is the general one. */
+export function rejectReasonOf(reason: RejectReason): { word: keyof typeof rejectSentences; sentence: string } {
+  const word = brokersReasons.find(reason) ?? 'rejected_by_exchange';
+  return { word, sentence: rejectSentences[word] };
 }

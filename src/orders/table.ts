@@ -9,7 +9,7 @@ import {
 } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { hasKnownName, submissionColumns, submissionIndexes } from '../submission/columns.ts';
 import { historyIn, stepColumns } from '../submission/steps.ts';
-import type { OrderState } from './rules.ts';
+import type { OrderStateName } from './rules.ts';
 
 const { indexes, unique } = submissionIndexes('orders');
 
@@ -18,7 +18,7 @@ export const orders = defineTable({
   name: 'orders',
   columns: {
     ...submissionColumns,
-    state: text<OrderState>(20),
+    state: text<OrderStateName>(20),
     account: text(64),
     symbol: text(20),
     side: text<'buy' | 'sell'>(4),

@@ -19,7 +19,7 @@ import {
   MarketSchema,
   MarketSession,
 } from '../gen/marina/gateway/v1/reference_pb.ts';
-import { unnamed, withStoredNames } from '../lib/enums.ts';
+import { translateEnum, unnamed, withStoredNames } from '../lib/enums.ts';
 import type { Origin } from '../lib/origin.ts';
 import { toSecond } from '../lib/timestamps.ts';
 import { noteUnknownName } from '../lib/unknown-names.ts';
@@ -34,12 +34,7 @@ export interface ReferenceHandlerParts {
   readonly isPaused: () => boolean;
 }
 
-const sessions: ReadonlyMap<BrokerSession, MarketSession> = new Map([
-  [BrokerSession.OPEN, MarketSession.OPEN],
-  [BrokerSession.CLOSED, MarketSession.CLOSED],
-  [BrokerSession.PAUSED, MarketSession.PAUSED],
-  [BrokerSession.HALTED, MarketSession.HALTED],
-]);
+const ourSession = translateEnum(BrokerSession, MarketSession);
 
 /** The operations on the lists applications use, and on the exchange's session. */
 export function referenceHandlers({ records, reads, readTimeoutMs, isPaused }: ReferenceHandlerParts) {
@@ -65,10 +60,10 @@ export function referenceHandlers({ records, reads, readTimeoutMs, isPaused }: R
 
   const getMarket: Handler<GetMarketRequest, Market> = async (_, { origin }) => {
     const { session, nextOpenAt, nextCloseAt } = await readMarket(origin);
-    const known = sessions.get(session);
-    if (known === undefined) noteUnknownName(MarketSessionSchema.typeName, String(session));
+    const known = ourSession(session);
+    if (known === MarketSession.UNSPECIFIED) noteUnknownName(MarketSessionSchema.typeName, String(session));
     const message = create(MarketSchema, {
-      session: known ?? MarketSession.UNSPECIFIED,
+      session: known,
       nextOpenAt: nextOpenAt && toSecond(timestampMs(nextOpenAt)),
       nextCloseAt: nextCloseAt && toSecond(timestampMs(nextCloseAt)),
       tradingPaused: isPaused(),

@@ -14,7 +14,7 @@ interface PackagedState {
   readonly lgas: readonly string[];
 }
 
-// The package ships its data beside code this needs nothing of.
+// The package ships its data together with code that this does not need.
 const packaged = createRequire(import.meta.url)('locations-ng/data/lgas.json') as readonly PackagedState[];
 
 /** The 36 states and the Federal Capital Territory, by name. */

@@ -17,7 +17,7 @@ import type { Disturbance } from './disturbance.ts';
 import { type Changed, end, fill } from './exchange.ts';
 import { changedInstrument } from './instrument-change.ts';
 import { type MarketControlsContext, marketControls } from './market/controls.ts';
-import { instrumentMessage, reportMessage } from './rows.ts';
+import { instrumentMessage, reportMessage } from './messages.ts';
 import { RpcError, type UnaryHandlers } from './rpc.ts';
 import { check, checkCount, maxDelayMs, maxTimes, text, whole } from './validation.ts';
 import { maxAccounts, maxInstruments } from './world.ts';
@@ -140,22 +140,18 @@ export function controlsService(context: ControlsContext): UnaryHandlers<typeof 
   };
 }
 
+const refusals: Readonly<Record<Exclude<Changed['outcome'], 'reported'>, readonly [status, string]>> = {
+  unknown: [status.NOT_FOUND, 'The exchange has no such order.'],
+  final: [status.FAILED_PRECONDITION, 'The order is final.'],
+  too_many: [status.INVALID_ARGUMENT, 'More than is left of the order.'],
+  through_limit: [status.INVALID_ARGUMENT, 'The price is through the limit of the order.'],
+  no_price: [status.INVALID_ARGUMENT, 'The order has no price of its own; one must be given.'],
+};
+
 /** The report of a change, or why there is none. */
 function reported(changed: Changed) {
-  switch (changed.outcome) {
-    case 'reported':
-      return { report: reportMessage(changed.report) };
-    case 'unknown':
-      throw new RpcError(status.NOT_FOUND, 'The exchange has no such order.');
-    case 'final':
-      throw new RpcError(status.FAILED_PRECONDITION, 'The order is final.');
-    case 'too_many':
-      throw new RpcError(status.INVALID_ARGUMENT, 'More than is left of the order.');
-    case 'through_limit':
-      throw new RpcError(status.INVALID_ARGUMENT, 'The price is through the limit of the order.');
-    case 'no_price':
-      throw new RpcError(status.INVALID_ARGUMENT, 'The order has no price of its own; one must be given.');
-  }
+  if (changed.outcome !== 'reported') throw new RpcError(...refusals[changed.outcome]);
+  return { report: reportMessage(changed.report) };
 }
 
 function checkDirective(request: ForceOutcomeRequest | InjectFaultRequest): void {

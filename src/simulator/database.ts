@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import mysql, { type Connection, type ConnectionOptions, type Pool, type RowDataPacket } from 'mysql2/promise';
-import { laterColumns, schema } from './schema.ts';
+import { laterColumns, schema } from './tables.ts';
 
 /** How long one statement, or one batch of them, may take. */
 const statementTimeoutMs = 10_000;

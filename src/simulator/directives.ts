@@ -1,9 +1,9 @@
 import { status } from '@grpc/grpc-js';
 import { AllocationOutcome } from '../gen/marina/broker/v1/allocations_pb.ts';
 import { type DocumentOutcome, DocumentType } from '../gen/marina/broker/v1/applications_pb.ts';
-import { ApplicationOutcome, type Call, type WireFault } from '../gen/marina/simulator/v1/controls_pb.ts';
+import { ApplicationOutcome, type Call } from '../gen/marina/simulator/v1/controls_pb.ts';
 import type { AllocationBehaviour, ApplicationBehaviour } from './back-office/magic.ts';
-import type { Behaviour } from './magic.ts';
+import type { Behaviour, Fault } from './magic.ts';
 import { RpcError } from './rpc.ts';
 
 /** How many directives and how many faults can wait to be used. */
@@ -14,12 +14,6 @@ export interface OutcomeDirective {
   readonly account: string;
   readonly symbol: string;
   readonly behaviour: Behaviour;
-}
-
-/** What happens to a call on the wire. */
-export interface Fault {
-  readonly wire: WireFault;
-  readonly delayMs: number;
 }
 
 /** Which calls a fault meets. An empty account or id: any. */

@@ -10,7 +10,7 @@ import { lagosDay } from '../lib/clock.ts';
 import { chargesOn } from './charges.ts';
 import { magicOf } from './magic.ts';
 import { opposite } from './market/book.ts';
-import { makerPrice } from './market/street.ts';
+import { makerPrice } from './market/order-flow.ts';
 import type { InstrumentState } from './model.ts';
 import { RpcError } from './rpc.ts';
 import { check, isSide, positive } from './validation.ts';

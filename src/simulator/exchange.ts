@@ -4,22 +4,17 @@ import { reasonToReject } from './checks.ts';
 import type { Directives } from './directives.ts';
 import { listingOf } from './instruments.ts';
 import { type Behaviour, magicOf } from './magic.ts';
-import type { FloorEvents } from './market/floor.ts';
-import type { Order, OrderReport, PlannedStep, Submission } from './model.ts';
+import type { EngineEvents } from './market/matching-engine.ts';
+import type { Order, OrderReport, PlannedStep, Submission, Submitted } from './model.ts';
 import { type FillDelay, plannedByBehaviour, rejectReasonOf } from './planning.ts';
 import { seededRandom } from './random.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
-/** What the exchange needs beside its orders. */
+/** How the exchange is set up. */
 export interface ExchangeSettings {
   readonly fillDelay: FillDelay;
   readonly directives: Directives;
 }
-
-/** What became of a submission. */
-export type Submitted =
-  | { readonly outcome: 'reported'; readonly report: OrderReport }
-  | { readonly outcome: 'seen_before' | 'too_late' };
 
 /** What became of a wish to change an order. */
 export type Changed =
@@ -32,19 +27,17 @@ export function submit(
   submission: Submission,
   notAfterMs: number | undefined,
   settings: ExchangeSettings,
-): Submitted {
+): Submitted<OrderReport> {
   const { world } = unit;
   if (unit.order(submission.clientOrderId) !== undefined) return { outcome: 'seen_before' };
-  if (world.honoursNotAfter && notAfterMs !== undefined && world.clock.shownRealNow() > notAfterMs) {
-    return { outcome: 'too_late' };
-  }
+  if (world.isTooLate(notAfterMs)) return { outcome: 'too_late' };
   const forced = settings.directives.takeOutcome(submission.account, submission.symbol);
   const behaviour = forced !== undefined && forced.outcome !== Outcome.UNSPECIFIED ? forced : undefined;
   const reason = rejection(unit, submission, behaviour);
   if (reason !== undefined) {
     const rejected = unit.addOrder(submission, false);
     rejected.endedBy = ReportKind.REJECTED;
-    return { outcome: 'reported', report: unit.report(rejected, ReportKind.REJECTED, { rejectReason: reason }) };
+    return { outcome: 'taken', result: unit.report(rejected, ReportKind.REJECTED, { rejectReason: reason }) };
   }
   const order = unit.addOrder(submission, true);
   const accepted = unit.report(order, ReportKind.ACCEPTED);
@@ -52,18 +45,18 @@ export function submit(
   if (order.timeInForce === TimeInForce.DAY) order.expiresAtMs = world.venue.session(now).dayEndsAtMs;
   const set = behaviour ?? magicOf(order.symbol);
   if (set === undefined) {
-    world.floor.place(order, now, onFloor(unit));
+    world.engine.place(order, now, engineEvents(unit));
   } else {
     order.plan = plan(unit, order, set, settings.fillDelay);
     order.planAtMs = planTime(unit, order);
     advance(unit, order);
   }
-  return { outcome: 'reported', report: accepted };
+  return { outcome: 'taken', result: accepted };
 }
 
 /** Lets the market go on for the orders that wait in its books. */
 export function goOn(unit: UnitOfWork): void {
-  unit.world.floor.pulse(unit.world.clock.now(), onFloor(unit));
+  unit.world.engine.pulse(unit.world.clock.now(), engineEvents(unit));
 }
 
 /** Does what is due of an order's plan. */
@@ -118,7 +111,7 @@ function rejection(unit: UnitOfWork, submission: Submission, forced: Behaviour |
   const account = world.accounts.get(submission.account) ?? AccountStatus.NOT_AT_BROKER;
   const magic = magicOf(submission.symbol);
   const phase = magic === undefined ? world.venue.session(world.clock.now()).phase : 'continuous';
-  const hasRoom = magic !== undefined || world.floor.hasRoom(submission.symbol);
+  const hasRoom = magic !== undefined || world.engine.hasRoom(submission.symbol);
   return (
     reasonToReject({ submission, account, instrument, phase, hasRoom }) ??
     (magic?.outcome === Outcome.REJECT ? rejectReasonOf(magic) : undefined)
@@ -132,7 +125,7 @@ function plan(unit: UnitOfWork, order: Order, behaviour: Behaviour, fillDelay: F
   return plannedByBehaviour(order, behaviour, priceKobo, delay);
 }
 
-function onFloor(unit: UnitOfWork): FloorEvents {
+function engineEvents(unit: UnitOfWork): EngineEvents {
   return {
     trade: (order, quantity, priceKobo) => void trade(unit, order, quantity, priceKobo),
     expire: (order) => {
@@ -171,7 +164,7 @@ function trade(unit: UnitOfWork, order: Order, quantity: number, priceKobo: numb
   }
   order.filled += quantity;
   if (isOpen(order) && order.filled === order.quantity) close(unit, order, ReportKind.TRADE);
-  else unit.world.floor.follow(order, isOpen(order));
+  else unit.world.engine.follow(order, isOpen(order));
   const instrument = unit.world.instrument(order.symbol);
   if (
     instrument !== undefined &&
@@ -193,7 +186,7 @@ function close(unit: UnitOfWork, order: Order, endedBy: ReportKind): void {
   order.expiresAtMs = null;
   order.plan = [];
   order.planAtMs = null;
-  unit.world.floor.follow(order, false);
+  unit.world.engine.follow(order, false);
 }
 
 function isThroughLimit(order: Order, priceKobo: number): boolean {

@@ -1,9 +1,14 @@
 import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { status } from '@grpc/grpc-js';
 import type { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { nextLagosMidnight } from '../lib/clock.ts';
-import { RpcError, type WireCall } from './rpc.ts';
+import type { Fault } from './magic.ts';
+import type { Submitted } from './model.ts';
+import { RpcError, type unanswered, type WireCall } from './rpc.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
+import type { Wire } from './wire.ts';
 import type { World } from './world.ts';
+import type { Needs, Writer } from './writer.ts';
 
 const dayMs = 86_400_000;
 
@@ -19,6 +24,56 @@ export function receipt(world: World, call: Call, clientOrderId: string, { metad
   const receivedAtMs = world.clock.realNow();
   return (unit: UnitOfWork, account: string, taken: boolean, number?: number): number =>
     unit.message({ call, clientOrderId, account, receivedAtMs, taken, requestId, traceParent }, number);
+}
+
+/** A message that submits something. */
+export interface SubmissionLeg<Request, Checked, Result, Answer> {
+  readonly call: Call;
+  readonly kind: 'order' | 'application' | 'allocation';
+  readonly id: string;
+  readonly account: string;
+  readonly request: Request;
+  readonly needs: Needs;
+  readonly magicFault: Fault | undefined;
+  /** What makes no sense is an invalid argument, not a rejection. */
+  readonly check: (request: Request) => Checked;
+  readonly submit: (unit: UnitOfWork, checked: Checked) => Submitted<Result>;
+  readonly answer: (result: Result) => Answer;
+  readonly nonsense: () => Answer;
+}
+
+/** Takes a submission once, over the wire of faults. Its message is recorded whatever becomes of it. */
+export function carrySubmission<Request extends { readonly note: Uint8Array }, Checked, Result, Answer>(
+  { writer, wire, world }: { readonly writer: Writer; readonly wire: Wire; readonly world: World },
+  wireCall: WireCall,
+  leg: SubmissionLeg<Request, Checked, Result, Answer>,
+): Promise<Answer | typeof unanswered> {
+  const { call, kind, id, account, request, needs } = leg;
+  const received = receipt(world, call, id, wireCall);
+  const take = async (recorded: number | undefined) => {
+    const submitted = await writer.runOn(needs, (unit) => {
+      const checked = attempt(() => leg.check(request));
+      const outcome = checked instanceof RpcError ? checked : leg.submit(unit, checked);
+      const isTaken = !(outcome instanceof RpcError) && outcome.outcome === 'taken';
+      received(unit, account, isTaken, recorded);
+      if (isTaken) unit.submitted(id, request.note);
+      return outcome;
+    });
+    if (submitted instanceof RpcError) throw submitted;
+    if (submitted.outcome === 'taken') return leg.answer(submitted.result);
+    throw submitted.outcome === 'seen_before'
+      ? new RpcError(status.ALREADY_EXISTS, `The client ${kind} id was received before.`)
+      : new RpcError(status.FAILED_PRECONDITION, `not_after has passed; the ${kind} was not taken.`);
+  };
+  return wire.carry<Answer>(wireCall, {
+    call,
+    clientId: id,
+    account: () => account,
+    magicFault: leg.magicFault,
+    record: () => writer.run([], (unit) => received(unit, account, false)),
+    take,
+    nonsense: leg.nonsense,
+  });
 }
 
 /** What was received before this Lagos day is settled: the record of the days before it is complete. */

@@ -11,6 +11,12 @@ export interface Behaviour {
   readonly delayMs?: number;
 }
 
+/** What happens to a call on the wire. */
+export interface Fault {
+  readonly wire: WireFault;
+  readonly delayMs: number;
+}
+
 /** A symbol that always behaves in one way. */
 export interface MagicSymbol extends Behaviour {
   readonly symbol: string;
@@ -25,7 +31,7 @@ export interface MagicSymbol extends Behaviour {
 export const magicReferenceKobo = 1_000;
 
 /** How late the late answer is: later than any sensible deadline. */
-const lateAnswerMs = 30_000;
+export const lateAnswerMs = 30_000;
 
 function rejects(symbol: string, rejectReason: RejectReason, does: string): MagicSymbol {
   return { symbol, outcome: Outcome.REJECT, rejectReason, does };

@@ -23,6 +23,11 @@ export interface Submission {
   readonly priceKobo: number | null;
 }
 
+/** What became of a submission: taken or rejected, and recorded; or not taken. */
+export type Submitted<Result> =
+  | { readonly outcome: 'taken'; readonly result: Result }
+  | { readonly outcome: 'seen_before' | 'too_late' };
+
 /** Something that will happen to an order by itself. `afterMs` counts from the step before, in real time. */
 export type PlannedStep =
   | { readonly kind: 'fill'; readonly afterMs: number; readonly quantity: number; readonly priceKobo: number }

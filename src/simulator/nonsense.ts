@@ -16,13 +16,9 @@ export type Nonsense = ReturnType<typeof createNonsense>;
 
 /** One simulator's nonsense. */
 export function createNonsense() {
-  let submissions = 0;
   return {
     /** By turns a report about an order nobody sent, and no report at all. */
-    submit: (): MessageInitShape<typeof SubmitOrderResponseSchema> => {
-      submissions += 1;
-      return submissions % 2 === 1 ? { report: foreignReport } : {};
-    },
+    submit: byTurns<MessageInitShape<typeof SubmitOrderResponseSchema>>({ report: foreignReport }, {}),
     /** An outcome this version does not have, and a report about another order. */
     cancel: (): MessageInitShape<typeof CancelOrderResponseSchema> => ({
       outcome: CancelOutcome.UNSPECIFIED,
@@ -59,3 +55,12 @@ const foreignReport = {
   exchangeOrderId: 'NGX-NONSENSE',
   kind: ReportKind.ACCEPTED,
 };
+
+/** Gives the one and the other in turn. */
+export function byTurns<Answer>(one: Answer, other: Answer): () => Answer {
+  let given = 0;
+  return () => {
+    given += 1;
+    return given % 2 === 1 ? one : other;
+  };
+}

@@ -18,14 +18,13 @@ import {
 import { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { estimate } from './estimate.ts';
 import { type ExchangeSettings, end, submit } from './exchange.ts';
-import { attempt, completeUntil, receipt, unrecorded } from './legs.ts';
+import { carrySubmission, completeUntil, receipt, unrecorded } from './legs.ts';
 import { magicOf } from './magic.ts';
+import { instrumentMessage, reportMessage } from './messages.ts';
 import type { OrderReport } from './model.ts';
 import type { Nonsense } from './nonsense.ts';
 import type { Records } from './records.ts';
-import { instrumentMessage, reportMessage } from './rows.ts';
 import { RpcError, type UnaryHandlers, type WireCall } from './rpc.ts';
-import type { UnitOfWork } from './unit-of-work.ts';
 import { instantMs, isWhole, submissionFrom, whole } from './validation.ts';
 import type { Wire } from './wire.ts';
 import type { World } from './world.ts';
@@ -65,35 +64,15 @@ export function ordersService(context: OrdersContext): UnaryHandlers<typeof Orde
 }
 
 function submitOrder(context: OrdersContext, request: SubmitOrderRequest, call: WireCall) {
-  const { writer, wire, exchange, world, nonsense } = context;
-  const received = receipt(world, Call.SUBMIT_ORDER, request.clientOrderId, call);
-  const record = (unit: UnitOfWork, taken: boolean, number?: number) => received(unit, request.account, taken, number);
-  const magic = magicOf(request.symbol);
-  return wire.carry<MessageInitShape<typeof SubmitOrderResponseSchema>>(call, {
-    call: Call.SUBMIT_ORDER,
-    clientId: request.clientOrderId,
-    account: () => request.account,
+  const { clientOrderId: id, account, symbol } = request;
+  const magic = magicOf(symbol);
+  return carrySubmission(context, call, {
+    ...{ call: Call.SUBMIT_ORDER, kind: 'order', id, account, request, needs: { orders: [id] } },
     magicFault: magic?.wire === undefined ? undefined : { wire: magic.wire, delayMs: magic.wireDelayMs ?? 0 },
-    record: () => writer.run([], (unit) => record(unit, false)),
-    take: async (recorded) => {
-      const result = await writer.run([request.clientOrderId], (unit) => {
-        const submission = attempt(() => submissionFrom(request));
-        if (submission instanceof RpcError) {
-          record(unit, false, recorded);
-          return submission;
-        }
-        const submitted = submit(unit, submission, instantMs(request.notAfter), exchange);
-        record(unit, submitted.outcome === 'reported', recorded);
-        if (submitted.outcome === 'reported') unit.submitted(submission.clientOrderId, request.note);
-        return submitted;
-      });
-      if (result instanceof RpcError) throw result;
-      if (result.outcome === 'reported') return { report: reportMessage(result.report) };
-      throw result.outcome === 'seen_before'
-        ? new RpcError(status.ALREADY_EXISTS, 'The client order id was received before.')
-        : new RpcError(status.FAILED_PRECONDITION, 'not_after has passed; the order was not taken.');
-    },
-    nonsense: nonsense.submit,
+    check: submissionFrom,
+    submit: (unit, submission) => submit(unit, submission, instantMs(request.notAfter), context.exchange),
+    answer: (report): MessageInitShape<typeof SubmitOrderResponseSchema> => ({ report: reportMessage(report) }),
+    nonsense: context.nonsense.submit,
   });
 }
 

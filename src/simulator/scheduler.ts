@@ -1,12 +1,12 @@
-/** How many items it keeps; what does not fit must be found again later. */
-const maxHeld = 200_000;
-/** The longest time setTimeout takes. */
-const maxTimeoutMs = 2_147_483_647;
-
 interface Item {
   readonly key: string;
   readonly dueAtMs: number;
 }
+
+/** How many items it keeps; what does not fit must be found again later. */
+const maxHeld = 200_000;
+/** The longest time setTimeout takes. */
+const maxTimeoutMs = 2_147_483_647;
 
 /** Calls back for keys when their times come, earliest first, with one timer for all of them. */
 export class Scheduler {

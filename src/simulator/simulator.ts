@@ -13,10 +13,10 @@ import { createLogger, type Logger } from '../lib/log.ts';
 import { allocationsService } from './back-office/allocations-service.ts';
 import { applicationsService } from './back-office/applications-service.ts';
 import { Decisions } from './back-office/decisions.ts';
+import { applicationReportMessage } from './back-office/messages.ts';
 import { createBackOfficeNonsense } from './back-office/nonsense.ts';
 import { BackOfficeRecords } from './back-office/records.ts';
 import { referenceService } from './back-office/reference-service.ts';
-import { applicationReportMessage } from './back-office/rows.ts';
 import { accountsService } from './clearing/accounts-service.ts';
 import { clearingNonsense } from './clearing/nonsense.ts';
 import { Reads } from './clearing/reads.ts';
@@ -25,17 +25,17 @@ import { controlsService } from './controls-service.ts';
 import { Database } from './database.ts';
 import { Directives } from './directives.ts';
 import { Front } from './front.ts';
+import { Maintenance } from './maintenance.ts';
 import { Calendar, readHolidays, usualHolidays } from './market/calendar.ts';
+import { reportMessage } from './messages.ts';
 import { createNonsense } from './nonsense.ts';
 import { ordersService } from './orders-service.ts';
 import type { FillDelay } from './planning.ts';
 import { Records } from './records.ts';
 import { ReportFeed } from './report-feed.ts';
 import { ReportStreams } from './report-streams.ts';
-import { reportMessage } from './rows.ts';
 import { type UnaryHandlers, unaryCalls } from './rpc.ts';
 import { submissionsService } from './submissions-service.ts';
-import { Upkeep } from './upkeep.ts';
 import { Wire } from './wire.ts';
 import { World } from './world.ts';
 import { Writer } from './writer.ts';
@@ -96,18 +96,18 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
   const writer: Writer = new Writer(database, world, log, {
     committed: (unit) => {
       feed.publish(unit.reports);
-      applicationFeed.publish(unit.office.reports);
-      for (const order of unit.changedOrders) upkeep.follow(order);
-      for (const application of unit.office.changedApplications) decisions.follow(application);
+      applicationFeed.publish(unit.backOffice.reports);
+      for (const order of unit.changedOrders) maintenance.follow(order);
+      for (const application of unit.backOffice.changedApplications) decisions.follow(application);
     },
     reloaded: () => {
       feed.restart(world.lastReport);
       applicationFeed.restart(world.lastApplicationReport);
       decisions.reload();
-      upkeep.reload().catch((error: unknown) => log.warn({ err: error }, 'planned steps could not be read'));
+      maintenance.reload().catch((error: unknown) => log.warn({ err: error }, 'planned steps could not be read'));
     },
   });
-  const upkeep = new Upkeep(database, world, writer, log);
+  const maintenance = new Maintenance(database, world, writer, log);
   const decisions = new Decisions(database, world, writer, log);
   const streams = new ReportStreams(
     feed,
@@ -134,13 +134,20 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
   const wire = new Wire(directives, front, stopping.signal);
   const delay = config.defaultFillDelayMs ?? usualFillDelayMs;
   const exchange = { fillDelay: delay, directives };
-  const office = { decisionDelay: delay, directives };
+  const settings = { decisionDelay: delay, directives };
 
   const orders = ordersService({ world, writer, records, wire, exchange, nonsense: createNonsense() });
   const streamReports: GrpcImplementation<typeof Orders>['streamReports'] = (call) => streams.serve(call);
   const streamApplicationReports: GrpcImplementation<typeof Applications>['streamApplicationReports'] = (call) =>
     applicationStreams.serve(call);
-  const officeContext = { world, writer, records: backOffice, wire, office, nonsense: createBackOfficeNonsense() };
+  const backOfficeContext = {
+    world,
+    writer,
+    records: backOffice,
+    wire,
+    settings,
+    nonsense: createBackOfficeNonsense(),
+  };
   const reads = new Reads();
   const accountsContext = {
     world,
@@ -159,18 +166,18 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     streams,
     applicationStreams,
     dropOthers: (peer) => front.resetOthers(peer),
-    clockMoved: () => upkeep.sweep(),
+    clockMoved: () => maintenance.sweep(),
   });
   const served = <S extends TypedService>(service: S, handlers: UnaryHandlers<S>) =>
     unaryCalls(service, handlers, log, brokerTime);
   grpc.addService(serviceDefinition(Orders), { ...served(Orders, orders), streamReports });
   grpc.addService(serviceDefinition(Applications), {
-    ...served(Applications, applicationsService(officeContext)),
+    ...served(Applications, applicationsService(backOfficeContext)),
     streamApplicationReports,
   });
-  grpc.addService(serviceDefinition(Allocations), served(Allocations, allocationsService(officeContext)));
+  grpc.addService(serviceDefinition(Allocations), served(Allocations, allocationsService(backOfficeContext)));
   grpc.addService(serviceDefinition(Accounts), served(Accounts, accountsService(accountsContext)));
-  grpc.addService(serviceDefinition(Reference), served(Reference, referenceService({ ...officeContext, reads })));
+  grpc.addService(serviceDefinition(Reference), served(Reference, referenceService({ ...backOfficeContext, reads })));
   grpc.addService(serviceDefinition(Submissions), served(Submissions, submissionsService(writer, records)));
   grpc.addService(serviceDefinition(Controls), unaryCalls(Controls, controls, log));
   addReflection(grpc, [Orders, Applications, Allocations, Accounts, Reference, Submissions, Controls]);
@@ -188,13 +195,13 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     await database.close();
   };
   const stopWriting = async () => {
-    await Promise.all([upkeep.close(), decisions.close()]);
+    await Promise.all([maintenance.close(), decisions.close()]);
     await writer.close();
   };
 
   try {
     await writer.open();
-    upkeep.start();
+    maintenance.start();
     decisions.start();
     const port = await front.listen(config.host ?? '127.0.0.1', config.port ?? 50_060);
     log.info({ port }, 'the simulator is ready');

@@ -1,13 +1,13 @@
 import mysql from 'mysql2/promise';
 import { type AccountStatus, RejectReason, type ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
-import { BackOfficeUnit, type HeldByOffice } from './back-office/unit.ts';
+import { BackOfficeUnit, type HeldByBackOffice } from './back-office/unit.ts';
 import { ClearingUnit } from './clearing/unit.ts';
 import type { InstrumentState, Message, Order, OrderReport, Submission } from './model.ts';
-import { type ColumnValue, orderColumns, orderValues, reportColumns, reportValues } from './rows.ts';
-import { instrumentColumns, instrumentValues, type World } from './world.ts';
+import { accounts, instruments, messages, orders, reports, settings } from './tables.ts';
+import type { World } from './world.ts';
 
 /** What the broker has of what a change was to be given. */
-export interface Held extends HeldByOffice {
+export interface Held extends HeldByBackOffice {
   readonly orders: Map<string, Order>;
 }
 
@@ -20,7 +20,7 @@ export class UnitOfWork {
   /** The orders that are new or changed. */
   readonly changedOrders = new Set<Order>();
   /** Applications, documents and allocations. */
-  readonly office: BackOfficeUnit;
+  readonly backOffice: BackOfficeUnit;
   /** What executions come to. */
   readonly clearing: ClearingUnit;
   readonly #messages = new Map<number, Message>();
@@ -33,7 +33,7 @@ export class UnitOfWork {
     readonly world: World,
     private readonly held: Held,
   ) {
-    this.office = new BackOfficeUnit(world, held);
+    this.backOffice = new BackOfficeUnit(world, held);
     this.clearing = new ClearingUnit(world);
   }
 
@@ -124,55 +124,23 @@ export class UnitOfWork {
 
   /** What must be written for all of it. */
   statements(): string[] {
-    const statements: string[] = [];
-    const upsert = (table: string, columns: string, rows: ColumnValue[][], updated: readonly string[]) => {
-      if (rows.length === 0) return;
-      const updates = updated.map((column) => `${column} = VALUES(${column})`).join(', ');
-      statements.push(
-        mysql.format(`INSERT INTO ${table} (${columns}) VALUES ? ON DUPLICATE KEY UPDATE ${updates}`, [rows]),
-      );
-    };
-    upsert('received_messages', messageColumns, [...this.#messages.values()].map(messageValues), ['taken']);
-    upsert('orders', orderColumns, [...this.changedOrders].map(orderValues), orderUpdates);
-    if (this.reports.length > 0) {
-      statements.push(
-        mysql.format(`INSERT INTO reports (${reportColumns}) VALUES ?`, [this.reports.map(reportValues)]),
-      );
-    }
-    if (this.#submissions.length > 0) {
-      statements.push(mysql.format('INSERT INTO submissions (number, client_id, note) VALUES ?', [this.#submissions]));
-    }
-    upsert('accounts', 'account, status', [...this.#accounts], ['status']);
-    const instruments = [...this.#instruments].flatMap((symbol) => this.world.instruments.get(symbol) ?? []);
-    upsert('instruments', instrumentColumns, instruments.map(instrumentValues), instrumentColumns.split(', ').slice(1));
-    upsert('settings', 'name, value', [...this.#settings], ['value']);
-    return [...statements, ...this.office.statements(), ...this.clearing.statements()];
+    const { world } = this;
+    const submissions = this.#submissions;
+    return [
+      ...messages.save(this.#messages.values()),
+      ...orders.save(this.changedOrders),
+      ...reports.save(this.reports),
+      ...(submissions.length === 0
+        ? []
+        : [mysql.format('INSERT INTO submissions (number, client_id, note) VALUES ?', [submissions])]),
+      ...accounts.save([...this.#accounts].map(([account, status]) => ({ account, status }))),
+      ...instruments.save([...this.#instruments].flatMap((symbol) => world.instruments.get(symbol) ?? [])),
+      ...settings.save([...this.#settings].map(([name, value]) => ({ name, value }))),
+      ...this.backOffice.statements(),
+      ...this.clearing.statements(),
+    ];
   }
 }
 
 /** A message with an id that is too long is recorded too, as far as the column goes. */
 const maxIdLength = 64;
-const messageColumns = 'number, call_kind, client_order_id, account, received_at_ms, taken, request_id, trace_parent';
-const orderUpdates = [
-  'filled',
-  'ended_by',
-  'expires_at_ms',
-  'plan',
-  'plan_at_ms',
-  'in_book',
-  'traded_on',
-  'traded_kobo',
-];
-
-function messageValues(message: Message): ColumnValue[] {
-  return [
-    message.number,
-    message.call,
-    message.clientOrderId,
-    message.account,
-    message.receivedAtMs,
-    message.taken ? 1 : 0,
-    message.requestId,
-    message.traceParent,
-  ];
-}

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { type Call, WireFault } from '../gen/marina/simulator/v1/controls_pb.ts';
-import type { Directives, Fault } from './directives.ts';
+import type { Directives } from './directives.ts';
 import type { Front } from './front.ts';
+import type { Fault } from './magic.ts';
 import { RpcError, unanswered, type WireCall } from './rpc.ts';
 
 /** One call to the broker, as the wire sees it. */

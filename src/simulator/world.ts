@@ -1,16 +1,17 @@
-import mysql, { type RowDataPacket } from 'mysql2/promise';
+import type { RowDataPacket } from 'mysql2/promise';
 import type { GetMarketResponse } from '../gen/marina/broker/v1/accounts_pb.ts';
 import { type AccountStatus, InstrumentKind } from '../gen/marina/broker/v1/orders_pb.ts';
+import { cash } from './back-office/tables.ts';
 import { SimulatorClock } from './clock.ts';
 import type { WriterConnection } from './database.ts';
 import { type Listing, listingOf, listings } from './instruments.ts';
 import { magicReferenceKobo, magicSymbols } from './magic.ts';
 import { Calendar } from './market/calendar.ts';
-import { Floor } from './market/floor.ts';
+import { MatchingEngine } from './market/matching-engine.ts';
 import { type Price, Venue } from './market/venue.ts';
 import type { InstrumentState } from './model.ts';
 import { dailyBand } from './prices.ts';
-import { type ColumnValue, type OrderRow, orderColumns, orderFromRow } from './rows.ts';
+import { accounts, instruments, orders, settings } from './tables.ts';
 
 /** How many accounts and instruments are held: far above what a sandbox needs, so that memory stays bounded. */
 export const maxAccounts = 100_000;
@@ -20,7 +21,7 @@ export const maxInstruments = 10_000;
 const magicPosition = 1_000_000;
 
 /**
- * What the exchange keeps in memory beside its orders: accounts, instruments, settings and the numbers to go on from.
+ * What the exchange keeps in memory in addition to its orders: accounts, instruments, settings and the numbers to go on from.
  * Only the writer changes it, together with the tables; after a write of unknown outcome it is read again.
  */
 export class World {
@@ -30,7 +31,7 @@ export class World {
   readonly instruments = new Map<string, InstrumentState>();
   readonly venue: Venue;
   /** Where orders wait that trade as the market goes. */
-  readonly floor: Floor;
+  readonly engine: MatchingEngine;
   honoursNotAfter = true;
   lastMessage = 0;
   lastReport = 0;
@@ -43,7 +44,7 @@ export class World {
   lastAllocation = 0;
   lastCashEntry = 0;
   lastDeal = 0;
-  /** What the exchange was told to say its session is, whatever it does. */
+  /** The session that a control made the exchange report, whatever it really is. */
   saidMarket: GetMarketResponse | undefined;
 
   constructor(
@@ -51,7 +52,7 @@ export class World {
     readonly calendar = new Calendar(),
   ) {
     this.venue = new Venue(seed, calendar);
-    this.floor = new Floor({
+    this.engine = new MatchingEngine({
       seed,
       session: (nowMs) => this.venue.session(nowMs),
       instrument: (symbol, nowMs) => this.instrument(symbol, nowMs),
@@ -65,6 +66,11 @@ export class World {
     return this.#living(symbol, (listing) => this.venue.price(listing, nowMs));
   }
 
+  /** Whether the time of a submission is over. */
+  isTooLate(notAfterMs: number | undefined): boolean {
+    return this.honoursNotAfter && notAfterMs !== undefined && this.clock.shownRealNow() > notAfterMs;
+  }
+
   #living(symbol: string, priceOf: (listing: Listing) => Price): InstrumentState | undefined {
     const instrument = this.instruments.get(symbol);
     const listing = instrument === undefined || instrument.pinned ? undefined : listingOf(symbol);
@@ -73,13 +79,13 @@ export class World {
     return { ...instrument, ...price, lastKobo: price.quoteKobo };
   }
 
-  /** Reads everything anew from the tables. */
+  /** Reads everything again from the tables. */
   async load(connection: WriterConnection): Promise<void> {
-    await connection.commit([this.#listingsStatement()]);
-    const accounts = await connection.read<AccountRow>('SELECT account, status FROM accounts LIMIT ?', [maxAccounts]);
-    const instruments = await connection.read<InstrumentRow>('SELECT * FROM instruments ORDER BY position, symbol');
-    const settings = await connection.read<SettingRow>('SELECT name, value FROM settings');
-    const cash = await connection.read<CashRow>('SELECT account, balance_kobo FROM cash LIMIT ?', [maxAccounts]);
+    await connection.commit(instruments.saveNew(this.#listed()));
+    const accountRows = await connection.read('SELECT account, status FROM accounts LIMIT ?', [maxAccounts]);
+    const instrumentRows = await connection.read('SELECT * FROM instruments ORDER BY position, symbol');
+    const settingRows = await connection.read('SELECT name, value FROM settings');
+    const cashRows = await connection.read('SELECT account, balance_kobo FROM cash LIMIT ?', [maxAccounts]);
     const [last] = await connection.read<LastRow>(
       `SELECT (SELECT COALESCE(MAX(number), 0) FROM received_messages) AS message,
               (SELECT COALESCE(MAX(number), 0) FROM reports) AS report,
@@ -102,85 +108,40 @@ export class World {
     this.lastCashEntry = last.cash_entry;
     this.lastDeal = last.deal;
     this.cash.clear();
-    for (const row of cash) this.cash.set(row.account, row.balance_kobo);
+    for (const { account, balanceKobo } of cashRows.map(cash.fromRow)) this.cash.set(account, balanceKobo);
     this.accounts.clear();
-    for (const row of accounts) this.accounts.set(row.account, row.status);
+    for (const { account, status } of accountRows.map(accounts.fromRow)) this.accounts.set(account, status);
     this.instruments.clear();
-    for (const row of instruments) this.instruments.set(row.symbol, instrumentFromRow(row));
+    for (const instrument of instrumentRows.map(instruments.fromRow))
+      this.instruments.set(instrument.symbol, instrument);
     this.honoursNotAfter = true;
-    this.floor.clear();
-    for (const row of settings) {
-      if (row.name === 'clock_offset_ms') this.clock.moveTo(row.value);
-      if (row.name === 'honours_not_after') this.honoursNotAfter = row.value === 1;
+    this.engine.clear();
+    for (const { name, value } of settingRows.map(settings.fromRow)) {
+      if (name === 'clock_offset_ms') this.clock.moveTo(value);
+      if (name === 'honours_not_after') this.honoursNotAfter = value === 1;
     }
-    const waiting = await connection.read<OrderRow>(
-      `SELECT ${orderColumns} FROM orders WHERE in_book = 1 ORDER BY sequence`,
-    );
-    for (const row of waiting) this.floor.restore(orderFromRow(row), this.clock.now());
+    const waiting = await connection.read(`SELECT ${orders.columns} FROM orders WHERE in_book = 1 ORDER BY sequence`);
+    for (const row of waiting) this.engine.restore(orders.fromRow(row), this.clock.now());
   }
 
-  #listingsStatement(): string {
-    const real = listings.map((listing, position) => [
-      listing.symbol,
-      listing.name,
-      listing.kind,
-      dailyBand(listing.previousCloseKobo).lowerKobo,
-      dailyBand(listing.previousCloseKobo).upperKobo,
-      listing.previousCloseKobo,
-      listing.previousCloseKobo,
-      0,
-      position,
-      0,
-    ]);
-    const band = dailyBand(magicReferenceKobo);
-    const magic = magicSymbols.map(({ symbol, does }, index) => [
+  /** The stocks that are listed from the start, and the magic symbols. */
+  #listed(): InstrumentState[] {
+    const at = (priceKobo: number) => {
+      const { lowerKobo, upperKobo } = dailyBand(priceKobo);
+      return { lowerKobo, upperKobo, quoteKobo: priceKobo, lastKobo: priceKobo, halted: false, pinned: false };
+    };
+    const real = listings.map(({ symbol, name, kind, previousCloseKobo }, position) => {
+      return { symbol, name, kind, position, ...at(previousCloseKobo) };
+    });
+    const magic = magicSymbols.map(({ symbol, does }, index) => ({
       symbol,
-      `Magic: ${does}`,
-      symbol === 'SIM-ETFONLY' ? InstrumentKind.ETF : InstrumentKind.EQUITY,
-      band.lowerKobo,
-      band.upperKobo,
-      magicReferenceKobo,
-      magicReferenceKobo,
-      0,
-      magicPosition + index,
-      0,
-    ]);
-    return mysql.format(`INSERT IGNORE INTO instruments (${instrumentColumns}) VALUES ?`, [[...real, ...magic]]);
+      name: `Magic: ${does}`,
+      kind: symbol === 'SIM-ETFONLY' ? InstrumentKind.ETF : InstrumentKind.EQUITY,
+      position: magicPosition + index,
+      ...at(magicReferenceKobo),
+    }));
+    return [...real, ...magic];
   }
-}
-
-export const instrumentColumns =
-  'symbol, name, kind, lower_kobo, upper_kobo, quote_kobo, last_kobo, halted, position, pinned';
-
-/** An instrument's values in the order of `instrumentColumns`. */
-export function instrumentValues(instrument: InstrumentState): ColumnValue[] {
-  return [
-    instrument.symbol,
-    instrument.name,
-    instrument.kind,
-    instrument.lowerKobo,
-    instrument.upperKobo,
-    instrument.quoteKobo,
-    instrument.lastKobo,
-    instrument.halted ? 1 : 0,
-    instrument.position,
-    instrument.pinned ? 1 : 0,
-  ];
-}
-
-interface AccountRow extends RowDataPacket {
-  account: string;
-  status: number;
-}
-
-interface CashRow extends RowDataPacket {
-  account: string;
-  balance_kobo: number;
-}
-
-interface SettingRow extends RowDataPacket {
-  name: string;
-  value: number;
 }
 
 interface LastRow extends RowDataPacket {
@@ -193,32 +154,4 @@ interface LastRow extends RowDataPacket {
   allocation: number;
   cash_entry: number;
   deal: number;
-}
-
-interface InstrumentRow extends RowDataPacket {
-  symbol: string;
-  name: string;
-  kind: number;
-  lower_kobo: number;
-  upper_kobo: number;
-  quote_kobo: number;
-  last_kobo: number;
-  halted: number;
-  position: number;
-  pinned: number;
-}
-
-function instrumentFromRow(row: InstrumentRow): InstrumentState {
-  return {
-    symbol: row.symbol,
-    name: row.name,
-    kind: row.kind,
-    lowerKobo: row.lower_kobo,
-    upperKobo: row.upper_kobo,
-    quoteKobo: row.quote_kobo,
-    lastKobo: row.last_kobo,
-    halted: row.halted === 1,
-    position: row.position,
-    pinned: row.pinned === 1,
-  };
 }

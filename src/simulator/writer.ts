@@ -1,20 +1,11 @@
 import { status } from '@grpc/grpc-js';
-import type { RowDataPacket } from 'mysql2/promise';
+import { groupBy } from '../lib/group.ts';
 import type { Logger } from '../lib/log.ts';
-import {
-  type AllocationRow,
-  type ApplicationRow,
-  allocationColumns,
-  allocationFromRow,
-  applicationColumns,
-  applicationFromRow,
-  type DocumentRow,
-  documentColumns,
-  fileFromRow,
-} from './back-office/rows.ts';
+import { allocations, applications, documents } from './back-office/tables.ts';
 import type { Database, WriterConnection } from './database.ts';
-import { type OrderRow, orderColumns, orderFromRow } from './rows.ts';
 import { RpcError } from './rpc.ts';
+import type { Table } from './table.ts';
+import { orders } from './tables.ts';
 import { type Held, UnitOfWork } from './unit-of-work.ts';
 import type { World } from './world.ts';
 
@@ -154,29 +145,26 @@ export class Writer {
 async function readHeld(connection: WriterConnection, world: World, group: readonly Waiting[]): Promise<Held> {
   const idsOf = (kind: keyof Needs) => [...new Set(group.flatMap(({ needs }) => needs[kind] ?? []))];
   const held: Held = { orders: new Map(), applications: new Map(), files: new Map(), allocations: new Map() };
-  const read = async <Row extends RowDataPacket>(columns: string, table: string, key: string, ids: string[]) =>
-    ids.length === 0 ? [] : connection.read<Row>(`SELECT ${columns} FROM ${table} WHERE ${key} IN (?)`, [ids]);
-  const orders = idsOf('orders');
-  for (const row of await read<OrderRow>(orderColumns, 'orders', 'client_order_id', orders)) {
-    held.orders.set(row.client_order_id, orderFromRow(row));
-  }
-  for (const id of orders) {
-    // What waits on the floor is in memory: the same order, and not another copy of it.
-    const waiting = world.floor.order(id);
+  const read = async <Model extends object>(table: Table<Model>, key: string, ids: readonly string[]) => {
+    if (ids.length === 0) return [];
+    const rows = await connection.read(`SELECT ${table.columns} FROM ${table.name} WHERE ${key} IN (?)`, [ids]);
+    return rows.map(table.fromRow);
+  };
+  const orderIds = idsOf('orders');
+  for (const order of await read(orders, 'client_order_id', orderIds)) held.orders.set(order.clientOrderId, order);
+  for (const id of orderIds) {
+    // What waits in the matching engine is in memory: the same order, and not another copy of it.
+    const waiting = world.engine.order(id);
     if (waiting !== undefined) held.orders.set(id, waiting);
   }
-  const applications = idsOf('applications');
-  const byApplication = 'client_application_id';
-  for (const row of await read<ApplicationRow>(applicationColumns, 'applications', byApplication, applications)) {
-    held.applications.set(row.client_application_id, applicationFromRow(row));
+  const applicationIds = idsOf('applications');
+  for (const application of await read(applications, 'client_application_id', applicationIds)) {
+    held.applications.set(application.clientApplicationId, application);
   }
-  for (const row of await read<DocumentRow>(documentColumns, 'documents', byApplication, applications)) {
-    const files = held.files.get(row.client_application_id) ?? [];
-    held.files.set(row.client_application_id, [...files, fileFromRow(row)]);
-  }
-  const allocations = idsOf('allocations');
-  for (const row of await read<AllocationRow>(allocationColumns, 'allocations', 'client_allocation_id', allocations)) {
-    held.allocations.set(row.client_allocation_id, allocationFromRow(row));
+  const files = await read(documents, 'client_application_id', applicationIds);
+  for (const [id, group] of groupBy(files, (file) => file.clientApplicationId)) held.files.set(id, group);
+  for (const allocation of await read(allocations, 'client_allocation_id', idsOf('allocations'))) {
+    held.allocations.set(allocation.clientAllocationId, allocation);
   }
   return held;
 }

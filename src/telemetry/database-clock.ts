@@ -1,10 +1,11 @@
 import type { Database } from '../db/database.ts';
 import { statement } from '../db/statement.ts';
+import { atMost } from '../lib/at-most.ts';
 import type { Clock } from '../lib/clock.ts';
 
-/** What the database's clock says, beside ours. */
+/** The database's clock compared with ours. */
 export interface DatabaseClock {
-  /** How far it is ahead of ours, as near as half a round trip lets it be told. */
+  /** How far it is ahead of ours, to within half a round trip. */
   readonly aheadMs: number;
   readonly roundTripMs: number;
   /** The server's version. */
@@ -20,4 +21,50 @@ export async function readDatabaseClock(database: Database, clock: Clock): Promi
   const roundTripMs = Math.round(performance.now() - startedAt);
   const aheadMs = (row.now as Date).getTime() - (askedAt + Math.round(roundTripMs / 2));
   return { aheadMs, roundTripMs, version: String(row.version) };
+}
+
+/** How long the database may take to answer. */
+const answerWithinMs = 2_000;
+
+/** Asks the database repeatedly whether it answers, and what time it is, for code that cannot wait for an answer. */
+export class DatabaseProbe {
+  #isReachable = true;
+  #clockAheadMs: number | undefined;
+  #asking: Promise<void> | undefined;
+
+  constructor(
+    private readonly database: Database,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Whether the database answered when it was asked last. */
+  get isReachable(): boolean {
+    return this.#isReachable;
+  }
+
+  /** How far the database's clock is ahead of ours. Undefined: it did not answer. */
+  get clockAheadMs(): number | undefined {
+    return this.#clockAheadMs;
+  }
+
+  /** Asks it now. Callers that come while it is asked share the answer. Never throws, and ends within seconds. */
+  ask(): Promise<void> {
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  async #ask(): Promise<void> {
+    let found: DatabaseClock | undefined;
+    const answer = readDatabaseClock(this.database, this.clock).then(
+      (read) => {
+        found = read;
+      },
+      () => undefined,
+    );
+    await atMost(answerWithinMs, answer);
+    this.#isReachable = found !== undefined;
+    this.#clockAheadMs = found?.aheadMs;
+  }
 }

@@ -4,7 +4,7 @@ import type { SystemClock } from '../lib/clock.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import { countPaused, dispatcherLeasePrefix } from '../webhooks/endpoint-store.ts';
 import { type BacklogFigures, readBacklog } from './backlog.ts';
-import { type DatabaseClock, readDatabaseClock } from './database-clock.ts';
+import type { DatabaseProbe } from './database-clock.ts';
 import type { Health } from './health.ts';
 import { Reading } from './reading.ts';
 
@@ -12,6 +12,7 @@ import { Reading } from './reading.ts';
 export interface GaugeSources {
   readonly metrics: Metrics;
   readonly database: Database;
+  readonly probe: DatabaseProbe;
   readonly clock: SystemClock;
   readonly health: Health;
   /** This process's name among the holders of leases. */
@@ -38,31 +39,23 @@ export interface GaugeSources {
 /** How long a scrape waits for what is read from the database and from NATS. It must be answered within a second. */
 const readWithinMs = 500;
 
-/** Sets the gauges when somebody looks at them. What cannot be read in time is absent, not old. */
+/** Sets the gauges when Prometheus asks for them. A figure that cannot be read in time is absent, not old. */
 export class Gauges {
   readonly #readings: readonly { refresh(withinMs: number): Promise<void> }[];
   /** Dropped lines of the log that have been counted. */
   #dropped = 0;
 
   constructor(private readonly sources: GaugeSources) {
-    const { database, clock, carrier } = sources;
+    const { database, clock, carrier, probe } = sources;
+    const readClock = async () => {
+      await probe.ask();
+      return probe.clockAheadMs;
+    };
     this.#readings = [
-      new Reading(
-        () => readBacklog(database, clock),
-        (backlog) => this.#setBacklog(backlog),
-      ),
-      new Reading(
-        async () => (await database.read(countPaused()))[0],
-        (row) => this.#setPaused(row),
-      ),
-      new Reading(
-        () => readDatabaseClock(database, clock),
-        (found) => this.#setDatabaseClock(found),
-      ),
-      new Reading(
-        () => carrier.pending(),
-        (pending) => this.#setPending(pending),
-      ),
+      new Reading(() => readBacklog(database, clock), this.#setBacklog),
+      new Reading<SqlRow | undefined>(async () => (await database.read(countPaused()))[0], this.#setPaused),
+      new Reading<number | undefined>(readClock, this.#setDatabaseClock),
+      new Reading(() => carrier.pending(), this.#setPending),
     ];
   }
 
@@ -118,19 +111,19 @@ export class Gauges {
     this.#dropped = dropped;
   }
 
-  #setDatabaseClock(found: DatabaseClock | undefined): void {
+  readonly #setDatabaseClock = (aheadMs: number | undefined): void => {
     const { databaseAhead } = this.sources.metrics;
     databaseAhead.reset();
-    if (found !== undefined) databaseAhead.set(found.aheadMs / 1_000);
-  }
+    if (aheadMs !== undefined) databaseAhead.set(aheadMs / 1_000);
+  };
 
-  #setPending(pending: ReadonlyMap<string, number> | undefined): void {
+  readonly #setPending = (pending: ReadonlyMap<string, number> | undefined): void => {
     const { streamPending } = this.sources.metrics;
     streamPending.reset();
     for (const [taker, count] of pending ?? []) streamPending.set({ taker }, count);
-  }
+  };
 
-  #setBacklog(backlog: BacklogFigures | undefined): void {
+  readonly #setBacklog = (backlog: BacklogFigures | undefined): void => {
     const { metrics, holder } = this.sources;
     const { unsettled, unsettledAge, outbox, outboxAge, leasesHeld, leasesTaken } = metrics;
     for (const gauge of [unsettled, unsettledAge, outbox, outboxAge, leasesHeld, leasesTaken]) gauge.reset();
@@ -148,13 +141,13 @@ export class Gauges {
       leasesTaken.inc({ lease });
       if (who === holder) leasesHeld.inc({ lease });
     }
-  }
+  };
 
-  #setPaused(row: SqlRow | undefined): void {
+  readonly #setPaused = (row: SqlRow | undefined): void => {
     const { webhookPaused } = this.sources.metrics;
     webhookPaused.reset();
     if (row === undefined) return;
     webhookPaused.set({ by: 'failures' }, Number(row.failing));
     webhookPaused.set({ by: 'operator' }, Number(row.held));
-  }
+  };
 }

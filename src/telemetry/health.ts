@@ -17,9 +17,9 @@ export interface Trouble extends Finding {
   readonly sinceMs: number;
 }
 
-/** How often parts are looked at when nobody asks, so that it is known since when something is wrong. */
-const lookEveryMs = 1_000;
-/** How long who asks waits for the database's answer. Later than this it is told what was known before. */
+/** How often parts are checked when nobody asks, so that it is known since when something is wrong. */
+const checkEveryMs = 1_000;
+/** How long a caller waits for the database's answer. If it comes later, the caller gets what was known before. */
 const answerWithinMs = 500;
 
 /** Knows which parts are in trouble, and since when. */
@@ -40,7 +40,7 @@ export class Health {
         while (!signal.aborted) {
           await this.askDatabase();
           this.known();
-          await pause(lookEveryMs, signal);
+          await pause(checkEveryMs, signal);
         }
       },
     };

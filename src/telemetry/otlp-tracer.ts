@@ -9,6 +9,7 @@ import {
   type SpanExporter,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
+import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/log.ts';
 import type { SpanKind, Tracer } from '../lib/trace.ts';
 
@@ -27,8 +28,8 @@ const exportEveryMs = 1_000;
 /** Spans that wait to be exported, and that go together. What is beyond them is dropped: a trace is not a record. */
 const mostWaiting = 4_096;
 const mostTogether = 512;
-/** How often it is said that spans cannot be exported. */
-const sayEveryMs = 60_000;
+/** How often it is logged that spans cannot be exported. */
+const logEveryMs = 60_000;
 /** How long a stop waits for the last spans to leave. */
 const closeWithinMs = 2_000;
 
@@ -48,7 +49,7 @@ export function otlpTracer({ url, ratio, resource, log }: OtlpOptions): Tracer {
     resource: resourceFromAttributes(resource),
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
     spanProcessors: [
-      new BatchSpanProcessor(tellingOfFailures(exporter, log), {
+      new BatchSpanProcessor(loggingFailures(exporter, log), {
         maxQueueSize: mostWaiting,
         maxExportBatchSize: mostTogether,
         scheduledDelayMillis: exportEveryMs,
@@ -72,13 +73,9 @@ export function otlpTracer({ url, ratio, resource, log }: OtlpOptions): Tracer {
       };
     },
     close: async () => {
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, closeWithinMs);
-      });
-      // A failure to export is said where it happens.
-      await Promise.race([provider.shutdown().catch(() => undefined), late]);
-      clearTimeout(timer);
+      // A failure to export is logged where it happens.
+      const closed = provider.shutdown().catch(() => undefined);
+      await atMost(closeWithinMs, closed);
     },
   };
 }
@@ -94,14 +91,14 @@ function contextOf(traceParent: string | null): Context {
   });
 }
 
-/** The library says nothing of spans it could not export. */
-function tellingOfFailures(exporter: SpanExporter, log: Logger): SpanExporter {
-  let saidAt = Number.NEGATIVE_INFINITY;
+/** The library does not log which spans it could not export. */
+function loggingFailures(exporter: SpanExporter, log: Logger): SpanExporter {
+  let loggedAt = Number.NEGATIVE_INFINITY;
   return {
     export: (spans: ReadableSpan[], done) =>
       exporter.export(spans, (result) => {
-        if (result.error !== undefined && performance.now() - saidAt > sayEveryMs) {
-          saidAt = performance.now();
+        if (result.error !== undefined && performance.now() - loggedAt > logEveryMs) {
+          loggedAt = performance.now();
           const { name, code } = result.error as NodeJS.ErrnoException;
           log.warn({ type: name, code, count: spans.length }, 'spans could not be exported');
         }

@@ -2,7 +2,7 @@ import type { ClockAgreement } from '../broker/clock.ts';
 import type { Finding } from './health.ts';
 import type { WriteTrouble } from './write-probe.ts';
 
-/** What is looked at to tell how the gateway fares. */
+/** The parts whose health is checked. */
 export interface Parts {
   readonly database: { readonly isReachable: boolean; readonly clockAheadMs: number | undefined };
   readonly writes: { readonly trouble: WriteTrouble | undefined };
@@ -21,49 +21,40 @@ export interface Parts {
   readonly log: { readonly isStuck: boolean } | undefined;
 }
 
-/** What is known of each part. */
+/** Everything that is wrong now. */
 export function lookAtParts(parts: Parts): readonly Finding[] {
   const { database, broker, brokerClocks, carrier, sharing, reports, applicationReports, gate } = parts;
-  const found = (isWell: boolean, part: string, reason: string, stops = false): Finding[] =>
-    isWell ? [] : [{ part, reason, stops }];
-  return [
-    ...found(!parts.isStopping(), 'process', 'stopping', true),
-    ...found(database.isReachable, 'database', 'the database cannot be reached', true),
+  const ownClockIsWrong = isWrong(database.clockAheadMs, parts.brokerClock.estimateMs);
+  const checks: readonly [isWrong: boolean, part: string, reason: string, stops?: boolean][] = [
+    [parts.isStopping(), 'process', 'stopping', true],
+    [!database.isReachable, 'database', 'the database cannot be reached', true],
     ...(database.isReachable ? findWriteTrouble(parts.writes.trouble) : []),
-    ...found(
-      !isWrong(database.clockAheadMs, parts.brokerClock.estimateMs),
-      'clock',
-      "this machine's clock is wrong: the database's and the broker's both say so",
-      true,
-    ),
-    ...found(broker.connected, 'broker', 'the broker cannot be reached'),
-    ...found(
-      brokerClocks.known !== 'apart',
+    [ownClockIsWrong, 'clock', "this machine's clock is wrong: the database's and the broker's both say so", true],
+    [!broker.connected, 'broker', 'the broker cannot be reached'],
+    [
+      brokerClocks.known === 'apart',
       'broker-clock',
       "the broker's clock and this process's are too far apart; what the broker does not have stays unclear",
-    ),
-    ...found(carrier.connected, 'nats', 'NATS cannot be reached; events go on without it'),
-    ...found(
-      !carrier.connected || carrier.isStoring,
+    ],
+    [!carrier.connected, 'nats', 'NATS cannot be reached; events go on without it'],
+    [
+      carrier.connected && !carrier.isStoring,
       'jetstream',
       'JetStream stores no events; see to its memory and its disk',
-    ),
-    ...found(sharing.isShared, 'limits', 'limits are not counted across replicas'),
-    ...found(!reports.isBroken, 'order-reports', "the exchange's reports cannot be applied"),
-    ...found(
-      !applicationReports.isBroken,
-      'application-reports',
-      "the broker's reports about applications cannot be applied",
-    ),
-    ...found(gate.isOpen, 'start', 'what the broker was given is not known yet, and nothing new is taken'),
-    ...gate.held.map((kind) => ({
-      part: `lost ${kind}s`,
-      reason: `${kind}s that were lost cannot be stored, and none is taken`,
-      stops: false,
-    })),
-    ...found(parts.log?.isStuck !== true, 'log', 'the log cannot be written'),
-    ...parts.failingWorkers().map((name) => ({ part: `worker ${name}`, reason: `${name} fails`, stops: false })),
+    ],
+    [!sharing.isShared, 'limits', 'limits are not counted across replicas'],
+    [reports.isBroken, 'order-reports', "the exchange's reports cannot be applied"],
+    [applicationReports.isBroken, 'application-reports', "the broker's reports about applications cannot be applied"],
+    [!gate.isOpen, 'start', 'what the broker was given is not known yet, and nothing new is taken'],
+    ...gate.held.map((kind): [boolean, string, string] => [
+      true,
+      `lost ${kind}s`,
+      `${kind}s that were lost cannot be stored, and none is taken`,
+    ]),
+    [parts.log?.isStuck === true, 'log', 'the log cannot be written'],
+    ...parts.failingWorkers().map((name): [boolean, string, string] => [true, `worker ${name}`, `${name} fails`]),
   ];
+  return checks.filter(([isWrong]) => isWrong).map(([, part, reason, stops = false]) => ({ part, reason, stops }));
 }
 
 /** By more than this our clock must differ from both others, and they may not differ from each other. */
@@ -80,11 +71,9 @@ function isWrong(databaseAheadMs: number | undefined, brokerAheadMs: number | un
 }
 
 /** What writes meet. The part names the disk where it is known to be full. */
-function findWriteTrouble(trouble: WriteTrouble | undefined): Finding[] {
+function findWriteTrouble(trouble: WriteTrouble | undefined): [boolean, string, string, boolean][] {
   if (trouble === undefined) return [];
-  return [
-    { part: trouble === 'disk-full' ? 'database-disk' : 'database-writes', reason: writeReasons[trouble], stops: true },
-  ];
+  return [[true, trouble === 'disk-full' ? 'database-disk' : 'database-writes', writeReasons[trouble], true]];
 }
 
 const writeReasons: Readonly<Record<WriteTrouble, string>> = {

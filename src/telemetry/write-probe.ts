@@ -43,7 +43,7 @@ export class WriteProbe {
       name: 'write-probe',
       run: async (signal) => {
         while (!signal.aborted) {
-          await this.#look();
+          await this.#checkOnce();
           await pause(checkEveryMs, signal);
         }
       },
@@ -56,12 +56,12 @@ export class WriteProbe {
     return this.#trouble ?? this.database.refusedWrite;
   }
 
-  async #look(): Promise<void> {
-    this.#learn();
+  async #checkOnce(): Promise<void> {
+    this.#noteRefusedWrite();
     const found = await this.#check();
     if (found === 'unknown') return;
     if (found === 'unchecked') {
-      this.#learn();
+      this.#noteRefusedWrite();
       // Nothing will ever prove that writes work again, so what a real write met counts for its time only.
       if (performance.now() > this.#doubtedUntil) this.#trouble = undefined;
       return;
@@ -73,12 +73,12 @@ export class WriteProbe {
       this.database.forgetRefusedWrite();
       return;
     }
-    this.#learn();
+    this.#noteRefusedWrite();
     if (performance.now() > this.#doubtedUntil) this.#trouble = undefined;
   }
 
-  /** Takes note of a real write that was refused since the last look. */
-  #learn(): void {
+  /** Takes note of a real write that was refused since the last check. */
+  #noteRefusedWrite(): void {
     const refused = this.database.refusedWrite;
     if (refused === undefined) return;
     this.#trouble = refused;

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Metadata, status } from '@grpc/grpc-js';
-import { wellFormed } from '../lib/well-formed.ts';
 
 /** Why a call is not served: a gRPC status and what goes with it. */
 export interface GrpcStatus {
@@ -59,7 +58,7 @@ export class Arrival {
         'content-type': 'application/grpc+proto',
         ...metadata?.toHttp2Headers(),
         'grpc-status': String(code),
-        'grpc-message': encodeURI(wellFormed(details)),
+        'grpc-message': encodeURI(details.toWellFormed()),
       },
       { endStream: true },
     );

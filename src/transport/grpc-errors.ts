@@ -5,7 +5,6 @@ import { RetryInfoSchema } from '../gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../gen/google/rpc/status_pb.ts';
 import { ErrorSchema } from '../gen/marina/gateway/v1/errors_pb.ts';
 import type { ApiError } from '../lib/errors.ts';
-import { wellFormed } from '../lib/well-formed.ts';
 import { errorDetail, retryDetail, rpcStatus } from './rpc-errors.ts';
 
 /** An error as gRPC carries it. */
@@ -26,5 +25,5 @@ export function grpcError(error: ApiError, baseUrl: string, requestId: string): 
   if (error.location !== undefined) metadata.set('location', error.location);
   const rich = toBinary(StatusSchema, create(StatusSchema, { code, message: error.message, details }));
   metadata.set('grpc-status-details-bin', Buffer.from(rich));
-  return { code, details: wellFormed(error.message), metadata };
+  return { code, details: error.message.toWellFormed(), metadata };
 }

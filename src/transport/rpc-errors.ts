@@ -2,11 +2,11 @@ import { create } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { type RetryInfo, RetryInfoSchema } from '../gen/google/rpc/error_details_pb.ts';
 import { type Error as ErrorDetail, ErrorSchema } from '../gen/marina/gateway/v1/errors_pb.ts';
-import type { ApiError } from '../lib/errors.ts';
+import type { ApiError, HttpStatus } from '../lib/errors.ts';
 import { docUrl } from './doc-url.ts';
 
 /** The status that stands for an HTTP status. */
-const statusByHttpStatus: Readonly<Record<number, status>> = {
+const statusByHttpStatus: Readonly<Record<HttpStatus, status>> = {
   400: status.INVALID_ARGUMENT,
   401: status.UNAUTHENTICATED,
   403: status.PERMISSION_DENIED,
@@ -24,7 +24,7 @@ const statusByHttpStatus: Readonly<Record<number, status>> = {
 
 /** The status an error of the catalogue has over gRPC, and over Connect, whose codes are the same numbers. */
 export function rpcStatus(error: ApiError): status {
-  return statusByHttpStatus[error.status] ?? status.INTERNAL;
+  return statusByHttpStatus[error.status];
 }
 
 /** The whole error as the typed detail of its status. */

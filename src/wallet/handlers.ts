@@ -10,15 +10,15 @@ import {
   WalletTotalsSchema,
   type WalletTransfer,
   WalletTransferSchema,
+  type WalletTransferType,
   WalletTransferTypeSchema,
 } from '../gen/marina/gateway/v1/wallet_pb.ts';
 import { enumWords, withStoredNames } from '../lib/enums.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import type { TransferTypeWord } from './rules.ts';
 import { listTransfers, type ShownTransfer, toShownTransfer, wallet } from './store.ts';
 
-const typeWords = enumWords<TransferTypeWord>(WalletTransferTypeSchema);
+const typeWords = enumWords<typeof WalletTransferType>(WalletTransferTypeSchema);
 
 export interface WalletHandlerParts {
   readonly database: Database;

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
+import type { LedgerFaultKind } from '../gen/marina/admin/v1/wallets_pb.ts';
+import type { WalletTransferType } from '../gen/marina/gateway/v1/wallet_pb.ts';
+import type { EnumName } from '../lib/enums.ts';
 
-export type TransferTypeWord = 'credit' | 'reserve' | 'post' | 'return';
+export type TransferTypeWord = EnumName<typeof WalletTransferType>;
 
 /** Where the money of a wallet is, in kobo. Every kobo that ever came in is in exactly one of the three. */
 export interface WalletSums {
@@ -96,7 +99,7 @@ export function sameSums(one: WalletSums, other: WalletSums): boolean {
   );
 }
 
-export type LedgerFaultWord = 'changed' | 'missing' | 'reordered' | 'wrong_sum' | 'allocation';
+export type LedgerFaultWord = EnumName<typeof LedgerFaultKind>;
 
 /** One thing that is wrong with a ledger. */
 export interface LedgerFault {

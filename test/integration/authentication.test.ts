@@ -5,49 +5,44 @@ import { createPartner } from '../../src/admin/provision.ts';
 import { Authenticator } from '../../src/auth/authenticate.ts';
 import { keyMacSecret, makeKey } from '../../src/auth/keys.ts';
 import { KeysWithoutMac } from '../../src/auth/keys-without-mac.ts';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import type { Database } from '../../src/db/database.ts';
 import { statement } from '../../src/db/statement.ts';
 import { Partners } from '../../src/gen/marina/admin/v1/partners_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { adminClient } from '../support/admin.ts';
+import { openTestDatabase, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { halfOverGrpc } from '../support/half-sent.ts';
 import { createKey, createOldKey, forgedKey, secretKey } from '../support/keys.ts';
 import { scrape } from '../support/metrics.ts';
-import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
 const macSecret = keyMacSecret(Buffer.from(secretKey, 'hex'));
 const bearer = (key: string) => `Bearer ${key}`;
 
 describe('what a key costs the database', () => {
-  let stored: TestDatabase;
   let database: Database;
   let partnerId: string;
   let reads: string[];
   /** What the next reads wait for, after the database answered them. */
   const answersWait: ((rows: unknown) => Promise<void>)[] = [];
-  before(async () => {
-    stored = await createTestDatabase();
-    await migrate(stored.url);
-    database = await openDatabase({ url: stored.url, environment: 'sandbox', poolSize: 2 });
-    const read = database.read.bind(database);
-    database.read = async (query) => {
-      reads.push(query.sql);
-      const wait = answersWait.shift();
-      const rows = await read(query);
-      await wait?.(rows);
-      return rows;
-    };
-    partnerId = await createPartner(database, { name: 'Partner' });
-  });
-  after(async () => {
-    await database.close();
-    await stored.drop();
-  });
+  withDatabase(
+    async (opened) => {
+      database = opened;
+      const read = database.read.bind(database);
+      database.read = async (query) => {
+        reads.push(query.sql);
+        const wait = answersWait.shift();
+        const rows = await read(query);
+        await wait?.(rows);
+        return rows;
+      };
+      partnerId = await createPartner(database, { name: 'Partner' });
+    },
+    { poolSize: 2 },
+  );
 
   function start(): Authenticator {
     reads = [];
@@ -299,11 +294,9 @@ describe('refused credentials', () => {
 
 describe('credentials while the database is away', () => {
   it('a good key is answered 503, a forged one 401, and neither ever 429', async () => {
-    const stored = await createTestDatabase();
-    const proxy = await FaultProxy.start(stored.url);
-    await migrate(stored.url);
-    const gateway = await startGateway({ MARINA_DATABASE_URL: proxy.through(stored.url) });
-    const database = await openDatabase({ url: stored.url, environment: 'sandbox', poolSize: 2 });
+    const { database, url, close } = await openTestDatabase({ poolSize: 2 });
+    const proxy = await FaultProxy.start(url);
+    const gateway = await startGateway({ MARINA_DATABASE_URL: proxy.through(url) });
     try {
       const partnerId = await createPartner(database, { name: 'Partner' });
       const make = () => createKey(database, { partnerId, scopes: [Scope.READ] });
@@ -325,9 +318,8 @@ describe('credentials while the database is away', () => {
       });
     } finally {
       await gateway.stop();
-      await database.close();
       await proxy.close();
-      await stored.drop();
+      await close();
     }
   });
 });

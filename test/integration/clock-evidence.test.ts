@@ -1,28 +1,20 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it, mock } from 'node:test';
+import { describe, it, mock } from 'node:test';
 import { BrokerClock } from '../../src/broker/clock.ts';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import type { Database } from '../../src/db/database.ts';
 import { statement } from '../../src/db/statement.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { ClockWatch } from '../../src/submission/clock-watch.ts';
+import { withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
 const minuteMs = 60_000;
 const dayMs = 1_440 * minuteMs;
 
 describe("evidence in a report that the broker's clock is wrong", () => {
-  let test: TestDatabase;
   let database: Database;
-  before(async () => {
-    test = await createTestDatabase();
-    await migrate(test.url);
-    database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
-  });
-  after(async () => {
-    await database.close();
-    await test.drop();
+  withDatabase((opened) => {
+    database = opened;
   });
 
   const newWatch = () =>

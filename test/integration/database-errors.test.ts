@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { createPartner } from '../../src/admin/provision.ts';
-import { type Database, openDatabase } from '../../src/db/database.ts';
+import type { Database } from '../../src/db/database.ts';
 import { noFact, reading } from '../../src/db/facts.ts';
-import { migrate } from '../../src/db/migrate.ts';
 import { type Statement, statement } from '../../src/db/statement.ts';
 import { ApiError } from '../../src/lib/errors.ts';
-import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+import { withDatabase } from '../support/database.ts';
 
 /** What the caller of a transaction is told, and how often it was tried. */
 interface Ended {
@@ -21,18 +20,14 @@ function fails(errno: number): Statement {
 }
 
 describe('an error of the database in a transaction that writes', () => {
-  let test: TestDatabase;
   let database: Database;
   let partnerId: string;
-  before(async () => {
-    test = await createTestDatabase();
-    await migrate(test.url);
-    database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 2 });
-  });
-  after(async () => {
-    await database.close();
-    await test.drop();
-  });
+  withDatabase(
+    (opened) => {
+      database = opened;
+    },
+    { poolSize: 2 },
+  );
   beforeEach(async () => {
     partnerId = await createPartner(database, { name: 'Errors', limits: {}, features: [] });
   });

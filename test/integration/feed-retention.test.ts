@@ -1,29 +1,22 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { describe, it } from 'node:test';
+import type { Database } from '../../src/db/database.ts';
 import { insertRows, statement } from '../../src/db/statement.ts';
 import { Carrier } from '../../src/events/carrier.ts';
 import { FeedTaker } from '../../src/events/feed.ts';
 import { feedRetention } from '../../src/events/retention.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { createTestDatabase, type TestDatabase, testServers } from '../support/servers.ts';
+import { testServers } from '../support/servers.ts';
 
 const dayMs = 86_400_000;
 const now = Date.UTC(2026, 2, 2, 9, 30);
 
 describe('the removal of events after 30 days', () => {
-  let test: TestDatabase;
   let database: Database;
-  before(async () => {
-    test = await createTestDatabase();
-    await migrate(test.url);
-    database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
-  });
-  after(async () => {
-    await database.close();
-    await test.drop();
+  withDatabase((opened) => {
+    database = opened;
   });
 
   /** Puts a partner's events, so many days old, into the feed. */
@@ -36,16 +29,13 @@ describe('the removal of events after 30 days', () => {
 
   /** Lets the worker go some rounds at a time. */
   async function run(rounds: number, at = now): Promise<void> {
-    const stopping = new AbortController();
     let begun = 0;
     const timeOf = async () => {
       begun += 1;
       return at;
     };
-    const running = feedRetention(database, timeOf, 'test').run(stopping.signal);
-    await eventually(() => assert.ok(begun > rounds, 'too few rounds'));
-    stopping.abort();
-    await running;
+    const worker = feedRetention(database, timeOf, 'test');
+    await whileRunning(worker, () => eventually(() => assert.ok(begun > rounds, 'too few rounds')));
   }
 
   async function versions(partnerId: string): Promise<number[]> {

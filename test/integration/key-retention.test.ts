@@ -3,6 +3,7 @@ import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { statement } from '../../src/db/statement.ts';
 import type { StoredOrder } from '../../src/orders/table.ts';
 import { keyRetention } from '../../src/submission/key-retention.ts';
+import { startWorker } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
@@ -30,13 +31,7 @@ describe('idempotency keys', () => {
   /** Runs the worker as one process does, until it is stopped. */
   function run(): void {
     const { database, clock } = settling;
-    const worker = keyRetention(database, async () => clock.now(), 'test', settling.order);
-    const stopping = new AbortController();
-    const running = worker.run(stopping.signal);
-    stop = async () => {
-      stopping.abort();
-      await running;
-    };
+    stop = startWorker(keyRetention(database, async () => clock.now(), 'test', settling.order));
   }
 
   async function keys(): Promise<string[]> {

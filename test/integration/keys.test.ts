@@ -3,17 +3,15 @@ import { after, before, describe, it } from 'node:test';
 import { createPartner } from '../../src/admin/provision.ts';
 import { startApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
-import { openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
 import { insertRows, statement } from '../../src/db/statement.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { adminClient } from '../support/admin.ts';
+import { openTestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { restCaller, startGateway, type TestGateway } from '../support/gateway.ts';
 import { createKey } from '../support/keys.ts';
-import { createTestDatabase } from '../support/servers.ts';
 
 const silent = createLogger({ name: 'test', level: 'silent' });
 
@@ -260,25 +258,15 @@ describe("a partner's keys", () => {
   });
 
   it('a live key is made with addresses of the key it is made with, or not at all', async () => {
-    const live = await createTestDatabase();
-    await migrate(live.url);
+    const { database, url, close } = await openTestDatabase({ environment: 'live', poolSize: 2 });
     const { MARINA_SIMULATOR_ADDRESS: _, ...rest } = gateway.variables;
-    const variables = { ...rest, MARINA_ENVIRONMENT: 'live', MARINA_DATABASE_URL: live.url };
-    const database = await openDatabase({ url: live.url, environment: 'live', poolSize: 2 });
+    const variables = { ...rest, MARINA_ENVIRONMENT: 'live', MARINA_DATABASE_URL: url };
     const app = await startApp(readConfig(variables), silent);
     try {
       const partnerId = await createPartner(database, { name: 'Live' });
       const addresses = ['127.0.0.0/8', '198.51.100.0/24'];
       const { key } = await createKey(database, { partnerId, scopes: [Scope.KEYS, Scope.READ], addresses });
-      const create = async (body: object) => {
-        const response = await fetch(`http://127.0.0.1:${app.restPort}/v1/keys`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-          body: JSON.stringify(body),
-        });
-        // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers freely.
-        return { status: response.status, body: (await response.json()) as any };
-      };
+      const create = (body: object) => restCaller(app)('POST', '/v1/keys', { key, body });
       const without = await create({ scopes: ['read'] });
       assert.deepEqual([without.status, without.body.error.param], [400, 'addresses']);
       const wider = await create({ scopes: ['read'], addresses: ['203.0.113.1'] });
@@ -288,8 +276,7 @@ describe("a partner's keys", () => {
       assert.match(made.body.secret, /^marina_live_/);
     } finally {
       await app.stop();
-      await database.close();
-      await live.drop();
+      await close();
     }
   });
 });

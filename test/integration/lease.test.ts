@@ -1,43 +1,27 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { type Database, openDatabase } from '../../src/db/database.ts';
+import { describe, it } from 'node:test';
+import type { Database } from '../../src/db/database.ts';
 import { fenced, type Lease, underLease } from '../../src/db/lease.ts';
-import { migrate } from '../../src/db/migrate.ts';
 import { statement } from '../../src/db/statement.ts';
 import { SystemClock } from '../../src/lib/clock.ts';
 import { readBacklog } from '../../src/telemetry/backlog.ts';
+import { startWorker, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
 describe('leases', () => {
-  let test: TestDatabase;
   let database: Database;
-  before(async () => {
-    test = await createTestDatabase();
-    await migrate(test.url);
-    database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
-  });
-  after(async () => {
-    await database.close();
-    await test.drop();
+  withDatabase((opened) => {
+    database = opened;
   });
 
   /** Runs a worker that holds the lease until it is told to stop, and remembers what it held. */
   function hold(name: string, holder: string) {
-    const stopping = new AbortController();
     const held: Lease[] = [];
     const worker = underLease(database, name, holder, async (lease) => {
       held.push(lease);
       await new Promise<void>((resolve) => lease.signal.addEventListener('abort', () => resolve(), { once: true }));
     });
-    const running = worker.run(stopping.signal);
-    return {
-      held,
-      async stop() {
-        stopping.abort();
-        await running;
-      },
-    };
+    return { held, stop: startWorker(worker) };
   }
 
   /** Whether work under the lease may still be written. */

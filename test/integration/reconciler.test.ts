@@ -17,6 +17,7 @@ import type { CreatedKind } from '../../src/submission/kind.ts';
 import { Notes } from '../../src/submission/notes.ts';
 import { lookUps } from '../../src/submission/steps.ts';
 import { Submitter } from '../../src/submission/submit.ts';
+import { whileRunning } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { plainOrder } from '../support/plain-order.ts';
 import { clockSkewMs, openSettling, type Settling, submitTimeoutMs } from '../support/settling.ts';
@@ -98,14 +99,9 @@ describe('an outcome that is unknown', () => {
     const ahead = clock.realNow() + 24 * hourMs;
     const order = await settling.storeOrder({ partnerId, notAfter: ahead, checkAt: ahead });
     recordSays({ found: true, answer: [reportOf(order, 1n, ReportKind.ACCEPTED)] });
-    const stopping = new AbortController();
-    const running = settling.newReconciler(kind).worker.run(stopping.signal);
-    try {
+    await whileRunning(settling.newReconciler(kind).worker, async () => {
       await eventually(async () => assert.equal((await settling.readOrder(order)).state, 'pending'), 5_000);
-    } finally {
-      stopping.abort();
-      await running;
-    }
+    });
   });
 
   it('is found out also of what a replica sent whose clock was a day ahead, and which ended then', async () => {
@@ -113,9 +109,7 @@ describe('an outcome that is unknown', () => {
     const ahead = clock.realNow() + 24 * hourMs;
     const order = await settling.storeOrder({ partnerId, state: 'sending', notAfter: ahead, checkAt: ahead });
     const asked = recordSays({ found: true, answer: [reportOf(order, 1n, ReportKind.ACCEPTED)] });
-    const stopping = new AbortController();
-    const running = settling.newReconciler(kind).worker.run(stopping.signal);
-    try {
+    await whileRunning(settling.newReconciler(kind).worker, async () => {
       // It may live, and is given five minutes.
       const latest = clock.realNow() + 300_000;
       await eventually(async () => assert.equal((await settling.readOrder(order)).checkAt, latest), 5_000);
@@ -123,10 +117,7 @@ describe('an outcome that is unknown', () => {
       assert.equal(asked.times(), 0, 'it is asked about while its sender may be sending');
       clock.advance(300_000);
       await eventually(async () => assert.equal((await settling.readOrder(order)).state, 'pending'), 5_000);
-    } finally {
-      stopping.abort();
-      await running;
-    }
+    });
   });
 
   it('is asked about again within 30 s, however late it may still be taken', async () => {
@@ -425,19 +416,14 @@ describe('an outcome that is unknown', () => {
       assert.ok(order !== undefined);
       return { found: true, answer: [reportOf(order, 1n, ReportKind.ACCEPTED)] };
     };
-    const stopping = new AbortController();
-    const running = settling.newReconciler(settling.order).worker.run(stopping.signal);
-    try {
+    await whileRunning(settling.newReconciler(settling.order).worker, async () => {
       await eventually(async () => {
         const [row] = await settling.database.read(
           statement(`SELECT COUNT(*) AS pending FROM orders WHERE partner_id = ? AND state = 'pending'`, partnerId),
         );
         assert.equal(Number(row?.pending), 120, `${row?.pending} of 120 orders were settled`);
       }, 30_000);
-    } finally {
-      stopping.abort();
-      await running;
-    }
+    });
     assert.deepEqual([asked.length, new Set(asked).size], [120, 120], 'each is asked about once');
   });
 

@@ -11,7 +11,7 @@ import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { declareRestored } from '../../src/submission/recovery.ts';
 import { eventually } from '../support/eventually.ts';
-import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+import { restCaller, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 
 const silent = createLogger({ name: 'test', level: 'silent' });
 
@@ -37,23 +37,10 @@ describe('a gateway that starts on a database that lacks what the broker was giv
     app = await startApp(config, createLogger({ name: 'marina', level: 'info', destination }));
   }
 
-  async function ask(
-    method: string,
-    path: string,
-    { key }: TestPartner,
-    body?: unknown,
-    idempotencyKey = randomUUID(),
-  ) {
-    const headers: Record<string, string> = { authorization: `Bearer ${key}` };
-    if (body !== undefined)
-      Object.assign(headers, { 'idempotency-key': idempotencyKey, 'content-type': 'application/json' });
-    const answer = await fetch(`http://127.0.0.1:${app.restPort}${path}`, {
-      method,
-      headers,
-      body: JSON.stringify(body),
-    });
-    // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers freely, and fails on what is not there.
-    return { status: answer.status, body: (await answer.json()) as any };
+  /** Calls the gateway that was started last. */
+  function ask(method: string, path: string, { key }: TestPartner, body?: unknown, idempotencyKey = randomUUID()) {
+    const isRead = body === undefined;
+    return restCaller(app)(method, path, isRead ? { key } : { key, idempotencyKey, body });
   }
 
   function said(message: string): number {

@@ -3,30 +3,25 @@ import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import type { Database } from '../../src/db/database.ts';
 import { statement } from '../../src/db/statement.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { pause } from '../../src/lib/worker.ts';
 import { orders, type StoredOrder } from '../../src/orders/table.ts';
 import { ReportConsumer, type ReportConsumerOptions, type ReportedKind } from '../../src/submission/reports.ts';
+import { startWorker, whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
 describe("the stream of the broker's reports", () => {
-  let test: TestDatabase;
   let database: Database;
-  before(async () => {
-    test = await createTestDatabase();
-    await migrate(test.url);
-    database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 2 });
-  });
-  after(async () => {
-    await database.close();
-    await test.drop();
-  });
+  withDatabase(
+    (opened) => {
+      database = opened;
+    },
+    { poolSize: 2 },
+  );
 
   it('is told to be broken for as long as the broker takes the call and says nothing, and whole when it speaks', async () => {
     let broker: 'breaks' | 'silent' | 'speaks' = 'breaks';
@@ -43,9 +38,7 @@ describe("the stream of the broker's reports", () => {
     const consumer = new ReportConsumer(
       options as Partial<ReportConsumerOptions<never, never>> as ReportConsumerOptions<never, never>,
     );
-    const stopping = new AbortController();
-    const running = consumer.worker.run(stopping.signal);
-    try {
+    await whileRunning(consumer.worker, async () => {
       await eventually(() => assert.ok(consumer.isBroken), 15_000);
       broker = 'silent';
       await eventually(() => assert.ok(consumer.isFollowing), 8_000);
@@ -54,10 +47,7 @@ describe("the stream of the broker's reports", () => {
       }
       broker = 'speaks';
       await eventually(() => assert.ok(!consumer.isBroken), 8_000);
-    } finally {
-      stopping.abort();
-      await running;
-    }
+    });
   });
 });
 
@@ -93,12 +83,7 @@ describe('reports of the exchange', () => {
     const { database, recorder, log, clock, order: kind } = settling;
     const findLost = async () => {};
     const consumer = new ReportConsumer({ kind, database, recorder, log, clock, holder: 'test', findLost, ...options });
-    const stopping = new AbortController();
-    const running = consumer.worker.run(stopping.signal);
-    stop = async () => {
-      stopping.abort();
-      await running;
-    };
+    stop = startWorker(consumer.worker);
     return consumer;
   }
 

@@ -11,7 +11,7 @@ import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.t
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
-import { callTimeout, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+import { callTimeout, restCaller, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { createKey } from '../support/keys.ts';
 
 const silent = createLogger({ name: 'test', level: 'silent' });
@@ -28,18 +28,9 @@ describe('three replicas', () => {
     await gateway.stop();
   });
 
-  const request = async (at: number, method: string, path: string, partner: TestPartner, body?: object) => {
-    const port = [gateway.app, ...others][at % 3]?.restPort;
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${partner.key}`,
-        ...(body === undefined ? {} : { 'content-type': 'application/json', 'idempotency-key': crypto.randomUUID() }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers freely.
-    return { status: response.status, body: (await response.json()) as any };
+  const request = (at: number, method: string, path: string, { key }: TestPartner, body?: object) => {
+    const rest = restCaller([gateway.app, ...others][at % 3] ?? gateway.app);
+    return rest(method, path, body === undefined ? { key } : { key, idempotencyKey: crypto.randomUUID(), body });
   };
 
   it('let five orders be in progress together and no sixth, and each tells how many are', async () => {

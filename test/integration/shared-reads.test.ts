@@ -1,30 +1,22 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { describe, it } from 'node:test';
+import type { Database } from '../../src/db/database.ts';
 import { PageReader } from '../../src/db/page-reader.ts';
 import { RowReader } from '../../src/db/row-reader.ts';
 import { insertRows, statement } from '../../src/db/statement.ts';
-import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+import { withDatabase } from '../support/database.ts';
 
 describe('rows asked for at the same time', () => {
-  let test: TestDatabase;
   let database: Database;
   let reader: RowReader;
-  before(async () => {
-    test = await createTestDatabase();
-    await migrate(test.url);
-    database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
+  withDatabase(async (opened) => {
+    database = opened;
     const columns =
       'partner_id VARCHAR(24) NOT NULL, id VARCHAR(24) NOT NULL, number INT, PRIMARY KEY (partner_id, id)';
     await database.write(statement(`CREATE TABLE things (${columns}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`));
     const rows = ['one', 'two'].flatMap((partner) => Array.from({ length: 150 }, (_, at) => [partner, String(at), at]));
     await database.write(insertRows('things', ['partner_id', 'id', 'number'], rows));
     reader = new RowReader(database, 'things', 'partner_id, id');
-  });
-  after(async () => {
-    await database.close();
-    await test.drop();
   });
 
   it('come to those who asked: each its own, none of another partner, and nothing where there is none', async () => {

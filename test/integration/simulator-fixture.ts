@@ -146,3 +146,15 @@ export function fails(code: status) {
 function namesOf(reports: readonly { kind: ReportKind }[]): string[] {
   return reports.map((report) => ReportKind[report.kind] ?? '?');
 }
+
+/** An allocation to submit. */
+export function newAllocation(amountKobo = 5_000n, to = account) {
+  made += 1;
+  return { clientAllocationId: `alc_${made}`, account: to, amountKobo };
+}
+
+/** The cash of an account. */
+export async function cashOf({ controls }: Pick<Clients, 'controls'>, code: string): Promise<bigint | undefined> {
+  const { accounts } = await controls.listAccounts({}, soon);
+  return accounts.find((each) => each.account === code)?.cashKobo;
+}

@@ -3,16 +3,14 @@ import { after, before, describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { ledgerCheck } from '../../src/admin/ledger-check.ts';
 import { createPartner, creditWallet } from '../../src/admin/provision.ts';
-import { openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
 import { statement } from '../../src/db/statement.ts';
 import { LedgerFaultKind } from '../../src/gen/marina/admin/v1/wallets_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { adminClient } from '../support/admin.ts';
+import { openTestDatabase, startWorker } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
-import { createTestDatabase } from '../support/servers.ts';
 
 describe('a wallet', { concurrency: 4 }, () => {
   let gateway: TestGateway;
@@ -286,9 +284,7 @@ describe('a wallet', { concurrency: 4 }, () => {
 
 describe('a ledger that nobody asks about', () => {
   it('is proven all the time, and alarmed when it is at fault', async () => {
-    const { url, drop } = await createTestDatabase();
-    await migrate(url);
-    const database = await openDatabase({ url, environment: 'sandbox', poolSize: 4 });
+    const { database, close } = await openTestDatabase();
     const logged: string[] = [];
     const log = createLogger({
       name: 'marina',
@@ -296,10 +292,9 @@ describe('a ledger that nobody asks about', () => {
       destination: { write: (line) => void logged.push(line) },
     });
     const rounds: number[] = [];
-    const stopping = new AbortController();
     const checked = (faulty: number) => rounds.push(faulty);
-    const running = ledgerCheck({ database, log, holder: 'test', checked, betweenRoundsMs: 20, believedMs: 0 }).run(
-      stopping.signal,
+    const stop = startWorker(
+      ledgerCheck({ database, log, holder: 'test', checked, betweenRoundsMs: 20, believedMs: 0 }),
     );
     try {
       const partnerId = await createPartner(database, { name: 'Lagoon Invest' });
@@ -314,10 +309,8 @@ describe('a ledger that nobody asks about', () => {
       await database.write(statement('UPDATE wallet_transfers SET amount_kobo = 5 WHERE sequence = 1'));
       await eventually(() => assert.equal(rounds.at(-1), 0));
     } finally {
-      stopping.abort();
-      await running;
-      await database.close();
-      await drop();
+      await stop();
+      await close();
     }
   });
 });

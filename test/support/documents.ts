@@ -7,6 +7,7 @@ import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
 import { Applications } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
 import {
   DocumentSchema,
+  type DocumentType,
   DocumentTypeSchema,
   SendDocumentRequestSchema,
 } from '../../src/gen/marina/gateway/v1/documents_pb.ts';
@@ -84,7 +85,7 @@ export function overRest(restPort: number): SendDocument {
   };
 }
 
-const typeWords = enumWords(DocumentTypeSchema);
+const typeWords = enumWords<typeof DocumentType>(DocumentTypeSchema);
 
 /** Sends documents over gRPC. */
 export function overGrpc(grpcPort: number): SendDocument {
@@ -97,7 +98,7 @@ export function overGrpc(grpcPort: number): SendDocument {
     const known = (fourTypes as readonly string[]).includes(type);
     const request = create(SendDocumentRequestSchema, {
       id,
-      type: known ? typeWords.value(type) : 99,
+      type: known ? typeWords.value(type) : (99 as DocumentType),
       contentType,
       content: file,
     });

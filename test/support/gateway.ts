@@ -81,6 +81,27 @@ export const callTimeout = { timeoutMs: patient(10_000) };
 /** What the database says of a statement that its account has no right to. */
 const accessDenied = 1142;
 
+/** Calls a gateway over REST. Every answer must be as the OpenAPI document describes it. */
+export function restCaller({ restPort }: Pick<App, 'restPort'>): TestGateway['rest'] {
+  return async (method, path, request = {}) => {
+    const headers: Record<string, string> = { ...request.headers };
+    if (request.key !== undefined) headers.authorization = `Bearer ${request.key}`;
+    if (request.idempotencyKey !== undefined) headers['idempotency-key'] = request.idempotencyKey;
+    if (request.body !== undefined) headers['content-type'] ??= 'application/json';
+    const body = typeof request.body === 'string' ? request.body : JSON.stringify(request.body);
+    const response = await fetch(`http://127.0.0.1:${restPort}${path}`, { method, headers, body });
+    const text = await response.text();
+    const header = (name: string) => response.headers.get(name) ?? undefined;
+    assertDescribed({ method, path, status: response.status, header, text });
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: text === '' ? undefined : JSON.parse(text),
+    };
+  };
+}
+
 /** Starts a gateway. Times are short, so that what waits for them is tested in seconds. */
 export async function startGateway(variables: Record<string, string> = {}): Promise<TestGateway> {
   const { natsUrl } = await testServers();
@@ -126,25 +147,7 @@ export async function startGateway(variables: Record<string, string> = {}): Prom
   const app = await startApp(config, log);
   const database = await openDatabase({ url: gatewayDatabase.url, environment: config.environment, poolSize: 4 });
   const controls = createGrpcClient(Controls, `127.0.0.1:${simulator.port}`);
-  const baseUrl = `http://127.0.0.1:${app.restPort}`;
-
-  const rest: TestGateway['rest'] = async (method, path, request = {}) => {
-    const headers: Record<string, string> = { ...request.headers };
-    if (request.key !== undefined) headers.authorization = `Bearer ${request.key}`;
-    if (request.idempotencyKey !== undefined) headers['idempotency-key'] = request.idempotencyKey;
-    if (request.body !== undefined) headers['content-type'] ??= 'application/json';
-    const body = typeof request.body === 'string' ? request.body : JSON.stringify(request.body);
-    const response = await fetch(`${baseUrl}${path}`, { method, headers, body });
-    const text = await response.text();
-    const header = (name: string) => response.headers.get(name) ?? undefined;
-    assertDescribed({ method, path, status: response.status, header, text });
-    return {
-      status: response.status,
-      headers: response.headers,
-      text,
-      body: text === '' ? undefined : JSON.parse(text),
-    };
-  };
+  const rest = restCaller(app);
 
   return {
     app,

@@ -5,8 +5,6 @@ import { DocumentRelease } from '../../src/applications/documents/release.ts';
 import { ApplicationKind } from '../../src/applications/kind.ts';
 import { applications as applicationTable, type StoredApplication } from '../../src/applications/table.ts';
 import type { AllocationBroker, ApplicationBroker, Broker } from '../../src/broker/port.ts';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
 import { statement } from '../../src/db/statement.ts';
 import type { Report } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { type Clock, lagosDay } from '../../src/lib/clock.ts';
@@ -24,8 +22,8 @@ import { type Kind, newRow } from '../../src/submission/kind.ts';
 import { Notes } from '../../src/submission/notes.ts';
 import { Reconciler } from '../../src/submission/reconcile.ts';
 import { type Inconsistency, Recorder } from '../../src/submission/record.ts';
+import { openTestDatabase } from './database.ts';
 import { plainOrder } from './plain-order.ts';
-import { createTestDatabase } from './servers.ts';
 
 export const submitTimeoutMs = 10_000;
 export const clockSkewMs = 2_000;
@@ -79,9 +77,7 @@ const noStream = () => {
  * moves the clock: it decides what the broker answers, and how late.
  */
 export async function openSettling() {
-  const test = await createTestDatabase();
-  await migrate(test.url);
-  const database: Database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
+  const { database, close } = await openTestDatabase();
   const clock = new TestClock();
   const ids = new IdMaker(() => clock.now());
   const log = createLogger({ name: 'test', level: 'silent' });
@@ -201,10 +197,7 @@ export async function openSettling() {
       );
       return rows.map(({ detail }) => String(detail));
     },
-    async close(): Promise<void> {
-      await database.close();
-      await test.drop();
-    },
+    close,
   };
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import {
-  type AllocationState,
+  type AllocationStateName,
   allocationStates,
   countedKobo,
   rejectReasonOf,
@@ -25,7 +25,7 @@ import { fc } from '../support/properties.ts';
 
 const now = Date.UTC(2026, 2, 2, 9);
 const { isFinal, move, transitions, final } = allocationStates;
-const states = Object.keys(transitions) as AllocationState[];
+const states = Object.keys(transitions) as AllocationStateName[];
 
 const sending: StoredAllocation = {
   id: 'alc_1',
@@ -110,7 +110,7 @@ function recorded(row: StoredAllocation, record: AllocationRecord) {
 }
 
 describe('what becomes of an allocation', () => {
-  const cases: readonly [string, Sent<AllocationRecord>, AllocationState, StoredAllocation['firstAnswer']][] = [
+  const cases: readonly [string, Sent<AllocationRecord>, AllocationStateName, StoredAllocation['firstAnswer']][] = [
     ['booked', { outcome: 'answered', answer: booked }, 'booked', 'object'],
     ['rejected', { outcome: 'answered', answer: rejected }, 'rejected', 'rejected'],
     ['never sent', { outcome: 'never-left', evidence: 'no link' }, 'refused', 'not_sent'],

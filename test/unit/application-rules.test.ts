@@ -4,7 +4,7 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
   type ApplicationFacts,
-  type ApplicationState,
+  type ApplicationStateName,
   applicationStates,
   applyReport,
 } from '../../src/applications/rules.ts';
@@ -19,10 +19,10 @@ import { enumNames } from '../../src/lib/enums.ts';
 import { fc } from '../support/properties.ts';
 
 const now = Date.UTC(2026, 0, 5, 12);
-const states = Object.keys(applicationStates.transitions) as ApplicationState[];
+const states = Object.keys(applicationStates.transitions) as ApplicationStateName[];
 const { ACCEPTED, OPENED, REJECTED, UNSPECIFIED } = ApplicationReportKind;
 
-function facts(state: ApplicationState, fields: Partial<ApplicationFacts> = {}): ApplicationFacts {
+function facts(state: ApplicationStateName, fields: Partial<ApplicationFacts> = {}): ApplicationFacts {
   return {
     state,
     reference: null,

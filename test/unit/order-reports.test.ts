@@ -2,14 +2,20 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { RejectReason, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { applyReport, type OrderFacts, type OrderState, orderStates, rejectReasonOf } from '../../src/orders/rules.ts';
+import {
+  applyReport,
+  type OrderFacts,
+  type OrderStateName,
+  orderStates,
+  rejectReasonOf,
+} from '../../src/orders/rules.ts';
 import { type Applied, isUnsettled } from '../../src/submission/rules.ts';
 
 const now = Date.UTC(2026, 2, 2, 9, 30);
-const states = Object.keys(orderStates.transitions) as OrderState[];
+const states = Object.keys(orderStates.transitions) as OrderStateName[];
 const { ACCEPTED, CANCELLED, EXPIRED, REJECTED, TRADE, UNSPECIFIED } = ReportKind;
 
-function order(state: OrderState, fields: Partial<OrderFacts> = {}): OrderFacts {
+function order(state: OrderStateName, fields: Partial<OrderFacts> = {}): OrderFacts {
   const nothingYet = { filledQuantity: 0n, filledValueKobo: 0n, filledAt: null, exchangeOrderId: null };
   const rest = { reason: null, rejectReason: null, countedPriceKobo: 10n, lastReport: 0n, updatedAt: now };
   return { state, quantity: 100n, ...nothingYet, ...rest, ...fields };

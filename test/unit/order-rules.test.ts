@@ -5,12 +5,12 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { RejectReason, type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { OrderStateSchema } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { enumNames } from '../../src/lib/enums.ts';
-import { applyReport, countedKobo, type OrderFacts, type OrderState, orderStates } from '../../src/orders/rules.ts';
+import { applyReport, countedKobo, type OrderFacts, type OrderStateName, orderStates } from '../../src/orders/rules.ts';
 import { fc } from '../support/properties.ts';
 
 const now = Date.UTC(2026, 2, 2, 9, 30);
 
-function facts(state: OrderState, fields: Partial<OrderFacts> = {}): OrderFacts {
+function facts(state: OrderStateName, fields: Partial<OrderFacts> = {}): OrderFacts {
   return {
     state,
     quantity: 100n,
@@ -40,7 +40,7 @@ function report(number: number, kind: ReportKind, fields: { quantity?: bigint; r
   });
 }
 
-const states = Object.keys(orderStates.transitions) as OrderState[];
+const states = Object.keys(orderStates.transitions) as OrderStateName[];
 
 describe('order rules', () => {
   it('they know the states partners are shown, and no other', () => {

@@ -7,23 +7,23 @@ import { isTradesPage } from '../../src/broker/record-checks.ts';
 import { ContractNoteSchema, ListTradesResponseSchema } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { ReportKind, ReportSchema, Side } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { TradeSchema, TradeSide } from '../../src/gen/marina/gateway/v1/accounts_pb.ts';
-import { OrderStateSchema } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { OrderState, OrderStateSchema } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { compileEncoder } from '../../src/json/encoder.ts';
-import { enumWords } from '../../src/lib/enums.ts';
+import { type EnumName, enumWords, translateEnum } from '../../src/lib/enums.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { logUnknownNames } from '../../src/lib/unknown-names.ts';
 import { bucketFrom } from '../../src/limits/bucket.ts';
-import { applyReport, countedKobo, type OrderFacts, type OrderState, orderStates } from '../../src/orders/rules.ts';
+import { applyReport, countedKobo, type OrderFacts, type OrderStateName, orderStates } from '../../src/orders/rules.ts';
 import { isUnsettled } from '../../src/submission/rules.ts';
 
-const onHold = 'on_hold' as OrderState;
+const onHold = 'on_hold' as OrderStateName;
 
 describe('names of another version', () => {
   it('are logged once each, and no more than 100 in a process', () => {
     const lines: string[] = [];
     const destination = { write: (line: string) => void lines.push(line) };
     const stop = logUnknownNames(createLogger({ name: 'test', level: 'info', destination }));
-    const words = enumWords(OrderStateSchema);
+    const words = enumWords<typeof OrderState>(OrderStateSchema);
     for (let round = 0; round < 3; round += 1) {
       for (let name = 0; name < 200; name += 1) assert.equal(words.value(`state_${name}${'x'.repeat(100)}`), 0);
     }
@@ -43,7 +43,28 @@ describe('names of another version', () => {
   });
 });
 
+describe('a name that this version forgot', () => {
+  it('does not compile: a table needs a row for each', () => {
+    const rows = { buy: 'Buys.', sell: 'Sells.' } satisfies Record<EnumName<typeof Side>, string>;
+    // @ts-expect-error `sell` has no row.
+    const forgotten = { buy: 'Buys.' } satisfies Record<EnumName<typeof Side>, string>;
+    assert.notDeepEqual(rows, forgotten);
+  });
+
+  it('does not compile: an enumeration is translated to one that has all its names', () => {
+    const side = translateEnum(Side, TradeSide);
+    assert.deepEqual([side(Side.BUY), side(Side.SELL)], [TradeSide.BUY, TradeSide.SELL]);
+    // @ts-expect-error the states of an order are no sides.
+    translateEnum(Side, OrderState);
+  });
+});
+
 describe("a later broker's numbers", () => {
+  it('are translated to none, as if nothing was said', () => {
+    const side = translateEnum(Side, TradeSide);
+    assert.deepEqual([side(9 as Side), side(Side.UNSPECIFIED), side(undefined)], [0, 0, 0]);
+  });
+
   it('of a side are no reason to refuse a page of trades', () => {
     const trade = {
       id: 'T-1',

@@ -23,7 +23,7 @@ import {
   unsettledKinds,
 } from './unsettled-store.ts';
 
-export const kindWords = enumWords<UnsettledWord>(UnsettledKindSchema);
+export const kindWords = enumWords<typeof UnsettledKind>(UnsettledKindSchema);
 
 /** A part of what is unsettled, and where the next begins; undefined: there is none. */
 export interface UnsettledPage {

@@ -1,17 +1,18 @@
 import { create } from '@bufbuild/protobuf';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
   type Document,
   DocumentSchema,
+  type DocumentState,
   DocumentStateSchema,
+  type DocumentType,
   DocumentTypeSchema,
 } from '../../gen/marina/gateway/v1/documents_pb.ts';
 import { enumWords, withStoredNames } from '../../lib/enums.ts';
-import type { DocumentTypeWord } from './rules.ts';
+import { toSecond } from '../../lib/timestamps.ts';
 import type { StoredDocument } from './store.ts';
 
-export const typeWords = enumWords<DocumentTypeWord>(DocumentTypeSchema);
-export const stateWords = enumWords(DocumentStateSchema);
+export const typeWords = enumWords<typeof DocumentType>(DocumentTypeSchema);
+const stateWords = enumWords<typeof DocumentState>(DocumentStateSchema);
 
 /** A document as partners see it: one that the broker has. */
 export function toDocumentMessage(document: StoredDocument): Document {
@@ -24,8 +25,4 @@ export function toDocumentMessage(document: StoredDocument): Document {
     updatedAt: toSecond(document.updatedAt),
   });
   return withStoredNames(message, { type, state });
-}
-
-function toSecond(ms: number) {
-  return timestampFromMs(Math.floor(ms / 1_000) * 1_000);
 }

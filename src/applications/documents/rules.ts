@@ -1,5 +1,5 @@
 import { ApiError } from '../../lib/errors.ts';
-import { type ApplicationState, takesDocuments } from '../rules.ts';
+import { type ApplicationStateName, takesDocuments } from '../rules.ts';
 
 /** The four documents of an application. */
 export const documentTypes = ['photo', 'government_id', 'utility_bill', 'signature'] as const;
@@ -37,7 +37,7 @@ export function isShown(document: Pick<DocumentFacts, 'state'>): boolean {
 }
 
 /** Throws `application_not_accepting_documents`. */
-export function checkTakesDocuments(state: ApplicationState): void {
+export function checkTakesDocuments(state: ApplicationStateName): void {
   if (!takesDocuments(state)) throw new ApiError('application_not_accepting_documents');
 }
 

@@ -7,7 +7,7 @@ import { readJpeg } from './jpeg.ts';
 import { readPng } from './png.ts';
 import { type ImageShape, InvalidImage } from './shape.ts';
 import { Turns } from './turns.ts';
-import { CheckerWorker, DecoderDied, DecoderLate, DecoderNotStarted } from './worker.ts';
+import { CheckerWorker, DecoderFailure } from './worker.ts';
 
 export interface ImageCheckerOptions {
   readonly log: Logger;
@@ -50,7 +50,7 @@ const restFactor = 2;
 const mostRestMs = 50;
 
 /**
- * Tells whether files are the images they are said to be, and whole. Headers are read here. Pixels are decoded in a few
+ * Checks whether files are whole images of their media type. Headers are read here. Pixels are decoded in a few
  * processes of low priority, behind walls: a crafted file can harm no more than its decoder. Files pass from memory to
  * memory and never to a disk. Partners that wait share the decoders by time.
  */
@@ -192,15 +192,14 @@ export class ImageChecker {
   }
 
   #refusal(error: unknown): ApiError {
-    if (error instanceof DecoderDied && !this.#isClosed) {
-      this.#log.warn({ err: error }, 'a file ended the process that decodes');
-      return new ApiError('invalid_document', { message: 'The image cannot be decoded.' });
-    }
-    if (error instanceof DecoderNotStarted && !this.#isClosed) {
+    const failure = error instanceof DecoderFailure ? error.failure : undefined;
+    if (failure === 'late') this.#log.warn({ err: error }, 'a file took too long to decode');
+    if (failure === 'not started' && !this.#isClosed) {
       this.#log.error({ err: error }, 'the process that decodes images does not start');
     }
-    if (error instanceof DecoderLate) this.#log.warn({ err: error }, 'a file took too long to decode');
-    return new ApiError('service_unavailable', { cause: error });
+    if (failure !== 'died' || this.#isClosed) return new ApiError('service_unavailable', { cause: error });
+    this.#log.warn({ err: error }, 'a file ended the process that decodes');
+    return new ApiError('invalid_document', { message: 'The image cannot be decoded.' });
   }
 
   #giveBack(worker: CheckerWorker): void {

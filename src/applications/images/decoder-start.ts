@@ -13,7 +13,7 @@ export const neededWalls: readonly Wall[] = ['limits', 'no-privileges', 'files',
 
 /** Node since version 24 maps memory for compiled code that the kernel counts as data, used or not. */
 const codeRangeBytes = Number.parseInt(process.versions.node, 10) >= 24 ? 540_000_000 : 0;
-/** Memory for what the largest image takes, beside what Node takes itself. */
+/** Memory for what the largest image takes, in addition to what Node takes itself. */
 const mostDataBytes = 800_000_000 + codeRangeBytes;
 /** How much processor time a decoder may use. It is replaced before, see `worker.ts`. */
 const mostCpuSeconds = 300;

@@ -1,24 +1,23 @@
 import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
-import { processorTimeMs } from '../../lib/processor-time.ts';
 import { type Check, type Checked, fromLine, mostLineBytes, readyLine, writeCheck } from './checker-protocol.ts';
 import type { DecoderProgram } from './decoder-program.ts';
 import { readWalls, startDecoder, type Wall } from './decoder-start.ts';
 
-/** A file ended the process that decodes it. */
-export class DecoderDied extends Error {
-  override readonly name = 'DecoderDied';
-}
+/** Why a file was not decoded: it ended its decoder, or took too long, or the decoder ended before it could take a file. */
+export type Failure = 'died' | 'late' | 'not started';
 
-/** A decoder ended before it could take a file. */
-export class DecoderNotStarted extends Error {
-  override readonly name = 'DecoderNotStarted';
-}
+export class DecoderFailure extends Error {
+  override readonly name = 'DecoderFailure';
 
-/** A file was not decoded in its time. */
-export class DecoderLate extends Error {
-  override readonly name = 'DecoderLate';
+  constructor(
+    readonly failure: Failure,
+    message: string,
+  ) {
+    super(message);
+  }
 }
 
 export interface DecoderOptions {
@@ -84,7 +83,7 @@ export class CheckerWorker {
       const checkTime = () => {
         const left = leftMs();
         if (left > 0) timer = setTimeout(checkTime, left);
-        else fail(new DecoderLate(`a file took more than ${decodeMs} ms`));
+        else fail('late', `a file took more than ${decodeMs} ms`);
       };
       let timer = setTimeout(checkTime, decodeMs);
       const onOutput = (bytes: Buffer) => {
@@ -92,22 +91,21 @@ export class CheckerWorker {
         // The line of its walls, or none, and the one that says that it is ready.
         const ready = isReady ? -1 : received.indexOf(readyLine);
         if (ready !== -1) {
-          if (!this.#holds(received.slice(0, ready))) return fail(new DecoderNotStarted('a wall does not hold'));
+          if (!this.#holds(received.slice(0, ready))) return fail('not started', 'a wall does not hold');
           isReady = true;
           received = received.slice(ready + readyLine.length);
         }
         const end = received.indexOf('\n');
         if (!isReady || end === -1) {
-          if (received.length > 2 * mostLineBytes) fail(new DecoderDied('the decoder wrote nonsense'));
+          if (received.length > 2 * mostLineBytes) fail('died', 'the decoder wrote nonsense');
           return;
         }
         const answer = fromLine(received.slice(0, end));
-        if (answer === undefined) fail(new DecoderDied('the decoder wrote nonsense'));
+        if (answer === undefined) fail('died', 'the decoder wrote nonsense');
         else settle(() => resolve(answer));
       };
-      const onEnd = () =>
-        fail(isReady ? new DecoderDied('the decoder ended') : new DecoderNotStarted('the decoder did not start'));
-      const fail = (error: Error) => settle(() => reject(error));
+      const onEnd = () => fail(isReady ? 'died' : 'not started', 'the decoder ended');
+      const fail = (...why: [Failure, string]) => settle(() => reject(new DecoderFailure(...why)));
       const settle = (then: () => void) => {
         clearTimeout(timer);
         output.off('data', onOutput);
@@ -164,4 +162,20 @@ function timeLeft(pid: number | undefined, mostMs: number): () => number {
     const workedMs = usedBefore === undefined || usedNow === undefined ? tookMs : usedNow - usedBefore;
     return Math.min(mostMs - workedMs, mostTimesLonger * mostMs - tookMs);
   };
+}
+
+/** Linux counts processor time for its users in hundredths of a second, on every machine. */
+const tickMs = 10;
+
+/** The processor time that a process has used, with all its threads; undefined where the system does not say. */
+function processorTimeMs(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The fields after the program's name, which may contain anything, begin behind the last parenthesis.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const ticks = Number(fields[11]) + Number(fields[12]);
+    return Number.isSafeInteger(ticks) ? ticks * tickMs : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,7 @@
+import type { DescEnum } from '@bufbuild/protobuf';
 import { AllocationStateSchema } from '../../gen/marina/gateway/v1/allocations_pb.ts';
 import { ApplicationStateSchema } from '../../gen/marina/gateway/v1/applications_pb.ts';
-import { EventSchema } from '../../gen/marina/gateway/v1/events_pb.ts';
+import { type Event, EventSchema } from '../../gen/marina/gateway/v1/events_pb.ts';
 import { OrderStateSchema } from '../../gen/marina/gateway/v1/orders_pb.ts';
 import { codeBlock } from '../code-block.ts';
 import { answerMembers } from '../fields.ts';
@@ -11,11 +12,12 @@ import type { Reference } from '../reference.ts';
 import type { PageParts } from './layout.ts';
 import { pretty } from './reference.ts';
 
-const kinds = [
-  { kind: 'order', title: 'Orders', states: OrderStateSchema },
-  { kind: 'application', title: 'Applications', states: ApplicationStateSchema },
-  { kind: 'allocation', title: 'Allocations', states: AllocationStateSchema },
-] as const;
+/** The kinds of objects that events are about, by their field in `Event.data`. */
+const kinds: Readonly<Record<NonNullable<Event['data']['case']>, { title: string; states: DescEnum }>> = {
+  order: { title: 'Orders', states: OrderStateSchema },
+  application: { title: 'Applications', states: ApplicationStateSchema },
+  allocation: { title: 'Allocations', states: AllocationStateSchema },
+};
 
 /** A type of event, and what it tells. */
 export interface EventType {
@@ -25,7 +27,7 @@ export interface EventType {
 
 /** Every type of event about one kind of object: its name and a state, but for the one in which nothing happened yet. */
 export function eventTypes({ comments }: Reference): { title: string; types: EventType[] }[] {
-  return kinds.map(({ kind, title, states }) => ({
+  return Object.entries(kinds).map(([kind, { title, states }]) => ({
     title,
     types: enumValues(states, comments)
       .filter(({ word }) => word !== 'sending')

@@ -15,7 +15,7 @@ interface Guide {
   readonly file: string;
 }
 
-/** What is told in prose, in the order in which it is read. */
+/** The guides, in the order in which they are read. */
 export const guides: readonly Guide[] = [
   {
     path: '/docs',
@@ -130,7 +130,7 @@ function verification(): Html {
   return html`<div class="languages">${blocks}</div>`;
 }
 
-/** The client the sandbox's demo uses, with the types of the document beside it. */
+/** The client the sandbox's demo uses, together with the types of the document. */
 function client(): Html {
   const code = codeBlock(snippet('client.mts').replace('../../gen/openapi.ts', './marina.ts'), 'js');
   return html`<div class="languages"><details class="language"><summary>TypeScript</summary>${code}</details></div>`;

@@ -1,6 +1,6 @@
 import { escapeHtml, type Html, html } from '../html.ts';
 
-/** A group of links beside every page. */
+/** A group of links at the side of every page. */
 export interface NavigationGroup {
   readonly title: string;
   readonly links: readonly NavigationLink[];

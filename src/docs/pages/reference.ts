@@ -16,7 +16,7 @@ import { curl } from './curl.ts';
 import { methodMark, type NavigationLink, type PageParts } from './layout.ts';
 import { tryKey, tryPanel } from './try.ts';
 
-/** What the reference needs to know beside its parts. */
+/** What the reference page is made of. */
 export interface ReferencePage {
   readonly reference: Reference;
   readonly baseUrl: string;

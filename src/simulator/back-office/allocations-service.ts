@@ -1,21 +1,19 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { status } from '@grpc/grpc-js';
 import type {
   Allocations,
   LookUpAllocationRequest,
   LookUpAllocationResponseSchema,
   SubmitAllocationRequest,
-  SubmitAllocationResponseSchema,
 } from '../../gen/marina/broker/v1/allocations_pb.ts';
 import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
-import { attempt, completeUntil, receipt } from '../legs.ts';
-import { RpcError, type UnaryHandlers, type WireCall } from '../rpc.ts';
+import { carrySubmission, completeUntil, receipt } from '../legs.ts';
+import type { UnaryHandlers, WireCall } from '../rpc.ts';
 import { check, checkNote, instantMs, positive, text } from '../validation.ts';
 import type { BackOfficeContext } from './applications-service.ts';
 import { amountMagic, faultOf } from './magic.ts';
+import { allocationRecordMessage } from './messages.ts';
 import type { AllocationSubmission } from './model.ts';
-import { submitAllocation } from './office.ts';
-import { allocationRecordMessage } from './rows.ts';
+import { submitAllocation } from './operations.ts';
 
 const maxAmountKobo = 10_000_000_000n;
 
@@ -28,33 +26,14 @@ export function allocationsService(context: BackOfficeContext): UnaryHandlers<ty
 }
 
 function submit(context: BackOfficeContext, request: SubmitAllocationRequest, call: WireCall) {
-  const { writer, wire, office, world, nonsense } = context;
   const { clientAllocationId: id, account } = request;
-  const received = receipt(world, Call.SUBMIT_ALLOCATION, id, call);
-  return wire.carry<MessageInitShape<typeof SubmitAllocationResponseSchema>>(call, {
-    call: Call.SUBMIT_ALLOCATION,
-    clientId: id,
-    account: () => account,
+  const { settings, nonsense } = context;
+  return carrySubmission(context, call, {
+    ...{ call: Call.SUBMIT_ALLOCATION, kind: 'allocation', id, account, request, needs: { allocations: [id] } },
+    check: submissionFrom,
+    submit: (unit, submission) => submitAllocation(unit, submission, instantMs(request.notAfter), settings),
+    answer: (allocation) => ({ record: allocationRecordMessage(allocation) }),
     magicFault: faultOf(amountMagic(request.amountKobo)),
-    record: () => writer.run([], (unit) => received(unit, account, false)),
-    take: async (recorded) => {
-      const result = await writer.runOn({ allocations: [id] }, (unit) => {
-        const submission = attempt(() => submissionFrom(request));
-        if (submission instanceof RpcError) {
-          received(unit, account, false, recorded);
-          return submission;
-        }
-        const submitted = submitAllocation(unit, submission, instantMs(request.notAfter), office);
-        received(unit, account, submitted.outcome === 'taken', recorded);
-        if (submitted.outcome === 'taken') unit.submitted(id, request.note);
-        return submitted;
-      });
-      if (result instanceof RpcError) throw result;
-      if (result.outcome === 'taken') return { record: allocationRecordMessage(result.result) };
-      throw result.outcome === 'seen_before'
-        ? new RpcError(status.ALREADY_EXISTS, 'The client allocation id was received before.')
-        : new RpcError(status.FAILED_PRECONDITION, 'not_after has passed; the allocation was not taken.');
-    },
     nonsense: nonsense.submitAllocation,
   });
 }
@@ -66,7 +45,7 @@ function lookUp(context: BackOfficeContext, request: LookUpAllocationRequest, ca
   // Through the writer: what was submitted before this look-up is then there.
   const record = (taken: boolean, number?: number) =>
     writer.runOn({ allocations: [id] }, (unit) => {
-      const allocation = unit.office.allocation(id);
+      const allocation = unit.backOffice.allocation(id);
       return { allocation, number: received(unit, allocation?.account ?? '', taken, number) };
     });
   return wire.carry<MessageInitShape<typeof LookUpAllocationResponseSchema>>(call, {

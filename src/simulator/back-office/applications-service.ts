@@ -13,10 +13,9 @@ import {
   type SendDocumentRequest,
   type SendDocumentResponseSchema,
   type SubmitApplicationRequest,
-  type SubmitApplicationResponseSchema,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
 import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
-import { attempt, completeUntil, receipt } from '../legs.ts';
+import { attempt, carrySubmission, completeUntil, receipt } from '../legs.ts';
 import { RpcError, type UnaryHandlers, type WireCall } from '../rpc.ts';
 import type { UnitOfWork } from '../unit-of-work.ts';
 import { check, checkNote, instantMs, isWhole, text, whole } from '../validation.ts';
@@ -24,10 +23,16 @@ import type { Wire } from '../wire.ts';
 import type { World } from '../world.ts';
 import type { Writer } from '../writer.ts';
 import { faultOf, firstNameMagic, lastNameMagic } from './magic.ts';
+import { applicationReportMessage } from './messages.ts';
 import type { BackOfficeNonsense } from './nonsense.ts';
-import { type DocumentTaken, hasRoomForFile, type OfficeSettings, submitApplication, takeDocument } from './office.ts';
+import {
+  type BackOfficeSettings,
+  type DocumentTaken,
+  hasRoomForFile,
+  submitApplication,
+  takeDocument,
+} from './operations.ts';
 import type { BackOfficeRecords } from './records.ts';
-import { applicationReportMessage } from './rows.ts';
 
 /** What the back office's services are made of. */
 export interface BackOfficeContext {
@@ -35,7 +40,7 @@ export interface BackOfficeContext {
   readonly writer: Writer;
   readonly records: BackOfficeRecords;
   readonly wire: Wire;
-  readonly office: OfficeSettings;
+  readonly settings: BackOfficeSettings;
   readonly nonsense: BackOfficeNonsense;
 }
 
@@ -53,50 +58,35 @@ export function applicationsService(context: BackOfficeContext): UnaryHandlers<t
   };
 }
 
+/** What all calls about one application have on the wire. They name no account. */
+function legOf({ writer, world }: BackOfficeContext, kind: Call, clientId: string, call: WireCall) {
+  const receive = receipt(world, kind, clientId, call);
+  const received = (unit: UnitOfWork, taken: boolean, recorded?: number) => receive(unit, '', taken, recorded);
+  const record = () => writer.run([], (unit) => received(unit, false));
+  return { received, leg: { call: kind, clientId, account: () => '', record } };
+}
+
 function submit(context: BackOfficeContext, request: SubmitApplicationRequest, call: WireCall) {
-  const { writer, wire, office, world, nonsense } = context;
-  const { clientApplicationId: id } = request;
-  const received = receipt(world, Call.SUBMIT_APPLICATION, id, call);
-  return wire.carry<MessageInitShape<typeof SubmitApplicationResponseSchema>>(call, {
-    call: Call.SUBMIT_APPLICATION,
-    clientId: id,
-    account: () => '',
-    magicFault: faultOf(lastNameMagic(request.fields?.lastName ?? '')),
-    record: () => writer.run([], (unit) => received(unit, '', false)),
-    take: async (recorded) => {
-      const result = await writer.runOn({ applications: [id] }, (unit) => {
-        const fields = attempt(() => checkedFields(request));
-        if (fields instanceof RpcError) {
-          received(unit, '', false, recorded);
-          return fields;
-        }
-        const submitted = submitApplication(unit, id, fields, instantMs(request.notAfter), office);
-        received(unit, '', submitted.outcome === 'taken', recorded);
-        if (submitted.outcome === 'taken') unit.submitted(id, request.note);
-        return submitted;
-      });
-      if (result instanceof RpcError) throw result;
-      if (result.outcome === 'taken') return { report: applicationReportMessage(result.result) };
-      throw result.outcome === 'seen_before'
-        ? new RpcError(status.ALREADY_EXISTS, 'The client application id was received before.')
-        : new RpcError(status.FAILED_PRECONDITION, 'not_after has passed; the application was not taken.');
-    },
-    nonsense: nonsense.submitApplication,
+  const { clientApplicationId: id, fields: asked } = request;
+  return carrySubmission(context, call, {
+    ...{ call: Call.SUBMIT_APPLICATION, kind: 'application', id, account: '', request, needs: { applications: [id] } },
+    magicFault: faultOf(lastNameMagic(asked?.lastName ?? '')),
+    nonsense: context.nonsense.submitApplication,
+    check: checkedFields,
+    submit: (unit, fields) => submitApplication(unit, id, fields, instantMs(request.notAfter), context.settings),
+    answer: (report) => ({ report: applicationReportMessage(report) }),
   });
 }
 
 function lookUp(context: BackOfficeContext, request: LookUpApplicationRequest, call: WireCall) {
   const { writer, wire, records, world, nonsense } = context;
   const { clientApplicationId: id } = request;
-  const received = receipt(world, Call.LOOK_UP_APPLICATION, id, call);
+  const { received, leg } = legOf(context, Call.LOOK_UP_APPLICATION, id, call);
   return wire.carry<MessageInitShape<typeof LookUpApplicationResponseSchema>>(call, {
-    call: Call.LOOK_UP_APPLICATION,
-    clientId: id,
-    account: () => '',
-    record: () => writer.run([], (unit) => received(unit, '', false)),
+    ...leg,
     take: async (recorded) => {
       // Through the writer first: what was submitted before this look-up is then in the table it reads.
-      await writer.run([], (unit) => received(unit, '', isWhole(request.afterNumber), recorded));
+      await writer.run([], (unit) => received(unit, isWhole(request.afterNumber), recorded));
       const { found, reports } = await records.reportsOf(id, whole(request.afterNumber, 'after_number'));
       return { found, reports: reports.map(applicationReportMessage), completeUntil: completeUntil(world) };
     },
@@ -107,16 +97,13 @@ function lookUp(context: BackOfficeContext, request: LookUpApplicationRequest, c
 function lookUpDocument(context: BackOfficeContext, request: LookUpDocumentRequest, call: WireCall) {
   const { writer, wire, records, world, nonsense } = context;
   const { clientApplicationId: id, type } = request;
-  const received = receipt(world, Call.LOOK_UP_DOCUMENT, id, call);
+  const { received, leg } = legOf(context, Call.LOOK_UP_DOCUMENT, id, call);
   return wire.carry<MessageInitShape<typeof LookUpDocumentResponseSchema>>(call, {
-    call: Call.LOOK_UP_DOCUMENT,
-    clientId: id,
-    account: () => '',
-    record: () => writer.run([], (unit) => received(unit, '', false)),
+    ...leg,
     take: async (recorded) => {
       checkType(type);
       // Through the writer first: what was sent before this look-up is then in the table it reads.
-      await writer.run([], (unit) => received(unit, '', true, recorded));
+      await writer.run([], (unit) => received(unit, true, recorded));
       const has = await records.hasDocument(id, type);
       if (has === undefined) throw new RpcError(status.NOT_FOUND, 'The broker has no such application.');
       const presence = has ? DocumentPresence.DELIVERED : DocumentPresence.MISSING;
@@ -127,30 +114,28 @@ function lookUpDocument(context: BackOfficeContext, request: LookUpDocumentReque
 }
 
 async function sendDocument(context: BackOfficeContext, request: SendDocumentRequest, call: WireCall) {
-  const { writer, wire, records, office, world, nonsense } = context;
+  const { writer, wire, records, settings, nonsense } = context;
   const { clientApplicationId: id } = request;
-  const received = receipt(world, Call.SEND_DOCUMENT, id, call);
+  const { received, leg } = legOf(context, Call.SEND_DOCUMENT, id, call);
   const { magicName, timesReceived } = await records.documentMagic(id, request.type);
   return wire.carry<MessageInitShape<typeof SendDocumentResponseSchema>>(call, {
-    call: Call.SEND_DOCUMENT,
-    clientId: id,
-    account: () => '',
+    ...leg,
     magicFault: timesReceived === 0 ? faultOf(firstNameMagic(magicName)) : undefined,
     record: () =>
       writer.runOn({ applications: [id] }, (unit) => {
-        if (isCounted(unit, request)) unit.office.receiveFile(id, request.type, request.content);
-        return received(unit, '', false);
+        if (isCounted(unit, request)) unit.backOffice.receiveFile(id, request.type, request.content);
+        return received(unit, false);
       }),
     take: async (recorded) => {
       const result = await writer.runOn({ applications: [id] }, (unit) => {
         const invalid = attempt(() => checkDocument(request));
         if (invalid instanceof RpcError || !isCounted(unit, request)) {
-          received(unit, '', false, recorded);
+          received(unit, false, recorded);
           return invalid instanceof RpcError ? invalid : ({ outcome: 'unknown_application' } as const);
         }
-        const file = unit.office.receiveFile(id, request.type, request.content, recorded === undefined);
-        const taken = takeDocument(unit, request, file, office);
-        received(unit, '', typeof taken.outcome === 'number', recorded);
+        const file = unit.backOffice.receiveFile(id, request.type, request.content, recorded === undefined);
+        const taken = takeDocument(unit, request, file, settings);
+        received(unit, typeof taken.outcome === 'number', recorded);
         return taken;
       });
       if (result instanceof RpcError) throw result;
@@ -164,20 +149,18 @@ async function sendDocument(context: BackOfficeContext, request: SendDocumentReq
 function isCounted(unit: UnitOfWork, request: SendDocumentRequest): boolean {
   if (attempt(() => checkDocument(request)) instanceof RpcError) return false;
   const { clientApplicationId: id, type } = request;
-  return unit.office.application(id) !== undefined && hasRoomForFile(unit, id, type);
+  return unit.backOffice.application(id) !== undefined && hasRoomForFile(unit, id, type);
 }
 
-function documentAnswer(taken: DocumentTaken) {
-  switch (taken.outcome) {
-    case 'unknown_application':
-      throw new RpcError(status.NOT_FOUND, 'The broker has no such application.');
-    case 'too_late':
-      throw new RpcError(status.FAILED_PRECONDITION, 'not_after has passed; the document was not taken.');
-    case 'closed':
-      throw new RpcError(status.FAILED_PRECONDITION, 'The application is decided; it takes no documents.');
-    default:
-      return { outcome: taken.outcome };
-  }
+const documentRefusals: Readonly<Record<Extract<DocumentTaken['outcome'], string>, readonly [status, string]>> = {
+  unknown_application: [status.NOT_FOUND, 'The broker has no such application.'],
+  too_late: [status.FAILED_PRECONDITION, 'not_after has passed; the document was not taken.'],
+  closed: [status.FAILED_PRECONDITION, 'The application is decided; it takes no documents.'],
+};
+
+function documentAnswer({ outcome }: DocumentTaken) {
+  if (typeof outcome === 'string') throw new RpcError(...documentRefusals[outcome]);
+  return { outcome };
 }
 
 function checkedFields(request: SubmitApplicationRequest): ApplicationFields {

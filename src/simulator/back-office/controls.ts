@@ -6,9 +6,9 @@ import type { Directives } from '../directives.ts';
 import { RpcError, type UnaryHandlers } from '../rpc.ts';
 import { check, checkCount, maxDelayMs, maxTimes, whole } from '../validation.ts';
 import type { Writer } from '../writer.ts';
-import { decide } from './office.ts';
+import { applicationReportMessage } from './messages.ts';
+import { decide } from './operations.ts';
 import type { BackOfficeRecords } from './records.ts';
-import { applicationReportMessage } from './rows.ts';
 
 const accountCode = /^[A-Z0-9]{1,64}$/;
 const maxParamLength = 64;

@@ -1,10 +1,7 @@
 import { AllocationOutcome, AllocationRejectReason } from '../../gen/marina/broker/v1/allocations_pb.ts';
 import { ApplicationRejectReason, DocumentType } from '../../gen/marina/broker/v1/applications_pb.ts';
 import { ApplicationOutcome, WireFault } from '../../gen/marina/simulator/v1/controls_pb.ts';
-import type { Fault } from '../directives.ts';
-
-/** How late the late answer is: later than any sensible deadline. */
-const lateAnswerMs = 30_000;
+import { type Fault, lateAnswerMs } from '../magic.ts';
 
 /** What becomes of an application. */
 export interface ApplicationBehaviour {

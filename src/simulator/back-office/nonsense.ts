@@ -14,20 +14,16 @@ import {
   type SubmitApplicationResponseSchema,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
 import type { ListLgasResponseSchema, ListStatesResponseSchema } from '../../gen/marina/broker/v1/reference_pb.ts';
+import { byTurns } from '../nonsense.ts';
 
 /** Answers of the back office that are well formed and make no sense: what a caller must not believe. */
 export type BackOfficeNonsense = ReturnType<typeof createBackOfficeNonsense>;
 
 /** One simulator's nonsense. */
 export function createBackOfficeNonsense() {
-  let applications = 0;
-  let allocations = 0;
   return {
     /** By turns a report about an application nobody sent, and no report at all. */
-    submitApplication: (): MessageInitShape<typeof SubmitApplicationResponseSchema> => {
-      applications += 1;
-      return applications % 2 === 1 ? { report: foreignReport } : {};
-    },
+    submitApplication: byTurns<MessageInitShape<typeof SubmitApplicationResponseSchema>>({ report: foreignReport }, {}),
     /** A report about another application. */
     lookUpApplication: (): MessageInitShape<typeof LookUpApplicationResponseSchema> => ({
       found: true,
@@ -40,10 +36,7 @@ export function createBackOfficeNonsense() {
       presence: DocumentPresence.UNSPECIFIED,
     }),
     /** By turns a record of an allocation nobody sent, and no record at all. */
-    submitAllocation: (): MessageInitShape<typeof SubmitAllocationResponseSchema> => {
-      allocations += 1;
-      return allocations % 2 === 1 ? { record: foreignRecord } : {};
-    },
+    submitAllocation: byTurns<MessageInitShape<typeof SubmitAllocationResponseSchema>>({ record: foreignRecord }, {}),
     /** A record of another allocation. */
     lookUpAllocation: (): MessageInitShape<typeof LookUpAllocationResponseSchema> => ({ record: foreignRecord }),
     /** A state without a code, and one twice. */

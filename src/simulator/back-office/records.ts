@@ -7,24 +7,13 @@ import {
   type ListAllocationsResponseSchema,
   type ListApplicationsResponseSchema,
 } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import { groupBy } from '../../lib/group.ts';
 import type { Database } from '../database.ts';
-import type { ApplicationEvent } from './model.ts';
-import {
-  type AllocationRow,
-  type ApplicationReportRow,
-  type ApplicationRow,
-  allocationColumns,
-  allocationFromRow,
-  allocationRecordMessage,
-  applicationColumns,
-  applicationReportColumns,
-  applicationReportFromRow,
-  type DocumentRow,
-  documentColumns,
-} from './rows.ts';
+import { listPage, maxPage } from '../pages.ts';
+import { allocationRecordMessage } from './messages.ts';
+import type { ApplicationEvent, ReceivedFile } from './model.ts';
+import { allocations, applicationReports, applications, documents } from './tables.ts';
 
-/** How many records a page holds. */
-const maxPage = 1_000;
 /** More than an application has reports. */
 const maxReports = 100;
 
@@ -35,22 +24,22 @@ export class BackOfficeRecords {
   /** Whether the broker has an application, and its reports above a number. */
   async reportsOf(id: string, afterNumber: number) {
     const found = await this.database.read('SELECT 1 FROM applications WHERE client_application_id = ?', [id]);
-    const rows = await this.database.read<ApplicationReportRow>(
-      `SELECT ${applicationReportColumns} FROM application_reports
+    const rows = await this.database.read(
+      `SELECT ${applicationReports.columns} FROM application_reports
        WHERE client_application_id = ? AND number > ? ORDER BY number LIMIT ?`,
       [id, afterNumber, maxReports],
     );
-    return { found: found.length > 0, reports: rows.map(applicationReportFromRow) };
+    return { found: found.length > 0, reports: rows.map(applicationReports.fromRow) };
   }
 
   /** Reports above a number, and not above the last that readers may see. */
   async reportsAfter(number: number, last: number, limit: number): Promise<ApplicationEvent[]> {
-    const rows = await this.database.read<ApplicationReportRow>(
-      `SELECT ${applicationReportColumns} FROM application_reports
+    const rows = await this.database.read(
+      `SELECT ${applicationReports.columns} FROM application_reports
        WHERE number > ? AND number <= ? ORDER BY number LIMIT ?`,
       [number, last, limit],
     );
-    return rows.map(applicationReportFromRow);
+    return rows.map(applicationReports.fromRow);
   }
 
   /** The magic first name of an application, if it has one, and how often a document of a type came. */
@@ -85,59 +74,42 @@ export class BackOfficeRecords {
   }
 
   /** The applications the broker has, in the order it took them. */
-  async applications(
-    afterSequence: number,
-    id: string,
-  ): Promise<MessageInitShape<typeof ListApplicationsResponseSchema>> {
-    const rows = await this.database.read<ApplicationRow & Received>(
-      `SELECT ${applicationColumns},
-         (SELECT COUNT(*) FROM received_messages m WHERE m.client_order_id = client_application_id AND m.call_kind = ?) AS received
-       FROM applications
-       WHERE sequence > ? ${id === '' ? '' : 'AND client_application_id = ?'} ORDER BY sequence LIMIT ?`,
-      [Call.SUBMIT_APPLICATION, afterSequence, ...(id === '' ? [] : [id]), maxPage + 1],
-    );
-    const shown = rows.slice(0, maxPage);
-    const documents = await this.#documentsOf(shown.map((row) => row.client_application_id));
-    const applications = shown.map((row) => ({
-      sequence: BigInt(row.sequence),
-      clientApplicationId: row.client_application_id,
-      reference: row.reference,
-      state: row.state,
-      account: row.account,
-      rejectReason: row.reject_reason,
-      param: row.param,
-      timesReceived: row.received,
-      documents: (documents.get(row.client_application_id) ?? []).map((document) => ({
-        type: document.type,
-        sha256: Buffer.from(document.sha256, 'hex'),
-        sizeBytes: document.size_bytes,
-        timesReceived: document.times_received,
-        delivered: document.delivered === 1,
+  async applications(after: number, id: string): Promise<MessageInitShape<typeof ListApplicationsResponseSchema>> {
+    const key = 'client_application_id';
+    const page = await listPage(this.database, applications, { key, call: Call.SUBMIT_APPLICATION, after, id });
+    const files = await this.#filesOf(page.found.map(([application]) => application.clientApplicationId));
+    const shown = page.found.map(([application, timesReceived]) => ({
+      sequence: BigInt(application.sequence),
+      clientApplicationId: application.clientApplicationId,
+      reference: application.reference,
+      state: application.state,
+      account: application.account,
+      rejectReason: application.rejectReason,
+      param: application.param,
+      timesReceived,
+      documents: (files.get(application.clientApplicationId) ?? []).map((file) => ({
+        type: file.type,
+        sha256: Buffer.from(file.sha256, 'hex'),
+        sizeBytes: file.sizeBytes,
+        timesReceived: file.timesReceived,
+        delivered: file.delivered,
       })),
     }));
-    return { applications, hasMore: rows.length > maxPage };
+    return { applications: shown, hasMore: page.hasMore };
   }
 
   /** The allocations the broker has, in the order it took them. */
-  async allocations(
-    afterSequence: number,
-    id: string,
-  ): Promise<MessageInitShape<typeof ListAllocationsResponseSchema>> {
-    const rows = await this.database.read<AllocationRow & Received>(
-      `SELECT ${allocationColumns},
-         (SELECT COUNT(*) FROM received_messages m WHERE m.client_order_id = client_allocation_id AND m.call_kind = ?) AS received
-       FROM allocations
-       WHERE sequence > ? ${id === '' ? '' : 'AND client_allocation_id = ?'} ORDER BY sequence LIMIT ?`,
-      [Call.SUBMIT_ALLOCATION, afterSequence, ...(id === '' ? [] : [id]), maxPage + 1],
-    );
-    const allocations = rows.slice(0, maxPage).map((row) => ({
-      sequence: BigInt(row.sequence),
-      account: row.account,
-      amountKobo: BigInt(row.amount_kobo),
-      record: allocationRecordMessage(allocationFromRow(row)),
-      timesReceived: row.received,
+  async allocations(after: number, id: string): Promise<MessageInitShape<typeof ListAllocationsResponseSchema>> {
+    const key = 'client_allocation_id';
+    const page = await listPage(this.database, allocations, { key, call: Call.SUBMIT_ALLOCATION, after, id });
+    const shown = page.found.map(([allocation, timesReceived]) => ({
+      sequence: BigInt(allocation.sequence),
+      account: allocation.account,
+      amountKobo: BigInt(allocation.amountKobo),
+      record: allocationRecordMessage(allocation),
+      timesReceived,
     }));
-    return { allocations, hasMore: rows.length > maxPage };
+    return { allocations: shown, hasMore: page.hasMore };
   }
 
   /** The broker's accounts by their codes, with their cash. */
@@ -154,22 +126,12 @@ export class BackOfficeRecords {
     return { accounts, hasMore: rows.length > maxPage };
   }
 
-  async #documentsOf(ids: readonly string[]): Promise<Map<string, DocumentRow[]>> {
+  async #filesOf(ids: readonly string[]): Promise<Map<string, ReceivedFile[]>> {
     if (ids.length === 0) return new Map();
-    const rows = await this.database.read<DocumentRow>(
-      `SELECT ${documentColumns} FROM documents WHERE client_application_id IN (?) ORDER BY type, first_received`,
+    const rows = await this.database.read(
+      `SELECT ${documents.columns} FROM documents WHERE client_application_id IN (?) ORDER BY type, first_received`,
       [ids],
     );
-    const documents = new Map<string, DocumentRow[]>();
-    for (const row of rows) {
-      const of = documents.get(row.client_application_id);
-      if (of === undefined) documents.set(row.client_application_id, [row]);
-      else of.push(row);
-    }
-    return documents;
+    return groupBy(rows.map(documents.fromRow), (file) => file.clientApplicationId);
   }
-}
-
-interface Received {
-  received: number;
 }

@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto';
-import mysql from 'mysql2/promise';
 import { AllocationOutcome, AllocationRejectReason } from '../../gen/marina/broker/v1/allocations_pb.ts';
 import {
   ApplicationRejectReason,
   ApplicationReportKind,
   type DocumentType,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
-import type { ColumnValue } from '../rows.ts';
 import type { World } from '../world.ts';
 import type {
   Allocation,
@@ -16,21 +14,10 @@ import type {
   CashEntry,
   ReceivedFile,
 } from './model.ts';
-import {
-  allocationColumns,
-  allocationValues,
-  applicationColumns,
-  applicationReportColumns,
-  applicationReportValues,
-  applicationValues,
-  cashEntryColumns,
-  cashEntryValues,
-  documentColumns,
-  fileValues,
-} from './rows.ts';
+import { allocations, applicationReports, applications, cash, cashEntries, documents } from './tables.ts';
 
 /** What the back office has of the applications and allocations a change was to be given. */
-export interface HeldByOffice {
+export interface HeldByBackOffice {
   readonly applications: Map<string, Application>;
   /** The files received, by the application's id. */
   readonly files: Map<string, ReceivedFile[]>;
@@ -48,7 +35,7 @@ export class BackOfficeUnit {
 
   constructor(
     private readonly world: World,
-    private readonly held: HeldByOffice,
+    private readonly held: HeldByBackOffice,
   ) {}
 
   /** One of the applications the change was to be given, if it exists. */
@@ -168,22 +155,15 @@ export class BackOfficeUnit {
 
   /** What must be written for all of it. */
   statements(): string[] {
-    const statements: string[] = [];
-    const write = (table: string, columns: string, rows: ColumnValue[][], updated: readonly string[] = []) => {
-      if (rows.length === 0) return;
-      const updates = updated.map((column) => `${column} = VALUES(${column})`).join(', ');
-      const onDuplicate = updates === '' ? '' : ` ON DUPLICATE KEY UPDATE ${updates}`;
-      statements.push(mysql.format(`INSERT INTO ${table} (${columns}) VALUES ?${onDuplicate}`, [rows]));
-    };
-    const applications = [...this.changedApplications].map(applicationValues);
-    write('applications', applicationColumns, applications, applicationUpdates);
-    write('application_reports', applicationReportColumns, this.reports.map(applicationReportValues));
-    write('documents', documentColumns, [...this.#files].map(fileValues), ['times_received', 'delivered']);
-    write('allocations', allocationColumns, this.#allocations.map(allocationValues));
-    write('cash_entries', cashEntryColumns, this.#entries.map(cashEntryValues));
-    const balances = new Map(this.#entries.map(({ account, balanceKobo }) => [account, balanceKobo]));
-    write('cash', 'account, balance_kobo', [...balances], ['balance_kobo']);
-    return statements;
+    const balances = new Map(this.#entries.map((entry) => [entry.account, entry]));
+    return [
+      ...applications.save(this.changedApplications),
+      ...applicationReports.save(this.reports),
+      ...documents.save(this.#files),
+      ...allocations.save(this.#allocations),
+      ...cashEntries.save(this.#entries),
+      ...cash.save(balances.values()),
+    ];
   }
 
   #enter(account: string, amountKobo: number, clientAllocationId: string): void {
@@ -202,5 +182,3 @@ export class BackOfficeUnit {
     });
   }
 }
-
-const applicationUpdates = ['state', 'account', 'reject_reason', 'param', 'decide_at_ms'];

@@ -1,14 +1,6 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import type {
-  Accounts,
-  GetBalanceResponseSchema,
-  GetMarketResponseSchema,
-  ListContractNotesResponseSchema,
-  ListPositionsResponseSchema,
-  ListTradesResponseSchema,
-} from '../../gen/marina/broker/v1/accounts_pb.ts';
+import type { Accounts } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { AccountStatus } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { isDate } from '../../lib/clock.ts';
@@ -35,47 +27,29 @@ const maxPage = 100;
 
 /** The broker's records of accounts: each call goes over the wire of faults first. */
 export function accountsService(context: AccountsContext): UnaryHandlers<typeof Accounts> {
-  const { world, records, nonsense } = context;
+  const { world, wire, records, nonsense } = context;
   return {
     getBalance: ({ account }, call) =>
-      carry<MessageInitShape<typeof GetBalanceResponseSchema>>(context, call, {
-        kind: Call.GET_BALANCE,
-        account,
-        take: () => records.balance(account),
-        nonsense: nonsense.balance,
-      }),
+      carry(context, call, [Call.GET_BALANCE, account], nonsense.balance, () => records.balance(account)),
     listPositions: ({ account, afterSymbol, limit }, call) =>
-      carry<MessageInitShape<typeof ListPositionsResponseSchema>>(context, call, {
-        kind: Call.LIST_POSITIONS,
-        account,
-        take: () => records.positions(account, afterSymbol, pageSize(limit)),
-        nonsense: nonsense.positions,
-      }),
+      carry(context, call, [Call.LIST_POSITIONS, account], nonsense.positions, () =>
+        records.positions(account, afterSymbol, pageSize(limit)),
+      ),
     listTrades: (request, call) =>
-      carry<MessageInitShape<typeof ListTradesResponseSchema>>(context, call, {
-        kind: Call.LIST_TRADES,
-        account: request.account,
-        take: () => {
-          const { after } = request;
-          const place = after && { executedAtMs: instant(after.executedAt), number: numberOf(after.id, 'TRD') };
-          return records.trades({ ...rangeOf(request), after: place });
-        },
-        nonsense: nonsense.trades,
+      carry(context, call, [Call.LIST_TRADES, request.account], nonsense.trades, () => {
+        const { after } = request;
+        const place = after && { executedAtMs: instant(after.executedAt), number: numberOf(after.id, 'TRD') };
+        return records.trades({ ...rangeOf(request), after: place });
       }),
     listContractNotes: (request, call) =>
-      carry<MessageInitShape<typeof ListContractNotesResponseSchema>>(context, call, {
-        kind: Call.LIST_CONTRACT_NOTES,
-        account: request.account,
-        take: () => {
-          const { after } = request;
-          check(after === undefined || isDate(after.tradeDate), 'after.trade_date');
-          const place = after && { tradeDate: after.tradeDate, number: numberOf(after.ticket, 'CN') };
-          return records.contractNotes({ ...rangeOf(request), after: place });
-        },
-        nonsense: nonsense.contractNotes,
+      carry(context, call, [Call.LIST_CONTRACT_NOTES, request.account], nonsense.contractNotes, () => {
+        const { after } = request;
+        check(after === undefined || isDate(after.tradeDate), 'after.trade_date');
+        const place = after && { tradeDate: after.tradeDate, number: numberOf(after.ticket, 'CN') };
+        return records.contractNotes({ ...rangeOf(request), after: place });
       }),
     getMarket: (_, call) =>
-      context.wire.carry<MessageInitShape<typeof GetMarketResponseSchema>>(call, {
+      wire.carry(call, {
         ...unrecorded(Call.GET_MARKET, ''),
         take: async () => world.saidMarket ?? marketMessage(world.venue, world.clock.now()),
         nonsense: nonsense.market,
@@ -83,24 +57,20 @@ export function accountsService(context: AccountsContext): UnaryHandlers<typeof 
   };
 }
 
-interface Read<Answer> {
-  readonly kind: Call;
-  readonly account: string;
-  readonly take: () => Promise<Answer>;
-  readonly nonsense: () => Answer;
-}
-
+/** Reads something of an account there is. */
 function carry<Answer>(
   { wire, reads, world }: AccountsContext,
   call: WireCall,
-  { kind, account, take, nonsense }: Read<Answer>,
+  [kind, account]: readonly [Call, string],
+  nonsense: () => Answer,
+  read: () => Promise<Answer>,
 ): Promise<Answer | typeof unanswered> {
   return reads.count(call, account, () =>
     wire.carry<Answer>(call, {
       ...unrecorded(kind, account),
       take: async () => {
         const known = world.accounts.get(account) ?? AccountStatus.NOT_AT_BROKER;
-        if (known !== AccountStatus.NOT_AT_BROKER) return take();
+        if (known !== AccountStatus.NOT_AT_BROKER) return read();
         throw new RpcError(status.NOT_FOUND, 'The broker has no such account.');
       },
       nonsense,

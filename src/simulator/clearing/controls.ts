@@ -26,7 +26,7 @@ export function clearingControls({ world, writer, reads }: ClearingControlsConte
     setCash: async ({ account, cashKobo }) => {
       text(account, 'account', 64);
       check(cashKobo >= -maxCashKobo && cashKobo <= maxCashKobo, 'cash_kobo');
-      await writer.run([], (unit) => unit.office.setCash(account, Number(cashKobo)));
+      await writer.run([], (unit) => unit.backOffice.setCash(account, Number(cashKobo)));
       return {};
     },
     addTrades: async (request) => {

@@ -12,7 +12,8 @@ import { lagosDay, nextLagosMidnight } from '../../lib/clock.ts';
 import { divideToKoboDecimal } from '../../lib/money.ts';
 import type { Database } from '../database.ts';
 import type { World } from '../world.ts';
-import { dealColumns } from './unit.ts';
+import type { Deal } from './deals.ts';
+import { deals } from './tables.ts';
 
 const dayMs = 86_400_000;
 /** As far as a range is counted: one more than a request may have. */
@@ -98,15 +99,11 @@ export class ClearingRecords {
       values: place,
       order: 'executed_at_ms DESC, number DESC',
     });
-    const trades = page.rows.map((row) => ({
-      id: `TRD${padded(row.number)}`,
-      clientOrderId: row.client_order_id,
-      symbol: row.symbol,
-      side: row.side,
-      quantity: BigInt(row.quantity),
-      priceKobo: BigInt(row.price_kobo),
-      amountKobo: BigInt(row.amount_kobo),
-      executedAt: timestampFromMs(row.executed_at_ms),
+    const trades = page.deals.map((deal) => ({
+      ...pickCommon(deal),
+      id: `TRD${padded(deal.number)}`,
+      clientOrderId: deal.clientOrderId,
+      executedAt: timestampFromMs(deal.executedAtMs),
     }));
     return { account: range.account, trades, hasMore: page.hasMore, inRange: page.inRange };
   }
@@ -123,20 +120,16 @@ export class ClearingRecords {
       values: after === undefined ? [] : [after.tradeDate, after.tradeDate, after.number],
       order: 'trade_date DESC, number DESC',
     });
-    const notes = page.rows.map((row) => ({
-      ticket: `CN${padded(row.number)}`,
-      symbol: row.symbol,
-      name: row.name,
-      side: row.side,
-      quantity: BigInt(row.quantity),
-      priceKobo: BigInt(row.price_kobo),
-      amountKobo: BigInt(row.amount_kobo),
-      commissionKobo: BigInt(row.commission_kobo),
-      statutoryFeesKobo: BigInt(row.statutory_kobo),
-      otherFeesKobo: BigInt(row.other_kobo),
-      considerationKobo: BigInt(row.consideration_kobo),
-      tradeDate: row.trade_date,
-      transactionDate: row.settlement_date,
+    const notes = page.deals.map((deal) => ({
+      ...pickCommon(deal),
+      ticket: `CN${padded(deal.number)}`,
+      name: deal.name,
+      commissionKobo: deal.commissionKobo,
+      statutoryFeesKobo: deal.statutoryKobo,
+      otherFeesKobo: deal.otherKobo,
+      considerationKobo: deal.considerationKobo,
+      tradeDate: deal.tradeDate,
+      transactionDate: deal.settlementDate,
     }));
     return { account: range.account, notes, hasMore: page.hasMore, inRange: page.inRange };
   }
@@ -152,15 +145,20 @@ export class ClearingRecords {
       `SELECT COUNT(*) AS count FROM (SELECT 1 FROM deals WHERE ${where} LIMIT ${mostCounted}) AS counted`,
       within,
     );
-    const rows = await this.database.read<DealRow>(
-      `SELECT ${dealColumns} FROM deals WHERE ${where} ${part.condition} ORDER BY ${part.order} LIMIT ?`,
+    const rows = await this.database.read(
+      `SELECT ${deals.columns} FROM deals WHERE ${where} ${part.condition} ORDER BY ${part.order} LIMIT ?`,
       [...within, ...part.values, limit + 1],
     );
     // More may have come between the two reads.
-    const shown = rows.slice(0, limit);
+    const shown = rows.slice(0, limit).map(deals.fromRow);
     const inRange = Math.max(counted?.count ?? 0, shown.length);
-    return { rows: shown, hasMore: rows.length > limit, inRange };
+    return { deals: shown, hasMore: rows.length > limit, inRange };
   }
+}
+
+/** What a trade and its contract note both say. */
+function pickCommon({ symbol, side, quantity, priceKobo, amountKobo }: Deal) {
+  return { symbol, side, quantity: BigInt(quantity), priceKobo: BigInt(priceKobo), amountKobo };
 }
 
 function padded(number: number): string {
@@ -179,23 +177,4 @@ interface HoldingRow extends RowDataPacket {
   name: string;
   quantity: string;
   cost: string;
-}
-
-interface DealRow extends RowDataPacket {
-  number: number;
-  client_order_id: string;
-  symbol: string;
-  name: string;
-  side: number;
-  quantity: number;
-  price_kobo: number;
-  /** Beyond 2^53 the driver gives text. */
-  amount_kobo: number | string;
-  commission_kobo: number | string;
-  statutory_kobo: number | string;
-  other_kobo: number | string;
-  consideration_kobo: number | string;
-  executed_at_ms: number;
-  trade_date: string;
-  settlement_date: string;
 }

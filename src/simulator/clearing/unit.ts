@@ -4,6 +4,7 @@ import { lagosDay } from '../../lib/clock.ts';
 import type { Order } from '../model.ts';
 import type { World } from '../world.ts';
 import { type Deal, type Execution, toDeal } from './deals.ts';
+import { deals } from './tables.ts';
 
 /** The highest price there is, in kobo, as the exchange promises. */
 const highestPriceKobo = 10_000_000_000;
@@ -40,38 +41,8 @@ export class ClearingUnit {
   /** What must be written for all of it. */
   statements(): string[] {
     const statements = [...this.#settled].map(([account, day]) => settleStatement(account, day));
-    if (this.#deals.length === 0) return statements;
-    return [
-      mysql.format(`INSERT INTO deals (${dealColumns}) VALUES ?`, [this.#deals.map(dealValues)]),
-      ...runsOf(this.#deals).map(holdingStatement),
-      ...statements,
-    ];
+    return [...deals.save(this.#deals), ...runsOf(this.#deals).map(holdingStatement), ...statements];
   }
-}
-
-export const dealColumns =
-  'number, account, client_order_id, symbol, name, side, quantity, price_kobo, amount_kobo, commission_kobo, ' +
-  'statutory_kobo, other_kobo, consideration_kobo, executed_at_ms, trade_date, settlement_date';
-
-function dealValues(deal: Deal): (string | number)[] {
-  return [
-    deal.number,
-    deal.account,
-    deal.clientOrderId,
-    deal.symbol,
-    deal.name,
-    deal.side,
-    deal.quantity,
-    deal.priceKobo,
-    deal.amountKobo.toString(),
-    deal.commissionKobo.toString(),
-    deal.statutoryKobo.toString(),
-    deal.otherKobo.toString(),
-    deal.considerationKobo.toString(),
-    deal.executedAtMs,
-    deal.tradeDate,
-    deal.settlementDate,
-  ];
 }
 
 function settleStatement(account: string, day: string): string {
@@ -88,9 +59,9 @@ interface Run {
 }
 
 /** Deals that follow each other and do the same to the same stock, added up. */
-function runsOf(deals: readonly Deal[]): Run[] {
+function runsOf(all: readonly Deal[]): Run[] {
   const runs: Run[] = [];
-  for (const { account, symbol, side, quantity, amountKobo } of deals) {
+  for (const { account, symbol, side, quantity, amountKobo } of all) {
     const last = runs.at(-1);
     if (last !== undefined && last.account === account && last.symbol === symbol && last.side === side) {
       last.quantity += BigInt(quantity);

@@ -124,16 +124,16 @@ export class Book<T extends Interest> {
   }
 
   /**
-   * The price of a trade with what waits: its own. What waits for any price trades at the best price that waits beside
+   * The price of a trade with what waits: its own. What waits for any price trades at the best price that waits next to
    * it or at the newcomer's, whichever is better for the newcomer.
    */
   #tradePrice(limit: number | null, other: T, others: Ladder): number | undefined {
     const price = this.#waiting.get(other.id)?.atKobo;
     if (price === undefined || price === 'asleep') return undefined;
     if (price === null) {
-      const beside = others.bestPrice;
-      if (limit === null || beside === undefined) return limit ?? beside;
-      return others.isBetter(beside, limit) ? beside : limit;
+      const nextTo = others.bestPrice;
+      if (limit === null || nextTo === undefined) return limit ?? nextTo;
+      return others.isBetter(nextTo, limit) ? nextTo : limit;
     }
     return limit !== null && others.isBetter(limit, price) ? undefined : price;
   }

@@ -6,7 +6,7 @@ import type { Calendar } from './calendar.ts';
 import { alwaysOpen, exchangeHours, type Hours } from './hours.ts';
 import { walkFactor } from './walk.ts';
 
-/** How often the market moves: what the street quotes stands for so long. */
+/** How often the market moves: what the order flow quotes stands for so long. */
 export const beatMs = 1_000;
 /** A move of the index that stops trading, in parts of ten thousand of the previous close, and for how long; once a day. */
 const breakerBasisPoints = 500;
@@ -29,7 +29,7 @@ export interface Price {
   readonly upperKobo: number;
 }
 
-/** When the exchange trades, and where prices are: both known from seed and time, beside what an operator decides. */
+/** When the exchange trades, and where prices are: both follow from seed and time, and from what an operator decides. */
 export class Venue {
   /** Whether it keeps the hours of the Nigerian Exchange; otherwise it is always open. */
   keepsHours = false;

@@ -12,6 +12,7 @@ import { AccountStatus } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { ApplicationOutcome } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { lgasOf } from '../areas.ts';
 import type { Directives } from '../directives.ts';
+import type { Submitted } from '../model.ts';
 import type { FillDelay } from '../planning.ts';
 import { seededRandom } from '../random.ts';
 import type { UnitOfWork } from '../unit-of-work.ts';
@@ -20,17 +21,12 @@ import { maxAccounts, type World } from '../world.ts';
 import { type ApplicationBehaviour, amountMagic, firstNameMagic, lastNameMagic } from './magic.ts';
 import type { Allocation, AllocationSubmission, Application, ApplicationEvent, ReceivedFile } from './model.ts';
 
-/** What the back office needs beside its records. */
-export interface OfficeSettings {
+/** How the back office is set up. */
+export interface BackOfficeSettings {
   /** The small delay before a decision. */
   readonly decisionDelay: FillDelay;
   readonly directives: Directives;
 }
-
-/** What became of a submission. */
-export type Taken<T> =
-  | { readonly outcome: 'taken'; readonly result: T }
-  | { readonly outcome: 'seen_before' | 'too_late' };
 
 /** What became of a wish to decide an application. */
 export type Decided =
@@ -57,26 +53,26 @@ export function submitApplication(
   clientApplicationId: string,
   fields: ApplicationFields,
   notAfterMs: number | undefined,
-  settings: OfficeSettings,
-): Taken<ApplicationEvent> {
-  if (unit.office.application(clientApplicationId) !== undefined) return { outcome: 'seen_before' };
-  if (isTooLate(unit.world, notAfterMs)) return { outcome: 'too_late' };
+  settings: BackOfficeSettings,
+): Submitted<ApplicationEvent> {
+  if (unit.backOffice.application(clientApplicationId) !== undefined) return { outcome: 'seen_before' };
+  if (unit.world.isTooLate(notAfterMs)) return { outcome: 'too_late' };
   const forced = settings.directives.takeApplication();
   const behaviour: ApplicationBehaviour | undefined = forced ?? lastNameMagic(fields.lastName);
   const rejection = rejectionOf(fields, forced, behaviour);
   const course = behaviour?.outcome ?? ApplicationOutcome.OPEN;
   const magicName = firstNameMagic(fields.firstName)?.firstName ?? '';
   const decideAfterMs = behaviour?.delayMs ?? usualDelayMs(unit.world, settings);
-  const application = unit.office.addApplication(
+  const application = unit.backOffice.addApplication(
     { clientApplicationId, course, decideAfterMs, magicName },
     rejection === undefined,
   );
   if (rejection === undefined) {
-    return { outcome: 'taken', result: unit.office.report(application, ApplicationReportKind.ACCEPTED) };
+    return { outcome: 'taken', result: unit.backOffice.report(application, ApplicationReportKind.ACCEPTED) };
   }
   application.rejectReason = rejection.rejectReason;
   application.param = rejection.param;
-  return { outcome: 'taken', result: unit.office.report(application, ApplicationReportKind.REJECTED) };
+  return { outcome: 'taken', result: unit.backOffice.report(application, ApplicationReportKind.REJECTED) };
 }
 
 /** Takes a document whose receipt was counted: unless the broker has another file of its type, or refuses it. */
@@ -84,39 +80,39 @@ export function takeDocument(
   unit: UnitOfWork,
   request: SendDocumentRequest,
   file: ReceivedFile,
-  { directives }: OfficeSettings,
+  { directives }: BackOfficeSettings,
 ): DocumentTaken {
   const { clientApplicationId: id, type } = request;
-  const application = unit.office.application(id);
+  const application = unit.backOffice.application(id);
   if (application === undefined || application.reference === '') return { outcome: 'unknown_application' };
   if (file.delivered) return { outcome: DocumentOutcome.DELIVERED };
-  if (isTooLate(unit.world, instantMs(request.notAfter))) return { outcome: 'too_late' };
+  if (unit.world.isTooLate(instantMs(request.notAfter))) return { outcome: 'too_late' };
   if (application.state !== ApplicationReportKind.ACCEPTED) return { outcome: 'closed' };
   const forced = directives.takeDocument(id, type);
   const refuses = firstNameMagic(application.magicName)?.refuses === type;
   const outcome = forced ?? (refuses ? DocumentOutcome.REFUSED : DocumentOutcome.DELIVERED);
-  const others = unit.office.files(id).filter((each) => each.type === type && each.delivered);
+  const others = unit.backOffice.files(id).filter((each) => each.type === type && each.delivered);
   if (outcome !== DocumentOutcome.DELIVERED || others.length > 0) return { outcome: DocumentOutcome.REFUSED };
-  unit.office.deliver(file);
+  unit.backOffice.deliver(file);
   planDecision(unit, application);
   return { outcome: DocumentOutcome.DELIVERED };
 }
 
 /** Whether another file of a type may still be remembered. */
 export function hasRoomForFile(unit: UnitOfWork, id: string, type: DocumentType): boolean {
-  return unit.office.files(id).filter((each) => each.type === type).length < maxFilesOfType;
+  return unit.backOffice.files(id).filter((each) => each.type === type).length < maxFilesOfType;
 }
 
 /** Decides an application whose time has come. */
 export function decideIfDue(unit: UnitOfWork, id: string): void {
-  const application = unit.office.application(id);
+  const application = unit.backOffice.application(id);
   if (application?.decideAtMs == null || application.decideAtMs > unit.world.clock.realNow()) return;
   decide(unit, id, application.course === ApplicationOutcome.DECLINE ? 'decline' : 'open');
 }
 
 /** Opens or declines an application. Without an account's code it is opened with a new one. */
 export function decide(unit: UnitOfWork, id: string, decision: 'open' | 'decline', account = ''): Decided {
-  const application = unit.office.application(id);
+  const application = unit.backOffice.application(id);
   if (application === undefined) return { outcome: 'unknown' };
   if (application.state !== ApplicationReportKind.ACCEPTED) return { outcome: 'final' };
   application.decideAtMs = null;
@@ -124,11 +120,11 @@ export function decide(unit: UnitOfWork, id: string, decision: 'open' | 'decline
   const hasRoom = unit.world.accounts.size < maxAccounts || unit.world.accounts.has(code);
   if (decision === 'decline' || !hasRoom) {
     application.rejectReason = ApplicationRejectReason.DECLINED_BY_BROKER;
-    return { outcome: 'decided', report: unit.office.report(application, ApplicationReportKind.REJECTED) };
+    return { outcome: 'decided', report: unit.backOffice.report(application, ApplicationReportKind.REJECTED) };
   }
   application.account = code;
   unit.setAccount(code, AccountStatus.ACTIVE);
-  return { outcome: 'decided', report: unit.office.report(application, ApplicationReportKind.OPENED) };
+  return { outcome: 'decided', report: unit.backOffice.report(application, ApplicationReportKind.OPENED) };
 }
 
 /** Books an allocation or rejects it: once, and not after its time. */
@@ -136,26 +132,22 @@ export function submitAllocation(
   unit: UnitOfWork,
   submission: AllocationSubmission,
   notAfterMs: number | undefined,
-  { directives }: OfficeSettings,
-): Taken<Allocation> {
-  if (unit.office.allocation(submission.clientAllocationId) !== undefined) return { outcome: 'seen_before' };
-  if (isTooLate(unit.world, notAfterMs)) return { outcome: 'too_late' };
+  { directives }: BackOfficeSettings,
+): Submitted<Allocation> {
+  if (unit.backOffice.allocation(submission.clientAllocationId) !== undefined) return { outcome: 'seen_before' };
+  if (unit.world.isTooLate(notAfterMs)) return { outcome: 'too_late' };
   const behaviour = directives.takeAllocation(submission.account) ?? amountMagic(BigInt(submission.amountKobo));
   const reason = reasonToReject(unit.world, submission);
   if (behaviour?.outcome === AllocationOutcome.REJECTED) {
     const rejectReason = behaviour.rejectReason || AllocationRejectReason.REJECTED_BY_BROKER;
-    return taken(unit.office.addAllocation(submission, AllocationOutcome.REJECTED, rejectReason));
+    return taken(unit.backOffice.addAllocation(submission, AllocationOutcome.REJECTED, rejectReason));
   }
-  if (reason !== undefined) return taken(unit.office.addAllocation(submission, AllocationOutcome.REJECTED, reason));
-  return taken(unit.office.addAllocation(submission, AllocationOutcome.BOOKED));
+  if (reason !== undefined) return taken(unit.backOffice.addAllocation(submission, AllocationOutcome.REJECTED, reason));
+  return taken(unit.backOffice.addAllocation(submission, AllocationOutcome.BOOKED));
 }
 
-function taken<T>(result: T): Taken<T> {
+function taken<T>(result: T): Submitted<T> {
   return { outcome: 'taken', result };
-}
-
-function isTooLate(world: World, notAfterMs: number | undefined): boolean {
-  return world.honoursNotAfter && notAfterMs !== undefined && world.clock.shownRealNow() > notAfterMs;
 }
 
 /** A directive is stronger than the broker's rules, and they are stronger than a magic name. */
@@ -202,19 +194,19 @@ const required: readonly (readonly [string, (fields: ApplicationFields) => strin
 ];
 
 function planDecision(unit: UnitOfWork, application: Application): void {
-  const files = unit.office.files(application.clientApplicationId);
+  const files = unit.backOffice.files(application.clientApplicationId);
   const complete = documentTypes.every((type) => files.some((file) => file.type === type && file.delivered));
   if (!complete || application.course === ApplicationOutcome.WAIT) return;
   application.decideAtMs = unit.world.clock.realNow() + application.decideAfterMs;
-  unit.office.changedApplications.add(application);
+  unit.backOffice.changedApplications.add(application);
 }
 
-function usualDelayMs(world: World, { decisionDelay }: OfficeSettings): number {
+function usualDelayMs(world: World, { decisionDelay }: BackOfficeSettings): number {
   const random = seededRandom(world.seed, 'application', world.lastApplication + 1);
   return random.whole(decisionDelay.min, decisionDelay.max);
 }
 
-/** Made from the application's id, so that a simulator that begins anew does not give an account's code twice. */
+/** Made from the application's id, so that a simulator with an empty database does not give an account's code twice. */
 function newAccount(world: World, clientApplicationId: string): string {
   for (let attempt = 0; ; attempt += 1) {
     const digest = createHash('sha256').update(`${clientApplicationId} ${attempt}`).digest('hex');

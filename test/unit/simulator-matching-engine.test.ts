@@ -10,8 +10,8 @@ import { toDeal } from '../../src/simulator/clearing/deals.ts';
 import { settlementDate } from '../../src/simulator/clearing/settlement.ts';
 import { listingOf, listings } from '../../src/simulator/instruments.ts';
 import { Calendar, readHolidays, usualHolidays } from '../../src/simulator/market/calendar.ts';
-import { Floor, type FloorEvents } from '../../src/simulator/market/floor.ts';
 import { alwaysOpen, exchangeHours } from '../../src/simulator/market/hours.ts';
+import { type EngineEvents, MatchingEngine } from '../../src/simulator/market/matching-engine.ts';
 import { Venue } from '../../src/simulator/market/venue.ts';
 import { walkFactor } from '../../src/simulator/market/walk.ts';
 import type { Order } from '../../src/simulator/model.ts';
@@ -164,12 +164,12 @@ interface Traded {
   readonly atMs: number;
 }
 
-/** A floor with what happened on it. */
-class TestFloor {
+/** An engine with what happened on it. */
+class TestEngine {
   readonly venue: Venue;
   readonly trades: Traded[] = [];
   readonly expired: { order: Order; atMs: number }[] = [];
-  readonly #floor: Floor;
+  readonly #engine: MatchingEngine;
   #now = 0;
   #made = 0;
 
@@ -183,7 +183,7 @@ class TestFloor {
       const prices = price === 'now' ? venue.price(listing, nowMs) : venue.closingPrice(listing, price, nowMs);
       return { ...listing, ...prices, lastKobo: prices.quoteKobo, halted: false, pinned: false, position: 0 };
     };
-    this.#floor = new Floor({
+    this.#engine = new MatchingEngine({
       seed,
       session: (nowMs) => this.venue.session(nowMs),
       instrument: (symbol, nowMs) => instrument(symbol, 'now', nowMs),
@@ -216,13 +216,13 @@ class TestFloor {
       ...fields,
     };
     this.#now = nowMs;
-    this.#floor.place(order, nowMs, this.#events);
+    this.#engine.place(order, nowMs, this.#events);
     return order;
   }
 
   pulse(nowMs: number): void {
     this.#now = nowMs;
-    this.#floor.pulse(nowMs, this.#events);
+    this.#engine.pulse(nowMs, this.#events);
   }
 
   price(symbol: string, nowMs: number) {
@@ -235,54 +235,54 @@ class TestFloor {
     return this.trades.filter((each) => each.order === order);
   }
 
-  readonly #events: FloorEvents = {
+  readonly #events: EngineEvents = {
     trade: (order, quantity, priceKobo) => {
       order.filled += quantity;
       this.trades.push({ order, quantity, priceKobo, atMs: this.#now });
-      this.#floor.follow(order, order.filled < order.quantity);
+      this.#engine.follow(order, order.filled < order.quantity);
     },
     expire: (order) => {
       this.expired.push({ order, atMs: this.#now });
-      this.#floor.follow(order, false);
+      this.#engine.follow(order, false);
     },
     waits: () => {},
   };
 }
 
-describe('the floor', () => {
+describe('the matching engine', () => {
   const eleven = at('2026-09-30T11:00');
 
   it('fills a market order at once, and a large one in parts until it is full', () => {
-    const floor = new TestFloor(1, false);
-    const small = floor.place({}, eleven);
+    const engine = new TestEngine(1, false);
+    const small = engine.place({}, eleven);
     assert.equal(small.filled, 100);
-    const large = floor.place({ quantity: 100_000_000 }, eleven);
+    const large = engine.place({ quantity: 100_000_000 }, eleven);
     assert.ok(large.filled > 0 && large.filled < large.quantity, 'the depth of a moment is not without end');
-    for (let beat = 1; beat <= 120 && large.filled < large.quantity; beat += 1) floor.pulse(eleven + beat * 1_000);
+    for (let beat = 1; beat <= 120 && large.filled < large.quantity; beat += 1) engine.pulse(eleven + beat * 1_000);
     assert.equal(large.filled, large.quantity);
-    const parts = floor.tradesOf(large).length;
+    const parts = engine.tradesOf(large).length;
     assert.ok(parts > 3 && parts < 300, `${parts} parts`);
   });
 
   it('lets an order at the quoted price trade as others come', () => {
-    const floor = new TestFloor(1, false);
-    const { quoteKobo } = floor.price('ZENITHBANK', eleven);
-    const order = floor.place({ quantity: 500_000, priceKobo: quoteKobo - 5 }, eleven);
-    for (let beat = 1; beat <= 600 && order.filled < order.quantity; beat += 1) floor.pulse(eleven + beat * 1_000);
+    const engine = new TestEngine(1, false);
+    const { quoteKobo } = engine.price('ZENITHBANK', eleven);
+    const order = engine.place({ quantity: 500_000, priceKobo: quoteKobo - 5 }, eleven);
+    for (let beat = 1; beat <= 600 && order.filled < order.quantity; beat += 1) engine.pulse(eleven + beat * 1_000);
     assert.ok(order.filled > 0, 'the market comes to it');
-    assert.ok(floor.tradesOf(order).every(({ priceKobo }) => priceKobo <= quoteKobo - 5));
+    assert.ok(engine.tradesOf(order).every(({ priceKobo }) => priceKobo <= quoteKobo - 5));
   });
 
   it('gives the same day for the same seed', () => {
     const day = (seed: number) => {
-      const floor = new TestFloor(seed, false);
+      const engine = new TestEngine(seed, false);
       for (let beat = 0; beat < 300; beat += 1) {
         const now = eleven + beat * 1_000;
-        const { quoteKobo } = floor.price('GTCO', now);
-        if (beat % 10 === 0) floor.place({ symbol: 'GTCO', quantity: 40_000 + beat, priceKobo: quoteKobo - 10 }, now);
-        floor.pulse(now);
+        const { quoteKobo } = engine.price('GTCO', now);
+        if (beat % 10 === 0) engine.place({ symbol: 'GTCO', quantity: 40_000 + beat, priceKobo: quoteKobo - 10 }, now);
+        engine.pulse(now);
       }
-      return floor.trades.map(({ order, quantity, priceKobo, atMs }) => [order.sequence, quantity, priceKobo, atMs]);
+      return engine.trades.map(({ order, quantity, priceKobo, atMs }) => [order.sequence, quantity, priceKobo, atMs]);
     };
     assert.ok(day(3).length > 0);
     assert.deepEqual(day(3), day(3));
@@ -290,61 +290,61 @@ describe('the floor', () => {
   });
 
   it('collects before ten, trades at one price at the opening, and ends day orders at the close; gtc orders live on', () => {
-    const floor = new TestFloor(1, true);
+    const engine = new TestEngine(1, true);
     const early = at('2026-09-30T09:40');
-    const { upperKobo, lowerKobo, quoteKobo } = floor.price('ZENITHBANK', early);
-    const buyers = [upperKobo, quoteKobo + 50, quoteKobo + 100].map((priceKobo) => floor.place({ priceKobo }, early));
-    const seller = floor.place({ side: Side.SELL, priceKobo: lowerKobo, quantity: 150 }, early + 1_000);
-    const immediate = floor.place({ timeInForce: TimeInForce.IOC, priceKobo: upperKobo }, early);
-    const day = floor.place({ priceKobo: lowerKobo }, early);
-    const lasting = floor.place({ priceKobo: lowerKobo, timeInForce: TimeInForce.GTC }, early);
-    floor.pulse(at('2026-09-30T09:59'));
-    assert.deepEqual(floor.trades, []);
+    const { upperKobo, lowerKobo, quoteKobo } = engine.price('ZENITHBANK', early);
+    const buyers = [upperKobo, quoteKobo + 50, quoteKobo + 100].map((priceKobo) => engine.place({ priceKobo }, early));
+    const seller = engine.place({ side: Side.SELL, priceKobo: lowerKobo, quantity: 150 }, early + 1_000);
+    const immediate = engine.place({ timeInForce: TimeInForce.IOC, priceKobo: upperKobo }, early);
+    const day = engine.place({ priceKobo: lowerKobo }, early);
+    const lasting = engine.place({ priceKobo: lowerKobo, timeInForce: TimeInForce.GTC }, early);
+    engine.pulse(at('2026-09-30T09:59'));
+    assert.deepEqual(engine.trades, []);
     assert.deepEqual(
-      floor.expired.map(({ order }) => order),
+      engine.expired.map(({ order }) => order),
       [immediate],
       'what is immediate does not wait',
     );
-    floor.pulse(at('2026-09-30T10:00'));
+    engine.pulse(at('2026-09-30T10:00'));
     const auctioned = [...buyers, seller];
     assert.ok(auctioned.every((order) => order.filled === order.quantity));
-    assert.equal(new Set(floor.trades.map(({ priceKobo }) => priceKobo)).size, 1, 'one price');
-    floor.pulse(at('2026-09-30T14:29'));
-    assert.equal(floor.expired.length, 1);
-    floor.pulse(at('2026-09-30T14:30'));
+    assert.equal(new Set(engine.trades.map(({ priceKobo }) => priceKobo)).size, 1, 'one price');
+    engine.pulse(at('2026-09-30T14:29'));
+    assert.equal(engine.expired.length, 1);
+    engine.pulse(at('2026-09-30T14:30'));
     assert.deepEqual(
-      floor.expired.slice(1).map(({ order }) => order),
+      engine.expired.slice(1).map(({ order }) => order),
       [day],
     );
-    floor.pulse(at('2026-10-02T11:00'));
-    assert.equal(floor.expired.length, 2);
+    engine.pulse(at('2026-10-02T11:00'));
+    assert.equal(engine.expired.length, 2);
     assert.equal(lasting.filled, 0);
   });
 
   it('trades what waits near the price in the closing auction', () => {
-    const floor = new TestFloor(1, true);
-    floor.venue.forced = MarketSession.PAUSED;
+    const engine = new TestEngine(1, true);
+    engine.venue.forced = MarketSession.PAUSED;
     const late = at('2026-09-30T14:20');
-    const { quoteKobo } = floor.price('ZENITHBANK', late);
-    const order = floor.place({ priceKobo: quoteKobo + 200 }, late);
-    floor.pulse(late + minuteMs);
+    const { quoteKobo } = engine.price('ZENITHBANK', late);
+    const order = engine.place({ priceKobo: quoteKobo + 200 }, late);
+    engine.pulse(late + minuteMs);
     assert.equal(order.filled, 0);
-    floor.venue.forced = MarketSession.UNSPECIFIED;
-    floor.pulse(at('2026-09-30T14:30'));
+    engine.venue.forced = MarketSession.UNSPECIFIED;
+    engine.pulse(at('2026-09-30T14:30'));
     assert.equal(order.filled, 100);
-    assert.equal(floor.tradesOf(order)[0]?.priceKobo, floor.price('ZENITHBANK', at('2026-09-30T14:30')).quoteKobo);
+    assert.equal(engine.tradesOf(order)[0]?.priceKobo, engine.price('ZENITHBANK', at('2026-09-30T14:30')).quoteKobo);
   });
 
   it('trades nothing while the market is halted, and goes on afterwards', () => {
-    const floor = new TestFloor(1, false);
-    const { lowerKobo, quoteKobo } = floor.price('ZENITHBANK', eleven);
-    const order = floor.place({ priceKobo: lowerKobo, timeInForce: TimeInForce.GTC }, eleven);
-    floor.venue.forced = MarketSession.HALTED;
-    floor.venue.move('ZENITHBANK', -2_000, eleven);
-    for (let beat = 1; beat < 30; beat += 1) floor.pulse(eleven + beat * 1_000);
+    const engine = new TestEngine(1, false);
+    const { lowerKobo, quoteKobo } = engine.price('ZENITHBANK', eleven);
+    const order = engine.place({ priceKobo: lowerKobo, timeInForce: TimeInForce.GTC }, eleven);
+    engine.venue.forced = MarketSession.HALTED;
+    engine.venue.move('ZENITHBANK', -2_000, eleven);
+    for (let beat = 1; beat < 30; beat += 1) engine.pulse(eleven + beat * 1_000);
     assert.equal(order.filled, 0);
-    floor.venue.forced = MarketSession.OPEN;
-    for (let beat = 30; beat < 90; beat += 1) floor.pulse(eleven + beat * 1_000);
+    engine.venue.forced = MarketSession.OPEN;
+    for (let beat = 30; beat < 90; beat += 1) engine.pulse(eleven + beat * 1_000);
     assert.equal(order.filled, 100, `at ${lowerKobo} after ${quoteKobo}`);
   });
 
@@ -361,17 +361,17 @@ describe('the floor', () => {
     );
     fc.assert(
       fc.property(anyOrders, fc.boolean(), fc.integer(), (orders, keepsHours, seed) => {
-        const floor = new TestFloor(seed, keepsHours);
+        const engine = new TestEngine(seed, keepsHours);
         let now = eleven;
         const placed = orders.map(({ away, waitMinutes, ...fields }) => {
           now += waitMinutes * minuteMs;
-          for (let beat = 1; beat <= 3; beat += 1) floor.pulse(now + beat * 1_000);
-          const { quoteKobo, lowerKobo, upperKobo } = floor.price('ZENITHBANK', now);
+          for (let beat = 1; beat <= 3; beat += 1) engine.pulse(now + beat * 1_000);
+          const { quoteKobo, lowerKobo, upperKobo } = engine.price('ZENITHBANK', now);
           const limit = Math.min(upperKobo, Math.max(lowerKobo, quoteKobo + (away ?? 0) * 5));
-          return floor.place({ ...fields, priceKobo: away === null ? null : limit }, now);
+          return engine.place({ ...fields, priceKobo: away === null ? null : limit }, now);
         });
-        for (const { order, quantity, priceKobo, atMs } of floor.trades) {
-          const { lowerKobo, upperKobo } = floor.price('ZENITHBANK', atMs);
+        for (const { order, quantity, priceKobo, atMs } of engine.trades) {
+          const { lowerKobo, upperKobo } = engine.price('ZENITHBANK', atMs);
           assert.ok(quantity > 0);
           // An auction at a close belongs to the day that ends, which the next look finds to be over.
           if (!keepsHours) assert.ok(priceKobo >= lowerKobo && priceKobo <= upperKobo, `${priceKobo}`);
@@ -379,16 +379,16 @@ describe('the floor', () => {
           assert.ok(order.side === Side.BUY ? priceKobo <= order.priceKobo : priceKobo >= order.priceKobo);
         }
         for (const order of placed) {
-          const traded = floor.tradesOf(order).reduce((sum, { quantity }) => sum + quantity, 0);
+          const traded = engine.tradesOf(order).reduce((sum, { quantity }) => sum + quantity, 0);
           assert.equal(traded, order.filled);
           assert.ok(order.filled <= order.quantity);
-          const ended = floor.expired.filter((each) => each.order === order).length;
+          const ended = engine.expired.filter((each) => each.order === order).length;
           const immediate = order.timeInForce === TimeInForce.IOC || order.timeInForce === TimeInForce.FOK;
           if (immediate) assert.equal(ended, order.filled === order.quantity ? 0 : 1, 'never waits');
           if (order.timeInForce === TimeInForce.FOK) assert.ok([0, order.quantity].includes(order.filled));
           if (order.timeInForce === TimeInForce.GTC) assert.equal(ended, 0);
         }
-        for (const { order, atMs } of floor.expired) {
+        for (const { order, atMs } of engine.expired) {
           if (order.timeInForce === TimeInForce.DAY) assert.ok(atMs >= (order.expiresAtMs ?? 0));
         }
       }),

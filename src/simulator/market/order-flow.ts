@@ -4,13 +4,13 @@ import { type Random, seededRandom } from '../random.ts';
 import type { Band } from './book.ts';
 
 /** An order of somebody who is no customer of the broker's. */
-export interface StreetOrder {
+export interface SyntheticOrder {
   readonly side: Side;
   readonly limitKobo: number;
   readonly quantity: number;
 }
 
-/** A stock as those in the street see it at a moment. */
+/** A stock as the order flow sees it at a moment. */
 export interface Quoted extends Band {
   readonly symbol: string;
   readonly quoteKobo: number;
@@ -28,8 +28,8 @@ const visitorChance = 0.5;
 /** A large order draws others: they take a tenth of it at least, so that it trades in tens of parts and not in thousands. */
 const drawnPart = 10;
 
-/** What the street asks for and offers in one beat of the market: the same for the same seed, stock and beat. */
-export class Street {
+/** What the order flow asks for and offers in one beat of the market: the same for the same seed, stock and beat. */
+export class OrderFlow {
   readonly #random: Random;
   readonly #stepKobo: number;
 
@@ -43,8 +43,8 @@ export class Street {
   }
 
   /** The market maker's orders around the quoted price, the best first. */
-  maker(drawnBySellers: number, drawnByBuyers: number): StreetOrder[] {
-    const orders: StreetOrder[] = [];
+  maker(drawnBySellers: number, drawnByBuyers: number): SyntheticOrder[] {
+    const orders: SyntheticOrder[] = [];
     for (let level = 0; level < levels; level += 1) {
       for (const side of [Side.SELL, Side.BUY]) {
         const limitKobo = makerPrice(this.quoted, side, level);
@@ -59,7 +59,7 @@ export class Street {
   }
 
   /** Somebody who comes, trades within two steps of the quoted price with what waits, and goes: not in every beat. */
-  visitor(drawnBySellers: number, drawnByBuyers: number): StreetOrder | undefined {
+  visitor(drawnBySellers: number, drawnByBuyers: number): SyntheticOrder | undefined {
     if (this.#random.next() >= visitorChance) return undefined;
     const side = this.#random.next() < 0.5 ? Side.BUY : Side.SELL;
     const reach = this.#random.whole(1, 2) * this.#stepKobo * (side === Side.BUY ? 1 : -1);

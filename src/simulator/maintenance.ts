@@ -4,19 +4,17 @@ import type { Logger } from '../lib/log.ts';
 import type { Database } from './database.ts';
 import { advance, end, goOn, isOpen } from './exchange.ts';
 import type { Order } from './model.ts';
-import { Scheduler } from './scheduler.ts';
+import { Plans } from './plans.ts';
 import type { World } from './world.ts';
 import type { Writer } from './writer.ts';
 
 /** How often the market goes on, and day orders that ran out are looked for; a moved clock does it at once. */
 const sweepEveryMs = 500;
 const maxPerSweep = 1_000;
-/** When a step that could not be written is tried again. */
-const retryMs = 500;
 
 /** What the exchange does by itself: the steps planned for its orders, the market's, and the end of day orders. */
-export class Upkeep {
-  readonly #scheduler: Scheduler;
+export class Maintenance {
+  readonly #plans: Plans;
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> | undefined;
   #sweepAgain = false;
@@ -28,11 +26,13 @@ export class Upkeep {
     private readonly writer: Writer,
     private readonly log: Logger,
   ) {
-    this.#scheduler = new Scheduler(
-      () => world.clock.realNow(),
-      (ids) => {
-        for (const id of ids) this.#advance(id);
-      },
+    const columns = { table: 'orders', id: 'client_order_id', at: 'plan_at_ms' };
+    this.#plans = new Plans(database, world, columns, (id) =>
+      writer.run([id], (unit) => {
+        const order = unit.order(id);
+        if (order !== undefined && isOpen(order)) advance(unit, order);
+        return order?.planAtMs ?? null;
+      }),
     );
   }
 
@@ -44,24 +44,12 @@ export class Upkeep {
 
   /** Follows a committed change of an order. */
   follow(order: Order): void {
-    this.#scheduler.set(order.clientOrderId, order.planAtMs);
+    this.#plans.follow(order.clientOrderId, order.planAtMs);
   }
 
   /** Finds all planned steps in the table again: after a start, and when more were planned than memory holds. */
-  async reload(): Promise<void> {
-    let after = 0;
-    this.#scheduler.overflowed = false;
-    while (!this.#closed && !this.#scheduler.overflowed) {
-      const rows = await this.database.read<PlannedRow>(
-        'SELECT sequence, client_order_id, plan_at_ms FROM orders ' +
-          'WHERE plan_at_ms IS NOT NULL AND sequence > ? ORDER BY sequence LIMIT ?',
-        [after, maxPerSweep],
-      );
-      for (const row of rows) this.#scheduler.set(row.client_order_id, row.plan_at_ms);
-      const last = rows.at(-1);
-      if (last === undefined || rows.length < maxPerSweep) return;
-      after = last.sequence;
-    }
+  reload(): Promise<void> {
+    return this.#plans.reload();
   }
 
   /** Ends the day orders that ran out by the business clock. */
@@ -78,15 +66,15 @@ export class Upkeep {
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#timer);
-    this.#scheduler.close();
+    this.#plans.close();
     await this.#sweeping;
   }
 
   async #sweep(): Promise<void> {
-    if (this.#scheduler.overflowed && this.#scheduler.size === 0) await this.reload();
+    if (this.#plans.isIncomplete) await this.reload();
     while (this.#sweepAgain && !this.#closed) {
       this.#sweepAgain = false;
-      if (this.world.floor.hasOrders) await this.writer.run([], goOn);
+      if (this.world.engine.hasOrders) await this.writer.run([], goOn);
       const now = this.world.clock.now();
       const rows = await this.database.read<ExpiredRow>(
         'SELECT client_order_id FROM orders WHERE expires_at_ms <= ? ORDER BY expires_at_ms, sequence LIMIT ?',
@@ -103,26 +91,6 @@ export class Upkeep {
       if (order?.expiresAtMs != null && order.expiresAtMs <= unit.world.clock.now()) end(unit, id, ReportKind.EXPIRED);
     });
   }
-
-  #advance(id: string): void {
-    this.writer
-      .run([id], (unit) => {
-        const order = unit.order(id);
-        if (order !== undefined && isOpen(order)) advance(unit, order);
-        return order?.planAtMs ?? null;
-      })
-      .then((planAtMs) => this.#scheduler.set(id, planAtMs))
-      .catch(() => {
-        // The step stays in the table; it only comes later. A step that was written all the same is done already.
-        this.#scheduler.set(id, this.world.clock.realNow() + retryMs);
-      });
-  }
-}
-
-interface PlannedRow extends RowDataPacket {
-  sequence: number;
-  client_order_id: string;
-  plan_at_ms: number;
 }
 
 interface ExpiredRow extends RowDataPacket {

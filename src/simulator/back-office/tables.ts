@@ -1,0 +1,92 @@
+import { flag, Table } from '../table.ts';
+import type { Allocation, Application, ApplicationEvent, CashEntry, ReceivedFile } from './model.ts';
+
+export const applications = new Table<Application>(
+  'applications',
+  {
+    sequence: 'BIGINT NOT NULL PRIMARY KEY',
+    clientApplicationId: 'VARCHAR(64) NOT NULL',
+    reference: 'VARCHAR(32) NOT NULL',
+    course: 'TINYINT NOT NULL',
+    decideAfterMs: 'INT NOT NULL',
+    magicName: 'VARCHAR(64) NOT NULL',
+    state: 'TINYINT NOT NULL',
+    account: 'VARCHAR(64) NOT NULL',
+    rejectReason: 'TINYINT NOT NULL',
+    param: 'VARCHAR(64) NOT NULL',
+    decideAtMs: 'BIGINT NULL',
+  },
+  {
+    keys: ['UNIQUE KEY by_client_application_id (client_application_id)', 'KEY by_decision (decide_at_ms)'],
+    changing: ['state', 'account', 'rejectReason', 'param', 'decideAtMs'],
+  },
+);
+
+export const applicationReports = new Table<ApplicationEvent>(
+  'application_reports',
+  {
+    number: 'BIGINT NOT NULL PRIMARY KEY',
+    clientApplicationId: 'VARCHAR(64) NOT NULL',
+    kind: 'TINYINT NOT NULL',
+    atMs: 'BIGINT NOT NULL',
+    reference: 'VARCHAR(32) NOT NULL',
+    account: 'VARCHAR(64) NOT NULL',
+    rejectReason: 'TINYINT NOT NULL',
+    param: 'VARCHAR(64) NOT NULL',
+  },
+  { keys: ['KEY by_application (client_application_id, number)'] },
+);
+
+/** Files are people's papers: of each only its digest is kept, so that a test can tell how often it came. */
+export const documents = new Table<ReceivedFile>(
+  'documents',
+  {
+    clientApplicationId: 'VARCHAR(64) NOT NULL',
+    type: 'TINYINT NOT NULL',
+    sha256: 'CHAR(64) NOT NULL',
+    sizeBytes: 'INT NOT NULL',
+    timesReceived: 'INT NOT NULL',
+    delivered: flag,
+    firstReceived: 'BIGINT NOT NULL',
+  },
+  { keys: ['PRIMARY KEY (client_application_id, type, sha256)'], changing: ['timesReceived', 'delivered'] },
+);
+
+export const allocations = new Table<Allocation>(
+  'allocations',
+  {
+    sequence: 'BIGINT NOT NULL PRIMARY KEY',
+    clientAllocationId: 'VARCHAR(64) NOT NULL',
+    account: 'VARCHAR(64) NOT NULL',
+    amountKobo: 'BIGINT NOT NULL',
+    outcome: 'TINYINT NOT NULL',
+    brokerReference: 'VARCHAR(32) NOT NULL',
+    rejectReason: 'TINYINT NOT NULL',
+    atMs: 'BIGINT NOT NULL',
+  },
+  { keys: ['UNIQUE KEY by_client_allocation_id (client_allocation_id)'] },
+);
+
+export const cash = new Table<Pick<CashEntry, 'account' | 'balanceKobo'>>(
+  'cash',
+  { account: 'VARCHAR(64) NOT NULL PRIMARY KEY', balanceKobo: 'BIGINT NOT NULL' },
+  { changing: ['balanceKobo'] },
+);
+
+export const cashEntries = new Table<CashEntry>(
+  'cash_entries',
+  {
+    number: 'BIGINT NOT NULL PRIMARY KEY',
+    account: 'VARCHAR(64) NOT NULL',
+    amountKobo: 'BIGINT NOT NULL',
+    balanceKobo: 'BIGINT NOT NULL',
+    clientAllocationId: 'VARCHAR(64) NOT NULL',
+    atMs: 'BIGINT NOT NULL',
+  },
+  { keys: ['KEY by_account (account, number)'] },
+);
+
+/** Makes the back office's tables where they are missing. */
+export const backOfficeTables = [applications, applicationReports, documents, allocations, cash, cashEntries].map(
+  ({ definition }) => definition,
+);

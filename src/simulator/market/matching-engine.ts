@@ -1,0 +1,228 @@
+import { Side, TimeInForce } from '../../gen/marina/broker/v1/orders_pb.ts';
+import type { InstrumentState, Order } from '../model.ts';
+import { onTickBelow } from '../prices.ts';
+import { Book, type Execution } from './book.ts';
+import type { Interest } from './ladder.ts';
+import { OrderFlow, type SyntheticOrder } from './order-flow.ts';
+import { beatMs, type Phase, type Session } from './venue.ts';
+
+/** How many orders wait for one stock, and for all together. */
+const maxWaitingForStock = 10_000;
+const maxWaiting = 100_000;
+
+/** What the engine must know of a stock, and of the exchange. */
+export interface EngineView {
+  readonly seed: number;
+  session(nowMs: number): Session;
+  instrument(symbol: string, nowMs: number): InstrumentState | undefined;
+  /** The instrument as it was when a day ended. */
+  instrumentAtClose(symbol: string, day: number, nowMs: number): InstrumentState | undefined;
+}
+
+/** What the engine does to orders. */
+export interface EngineEvents {
+  trade(order: Order, quantity: number, priceKobo: number): void;
+  expire(order: Order): void;
+  /** An order waits from now on. */
+  waits(order: Order): void;
+}
+
+/** An interest of a customer's order; one of the order flow's has none. */
+interface Entry extends Interest {
+  readonly order?: Order;
+}
+
+/** Where one stock is traded. */
+interface Market {
+  readonly symbol: string;
+  readonly book: Book<Entry>;
+  readonly orders: Map<string, Order>;
+  /** The synthetic orders of the last beat in which the market was looked at. */
+  synthetic: number[];
+  beat: number;
+  phase: Phase | 'restored';
+  day: number;
+  dayEndsAtMs: number;
+}
+
+/**
+ * The trading engine: the books of all stocks that trade by the market. Nothing runs here by itself. When an
+ * order comes, or the pulse while orders wait, it finds a stock as it would be had it been watched all the time: the session as
+ * it is by now, and what the order flow quotes in this beat.
+ */
+export class MatchingEngine {
+  readonly #markets = new Map<string, Market>();
+  readonly #orders = new Map<string, Market>();
+  #lastSynthetic = 0;
+
+  constructor(private readonly view: EngineView) {}
+
+  /** Whether any order waits. */
+  get hasOrders(): boolean {
+    return this.#orders.size > 0;
+  }
+
+  /** An order that waits here. */
+  order(clientOrderId: string): Order | undefined {
+    return this.#orders.get(clientOrderId)?.orders.get(clientOrderId);
+  }
+
+  hasRoom(symbol: string): boolean {
+    return this.#orders.size < maxWaiting && (this.#markets.get(symbol)?.book.size ?? 0) < maxWaitingForStock;
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#markets.clear();
+    this.#orders.clear();
+  }
+
+  /** Puts back an order that was waiting before a restart. Call it in the order in which they came. */
+  restore(order: Order, nowMs: number): void {
+    const instrument = this.view.instrument(order.symbol, nowMs);
+    if (instrument === undefined) return;
+    let market = this.#markets.get(order.symbol);
+    if (market === undefined) {
+      market = newMarket(instrument, { phase: 'restored', day: 0, dayEndsAtMs: 0 });
+      this.#markets.set(order.symbol, market);
+    }
+    this.#rest(market, order, entryOf(order));
+  }
+
+  /** Brings an accepted order to its book: it trades what it can, and what is left waits or lapses. */
+  place(order: Order, nowMs: number, events: EngineEvents): void {
+    const market = this.#attend(order.symbol, nowMs, events);
+    if (market === undefined) return;
+    const entry = entryOf(order);
+    const rests = order.timeInForce === TimeInForce.DAY || order.timeInForce === TimeInForce.GTC;
+    const allOrNothing = order.timeInForce === TimeInForce.FOK;
+    if (market.phase === 'continuous') {
+      market.book.enter(entry, allOrNothing ? 'all_or_nothing' : 'lapses', (execution) => report(execution, events));
+    }
+    if (entry.left === 0) return;
+    if (rests) {
+      this.#rest(market, order, entry);
+      events.waits(order);
+    } else {
+      events.expire(order);
+    }
+  }
+
+  /** Follows what became of an order elsewhere: a cancel, an end, a fill by an operator. */
+  follow(order: Order, isOpen: boolean): void {
+    const market = this.#orders.get(order.clientOrderId);
+    if (market === undefined) return;
+    const left = isOpen ? order.quantity - order.filled : 0;
+    const entry = market.book.get(order.sequence);
+    if (left > 0 && entry !== undefined) {
+      entry.left = left;
+      return;
+    }
+    market.book.remove(order.sequence);
+    market.orders.delete(order.clientOrderId);
+    this.#orders.delete(order.clientOrderId);
+    order.inBook = false;
+  }
+
+  /** Lets the market go on for all stocks in which orders wait. */
+  pulse(nowMs: number, events: EngineEvents): void {
+    for (const market of [...this.#markets.values()]) {
+      if (market.orders.size > 0) this.#attend(market.symbol, nowMs, events);
+      else this.#markets.delete(market.symbol);
+    }
+  }
+
+  #rest(market: Market, order: Order, entry: Entry): void {
+    order.inBook = true;
+    market.orders.set(order.clientOrderId, order);
+    this.#orders.set(order.clientOrderId, market);
+    market.book.rest(entry);
+  }
+
+  /** A stock's market as it is by now. */
+  #attend(symbol: string, nowMs: number, events: EngineEvents): Market | undefined {
+    const instrument = this.view.instrument(symbol, nowMs);
+    if (instrument === undefined) return undefined;
+    const session = this.view.session(nowMs);
+    const phase = session.phase === 'continuous' && instrument.halted ? 'halted' : session.phase;
+    const now = { phase, day: Math.floor(session.time), dayEndsAtMs: session.dayEndsAtMs };
+    const beat = Math.floor(nowMs / beatMs);
+    const market = this.#markets.get(symbol) ?? newMarket(instrument, now);
+    this.#markets.set(symbol, market);
+    if (market.beat === beat && market.phase === phase && market.dayEndsAtMs === now.dayEndsAtMs) return market;
+    for (const id of market.synthetic) market.book.remove(id);
+    market.synthetic = [];
+    const closes = phase === 'closed' && market.phase !== 'closed';
+    if (closes || nowMs >= market.dayEndsAtMs) this.#endDay(market, closes, nowMs, events);
+    const opens = market.phase !== 'continuous';
+    Object.assign(market, now, { beat });
+    market.book.setBand(instrument);
+    if (phase === 'continuous') this.#goOn(market, instrument, beat, opens, events);
+    return market;
+  }
+
+  /** One beat: the market maker quotes again, and somebody may come. What was collected meanwhile is auctioned first. */
+  #goOn(market: Market, instrument: InstrumentState, beat: number, opens: boolean, events: EngineEvents): void {
+    const { book } = market;
+    const drawn = drawnOf(book);
+    const orderFlow = new OrderFlow(this.view.seed, instrument, beat);
+    const onExecution = (execution: Execution<Entry>) => report(execution, events);
+    for (const order of orderFlow.maker(drawn.bySellers, drawn.byBuyers)) {
+      const entry = this.#syntheticEntry(market, order);
+      if (opens) book.rest(entry);
+      else book.enter(entry, 'rests', onExecution);
+    }
+    if (opens) book.auction(onTickBelow(instrument.quoteKobo), onExecution);
+    const visitor = orderFlow.visitor(drawn.bySellers, drawn.byBuyers);
+    if (visitor !== undefined) book.enter(this.#syntheticEntry(market, visitor), 'lapses', onExecution);
+  }
+
+  /** The closing auction, where the exchange keeps hours; then the day orders run out. */
+  #endDay(market: Market, closes: boolean, nowMs: number, events: EngineEvents): void {
+    const { book } = market;
+    const traded = market.phase === 'continuous' || market.phase === 'collecting';
+    const isOver = nowMs >= market.dayEndsAtMs;
+    const instrument = isOver
+      ? this.view.instrumentAtClose(market.symbol, market.day, nowMs)
+      : this.view.instrument(market.symbol, nowMs);
+    if (traded && instrument !== undefined && (closes || this.view.session(nowMs).nextOpenAtMs !== undefined)) {
+      const drawn = drawnOf(book);
+      const orderFlow = new OrderFlow(this.view.seed, instrument, market.dayEndsAtMs);
+      for (const order of orderFlow.maker(drawn.bySellers, drawn.byBuyers))
+        book.rest(this.#syntheticEntry(market, order));
+      book.auction(onTickBelow(instrument.quoteKobo), (execution) => report(execution, events));
+      for (const id of market.synthetic) book.remove(id);
+      market.synthetic = [];
+    }
+    for (const order of [...market.orders.values()]) {
+      const isDue = order.expiresAtMs !== null && order.expiresAtMs <= nowMs;
+      if (isDue || (closes && order.timeInForce === TimeInForce.DAY)) events.expire(order);
+    }
+  }
+
+  #syntheticEntry(market: Market, { side, limitKobo, quantity }: SyntheticOrder): Entry {
+    this.#lastSynthetic -= 1;
+    market.synthetic.push(this.#lastSynthetic);
+    return { id: this.#lastSynthetic, side, limitKobo, left: quantity };
+  }
+}
+
+function newMarket(instrument: InstrumentState, now: Pick<Market, 'phase' | 'day' | 'dayEndsAtMs'>): Market {
+  const { symbol, lowerKobo, upperKobo } = instrument;
+  return { symbol, book: new Book({ lowerKobo, upperKobo }), orders: new Map(), synthetic: [], beat: -1, ...now };
+}
+
+function entryOf(order: Order): Entry {
+  const { sequence, side, priceKobo, quantity, filled } = order;
+  return { id: sequence, side, limitKobo: priceKobo, left: quantity - filled, order };
+}
+
+function report({ buy, sell, quantity, priceKobo }: Execution<Entry>, events: EngineEvents): void {
+  if (buy.order !== undefined) events.trade(buy.order, quantity, priceKobo);
+  if (sell.order !== undefined) events.trade(sell.order, quantity, priceKobo);
+}
+
+/** How much the first order of each side still wants: a large one draws others. */
+function drawnOf(book: Book<Entry>): { bySellers: number; byBuyers: number } {
+  return { bySellers: book.first(Side.SELL)?.left ?? 0, byBuyers: book.first(Side.BUY)?.left ?? 0 };
+}

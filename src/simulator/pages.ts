@@ -1,0 +1,38 @@
+import type { RowDataPacket } from 'mysql2/promise';
+import type { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
+import type { Database } from './database.ts';
+import type { Table } from './table.ts';
+
+/** How many records a page holds. */
+export const maxPage = 1_000;
+
+/** A page of what the exchange or the broker took, oldest first, each with how often it was received. */
+export async function listPage<Model extends object>(
+  database: Database,
+  table: Table<Model>,
+  {
+    key,
+    call,
+    after,
+    id,
+  }: {
+    /** The column of the ids that the gateway gave. */
+    readonly key: string;
+    /** The call that submits such a thing. */
+    readonly call: Call;
+    readonly after: number;
+    /** Only what has this id; empty: all. */
+    readonly id: string;
+  },
+): Promise<{ readonly found: readonly (readonly [Model, number])[]; readonly hasMore: boolean }> {
+  const rows = await database.read<RowDataPacket & { received: number }>(
+    `SELECT ${table.columns},
+       (SELECT COUNT(*) FROM received_messages m
+         WHERE m.client_order_id = ${table.name}.${key} AND m.call_kind = ?) AS received
+     FROM ${table.name}
+     WHERE sequence > ? ${id === '' ? '' : `AND ${key} = ?`} ORDER BY sequence LIMIT ?`,
+    [call, after, ...(id === '' ? [] : [id]), maxPage + 1],
+  );
+  const found = rows.slice(0, maxPage).map((row) => [table.fromRow(row), row.received] as const);
+  return { found, hasMore: rows.length > maxPage };
+}

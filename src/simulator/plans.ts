@@ -1,0 +1,68 @@
+import type { RowDataPacket } from 'mysql2/promise';
+import type { Database } from './database.ts';
+import { Scheduler } from './scheduler.ts';
+import type { World } from './world.ts';
+
+/** How many plans are read at once. */
+const maxPerRead = 1_000;
+/** When a step that could not be written is tried again. */
+const retryMs = 500;
+
+/** What is planned for objects of one kind: each step is taken when its time comes. */
+export class Plans {
+  readonly #scheduler: Scheduler;
+  #isClosed = false;
+
+  constructor(
+    private readonly database: Database,
+    world: World,
+    /** Their table, its column of the gateway's ids, and that of the next step's instant, null where none is planned. */
+    private readonly columns: { readonly table: string; readonly id: string; readonly at: string },
+    /** Takes the step that is due. Returns when the next one is; null: nothing more is planned. */
+    step: (id: string) => Promise<number | null>,
+  ) {
+    const now = () => world.clock.realNow();
+    const take = (id: string) =>
+      step(id).then(
+        (nextAtMs) => this.#scheduler.set(id, nextAtMs),
+        // The step stays in the table; it only comes later. A step that was written all the same is done already.
+        () => this.#scheduler.set(id, now() + retryMs),
+      );
+    this.#scheduler = new Scheduler(now, (ids) => {
+      for (const id of ids) void take(id);
+    });
+  }
+
+  /** Follows a committed change. */
+  follow(id: string, atMs: number | null): void {
+    this.#scheduler.set(id, atMs);
+  }
+
+  /** Whether there may be more in the table than memory held. */
+  get isIncomplete(): boolean {
+    return this.#scheduler.overflowed && this.#scheduler.size === 0;
+  }
+
+  /** Finds all plans in the table again: after a start, and when there were more than memory holds. */
+  async reload(): Promise<void> {
+    const { table, id, at } = this.columns;
+    let after = 0;
+    this.#scheduler.overflowed = false;
+    while (!this.#isClosed && !this.#scheduler.overflowed) {
+      const rows = await this.database.read<RowDataPacket & { sequence: number; id: string; at: number }>(
+        `SELECT sequence, ${id} AS id, ${at} AS at FROM ${table}
+         WHERE ${at} IS NOT NULL AND sequence > ? ORDER BY sequence LIMIT ?`,
+        [after, maxPerRead],
+      );
+      for (const row of rows) this.#scheduler.set(row.id, row.at);
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < maxPerRead) return;
+      after = last.sequence;
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#scheduler.close();
+  }
+}

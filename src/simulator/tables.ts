@@ -1,0 +1,131 @@
+import { backOfficeTables } from './back-office/tables.ts';
+import { clearingTables } from './clearing/tables.ts';
+import type { InstrumentState, Message, Order, OrderReport, PlannedStep } from './model.ts';
+import { bigWhole, flag, Table, tableDefinition } from './table.ts';
+
+/** Every message, whatever became of it: what tests compare with the gateway's own record. */
+export const messages = new Table<Message>(
+  'received_messages',
+  {
+    number: 'BIGINT NOT NULL PRIMARY KEY',
+    call: { name: 'call_kind', type: 'TINYINT NOT NULL', toColumn: Number, fromColumn: Number },
+    clientOrderId: 'VARCHAR(64) NOT NULL',
+    account: 'VARCHAR(64) NOT NULL',
+    receivedAtMs: 'BIGINT NOT NULL',
+    taken: flag,
+    requestId: 'VARCHAR(64) NOT NULL',
+    traceParent: 'VARCHAR(64) NOT NULL',
+  },
+  { keys: ['KEY by_order (client_order_id, number)'], changing: ['taken'] },
+);
+
+export const orders = new Table<Order>(
+  'orders',
+  {
+    sequence: 'BIGINT NOT NULL PRIMARY KEY',
+    clientOrderId: 'VARCHAR(64) NOT NULL',
+    exchangeOrderId: 'VARCHAR(32) NOT NULL',
+    account: 'VARCHAR(64) NOT NULL',
+    symbol: 'VARCHAR(32) NOT NULL',
+    side: 'TINYINT NOT NULL',
+    type: 'TINYINT NOT NULL',
+    timeInForce: 'TINYINT NOT NULL',
+    quantity: 'BIGINT NOT NULL',
+    priceKobo: 'BIGINT NULL',
+    filled: 'BIGINT NOT NULL',
+    endedBy: 'TINYINT NOT NULL',
+    expiresAtMs: 'BIGINT NULL',
+    plan: {
+      type: 'TEXT NULL',
+      toColumn: (plan) => (plan.length === 0 ? null : JSON.stringify(plan)),
+      fromColumn: (stored) => (stored === null ? [] : (JSON.parse(String(stored)) as PlannedStep[])),
+    },
+    planAtMs: 'BIGINT NULL',
+    // Null if it does not wait in a book, so that the index of those that do stays small.
+    inBook: { ...flag, type: 'TINYINT NULL', toColumn: (inBook) => (inBook ? 1 : null) },
+    tradedOn: 'CHAR(10) NULL',
+    tradedKobo: { ...bigWhole, type: 'BIGINT NOT NULL DEFAULT 0' },
+  },
+  {
+    keys: [
+      'UNIQUE KEY by_client_order_id (client_order_id)',
+      'KEY by_expiry (expires_at_ms)',
+      'KEY by_plan (plan_at_ms)',
+      'KEY by_book (in_book)',
+    ],
+    changing: ['filled', 'endedBy', 'expiresAtMs', 'plan', 'planAtMs', 'inBook', 'tradedOn', 'tradedKobo'],
+  },
+);
+
+export const reports = new Table<OrderReport>(
+  'reports',
+  {
+    number: 'BIGINT NOT NULL PRIMARY KEY',
+    clientOrderId: 'VARCHAR(64) NOT NULL',
+    exchangeOrderId: 'VARCHAR(32) NOT NULL',
+    kind: 'TINYINT NOT NULL',
+    atMs: 'BIGINT NOT NULL',
+    quantity: 'BIGINT NOT NULL',
+    priceKobo: 'BIGINT NOT NULL',
+    rejectReason: 'TINYINT NOT NULL',
+  },
+  { keys: ['KEY by_order (client_order_id, number)'] },
+);
+
+export const instruments = new Table<InstrumentState>(
+  'instruments',
+  {
+    symbol: 'VARCHAR(32) NOT NULL PRIMARY KEY',
+    name: 'VARCHAR(200) NOT NULL',
+    kind: 'TINYINT NOT NULL',
+    lowerKobo: 'BIGINT NOT NULL',
+    upperKobo: 'BIGINT NOT NULL',
+    quoteKobo: 'BIGINT NOT NULL',
+    lastKobo: 'BIGINT NOT NULL',
+    halted: flag,
+    position: 'INT NOT NULL',
+    pinned: { ...flag, type: 'TINYINT NOT NULL DEFAULT 0' },
+  },
+  {
+    changing: ['name', 'kind', 'lowerKobo', 'upperKobo', 'quoteKobo', 'lastKobo', 'halted', 'position', 'pinned'],
+  },
+);
+
+export const accounts = new Table<{ account: string; status: number }>(
+  'accounts',
+  { account: 'VARCHAR(64) NOT NULL PRIMARY KEY', status: 'TINYINT NOT NULL' },
+  { changing: ['status'] },
+);
+
+export const settings = new Table<{ name: string; value: number }>(
+  'settings',
+  { name: 'VARCHAR(32) NOT NULL PRIMARY KEY', value: 'BIGINT NOT NULL' },
+  { changing: ['value'] },
+);
+
+/**
+ * Makes the simulator's tables where they are missing. It is a sandbox's broker and not a system with a history, so it
+ * has no migrations: a table that must change gets a new name, or a column it lacked.
+ */
+export const schema: readonly string[] = [
+  ...[settings, accounts, instruments, messages, orders, reports].map(({ definition }) => definition),
+  tableDefinition('submissions', [
+    'number BIGINT NOT NULL PRIMARY KEY',
+    'client_id VARCHAR(64) NOT NULL',
+    'note VARBINARY(2048) NOT NULL',
+  ]),
+  ...backOfficeTables,
+  ...clearingTables,
+];
+
+/** Columns that came later, with what adds them to a table made before. */
+export const laterColumns: readonly { readonly table: string; readonly column: string; readonly change: string }[] = [
+  {
+    table: 'orders',
+    column: 'in_book',
+    change:
+      'ADD in_book TINYINT NULL, ADD traded_on CHAR(10) NULL, ADD traded_kobo BIGINT NOT NULL DEFAULT 0, ' +
+      'ADD KEY by_book (in_book)',
+  },
+  { table: 'instruments', column: 'pinned', change: 'ADD pinned TINYINT NOT NULL DEFAULT 0' },
+];

@@ -1,0 +1,52 @@
+import { after, before } from 'node:test';
+import { type Database, openDatabase } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import type { Worker } from '../../src/lib/worker.ts';
+import { createTestDatabase } from './servers.ts';
+
+interface Options {
+  readonly environment?: 'sandbox' | 'live';
+  readonly poolSize?: number;
+}
+
+/** Opens a migrated database of a test's own. */
+export async function openTestDatabase({ environment = 'sandbox', poolSize = 4 }: Options = {}) {
+  const { url, drop } = await createTestDatabase();
+  await migrate(url);
+  const database = await openDatabase({ url, environment, poolSize });
+  const close = async () => {
+    await database.close();
+    await drop();
+  };
+  return { database, url, close };
+}
+
+/** Opens such a database before the tests of a suite, which `use` makes ready, and closes it after them. */
+export function withDatabase(use: (database: Database, url: string) => unknown, options?: Options): void {
+  let opened: Awaited<ReturnType<typeof openTestDatabase>> | undefined;
+  before(async () => {
+    opened = await openTestDatabase(options);
+    await use(opened.database, opened.url);
+  });
+  after(() => opened?.close());
+}
+
+/** Starts a worker as a gateway does. What it returns stops it and waits for its end. */
+export function startWorker(worker: Pick<Worker, 'run'>): () => Promise<void> {
+  const stopping = new AbortController();
+  const running = worker.run(stopping.signal);
+  return async () => {
+    stopping.abort();
+    await running;
+  };
+}
+
+/** Does something while a worker runs. */
+export async function whileRunning<T>(worker: Pick<Worker, 'run'>, work: () => Promise<T>): Promise<T> {
+  const stop = startWorker(worker);
+  try {
+    return await work();
+  } finally {
+    await stop();
+  }
+}
