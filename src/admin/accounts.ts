@@ -85,7 +85,7 @@ export function accountAdminHandlers({ database, clock, unlinked }: AccountAdmin
     const rows =
       account === ''
         ? await database.read(listAccountsByCode(partnerId, afterAccount, limit + 1))
-        : await database.read(accounts.find({ account, partnerId: partnerId === '' ? undefined : partnerId }));
+        : await database.read(accounts.find(partnerId === '' ? { account } : { account, partnerId }));
     return create(ListAccountsResponseSchema, {
       accounts: rows.slice(0, limit).map(accounts.all.read).map(toMessage),
       hasMore: rows.length > limit,

@@ -73,7 +73,7 @@ export class AllocationKind
     const { account, amountKobo, clientReference = null } = request;
     if (account === undefined || amountKobo === undefined) throw new Error('a field that the rules require is missing');
     const countedDay = lagosDay(this.parts.clock.now());
-    return { ...this.blank, account, amountKobo, clientReference, rejectReason: null, countedDay };
+    return { ...this.blank, account, amountKobo, clientReference, countedDay };
   }
 
   facts(row: StoredAllocation): Fact<AllocationFacts> {

@@ -5,8 +5,8 @@ import {
   AllocationRejectReasonSchema as BrokersReasonSchema,
 } from '../gen/marina/broker/v1/allocations_pb.ts';
 import type { AllocationRejectReason, AllocationState } from '../gen/marina/gateway/v1/allocations_pb.ts';
-import { type EnumName, enumWords } from '../lib/enums.ts';
-import { type Applied, changed, isUnsettled, statesOf, unchanged } from '../submission/rules.ts';
+import type { EnumName } from '../lib/enums.ts';
+import { type Applied, changed, isUnsettled, rejectReasons, statesOf, unchanged } from '../submission/rules.ts';
 
 export type AllocationStateName = EnumName<typeof AllocationState>;
 
@@ -95,10 +95,9 @@ const rejectSentences: Readonly<Record<EnumName<typeof AllocationRejectReason>, 
   rejected_by_broker: 'The broker rejected the allocation.',
 };
 
-const brokersReasons = enumWords<typeof BrokersReason>(BrokersReasonSchema);
-
-/** Our word and sentence for a rejection. A reason of a later version of the broker is the general one. */
-export function rejectReasonOf(reason: BrokersReason): { word: keyof typeof rejectSentences; sentence: string } {
-  const word = brokersReasons.find(reason) ?? 'rejected_by_broker';
-  return { word, sentence: rejectSentences[word] };
-}
+/** Our name and sentence for a rejection. */
+export const rejectReasonOf = rejectReasons<typeof BrokersReason, keyof typeof rejectSentences>(
+  BrokersReasonSchema,
+  rejectSentences,
+  'rejected_by_broker',
+);

@@ -13,6 +13,7 @@ import { usageDays } from '../limits/usage.ts';
 import { openCancels, orderSteps, orders } from '../orders/table.ts';
 import { positions } from '../submission/positions.ts';
 import { lookUps, objectSteps } from '../submission/steps.ts';
+import { writeChecks } from '../telemetry/write-probe.ts';
 import { transfers, wallets } from '../wallet/store.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tables of all rows stand in one list.
@@ -37,6 +38,7 @@ const described: readonly Table<any>[] = [
   auditEntries,
   positions,
   leases,
+  writeChecks,
 ];
 
 /** Every table of the database. */

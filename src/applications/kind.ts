@@ -62,7 +62,7 @@ export class ApplicationKind
 
   /** Nothing must be known beforehand: what there is to refuse, the broker refuses. */
   prepareCached(): Draft<StoredApplication> {
-    return { ...this.blank, rejectReason: null };
+    return this.blank;
   }
 
   facts() {

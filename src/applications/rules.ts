@@ -6,8 +6,16 @@ import {
   ApplicationRejectReasonSchema as BrokersReasonSchema,
 } from '../gen/marina/broker/v1/applications_pb.ts';
 import type { ApplicationRejectReason, ApplicationState } from '../gen/marina/gateway/v1/applications_pb.ts';
-import { type EnumName, enumWords } from '../lib/enums.ts';
-import { type Applied, changed, inconsistent, isUnsettled, statesOf, unchanged } from '../submission/rules.ts';
+import type { EnumName } from '../lib/enums.ts';
+import {
+  type Applied,
+  changed,
+  inconsistent,
+  isUnsettled,
+  rejectReasons,
+  statesOf,
+  unchanged,
+} from '../submission/rules.ts';
 
 export type ApplicationStateName = EnumName<typeof ApplicationState>;
 
@@ -149,10 +157,9 @@ const rejectSentences: Readonly<Record<EnumName<typeof ApplicationRejectReason>,
   rejected_by_broker: 'The broker rejected the application.',
 };
 
-const brokersReasons = enumWords<typeof BrokersReason>(BrokersReasonSchema);
-
-/** Our word and sentence for a rejection. A reason of a later version of the broker is the general one. */
-export function rejectReasonOf(reason: BrokersReason): { word: keyof typeof rejectSentences; sentence: string } {
-  const word = brokersReasons.find(reason) ?? 'rejected_by_broker';
-  return { word, sentence: rejectSentences[word] };
-}
+/** Our name and sentence for a rejection. */
+export const rejectReasonOf = rejectReasons<typeof BrokersReason, keyof typeof rejectSentences>(
+  BrokersReasonSchema,
+  rejectSentences,
+  'rejected_by_broker',
+);

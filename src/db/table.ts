@@ -114,12 +114,13 @@ export class Table<Row extends object> {
     return column;
   }
 
-  /** A condition that is true for rows with these values. */
+  /** A condition that is true for rows with these values. Throws if a value is undefined. */
   where(where: Where<Row>): Statement {
     const parts: string[] = [];
     const values: SqlValue[] = [];
     for (const [field, wanted] of Object.entries<unknown>(where)) {
-      if (wanted === undefined) continue;
+      // One that is left out would find, change or remove every row.
+      if (wanted === undefined) throw new Error(`${this.name} is asked for rows without a ${field}`);
       const many = Array.isArray(wanted) ? wanted : undefined;
       const marks = many === undefined ? '= ?' : `IN (${many.map(() => '?').join(', ')})`;
       parts.push(wanted === null ? `${columnName(field)} IS NULL` : `${columnName(field)} ${marks}`);

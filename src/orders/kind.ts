@@ -90,7 +90,6 @@ export class OrderKind
     return {
       ...this.blank,
       ...wanted,
-      rejectReason: null,
       countedDay: lagosDay(this.parts.clock.now()),
       countedPriceKobo,
     };

@@ -1,8 +1,16 @@
 import { type RejectReason, RejectReasonSchema, type Report, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { OrderRejectReason, OrderState } from '../gen/marina/gateway/v1/orders_pb.ts';
-import { type EnumName, enumWords } from '../lib/enums.ts';
+import type { EnumName } from '../lib/enums.ts';
 import { statedInstant } from '../lib/timestamps.ts';
-import { type Applied, changed, inconsistent, isUnsettled, statesOf, unchanged } from '../submission/rules.ts';
+import {
+  type Applied,
+  changed,
+  inconsistent,
+  isUnsettled,
+  rejectReasons,
+  statesOf,
+  unchanged,
+} from '../submission/rules.ts';
 
 export type OrderStateName = EnumName<typeof OrderState>;
 
@@ -185,10 +193,9 @@ const rejectSentences: Readonly<Record<EnumName<typeof OrderRejectReason>, strin
   rejected_by_exchange: 'The exchange rejected the order.',
 };
 
-const brokersReasons = enumWords<typeof RejectReason>(RejectReasonSchema);
-
-/** Our word and sentence for a rejection. A reason of a later version of the broker is the general one. */
-export function rejectReasonOf(reason: RejectReason): { word: keyof typeof rejectSentences; sentence: string } {
-  const word = brokersReasons.find(reason) ?? 'rejected_by_exchange';
-  return { word, sentence: rejectSentences[word] };
-}
+/** Our name and sentence for a rejection. */
+export const rejectReasonOf = rejectReasons<typeof RejectReason, keyof typeof rejectSentences>(
+  RejectReasonSchema,
+  rejectSentences,
+  'rejected_by_exchange',
+);

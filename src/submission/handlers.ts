@@ -1,4 +1,5 @@
-import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
+import { createHmac } from 'node:crypto';
+import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import type { Call } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
 import { RowReader } from '../db/row-reader.ts';
@@ -7,7 +8,6 @@ import type { Selection } from '../db/table.ts';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import type { Cursors } from '../lib/paging.ts';
 import type { Submission } from './columns.ts';
-import { requestDigest } from './digest.ts';
 import type { CreatedKind } from './kind.ts';
 import type { Submitter } from './submit.ts';
 
@@ -80,7 +80,8 @@ export function submissionHandlers<
   ) {
     const issuedFor = [table.name, partnerId, ...(Object.keys(filters).length > 0 ? [JSON.stringify(filters)] : [])];
     const before = cursor === undefined ? undefined : cursors.read(issuedFor, cursor);
-    const { updatedSince, ...equal } = filters;
+    const { updatedSince, ...rest } = filters;
+    const equal = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
     const more: [string, SqlValue][] = [];
     if (updatedSince !== undefined) more.push(['AND updated_at >= ?', new Date(updatedSince)]);
     if (before !== undefined) more.push(['AND id < ?', before]);
@@ -92,4 +93,15 @@ export function submissionHandlers<
   }
 
   return { create, find, get: async ({ id }: { id?: string }, call: Call) => toMessage(await find(id, call)), list };
+}
+
+/**
+ * Tells two requests apart without keeping them: a keyed digest of the message after defaults and upper-casing. Fields
+ * of a later version that we do not know do not count, because we would not act on them.
+ */
+function requestDigest<Schema extends DescMessage>(key: Buffer, schema: Schema, message: MessageShape<Schema>): Buffer {
+  return createHmac('sha256', key)
+    .update(schema.typeName)
+    .update(toBinary(schema, message, { writeUnknownFields: false }))
+    .digest();
 }

@@ -12,7 +12,7 @@ import type { Applied, States } from './rules.ts';
 import type { History, NewStep } from './steps.ts';
 
 /** What the mechanism itself gives a new row; the rest comes from the kind. */
-type Given = Exclude<keyof Submission, 'rejectReason' | 'param' | 'lastReport' | 'missedReport'>;
+type Given = Exclude<keyof Submission, 'param' | 'lastReport' | 'missedReport'>;
 
 /** What a kind makes of a request: the fields of a new row that the mechanism does not know. */
 export type Draft<Row extends Submission> = Omit<Row, Given>;

@@ -8,9 +8,9 @@ import type { Clock } from '../lib/clock.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import type { Change } from './change.ts';
 import type { Submission } from './columns.ts';
-import type { StartGate } from './gate.ts';
 import { freeOldKey } from './key-retention.ts';
 import type { Kind } from './kind.ts';
+import type { StartGate } from './start-gate.ts';
 
 /** What the upstream said of an object that cannot be, by whichever way it came. The object's state was kept. */
 export interface Inconsistency {

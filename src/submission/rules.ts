@@ -1,3 +1,6 @@
+import type { GenEnum } from '@bufbuild/protobuf/codegenv2';
+import { type EnumName, enumWords } from '../lib/enums.ts';
+
 /** Which states an object of one kind can go to from where it is. A state of another version is in no list. */
 export type Transitions<State extends string> = Readonly<Record<State, readonly State[]>>;
 
@@ -68,4 +71,20 @@ export function unchanged<Row>(row: Row, detail: string): Applied<Row> {
 /** A report that changes an object. */
 export function changed<Row>(row: Row, detail: string): Applied<Row> {
   return { row, changed: true, inconsistent: false, detail };
+}
+
+/**
+ * Our name and sentence for each of the broker's reject reasons, which have the same names as ours. A reason of a later
+ * version of the broker is the general one. It does not compile when a reason has no sentence.
+ */
+export function rejectReasons<Broker extends object, Name extends string>(
+  desc: GenEnum<Broker[keyof Broker & string] & number>,
+  sentences: Readonly<Record<Name | EnumName<Broker>, string>>,
+  general: Name,
+): (reason: number) => { readonly word: Name | EnumName<Broker>; readonly sentence: string } {
+  const names = enumWords<Broker>(desc);
+  return (reason) => {
+    const word = names.find(reason) ?? general;
+    return { word, sentence: sentences[word] };
+  };
 }

@@ -1,6 +1,8 @@
+import { instant, text, whole } from '../db/columns.ts';
 import type { Database } from '../db/database.ts';
 import { isTableMissing, type WriteObstacle, writeObstacle } from '../db/errors.ts';
 import { type Statement, statement } from '../db/statement.ts';
+import { defineTable } from '../db/table.ts';
 import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
@@ -120,6 +122,15 @@ export class WriteProbe {
 
 const lockWaitTimeout = 1205;
 const accessDenied = 1142;
+
+/** Rows that gateways write only to find out whether the database takes writes. Their time is the database's. */
+export const writeChecks = defineTable({
+  name: 'write_checks',
+  columns: { id: whole(), holder: text(64), filler: text(7000), checkedAt: instant() },
+  primary: ['id'],
+  generated: 'id',
+  indexes: { write_checks_holder: ['holder'] },
+});
 
 function store(holder: string, texts: readonly string[]): Statement {
   const rows = texts.map(() => '(?, ?, NOW(3))').join(', ');

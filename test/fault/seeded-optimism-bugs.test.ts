@@ -1,7 +1,5 @@
 import { describeBugs, type SeededBug } from './support/seeded-bugs.ts';
 
-const pauses = 'test/integration/trading-pause.test.ts';
-const allocations = 'test/integration/allocations.test.ts';
 const errors = 'test/integration/database-errors.test.ts';
 const flows = 'test/integration/submission.test.ts';
 const values = 'test/integration/optimistic-values.test.ts';
@@ -18,10 +16,12 @@ const bugs: readonly SeededBug[] = [
     pattern: 'when another replica worked for the partner',
   },
   {
-    name: "a partner's limits are compared as the server compares texts with numbers",
+    name: "a partner's limits are compared as numbers that are not exact",
     file: 'src/db/partner-transaction.ts',
-    find: 'row[column] === null ? null : toBigInt(row[column])',
-    replace: 'row[column] === null ? null : String(row[column])',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    find: '`${column} <=> ?`',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    replace: '`${column} * 1e0 <=> ?`',
     test: work,
     pattern: 'when a limit was changed, by however little',
   },
@@ -56,8 +56,8 @@ const bugs: readonly SeededBug[] = [
     file: 'src/db/facts.ts',
     find: 'expected: { value: isExpected, guards: [guard] },',
     replace: 'expected: { value: isExpected, guards: [guard].slice(1) },',
-    test: allocations,
-    pattern: 'what is refused before anything is stored',
+    test: flows,
+    pattern: 'an order like one whose fate is unknown is refused',
   },
   {
     name: 'it is not proven that trading goes on',
@@ -65,8 +65,8 @@ const bugs: readonly SeededBug[] = [
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     find: 'guards: [statement(`(SELECT trading_paused_at IS NULL FROM ${row})`)],',
     replace: 'guards: [],',
-    test: pauses,
-    pattern: 'by a replica that has not heard of it',
+    test: values,
+    pattern: 'is saved only while trading goes on',
   },
   {
     name: 'several facts are proven by the first of them',

@@ -8,6 +8,7 @@ import { migrate } from '../../src/db/migrate.ts';
 import { statement, toBigInt } from '../../src/db/statement.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
 import { usage } from '../../src/limits/usage.ts';
+import { tradingPause } from '../../src/submission/trading-pause.ts';
 import { transfer, wallet } from '../../src/wallet/store.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
@@ -132,5 +133,32 @@ describe('what all work on one partner shares', () => {
       },
     });
     assert.deepEqual(await credit(database, 5n), [[0n, 0n]]);
+  });
+
+  it('is saved only while trading goes on, also when nobody heard of a pause', async () => {
+    const decided: boolean[] = [];
+    const work = () =>
+      of(database).inPartner(partnerId, {
+        touches: [],
+        fact: tradingPause,
+        decide: (isPaused, partner) => {
+          decided.push(isPaused);
+          if (isPaused) throw new Error('paused');
+          partner.takeVersions(1);
+          return { writes: [], result: undefined };
+        },
+      });
+    const setPaused = (at: string) =>
+      of(database).write(statement(`UPDATE environment SET trading_paused_at = ${at} WHERE id = 1`));
+    await work();
+    await work();
+    assert.deepEqual(decided.splice(0), [false, false]);
+    await setPaused('NOW()');
+    try {
+      await assert.rejects(work(), /paused/);
+      assert.deepEqual(decided, [false, true], 'it was decided as if trading went on, and then as it is');
+    } finally {
+      await setPaused('NULL');
+    }
   });
 });

@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { removalTime } from '../../src/app/removal-time.ts';
 import type { ClockAgreement } from '../../src/broker/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
-import { StartGate } from '../../src/submission/gate.ts';
+import { StartGate } from '../../src/submission/start-gate.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
 const minuteMs = 60_000;

@@ -12,6 +12,7 @@ type Right = (typeof words)[number];
 const tablesInVariables: Record<string, readonly string[]> = {
   'submission/key-retention.ts': ['orders', 'applications', 'allocations'],
   'keys/store.ts': ['key_uses'],
+  'submission/positions.ts': ['positions'],
   // What makes the statements of others has none of its own.
   'db/statement.ts': [],
   'db/table.ts': [],
@@ -26,6 +27,7 @@ const rightsOfMethods: Record<string, readonly Right[]> = {
   insert: ['INSERT'],
   put: ['INSERT', 'UPDATE'],
   addTo: ['INSERT', 'UPDATE'],
+  set: ['UPDATE'],
   update: ['UPDATE'],
   remove: ['DELETE'],
 };
@@ -129,7 +131,9 @@ function rightsOf(file: string, source: string): [table: string, right: Right][]
     return found.push(...tables.map((each): [string, Right] => [each, right]));
   };
   for (const [, table] of source.matchAll(/insertRows\(\s*'(\w+)'/g)) add(table, 'INSERT');
-  for (const [, name = '', method = ''] of source.matchAll(/((?:\w+\.)?\w+)\.(insert|put|addTo|update|remove)\(/g)) {
+  for (const [, name = '', method = ''] of source.matchAll(
+    /((?:\w+\.)?\w+)\.(insert|put|addTo|set|update|remove)\(/g,
+  )) {
     for (const table of tablesOf[name] ?? []) for (const right of rightsOfMethods[method] ?? []) add(table, right);
   }
   for (const text of textsOf(source)) {
