@@ -1,6 +1,6 @@
--- Says the statements that give the gateway's account its rights, and those that take back rights it no longer needs:
--- @user at @host, on each table of the database. Each right is one that the gateway uses. A right on the whole database
--- is taken back too, because it would hold for every table. One on all databases (*.*) stays: SHOW GRANTS tells of it.
+-- Writes the statements that give the gateway's account (@user at @host) its rights on each table of the database, and that
+-- take back rights which it no longer needs. It gets exactly the rights that the gateway uses. A right on the whole database
+-- is taken back, because it would hold for every table. A right on all databases (*.*) stays: SHOW GRANTS shows it.
 WITH needed AS (
   SELECT table_name AS name, CASE
     -- Rows are only added.

@@ -74,7 +74,7 @@ function refuseTls(given: Readonly<Record<string, string>>): void {
   if (name === undefined) return;
   throw new Advice(
     `${name} is set, and a sandbox of make run speaks no TLS: it is for this machine alone.`,
-    'Leave it out, or start a gateway as docs/OPERATIONS.md says.',
+    'Leave it out, or start a gateway as docs/operations/deploy.md says.',
   );
 }
 

@@ -134,7 +134,7 @@ describe('a sandbox', () => {
   it('says that it speaks no TLS when it is given certificates', async () => {
     const run = await start({ MARINA_TLS_CERT_FILE: join(folder, 'server.pem') });
     assert.deepEqual(await run.process.wait(), { code: 1, signal: null });
-    assert.match(run.output(), /MARINA_TLS_CERT_FILE is set, and .+ speaks no TLS.+docs\/OPERATIONS\.md/s);
+    assert.match(run.output(), /MARINA_TLS_CERT_FILE is set, and .+ speaks no TLS.+docs\/operations\/deploy\.md/s);
   });
 
   it('names a taken port and the variable that changes it', async () => {

@@ -30,10 +30,10 @@ describe('hostile HTTP/2 frames on the gRPC port', () => {
   attack('HPACK table sizes', { run: http2.hpackTableSizes, ...thrownOut });
   attack('broken HPACK (CVE-2025-59465)', { run: http2.brokenHpack, ...thrownOut });
   attack('window overflow (CVE-2026-21714)', { run: http2.windowOverflow, ...thrownOut });
-  attack('DATA on streams that are over', { run: http2.dataWithoutStream, ...thrownOut });
+  attack('DATA on streams that have ended', { run: http2.dataWithoutStream, ...thrownOut });
   attack('oversized and misfit frames', { run: http2.oversizedFrames, ...thrownOut });
   attack('unknown frames', { run: http2.unknownFrames, ...tolerated });
-  attack('GOAWAY, and going on (CVE-2025-23085)', { run: http2.goaways, ...tolerated });
+  attack('GOAWAY, then further frames (CVE-2025-23085)', { run: http2.goaways, ...tolerated });
   attack('malformed heads (CVE-2026-48068)', { run: http2.strangeHeads, ...tolerated });
   attack('wrong stream numbers', { run: http2.strangeStreamNumbers, ...thrownOut });
   attack('more streams than may be', { run: http2.tooManyStreams, ...tolerated });

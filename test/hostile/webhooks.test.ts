@@ -69,6 +69,6 @@ describe('hostile webhook endpoints', () => {
   attack('an endpoint of interim answers', { ...run, options: { behaviour: 'interim answers without end' } });
   attack('an endpoint that redirects in a circle', { ...run, options: { behaviour: 'redirects in a circle' } });
   attack('an endpoint of compressed bombs', { ...run, options: { behaviour: 'compressed answers' } });
-  attack('an endpoint that breaks off', { ...run, options: { behaviour: 'connections broken off' } });
+  attack('an endpoint that breaks the connection', { ...run, options: { behaviour: 'connections broken off' } });
   attack('an endpoint that never answers', { ...run, options: { behaviour: 'no answer at all' } });
 });

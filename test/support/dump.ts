@@ -17,7 +17,7 @@ const clientPackages: PackageSet = {
   advice: 'Install mariadb-client, for mariadb and mariadb-dump.',
 };
 
-/** Dumps a database to a file as docs/OPERATIONS.md says, while it is used. */
+/** Dumps a database to a file as docs/operations/backup.md says, while it is used. */
 export async function dump(url: string, file: string): Promise<void> {
   const { path, env } = await findClient('mariadb-dump');
   const { hostname, port, username, password, pathname } = new URL(url);

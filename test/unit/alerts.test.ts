@@ -177,21 +177,24 @@ describe('the alerts of docs/alerts.yml', () => {
     }
   });
 
-  it('have a section in docs/OPERATIONS.md that names them', () => {
-    const page = readFileSync(join(root, 'docs/OPERATIONS.md'), 'utf8');
-    const sections = new Map<string, string>(
+  it('have a heading each on the on-call page: what the alert means, what to run, what to expect', () => {
+    const page = readFileSync(join(root, 'docs/operations/on-call.md'), 'utf8');
+    const sections = new Map(
       page
-        .split(/^### /m)
-        .slice(1)
-        .map((section) => {
-          const [title = ''] = section.split('\n');
-          return [`docs/OPERATIONS.md#${title.toLowerCase().replaceAll(' ', '-')}`, section] as const;
-        }),
+        .split(/^##+ /m)
+        .map((section): [string, string] => [/^\w*/.exec(section)?.[0] ?? '', section])
+        .filter(([title]) => title.startsWith('Marina')),
     );
-    for (const { name, runbook } of alerts) {
-      assert.ok(sections.get(runbook)?.includes(`\`${name}\``), `${runbook} says what ${name} is`);
+    assert.deepEqual([...sections.keys()].sort(), alerts.map(({ name }) => name).sort());
+    for (const { name, rule, runbook } of alerts) {
+      assert.equal(runbook, `docs/operations/on-call.md#${name.toLowerCase()}`);
+      const section = sections.get(name) ?? '';
+      for (const part of ['Means', 'Run', 'Expect']) assert.ok(section.includes(`**${part}:**`), `${name}: ${part}`);
+      assert.match(section, /```sh\n/, `${name} has something to paste`);
+      const metrics = [...rule.matchAll(/\b(?:marina|nodejs)_\w+?(?=_(?:count|bucket|sum)\b|\b)/g)].map(
+        ([metric]) => metric,
+      );
+      for (const metric of metrics) assert.ok(section.includes(`\`${metric}\``), `${name}: ${metric}`);
     }
-    const named = [...page.matchAll(/`(Marina[A-Z]\w+)`/g)].map(([, name]) => name);
-    assert.deepEqual([...new Set(named)].sort(), alerts.map(({ name }) => name).sort());
   });
 });

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
+import { describeConfig } from '../../src/config.ts';
 import { ApiError, catalogue, type ErrorCode } from '../../src/lib/errors.ts';
 import { Metrics } from '../../src/lib/metrics.ts';
 import { magicAmounts, magicFirstNames, magicLastNames } from '../../src/simulator/back-office/magic.ts';
@@ -61,36 +62,78 @@ describe('docs/ERRORS.md', () => {
   });
 });
 
-describe('docs/OPERATIONS.md', () => {
+describe('docs/operations/reference.md', () => {
+  const page = 'docs/operations/reference.md';
+
+  it('lists every setting with what it means, its default and what it may be', () => {
+    const listed = rowsOf(page, /^`MARINA_/);
+    const expected = describeConfig()
+      .split('\n\n')
+      .map((text) => {
+        const [variable = '', meaning = '', rest = ''] = text.split('\n').map((line) => line.trim());
+        const [, standard = '', allowed = ''] = /^(?:default: )?(.*?); may be: (.*)$/.exec(rest) ?? [];
+        return [
+          `\`${variable}\``,
+          meaning,
+          ['must be set', 'none'].includes(standard) ? standard : `\`${standard}\``,
+          variable === 'MARINA_CRASH_POINT' ? 'a name in `src/lib/crash.ts`' : allowed,
+        ];
+      });
+    assert.deepEqual(listed, expected);
+  });
+
   it('lists every metric with its labels', () => {
-    const told = rowsOf('docs/OPERATIONS.md', /^`marina_/).map(([name = '', labels]) => [
-      /`(.+?)`/.exec(name)?.[1],
-      labels,
-    ]);
+    const listed = rowsOf(page, /^`marina_/).map(([name = '', labels]) => [/`(.+?)`/.exec(name)?.[1], labels]);
     const expected = new Metrics().registry.getMetricsAsArray().flatMap((metric) => {
       const { name, labelNames = [] } = metric as unknown as { name: string; labelNames?: string[] };
       return name.startsWith('marina_') ? [[name, labelNames.join(', ')]] : [];
     });
-    assert.deepEqual(told.sort(), expected.sort());
-  });
-
-  it('has a line to call for each alarm', () => {
-    const page = readFileSync(join(root, 'docs/OPERATIONS.md'), 'utf8');
-    const [, alarms = ''] = page.split('\n## Alarms\n');
-    const sections = (alarms.split('\n## ')[0] ?? '').split('\n### ').slice(1);
-    assert.ok(sections.length >= 9, `${sections.length} alarms`);
-    for (const section of sections) {
-      assert.match(section, /`marina_\w+`/, 'what it sees');
-      assert.match(section, /^grpcurl /m, 'what answers it');
-    }
-  });
-
-  it('has no link to a section there is not', () => {
-    const page = readFileSync(join(root, 'docs/OPERATIONS.md'), 'utf8');
-    const anchors = [...page.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title.toLowerCase().replaceAll(' ', '-'));
-    for (const [, anchor = ''] of page.matchAll(/\]\(#([^)]+)\)/g)) assert.ok(anchors.includes(anchor), anchor);
+    assert.deepEqual(listed.sort(), expected.sort());
   });
 });
+
+describe('every page', () => {
+  const pages = ['.', 'docs', 'docs/operations', 'docs/decisions'].flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => join(folder, name)),
+  );
+
+  it('links to pages, headings and files that exist', () => {
+    assert.ok(pages.length > 15, `${pages.length} pages`);
+    const broken = pages.flatMap((page) =>
+      linksOf(page)
+        .filter((target) => !/^(https?:|\/)/.test(target))
+        .filter((target) => {
+          const [path = '', anchor] = target.split('#');
+          const linked = path === '' ? page : join(dirname(page), path);
+          if (!existsSync(join(root, linked))) return true;
+          return anchor !== undefined && !anchorsOf(linked).has(anchor);
+        })
+        .map((target) => `${page}: ${target}`),
+    );
+    assert.deepEqual(broken, []);
+  });
+});
+
+/** Where the links of a page lead, as they are written. */
+function linksOf(page: string): string[] {
+  const text = readFileSync(join(root, page), 'utf8').replaceAll(/```[\s\S]*?```/g, '');
+  return [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
+}
+
+/** The anchors of a page: those of its headings, as Git hosts make them, and its own. */
+function anchorsOf(page: string): ReadonlySet<string> {
+  const text = readFileSync(join(root, page), 'utf8');
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\w\s-]/g, '')
+      .replaceAll(' ', '-'),
+  );
+  const own = [...text.matchAll(/<a id="([^"]+)">/g)].map(([, id = '']) => id);
+  return new Set([...headings, ...own]);
+}
 
 describe('docs/SANDBOX.md', () => {
   it('has every magic symbol, name and amount with what it does', () => {
@@ -111,7 +154,8 @@ describe('README.md and the pages for those who work on Marina', () => {
   it('name only files and folders there are', () => {
     const places = /((?:src|test|docs|proto|migrations|\.ci)\/[\w./-]*[\w/]|[\w-]+\.md)\b/g;
     for (const page of pages) {
-      const text = readFileSync(join(root, page), 'utf8').replaceAll(/https?:\S+/g, '');
+      // Where links lead is checked for every page above.
+      const text = readFileSync(join(root, page), 'utf8').replaceAll(/https?:\S+|\]\([^)]+\)/g, '');
       // What is made is there only when something made it.
       const named = [...text.matchAll(places)]
         .map(([, place = '']) => place)

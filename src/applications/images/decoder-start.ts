@@ -4,7 +4,7 @@ import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { type DecoderProgram, readsOf } from './decoder-program.ts';
 
-/** Walls around a decoder, in the order in which they are built. docs/OPERATIONS.md tells what each keeps out. */
+/** Walls around a decoder, in the order in which they are built. docs/operations/configure.md says what each prevents. */
 export const wallNames = ['limits', 'user-namespace', 'no-privileges', 'files', 'system-calls'] as const;
 export type Wall = (typeof wallNames)[number];
 

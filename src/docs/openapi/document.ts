@@ -77,13 +77,13 @@ const text = { type: 'string' };
 const headers = {
   RequestId: { description: 'Names this answer to our support.', required: true, schema: text },
   CacheControl: { description: 'No answer may be kept.', required: true, schema: text },
-  Location: { description: 'The path of what was made.', required: true, schema: text },
+  Location: { description: 'The path of the new object.', required: true, schema: text },
   LocationOfFailed: {
-    description: 'The path of what the request leaves behind, when it leaves something.',
+    description: 'The path of the object that the request left behind, if any.',
     schema: text,
   },
   IdempotentReplayed: {
-    description: 'This repeats what an earlier request with the same Idempotency-Key did.',
+    description: 'This is the answer to an earlier request with the same Idempotency-Key.',
     required: true,
     schema: { type: 'string', const: 'true' },
   },

@@ -106,7 +106,7 @@ function successes(operation: OperationRules, { comments, examples }: Reference,
   };
   const known = { description: whole, headers: commonHeaders, content: content(200) };
   const replayed = {
-    description: `${whole} An earlier request with the same key made it; this is how it stands by now.`,
+    description: `${whole} An earlier request with the same key made it; this is the object as it is now.`,
     headers: { ...commonHeaders, 'Idempotent-Replayed': header('IdempotentReplayed') },
     content: content(200),
   };

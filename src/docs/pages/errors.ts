@@ -34,7 +34,7 @@ ${sections}`,
 
 function introduction(): Html {
   return html`<p>Decide by <code>code</code>: it never changes its meaning. Treat a code you do not know by its status: below 500 the request has to change, at 429 and from 500 on the same request may be sent again. <code>message</code> is for people.</p>
-<p>“The same request” means the same to the letter, with the same <code>Idempotency-Key</code>: it can never place a second order. A new key means a new order.</p>`;
+<p>“The same request” means exactly the same request with the same <code>Idempotency-Key</code>. It can never place a second order. A new key means a new order.</p>`;
 }
 
 function entry(code: ErrorCode, advice: string, { operations }: Reference): Html {

@@ -26,7 +26,7 @@ export const guides: readonly Guide[] = [
   {
     path: '/docs/idempotency',
     title: 'Idempotency and uncertainty',
-    lead: 'How a request is made safe to send again, and what to do while nobody knows whether an order arrived.',
+    lead: 'How to send a request again safely, and what to do while nobody knows whether an order arrived.',
     file: '../guides/idempotency.md',
   },
   {
@@ -38,13 +38,13 @@ export const guides: readonly Guide[] = [
   {
     path: '/docs/limits',
     title: 'Limits',
-    lead: 'What you may use, how it is counted, and what happens at its end.',
+    lead: 'What you may use, how it is counted, and what happens above a limit.',
     file: '../guides/limits.md',
   },
   {
     path: '/docs/sandbox',
     title: 'The sandbox',
-    lead: 'A broker and an exchange to learn on: every outcome can be had on purpose.',
+    lead: 'A broker and an exchange to learn on, where you can cause every outcome.',
     file: '../../../docs/SANDBOX.md',
   },
 ];
@@ -76,7 +76,7 @@ export function sandboxPage(guide: Guide, baseUrl: string, { operations }: Refer
       html`<li><a href="/docs/reference#${method.localName}">${methodMark(http?.method ?? '')}${titleOf(method.name)}</a></li>`,
   );
   const calls = html`<section class="where"><h2 id="steering"><a class="anchor" href="#steering">Steering by calls</a></h2>
-<p>What the magic values do not offer, these calls do, with a key of the sandbox:</p><ul>${items}</ul></section>`;
+<p>These calls cause what the magic values cannot. They need a key of the sandbox:</p><ul>${items}</ul></section>`;
   return { ...page, content: html`${page.content}${calls}` };
 }
 
@@ -102,7 +102,7 @@ function cards(): Html {
   const chosen = [
     ['/docs/reference#createOrder', 'Place an order', 'One request, stored before it is sent, and sent once.'],
     ['/docs/idempotency', 'Never buy twice', 'Keys, replays, and what to do while an order is uncertain.'],
-    ['/docs/webhooks', 'Hear of every change', 'Signed events, in order and without a gap.'],
+    ['/docs/webhooks', 'Follow every change', 'Signed events, in order and without a gap.'],
     ['/docs/sandbox', 'Try every outcome', 'Symbols that fill, reject, hang or lose the answer.'],
   ];
   const items = chosen.map(

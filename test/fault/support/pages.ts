@@ -11,12 +11,14 @@ import { type Exceptions, type Own, type PastedBlock, pastePage } from './paste.
 
 /** Every page, in the order in which they are gone through; each in a shell of its own. The README expects a new sandbox. */
 function allPages(): string[] {
-  const pages = ['.', 'src/docs/guides', 'docs'].flatMap((folder) =>
+  const pages = ['.', 'src/docs/guides', 'docs', 'docs/operations'].flatMap((folder) =>
     readdirSync(folder)
       .filter((name) => name.endsWith('.md'))
       .map((name) => join(folder, name)),
   );
-  return ['README.md', ...pages.filter((page) => page !== 'README.md')];
+  // A gateway is deployed before it is restored or upgraded.
+  const first = ['README.md', 'docs/operations/deploy.md'];
+  return [...first, ...pages.filter((page) => !first.includes(page))];
 }
 
 const itself = 'this test is part of it';
@@ -27,12 +29,14 @@ const exceptions: Exceptions = {
     { page: 'README.md', command: 'make test    #', why: itself },
     { page: 'README.md', command: 'MARINA_NATS_URL=nats://host:4222 make run', why: runs },
     { page: 'src/docs/guides/start.md', command: 'npm install openapi-fetch', why: 'it is installed here' },
-    { page: 'docs/OPERATIONS.md', command: 'npm ci --omit=dev', why: 'it downloads what is here already' },
+    { page: 'docs/operations/deploy.md', command: 'npm ci --omit=dev', why: 'it downloads what is here already' },
     { page: 'CONTRIBUTING.md', command: 'make check', why: 'other tests read meanwhile what it makes' },
     { page: 'CONTRIBUTING.md', command: 'make test ', why: itself },
     { page: 'CONTRIBUTING.md', command: 'test/run.ts', why: 'it starts servers again, as this run did' },
   ],
-  interrupted: [{ page: 'docs/OPERATIONS.md', command: 'Diagnostics/WatchEvents', why: 'it goes on until Ctrl-C' }],
+  interrupted: [
+    { page: 'docs/operations/on-call.md', command: 'Diagnostics/WatchEvents', why: 'it goes on until Ctrl-C' },
+  ],
 };
 
 /**
