@@ -64,7 +64,7 @@ export function createTelemetry(base: Base, watched: Watched) {
     holder,
     pipeline: doors.pipeline,
     connections: doors.connectionLimits,
-    local: callers.local,
+    limits: callers.limits,
     slots: callers.slots,
     reads: callers.reads,
     images,
