@@ -205,9 +205,9 @@ export class Metrics {
     ['part'],
   );
 
-  readonly limitPlaces = this.#gauge(
-    'marina_limit_places_taken',
-    'Places taken in this process of the limits on what is under way, reads of the broker among them.',
+  readonly limitSlots = this.#gauge(
+    'marina_limit_slots_used',
+    'Slots in use in this process of the limits on requests in progress and on reads of the broker.',
   );
 
   readonly operatorCalls = this.#counter(
