@@ -31,8 +31,8 @@ export class Metrics {
     'Requests refused with 401, by why their credential was refused.',
     ['reason'],
   );
-  readonly limitPlaces = this.#gauge(
-    'marina_limit_places_taken',
+  readonly limitSlots = this.#gauge(
+    'marina_limit_slots_used',
     'Places taken in this process of the limits on what is under way, reads of the broker among them.',
   );
   readonly streams = this.#gauge('marina_open_streams', 'Streams partners have open with this process.');
