@@ -13,6 +13,7 @@ import { KeyMacs1763692100000 } from './1763692100000-key-macs.ts';
 import { EndpointRevisions1763694100000 } from './1763694100000-endpoint-revisions.ts';
 import { WriteChecks1763701000000 } from './1763701000000-write-checks.ts';
 import { MissedReports1763703000000 } from './1763703000000-missed-reports.ts';
+import { EventObjects1763810000000 } from './1763810000000-event-objects.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -31,4 +32,5 @@ export const migrations = [
   EndpointRevisions1763694100000,
   WriteChecks1763701000000,
   MissedReports1763703000000,
+  EventObjects1763810000000,
 ];

@@ -107,7 +107,8 @@ function pageOf(events: readonly HeldEvent[], most: number, purgedVersion: bigin
 const heldSince = 'GREATEST(occurred_at, NOW(3) - INTERVAL 1 DAY)';
 
 function copyRows(events: readonly EventKey[]): Statement {
-  const columns = (occurredAt: string) => `partner_id, version, id, body, ${occurredAt}, request_id, trace_parent`;
+  const columns = (occurredAt: string) =>
+    `partner_id, version, id, type, body, ${occurredAt}, request_id, trace_parent, object_kind, object_id`;
   return onOutbox(
     `INSERT INTO feed_events (${columns('occurred_at')}) SELECT ${columns(heldSince)} FROM outbox WHERE`,
     events,

@@ -1,7 +1,7 @@
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import type { LockedPartner } from '../db/locked-partner.ts';
 import { insertRows, type Statement } from '../db/statement.ts';
-import { EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
+import { type Event, EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
 import { compileEncoder } from '../json/encoder.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import { type Origin, originColumns } from '../lib/origin.ts';
@@ -16,7 +16,7 @@ export interface NewEvent {
   /** On whose behalf the object was created; kept beside the event, not in its body, which is the contract's. */
   readonly origin: Origin;
   /** The object as its GET returns it now. */
-  readonly data: MessageInitShape<typeof EventSchema>['data'];
+  readonly data: Exclude<Event['data'], { case: undefined }>;
 }
 
 const encode = compileEncoder(EventSchema);
@@ -42,8 +42,14 @@ export function appendEvents(
     // As text: a body's bytes in hexadecimal would be twice as long.
     const body = encode(create(EventSchema, { id, type, timestamp, version, data }));
     const { requestId, traceParent } = origin;
-    return [partner.id, version, id, type, body, new Date(occurredAt), new Date(realNow), requestId, traceParent];
+    const times = [new Date(occurredAt), new Date(realNow)];
+    return [partner.id, version, id, type, body, ...times, requestId, traceParent, data.case, data.value.id];
   });
-  const columns = ['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at', ...originColumns];
   return [insertRows('outbox', columns, rows)];
 }
+
+const columns = [
+  ...['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at'],
+  ...originColumns,
+  ...['object_kind', 'object_id'],
+];
