@@ -1,5 +1,5 @@
 import { Carrier } from '../events/carrier.ts';
-import { FeedTaker } from '../events/feed.ts';
+import { FeedConsumer } from '../events/feed.ts';
 import { FeedWatch } from '../events/feed-watch.ts';
 import { Relay } from '../events/relay.ts';
 import type { Base } from './base.ts';
@@ -12,13 +12,13 @@ export function createEvents(base: Base) {
   const { config, log, database, clock, holder, metrics, nats } = base;
   const carrier = new Carrier({ nats, prefix: config.natsPrefix });
   const feedWatch = new FeedWatch(database);
-  const feed = new FeedTaker(database, carrier, (taken) => {
+  const feed = new FeedConsumer(database, carrier, (consumed) => {
     const now = clock.realNow();
-    for (const { committedAt } of taken) metrics.feedArrivals.observe(Math.max(0, now - committedAt) / 1_000);
+    for (const { committedAt } of consumed) metrics.feedArrivals.observe(Math.max(0, now - committedAt) / 1_000);
     feedWatch.wake();
     carrier.say('feed');
   });
   const webhooks = createWebhooks(base, carrier);
-  const relay = new Relay({ database, carrier, log, holder, takers: [feed, webhooks.taker] });
+  const relay = new Relay({ database, carrier, log, holder, consumers: [feed, webhooks.taker] });
   return { carrier, feedWatch, feed, webhooks, relay };
 }

@@ -45,7 +45,7 @@ export function createSubmissions(base: Base, upstream: Upstream, { relay }: Eve
     );
   };
   const reported = (afterMs: number) => clocks.reported(afterMs);
-  const recorder = new Recorder(database, clock, ids, () => relay.tell(), contradicted, reported, gate);
+  const recorder = new Recorder(database, clock, ids, () => relay.notify(), contradicted, reported, gate);
   const notes = new Notes(new Seal(base.key('submission notes')));
   const contexts = new TradingContexts(broker);
   const sending = { recorder, clock, clocks, ids, notes, log, isPaused, submitTimeoutMs, clockSkewMs };

@@ -5,6 +5,7 @@ import {
   type JetStreamClient,
   type JetStreamManager,
   type JsMsg,
+  type MsgHdrs,
   NatsError,
   nanos,
   RetentionPolicy,
@@ -12,15 +13,7 @@ import {
 } from 'nats';
 import type { Nats } from '../lib/nats.ts';
 import { pause } from '../lib/worker.ts';
-import { lingerAfter } from './linger.ts';
-
-/** An event on its way: where its row is, and what makes a second publication of it recognisable. */
-export interface Carried {
-  readonly partnerId: string;
-  readonly version: bigint;
-  readonly id: string;
-  readonly type: string;
-}
+import type { EventKey, OutboxEvent } from './outbox.ts';
 
 export interface CarrierOptions {
   readonly nats: Nats;
@@ -40,6 +33,11 @@ const mostBytes = 64 * 1024 * 1024;
 const failureLastsMs = 60_000;
 const partnerHeader = 'Marina-Partner';
 const versionHeader = 'Marina-Version';
+
+/** How long the first of some events waits for others, so that they share a trip: longer while there are many. */
+export function batchingWindow(eventsBefore: number): number {
+  return eventsBefore >= 4 ? 30 : 10;
+}
 
 /**
  * NATS as the carrier of events. It holds nothing the database does not: when it is away, or lost all it had, callers get
@@ -81,12 +79,12 @@ export class Carrier {
   }
 
   /** Publishes some events and returns those that NATS has. Throws when it has none of them. */
-  async publish(events: readonly Carried[]): Promise<Carried[]> {
+  async publish(events: readonly OutboxEvent[]): Promise<OutboxEvent[]> {
     if (performance.now() < this.#restsUntil) throw new Error('NATS took nothing a moment ago');
     try {
-      const carried = await this.#publish(events);
+      const published = await this.#publish(events);
       this.#failedAt = Number.NEGATIVE_INFINITY;
-      return carried;
+      return published;
     } catch (error) {
       if (this.connected) this.#failedAt = performance.now();
       this.#restsUntil = performance.now() + restMs;
@@ -94,35 +92,33 @@ export class Carrier {
     }
   }
 
-  async #publish(events: readonly Carried[]): Promise<Carried[]> {
+  async #publish(events: readonly OutboxEvent[]): Promise<OutboxEvent[]> {
     const jetStream = await this.#ready();
     const results = await Promise.allSettled(
       events.map(async (event) => {
-        const head = headers();
-        head.set(partnerHeader, event.partnerId);
-        head.set(versionHeader, event.version.toString());
         const subject = `${this.#subjects}.${event.partnerId}.${event.type}`;
-        await jetStream.publish(subject, undefined, { msgID: event.id, headers: head, timeout: publishTimeoutMs });
+        const options = { msgID: event.id, headers: headersOf(event), timeout: publishTimeoutMs };
+        await jetStream.publish(subject, event.body, options);
         return event;
       }),
     );
-    const carried = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    const published = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     const failure = results.find((result) => result.status === 'rejected');
     if (failure !== undefined) {
       // No answer may mean that the stream is gone: make sure of it before the next try.
       this.#streamKnown = false;
-      if (carried.length === 0) throw failure.reason;
+      if (published.length === 0) throw failure.reason;
     }
-    return carried;
+    return published;
   }
 
   /**
-   * Takes events from the durable consumer of the given name, in batches of what has come, until the signal is aborted.
-   * A batch is acknowledged when `take` has ended well; otherwise NATS brings it again.
+   * Receives events by the durable consumer of the given name, in batches of what has come, until the signal is aborted.
+   * A batch is acknowledged when `consume` has ended well; otherwise NATS brings it again.
    */
   async consume(
     name: string,
-    take: (events: readonly { partnerId: string; version: bigint }[]) => Promise<void>,
+    consume: (events: readonly EventKey[]) => Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
     this.#consumers.add(name);
@@ -138,13 +134,12 @@ export class Carrier {
       let batch: JsMsg[] = [];
       let working: Promise<void> | undefined;
       const work = async () => {
-        let taken: JsMsg[] = [];
+        let last: JsMsg[] = [];
         while (batch.length > 0 && failure === undefined) {
-          // What comes close together is taken together.
-          await pause(lingerAfter(taken.length), signal);
-          taken = batch;
+          await pause(batchingWindow(last.length), signal);
+          last = batch;
           batch = [];
-          await takeBatch(taken, take);
+          await consumeBatch(last, consume);
         }
         working = undefined;
       };
@@ -233,6 +228,8 @@ export class Carrier {
     const durable = `${this.#options.prefix}${name}`;
     const config = {
       durable_name: durable,
+      // The outbox has the rest.
+      headers_only: true,
       ack_policy: AckPolicy.Explicit,
       ack_wait: nanos(3_000),
       max_ack_pending: 2_000,
@@ -248,9 +245,20 @@ export class Carrier {
   }
 }
 
-async function takeBatch(
+/** The headers of an event's message, as docs/EVENTS-NATS.md lists them. */
+function headersOf({ partnerId, version, type, objectKind, objectId }: OutboxEvent): MsgHdrs {
+  const head = headers();
+  head.set(partnerHeader, partnerId);
+  head.set(versionHeader, version.toString());
+  head.set('Marina-Type', type);
+  if (objectKind !== null) head.set('Marina-Object-Kind', objectKind);
+  if (objectId !== null) head.set('Marina-Object-Id', objectId);
+  return head;
+}
+
+async function consumeBatch(
   messages: readonly JsMsg[],
-  take: (events: readonly { partnerId: string; version: bigint }[]) => Promise<void>,
+  consume: (events: readonly EventKey[]) => Promise<void>,
 ): Promise<void> {
   const events = messages.flatMap((message) => {
     const version = message.headers?.get(versionHeader) ?? '';
@@ -258,7 +266,7 @@ async function takeBatch(
     return /^\d{1,18}$/.test(version) && partnerId !== '' ? [{ partnerId, version: BigInt(version) }] : [];
   });
   try {
-    if (events.length > 0) await take(events);
+    if (events.length > 0) await consume(events);
   } catch (error) {
     // The relay hands over what stays; this brings it sooner.
     for (const message of messages) message.nak(1_000);

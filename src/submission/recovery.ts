@@ -4,7 +4,7 @@ import { isMisfit } from '../db/errors.ts';
 import { underLease } from '../db/lease.ts';
 import type { LockedPartner } from '../db/locked-partner.ts';
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
-import { skipVersions } from '../events/skips.ts';
+import { leaveVersionGaps } from '../events/version-gaps.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
@@ -220,7 +220,7 @@ export async function declareRestored(database: Database, position?: bigint): Pr
   const at = position ?? (await readPosition(database, positionName));
   const [row] = await database.read(statement('SELECT position FROM positions WHERE name = ?', restoredName));
   if (row?.position === at.toString()) return false;
-  await skipVersions(database);
+  await leaveVersionGaps(database);
   await database.write(
     statement(
       'INSERT INTO positions (name, position) VALUES (?, ?) ON DUPLICATE KEY UPDATE position = VALUES(position)',

@@ -127,7 +127,7 @@ export class Gauges {
   #setPending(pending: ReadonlyMap<string, number> | undefined): void {
     const { streamPending } = this.sources.metrics;
     streamPending.reset();
-    for (const [taker, count] of pending ?? []) streamPending.set({ taker }, count);
+    for (const [consumer, count] of pending ?? []) streamPending.set({ consumer }, count);
   }
 
   #setBacklog(backlog: BacklogFigures | undefined): void {
@@ -138,9 +138,9 @@ export class Gauges {
       unsettled.set({ kind, state }, count);
       unsettledAge.set({ kind, state }, oldestMs / 1_000);
     }
-    for (const { taker, count, oldestMs } of backlog?.outbox ?? []) {
-      outbox.set({ taker }, count);
-      outboxAge.set({ taker }, oldestMs / 1_000);
+    for (const { consumer, count, oldestMs } of backlog?.outbox ?? []) {
+      outbox.set({ consumer }, count);
+      outboxAge.set({ consumer }, oldestMs / 1_000);
     }
     for (const { name, holder: who } of backlog?.leases ?? []) {
       // Each process has a dispatcher's lease of its own, by a name of its own.

@@ -4,7 +4,7 @@ import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { insertRows, statement } from '../../src/db/statement.ts';
 import { Carrier } from '../../src/events/carrier.ts';
-import { FeedTaker } from '../../src/events/feed.ts';
+import { FeedConsumer } from '../../src/events/feed.ts';
 import { feedRetention } from '../../src/events/retention.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { Nats } from '../../src/lib/nats.ts';
@@ -80,7 +80,7 @@ describe('the removal of events after 30 days', () => {
       nats: new Nats({ url, log: createLogger({ name: 'test', level: 'silent' }) }),
       prefix: 'T',
     });
-    await new FeedTaker(database, carrier).take([{ partnerId, version: 1n }]);
+    await new FeedConsumer(database, carrier).consume([{ partnerId, version: 1n }]);
     await run(2, Date.now());
     assert.deepEqual(await versions(partnerId), [1], 'it is gone before anybody could read it');
   });

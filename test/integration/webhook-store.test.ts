@@ -170,8 +170,8 @@ describe('what is stored of webhooks', () => {
     const woken: string[] = [];
     const taker = new WebhookTaker(database, carrier, new SystemClock(), (ids) => woken.push(...ids));
     const [signed] = await Promise.all([
-      taker.take(events).then(() => database.readAll([findReady(partnerId, { after: 0n, without: [] }, now, 10)])),
-      taker.take(events),
+      taker.consume(events).then(() => database.readAll([findReady(partnerId, { after: 0n, without: [] }, now, 10)])),
+      taker.consume(events),
     ]);
     assert.deepEqual(
       signed[0]?.map((row) => toBigInt(row.version)),

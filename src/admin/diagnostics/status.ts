@@ -41,11 +41,11 @@ const agreements = {
 
 type Queue = MessageInitShape<typeof QueueStatusSchema>;
 
-/** How long a part may take to tell of itself; what takes longer is left out. */
+/** How long one part of the status may take to read; a part that takes longer is left out. */
 const longestMs = 3_000;
 const mostLeases = 500;
 
-/** The operators' call that tells how the gateway fares. */
+/** The operators' call that shows the state of the gateway. */
 export function statusHandlers(parts: StatusParts) {
   const { database, clock, carrier, broker, brokerClock, clocks } = parts;
 
@@ -159,8 +159,8 @@ function toLease(row: SqlRow) {
 
 function fromBacklog(backlog: BacklogFigures | undefined): Queue[] {
   if (backlog === undefined) return [];
-  const outbox = backlog.outbox.map(({ taker, count, oldestMs }) =>
-    queue(`outbox ${taker}`, count, count === 0 ? undefined : oldestMs),
+  const outbox = backlog.outbox.map(({ consumer, count, oldestMs }) =>
+    queue(`outbox ${consumer}`, count, count === 0 ? undefined : oldestMs),
   );
   const kinds = new Map<string, { count: number; oldestMs: number }>();
   for (const { kind, count, oldestMs } of backlog.unsettled) {
@@ -174,7 +174,7 @@ function fromBacklog(backlog: BacklogFigures | undefined): Queue[] {
 }
 
 function fromStream(pending: ReadonlyMap<string, number> | undefined): Queue[] {
-  return [...(pending ?? [])].map(([taker, count]) => queue(`stream ${taker}`, count, undefined));
+  return [...(pending ?? [])].map(([consumer, count]) => queue(`stream ${consumer}`, count, undefined));
 }
 
 function toQueue(name: string, row: SqlRow | undefined, now: number): Queue {
