@@ -84,7 +84,7 @@ function diagnosticsHandlers(base: Base, { events, upstream, submissions, outcom
   const { carrier, feedWatch } = events;
   const { broker, clock: brokerClock } = upstream;
   const { clocks } = submissions;
-  const pages = new UnsettledPages(database, clock, cursors);
+  const pages = new UnsettledPages(database, cursors);
   const troubles = () => health.troubles();
   return {
     ...statusHandlers({ database, clock, carrier, broker, brokerClock, clocks, troubles, holder, version, startedAt }),
