@@ -3,8 +3,8 @@ import { PageReader } from '../db/page-reader.ts';
 import { statement, toBigInt } from '../db/statement.ts';
 import { crash } from '../lib/crash.ts';
 import type { Worker } from '../lib/worker.ts';
-import type { Carrier } from './carrier.ts';
 import { type ConsumedEvent, consumeFromOutbox, type EventKey, onOutbox } from './outbox.ts';
+import type { EventStream } from './stream.ts';
 import { findVersionGaps, toVersionGap, type VersionGap, versionAfter } from './version-gaps.ts';
 
 /** Copies events into the table partners read. */
@@ -13,14 +13,11 @@ export class FeedConsumer {
 
   constructor(
     private readonly database: Database,
-    carrier: Carrier,
+    stream: EventStream,
     /** Called when events have come into the feed. */
     private readonly onConsumed: (consumed: readonly ConsumedEvent[]) => void = () => {},
   ) {
-    this.worker = {
-      name: 'feed',
-      run: (signal) => carrier.consume('feed', (events) => this.consume(events), signal),
-    };
+    this.worker = stream.consumer('feed', (events) => this.consume(events));
   }
 
   /** Copies events from the outbox into the feed, each once. */

@@ -2,13 +2,15 @@ import type { Database } from '../db/database.ts';
 import { type Lease, underLease } from '../db/lease.ts';
 import { crash } from '../lib/crash.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Notifications } from '../lib/notifications.ts';
 import { pause, Wakeup, type Worker } from '../lib/worker.ts';
-import { batchingWindow, type Carrier } from './carrier.ts';
 import { type EventKey, type OutboxEvent, readOutbox } from './outbox.ts';
+import { batchingWindow, type EventStream } from './stream.ts';
 
 export interface RelayOptions {
   readonly database: Database;
-  readonly carrier: Carrier;
+  readonly stream: EventStream;
+  readonly notifications: Notifications;
   readonly log: Logger;
   readonly holder: string;
   /** The consumers of events. While NATS is away the relay hands them the events itself. */
@@ -56,7 +58,7 @@ export class Relay {
 
   #notifyOthers(): void {
     this.#hasNews = false;
-    this.options.carrier.say('relay');
+    this.options.notifications.publish('relay');
     this.#quiet = setTimeout(() => {
       this.#quiet = undefined;
       if (this.#hasNews) this.#notifyOthers();
@@ -82,9 +84,9 @@ export class Relay {
   }
 
   async #publish(events: readonly OutboxEvent[]): Promise<void> {
-    const { carrier, log } = this.options;
+    const { stream, log } = this.options;
     crash('relay.before-publish');
-    const published = await carrier.publish(events).catch((error: unknown) => {
+    const published = await stream.publish(events).catch((error: unknown) => {
       log.debug({ err: error, count: events.length }, 'events are handed over without NATS');
       return [];
     });

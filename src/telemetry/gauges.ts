@@ -27,7 +27,7 @@ export interface GaugeSources {
     readonly walls: readonly (readonly [wall: string, holds: boolean])[];
   };
   readonly dispatcher: { readonly lagMs: number };
-  readonly carrier: { pending(): Promise<ReadonlyMap<string, number>> };
+  readonly stream: { pending(): Promise<ReadonlyMap<string, number>> };
   readonly reports: Readonly<Record<'order' | 'application', { position: bigint; isFollowing: boolean }>>;
   readonly isPaused: () => boolean;
   readonly brokerClock: { readonly estimateMs: number | undefined };
@@ -45,7 +45,7 @@ export class Gauges {
   #dropped = 0;
 
   constructor(private readonly sources: GaugeSources) {
-    const { database, clock, carrier } = sources;
+    const { database, clock, stream } = sources;
     this.#readings = [
       new Reading(
         () => readBacklog(database, clock),
@@ -60,7 +60,7 @@ export class Gauges {
         (found) => this.#setDatabaseClock(found),
       ),
       new Reading(
-        () => carrier.pending(),
+        () => stream.pending(),
         (pending) => this.#setPending(pending),
       ),
     ];

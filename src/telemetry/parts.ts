@@ -9,7 +9,8 @@ export interface Parts {
   readonly broker: { readonly connected: boolean };
   readonly brokerClocks: { readonly known: ClockAgreement };
   readonly brokerClock: { readonly estimateMs: number | undefined };
-  readonly carrier: { readonly connected: boolean; readonly isStoring: boolean };
+  readonly nats: { readonly connection: object | undefined };
+  readonly stream: { readonly isStoring: boolean };
   readonly sharing: { readonly isShared: boolean };
   readonly reports: { readonly isBroken: boolean };
   readonly applicationReports: { readonly isBroken: boolean };
@@ -23,7 +24,7 @@ export interface Parts {
 
 /** What is known of each part. */
 export function lookAtParts(parts: Parts): readonly Finding[] {
-  const { database, broker, brokerClocks, carrier, sharing, reports, applicationReports, gate } = parts;
+  const { database, broker, brokerClocks, nats, stream, sharing, reports, applicationReports, gate } = parts;
   const found = (isWell: boolean, part: string, reason: string, stops = false): Finding[] =>
     isWell ? [] : [{ part, reason, stops }];
   return [
@@ -42,9 +43,9 @@ export function lookAtParts(parts: Parts): readonly Finding[] {
       'broker-clock',
       "the broker's clock and this process's are too far apart; what the broker does not have stays unclear",
     ),
-    ...found(carrier.connected, 'nats', 'NATS cannot be reached; events go on without it'),
+    ...found(nats.connection !== undefined, 'nats', 'NATS cannot be reached; events go on without it'),
     ...found(
-      !carrier.connected || carrier.isStoring,
+      nats.connection === undefined || stream.isStoring,
       'jetstream',
       'JetStream stores no events; see to its memory and its disk',
     ),

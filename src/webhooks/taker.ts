@@ -1,7 +1,7 @@
 import type { Database } from '../db/database.ts';
 import { statement, toBigInt } from '../db/statement.ts';
-import type { Carrier } from '../events/carrier.ts';
 import { consumeFromOutbox, type EventKey } from '../events/outbox.ts';
+import type { EventStream } from '../events/stream.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import type { Worker } from '../lib/worker.ts';
@@ -17,15 +17,12 @@ export class WebhookTaker {
 
   constructor(
     private readonly database: Database,
-    carrier: Carrier,
+    stream: EventStream,
     private readonly clock: Clock,
     /** Called with the partners whose endpoints have something to be sent. */
     private readonly onTaken: (partnerIds: readonly string[]) => void = () => {},
   ) {
-    this.worker = {
-      name: 'webhooks',
-      run: (signal) => carrier.consume('webhooks', (events) => this.consume(events), signal),
-    };
+    this.worker = stream.consumer('webhooks', (events) => this.consume(events));
   }
 
   /** Puts events of the outbox into the queues, each once. */

@@ -3,7 +3,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { BrokerClock, ClockAgreement } from '../../broker/clock.ts';
 import type { Database } from '../../db/database.ts';
 import { milliseconds, type SqlRow, statement, toBigInt } from '../../db/statement.ts';
-import type { Carrier } from '../../events/carrier.ts';
+import type { EventStream } from '../../events/stream.ts';
 import {
   BrokerClockAgreement,
   type GetStatusRequest,
@@ -12,6 +12,7 @@ import {
   type QueueStatusSchema,
 } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { SystemClock } from '../../lib/clock.ts';
+import type { Nats } from '../../lib/nats.ts';
 import { type BacklogFigures, mostCounted, readBacklog } from '../../telemetry/backlog.ts';
 import { readDatabaseClock } from '../../telemetry/database-clock.ts';
 import type { Trouble } from '../../telemetry/health.ts';
@@ -21,7 +22,8 @@ import { countUnsettled } from './unsettled-store.ts';
 export interface StatusParts {
   readonly database: Database;
   readonly clock: SystemClock;
-  readonly carrier: Pick<Carrier, 'pending' | 'serverVersion'>;
+  readonly nats: Pick<Nats, 'connection'>;
+  readonly stream: Pick<EventStream, 'pending'>;
   readonly broker: { readonly connected: boolean; honoursNotAfter(): Promise<boolean> };
   readonly brokerClock: Pick<BrokerClock, 'estimateMs'>;
   readonly clocks: { readonly known: ClockAgreement };
@@ -47,7 +49,7 @@ const mostLeases = 500;
 
 /** The operators' call that shows the state of the gateway. */
 export function statusHandlers(parts: StatusParts) {
-  const { database, clock, carrier, broker, brokerClock, clocks } = parts;
+  const { database, clock, nats, stream, broker, brokerClock, clocks } = parts;
 
   async function getStatus(_: GetStatusRequest): Promise<GetStatusResponse> {
     const [troubles = [], facts, backlog, queues = [], leases = [], honours, pending] = await Promise.all([
@@ -57,7 +59,7 @@ export function statusHandlers(parts: StatusParts) {
       inTime(readQueues()),
       inTime(readLeases()),
       inTime(broker.honoursNotAfter()),
-      inTime(carrier.pending()),
+      inTime(stream.pending()),
     ]);
     const offset = clock.offsetMs;
     return create(GetStatusResponseSchema, {
@@ -91,7 +93,7 @@ export function statusHandlers(parts: StatusParts) {
       databaseRoundTripMs: facts && BigInt(facts.roundTripMs),
       schemaVersion: facts?.schema ?? '',
       databaseVersion: facts?.version ?? '',
-      natsVersion: carrier.serverVersion ?? '',
+      natsVersion: nats.connection?.info?.version ?? '',
     });
   }
 

@@ -12,21 +12,15 @@ import {
   StorageType,
 } from 'nats';
 import type { Nats } from '../lib/nats.ts';
-import { pause } from '../lib/worker.ts';
+import { pause, type Worker } from '../lib/worker.ts';
 import type { EventKey, OutboxEvent } from './outbox.ts';
-
-export interface CarrierOptions {
-  readonly nats: Nats;
-  /** Stands before the names of the stream and its subjects, so that gateways can share a NATS. */
-  readonly prefix: string;
-}
 
 const publishTimeoutMs = 1_000;
 /** How long nothing is published after NATS took nothing, so that events do not wait for it again and again. */
 const restMs = 2_000;
 const mostAtOnce = 500;
-/** How long NATS drops what comes twice. It spares work; what is dropped wrongly the relay hands over. */
-const rememberedMs = 20_000;
+/** How long NATS drops an event that comes twice. It only saves work: a consumer consumes each event once in any case. */
+const duplicateWindowMs = 20_000;
 const keptMs = 10 * 60_000;
 const mostBytes = 64 * 1024 * 1024;
 /** For how long an event that JetStream did not store says something about JetStream. */
@@ -40,42 +34,35 @@ export function batchingWindow(eventsBefore: number): number {
 }
 
 /**
- * NATS as the carrier of events. It holds nothing the database does not: when it is away, or lost all it had, callers get
- * an error within a second and go on without it.
+ * The events' stream in NATS JetStream, from the relay to the consumers. docs/EVENTS-NATS.md says what others may rely on.
+ * It holds nothing that is not in the database: when NATS is away, or lost all it had, callers get an error within a
+ * second and go on without it.
  */
-export class Carrier {
-  readonly #options: CarrierOptions;
+export class EventStream {
   readonly #stream: string;
   readonly #subjects: string;
-  #streamKnown = false;
+  #isStreamKnown = false;
   #restsUntil = 0;
-  #streamFails = false;
+  #isStreamFailing = false;
   #failedAt = Number.NEGATIVE_INFINITY;
   readonly #consumers = new Set<string>();
 
-  constructor(options: CarrierOptions) {
-    this.#options = options;
-    this.#stream = `${options.prefix}EVENTS`;
-    this.#subjects = `${options.prefix}events`;
+  constructor(
+    private readonly nats: Nats,
+    /** Stands before the names of the stream, its subjects and its consumers, so that gateways can share a NATS. */
+    private readonly prefix: string,
+  ) {
+    this.#stream = `${prefix}EVENTS`;
+    this.#subjects = `${prefix}events`;
     // NATS may come back without the stream.
-    options.nats.onChange(() => {
-      this.#streamKnown = false;
+    nats.onChange(() => {
+      this.#isStreamKnown = false;
     });
-  }
-
-  /** Whether NATS can be reached, as far as is known. */
-  get connected(): boolean {
-    return this.#options.nats.connection !== undefined;
   }
 
   /** Whether JetStream stores events, as far as is known. */
   get isStoring(): boolean {
-    return !this.#streamFails && performance.now() - this.#failedAt > failureLastsMs;
-  }
-
-  /** Which version the server is that this process is connected to. */
-  get serverVersion(): string | undefined {
-    return this.#options.nats.connection?.info?.version;
+    return !this.#isStreamFailing && performance.now() - this.#failedAt > failureLastsMs;
   }
 
   /** Publishes some events and returns those that NATS has. Throws when it has none of them. */
@@ -86,7 +73,7 @@ export class Carrier {
       this.#failedAt = Number.NEGATIVE_INFINITY;
       return published;
     } catch (error) {
-      if (this.connected) this.#failedAt = performance.now();
+      if (this.nats.connection !== undefined) this.#failedAt = performance.now();
       this.#restsUntil = performance.now() + restMs;
       throw error;
     }
@@ -106,24 +93,24 @@ export class Carrier {
     const failure = results.find((result) => result.status === 'rejected');
     if (failure !== undefined) {
       // No answer may mean that the stream is gone: make sure of it before the next try.
-      this.#streamKnown = false;
+      this.#isStreamKnown = false;
       if (published.length === 0) throw failure.reason;
     }
     return published;
   }
 
+  /** A worker that has a durable consumer's events consumed. Several processes may run it: they share the events. */
+  consumer(name: string, consume: (events: readonly EventKey[]) => Promise<void>): Worker {
+    return { name, run: (signal) => this.#consume(name, consume, signal) };
+  }
+
   /**
-   * Receives events by the durable consumer of the given name, in batches of what has come, until the signal is aborted.
-   * A batch is acknowledged when `consume` has ended well; otherwise NATS brings it again.
+   * Receives events in batches of what has come, until the signal is aborted. A batch is acknowledged when `consume` has
+   * ended well; otherwise NATS brings it again.
    */
-  async consume(
-    name: string,
-    consume: (events: readonly EventKey[]) => Promise<void>,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #consume(name: string, consume: (events: readonly EventKey[]) => Promise<void>, signal: AbortSignal) {
     this.#consumers.add(name);
-    const jetStream = await this.#ready();
-    const consumer = await this.#consumer(jetStream, name);
+    const consumer = await this.#durableConsumer(await this.#ready(), `${this.prefix}${name}`);
     const messages = await consumer.consume({ max_messages: mostAtOnce, expires: 5_000, idle_heartbeat: 1_000 });
     const stop = () => messages.stop();
     signal.addEventListener('abort', stop, { once: true });
@@ -161,22 +148,13 @@ export class Carrier {
     if (!signal.aborted) throw new Error(`the consumer ${name} ended`);
   }
 
-  /** Calls the listener whenever another process says the given word. Messages can be lost. */
-  listen(word: string, listener: (text: string) => void): void {
-    this.#options.nats.subscribe(`${this.#options.prefix}say.${word}`, listener);
-  }
-
-  /** Says a word to the other processes, if NATS is there. */
-  say(word: string, text = ''): void {
-    this.#options.nats.publish(`${this.#options.prefix}say.${word}`, text);
-  }
-
-  /** How many messages each consumer has not taken yet; of those NATS does not say it of, nothing. */
+  /** How many messages each consumer has not acknowledged yet, of those consumers that NATS knows. */
   async pending(): Promise<ReadonlyMap<string, number>> {
-    const manager = this.connected ? await this.#manager() : undefined;
     const pending = new Map<string, number>();
-    for (const name of manager === undefined ? [] : this.#consumers) {
-      const info = await manager?.consumers.info(this.#stream, `${this.#options.prefix}${name}`).catch(() => undefined);
+    if (this.nats.connection === undefined) return pending;
+    const { consumers } = await this.#manager();
+    for (const name of this.#consumers) {
+      const info = await consumers.info(this.#stream, `${this.prefix}${name}`).catch(() => undefined);
       if (info !== undefined) pending.set(name, info.num_pending + info.num_ack_pending);
     }
     return pending;
@@ -184,22 +162,22 @@ export class Carrier {
 
   /** Makes sure of the stream. Without a connection it throws at once: nobody waits for NATS. */
   async #ready(): Promise<JetStreamClient> {
-    const jetStream = this.#options.nats.connected.jetstream({ timeout: publishTimeoutMs });
-    if (!this.#streamKnown) await this.#ensureStream(await this.#manager());
+    const jetStream = this.nats.connected.jetstream({ timeout: publishTimeoutMs });
+    if (!this.#isStreamKnown) await this.#ensureStream(await this.#manager());
     return jetStream;
   }
 
   #manager(): Promise<JetStreamManager> {
-    return this.#options.nats.connected.jetstreamManager({ timeout: publishTimeoutMs, checkAPI: false });
+    return this.nats.connected.jetstreamManager({ timeout: publishTimeoutMs, checkAPI: false });
   }
 
-  async #ensureStream(manager: JetStreamManager): Promise<void> {
-    this.#streamFails = true;
-    const storage = await this.#findStorage(manager);
+  async #ensureStream({ streams }: JetStreamManager): Promise<void> {
+    this.#isStreamFailing = true;
+    const storage = (await unlessMissing(streams.info(this.#stream)))?.config.storage;
     // Versions up to 0.1.0 made a stream in files.
-    if (storage === StorageType.File) await manager.streams.delete(this.#stream);
+    if (storage === StorageType.File) await streams.delete(this.#stream);
     if (storage !== StorageType.Memory) {
-      await manager.streams.add({
+      await streams.add({
         name: this.#stream,
         subjects: [`${this.#subjects}.>`],
         retention: RetentionPolicy.Limits,
@@ -207,45 +185,31 @@ export class Carrier {
         storage: StorageType.Memory,
         max_age: nanos(keptMs),
         max_bytes: mostBytes,
-        duplicate_window: nanos(rememberedMs),
+        duplicate_window: nanos(duplicateWindowMs),
       });
     }
-    this.#streamFails = false;
-    this.#streamKnown = true;
+    this.#isStreamFailing = false;
+    this.#isStreamKnown = true;
   }
 
-  /** Where the stream is stored; undefined: there is none. */
-  async #findStorage(manager: JetStreamManager): Promise<StorageType | undefined> {
-    try {
-      return (await manager.streams.info(this.#stream)).config.storage;
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-      return undefined;
-    }
-  }
-
-  async #consumer(jetStream: JetStreamClient, name: string): Promise<Consumer> {
-    const durable = `${this.#options.prefix}${name}`;
-    const config = {
-      durable_name: durable,
+  async #durableConsumer({ consumers }: JetStreamClient, name: string): Promise<Consumer> {
+    const found = await unlessMissing(consumers.get(this.#stream, name));
+    if (found !== undefined) return found;
+    const manager = await this.#manager();
+    await manager.consumers.add(this.#stream, {
+      durable_name: name,
       // The outbox has the rest.
       headers_only: true,
       ack_policy: AckPolicy.Explicit,
       ack_wait: nanos(3_000),
       max_ack_pending: 2_000,
       max_deliver: -1,
-    };
-    try {
-      return await jetStream.consumers.get(this.#stream, durable);
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-      await (await this.#manager()).consumers.add(this.#stream, config);
-      return jetStream.consumers.get(this.#stream, durable);
-    }
+    });
+    return consumers.get(this.#stream, name);
   }
 }
 
-/** The headers of an event's message, as docs/EVENTS-NATS.md lists them. */
+/** The headers of an event's message, as docs/EVENTS-NATS.md lists them. Versions before this one read the first two. */
 function headersOf({ partnerId, version, type, objectKind, objectId }: OutboxEvent): MsgHdrs {
   const head = headers();
   head.set(partnerHeader, partnerId);
@@ -282,7 +246,10 @@ async function watchStatus(messages: Awaited<ReturnType<Consumer['consume']>>, s
   }
 }
 
-/** Whether JetStream says that a stream or consumer does not exist. */
-function isMissing(error: unknown): boolean {
-  return error instanceof NatsError && error.api_error?.code === 404;
+/** What JetStream answers; undefined where it says that there is no such stream or consumer. */
+async function unlessMissing<T>(answer: Promise<T>): Promise<T | undefined> {
+  return answer.catch((error: unknown) => {
+    if (error instanceof NatsError && error.api_error?.code === 404) return undefined;
+    throw error;
+  });
 }
