@@ -94,7 +94,7 @@ function diagnosticsHandlers(base: Base, { events, upstream, submissions, outcom
     ...unsettledHandlers(pages, clock),
     ...reconcileHandlers({ database, clock, log, pages, ...outcomes.reconcilers, cancel: submissions.canceller }),
     ...timelineHandlers(database),
-    ...watchHandlers({ database, feedWatch, cursors }),
+    ...watchHandlers(database, feedWatch, cursors),
   };
 }
 

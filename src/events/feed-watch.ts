@@ -6,7 +6,6 @@ import { pause, Wakeup, type Worker } from '../lib/worker.ts';
 const pollMs = 500;
 /** How long it waits after a notification for others that come close behind. */
 const batchingWindowMs = 10;
-const idleMs = 60_000;
 
 /** A reader that waits for events of its partner. */
 export interface FeedWatcher {
@@ -43,7 +42,7 @@ export class FeedWatch {
 
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#wakeup.wait(this.#watchers.size > 0 ? pollMs : idleMs, signal);
+      await this.#wakeup.wait(pollMs, signal);
       await pause(batchingWindowMs, signal);
       if (this.#watchers.size > 0 && !signal.aborted) await this.#wakeReaders();
     }

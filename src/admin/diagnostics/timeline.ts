@@ -111,14 +111,12 @@ export function timelineHandlers(database: Database) {
   /** The events of an object, each once though both the outbox and the feed may have it, and their webhook attempts. */
   async function readEvents(partnerId: string, id: string, window: EventWindow): Promise<Entry[]> {
     const rows = (await database.readAll(findEvents(partnerId, id, window))).flat();
-    const events = new Map(rows.map((row) => [String(row.version), eventEntry(row)]));
-    if (events.size === 0) return [];
-    const versions = [...events.values()].map(({ version }) => version);
+    const eventOf = new Map(rows.map((row) => [String(row.version), eventEntry(row)]));
+    const events = [...eventOf.values()].sort((one, other) => Number(one.version - other.version));
+    if (events.length === 0) return [];
+    const versions = events.map(({ version }) => version);
     const attempts = (await read(findAttempts(partnerId, versions, mostAttempts))).map(toAttempt);
-    return [
-      ...events.values(),
-      ...attempts.map((attempt) => attemptEntry(attempt, events.get(String(attempt.version)))),
-    ];
+    return [...events, ...attempts.map((attempt) => attemptEntry(attempt, eventOf.get(String(attempt.version))))];
   }
 
   async function findObject(eventId: string): Promise<string> {

@@ -16,12 +16,6 @@ import { toMilliseconds } from '../../lib/timestamps.ts';
 import { Wakeup } from '../../lib/worker.ts';
 import { AdminError, invalidField, type Operator } from '../call.ts';
 
-export interface WatchParts {
-  readonly database: Database;
-  readonly feedWatch: FeedWatch;
-  readonly cursors: Cursors;
-}
-
 const mostPartners = 500;
 const mostPerMessage = 100;
 /** The longest time between two messages of a stream. */
@@ -33,7 +27,7 @@ const pollPartnersMs = 2_000;
 type Positions = Map<string, bigint>;
 
 /** The operators' call that streams events. Each partner's feed is read as its partner reads it, so none is left out. */
-export function watchHandlers({ database, feedWatch, cursors }: WatchParts) {
+export function watchHandlers(database: Database, feedWatch: FeedWatch, cursors: Cursors) {
   const reader = new FeedReader(database);
 
   async function* watchEvents(
