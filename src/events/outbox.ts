@@ -33,7 +33,7 @@ export interface OutboxEvent extends EventKey {
   /** Which object it is about; null where an earlier version wrote the event. */
   readonly objectKind: string | null;
   readonly objectId: string | null;
-  /** The event in JSON, as partners see it. */
+  /** The event in JSON, as partners see it; empty if it was not asked for. */
   readonly body: Buffer;
 }
 
@@ -87,16 +87,20 @@ const columns = [
   ...['object_kind', 'object_id'],
 ];
 
-/** Reads the events that were committed first, at most so many, those of each partner in the order of their versions. */
-export async function readOutbox(database: Database, most: number): Promise<OutboxEvent[]> {
+/**
+ * Reads the events that were committed first, at most so many, those of each partner in the order of their versions. The
+ * bodies of the events with the given ids are left out.
+ */
+export async function readOutbox(database: Database, idsWithoutBody: string[], most: number): Promise<OutboxEvent[]> {
   // Every row is due once it is committed, also one whose replica's clock is ahead and wrote a later time: who waited for
   // that time would hold back all later events of the partner.
-  const rows = await database.read(
+  const [rows = []] = await database.readAll([
     statement(
-      `SELECT partner_id, version, id, type, object_kind, object_id, body FROM outbox
+      `SELECT partner_id, version, id, type, object_kind, object_id, IF(id IN (?), '', body) AS body FROM outbox
         ORDER BY publish_at, partner_id, version LIMIT ${most}`,
+      ['', ...idsWithoutBody],
     ),
-  );
+  ]);
   const events = rows.map((row) => ({
     partnerId: String(row.partner_id),
     version: toBigInt(row.version),

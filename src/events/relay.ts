@@ -73,7 +73,7 @@ export class Relay {
   async #run({ signal }: Lease): Promise<void> {
     this.#published.clear();
     while (!signal.aborted) {
-      const due = await readOutbox(this.options.database, mostAtOnce);
+      const due = await readOutbox(this.options.database, [...this.#published.keys()], mostAtOnce);
       const fresh = due.filter(({ id }) => !this.#published.has(id));
       // Rows that wait for their consumers and fill the whole batch would keep others from being seen.
       await this.#handOverStuck(due, fresh.length === 0 && due.length === mostAtOnce);
