@@ -1,13 +1,11 @@
-import { create } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import type { Database } from '../../db/database.ts';
 import { statement } from '../../db/statement.ts';
 import {
-  type ReconciledObject,
-  ReconciledObjectSchema,
+  type Diagnostics,
+  type ReconciledObjectSchema,
   type ReconcileNowRequest,
-  type ReconcileNowResponse,
-  ReconcileNowResponseSchema,
   ReconcileOutcome,
 } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -15,7 +13,7 @@ import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { findLookUp, toLookUp } from '../../submission/step-store.ts';
 import { audit } from '../audit.ts';
-import { AdminError, invalidField, type Operator } from '../call.ts';
+import { type AdminCalls, AdminError, invalidField, type Operator } from '../call.ts';
 import { requirePartner } from '../credit.ts';
 import { kindWords, type UnsettledPages } from './unsettled.ts';
 import type { UnsettledWord } from './unsettled-store.ts';
@@ -77,6 +75,8 @@ const atOnce = 8;
 const pageOfObjects = 16;
 const longestMs = 20_000;
 
+type ReconciledObject = MessageInitShape<typeof ReconciledObjectSchema>;
+
 interface Target {
   readonly kind: AskedKind;
   readonly partnerId: string;
@@ -84,11 +84,11 @@ interface Target {
 }
 
 /** The operators' call that asks the broker's record now. */
-export function reconcileHandlers(parts: ReconcileParts) {
+export function reconcileHandlers(parts: ReconcileParts): Pick<AdminCalls<typeof Diagnostics>, 'reconcileNow'> {
   const { database, clock, log, pages } = parts;
   let underWay = false;
 
-  async function reconcileNow(request: ReconcileNowRequest, operator: Operator): Promise<ReconcileNowResponse> {
+  async function reconcileNow(request: ReconcileNowRequest, operator: Operator) {
     const { objectId, cursor, reason } = request;
     if (objectId === '' && request.partnerId === '') throw invalidField('object_id', 'or `partner_id` is required.');
     if (objectId !== '' && request.partnerId !== '')
@@ -107,14 +107,14 @@ export function reconcileHandlers(parts: ReconcileParts) {
     }
   }
 
-  async function reconcileObject(partnerId: string, id: string): Promise<ReconcileNowResponse> {
+  async function reconcileObject(partnerId: string, id: string) {
     const [first, ...rest] = await askAll(objectsOf(id).kinds.map((kind) => ({ kind, partnerId, id })));
     // An order's cancel is in the answer only if there is one.
     const others = rest.filter(({ outcome }) => outcome !== ReconcileOutcome.NOTHING_UNCLEAR);
-    return create(ReconcileNowResponseSchema, { objects: first === undefined ? [] : [first, ...others] });
+    return { objects: first === undefined ? [] : [first, ...others], nextCursor: undefined };
   }
 
-  async function reconcilePartner(partnerId: string, cursor: string): Promise<ReconcileNowResponse> {
+  async function reconcilePartner(partnerId: string, cursor: string) {
     const end = performance.now() + longestMs;
     const objects: ReconciledObject[] = [];
     let next: string | undefined = cursor;
@@ -124,7 +124,7 @@ export function reconcileHandlers(parts: ReconcileParts) {
       objects.push(...(await askAll(targets)));
       next = page.next;
     }
-    return create(ReconcileNowResponseSchema, { objects, nextCursor: next ?? '' });
+    return { objects, nextCursor: next };
   }
 
   async function askAll(targets: readonly Target[]): Promise<ReconciledObject[]> {
@@ -187,7 +187,7 @@ function toMessage(
   lookUp = '',
   errorClass?: string | null,
 ): ReconciledObject {
-  return create(ReconciledObjectSchema, {
+  return {
     kind: kindWords.value(kind),
     partnerId,
     id,
@@ -196,5 +196,5 @@ function toMessage(
     stateNow: after.state,
     lookUp,
     errorClass: errorClass ?? '',
-  });
+  };
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { BrokerClock, ClockAgreement } from '../../broker/clock.ts';
 import type { Database } from '../../db/database.ts';
@@ -7,9 +7,7 @@ import { milliseconds, statement, toBigInt } from '../../db/statement.ts';
 import type { EventStream } from '../../events/stream.ts';
 import {
   BrokerClockAgreement,
-  type GetStatusRequest,
-  type GetStatusResponse,
-  GetStatusResponseSchema,
+  type Diagnostics,
   type QueueStatusSchema,
 } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { SystemClock } from '../../lib/clock.ts';
@@ -19,6 +17,7 @@ import { type BacklogFigures, mostCounted, readBacklog } from '../../telemetry/b
 import { readDatabaseClock } from '../../telemetry/database-clock.ts';
 import type { Trouble } from '../../telemetry/health.ts';
 import { dispatcherLeasePrefix } from '../../webhooks/endpoint-store.ts';
+import type { AdminCalls } from '../call.ts';
 import { countUnsettled } from './unsettled-store.ts';
 
 export interface StatusParts {
@@ -50,10 +49,10 @@ const longestMs = 3_000;
 const mostLeases = 500;
 
 /** The operators' call that shows the state of the gateway. */
-export function statusHandlers(parts: StatusParts) {
+export function statusHandlers(parts: StatusParts): Pick<AdminCalls<typeof Diagnostics>, 'getStatus'> {
   const { database, clock, nats, stream, broker, brokerClock, clocks } = parts;
 
-  async function getStatus(_: GetStatusRequest): Promise<GetStatusResponse> {
+  async function getStatus() {
     const [troubles = [], facts, backlog, queues = [], leases = [], honours, pending] = await Promise.all([
       inTime(parts.troubles()),
       inTime(readFacts()),
@@ -64,7 +63,7 @@ export function statusHandlers(parts: StatusParts) {
       inTime(stream.pending()),
     ]);
     const aheadMs = brokerClock.estimateMs;
-    return create(GetStatusResponseSchema, {
+    return {
       replica: {
         name: parts.holder,
         version: parts.version,
@@ -100,7 +99,7 @@ export function statusHandlers(parts: StatusParts) {
       schemaVersion: facts?.schema ?? '',
       databaseVersion: facts?.version ?? '',
       natsVersion: nats.connection?.info?.version ?? '',
-    });
+    };
   }
 
   async function readFacts() {

@@ -1,19 +1,12 @@
-import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import type { Database } from '../../db/database.ts';
 import { type SqlRow, type Statement, statement } from '../../db/statement.ts';
-import {
-  type GetTimelineRequest,
-  type GetTimelineResponse,
-  GetTimelineResponseSchema,
-  TimelineEntrySchema,
-  TimelineSource,
-} from '../../gen/marina/admin/v1/diagnostics_pb.ts';
+import { type Diagnostics, type GetTimelineRequest, TimelineSource } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import { listSteps } from '../../orders/store.ts';
 import { listObjectSteps } from '../../submission/step-store.ts';
 import { findAttempts, toAttempt } from '../../webhooks/attempt-store.ts';
-import { AdminError } from '../call.ts';
+import { type AdminCalls, AdminError } from '../call.ts';
 import {
   attemptEntry,
   type Entry,
@@ -57,8 +50,8 @@ const mostAttempts = 2_000;
 const endOfTime = Date.UTC(9999, 0);
 
 /** The operators' call that shows what happened to an object. */
-export function timelineHandlers(database: Database) {
-  async function getTimeline(request: GetTimelineRequest): Promise<GetTimelineResponse> {
+export function timelineHandlers(database: Database): Pick<AdminCalls<typeof Diagnostics>, 'getTimeline'> {
+  async function getTimeline(request: GetTimelineRequest) {
     const id = request.id.startsWith('msg_') ? await findObject(request.id) : request.id;
     const subject = subjects[id.slice(0, 3)];
     if (subject === undefined) throw notFound();
@@ -68,14 +61,14 @@ export function timelineHandlers(database: Database) {
     const page = subject.listSteps && (await readPage(subject.listSteps, partnerId, id, found.updated_at, request));
     // What concerns the subject as a whole stands on the first page.
     const whole = request.afterStep === 0 ? await readSources(subject.sources, partnerId, id) : [];
-    return create(GetTimelineResponseSchema, {
+    return {
       id,
       partnerId,
       state: String(found.state),
       entries: inOrder([...whole, ...(page?.entries ?? [])]),
       lastStep: page?.lastStep,
       hasMore: page?.hasMore,
-    });
+    };
   }
 
   /** A page of an object's steps, with its events from after the page before up to the last of these steps. */
@@ -142,7 +135,7 @@ function inOrder(entries: readonly Entry[]) {
   const rank = ({ source }: Entry) => (source === TimelineSource.WEBHOOK ? 2 : source === TimelineSource.EVENT ? 1 : 0);
   return [...entries]
     .sort((one, other) => one.atMs - other.atMs || rank(one) - rank(other))
-    .map(({ atMs, ...entry }) => create(TimelineEntrySchema, { ...entry, at: timestampFromMs(atMs) }));
+    .map(({ atMs, ...entry }) => ({ ...entry, at: timestampFromMs(atMs) }));
 }
 
 function notFound(): AdminError {

@@ -1,20 +1,17 @@
-import { create } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { Database } from '../../db/database.ts';
 import { milliseconds, type SqlRow } from '../../db/statement.ts';
 import {
-  type ListUnsettledRequest,
-  type ListUnsettledResponse,
-  ListUnsettledResponseSchema,
+  type Diagnostics,
   UnsettledKind,
   UnsettledKindSchema,
-  type UnsettledObject,
-  UnsettledObjectSchema,
+  type UnsettledObjectSchema,
 } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { enumWords } from '../../lib/enums.ts';
 import type { Cursors } from '../../lib/paging.ts';
-import { pageSize } from '../call.ts';
+import { type AdminCalls, pageSize } from '../call.ts';
 import { findUnsettled, type UnsettledFilter, type UnsettledWord, unsettledKinds } from './unsettled-store.ts';
 
 export const kindWords = enumWords<UnsettledWord>(UnsettledKindSchema);
@@ -60,30 +57,34 @@ export class UnsettledPages {
 }
 
 /** The operators' call that lists what is unsettled. */
-export function unsettledHandlers(pages: UnsettledPages, clock: Clock) {
-  async function listUnsettled(request: ListUnsettledRequest): Promise<ListUnsettledResponse> {
-    const { kind, partnerId, olderThanSeconds, cursor } = request;
-    const now = clock.now();
-    const filter = {
-      partnerId: partnerId || undefined,
-      until: olderThanSeconds === 0n ? undefined : now - Number(olderThanSeconds) * 1_000,
-    };
-    const kinds = kind === UnsettledKind.UNSPECIFIED ? unsettledKinds : [kindWords.word(kind)];
-    const { rows, next } = await pages.read('unsettled', kinds, filter, cursor, pageSize(request.limit));
-    return create(ListUnsettledResponseSchema, {
-      objects: rows.map((each) => toMessage(each.kind, each.row, now, clock.realNow())),
-      nextCursor: next ?? '',
-    });
-  }
-  return { listUnsettled };
+export function unsettledHandlers(
+  pages: UnsettledPages,
+  clock: Clock,
+): Pick<AdminCalls<typeof Diagnostics>, 'listUnsettled'> {
+  return {
+    async listUnsettled({ kind, partnerId, olderThanSeconds, cursor, limit }) {
+      const now = clock.now();
+      const until = olderThanSeconds === 0n ? undefined : now - Number(olderThanSeconds) * 1_000;
+      const filter = { partnerId: partnerId || undefined, until };
+      const kinds = kind === UnsettledKind.UNSPECIFIED ? unsettledKinds : [kindWords.word(kind)];
+      const { rows, next } = await pages.read('unsettled', kinds, filter, cursor, pageSize(limit));
+      const objects = rows.map((each) => toMessage(each.kind, each.row, now, clock.realNow()));
+      return { objects, nextCursor: next };
+    },
+  };
 }
 
-function toMessage(kind: UnsettledWord, row: SqlRow, now: number, realNow: number): UnsettledObject {
+function toMessage(
+  kind: UnsettledWord,
+  row: SqlRow,
+  now: number,
+  realNow: number,
+): MessageInitShape<typeof UnsettledObjectSchema> {
   const createdAt = row.created_at as Date;
   // These have no state that says whether they are still being sent, or the send was cut off.
   const hasOwnState = kind !== 'cancel' && kind !== 'document';
   const isUnderWay = (milliseconds(row.until_at) ?? 0) > realNow && row.state !== 'unconfirmed';
-  return create(UnsettledObjectSchema, {
+  return {
     kind: kindWords.value(kind),
     partnerId: String(row.partner_id),
     id: String(row.id),
@@ -99,7 +100,7 @@ function toMessage(kind: UnsettledWord, row: SqlRow, now: number, realNow: numbe
     lastLookUp: String(row.outcome ?? ''),
     errorClass: String(row.error_class ?? ''),
     evidence: String(row.evidence),
-  });
+  };
 }
 
 function toTimestamp(instant: unknown) {
