@@ -8,6 +8,7 @@ import { applications } from '../applications/table.ts';
 import { apiKeys, partners } from '../auth/table.ts';
 import { leases } from '../db/lease.ts';
 import type { Table } from '../db/table.ts';
+import { feedEvents, feedPurges, feedSkips, outbox } from '../events/table.ts';
 import { keyChanges, keyUses } from '../keys/store.ts';
 import { usageDays } from '../limits/usage.ts';
 import { openCancels, orderSteps, orders } from '../orders/table.ts';
@@ -39,6 +40,10 @@ const described: readonly Table<any>[] = [
   positions,
   leases,
   writeChecks,
+  outbox,
+  feedEvents,
+  feedPurges,
+  feedSkips,
 ];
 
 /** Every table of the database. */

@@ -120,10 +120,7 @@ describe('the tables that the code describes', () => {
   });
 });
 
-const notYetDescribed = [
-  ...['feed_events', 'feed_purges', 'feed_skips', 'outbox'],
-  ...['webhook_attempts', 'webhook_deliveries', 'webhook_endpoints'],
-];
+const notYetDescribed = ['webhook_attempts', 'webhook_deliveries', 'webhook_endpoints'];
 
 /** The columns of a primary key; a schema does not keep their order. */
 function sortedKey(columns: string): string {

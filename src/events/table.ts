@@ -1,0 +1,60 @@
+import { instant, manyBytes, optional, small, text, whole } from '../db/columns.ts';
+import { defineTable, type RowOf } from '../db/table.ts';
+import { originColumns } from '../submission/columns.ts';
+
+/** Which object an event is about; null where an earlier version wrote the event. */
+const objectColumns = { objectKind: optional(text(20)), objectId: optional(text(24)) };
+
+/** Events on their way to their consumers. A row that all consumers have acknowledged is removed. */
+export const outbox = defineTable({
+  name: 'outbox',
+  columns: {
+    partnerId: text(24),
+    version: whole(),
+    id: text(28),
+    type: text(40),
+    body: manyBytes(),
+    occurredAt: instant(),
+    /** Real: when the change was committed, by the clock of its replica. */
+    publishAt: instant(),
+    /** Which consumers have acknowledged the event, a bit each. */
+    signed: small(),
+    ...originColumns,
+    ...objectColumns,
+  },
+  primary: ['partnerId', 'version'],
+  indexes: { outbox_publish_at: ['publishAt'] },
+});
+
+/** The events that partners read. */
+export const feedEvents = defineTable({
+  name: 'feed_events',
+  columns: {
+    partnerId: text(24),
+    version: whole(),
+    id: text(28),
+    body: manyBytes(),
+    occurredAt: instant(),
+    ...originColumns,
+    type: optional(text(40)),
+    ...objectColumns,
+  },
+  primary: ['partnerId', 'version'],
+  indexes: { feed_events_occurred_at: ['occurredAt'], feed_events_object: ['partnerId', 'objectId'] },
+});
+
+/** Up to which version a partner's events were removed from the feed. */
+export const feedPurges = defineTable({
+  name: 'feed_purges',
+  columns: { partnerId: text(24), purgedVersion: whole() },
+  primary: ['partnerId'],
+});
+
+/** Versions that no event of a partner has: after `fromVersion` comes the one after `toVersion`. */
+export const feedSkips = defineTable({
+  name: 'feed_skips',
+  columns: { partnerId: text(24), fromVersion: whole(), toVersion: whole() },
+  primary: ['partnerId', 'fromVersion'],
+});
+
+export type VersionGap = RowOf<typeof feedSkips>;
