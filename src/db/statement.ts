@@ -25,7 +25,7 @@ export function statement(sql: string, ...values: SqlValue[]): Statement {
  * in the error, so a guard that is not true cannot be taken for another failure. The table is always empty, so nobody waits.
  */
 export function guard(conditions: readonly Statement[]): Statement {
-  const sql = conditions.map((condition) => condition.sql).join(' AND ');
+  const sql = conditions.map((condition) => `(${condition.sql})`).join(' AND ');
   const values = conditions.flatMap((condition) => condition.values);
   return { sql: `INSERT INTO guards (ok) SELECT 0 FROM DUAL WHERE (${sql}) IS NOT TRUE`, values };
 }
