@@ -81,10 +81,11 @@ function putTogether(base: Base) {
 /** Connects to NATS, then starts the workers of this process's roles; those who change objects wait for the gate. */
 async function startWork(gateway: Gateway): Promise<void> {
   const { base, supervisor, callers, events, submissions, outcomes, telemetry } = gateway;
-  const { does, environment, identities } = base;
-  const { carrier, feedWatch, feed, webhooks, relay } = events;
+  const { does, environment, identities, nats } = base;
+  const { feedWatch, feed, webhooks, relay } = events;
   const { images } = submissions;
-  await Promise.all([carrier.start(), callers.sharing.start(), does('api') ? images.start() : undefined]);
+  callers.sharing.start();
+  await Promise.all([nats.start(), does('api') ? images.start() : undefined]);
   supervisor.start(environment.worker);
   supervisor.start(feedWatch.worker);
   if (does('webhooks')) {
@@ -129,14 +130,15 @@ function stop(gateway: Gateway): Promise<void> {
 
 /** Closes all there is: first what brings work, then the work, then what it needs. */
 function closeAll({ base, supervisor, callers, events, upstream, submissions, doors, telemetry, operators }: Gateway) {
-  const { config, log, tracer, database } = base;
+  const { config, log, nats, tracer, database } = base;
   const graceMs = config.shutdownTimeoutMs;
   return inOrder([
     () => Promise.all([doors.close(graceMs), operators.close(graceMs)]),
     async () => {
       if (!(await supervisor.stop(graceMs))) log.warn('background work did not end in time');
     },
-    () => Promise.all([events.carrier.close(), callers.sharing.close()]),
+    () => callers.sharing.close(),
+    () => nats.close(),
     () => events.webhooks.sender.close(),
     () => tracer.close(),
     () => upstream.close(),

@@ -11,6 +11,7 @@ import { IdMaker } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { LogOutput } from '../lib/log-output.ts';
 import { Metrics } from '../lib/metrics.ts';
+import { Nats } from '../lib/nats.ts';
 import { Cursors } from '../lib/paging.ts';
 import { subkey } from '../lib/seal.ts';
 import { openIdentity } from '../lib/server-identity.ts';
@@ -60,6 +61,7 @@ async function openOn(database: Database, config: Config, log: Logger, output: L
     /** Real time. */
     startedAt: Date.now(),
     metrics: new Metrics(),
+    nats: new Nats({ url: config.natsUrl, log }),
     ids: new IdMaker(() => clock.now()),
     /** A key of its own for each use of the one secret. */
     key,

@@ -13,7 +13,7 @@ import type { Base } from './base.ts';
 export type Callers = ReturnType<typeof createCallers>;
 
 /** Who calls, and how much they may: keys, and the limits that replicas count together. */
-export function createCallers({ config, log, database, clock, keyMacSecret }: Base) {
+export function createCallers({ config, log, database, clock, keyMacSecret, nats }: Base) {
   const keyUses = new KeyUses(database, clock);
   const authenticator = new Authenticator({
     database,
@@ -21,8 +21,8 @@ export function createCallers({ config, log, database, clock, keyMacSecret }: Ba
     macSecret: keyMacSecret,
     onUsed: (partnerId, keyId) => keyUses.note(partnerId, keyId),
   });
-  const { natsUrl: url, natsPrefix: prefix } = config;
-  const sharing = new Sharing(new SlotBoard({ url, prefix, replica: randomUUID(), log }), log);
+  const { natsPrefix: prefix } = config;
+  const sharing = new Sharing(new SlotBoard({ nats, prefix, replica: randomUUID(), log }), log);
   const slots = new SharedSlots(sharing, log);
   const local = new LocalLimits();
   const limits = new SharedLimits(local, slots, new SharedBuckets(sharing));

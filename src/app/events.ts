@@ -9,8 +9,8 @@ export type Events = ReturnType<typeof createEvents>;
 
 /** The way of events: carried from the outbox to the feed and to the webhooks. */
 export function createEvents(base: Base) {
-  const { config, log, database, clock, holder, metrics } = base;
-  const carrier = new Carrier({ url: config.natsUrl, prefix: config.natsPrefix, log });
+  const { config, log, database, clock, holder, metrics, nats } = base;
+  const carrier = new Carrier({ nats, prefix: config.natsPrefix });
   const feedWatch = new FeedWatch(database);
   const feed = new FeedTaker(database, carrier, (taken) => {
     const now = clock.realNow();

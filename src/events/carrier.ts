@@ -1,18 +1,16 @@
 import {
   AckPolicy,
   type Consumer,
-  connect,
   headers,
   type JetStreamClient,
   type JetStreamManager,
   type JsMsg,
-  type NatsConnection,
   NatsError,
   nanos,
   RetentionPolicy,
   StorageType,
 } from 'nats';
-import type { Logger } from '../lib/log.ts';
+import type { Nats } from '../lib/nats.ts';
 import { pause } from '../lib/worker.ts';
 import { lingerAfter } from './linger.ts';
 
@@ -25,20 +23,12 @@ export interface Carried {
 }
 
 export interface CarrierOptions {
-  /** One or more NATS servers, separated by commas. */
-  readonly url: string;
+  readonly nats: Nats;
   /** Stands before the names of the stream and its subjects, so that gateways can share a NATS. */
   readonly prefix: string;
-  readonly log: Logger;
-}
-
-interface Listener {
-  readonly word: string;
-  readonly listener: (text: string) => void;
 }
 
 const publishTimeoutMs = 1_000;
-const connectTimeoutMs = 2_000;
 /** How long nothing is published after NATS took nothing, so that events do not wait for it again and again. */
 const restMs = 2_000;
 const mostAtOnce = 500;
@@ -59,28 +49,25 @@ export class Carrier {
   readonly #options: CarrierOptions;
   readonly #stream: string;
   readonly #subjects: string;
-  #connection: NatsConnection | undefined;
-  #jetStream: JetStreamClient | undefined;
-  #manager: JetStreamManager | undefined;
-  #connecting: Promise<void> | undefined;
   #streamKnown = false;
-  #closed = false;
-  #reachable = false;
   #restsUntil = 0;
   #streamFails = false;
   #failedAt = Number.NEGATIVE_INFINITY;
-  readonly #listeners: Listener[] = [];
   readonly #consumers = new Set<string>();
 
   constructor(options: CarrierOptions) {
     this.#options = options;
     this.#stream = `${options.prefix}EVENTS`;
     this.#subjects = `${options.prefix}events`;
+    // NATS may come back without the stream.
+    options.nats.onChange(() => {
+      this.#streamKnown = false;
+    });
   }
 
   /** Whether NATS can be reached, as far as is known. */
   get connected(): boolean {
-    return this.#connection !== undefined && !this.#connection.isClosed() && this.#reachable;
+    return this.#options.nats.connection !== undefined;
   }
 
   /** Whether JetStream stores events, as far as is known. */
@@ -90,7 +77,7 @@ export class Carrier {
 
   /** Which version the server is that this process is connected to. */
   get serverVersion(): string | undefined {
-    return this.connected ? this.#connection?.info?.version : undefined;
+    return this.#options.nats.connection?.info?.version;
   }
 
   /** Publishes some events and returns those that NATS has. Throws when it has none of them. */
@@ -181,18 +168,17 @@ export class Carrier {
 
   /** Calls the listener whenever another process says the given word. Messages can be lost. */
   listen(word: string, listener: (text: string) => void): void {
-    this.#listeners.push({ word, listener });
-    if (this.#connection !== undefined) this.#subscribe(this.#connection, { word, listener });
+    this.#options.nats.subscribe(`${this.#options.prefix}say.${word}`, listener);
   }
 
   /** Says a word to the other processes, if NATS is there. */
   say(word: string, text = ''): void {
-    if (this.connected) this.#connection?.publish(`${this.#options.prefix}say.${word}`, text);
+    this.#options.nats.publish(`${this.#options.prefix}say.${word}`, text);
   }
 
   /** How many messages each consumer has not taken yet; of those NATS does not say it of, nothing. */
   async pending(): Promise<ReadonlyMap<string, number>> {
-    const manager = this.connected ? this.#manager : undefined;
+    const manager = this.connected ? await this.#manager() : undefined;
     const pending = new Map<string, number>();
     for (const name of manager === undefined ? [] : this.#consumers) {
       const info = await manager?.consumers.info(this.#stream, `${this.#options.prefix}${name}`).catch(() => undefined);
@@ -201,75 +187,15 @@ export class Carrier {
     return pending;
   }
 
-  /** Connects, if NATS is there. Otherwise the next use tries again. */
-  async start(): Promise<void> {
-    await this.#startConnecting().catch((error: unknown) => {
-      this.#options.log.warn({ err: error }, 'NATS cannot be reached; events go on without it');
-    });
-  }
-
-  #startConnecting(): Promise<void> {
-    this.#connecting ??= this.#connect().finally(() => {
-      this.#connecting = undefined;
-    });
-    return this.#connecting;
-  }
-
-  /**
-   * Makes sure of the connection and the stream. Without a connection it throws at once, and a new one is tried in the
-   * background: nobody waits for NATS.
-   */
+  /** Makes sure of the stream. Without a connection it throws at once: nobody waits for NATS. */
   async #ready(): Promise<JetStreamClient> {
-    if (this.#closed) throw new Error('the carrier is closed');
-    if (this.#connection === undefined || this.#connection.isClosed()) {
-      this.#startConnecting().catch(() => undefined); // The next use says that it failed.
-      throw new Error('not connected to NATS');
-    }
-    if (this.#jetStream === undefined || this.#manager === undefined) throw new Error('not connected to NATS');
-    if (!this.#reachable) throw new Error('NATS cannot be reached');
-    if (!this.#streamKnown) await this.#ensureStream(this.#manager);
-    return this.#jetStream;
+    const jetStream = this.#options.nats.connected.jetstream({ timeout: publishTimeoutMs });
+    if (!this.#streamKnown) await this.#ensureStream(await this.#manager());
+    return jetStream;
   }
 
-  async #connect(): Promise<void> {
-    const connection = await connect({
-      servers: this.#options.url.split(','),
-      maxReconnectAttempts: -1,
-      reconnectTimeWait: 250,
-      timeout: connectTimeoutMs,
-      pingInterval: 5_000,
-      maxPingOut: 2,
-      name: 'marina',
-      // A stack trace kept for each message costs more than the message.
-      noAsyncTraces: true,
-    });
-    this.#connection = connection;
-    this.#jetStream = connection.jetstream({ timeout: publishTimeoutMs });
-    this.#manager = await connection.jetstreamManager({ timeout: publishTimeoutMs, checkAPI: false });
-    this.#reachable = true;
-    this.#streamKnown = false;
-    for (const listener of this.#listeners) this.#subscribe(connection, listener);
-    void this.#watch(connection);
-  }
-
-  #subscribe(connection: NatsConnection, { word, listener }: Listener): void {
-    connection.subscribe(`${this.#options.prefix}say.${word}`, {
-      callback: (error, message) => {
-        if (error === null) listener(message.string());
-      },
-    });
-  }
-
-  async #watch(connection: NatsConnection): Promise<void> {
-    for await (const { type } of connection.status()) {
-      if (type === 'disconnect') this.#reachable = false;
-      if (type === 'reconnect') {
-        this.#reachable = true;
-        this.#streamKnown = false;
-      }
-      if (type === 'disconnect' || type === 'reconnect') this.#options.log.warn({ status: type }, 'NATS');
-    }
-    this.#reachable = false;
+  #manager(): Promise<JetStreamManager> {
+    return this.#options.nats.connected.jetstreamManager({ timeout: publishTimeoutMs, checkAPI: false });
   }
 
   async #ensureStream(manager: JetStreamManager): Promise<void> {
@@ -316,15 +242,9 @@ export class Carrier {
       return await jetStream.consumers.get(this.#stream, durable);
     } catch (error) {
       if (!isMissing(error)) throw error;
-      await this.#manager?.consumers.add(this.#stream, config);
+      await (await this.#manager()).consumers.add(this.#stream, config);
       return jetStream.consumers.get(this.#stream, durable);
     }
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    await this.#connecting?.catch(() => undefined);
-    await this.#connection?.close();
   }
 }
 

@@ -77,10 +77,10 @@ export class Sharing {
     this.#participants.push(participant);
   }
 
-  /** Finds the other replicas, if NATS is there. */
-  async start(): Promise<void> {
+  /** Finds the other replicas as soon as NATS is there. */
+  start(): void {
     this.#timer = setInterval(() => this.#sweep(), sweepMs);
-    await this.board.start({
+    this.board.start({
       lost: () => this.#lose(),
       found: () => this.#join(),
       asked: async (name) => {

@@ -1,13 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { connect, type KV, type NatsConnection, NatsError, StorageType } from 'nats';
+import { type KV, type NatsConnection, NatsError, StorageType } from 'nats';
 import type { Logger } from '../lib/log.ts';
-import { pause } from '../lib/worker.ts';
+import type { Nats } from '../lib/nats.ts';
 import { parseEntry } from './bucket.ts';
 import { type Instant, ServerClock } from './server-clock.ts';
 
 export interface SlotBoardOptions {
-  /** One or more NATS servers, separated by commas. */
-  readonly url: string;
+  readonly nats: Nats;
   /** Stands before the names of the bucket and the subjects, so that gateways can share a NATS. */
   readonly prefix: string;
   /** This replica's name: letters, digits, hyphens; no other has it. */
@@ -40,9 +38,6 @@ export interface BoardListener {
 }
 
 const requestTimeoutMs = 500;
-const connectTimeoutMs = 2_000;
-const reconnectMs = 250;
-const connectAgainMs = 250;
 /** How many heartbeats a lease is long. */
 const heartbeatsPerLease = 5;
 /** How long the question for unused places waits for its answers. */
@@ -68,11 +63,8 @@ export class SlotBoard {
   readonly #heartbeatMs: number;
   readonly #heard = new Map<string, number>();
   #listener: BoardListener | undefined;
-  #connection: NatsConnection | undefined;
   #bucket: KV | undefined;
-  #connecting: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  readonly #closed = new AbortController();
   #reachable = false;
   #wasAway = false;
   #sentAt = Number.NEGATIVE_INFINITY;
@@ -124,15 +116,18 @@ export class SlotBoard {
     return this.#serverClock.now();
   }
 
-  /** Connects, if NATS is there; otherwise tries again until it is. */
-  async start(listener: BoardListener): Promise<void> {
+  /** Counts with the others from when NATS is there. */
+  start(listener: BoardListener): void {
+    const { nats, prefix } = this.#options;
     this.#listener = listener;
-    this.#timer = setInterval(() => this.#beat(), this.#heartbeatMs);
-    await this.#connect().catch((error: unknown) => {
-      this.#options.log.warn({ err: error }, 'NATS cannot be reached; each replica keeps to its share of the limits');
-      this.#wasAway = true;
-      this.#connecting = this.#keepConnecting();
+    nats.subscribe(`${prefix}slots.here`, (text) => this.#hear(text));
+    nats.subscribe(`${prefix}slots.gone`, (text) => this.#heard.delete(text));
+    nats.subscribe(`${prefix}slots.ask.${this.replica}`, (text, message) => {
+      const answer = () => void message.respond();
+      listener.asked(text).then(answer, answer);
     });
+    nats.onChange((isConnected) => (isConnected ? this.#reached() : this.#lost()));
+    this.#timer = setInterval(() => this.#beat(), this.#heartbeatMs);
   }
 
   /** Whether a replica is there no more, so that its places can be taken. */
@@ -171,8 +166,8 @@ export class SlotBoard {
 
   /** Asks replicas to give up what they keep of a name and do not use. */
   async ask(replicas: readonly string[], name: string): Promise<void> {
-    const { prefix } = this.#options;
-    const connection = this.#connection;
+    const { nats, prefix } = this.#options;
+    const { connection } = nats;
     if (connection === undefined) return;
     // One that does not answer gives nothing up; who needed a place finds it taken.
     await Promise.allSettled(
@@ -185,8 +180,7 @@ export class SlotBoard {
    * unless the bucket is new or NATS was away.
    */
   async join(): Promise<number> {
-    const connection = this.#connection;
-    if (connection === undefined) throw new Error('not connected to NATS');
+    const connection = this.#options.nats.connected;
     let bucket = await this.#openBucket(connection);
     // Versions up to 0.1.0 made a bucket in files. After NATS was away all replicas write what they have into a new one.
     if (this.#wasAway && (await bucket.status()).storage === StorageType.File) {
@@ -227,20 +221,12 @@ export class SlotBoard {
     return created;
   }
 
-  /** Tells the others that this replica goes, and disconnects. */
+  /** Tells the others that this replica goes. Where that cannot be said they find out by its silence. */
   async close(): Promise<void> {
-    this.#closed.abort();
+    const { nats, prefix } = this.#options;
     clearInterval(this.#timer);
-    await this.#connecting;
-    const connection = this.#connection;
-    if (connection === undefined || connection.isClosed()) return;
-    if (this.#reachable) {
-      connection.publish(`${this.#options.prefix}slots.gone`, this.replica);
-      // Where that cannot be said the others find out by its silence.
-      const said = connection.flush().catch(() => undefined);
-      await Promise.race([said, delay(requestTimeoutMs, undefined, { ref: false })]);
-    }
-    await connection.close();
+    nats.publish(`${prefix}slots.gone`, this.replica);
+    await nats.flush();
   }
 
   #open(): KV {
@@ -248,66 +234,10 @@ export class SlotBoard {
     return this.#bucket;
   }
 
-  async #keepConnecting(): Promise<void> {
-    const { signal } = this.#closed;
-    while (!signal.aborted && this.#connection === undefined) {
-      await pause(connectAgainMs, signal);
-      if (!signal.aborted) await this.#connect().catch(() => undefined); // It was said once that NATS is away.
-    }
-  }
-
-  async #connect(): Promise<void> {
-    const connection = await connect({
-      servers: this.#options.url.split(','),
-      maxReconnectAttempts: -1,
-      reconnectTimeWait: reconnectMs,
-      timeout: connectTimeoutMs,
-      pingInterval: 5_000,
-      maxPingOut: 2,
-      name: 'marina limits',
-      noAsyncTraces: true,
-    });
-    this.#connection = connection;
-    const { prefix } = this.#options;
-    this.#subscribe(`${prefix}slots.here`, (text) => this.#hear(text));
-    this.#subscribe(`${prefix}slots.gone`, (text) => this.#heard.delete(text));
-    connection.subscribe(`${prefix}slots.ask.${this.replica}`, {
-      callback: (error, message) => {
-        if (error !== null) return;
-        const answer = () => void message.respond();
-        this.#listener?.asked(message.string()).then(answer, answer);
-      },
-    });
-    void this.#watch(connection);
-    this.#reached();
-    // After this its own first word has come back.
-    await Promise.race([connection.flush(), pause(requestTimeoutMs, this.#closed.signal)]);
-  }
-
-  #subscribe(subject: string, take: (text: string) => void): void {
-    this.#connection?.subscribe(subject, {
-      callback: (error, message) => {
-        if (error === null) take(message.string());
-      },
-    });
-  }
-
-  async #watch(connection: NatsConnection): Promise<void> {
-    for await (const { type } of connection.status()) {
-      if (type === 'disconnect') {
-        this.#reachable = false;
-        this.#wasAway = true;
-        this.#listener?.lost();
-      }
-      if (type === 'reconnect') this.#reached();
-    }
-    // It ends by itself only where the server does not want it; that may change.
-    if (this.#closed.signal.aborted) return;
+  #lost(): void {
     this.#reachable = false;
     this.#wasAway = true;
-    this.#connection = undefined;
     this.#listener?.lost();
-    this.#connecting = this.#keepConnecting();
   }
 
   #reached(): void {
@@ -329,7 +259,7 @@ export class SlotBoard {
     const now = performance.now();
     for (const [replica, at] of this.#heard) if (now - at >= this.#leaseMs && this.isHeard) this.#heard.delete(replica);
     this.#sentAt = now;
-    this.#connection?.publish(`${this.#options.prefix}slots.here`, `${this.replica} ${now}`);
+    this.#options.nats.publish(`${this.#options.prefix}slots.here`, `${this.replica} ${now}`);
     this.#beats += 1;
     if (this.#beats % heartbeatsPerLook > 0 || this.#bucket === undefined) return;
     this.#lookAtClock(this.#bucket).catch((error: unknown) => {

@@ -6,6 +6,7 @@ import { Carrier } from '../../src/events/carrier.ts';
 import { FeedTaker } from '../../src/events/feed.ts';
 import { feedRetention } from '../../src/events/retention.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { Nats } from '../../src/lib/nats.ts';
 import { whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { testServers } from '../support/servers.ts';
@@ -65,7 +66,10 @@ describe('the removal of events after 30 days', () => {
     const row = [partnerId, 1, 'msg_years_behind', 'order.pending', '{}', at, at];
     await database.write(insertRows('outbox', columns, [row]));
     const { natsUrl: url } = await testServers();
-    const carrier = new Carrier({ url, prefix: 'T', log: createLogger({ name: 'test', level: 'silent' }) });
+    const carrier = new Carrier({
+      nats: new Nats({ url, log: createLogger({ name: 'test', level: 'silent' }) }),
+      prefix: 'T',
+    });
     await new FeedTaker(database, carrier).take([{ partnerId, version: 1n }]);
     await run(2, Date.now());
     assert.deepEqual(await versions(partnerId), [1], 'it is gone before anybody could read it');

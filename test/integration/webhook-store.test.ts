@@ -8,6 +8,7 @@ import { insertRows, statement, toBigInt } from '../../src/db/statement.ts';
 import { Carrier } from '../../src/events/carrier.ts';
 import { SystemClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { Nats } from '../../src/lib/nats.ts';
 import {
   bringForward,
   findProgress,
@@ -162,7 +163,10 @@ describe('what is stored of webhooks', () => {
     const rows = events.map(({ version }) => [partnerId, version, `msg_${version}`, 'order.pending', '{}', at, at]);
     await database.write(insertRows('outbox', columns, rows));
     const { natsUrl: url } = await testServers();
-    const carrier = new Carrier({ url, prefix: 'T', log: createLogger({ name: 'test', level: 'silent' }) });
+    const carrier = new Carrier({
+      nats: new Nats({ url, log: createLogger({ name: 'test', level: 'silent' }) }),
+      prefix: 'T',
+    });
     const woken: string[] = [];
     const taker = new WebhookTaker(database, carrier, new SystemClock(), (ids) => woken.push(...ids));
     const [signed] = await Promise.all([

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { afterEach } from 'node:test';
 import { createLogger } from '../../src/lib/log.ts';
+import { Nats } from '../../src/lib/nats.ts';
 import { SharedBuckets } from '../../src/limits/shared-buckets.ts';
 import { SharedSlots } from '../../src/limits/shared-slots.ts';
 import { Sharing } from '../../src/limits/sharing.ts';
@@ -37,8 +38,9 @@ export interface Replica {
 }
 
 /** A replica in this process, counting with the others of the same prefix as soon as it can. */
-export async function startReplica(together: Together): Promise<Replica> {
-  const sharing = new Sharing(new SlotBoard({ ...together, replica: randomUUID(), log }), log);
+export async function startReplica({ url, ...together }: Together): Promise<Replica> {
+  const nats = new Nats({ url, log });
+  const sharing = new Sharing(new SlotBoard({ ...together, nats, replica: randomUUID(), log }), log);
   const slots = new SharedSlots(sharing, log);
   const buckets = new SharedBuckets(sharing);
   const replica = {
@@ -48,10 +50,14 @@ export async function startReplica(together: Together): Promise<Replica> {
     get isShared() {
       return sharing.isShared;
     },
-    close: () => sharing.close(),
+    close: async () => {
+      await sharing.close();
+      await nats.close();
+    },
   };
   running.add(replica);
-  await sharing.start();
+  sharing.start();
+  await nats.start();
   return replica;
 }
 

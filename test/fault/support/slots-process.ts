@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createLogger } from '../../../src/lib/log.ts';
+import { Nats } from '../../../src/lib/nats.ts';
 import { SharedSlots } from '../../../src/limits/shared-slots.ts';
 import { Sharing } from '../../../src/limits/sharing.ts';
 import { SlotBoard } from '../../../src/limits/slot-board.ts';
@@ -14,8 +15,9 @@ import { SlotBoard } from '../../../src/limits/slot-board.ts';
 const { SLOTS_NATS_URL, SLOTS_PREFIX, SLOTS_JUDGE_PORT, SLOTS_MOST, SLOTS_HOLD, SLOTS_LEASE_MS } = process.env;
 const most = Number(SLOTS_MOST);
 const log = createLogger({ name: 'slots', level: 'silent' });
+const nats = new Nats({ url: SLOTS_NATS_URL ?? '', log });
 const board = new SlotBoard({
-  url: SLOTS_NATS_URL ?? '',
+  nats,
   prefix: SLOTS_PREFIX ?? '',
   replica: randomUUID(),
   log,
@@ -23,7 +25,8 @@ const board = new SlotBoard({
 });
 const sharing = new Sharing(board, log);
 const slots = new SharedSlots(sharing, log);
-await sharing.start();
+sharing.start();
+await nats.start();
 while (!sharing.isShared) await delay(10);
 process.send?.(true);
 void tellChanges();

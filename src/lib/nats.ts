@@ -1,0 +1,143 @@
+import { connect, type Msg, type NatsConnection } from 'nats';
+import type { Logger } from './log.ts';
+import { pause } from './worker.ts';
+
+export interface NatsOptions {
+  /** One or more NATS servers, separated by commas. */
+  readonly url: string;
+  readonly log: Logger;
+}
+
+type Receive = (text: string, message: Msg) => void;
+
+const connectTimeoutMs = 2_000;
+const connectAgainMs = 250;
+const flushTimeoutMs = 500;
+
+/**
+ * The process's one connection to NATS. It is made again whenever it is lost, for as long as the process runs. Nobody
+ * waits for it: while NATS is away there is no connection, and callers go on without.
+ */
+export class Nats {
+  readonly #subscriptions: { readonly subject: string; readonly receive: Receive }[] = [];
+  readonly #watchers: ((isConnected: boolean) => void)[] = [];
+  readonly #closing = new AbortController();
+  #connection: NatsConnection | undefined;
+  #isConnected = false;
+  #running: Promise<void> | undefined;
+
+  constructor(private readonly options: NatsOptions) {}
+
+  /** The connection, while the server can be reached, as far as is known. */
+  get connection(): NatsConnection | undefined {
+    return this.#isConnected ? this.#connection : undefined;
+  }
+
+  /** The connection. Throws while there is none. */
+  get connected(): NatsConnection {
+    const { connection } = this;
+    if (connection === undefined) throw new Error('NATS cannot be reached');
+    return connection;
+  }
+
+  /** Calls `receive` with each message of a subject, over all connections to come. Messages can be lost. */
+  subscribe(subject: string, receive: Receive): void {
+    const subscription = { subject, receive };
+    this.#subscriptions.push(subscription);
+    if (this.#connection !== undefined) subscribeOn(this.#connection, subscription);
+  }
+
+  /** Publishes a message, if NATS is there. */
+  publish(subject: string, text = ''): void {
+    this.connection?.publish(subject, text);
+  }
+
+  /** Sends a question and waits for its answer, at most the given time. It never throws, whether there is one or not. */
+  async ask(subject: string, text: string, timeoutMs: number): Promise<void> {
+    await this.connection?.request(subject, text, { timeout: timeoutMs }).catch(() => undefined);
+  }
+
+  /** Waits until NATS has what was sent before, at most half a second. It never throws. */
+  async flush(): Promise<void> {
+    const flushed = this.connection?.flush().catch(() => undefined);
+    await Promise.race([flushed, pause(flushTimeoutMs, this.#closing.signal)]);
+  }
+
+  /** Calls the watcher whenever NATS can be reached again, and whenever it cannot. */
+  onChange(watcher: (isConnected: boolean) => void): void {
+    this.#watchers.push(watcher);
+  }
+
+  /** Connects, if NATS is there; otherwise it goes on trying until it is. */
+  async start(): Promise<void> {
+    const connection = await this.#connect().catch((error: unknown) => {
+      const message =
+        'NATS cannot be reached; events go on without it, and each replica keeps to its share of the limits';
+      this.options.log.warn({ err: error }, message);
+      this.#changed(false);
+      return undefined;
+    });
+    this.#running = this.#keepConnected(connection);
+    await this.flush();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#connection?.close();
+    await this.#running;
+  }
+
+  async #keepConnected(first: NatsConnection | undefined): Promise<void> {
+    const { signal } = this.#closing;
+    for (let connection = first; ; connection = await this.#connect().catch(() => undefined)) {
+      if (connection !== undefined) {
+        if (signal.aborted) await connection.close();
+        // The connection restores itself. It ends only if the server refuses it, and that may change.
+        await connection.closed();
+        this.#changed(false);
+      }
+      await pause(connectAgainMs, signal);
+      if (signal.aborted) return;
+    }
+  }
+
+  async #connect(): Promise<NatsConnection> {
+    const connection = await connect({
+      servers: this.options.url.split(','),
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: connectAgainMs,
+      timeout: connectTimeoutMs,
+      pingInterval: 5_000,
+      maxPingOut: 2,
+      name: 'marina',
+      // A stack trace kept for each message costs more than the message.
+      noAsyncTraces: true,
+    });
+    this.#connection = connection;
+    for (const subscription of this.#subscriptions) subscribeOn(connection, subscription);
+    void this.#watch(connection);
+    this.#changed(true);
+    return connection;
+  }
+
+  async #watch(connection: NatsConnection): Promise<void> {
+    for await (const { type } of connection.status()) {
+      if (type !== 'disconnect' && type !== 'reconnect') continue;
+      this.options.log.warn({ status: type }, 'NATS');
+      this.#changed(type === 'reconnect');
+    }
+  }
+
+  #changed(isConnected: boolean): void {
+    this.#isConnected = isConnected;
+    for (const watch of this.#watchers) watch(isConnected);
+  }
+}
+
+function subscribeOn(connection: NatsConnection, { subject, receive }: { subject: string; receive: Receive }): void {
+  connection.subscribe(subject, {
+    callback: (error, message) => {
+      if (error === null) receive(message.string(), message);
+    },
+  });
+}
