@@ -65,7 +65,7 @@ export function createTelemetry(base: Base, watched: Watched) {
     holder,
     pipeline: doors.pipeline,
     connections: doors.connectionLimits,
-    local: callers.local,
+    limits: callers.limits,
     slots: callers.slots,
     reads: callers.reads,
     images,

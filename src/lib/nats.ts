@@ -11,7 +11,9 @@ export interface NatsOptions {
 type Receive = (text: string, message: Msg) => void;
 
 const connectTimeoutMs = 2_000;
-const connectAgainMs = 250;
+/** Short, so that all processes find NATS again at nearly the same time. */
+const connectAgainMs = 100;
+const connectJitterMs = 50;
 const flushTimeoutMs = 500;
 
 /**
@@ -106,6 +108,7 @@ export class Nats {
       servers: this.options.url.split(','),
       maxReconnectAttempts: -1,
       reconnectTimeWait: connectAgainMs,
+      reconnectJitter: connectJitterMs,
       timeout: connectTimeoutMs,
       pingInterval: 5_000,
       maxPingOut: 2,

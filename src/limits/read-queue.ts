@@ -1,26 +1,24 @@
 import type { ReadTime } from '../broker/port.ts';
 import { ApiError } from '../lib/errors.ts';
+import { once } from '../lib/once.ts';
 import type { Origin } from '../lib/origin.ts';
-import type { Slot, Slots } from './slots.ts';
+import { LocalCount } from './local-count.ts';
+import type { SharedSlots, Slot } from './shared-slots.ts';
 
 export interface ReadQueueOptions {
-  readonly slots: Slots;
+  readonly slots: Pick<SharedSlots, 'acquire'>;
   /** How long a read has from its arrival to its answer. */
   readonly timeoutMs: number;
   readonly mostPerPartner?: number;
   readonly mostInAll?: number;
 }
 
-interface Waiting {
-  /** Begins the read in places that were taken for it. */
-  readonly begin: (places: readonly Slot[]) => void;
-}
+/** Begins a read in slots that were acquired for it. */
+type Begin = (slots: readonly Slot[]) => void;
 
-const usualMostPerPartner = 2;
-const usualMostInAll = 4;
 /** How many reads may wait here. A partner may have at most as many as there is room left for others. */
 const mostWaiting = 2_000;
-/** How often places are asked for again while other replicas have them. */
+/** How often slots are asked for again while other replicas have them. */
 const askAgainMs = 25;
 
 /**
@@ -30,150 +28,117 @@ const askAgainMs = 25;
  */
 export class ReadQueue {
   /** The reads that wait, by partner. The partner that was served last comes last. */
-  readonly #waiting = new Map<string, Set<Waiting>>();
-  #allWaiting = 0;
-  readonly #underWay = new Map<string, number>();
-  #allUnderWay = 0;
+  readonly #queues = new Map<string, Set<Begin>>();
+  readonly #waiting = new LocalCount();
+  readonly #underWay = new LocalCount();
   #isServing = false;
-  #askAgain = false;
+  #serveAgain = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly options: ReadQueueOptions) {}
 
   /** How many reads wait here for their turn. */
   get waiting(): number {
-    return this.#allWaiting;
+    return this.#waiting.total;
   }
 
   /** How many are under way here. */
   get underWay(): number {
-    return this.#allUnderWay;
+    return this.#underWay.total;
   }
 
   /** Does a read of a partner's when it is its turn. The read gets the time that is left of its own. */
   read<T>(origin: Origin, work: (time: ReadTime) => Promise<T>): Promise<T> {
     const { partnerId } = origin;
-    const deadline = performance.now() + this.options.timeoutMs;
-    if (this.#waitingOf(partnerId) >= mostWaiting - this.#allWaiting) {
+    const { timeoutMs } = this.options;
+    const deadline = performance.now() + timeoutMs;
+    if (this.#waiting.of(partnerId) >= mostWaiting - this.waiting) {
       return Promise.reject(tooLate('too many reads wait already'));
     }
     return new Promise((resolve, reject) => {
-      const waiting: Waiting = {
-        begin: (places) => void this.#run(origin, places, work, deadline).then(resolve, reject).finally(stopWaiting),
+      const begin = (slots: readonly Slot[]) => {
+        leave();
+        void this.#run(origin, slots, work, deadline)
+          .then(resolve, reject)
+          .finally(() => clearTimeout(timer));
       };
+      const leave = this.#wait(partnerId, begin);
       const timer = setTimeout(() => {
-        stopWaiting();
+        leave();
         reject(tooLate('the read took too long'));
-      }, this.options.timeoutMs);
-      const stopWaiting = () => {
-        clearTimeout(timer);
-        this.#remove(partnerId, waiting);
-      };
-      this.#add(partnerId, waiting);
+      }, timeoutMs);
       void this.#serve();
     });
   }
 
-  #waitingOf(partnerId: string): number {
-    return this.#waiting.get(partnerId)?.size ?? 0;
-  }
-
-  #add(partnerId: string, waiting: Waiting): void {
-    const own = this.#waiting.get(partnerId) ?? new Set();
-    own.add(waiting);
-    this.#waiting.set(partnerId, own);
-    this.#allWaiting += 1;
-  }
-
-  /** False if it does not wait any more. */
-  #remove(partnerId: string, waiting: Waiting): boolean {
-    const own = this.#waiting.get(partnerId);
-    if (own?.delete(waiting) !== true) return false;
-    this.#allWaiting -= 1;
-    if (own.size === 0) this.#waiting.delete(partnerId);
-    return true;
+  /** Puts a read into its partner's queue. What it returns takes it out again. */
+  #wait(partnerId: string, begin: Begin): () => void {
+    const queue = this.#queues.get(partnerId) ?? new Set();
+    this.#queues.set(partnerId, queue.add(begin));
+    const countOff = this.#waiting.add(partnerId);
+    return once(() => {
+      countOff();
+      queue.delete(begin);
+      if (queue.size === 0) this.#queues.delete(partnerId);
+    });
   }
 
   async #run<T>(
     origin: Origin,
-    places: readonly Slot[],
+    slots: readonly Slot[],
     work: (time: ReadTime) => Promise<T>,
     deadline: number,
   ): Promise<T> {
-    const { partnerId } = origin;
-    this.#count(partnerId, 1);
+    const countOff = this.#underWay.add(origin.partnerId);
     try {
       return await work({ timeoutMs: Math.max(1, deadline - performance.now()), origin });
     } finally {
       // Only now: a read that has no answer is under way until it is given up.
-      this.#count(partnerId, -1);
-      for (const place of places) place.release();
+      countOff();
+      for (const slot of slots) slot.release();
       void this.#serve();
     }
   }
 
-  #count(partnerId: string, change: 1 | -1): void {
-    this.#allUnderWay += change;
-    const count = (this.#underWay.get(partnerId) ?? 0) + change;
-    if (count === 0) this.#underWay.delete(partnerId);
-    else this.#underWay.set(partnerId, count);
-  }
-
   /** Begins what can begin, one after the other. */
   async #serve(): Promise<void> {
-    this.#askAgain = true;
+    this.#serveAgain = true;
     if (this.#isServing) return;
     this.#isServing = true;
     clearTimeout(this.#timer);
-    while (this.#askAgain) {
-      this.#askAgain = false;
+    while (this.#serveAgain) {
+      this.#serveAgain = false;
       await this.#serveOnce();
     }
     this.#isServing = false;
-    // Another replica gives no notice when it gives a place back.
-    if (this.#allWaiting > 0) this.#timer = setTimeout(() => void this.#serve(), askAgainMs).unref();
+    // Another replica gives no notice when it gives a slot back.
+    if (this.waiting > 0) this.#timer = setTimeout(() => void this.#serve(), askAgainMs).unref();
   }
 
-  /** Begins one read of each partner that has a place. */
+  /** Begins one read of each partner that can have one. */
   async #serveOnce(): Promise<void> {
-    const { mostPerPartner = usualMostPerPartner, mostInAll = usualMostInAll } = this.options;
-    for (const partnerId of [...this.#waiting.keys()]) {
-      if (this.#allUnderWay >= mostInAll) return;
-      if (this.#waitingOf(partnerId) === 0) continue;
-      const places = await this.#takePlaces(partnerId, mostPerPartner, mostInAll);
-      if (places === 'full') return;
-      if (places === 'partner-full') continue;
-      // While the places were asked for, reads may have run out of time.
-      const own = this.#waiting.get(partnerId);
-      const [next] = own ?? [];
-      if (own === undefined || next === undefined) {
-        for (const place of places) place.release();
+    const { slots, mostPerPartner = 2, mostInAll = 4 } = this.options;
+    for (const partnerId of [...this.#queues.keys()]) {
+      if (this.underWay >= mostInAll) return;
+      if (this.#waiting.of(partnerId) === 0 || this.#underWay.of(partnerId) >= mostPerPartner) continue;
+      const ofPartner = await slots.acquire(`reads.${partnerId}`, mostPerPartner, true);
+      if (ofPartner === undefined) continue;
+      const ofAll = await slots.acquire('reads', mostInAll, true);
+      if (ofAll === undefined) return ofPartner.release();
+      const queue = this.#queues.get(partnerId);
+      const [begin] = queue ?? [];
+      if (queue === undefined || begin === undefined) {
+        // Its reads ran out of time while the slots were asked for.
+        ofPartner.release();
+        ofAll.release();
         continue;
       }
-      this.#remove(partnerId, next);
-      this.#moveLast(partnerId);
-      next.begin(places);
-      // It may have a place for one more, after the others had their turn.
-      this.#askAgain = true;
+      this.#queues.delete(partnerId);
+      this.#queues.set(partnerId, queue);
+      begin([ofPartner, ofAll]);
+      // The partner may have one more, after the others had their turn.
+      this.#serveAgain = true;
     }
-  }
-
-  #moveLast(partnerId: string): void {
-    const own = this.#waiting.get(partnerId);
-    if (own === undefined) return;
-    this.#waiting.delete(partnerId);
-    this.#waiting.set(partnerId, own);
-  }
-
-  async #takePlaces(partnerId: string, mostPerPartner: number, mostInAll: number) {
-    if ((this.#underWay.get(partnerId) ?? 0) >= mostPerPartner) return 'partner-full';
-    const { slots } = this.options;
-    const ofPartner = await slots.acquire(`reads.${partnerId}`, mostPerPartner, true);
-    if (ofPartner === undefined) return 'partner-full';
-    const ofAll = await slots.acquire('reads', mostInAll, true);
-    if (ofAll !== undefined) return [ofPartner, ofAll];
-    ofPartner.release();
-    return 'full';
   }
 }
 

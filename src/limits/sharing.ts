@@ -1,63 +1,123 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../lib/log.ts';
-import { pause } from '../lib/worker.ts';
-import type { SlotBoard } from './slot-board.ts';
+import type { Nats } from '../lib/nats.ts';
+import type { CounterStore } from './counter-store.ts';
 
-/** What is counted across replicas by the board. */
-export interface Participant {
-  /** The others may be lost: what the board said may be so no more, and each replica keeps to its share. */
+/** Why a counter's entry is changed. */
+export type Purpose =
+  /** To take more than is held here. */
+  | 'draw'
+  /** Another replica needs what is held here and not used. */
+  | 'give'
+  /** Now and then, while all count together. */
+  | 'sweep'
+  /** Before all count together: the others must see what was taken here by share. */
+  | 'settle'
+  /** The replica ends. */
+  | 'leave';
+
+/** A counter of which each replica holds a part. */
+export interface Counter {
+  /** Whether nothing is lost if it is forgotten. */
+  readonly isUnused: boolean;
+  /** Whether its entry must be changed for this purpose. */
+  needs(purpose: Purpose): boolean;
+  /** Changes the entry. Throws if NATS does not do it. */
+  update(purpose: Purpose): Promise<unknown>;
+  /** The others may be lost: what was read may no longer be so, and each replica keeps to its share. */
   lost(): void;
-  /** Writes what was taken here by share where the others see it. Answers whether they can see all of it. */
-  writeOwn(): Promise<boolean>;
-  /** From now on all count together. */
-  joined?(): void;
-  /** Another replica needs what is kept here of a name and not used. */
-  asked(name: string): Promise<void>;
-  /** Gives back what is kept and not used. Called now and then while all count together. */
-  sweep?(): void;
-  /** Gives back what is kept, because the replica ends. */
-  leave?(): Promise<void>;
+  /** Another replica needs what is held here and not used. Some may wait in line for it. */
+  give(isInLine: boolean): Promise<void>;
 }
 
+/** A clock that never goes back, in milliseconds, and waiting by it. */
+export interface MonotonicTime {
+  now(): number;
+  wait(ms: number, signal?: AbortSignal): Promise<unknown>;
+}
+
+export interface SharingParts {
+  readonly nats: Pick<Nats, 'ask' | 'flush' | 'onChange' | 'publish' | 'subscribe'>;
+  readonly store: Pick<CounterStore, 'createdAt' | 'now' | 'open' | 'read' | 'readClock' | 'write'>;
+  /** Stands before the names of the subjects, so that gateways can share a NATS. */
+  readonly prefix: string;
+  /** This replica's name: letters, digits, hyphens; no other has it. */
+  readonly replica: string;
+  readonly log: Logger;
+  /** A replica that is not heard of for so long is dead. */
+  readonly leaseMs?: number;
+  readonly time?: MonotonicTime;
+}
+
+const realTime: MonotonicTime = {
+  now: () => performance.now(),
+  wait: (ms, signal) => delay(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => undefined),
+};
+
+const usualLeaseMs = 5_000;
+const heartbeatsPerLease = 5;
+const clockReadingMs = 10_000;
 const sweepMs = 500;
-/** How long a replica that has just started waits for the others before it goes on with its share. */
-const firstWaitMs = 3_000;
-const retryMs = 250;
-/** Replicas that are there have reached a NATS that is new within this time, and been heard. */
+const askTimeoutMs = 250;
+/** When NATS is back, or its bucket is new, all replicas write what they have within this time. */
+const settleMs = 1_500;
+/** Replicas that are there have reached a new NATS within this time, and been heard. */
 const quietMs = 600;
+/** Replicas find NATS again, and so count together again, within this time of each other. */
+const spreadMs = 200;
+const retryMs = 250;
+/** Requests wait this long for the first join, and for the last write of any join. Then they get the replica's share. */
+const firstWaitMs = 3_000;
+const lastWaitMs = 1_000;
+const mostAtOnce = 32;
 
 /**
- * Whether this replica counts with the others or keeps to its share. Before it counts with them, everyone has written
- * what was taken by share.
+ * Whether this replica counts together with the others or keeps to its share. Replicas know of each other by heartbeats.
+ * No two clocks are compared: a replica is dead if this one has not heard of it for the length of a lease. Before all
+ * count together, each has written what it took by share.
  */
 export class Sharing {
-  readonly #participants: Participant[] = [];
+  readonly store: SharingParts['store'];
+  readonly replica: string;
+  readonly time: MonotonicTime;
+  readonly #leaseMs: number;
+  readonly #heartbeatMs: number;
+  readonly #kinds: Map<string, Counter>[] = [];
   readonly #stopping = new AbortController();
+  /** When the other replicas were last heard. */
+  readonly #heardAt = new Map<string, number>();
+  #listeningSince = 0;
+  /** When the latest heartbeat was sent that came back. */
+  #echoedAt = Number.NEGATIVE_INFINITY;
+  #isConnected = false;
+  #wasAway = false;
   #isShared = false;
-  #wasShared = false;
   #isFirst = false;
-  #joining: Promise<void> | undefined;
-  #started: Promise<void> | undefined;
   #losses = 0;
   #lostAt = Number.NEGATIVE_INFINITY;
-  #timer: NodeJS.Timeout | undefined;
-  #closed: Promise<void> | undefined;
+  #isNew = true;
+  #joining: Promise<void> | undefined;
+  #undecided: Promise<void> | undefined;
 
-  constructor(
-    readonly board: SlotBoard,
-    private readonly log: Logger,
-  ) {}
+  constructor(private readonly parts: SharingParts) {
+    this.store = parts.store;
+    this.replica = parts.replica;
+    this.time = parts.time ?? realTime;
+    this.#leaseMs = parts.leaseMs ?? usualLeaseMs;
+    this.#heartbeatMs = this.#leaseMs / heartbeatsPerLease;
+  }
 
   /** Whether all count together now, and not by share. */
   get isShared(): boolean {
-    return this.#isShared && this.board.isHeard;
+    return this.#isShared && this.#isHeard;
   }
 
-  /** Whether this replica has just started and is about to count with the others. */
-  get isStarting(): boolean {
-    return !this.#isShared && !this.#wasShared && this.#joining !== undefined;
+  /** Set while it is about to be decided whether all count together: that is worth a moment's wait. */
+  get undecided(): Promise<void> | undefined {
+    return this.#undecided;
   }
 
-  /** Whether nothing was on the board and nobody else was there when this replica began to count by it. */
+  /** Whether the store was empty and nobody else was there when this replica began to count by it. */
   get isFirst(): boolean {
     return this.#isFirst;
   }
@@ -67,117 +127,214 @@ export class Sharing {
     return this.#losses;
   }
 
-  /** Since when this replica keeps to its share, on the monotonic clock; long ago where it never counted with others. */
+  /** Since when this replica keeps to its share, on the monotonic clock. If it never counted with others: long ago. */
   get lostAt(): number {
-    return this.#isShared ? performance.now() : this.#lostAt;
+    return this.#isShared ? this.time.now() : this.#lostAt;
   }
 
-  /** What is counted so. Before the start. */
-  add(participant: Participant): void {
-    this.#participants.push(participant);
+  /** How many replicas there are; while NATS is away, how many there were. */
+  get replicas(): number {
+    return 1 + this.#heardAt.size;
   }
 
-  /** Finds the other replicas as soon as NATS is there. */
+  /** Whether a replica is there no more, so that others may have what it held. */
+  isDead(replica: string): boolean {
+    const now = this.time.now();
+    if (replica === this.replica || now - this.#listeningSince < this.#leaseMs) return false;
+    return now - (this.#heardAt.get(replica) ?? Number.NEGATIVE_INFINITY) >= this.#leaseMs;
+  }
+
+  /** Counters of one kind. The function answers the counter of a name, and makes it if there is none. */
+  counters<Kind extends Counter>(make: (name: string) => Kind): (name: string) => Kind {
+    const counters = new Map<string, Kind>();
+    this.#kinds.push(counters);
+    return (name) => {
+      const found = counters.get(name);
+      if (found !== undefined) return found;
+      const made = make(name);
+      counters.set(name, made);
+      return made;
+    };
+  }
+
+  /** Joins the other replicas as soon as NATS is there. */
   start(): void {
-    this.#timer = setInterval(() => this.#sweep(), sweepMs);
-    this.board.start({
-      lost: () => this.#lose(),
-      found: () => this.#join(),
-      asked: async (name) => {
-        await Promise.all(this.#participants.map((each) => each.asked(name)));
-      },
+    const { nats, prefix } = this.parts;
+    nats.subscribe(`${prefix}slots.here`, (text) => this.#hear(text));
+    nats.subscribe(`${prefix}slots.gone`, (replica) => this.#heardAt.delete(replica));
+    nats.subscribe(`${prefix}slots.ask.${this.replica}`, (text, message) => {
+      const [name = '', line] = text.split(' ');
+      const asked = this.#kinds.map((counters) => counters.get(name)?.give(line !== undefined));
+      void Promise.all(asked).then(() => message.respond());
     });
+    nats.onChange((isConnected) => this.#connectionChanged(isConnected));
+    void this.#repeat(this.#heartbeatMs, () => this.#beat());
+    void this.#repeat(sweepMs, () => this.#sweep());
+    // Until the clock can be read again, what was read last is still true.
+    void this.#repeat(clockReadingMs, () => this.isShared && this.store.readClock().catch(() => undefined));
   }
 
-  /** Right after the start nobody knows what the others have taken: that is worth a moment, where NATS is there. */
-  started(): Promise<void> {
-    this.#started ??= this.#waitForStart();
-    return this.#started;
+  /** Asks replicas to give up what they hold of a name and do not use. One that does not answer gives nothing up. */
+  async ask(replicas: readonly string[], name: string, isInLine: boolean): Promise<void> {
+    const { nats, prefix } = this.parts;
+    const text = isInLine ? `${name} line` : name;
+    await Promise.all(replicas.map((replica) => nats.ask(`${prefix}slots.ask.${replica}`, text, askTimeoutMs)));
   }
 
-  /** What the board did not do: until it does, each keeps to its share. */
-  fail(error: unknown): void {
-    if (this.#isShared) this.log.warn({ err: error }, 'limits are not counted across replicas now');
+  /** Until NATS does again what it did not do, each replica keeps to its share. What began before a loss says nothing. */
+  fail(error: unknown, lossesBefore: number): void {
+    if (this.#losses !== lossesBefore) return;
+    if (this.#isShared) this.parts.log.warn({ err: error }, 'limits are not counted across replicas now');
     this.#lose();
     this.#join();
   }
 
-  /** Gives back what is reserved and ends. */
-  close(): Promise<void> {
-    this.#closed ??= this.#close();
-    return this.#closed;
-  }
-
-  async #waitForStart(): Promise<void> {
-    const end = performance.now() + firstWaitMs;
-    while (this.isStarting && performance.now() < end) {
-      await Promise.race([this.#joining, pause(retryMs, this.#stopping.signal)]);
-    }
-    this.#wasShared ||= !this.#isShared;
-  }
-
-  async #close(): Promise<void> {
+  /** Gives back what is held and tells the others that this replica goes. If that is lost, they find out by its silence. */
+  async close(): Promise<void> {
+    const { nats, prefix } = this.parts;
     this.#stopping.abort();
-    clearInterval(this.#timer);
     await this.#joining;
-    if (this.isShared) await Promise.all(this.#participants.map((each) => each.leave?.()));
+    // What is not given back is the others' when its time is over.
+    if (this.isShared) await this.#updateAll('leave').catch(() => undefined);
     this.#lose();
-    await this.board.close();
+    nats.publish(`${prefix}slots.gone`, this.replica);
+    await nats.flush();
   }
 
-  #sweep(): void {
-    if (this.board.isHeard && !this.#isShared) this.#join();
-    if (this.isShared) for (const each of this.#participants) each.sweep?.();
+  /** Whether the others hear this replica: nobody else takes what it holds. */
+  get #isHeard(): boolean {
+    // This replica stops somewhat before the others take it for dead.
+    return this.#isConnected && this.time.now() - this.#echoedAt < this.#leaseMs - this.#heartbeatMs;
+  }
+
+  async #repeat(everyMs: number, work: () => unknown): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const { losses } = this;
+      try {
+        await work();
+      } catch (error) {
+        this.fail(error, losses);
+      }
+      await this.time.wait(everyMs, signal);
+    }
+  }
+
+  #beat(): void {
+    if (!this.#isConnected) return;
+    const now = this.time.now();
+    for (const [replica, at] of this.#heardAt) {
+      if (now - at >= this.#leaseMs && this.#isHeard) this.#heardAt.delete(replica);
+    }
+    this.parts.nats.publish(`${this.parts.prefix}slots.here`, `${this.replica} ${now}`);
+  }
+
+  #hear(text: string): void {
+    const [replica = '', sentAt] = text.split(' ');
+    if (replica !== this.replica) {
+      this.#heardAt.set(replica, this.time.now());
+      return;
+    }
+    // Its own heartbeat came back, so NATS has it, and with it the others.
+    const wasHeard = this.#isHeard;
+    this.#echoedAt = Math.max(this.#echoedAt, Number(sentAt));
+    if (wasHeard || !this.#isHeard) return;
+    // It was silent for long, frozen perhaps. Others may have taken what it held, and it has heard of none of them.
+    this.#lose();
+    this.#startListening();
+    this.#join();
+  }
+
+  /** Who was there is taken to be there until it has had the time to be heard. */
+  #startListening(): void {
+    const now = this.time.now();
+    this.#listeningSince = now;
+    for (const replica of this.#heardAt.keys()) this.#heardAt.set(replica, now);
+  }
+
+  #connectionChanged(isConnected: boolean): void {
+    this.#isConnected = isConnected;
+    this.#echoedAt = Number.NEGATIVE_INFINITY;
+    if (isConnected) {
+      this.#startListening();
+      this.#beat();
+    } else {
+      this.#wasAway = true;
+      this.#lose();
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    for (const counters of this.#kinds) {
+      for (const [name, counter] of counters) if (counter.isUnused) counters.delete(name);
+    }
+    this.#join();
+    if (this.isShared) await this.#updateAll('sweep');
   }
 
   #lose(): void {
     this.#losses += 1;
-    if (this.#isShared) this.#lostAt = performance.now();
+    if (this.#isShared) this.#lostAt = this.time.now();
     this.#isShared = false;
-    for (const each of this.#participants) each.lost();
+    for (const counters of this.#kinds) for (const counter of counters.values()) counter.lost();
   }
 
   #join(): void {
-    this.#joining ??= this.#keepJoining().finally(() => {
+    if (this.#isShared || this.#joining !== undefined || !this.#isHeard) return;
+    this.#joining = this.#keepJoining().finally(() => {
       this.#joining = undefined;
     });
+    // Right after the start nobody here knows what the others have taken.
+    if (this.#isNew) this.#holdRequests(this.#joining, firstWaitMs);
+    this.#isNew = false;
   }
 
   async #keepJoining(): Promise<void> {
     const { signal } = this.#stopping;
-    while (!signal.aborted && !this.#isShared && this.board.isHeard) {
+    while (!signal.aborted && !this.#isShared && this.#isHeard) {
       try {
         await this.#joinOnce(signal);
       } catch (error) {
-        this.log.debug({ err: error }, 'the board of limits could not be joined');
-        await pause(retryMs, signal);
+        this.parts.log.debug({ err: error }, 'limits could not be counted across replicas');
+        await this.time.wait(retryMs, signal);
       }
     }
   }
 
-  /** Writes what is used here where the others see it, waits until they all have, and counts with them from then on. */
+  /** Writes what is used here, waits until all replicas have, and counts together with them from then on. */
   async #joinOnce(signal: AbortSignal): Promise<void> {
     const before = this.#losses;
-    const waitMs = await this.board.join();
-    await this.#writeOwn();
-    await pause(Math.min(waitMs, quietMs), signal);
-    const isAlone = this.board.replicas === 1;
-    if (!isAlone) await pause(Math.max(0, waitMs - quietMs), signal);
-    // By now everyone has written, and meanwhile more may have been taken of the share.
-    let isWritten = false;
-    while (!isWritten) {
-      isWritten = await this.#writeOwn();
+    const ageMs = await this.store.open(this.#wasAway);
+    const waitMs = this.#wasAway ? settleMs : Math.max(0, settleMs - ageMs);
+    await this.#updateAll('settle');
+    await this.time.wait(Math.min(waitMs, quietMs), signal);
+    const isAlone = this.replicas === 1;
+    const lastMs = isAlone || waitMs === 0 ? 0 : spreadMs;
+    if (!isAlone) await this.time.wait(Math.max(0, waitMs - quietMs - lastMs), signal);
+    const last = this.#updateAll('settle').then(async () => {
+      await this.time.wait(lastMs, signal);
       if (this.#losses !== before || signal.aborted) return;
-    }
-    if (this.#wasShared) this.log.info('limits are counted across replicas again');
-    this.#isFirst = isAlone && waitMs > 0;
-    this.#isShared = true;
-    this.#wasShared = true;
-    for (const each of this.#participants) each.joined?.();
+      if (this.#lostAt > 0) this.parts.log.info('limits are counted across replicas again');
+      this.#isFirst = isAlone && waitMs > 0;
+      this.#isShared = true;
+    });
+    // What is taken by share now would not be written before others draw.
+    this.#holdRequests(last, lastMs + lastWaitMs);
+    await last;
   }
 
-  async #writeOwn(): Promise<boolean> {
-    const written = await Promise.all(this.#participants.map((each) => each.writeOwn()));
-    return written.every(Boolean);
+  /** Whoever takes something meanwhile waits for the work, but not longer than the given time. */
+  #holdRequests(work: Promise<void>, mostMs: number): void {
+    this.#undecided ??= Promise.race([work.catch(() => undefined), this.time.wait(mostMs)]).then(() => {
+      this.#undecided = undefined;
+    });
+  }
+
+  /** Changes all entries that need it, a bounded number at once. */
+  async #updateAll(purpose: Purpose): Promise<void> {
+    const counters = this.#kinds.flatMap((kind) => [...kind.values()]).filter((each) => each.needs(purpose));
+    for (let first = 0; first < counters.length; first += mostAtOnce) {
+      await Promise.all(counters.slice(first, first + mostAtOnce).map((each) => each.update(purpose)));
+    }
   }
 }

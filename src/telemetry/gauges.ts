@@ -19,8 +19,8 @@ export interface GaugeSources {
   readonly holder: string;
   readonly pipeline: { readonly underWay: number };
   readonly connections: { readonly total: number };
-  readonly local: { readonly streams: number; readonly files: number };
-  readonly slots: { readonly takenHere: number };
+  readonly limits: { readonly streams: number; readonly files: number };
+  readonly slots: { readonly usedHere: number };
   readonly reads: { readonly waiting: number; readonly underWay: number };
   readonly images: {
     readonly waiting: number;
@@ -67,12 +67,12 @@ export class Gauges {
 
   /** What this process knows by itself. */
   #setOwn(): void {
-    const { metrics, database, clock, pipeline, local, reads, images, dispatcher, reports, isPaused } = this.sources;
+    const { metrics, database, clock, pipeline, limits, reads, images, dispatcher, reports, isPaused } = this.sources;
     metrics.requestsUnderWay.set(pipeline.underWay);
     metrics.connections.set(this.sources.connections.total);
-    metrics.streams.set(local.streams);
-    metrics.files.set(local.files);
-    metrics.limitPlaces.set(this.sources.slots.takenHere);
+    metrics.streams.set(limits.streams);
+    metrics.files.set(limits.files);
+    metrics.limitPlaces.set(this.sources.slots.usedHere);
     metrics.reads.set({ state: 'waiting' }, reads.waiting);
     metrics.reads.set({ state: 'under_way' }, reads.underWay);
     metrics.images.set({ state: 'waiting' }, images.waiting);

@@ -3,11 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { afterEach } from 'node:test';
 import { createLogger } from '../../src/lib/log.ts';
 import { Nats } from '../../src/lib/nats.ts';
+import { CounterStore } from '../../src/limits/counter-store.ts';
 import { SharedBuckets } from '../../src/limits/shared-buckets.ts';
-import { SharedSlots } from '../../src/limits/shared-slots.ts';
+import { SharedSlots, type Slot } from '../../src/limits/shared-slots.ts';
 import { Sharing } from '../../src/limits/sharing.ts';
-import { SlotBoard } from '../../src/limits/slot-board.ts';
-import type { Slot } from '../../src/limits/slots.ts';
 import { eventually } from './eventually.ts';
 
 const log = createLogger({ name: 'slots', level: 'silent' });
@@ -28,10 +27,10 @@ export interface Together {
   readonly leaseMs?: number;
 }
 
-/** A replica: its places, its buckets, and whether they are counted with the others'. */
+/** A replica: its slots, its buckets, and whether they are counted together with the others'. */
 export interface Replica {
   readonly acquire: SharedSlots['acquire'];
-  readonly taken: SharedSlots['taken'];
+  readonly used: SharedSlots['used'];
   readonly take: SharedBuckets['take'];
   readonly isShared: boolean;
   close(): Promise<void>;
@@ -40,12 +39,12 @@ export interface Replica {
 /** A replica in this process, counting with the others of the same prefix as soon as it can. */
 export async function startReplica({ url, ...together }: Together): Promise<Replica> {
   const nats = new Nats({ url, log });
-  const sharing = new Sharing(new SlotBoard({ ...together, nats, replica: randomUUID(), log }), log);
-  const slots = new SharedSlots(sharing, log);
+  const sharing = newSharing(nats, together);
+  const slots = new SharedSlots(sharing);
   const buckets = new SharedBuckets(sharing);
   const replica = {
     acquire: slots.acquire.bind(slots),
-    taken: slots.taken.bind(slots),
+    used: slots.used.bind(slots),
     take: buckets.take.bind(buckets),
     get isShared() {
       return sharing.isShared;
@@ -68,12 +67,22 @@ export async function startSharing(together: Together): Promise<Replica> {
   return replica;
 }
 
+function newSharing(nats: Nats, { prefix, ...settings }: Omit<Together, 'url'>): Sharing {
+  const replica = randomUUID();
+  return new Sharing({ nats, store: new CounterStore(nats, prefix, replica), prefix, replica, log, ...settings });
+}
+
+/** The slots of a single replica that never connects to NATS. */
+export function slotsOfOne(): SharedSlots {
+  return new SharedSlots(newSharing(new Nats({ url: '', log }), { prefix: '' }));
+}
+
 /** A prefix of a test's own. */
 export const newPrefix = () => `t${randomUUID().slice(0, 8)}_`;
 
-/** Takes a place, which must be there. */
+/** Acquires a slot, which must be there. */
 export async function taken(slots: Replica, name: string, most: number): Promise<Slot> {
   const slot = await slots.acquire(name, most);
-  if (slot === undefined) throw new assert.AssertionError({ message: `no place of ${name} was left` });
+  if (slot === undefined) throw new assert.AssertionError({ message: `no slot of ${name} was left` });
   return slot;
 }

@@ -14,12 +14,11 @@ import { createLogger } from '../../src/lib/log.ts';
 import { divideToKoboDecimal, isKoboDecimal, roundKoboDecimal } from '../../src/lib/money.ts';
 import { Cursors } from '../../src/lib/paging.ts';
 import { statedInstant } from '../../src/lib/timestamps.ts';
-import { LocalLimits } from '../../src/limits/local.ts';
+import { CallerLimits } from '../../src/limits/caller-limits.ts';
 import { checkDayLimit } from '../../src/limits/rules.ts';
-import { SharedLimits } from '../../src/limits/shared.ts';
-import { LocalSlots } from '../../src/limits/slots.ts';
 import { forgedKey } from '../support/keys.ts';
 import { fc } from '../support/properties.ts';
+import { slotsOfOne } from '../support/slots.ts';
 
 describe('ids', () => {
   it('have the form partners are promised, and sort in the order they were made', () => {
@@ -180,7 +179,7 @@ describe('local limits', () => {
   const isLimited = (error: unknown) => error instanceof ApiError && error.code === 'rate_limited';
 
   it('a sixth request under way is refused until one ends, and giving a place back twice counts once', async () => {
-    const shared = new SharedLimits(new LocalLimits(), new LocalSlots(), { take: () => true });
+    const shared = new CallerLimits(slotsOfOne(), { take: () => true });
     const places = await Promise.all(Array.from({ length: 5 }, () => shared.takePlace(caller)));
     await assert.rejects(shared.takePlace(caller), isLimited);
     assert.equal(await shared.underWay(caller), 5);

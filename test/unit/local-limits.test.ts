@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Caller } from '../../src/auth/call.ts';
 import { ApiError, refusalOf } from '../../src/lib/errors.ts';
-import { LocalLimits } from '../../src/limits/local.ts';
+import { CallerLimits } from '../../src/limits/caller-limits.ts';
+import { slotsOfOne } from '../support/slots.ts';
 
 const caller = (partnerId: string) => ({ partnerId }) as Caller;
 
@@ -19,7 +20,7 @@ function takeAll(take: () => () => void): (() => void)[] {
 
 describe('what one process holds for partners', () => {
   it('is 10 open streams of a partner and 500 of all, and a closed one makes room for one', () => {
-    const limits = new LocalLimits();
+    const limits = new CallerLimits(slotsOfOne(), { take: () => true });
     const own = takeAll(() => limits.takeStream(caller('a')));
     assert.equal(own.length, 10, 'streams of one partner');
     own[0]?.();
@@ -34,7 +35,7 @@ describe('what one process holds for partners', () => {
   });
 
   it('is 40 files of a partner and 160 of all, of which nobody has more than there is room left', () => {
-    const limits = new LocalLimits();
+    const limits = new CallerLimits(slotsOfOne(), { take: () => true });
     const first = takeAll(() => limits.takeFile(caller('a')));
     const counts = ['b', 'c', 'd', 'e'].map((partner) => takeAll(() => limits.takeFile(caller(partner))).length);
     assert.deepEqual([first.length, ...counts], [40, 40, 40, 20, 10], 'half of what is left, and 40 at most');
@@ -50,7 +51,7 @@ describe('what one process holds for partners', () => {
   });
 
   it('is forgotten of idle partners only', () => {
-    const limits = new LocalLimits();
+    const limits = new CallerLimits(slotsOfOne(), { take: () => true });
     const open = takeAll(() => limits.takeStream(caller('busy')));
     for (let partner = 0; partner < 10_100; partner += 1) limits.takeFile(caller(`p${partner}`))();
     assert.equal(takeAll(() => limits.takeStream(caller('busy'))).length, 0, 'its 10 streams are still counted');

@@ -4,8 +4,9 @@ import { setImmediate } from 'node:timers/promises';
 import { ApiError } from '../../src/lib/errors.ts';
 import type { Origin } from '../../src/lib/origin.ts';
 import { ReadQueue } from '../../src/limits/read-queue.ts';
-import { LocalSlots, type Slot, slot } from '../../src/limits/slots.ts';
+import type { Slot } from '../../src/limits/shared-slots.ts';
 import { eventually } from '../support/eventually.ts';
+import { slotsOfOne } from '../support/slots.ts';
 
 /** A read that ends when it is told to. */
 function held() {
@@ -23,7 +24,7 @@ function of(partnerId: string): Origin {
 
 /** A queue, and the reads it has begun in order. */
 function startQueue(timeoutMs = 30_000) {
-  const queue = new ReadQueue({ slots: new LocalSlots(), timeoutMs });
+  const queue = new ReadQueue({ slots: slotsOfOne(), timeoutMs });
   const begun: string[] = [];
   const read = (name: string) => {
     const { ended, finish } = held();
@@ -37,26 +38,29 @@ function startQueue(timeoutMs = 30_000) {
   return { queue, begun, read };
 }
 
-/** Places that are found out of slowly, as over a network: whoever asks waits until they are told to answer. */
-class SlowSlots extends LocalSlots {
+/** Slots that are acquired slowly, as over a network: every caller waits until `answer` is called. */
+class SlowSlots {
+  readonly #slots = slotsOfOne();
   readonly #held: string[] = [];
   readonly #asked: Promise<unknown>[] = [];
   #answering = held();
 
-  override acquire(name: string, most: number): Promise<Slot | undefined> {
+  acquire(name: string, most: number): Promise<Slot | undefined> {
     const acquired = this.#answering.ended.then(() => this.#acquire(name, most));
     this.#asked.push(acquired);
     return acquired;
   }
 
   async #acquire(name: string, most: number): Promise<Slot | undefined> {
-    const place = await super.acquire(name, most);
-    if (place === undefined) return undefined;
+    const slot = await this.#slots.acquire(name, most);
+    if (slot === undefined) return undefined;
     this.#held.push(name);
-    return slot(() => {
-      this.#held.splice(this.#held.indexOf(name), 1);
-      place.release();
-    });
+    return {
+      release: () => {
+        this.#held.splice(this.#held.indexOf(name), 1);
+        slot.release();
+      },
+    };
   }
 
   answer(): void {
@@ -72,7 +76,7 @@ class SlowSlots extends LocalSlots {
     }
   }
 
-  /** The names of places that are taken. */
+  /** The names of slots that are in use. */
   held(): readonly string[] {
     return this.#held;
   }
@@ -128,7 +132,7 @@ describe('reads of the broker', () => {
     for (const each of refused) assert.ok(each.status === 'rejected' && unavailable(each.reason));
   });
 
-  it('give their places back whatever became of them', async () => {
+  it('give their slots back whatever became of them', async () => {
     const { queue } = startQueue();
     for (let count = 0; count < 20; count += 1) {
       await assert.rejects(
@@ -141,7 +145,7 @@ describe('reads of the broker', () => {
     assert.equal(await queue.read(of('a'), async () => 'done'), 'done');
   });
 
-  it('that ran out of time while their places were asked for leave none of them taken', async () => {
+  it('that ran out of time while their slots were asked for leave none of them in use', async () => {
     const slots = new SlowSlots();
     const queue = new ReadQueue({ slots, timeoutMs: 20, mostPerPartner: 1, mostInAll: 1 });
     await assert.rejects(
@@ -150,7 +154,7 @@ describe('reads of the broker', () => {
     );
     slots.answer();
     await slots.settled();
-    assert.deepEqual(slots.held(), [], 'these places stayed taken although no read is under way');
+    assert.deepEqual(slots.held(), [], 'these slots stayed in use although no read is under way');
     assert.deepEqual([queue.waiting, queue.underWay], [0, 0], 'reads that wait and that are under way');
   });
 });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { LocalSlots } from '../../src/limits/slots.ts';
+import { slotsOfOne } from '../support/slots.ts';
 
-describe('places within one process', () => {
-  it('are no more than there are, by name, and come back once each', async () => {
-    const slots = new LocalSlots();
+describe('slots of a single replica without NATS', () => {
+  it('are never more in use than the limit, by name, and come back once each', async () => {
+    const slots = slotsOfOne();
     const first = await slots.acquire('documents.a', 2);
     const second = await slots.acquire('documents.a', 2);
     assert.notEqual(second, undefined);

@@ -13,6 +13,7 @@ import { type EnumName, enumWords, translateEnum } from '../../src/lib/enums.ts'
 import { createLogger } from '../../src/lib/log.ts';
 import { logUnknownNames } from '../../src/lib/unknown-names.ts';
 import { bucketFrom } from '../../src/limits/bucket.ts';
+import { parse } from '../../src/limits/counter-store.ts';
 import { applyReport, countedKobo, type OrderFacts, type OrderStateName, orderStates } from '../../src/orders/rules.ts';
 import { isUnsettled } from '../../src/submission/rules.ts';
 
@@ -112,10 +113,10 @@ describe("a later broker's numbers", () => {
   });
 });
 
-describe('what another version wrote in the bucket of the limits', () => {
-  it('and this one cannot read is taken for nothing', () => {
+describe('what another version wrote in the shared counter store', () => {
+  it('and this one cannot read counts as nothing', () => {
     for (const text of ['', 'v2;level=3', '{"level":1', '[]', 'null', '{"v":2}']) {
-      assert.equal(bucketFrom(text), undefined, text);
+      assert.equal(bucketFrom(parse(text)), undefined, text);
     }
   });
 });

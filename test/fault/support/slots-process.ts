@@ -8,23 +8,25 @@ import { createConnection } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createLogger } from '../../../src/lib/log.ts';
 import { Nats } from '../../../src/lib/nats.ts';
+import { CounterStore } from '../../../src/limits/counter-store.ts';
 import { SharedSlots } from '../../../src/limits/shared-slots.ts';
 import { Sharing } from '../../../src/limits/sharing.ts';
-import { SlotBoard } from '../../../src/limits/slot-board.ts';
 
 const { SLOTS_NATS_URL, SLOTS_PREFIX, SLOTS_JUDGE_PORT, SLOTS_MOST, SLOTS_HOLD, SLOTS_LEASE_MS } = process.env;
 const most = Number(SLOTS_MOST);
 const log = createLogger({ name: 'slots', level: 'silent' });
 const nats = new Nats({ url: SLOTS_NATS_URL ?? '', log });
-const board = new SlotBoard({
+const replica = randomUUID();
+const prefix = SLOTS_PREFIX ?? '';
+const sharing = new Sharing({
   nats,
-  prefix: SLOTS_PREFIX ?? '',
-  replica: randomUUID(),
+  store: new CounterStore(nats, prefix, replica),
+  prefix,
+  replica,
   log,
   leaseMs: Number(SLOTS_LEASE_MS ?? 5_000),
 });
-const sharing = new Sharing(board, log);
-const slots = new SharedSlots(sharing, log);
+const slots = new SharedSlots(sharing);
 sharing.start();
 await nats.start();
 while (!sharing.isShared) await delay(10);

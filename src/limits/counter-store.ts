@@ -1,0 +1,161 @@
+import { type KV, NatsError, StorageType } from 'nats';
+import type { Nats } from '../lib/nats.ts';
+
+/** An entry's value, which is JSON, at a revision. If nothing is written, the value is undefined and the revision 0. */
+export interface Entry<Value = unknown> {
+  readonly value: Value;
+  readonly revision: number;
+}
+
+/** What a clock says that is read over the network, in milliseconds: between the two. */
+export interface Instant {
+  readonly atLeast: number;
+  readonly atMost: number;
+}
+
+/** An entry that nobody writes is forgotten after this time, so that the store holds names in use only. */
+export const keptMs = 600_000;
+
+const timeoutMs = 500;
+const mostBytes = 16 * 1024 * 1024;
+const wrongRevision = 10_071;
+
+/** The shared counter store: entries in a NATS bucket, which replicas change by compare-and-set. */
+export class CounterStore {
+  #bucket: KV | undefined;
+  #createdAt = 0;
+  readonly #clock = new ServerClock();
+
+  constructor(
+    private readonly nats: Nats,
+    private readonly prefix: string,
+    private readonly replica: string,
+  ) {}
+
+  /** When the bucket was made, in milliseconds of the server's clock. */
+  get createdAt(): number {
+    return this.#createdAt;
+  }
+
+  /** What the server's clock says now. Throws if it was never read. */
+  get now(): Instant {
+    return this.#clock.now();
+  }
+
+  /**
+   * Opens the bucket, and makes it if there is none. Answers its age in milliseconds.
+   *
+   * @param canReplace Whether all replicas write what they have, so that a new bucket can take the place of an old one.
+   */
+  async open(canReplace: boolean): Promise<number> {
+    let bucket = await this.#openBucket();
+    // Versions up to 0.1.0 made a bucket in files.
+    if (canReplace && (await bucket.status()).storage === StorageType.File) {
+      await bucket.destroy();
+      bucket = await this.#openBucket();
+    }
+    this.#bucket = bucket;
+    // NATS may run on another server than before.
+    this.#clock.forget();
+    const [{ streamInfo }, now] = await Promise.all([bucket.status(), this.readClock()]);
+    this.#createdAt = Date.parse(streamInfo.created);
+    return now - this.#createdAt;
+  }
+
+  #openBucket(): Promise<KV> {
+    return this.nats.connected.jetstream({ timeout: timeoutMs }).views.kv(`${this.prefix}SLOTS`, {
+      history: 1,
+      // If its disk is full, NATS 2.9 stands still while it writes to a file, until it is restarted.
+      storage: StorageType.Memory,
+      ttl: keptMs,
+      max_bytes: mostBytes,
+      // A follower's answer could be old.
+      allow_direct: false,
+      timeout: timeoutMs,
+    });
+  }
+
+  /** Reads the server's clock: the time that it gives to an entry of this replica's own. */
+  async readClock(): Promise<number> {
+    const key = `replica.${this.replica}`;
+    const sentAt = performance.now();
+    await this.#opened.put(key, '');
+    const answeredAt = performance.now();
+    const entry = await this.#opened.get(key);
+    if (entry === null) throw new Error('the shared counter store was lost');
+    const created = entry.created.getTime();
+    this.#clock.learn(created, sentAt, answeredAt);
+    return created;
+  }
+
+  async read(key: string): Promise<Entry> {
+    const entry = await this.#opened.get(key);
+    return entry === null
+      ? { value: undefined, revision: 0 }
+      : { value: parse(entry.string()), revision: entry.revision };
+  }
+
+  /** Writes an entry, unless another replica did since it was read. Answers the new revision, or undefined. */
+  async write(key: string, { value, revision }: Entry): Promise<number | undefined> {
+    try {
+      return await this.#opened.put(key, JSON.stringify(value), { previousSeq: revision });
+    } catch (error) {
+      if (error instanceof NatsError && error.api_error?.err_code === wrongRevision) return undefined;
+      throw error;
+    }
+  }
+
+  get #opened(): KV {
+    if (this.#bucket === undefined) throw new Error('the shared counter store is not open');
+    return this.#bucket;
+  }
+}
+
+/** The value of a text; undefined if it is not JSON: another version's. */
+export function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Clocks drift apart: a reading that is older is replaced by any other. */
+const readingKeptMs = 30_000;
+/** The server's times are cut to whole milliseconds. */
+const grainMs = 1;
+
+/**
+ * The NATS server's clock, by which replicas agree on a time without comparing their own clocks. It is known as exactly as
+ * the fastest answer of the last half minute was fast.
+ */
+export class ServerClock {
+  /** How far the server's clock is ahead of this process's monotonic one: between the two. */
+  #ahead: { readonly atLeast: number; readonly atMost: number; readonly readAt: number } | undefined;
+
+  constructor(private readonly monotonicNow: () => number = () => performance.now()) {}
+
+  /** Takes note of a time that the server said between a question and its answer, both in this process's monotonic time. */
+  learn(said: number, sentAt: number, answeredAt: number): void {
+    const next = { atLeast: said - answeredAt, atMost: said + grainMs - sentAt, readAt: answeredAt };
+    const best = this.#ahead;
+    const isBetter =
+      best === undefined ||
+      next.readAt - best.readAt > readingKeptMs ||
+      next.atMost - next.atLeast <= best.atMost - best.atLeast ||
+      // The two cannot both be true: the clock was set, or it is another server's.
+      next.atLeast > best.atMost ||
+      next.atMost < best.atLeast;
+    if (isBetter) this.#ahead = next;
+  }
+
+  forget(): void {
+    this.#ahead = undefined;
+  }
+
+  now(): Instant {
+    if (this.#ahead === undefined) throw new Error("the server's clock is not known");
+    const now = this.monotonicNow();
+    return { atLeast: now + this.#ahead.atLeast, atMost: now + this.#ahead.atMost };
+  }
+}

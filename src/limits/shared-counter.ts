@@ -1,0 +1,165 @@
+import type { Entry } from './counter-store.ts';
+import type { Counter, Purpose, Sharing } from './sharing.ts';
+
+/** What becomes of an entry. */
+export interface Change<Value> {
+  /** The new value; absent: it stays as it is. */
+  readonly value?: Value;
+  /** Takes note that it is so. Answers whether more is held here than before. */
+  readonly done: () => boolean;
+}
+
+/** How long the change of an entry may be beaten by other replicas' changes. */
+const writeWithinMs = 500;
+/** A counter that nobody asked for this long can be forgotten. */
+const idleMs = 10_000;
+
+/**
+ * One name's counter, of which each replica holds a part. A replica draws its part from the shared counter store, changing
+ * the entry by compare-and-set, and hands it out from memory. While NATS is away it keeps to its share. What is counted,
+ * and by which rule, is the policy of a subclass.
+ */
+export abstract class SharedCounter<Value> implements Counter {
+  /** Those who wait, in the order of arrival. */
+  protected readonly waiting: ((isTaken: boolean | Promise<boolean>) => void)[] = [];
+  /** What was last read or written, as long as nobody is known to have changed it. */
+  #entry: Entry<Value> | undefined;
+  /** Changes of the entry, one after the other. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #isDrawing = false;
+  #takenAt = 0;
+
+  /** Whether those who wait ask again and again until they have some. */
+  protected isInLine = false;
+
+  constructor(
+    protected readonly sharing: Sharing,
+    private readonly folder: string,
+    protected readonly name: string,
+  ) {}
+
+  /** Takes from what is held here. */
+  protected abstract takeHeld(now: number): boolean;
+  /** Takes while the others cannot be asked. */
+  protected abstract takeOfShare(now: number): boolean | Promise<boolean>;
+  /** Whether it is known that nothing can be drawn. */
+  protected abstract isEmpty(now: number): boolean;
+  /** Whether anything would be lost if it was forgotten. */
+  protected abstract isUsed(now: number): boolean;
+  /** Checks what was read. If there is nothing, or it is in a form that this version cannot read, it begins anew. */
+  protected abstract valueFrom(read: unknown): Value;
+  /** Decides what is kept of what is held. */
+  protected abstract prepare(purpose: Purpose, now: number): void;
+  protected abstract change(value: Value, purpose: Purpose, now: number): Change<Value>;
+  /** The other replicas that hold some and can be asked for it now. */
+  protected abstract othersToAsk(value: Value, now: number): string[];
+  abstract needs(purpose: Purpose): boolean;
+
+  get isUnused(): boolean {
+    const now = this.sharing.time.now();
+    return !this.isBusy && now - this.#takenAt > idleMs && !this.isUsed(now);
+  }
+
+  /** Takes one, or answers false if there is none. It never throws. */
+  protected take(): boolean | Promise<boolean> {
+    const { sharing } = this;
+    const now = sharing.time.now();
+    this.#takenAt = now;
+    if (sharing.undecided !== undefined) return sharing.undecided.then(() => this.take());
+    if (!sharing.isShared) return this.takeOfShare(now);
+    if (this.takeHeld(now)) return true;
+    if (this.isEmpty(now)) return false;
+    return new Promise((settle) => {
+      this.waiting.push(settle);
+      void this.draw();
+    });
+  }
+
+  /** Draws for those who wait, asking the others for what they do not use. */
+  protected async draw(): Promise<void> {
+    if (this.#isDrawing) return;
+    this.#isDrawing = true;
+    const { losses } = this.sharing;
+    try {
+      for (let hasAsked = false; ; ) {
+        const hasMore = await this.update('draw');
+        this.#serve();
+        if (this.waiting.length === 0) break;
+        if (hasMore) continue;
+        if (hasAsked || !(await this.askOthers())) break;
+        hasAsked = true;
+      }
+    } catch (error) {
+      this.sharing.fail(error, losses);
+    } finally {
+      this.#isDrawing = false;
+    }
+    for (const settle of this.waiting.splice(0)) settle(this.sharing.isShared ? false : this.take());
+  }
+
+  #serve(): void {
+    const now = this.sharing.time.now();
+    while (this.waiting.length > 0 && this.sharing.isShared && this.takeHeld(now)) this.waiting.shift()?.(true);
+  }
+
+  /** Asks the other replicas to give up what they do not use. Answers whether there are any. */
+  protected async askOthers(): Promise<boolean> {
+    const others = this.#entry === undefined ? [] : this.othersToAsk(this.#entry.value, this.sharing.time.now());
+    if (others.length === 0) return false;
+    await this.sharing.ask(others, this.name, this.isInLine);
+    this.#entry = undefined;
+    return true;
+  }
+
+  async give(_isInLine: boolean): Promise<void> {
+    if (!this.sharing.isShared) return;
+    const { losses } = this.sharing;
+    await this.update('give').catch((error: unknown) => this.sharing.fail(error, losses));
+  }
+
+  lost(): void {
+    this.#entry = undefined;
+  }
+
+  /** Answers whether more is held here than before. */
+  update(purpose: Purpose): Promise<boolean> {
+    const done = this.#turn.then(() => this.#update(purpose));
+    this.#turn = done.catch(() => undefined);
+    return done;
+  }
+
+  async #update(purpose: Purpose): Promise<boolean> {
+    const { time, store, losses } = this.sharing;
+    const checkLosses = () => {
+      if (this.sharing.losses !== losses) throw new Error('the other replicas were lost');
+    };
+    // A draw that goes by an old entry is told so when it writes; what writes nothing must know.
+    if (purpose !== 'draw') this.#entry = undefined;
+    this.prepare(purpose, time.now());
+    for (const end = time.now() + writeWithinMs; time.now() < end; ) {
+      const entry = this.#entry ?? (await this.read());
+      checkLosses();
+      this.#entry = entry;
+      const { value, done } = this.change(entry.value, purpose, time.now());
+      if (value === undefined) return done();
+      const revision = await store.write(this.#key, { value, revision: entry.revision });
+      checkLosses();
+      this.#entry = revision === undefined ? undefined : { value, revision };
+      if (revision !== undefined) return done();
+    }
+    return false;
+  }
+
+  protected async read(): Promise<Entry<Value>> {
+    const { value, revision } = await this.sharing.store.read(this.#key);
+    return { value: this.valueFrom(value), revision };
+  }
+
+  get #key(): string {
+    return `${this.folder}.${this.name}`;
+  }
+
+  protected get isBusy(): boolean {
+    return this.#isDrawing || this.waiting.length > 0;
+  }
+}
