@@ -31,9 +31,9 @@ export class Metrics {
     'Requests refused with 401, by why their credential was refused.',
     ['reason'],
   );
-  readonly limitPlaces = this.#gauge(
-    'marina_limit_places_taken',
-    'Places taken in this process of the limits on what is under way, reads of the broker among them.',
+  readonly limitSlots = this.#gauge(
+    'marina_limit_slots_used',
+    'Slots in use in this process of the limits on requests in progress and on reads of the broker.',
   );
   readonly streams = this.#gauge('marina_open_streams', 'Streams partners have open with this process.');
   readonly connections = this.#gauge('marina_connections', "Connections open at the partners' ports.");

@@ -28,7 +28,6 @@ export abstract class SharedCounter<Value> implements Counter {
   #turn: Promise<unknown> = Promise.resolve();
   #isDrawing = false;
   #takenAt = 0;
-
   /** Whether those who wait ask again and again until they have some. */
   protected isInLine = false;
 
@@ -133,7 +132,7 @@ export abstract class SharedCounter<Value> implements Counter {
     const checkLosses = () => {
       if (this.sharing.losses !== losses) throw new Error('the other replicas were lost');
     };
-    // A draw that goes by an old entry is told so when it writes; what writes nothing must know.
+    // If the entry is old, the store refuses a write that goes by it. What may write nothing must read it again.
     if (purpose !== 'draw') this.#entry = undefined;
     this.prepare(purpose, time.now());
     for (const end = time.now() + writeWithinMs; time.now() < end; ) {

@@ -72,7 +72,7 @@ export class Gauges {
     metrics.connections.set(this.sources.connections.total);
     metrics.streams.set(limits.streams);
     metrics.files.set(limits.files);
-    metrics.limitPlaces.set(this.sources.slots.usedHere);
+    metrics.limitSlots.set(this.sources.slots.usedHere);
     metrics.reads.set({ state: 'waiting' }, reads.waiting);
     metrics.reads.set({ state: 'under_way' }, reads.underWay);
     metrics.images.set({ state: 'waiting' }, images.waiting);

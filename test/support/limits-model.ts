@@ -208,10 +208,11 @@ export class Replica {
   }
 }
 
-/** When requests passed, and when they were refused. */
+/** When requests passed, when they were refused, and how long they waited for that. */
 export interface Load {
   readonly granted: number[];
   readonly refused: number[];
+  readonly waitsMs: number[];
 }
 
 /** Sends requests at random moments to replicas that are chosen by `pick`. */
@@ -221,12 +222,14 @@ export function hammer(
   perSecond: number,
   ms: number,
   pick: () => Replica | undefined,
-  load: Load = { granted: [], refused: [] },
+  load: Load = { granted: [], refused: [], waitsMs: [] },
 ): Load {
   const one = async () => {
     const replica = pick();
     if (replica === undefined || replica.isFrozen) return;
+    const sentAt = world.now;
     const isGranted = await replica.buckets.take('p', rate);
+    load.waitsMs.push(world.now - sentAt);
     (isGranted ? load.granted : load.refused).push(world.now);
   };
   for (let at = world.now; at < world.now + ms; at += (-Math.log(1 - world.random()) * 1_000) / perSecond) {

@@ -139,10 +139,11 @@ describe('buckets that replicas draw from together', () => {
 
   it('let steady requests pass while NATS goes away and comes back', async () => {
     const world = await World.of(4, 3);
-    const { refused } = hammer(world, usual, 8, 20_000, () => world.oneReplica());
+    const { refused, waitsMs } = hammer(world, usual, 8, 20_000, () => world.oneReplica());
     world.at(8_000, () => world.stopNats());
     world.at(12_000, () => world.startNats({ empty: false }));
     await world.run(21_000);
     assert.ok(refused.length <= 1, `${refused.length} were refused`);
+    assert.ok(Math.max(...waitsMs) <= 500, `one waited ${Math.max(...waitsMs)} ms`);
   });
 });
