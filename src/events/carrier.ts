@@ -189,13 +189,13 @@ export class Carrier {
 
   /** Makes sure of the stream. Without a connection it throws at once: nobody waits for NATS. */
   async #ready(): Promise<JetStreamClient> {
-    const jetStream = this.#options.nats.connected.jetstream({ timeout: publishTimeoutMs });
+    const jetStream = this.#options.nats.requireConnection().jetstream({ timeout: publishTimeoutMs });
     if (!this.#streamKnown) await this.#ensureStream(await this.#manager());
     return jetStream;
   }
 
   #manager(): Promise<JetStreamManager> {
-    return this.#options.nats.connected.jetstreamManager({ timeout: publishTimeoutMs, checkAPI: false });
+    return this.#options.nats.requireConnection().jetstreamManager({ timeout: publishTimeoutMs, checkAPI: false });
   }
 
   async #ensureStream(manager: JetStreamManager): Promise<void> {
