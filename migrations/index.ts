@@ -14,6 +14,7 @@ import { EndpointRevisions1763694100000 } from './1763694100000-endpoint-revisio
 import { WriteChecks1763701000000 } from './1763701000000-write-checks.ts';
 import { MissedReports1763703000000 } from './1763703000000-missed-reports.ts';
 import { Guards1763710000000 } from './1763710000000-guards.ts';
+import { EventObjects1763810000000 } from './1763810000000-event-objects.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -33,4 +34,5 @@ export const migrations = [
   WriteChecks1763701000000,
   MissedReports1763703000000,
   Guards1763710000000,
+  EventObjects1763810000000,
 ];

@@ -2,6 +2,7 @@ import { type Base, openBase } from './app/base.ts';
 import { createCallers } from './app/callers.ts';
 import { createDoors } from './app/doors.ts';
 import { createEvents } from './app/events.ts';
+import { createNotifications } from './app/notifications.ts';
 import { createOperations } from './app/operations.ts';
 import { createOperators } from './app/operators.ts';
 import { createOutcomes } from './app/outcomes.ts';
@@ -9,7 +10,7 @@ import { createSubmissions } from './app/submissions.ts';
 import { createTelemetry } from './app/telemetry.ts';
 import { upkeepWorkers } from './app/upkeep.ts';
 import { createUpstream } from './app/upstream.ts';
-import { createWords } from './app/words.ts';
+
 import { isLoopback } from './auth/addresses.ts';
 import type { Config } from './config.ts';
 import { createLogger, type Logger } from './lib/log.ts';
@@ -68,13 +69,13 @@ function putTogether(base: Base) {
   const upstream = createUpstream(base);
   const submissions = createSubmissions(base, upstream, events);
   const outcomes = createOutcomes(base, upstream, submissions);
-  const words = createWords(base, callers, events, submissions);
-  const operations = createOperations(base, { callers, events, upstream, submissions, words });
+  const notify = createNotifications(base, callers, events, submissions);
+  const operations = createOperations(base, { callers, events, upstream, submissions, notify });
   const doors = createDoors(base, callers, operations);
   const watched = { callers, events, upstream, submissions, outcomes, doors };
   const telemetry = createTelemetry(base, { ...watched, failingWorkers: () => supervisor.failing });
   const { health } = telemetry;
-  const operators = createOperators(base, { events, upstream, submissions, outcomes, words, health });
+  const operators = createOperators(base, { events, upstream, submissions, outcomes, notify, health });
   return { base, supervisor, ...watched, telemetry, operators };
 }
 

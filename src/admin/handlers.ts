@@ -2,7 +2,6 @@ import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import type { Database } from '../db/database.ts';
-import type { Carrier } from '../events/carrier.ts';
 import {
   type AdvanceClockRequest,
   type AdvanceClockResponse,
@@ -17,6 +16,7 @@ import {
   ResumeTradingResponseSchema,
 } from '../gen/marina/admin/v1/trading_pb.ts';
 import type { SystemClock } from '../lib/clock.ts';
+import type { Notifications } from '../lib/notifications.ts';
 import { audit } from './audit.ts';
 import { AdminError, invalidField, type Operator } from './call.ts';
 import { type EnvironmentState, environments, lockEnvironment, toOffsetMs } from './environment.ts';
@@ -25,13 +25,13 @@ export interface AdminParts {
   readonly database: Database;
   readonly clock: SystemClock;
   readonly environment: EnvironmentState;
-  readonly carrier: Carrier;
+  readonly notifications: Notifications;
   /** Moves the simulator's clock to an offset; undefined where there is no simulator. */
   readonly moveSimulator: ((offsetMs: number) => Promise<void>) | undefined;
 }
 
-/** The words processes say to each other when an operator changed something. */
-export const words = {
+/** The notifications by which the other processes learn what an operator changed. */
+export const notificationNames = {
   environmentChanged: 'environment-changed',
   keyRevoked: 'key-revoked',
   partnerChanged: 'partner-changed',
@@ -42,7 +42,7 @@ const longestAdvanceMs = 400 * 86_400_000;
 
 /** The operators' calls. Each writes down who did what, in the transaction that does it. */
 export function adminHandlers(parts: AdminParts) {
-  const { database, clock, environment, carrier } = parts;
+  const { database, clock, environment, notifications } = parts;
 
   async function advanceClock(request: AdvanceClockRequest, operator: Operator): Promise<AdvanceClockResponse> {
     const { seconds, nanos } = request.by ?? { seconds: 0n, nanos: 0 };
@@ -117,7 +117,7 @@ export function adminHandlers(parts: AdminParts) {
   /** This process knows at once, the others when the message comes or when they next look. */
   async function told(): Promise<void> {
     await environment.refresh();
-    carrier.say(words.environmentChanged);
+    notifications.publish(notificationNames.environmentChanged);
   }
 
   return { clock: { advanceClock }, trading: { pauseTrading, resumeTrading } };

@@ -12,6 +12,7 @@ import type { Logger } from '../lib/log.ts';
 import type { LogOutput } from '../lib/log-output.ts';
 import { Metrics } from '../lib/metrics.ts';
 import { Nats } from '../lib/nats.ts';
+import { Notifications } from '../lib/notifications.ts';
 import { Cursors } from '../lib/paging.ts';
 import { subkey } from '../lib/seal.ts';
 import { openIdentity } from '../lib/server-identity.ts';
@@ -47,6 +48,7 @@ async function openOn(database: Database, config: Config, log: Logger, output: L
   }
   const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`.slice(-64);
   const key = (use: string) => subkey(config.secretKey, use);
+  const nats = new Nats({ url: config.natsUrl, log });
   return {
     config,
     log,
@@ -61,7 +63,8 @@ async function openOn(database: Database, config: Config, log: Logger, output: L
     /** Real time. */
     startedAt: Date.now(),
     metrics: new Metrics(),
-    nats: new Nats({ url: config.natsUrl, log }),
+    nats,
+    notifications: new Notifications(nats, config.natsPrefix),
     ids: new IdMaker(() => clock.now()),
     /** A key of its own for each use of the one secret. */
     key,

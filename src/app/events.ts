@@ -1,24 +1,24 @@
-import { Carrier } from '../events/carrier.ts';
-import { FeedTaker } from '../events/feed.ts';
+import { FeedConsumer } from '../events/feed.ts';
 import { FeedWatch } from '../events/feed-watch.ts';
 import { Relay } from '../events/relay.ts';
+import { EventStream } from '../events/stream.ts';
 import type { Base } from './base.ts';
 import { createWebhooks } from './webhooks.ts';
 
 export type Events = ReturnType<typeof createEvents>;
 
-/** The way of events: carried from the outbox to the feed and to the webhooks. */
+/** The way of events: from the outbox, through NATS, to the feed and to the webhooks. */
 export function createEvents(base: Base) {
-  const { config, log, database, clock, holder, metrics, nats } = base;
-  const carrier = new Carrier({ nats, prefix: config.natsPrefix });
+  const { config, log, database, clock, holder, metrics, nats, notifications } = base;
+  const stream = new EventStream(nats, config.natsPrefix);
   const feedWatch = new FeedWatch(database);
-  const feed = new FeedTaker(database, carrier, (taken) => {
+  const feed = new FeedConsumer(database, stream, (consumed) => {
     const now = clock.realNow();
-    for (const { committedAt } of taken) metrics.feedArrivals.observe(Math.max(0, now - committedAt) / 1_000);
+    for (const { committedAt } of consumed) metrics.feedArrivals.observe(Math.max(0, now - committedAt) / 1_000);
     feedWatch.wake();
-    carrier.say('feed');
+    notifications.publish('feed');
   });
-  const webhooks = createWebhooks(base, carrier);
-  const relay = new Relay({ database, carrier, log, holder, takers: [feed, webhooks.taker] });
-  return { carrier, feedWatch, feed, webhooks, relay };
+  const webhooks = createWebhooks(base, stream);
+  const relay = new Relay({ database, stream, notifications, log, holder, consumers: [feed, webhooks.taker] });
+  return { stream, feedWatch, feed, webhooks, relay };
 }

@@ -24,9 +24,9 @@ import { walletHandlers } from '../wallet/handlers.ts';
 import type { Base } from './base.ts';
 import type { Callers } from './callers.ts';
 import type { Events } from './events.ts';
+import type { Notify } from './notifications.ts';
 import type { Submissions } from './submissions.ts';
 import type { Upstream } from './upstream.ts';
-import type { Words } from './words.ts';
 
 /** What the handlers of operations reach into. */
 interface OperationParts {
@@ -34,7 +34,7 @@ interface OperationParts {
   readonly events: Events;
   readonly upstream: Upstream;
   readonly submissions: Submissions;
-  readonly words: Words;
+  readonly notify: Notify;
 }
 
 /** Everything partners can call, service by service. */
@@ -68,7 +68,7 @@ export function createOperations(base: Base, parts: OperationParts): Operation[]
     ),
     ...defineOperations(
       Keys,
-      keyHandlers({ database, clock, ids, macSecret, cursors, uses: keyUses, ended: parts.words.keyEnded }),
+      keyHandlers({ database, clock, ids, macSecret, cursors, uses: keyUses, ended: parts.notify.keyEnded }),
     ),
     ...(simulator === undefined
       ? []

@@ -31,10 +31,10 @@ import { makeSecret } from '../webhooks/signature.ts';
 import { checkEndpointUrl } from '../webhooks/url.ts';
 import type { Base } from './base.ts';
 import type { Events } from './events.ts';
+import type { Notify } from './notifications.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { Submissions } from './submissions.ts';
 import type { Upstream } from './upstream.ts';
-import type { Words } from './words.ts';
 
 /** What the operators' calls reach into. */
 interface OperatorParts {
@@ -42,7 +42,7 @@ interface OperatorParts {
   readonly upstream: Upstream;
   readonly submissions: Submissions;
   readonly outcomes: Outcomes;
-  readonly words: Words;
+  readonly notify: Notify;
   readonly health: Health;
 }
 
@@ -61,16 +61,16 @@ export function createOperators(base: Base, parts: OperatorParts) {
 
 /** Everything operators can call, service by service. */
 function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
-  const { database, clock, ids, environment, keyMacSecret: macSecret } = base;
-  const { events, upstream, submissions, words } = parts;
+  const { database, clock, ids, environment, notifications, keyMacSecret: macSecret } = base;
+  const { upstream, submissions, notify } = parts;
   const moveSimulator = simulatorMover(base, upstream);
-  const handlers = adminHandlers({ database, clock, environment, carrier: events.carrier, moveSimulator });
+  const handlers = adminHandlers({ database, clock, environment, notifications, moveSimulator });
   return [
     { service: Diagnostics, handlers: diagnosticsHandlers(base, parts) },
     { service: Trading, handlers: handlers.trading },
-    { service: Partners, handlers: partnerAdminHandlers({ database, clock, ids, changed: words.partnerChanged }) },
-    { service: Keys, handlers: keyAdminHandlers({ database, clock, ids, macSecret, ended: words.keyEnded }) },
-    { service: Accounts, handlers: accountAdminHandlers({ database, clock, unlinked: words.accountUnlinked }) },
+    { service: Partners, handlers: partnerAdminHandlers({ database, clock, ids, changed: notify.partnerChanged }) },
+    { service: Keys, handlers: keyAdminHandlers({ database, clock, ids, macSecret, ended: notify.keyEnded }) },
+    { service: Accounts, handlers: accountAdminHandlers({ database, clock, unlinked: notify.accountUnlinked }) },
     { service: Documents, handlers: documentAdminHandlers({ database, clock, releasing: submissions.release }) },
     { service: Audit, handlers: auditHandlers(database) },
     { service: Wallets, handlers: walletAdminHandlers({ database, clock, ids }) },
@@ -80,22 +80,25 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
 }
 
 function diagnosticsHandlers(base: Base, { events, upstream, submissions, outcomes, health }: OperatorParts) {
-  const { log, database, clock, cursors, holder, startedAt } = base;
-  const { carrier, feedWatch } = events;
+  const { log, database, clock, cursors, holder, startedAt, nats } = base;
+  const { stream, feedWatch } = events;
   const { broker, clock: brokerClock } = upstream;
   const { clocks } = submissions;
-  const pages = new UnsettledPages(database, clock, cursors);
+  const pages = new UnsettledPages(database, cursors);
   const troubles = () => health.troubles();
   return {
-    ...statusHandlers({ database, clock, carrier, broker, brokerClock, clocks, troubles, holder, version, startedAt }),
+    ...statusHandlers({
+      ...{ database, clock, nats, stream, broker, brokerClock, clocks, troubles },
+      ...{ holder, version, startedAt },
+    }),
     ...unsettledHandlers(pages, clock),
     ...reconcileHandlers({ database, clock, log, pages, ...outcomes.reconcilers, cancel: submissions.canceller }),
     ...timelineHandlers(database),
-    ...watchHandlers({ database, feedWatch, cursors }),
+    ...watchHandlers(database, feedWatch, cursors),
   };
 }
 
-function webhookHandlers({ config, database, clock, ids }: Base, { events, words }: OperatorParts) {
+function webhookHandlers({ config, database, clock, ids }: Base, { events, notify }: OperatorParts) {
   const { seal, keysOf, sender } = events.webhooks;
   return webhookAdminHandlers({
     database,
@@ -112,7 +115,7 @@ function webhookHandlers({ config, database, clock, ids }: Base, { events, words
         body,
         keys: keysOf(endpoint, clock.now()),
       }),
-    onChange: words.endpointsChanged,
+    onChange: notify.endpointsChanged,
   });
 }
 

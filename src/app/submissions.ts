@@ -47,7 +47,7 @@ export function createSubmissions(base: Base, upstream: Upstream, { relay }: Eve
   };
   const recorder = new Recorder({
     ...{ database, clock, ids, gate, onInconsistency },
-    onEvents: () => relay.tell(),
+    onEvents: () => relay.notify(),
     onReported: (afterMs) => clocks.reported(afterMs),
   });
   const notes = new Notes(new Seal(base.key('submission notes')));

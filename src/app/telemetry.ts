@@ -28,9 +28,9 @@ interface Watched {
 
 /** What is seen of this process from outside: whether it is ready, what is wrong, its metrics; and the port for that. */
 export function createTelemetry(base: Base, watched: Watched) {
-  const { database, clock, environment, holder, log, metrics, output } = base;
+  const { database, clock, environment, holder, log, metrics, output, nats } = base;
   const { callers, upstream, doors, failingWorkers } = watched;
-  const { carrier, webhooks } = watched.events;
+  const { stream, webhooks } = watched.events;
   const { gate, images } = watched.submissions;
   const { reports } = watched.outcomes;
   let stopping = false;
@@ -42,7 +42,8 @@ export function createTelemetry(base: Base, watched: Watched) {
     broker: upstream.broker,
     brokerClocks: watched.submissions.clocks,
     brokerClock: upstream.clock,
-    carrier,
+    nats,
+    stream,
     sharing: callers.sharing,
     reports: reports.order,
     applicationReports: reports.application,
@@ -70,7 +71,7 @@ export function createTelemetry(base: Base, watched: Watched) {
     reads: callers.reads,
     images,
     dispatcher: webhooks.dispatcher,
-    carrier,
+    stream,
     reports,
     isPaused: () => environment.paused,
     brokerClock: upstream.clock,

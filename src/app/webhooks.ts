@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Carrier } from '../events/carrier.ts';
+import type { EventStream } from '../events/stream.ts';
 import { Seal } from '../lib/seal.ts';
 import { Dispatcher } from '../webhooks/dispatcher.ts';
 import { dispatcherLeasePrefix } from '../webhooks/endpoint-store.ts';
@@ -9,8 +9,8 @@ import { WebhookTaker } from '../webhooks/taker.ts';
 import type { Base } from './base.ts';
 
 /** Webhooks: who takes events into the queues of endpoints, who sends them, and the secrets they are signed with. */
-export function createWebhooks(base: Base, carrier: Carrier) {
-  const { config, log, database, clock, holder, metrics, tracer } = base;
+export function createWebhooks(base: Base, stream: EventStream) {
+  const { config, log, database, clock, holder, metrics, tracer, notifications } = base;
   const { webhookAllowLoopback: allowLoopback, webhookAuthorities: extraAuthorities } = config;
   const seal = new Seal(base.key('webhook secrets'));
   const keysOf = signingKeys(seal);
@@ -31,9 +31,9 @@ export function createWebhooks(base: Base, carrier: Carrier) {
       arrived: (seconds) => metrics.webhookArrivals.observe(seconds),
     },
   });
-  const taker = new WebhookTaker(database, carrier, clock, (partnerIds) => {
+  const taker = new WebhookTaker(database, stream, clock, (partnerIds) => {
     const others = dispatcher.wake(partnerIds);
-    if (others.length > 0) carrier.say('webhooks', others.join(','));
+    if (others.length > 0) notifications.publish('webhooks', others.join(','));
   });
   return { seal, keysOf, sender, dispatcher, taker };
 }

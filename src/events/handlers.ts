@@ -1,15 +1,22 @@
 import { create } from '@bufbuild/protobuf';
-import type { Handler } from '../auth/call.ts';
+import type { Handler, StreamHandler } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
 import {
+  type Event,
+  EventSchema,
   type ListEventsRequest,
   type ListEventsResponse,
   ListEventsResponseSchema,
+  type WatchEventsRequest,
+  type WatchEventsResponse,
+  WatchEventsResponseSchema,
 } from '../gen/marina/gateway/v1/events_pb.ts';
+import { storedMessage } from '../json/stored.ts';
+import { ApiError } from '../lib/errors.ts';
 import type { Cursors } from '../lib/paging.ts';
+import { Wakeup } from '../lib/worker.ts';
+import { FeedReader } from './feed.ts';
 import type { FeedWatch } from './feed-watch.ts';
-import { EventPages } from './pages.ts';
-import { watchEvents } from './watch.ts';
 
 export interface EventHandlerParts {
   readonly database: Database;
@@ -17,17 +24,80 @@ export interface EventHandlerParts {
   readonly feedWatch: FeedWatch;
 }
 
+/** A part of a partner's feed as partners see it. */
+interface EventPage {
+  readonly events: Event[];
+  readonly hasMore: boolean;
+  /** The version after which the next page begins. */
+  readonly last: bigint;
+  readonly nextCursor: string;
+}
+
+/** How many events a message of a stream has at most. */
+const mostPerMessage = 100;
+/** The longest time between two messages of a stream. */
+const heartbeatMs = 10_000;
+
 /** The operations of the event feed. */
 export function eventHandlers({ database, cursors, feedWatch }: EventHandlerParts) {
-  const pages = new EventPages(database, cursors);
+  const feed = new FeedReader(database);
+
+  /** The version a cursor stands for; undefined, without one, for the oldest held. */
+  function readCursor(partnerId: string, cursor: string | undefined): bigint | undefined {
+    return cursor === undefined ? undefined : BigInt(cursors.read(['events', partnerId], cursor));
+  }
+
+  /** Reads the events after a version. Throws `invalid_request` when events after it were removed. */
+  async function readPage(partnerId: string, after: bigint | undefined, most: number): Promise<EventPage> {
+    const { events, hasMore, purgedVersion } = await feed.read(partnerId, after, most);
+    if (after !== undefined && after < purgedVersion) {
+      throw new ApiError('invalid_request', {
+        param: 'cursor',
+        message:
+          'Events after this cursor are older than 30 days and were removed. ' +
+          `The oldest version held is ${purgedVersion + 1n}; start again without a cursor.`,
+      });
+    }
+    const last = events.at(-1)?.version ?? after ?? purgedVersion;
+    const nextCursor = cursors.issue(['events', partnerId], last.toString());
+    return { events: events.map(({ body }) => storedMessage(EventSchema, body)), hasMore, last, nextCursor };
+  }
+
   const listEvents: Handler<ListEventsRequest, ListEventsResponse> = async ({ cursor, limit = 25 }, { caller }) => {
     const { partnerId } = caller;
-    const { events, hasMore, last } = await pages.read(partnerId, pages.readCursor(partnerId, cursor), limit);
-    return create(ListEventsResponseSchema, {
-      hasMore,
-      nextCursor: pages.cursorAfter(partnerId, last),
-      data: events,
-    });
+    const { events, hasMore, nextCursor } = await readPage(partnerId, readCursor(partnerId, cursor), limit);
+    return create(ListEventsResponseSchema, { hasMore, nextCursor, data: events });
   };
-  return { listEvents, watchEvents: watchEvents(pages, feedWatch) };
+
+  /**
+   * A stream reads the feed as ListEvents does, a page whenever its reader has taken the last one, so it holds one page at
+   * most and the order is the feed's own.
+   */
+  const watchEvents: StreamHandler<WatchEventsRequest, WatchEventsResponse> = async function* (
+    { cursor },
+    { caller: { partnerId } },
+    signal,
+  ) {
+    let after = readCursor(partnerId, cursor);
+    const watcher = { partnerId, wakeup: new Wakeup(), seen: after ?? 0n };
+    const leave = feedWatch.watch(watcher);
+    try {
+      // The first message comes even without events, so that the reader has a cursor.
+      let sentAtMs = Number.NEGATIVE_INFINITY;
+      while (!signal.aborted) {
+        const { events, hasMore, last, nextCursor } = await readPage(partnerId, after, mostPerMessage);
+        after = last;
+        watcher.seen = last;
+        if (events.length > 0 || performance.now() - sentAtMs >= heartbeatMs) {
+          yield create(WatchEventsResponseSchema, { events, nextCursor });
+          sentAtMs = performance.now();
+        }
+        if (!hasMore) await watcher.wakeup.wait(Math.max(0, sentAtMs + heartbeatMs - performance.now()), signal);
+      }
+    } finally {
+      leave();
+    }
+  };
+
+  return { listEvents, watchEvents };
 }

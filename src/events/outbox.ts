@@ -1,23 +1,56 @@
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
+import type { Database } from '../db/database.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
-import { insertRows, type Statement } from '../db/statement.ts';
-import { EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
+import { insertRows, type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
+import { type Event, EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
 import { compileEncoder } from '../json/encoder.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import { type Origin, originColumns } from '../lib/origin.ts';
 import { toSecond } from '../lib/timestamps.ts';
 
-/** A change a partner must hear of. */
+/** A change a partner is notified of. */
 export interface NewEvent {
   /** The object's kind, a full stop and its new state. */
   readonly type: string;
   /** The object's `updated_at`, in milliseconds. */
   readonly occurredAt: number;
-  /** On whose behalf the object was created; kept beside the event, not in its body, which is the contract's. */
+  /** On whose behalf the object was created; kept in the event's row, not in its body, which is the contract's. */
   readonly origin: Origin;
   /** The object as its GET returns it now. */
-  readonly data: MessageInitShape<typeof EventSchema>['data'];
+  readonly data: Exclude<Event['data'], { case: undefined }>;
 }
+
+/** Which event: its partner and its number among the partner's events. */
+export interface EventKey {
+  readonly partnerId: string;
+  readonly version: bigint;
+}
+
+/** An event as it stands in the outbox. */
+export interface OutboxEvent extends EventKey {
+  readonly id: string;
+  readonly type: string;
+  /** Which object it is about; null where an earlier version wrote the event. */
+  readonly objectKind: string | null;
+  readonly objectId: string | null;
+  /** The event in JSON, as partners see it; empty if it was not asked for. */
+  readonly body: Buffer;
+}
+
+/** An event that a consumer has consumed. */
+export interface ConsumedEvent extends EventKey {
+  /** When its change was committed, in real time. */
+  readonly committedAt: number;
+}
+
+/** The consumers of the outbox, each with its bit in a row's `signed`, where it acknowledges the event. */
+const consumers = { feed: 1, webhooks: 2 } as const;
+
+export type ConsumerName = keyof typeof consumers;
+
+export const consumerNames = Object.keys(consumers) as readonly ConsumerName[];
+
+const acknowledgedByAll = Object.values(consumers).reduce<number>((sum, bit) => sum | bit, 0);
 
 const encode = compileEncoder(EventSchema);
 
@@ -42,8 +75,93 @@ export function appendEvents(
     // As text: a body's bytes in hexadecimal would be twice as long.
     const body = encode(create(EventSchema, { id, type, timestamp, version, data }));
     const { requestId, traceParent } = origin;
-    return [partner.id, version, id, type, body, new Date(occurredAt), new Date(realNow), requestId, traceParent];
+    const times = [new Date(occurredAt), new Date(realNow)];
+    return [partner.id, version, id, type, body, ...times, requestId, traceParent, data.case, data.value.id];
   });
-  const columns = ['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at', ...originColumns];
   return [insertRows('outbox', columns, rows)];
+}
+
+const columns = [
+  ...['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at'],
+  ...originColumns,
+  ...['object_kind', 'object_id'],
+];
+
+/**
+ * Reads the events that were committed first, at most so many, those of each partner in the order of their versions. The
+ * bodies of the events with the given ids are left out.
+ */
+export async function readOutbox(database: Database, idsWithoutBody: string[], most: number): Promise<OutboxEvent[]> {
+  // Every row is due once it is committed, also one whose replica's clock is ahead and wrote a later time: who waited for
+  // that time would hold back all later events of the partner.
+  const [rows = []] = await database.readAll([
+    statement(
+      `SELECT partner_id, version, id, type, object_kind, object_id, IF(id IN (?), '', body) AS body FROM outbox
+        ORDER BY publish_at, partner_id, version LIMIT ${most}`,
+      ['', ...idsWithoutBody],
+    ),
+  ]);
+  const events = rows.map((row) => ({
+    partnerId: String(row.partner_id),
+    version: toBigInt(row.version),
+    id: String(row.id),
+    type: String(row.type),
+    objectKind: row.object_kind as string | null,
+    objectId: row.object_id as string | null,
+    body: row.body as Buffer,
+  }));
+  return events.sort((one, other) => Number(one.version - other.version));
+}
+
+/**
+ * Lets a consumer consume events: the rows it has not acknowledged are locked, what it makes of them is written, and they
+ * are acknowledged, in one transaction. So an event that comes twice, or whose row is gone, changes nothing: each consumer
+ * consumes each event once. A row that all consumers have acknowledged is removed.
+ */
+export async function consumeFromOutbox(
+  database: Database,
+  consumer: ConsumerName,
+  events: readonly EventKey[],
+  work: {
+    /** What else is read, after the rows are locked. */
+    readonly reads?: readonly Statement[];
+    readonly writes: (consumed: readonly EventKey[], rows: SqlRow[][]) => readonly Statement[];
+  },
+): Promise<readonly ConsumedEvent[]> {
+  const bit = consumers[consumer];
+  const lock = onOutbox('SELECT partner_id, version, signed, publish_at FROM outbox WHERE', events, ' FOR UPDATE');
+  return database.transaction<readonly ConsumedEvent[]>([lock, ...(work.reads ?? [])], ([rows = [], ...more]) => {
+    const found = rows.map((row) => ({
+      partnerId: String(row.partner_id),
+      version: toBigInt(row.version),
+      signed: Number(row.signed),
+      committedAt: (row.publish_at as Date).getTime(),
+    }));
+    const consumed = found.filter(({ signed }) => (signed & bit) === 0);
+    if (consumed.length === 0) return { writes: [], result: [] };
+    // Another version may have more consumers, whose bits say nothing of ours.
+    const isLast = ({ signed }: { signed: number }) => ((signed | bit) & acknowledgedByAll) === acknowledgedByAll;
+    const last = consumed.filter(isLast);
+    const first = consumed.filter((row) => !isLast(row));
+    const writes = [...work.writes(consumed, more)];
+    if (last.length > 0) writes.push(onOutbox('DELETE FROM outbox WHERE', last));
+    if (first.length > 0) writes.push(onOutbox(`UPDATE outbox SET signed = signed | ${bit} WHERE`, first));
+    return { writes, result: consumed };
+  });
+}
+
+/** Counts the events a consumer has not acknowledged, at most so many of them, and finds when the oldest was committed. */
+export function countUnacknowledged(consumer: ConsumerName, most: number): Statement {
+  return statement(
+    `SELECT COUNT(*) AS count, MIN(publish_at) AS oldest FROM
+      (SELECT publish_at FROM outbox WHERE signed & ${consumers[consumer]} = 0 ORDER BY publish_at LIMIT ${most}) AS waiting`,
+  );
+}
+
+/** A statement on the outbox rows of some events. */
+export function onOutbox(sql: string, events: readonly EventKey[], end = ''): Statement {
+  return statement(
+    `${sql} (partner_id, version) IN (${events.map(() => '(?, ?)').join(', ')})${end}`,
+    ...events.flatMap(({ partnerId, version }) => [partnerId, version]),
+  );
 }

@@ -1,134 +1,112 @@
 import type { Database } from '../db/database.ts';
 import { type Lease, underLease } from '../db/lease.ts';
-import { statement, toBigInt } from '../db/statement.ts';
 import { crash } from '../lib/crash.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Notifications } from '../lib/notifications.ts';
 import { pause, Wakeup, type Worker } from '../lib/worker.ts';
-import type { Carried, Carrier } from './carrier.ts';
-import { lingerAfter, lingerMs } from './linger.ts';
-import type { EventKey } from './sign.ts';
+import { type EventKey, type OutboxEvent, readOutbox } from './outbox.ts';
+import { batchingWindow, type EventStream } from './stream.ts';
 
 export interface RelayOptions {
   readonly database: Database;
-  readonly carrier: Carrier;
+  readonly stream: EventStream;
+  readonly notifications: Notifications;
   readonly log: Logger;
   readonly holder: string;
-  /** Those who take events. While NATS is away they get them from the relay. */
-  readonly takers: readonly { take(events: readonly EventKey[]): Promise<void> }[];
+  /** The consumers of events. While NATS is away the relay hands them the events itself. */
+  readonly consumers: readonly { consume(events: readonly EventKey[]): Promise<void> }[];
 }
 
 const mostAtOnce = 500;
 const pollMs = 250;
-/** How long a row that was published may stay. It is then handed over: NATS may have lost it, or its reader stand still. */
-const takenWithinMs = 1_000;
+/** How long a published row may stay. The relay then hands it over itself: NATS may have lost it, or a consumer stands still. */
+const consumedWithinMs = 1_000;
 
 /**
- * Carries events from the outbox to those who take them: by NATS, or from hand to hand while NATS is away, so that an
- * event is in the feed within seconds of its commit either way. Publishing twice does no harm: a taker takes each row
- * once.
+ * Publishes events from the outbox to NATS, or hands them to the consumers itself while NATS is away, so that an event is
+ * in the feed within seconds of its commit either way. Publishing twice does no harm: a consumer consumes each row once.
  *
- * A row that was published is remembered, not marked: nearly always it is taken and gone within milliseconds, and a mark
- * would be a second write, on rows the takers lock. One that stays is handed over without NATS.
+ * The relay remembers what it published and does not mark the row: nearly always the row is consumed and gone within
+ * milliseconds, and a mark would be a second write, on rows the consumers lock.
  */
 export class Relay {
   readonly worker: Worker;
   readonly #wakeup = new Wakeup();
-  /** Whether this process is the one that carries, as far as it knows. */
-  #carries = false;
-  /** Runs for a moment after the others were told; what comes meanwhile they are told at its end. */
+  /** Whether this process is the one that publishes, as far as it knows. */
+  #holdsLease = false;
+  /** Runs for a moment after a notification to the other processes; commits in the meantime share the next one. */
   #quiet: NodeJS.Timeout | undefined;
-  #isUntold = false;
+  #hasNews = false;
   /** When each row that may still be in the outbox was published, on a clock that never goes back. */
-  #published = new Map<string, number>();
+  readonly #published = new Map<string, number>();
 
   constructor(private readonly options: RelayOptions) {
     this.worker = underLease(options.database, 'relay', options.holder, async (lease) => {
-      this.#carries = true;
+      this.#holdsLease = true;
       await this.#run(lease).finally(() => {
-        this.#carries = false;
+        this.#holdsLease = false;
       });
     });
   }
 
-  /** Says that there is something to carry: to the process that carries, if it is not this one, as often as it looks. */
-  tell(): void {
+  /** Notifies the process that publishes, which may be this one, that there is something to publish. */
+  notify(): void {
     this.wake();
-    if (this.#carries) return;
-    if (this.#quiet !== undefined) {
-      this.#isUntold = true;
-      return;
-    }
-    this.options.carrier.say('relay');
-    this.#isUntold = false;
-    this.#quiet = setTimeout(() => {
-      this.#quiet = undefined;
-      if (this.#isUntold) this.tell();
-    }, lingerMs);
+    this.#hasNews = !this.#holdsLease;
+    if (this.#hasNews && this.#quiet === undefined) this.#notifyOthers();
   }
 
-  /** Looks for what there is to carry, if this process carries. */
+  #notifyOthers(): void {
+    this.#hasNews = false;
+    this.options.notifications.publish('relay');
+    this.#quiet = setTimeout(() => {
+      this.#quiet = undefined;
+      if (this.#hasNews) this.#notifyOthers();
+    }, batchingWindow(0));
+  }
+
+  /** Polls the outbox at once, if this process is the one that publishes. */
   wake(): void {
     this.#wakeup.wake();
   }
 
   async #run({ signal }: Lease): Promise<void> {
-    const { database } = this.options;
     this.#published.clear();
     while (!signal.aborted) {
-      const rows = await database.read(findDue);
-      const due = rows.map((row) => ({
-        partnerId: String(row.partner_id),
-        version: toBigInt(row.version),
-        id: String(row.id),
-        type: String(row.type),
-      }));
+      const due = await readOutbox(this.options.database, [...this.#published.keys()], mostAtOnce);
       const fresh = due.filter(({ id }) => !this.#published.has(id));
-      // Rows that wait to be taken and fill the whole batch would keep others from being seen.
+      // Rows that wait for their consumers and fill the whole batch would keep others from being seen.
       await this.#handOverStuck(due, fresh.length === 0 && due.length === mostAtOnce);
-      if (fresh.length > 0) await this.#carry(fresh);
-      if (rows.length < mostAtOnce) await this.#wakeup.wait(pollMs, signal);
-      await pause(lingerAfter(fresh.length), signal);
+      if (fresh.length > 0) await this.#publish(fresh);
+      if (due.length < mostAtOnce) await this.#wakeup.wait(pollMs, signal);
+      await pause(batchingWindow(fresh.length), signal);
     }
   }
 
-  async #carry(events: readonly Carried[]): Promise<void> {
+  async #publish(events: readonly OutboxEvent[]): Promise<void> {
+    const { stream, log } = this.options;
     crash('relay.before-publish');
-    const carried = await this.#publish(events);
+    const published = await stream.publish(events).catch((error: unknown) => {
+      log.debug({ err: error, count: events.length }, 'events are handed over without NATS');
+      return [];
+    });
     crash('relay.published');
     const publishedAt = performance.now();
-    for (const { id } of carried) this.#published.set(id, publishedAt);
-    const left = events.filter(({ id }) => !this.#published.has(id));
-    if (left.length > 0) await this.#handOver(left);
+    for (const { id } of published) this.#published.set(id, publishedAt);
+    await this.#handOver(events.filter(({ id }) => !this.#published.has(id)));
   }
 
-  /** Hands over rows that were published and are still there after a while, or all. Forgets those that were taken. */
-  async #handOverStuck(due: readonly Carried[], all: boolean): Promise<void> {
-    const before = performance.now() - (all ? 0 : takenWithinMs);
-    const stuck = due.filter(({ id }) => (this.#published.get(id) ?? Number.POSITIVE_INFINITY) <= before);
+  /** Hands over rows that were published and are still there after a while, or all. Forgets those that are gone. */
+  async #handOverStuck(due: readonly OutboxEvent[], all: boolean): Promise<void> {
+    const before = performance.now() - (all ? 0 : consumedWithinMs);
     const stillThere = new Set(due.map(({ id }) => id));
     for (const id of this.#published.keys()) if (!stillThere.has(id)) this.#published.delete(id);
-    if (stuck.length > 0) await this.#handOver(stuck);
+    await this.#handOver(due.filter(({ id }) => (this.#published.get(id) ?? Number.POSITIVE_INFINITY) <= before));
   }
 
-  async #handOver(events: readonly Carried[]): Promise<void> {
-    await Promise.all(this.options.takers.map((taker) => taker.take(events)));
+  async #handOver(events: readonly EventKey[]): Promise<void> {
+    if (events.length === 0) return;
+    await Promise.all(this.options.consumers.map((consumer) => consumer.consume(events)));
     crash('relay.handed-over');
   }
-
-  async #publish(events: readonly Carried[]): Promise<readonly Carried[]> {
-    try {
-      return await this.options.carrier.publish(events);
-    } catch (error) {
-      this.options.log.debug({ err: error, count: events.length }, 'events are handed over without NATS');
-      return [];
-    }
-  }
 }
-
-/**
- * Every row is due once it is committed. Its time is by the clock of the replica that wrote it, which may be ahead: who
- * waited for that time would hold back all later events of the partner.
- */
-const findDue = statement(
-  `SELECT partner_id, version, id, type FROM outbox ORDER BY publish_at, partner_id, version LIMIT ${mostAtOnce}`,
-);

@@ -117,18 +117,18 @@ export class Metrics {
   // Events
   readonly outbox = this.#gauge(
     'marina_outbox_events',
-    'Committed events that wait in the outbox for one of their takers; at most 10000.',
-    ['taker'],
+    'Committed events that wait in the outbox for one of their consumers; at most 10000.',
+    ['consumer'],
   );
   readonly outboxAge = this.#gauge(
     'marina_outbox_oldest_seconds',
-    'How long ago the oldest event that waits for a taker was committed; 0 when none waits.',
-    ['taker'],
+    'How long ago the oldest event that waits for a consumer was committed; 0 when none waits.',
+    ['consumer'],
   );
   readonly streamPending = this.#gauge(
     'marina_stream_pending_messages',
-    'Messages NATS holds for a taker that has not acknowledged them; absent while NATS is away.',
-    ['taker'],
+    'Messages NATS holds for a consumer that has not acknowledged them; absent while NATS is away.',
+    ['consumer'],
   );
   readonly feedArrivals = this.#histogram(
     'marina_feed_commit_to_listed_seconds',

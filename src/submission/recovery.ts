@@ -5,7 +5,7 @@ import { isMisfit } from '../db/errors.ts';
 import { sharing, together, whether } from '../db/facts.ts';
 import { underLease } from '../db/lease.ts';
 import { statement } from '../db/statement.ts';
-import { skipVersions } from '../events/skips.ts';
+import { leaveVersionGaps } from '../events/version-gaps.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
@@ -212,7 +212,7 @@ function restoredRow(kind: AnyKind, id: string, submission: NewSubmission, facts
 export async function declareRestored(database: Database, position?: bigint): Promise<boolean> {
   const at = (position ?? (await readPosition(database, positionName)) ?? 0).toString();
   if ((await readPosition(database, restoredName)) === at) return false;
-  await skipVersions(database);
+  await leaveVersionGaps(database);
   await database.write(savePosition(restoredName, at));
   return true;
 }

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts';
 import { hasNotRunOut, type SqlRow, type Statement, statement } from '../db/statement.ts';
-import { findUnsigned, type TakerName, takerNames } from '../events/sign.ts';
+import { type ConsumerName, consumerNames, countUnacknowledged } from '../events/outbox.ts';
 import type { Clock } from '../lib/clock.ts';
 
 /** Objects of one kind and state of which it is not known whether the broker has them. */
@@ -17,9 +17,9 @@ export interface UnsettledFigure {
   readonly oldestMs: number;
 }
 
-/** Committed events that one taker has not taken. */
+/** Committed events that one consumer has not acknowledged. */
 export interface OutboxFigure {
-  readonly taker: TakerName;
+  readonly consumer: ConsumerName;
   /** At most `mostCounted`. */
   readonly count: number;
   /** How long ago the oldest was committed, in real milliseconds; 0 when there is none. */
@@ -51,7 +51,7 @@ const states = ['sending', 'uncertain', 'other'] as const;
 export async function readBacklog(database: Database, clock: Clock): Promise<BacklogFigures> {
   const rows = await database.readAll([
     ...kinds.map((kind) => countUnsettled(tables[kind])),
-    ...takerNames.map((taker) => findUnsigned(taker, mostCounted)),
+    ...consumerNames.map((consumer) => countUnacknowledged(consumer, mostCounted)),
     statement(`SELECT name, holder FROM leases WHERE ${hasNotRunOut('expires_at')} ORDER BY name LIMIT ${mostLeases}`),
   ]);
   const [now, realNow] = [clock.now(), clock.realNow()];
@@ -66,7 +66,10 @@ export async function readBacklog(database: Database, clock: Clock): Promise<Bac
         ),
       })),
     ),
-    outbox: takerNames.map((taker, index) => ({ taker, ...figureOf(rows[kinds.length + index]?.[0], realNow) })),
+    outbox: consumerNames.map((consumer, index) => ({
+      consumer,
+      ...figureOf(rows[kinds.length + index]?.[0], realNow),
+    })),
     leases: (rows.at(-1) ?? []).map((row) => ({ name: String(row.name), holder: String(row.holder) })),
   };
 }

@@ -28,7 +28,7 @@ export interface GaugeSources {
     readonly walls: readonly (readonly [wall: string, holds: boolean])[];
   };
   readonly dispatcher: { readonly lagMs: number };
-  readonly carrier: { pending(): Promise<ReadonlyMap<string, number>> };
+  readonly stream: { pending(): Promise<ReadonlyMap<string, number>> };
   readonly reports: Readonly<Record<'order' | 'application', { position: bigint; isFollowing: boolean }>>;
   readonly isPaused: () => boolean;
   readonly brokerClock: { readonly estimateMs: number | undefined };
@@ -46,7 +46,7 @@ export class Gauges {
   #dropped = 0;
 
   constructor(private readonly sources: GaugeSources) {
-    const { database, clock, carrier, probe } = sources;
+    const { database, clock, stream, probe } = sources;
     const readClock = async () => {
       await probe.ask();
       return probe.clockAheadMs;
@@ -55,7 +55,7 @@ export class Gauges {
       new Reading(() => readBacklog(database, clock), this.#setBacklog),
       new Reading<SqlRow | undefined>(async () => (await database.read(countPaused()))[0], this.#setPaused),
       new Reading<number | undefined>(readClock, this.#setDatabaseClock),
-      new Reading(() => carrier.pending(), this.#setPending),
+      new Reading(() => stream.pending(), this.#setPending),
     ];
   }
 
@@ -120,7 +120,7 @@ export class Gauges {
   readonly #setPending = (pending: ReadonlyMap<string, number> | undefined): void => {
     const { streamPending } = this.sources.metrics;
     streamPending.reset();
-    for (const [taker, count] of pending ?? []) streamPending.set({ taker }, count);
+    for (const [consumer, count] of pending ?? []) streamPending.set({ consumer }, count);
   };
 
   readonly #setBacklog = (backlog: BacklogFigures | undefined): void => {
@@ -131,9 +131,9 @@ export class Gauges {
       unsettled.set({ kind, state }, count);
       unsettledAge.set({ kind, state }, oldestMs / 1_000);
     }
-    for (const { taker, count, oldestMs } of backlog?.outbox ?? []) {
-      outbox.set({ taker }, count);
-      outboxAge.set({ taker }, oldestMs / 1_000);
+    for (const { consumer, count, oldestMs } of backlog?.outbox ?? []) {
+      outbox.set({ consumer }, count);
+      outboxAge.set({ consumer }, oldestMs / 1_000);
     }
     for (const { name, holder: who } of backlog?.leases ?? []) {
       // Each process has a dispatcher's lease of its own, by a name of its own.

@@ -9,7 +9,8 @@ export interface Parts {
   readonly broker: { readonly connected: boolean };
   readonly brokerClocks: { readonly known: ClockAgreement };
   readonly brokerClock: { readonly estimateMs: number | undefined };
-  readonly carrier: { readonly connected: boolean; readonly isStoring: boolean };
+  readonly nats: { readonly connection: object | undefined };
+  readonly stream: { readonly isStoring: boolean };
   readonly sharing: { readonly isShared: boolean };
   readonly reports: { readonly isBroken: boolean };
   readonly applicationReports: { readonly isBroken: boolean };
@@ -23,7 +24,7 @@ export interface Parts {
 
 /** Everything that is wrong now. */
 export function lookAtParts(parts: Parts): readonly Finding[] {
-  const { database, broker, brokerClocks, carrier, sharing, reports, applicationReports, gate } = parts;
+  const { database, broker, brokerClocks, nats, stream, sharing, reports, applicationReports, gate } = parts;
   const ownClockIsWrong = isWrong(database.clockAheadMs, parts.brokerClock.estimateMs);
   const checks: readonly [isWrong: boolean, part: string, reason: string, stops?: boolean][] = [
     [parts.isStopping(), 'process', 'stopping', true],
@@ -36,9 +37,9 @@ export function lookAtParts(parts: Parts): readonly Finding[] {
       'broker-clock',
       "the broker's clock and this process's are too far apart; what the broker does not have stays unclear",
     ],
-    [!carrier.connected, 'nats', 'NATS cannot be reached; events go on without it'],
+    [nats.connection === undefined, 'nats', 'NATS cannot be reached; events go on without it'],
     [
-      carrier.connected && !carrier.isStoring,
+      nats.connection !== undefined && !stream.isStoring,
       'jetstream',
       'JetStream stores no events; see to its memory and its disk',
     ],

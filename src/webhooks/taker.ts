@@ -1,7 +1,7 @@
 import type { Database } from '../db/database.ts';
 import { statement, toBigInt } from '../db/statement.ts';
-import type { Carrier } from '../events/carrier.ts';
-import { type EventKey, takeFromOutbox } from '../events/sign.ts';
+import { consumeFromOutbox, type EventKey } from '../events/outbox.ts';
+import type { EventStream } from '../events/stream.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import type { Worker } from '../lib/worker.ts';
@@ -17,24 +17,21 @@ export class WebhookTaker {
 
   constructor(
     private readonly database: Database,
-    carrier: Carrier,
+    stream: EventStream,
     private readonly clock: Clock,
     /** Called with the partners whose endpoints have something to be sent. */
     private readonly onTaken: (partnerIds: readonly string[]) => void = () => {},
   ) {
-    this.worker = {
-      name: 'webhooks',
-      run: (signal) => carrier.consume('webhooks', (events) => this.take(events), signal),
-    };
+    this.worker = stream.consumer('webhooks', (events) => this.consume(events));
   }
 
-  /** Takes events from the outbox into the queues, each once. */
-  async take(events: readonly EventKey[]): Promise<void> {
+  /** Puts events of the outbox into the queues, each once. */
+  async consume(events: readonly EventKey[]): Promise<void> {
     if (events.length === 0) return;
-    crash('webhooks.before-sign');
+    crash('webhooks.before-acknowledge');
     const partnerIds = partnersOf(events);
     let queued: readonly EventKey[] = [];
-    await takeFromOutbox(this.database, 'webhooks', events, {
+    await consumeFromOutbox(this.database, 'webhooks', events, {
       // An event after a registration was committed after it, so whoever finds the event finds the endpoint.
       reads: [statement('SELECT partner_id, after_version FROM webhook_endpoints WHERE partner_id IN (?)', partnerIds)],
       writes: (taken, [endpoints = []]) => {
@@ -48,7 +45,7 @@ export class WebhookTaker {
         return [insertDeliveries(queued, now), markDue(partnersOf(queued), now)];
       },
     });
-    crash('webhooks.signed');
+    crash('webhooks.acknowledged');
     if (queued.length > 0) this.onTaken(partnersOf(queued));
   }
 }

@@ -10,7 +10,7 @@ const wallet = 'test/unit/wallet-rules.test.ts';
 const bugs: readonly SeededBug[] = [
   {
     name: 'a cursor one behind what was removed is not refused',
-    file: 'src/events/pages.ts',
+    file: 'src/events/handlers.ts',
     find: 'if (after !== undefined && after < purgedVersion) {',
     replace: 'if (after !== undefined && after + 1n < purgedVersion) {',
     test: 'test/integration/events.test.ts',

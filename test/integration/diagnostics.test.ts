@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { type ServiceError, status } from '@grpc/grpc-js';
@@ -8,48 +7,27 @@ import { Call, WireFault } from '../../src/gen/marina/simulator/v1/controls_pb.t
 import { apply } from '../support/applications.ts';
 import { overRest } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { callTimeout, operatorToken, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+import { callTimeout, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { noiseJpeg } from '../support/images.ts';
-import { ReflectedClient } from '../support/reflected.ts';
-import { WebhookReceiver } from '../support/webhook-receiver.ts';
+import { type Found, TestOperator } from '../support/operator.ts';
 
 /** An amount that the simulated broker never takes and never answers. */
 const hangingKobo = 999_005;
 /** One that it books, and whose answer is lost. */
 const lostKobo = 999_006;
 
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into answers freely, and fails on what is not there.
-type Found = any;
-
 describe('an operator who wants to know', { concurrency: 4 }, () => {
-  let receiver: WebhookReceiver;
+  let operator: TestOperator;
   let gateway: TestGateway;
-  let client: ReflectedClient;
   before(async () => {
-    receiver = await WebhookReceiver.start();
-    gateway = await startGateway({
-      ...receiver.variables,
-      MARINA_SUBMIT_TIMEOUT_MS: '1500',
-      MARINA_READ_TIMEOUT_MS: '5000',
-    });
-    client = await ReflectedClient.connect(`127.0.0.1:${gateway.app.adminPort}`);
+    operator = await TestOperator.start({ MARINA_SUBMIT_TIMEOUT_MS: '1500', MARINA_READ_TIMEOUT_MS: '5000' });
+    gateway = operator.gateway;
     // Without its fence what is missing stays unclear, and there is time to look at it.
     await gateway.controls.setCapabilities({ honoursNotAfter: false }, callTimeout);
   });
-  after(async () => {
-    client.close();
-    await gateway.stop();
-    await receiver.close();
-  });
+  after(() => operator.stop());
 
-  const call = (name: string, request: JsonObject = {}): Promise<Found> =>
-    client.call(`marina.admin.v1.${name}`, request, operatorToken);
-  const ask = (name: string, request: JsonObject = {}): Promise<Found> => call(`Diagnostics.${name}`, request);
-  const refused = (name: string, request: JsonObject): Promise<ServiceError> =>
-    call(name, request).then(
-      () => assert.fail(`${name} was not refused`),
-      (error: ServiceError) => error,
-    );
+  const ask = (name: string, request: JsonObject = {}) => operator.call(`Diagnostics.${name}`, request);
 
   /** A replica reconciles for one call at a time, and other tests call too. */
   async function reconcile(request: JsonObject): Promise<Found> {
@@ -169,10 +147,10 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
       objects.map(({ id }) => id),
     );
     const foreign = await ask('ListUnsettled', { partner_id: partner.id, limit: 2 });
-    const misused = await refused('Diagnostics.ListUnsettled', { cursor: foreign.next_cursor });
+    const misused = await operator.refused('Diagnostics.ListUnsettled', { cursor: foreign.next_cursor });
     assert.equal(misused.code, status.INVALID_ARGUMENT);
     assert.deepEqual(
-      client.violations(misused).map(({ field }) => field),
+      operator.client.violations(misused).map(({ field }) => field),
       ['cursor'],
     );
 
@@ -199,7 +177,7 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
     );
     const { messages } = await gateway.controls.listMessages({ clientOrderId: order.id }, callTimeout);
     assert.equal(messages.filter((message) => message.call === Call.SUBMIT_ORDER).length, 1, 'nothing was sent again');
-    const { entries } = await call('Audit.ListEntries', { partner_id: partner.id });
+    const { entries } = await operator.call('Audit.ListEntries', { partner_id: partner.id });
     assert.deepEqual(
       [entries[0].action, entries[0].detail],
       ['Diagnostics.ReconcileNow', '{"reason":"the alarm rang"}'],
@@ -232,181 +210,18 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
     const nobody = await reconcile({ object_id: `ord_${'a'.repeat(20)}` }).catch((error: ServiceError) => error);
     assert.equal(nobody.code, status.NOT_FOUND);
   });
-
-  it("an order's story: stored, sent, each message of the exchange, each event and each attempt to deliver it", async () => {
-    const partner = await gateway.newPartner({ limits: { ordersKoboPerDay: 10n ** 15n } });
-    const path = `/${randomUUID()}`;
-    let failures = 1;
-    receiver.reply(path, () => (failures-- > 0 ? 400 : 200));
-    await call('Webhooks.RegisterEndpoint', { partner_id: partner.id, url: receiver.url(path) });
-    const { body: order } = await gateway.place(partner, { symbol: 'SIM-PARTS', quantity: 300 });
-    const other = await gateway.place(partner, { symbol: 'SIM-REST' });
-    assert.equal(other.status, 201, other.text);
-
-    const story = await eventually(async () => {
-      const found = await ask('GetTimeline', { id: order.id });
-      const attempts = found.entries.filter((entry: Found) => entry.source === 'TIMELINE_SOURCE_WEBHOOK');
-      assert.ok(found.state === 'filled' && attempts.length >= 4, JSON.stringify(found));
-      return found;
-    }, 20_000);
-    assert.deepEqual([story.id, story.partner_id, story.has_more], [order.id, partner.id, false]);
-    const of = (source: string) => story.entries.filter((entry: Found) => entry.source === `TIMELINE_SOURCE_${source}`);
-    const steps = of('STEP');
-    assert.equal(steps[0].kind, 'stored');
-    // A report by the stream may come before the answer to the send is recorded.
-    assert.deepEqual(steps.map(({ kind }: Found) => kind).toSorted(), [
-      'report',
-      'report',
-      'report',
-      'report',
-      'sent',
-      'stored',
-    ]);
-    const reports = steps.filter(({ kind }: Found) => kind === 'report');
-    const trades = reports.slice(1);
-    assert.equal(
-      trades.reduce((sum: number, { quantity }: Found) => sum + Number(quantity), 0),
-      300,
-    );
-    for (const { upstream_at: at, report_number: number } of reports) {
-      assert.ok(Math.abs(Date.parse(at) - Date.now()) < 60_000 && Number(number) > 0, at);
-    }
-    const events = of('EVENT');
-    assert.deepEqual(
-      events.map(({ kind, version }: Found) => [kind, version]),
-      [
-        ['order.pending', events[0].version],
-        ['order.partially_filled', events[1].version],
-        ['order.partially_filled', events[2].version],
-        ['order.filled', events[3].version],
-      ],
-    );
-    assert.ok(
-      of('WEBHOOK').some(({ kind, status: code }: Found) => kind === 'delivered' && code === 200),
-      JSON.stringify(of('WEBHOOK')),
-    );
-    const times = story.entries.map(({ at }: Found) => Date.parse(at));
-    assert.deepEqual(
-      times,
-      times.toSorted((one: number, next: number) => one - next),
-    );
-
-    const byEvent = await ask('GetTimeline', { id: events[3].event_id });
-    assert.equal(byEvent.id, order.id);
-    const page = await ask('GetTimeline', { id: order.id, limit: 4 });
-    const rest = await ask('GetTimeline', { id: order.id, limit: 4, after_step: page.last_step });
-    assert.deepEqual([page.has_more, page.last_step, rest.has_more, rest.last_step], [true, 4, false, 6]);
-    const versions = [...page.entries, ...rest.entries]
-      .filter(({ source }: Found) => source === 'TIMELINE_SOURCE_EVENT')
-      .map(({ version }: Found) => version);
-    assert.deepEqual([...new Set(versions)].sort(), events.map(({ version }: Found) => version).sort());
-  });
-
-  it('the stories of an application with its documents, of an allocation with its ledger, of a key and of a partner', async () => {
-    const partner = await gateway.newPartner();
-    await gateway.fund(partner, 10_000n);
-    const { body: application } = await apply(gateway, partner, { last_name: 'SIM-WAIT' });
-    const send = overRest(gateway.app.restPort);
-    const sent = await send({ key: partner.key, id: application.id, type: 'photo', file: await noiseJpeg() });
-    assert.equal(sent.outcome, 'delivered');
-    const kinds = async (id: string) => {
-      const { entries } = await ask('GetTimeline', { id });
-      return entries
-        .filter(({ source }: Found) => source !== 'TIMELINE_SOURCE_EVENT')
-        .map(({ kind, detail }: Found) => (kind === 'document' ? detail : kind));
-    };
-    const [first, ...rest] = await kinds(application.id);
-    assert.deepEqual([first, rest.slice(0, 2).toSorted()], ['stored', ['report', 'sent']]);
-    assert.deepEqual(rest.slice(2), ['photo: to be sent, attempt 1', 'photo: delivered']);
-    const page = await ask('GetTimeline', { id: application.id, limit: 2 });
-    const others = await ask('GetTimeline', { id: application.id, limit: 10, after_step: page.last_step });
-    const steps = [...page.entries, ...others.entries].filter(({ source }: Found) => source === 'TIMELINE_SOURCE_STEP');
-    assert.deepEqual(
-      steps.map(({ kind, detail }: Found) => (kind === 'document' ? detail : kind)),
-      [first, ...rest],
-      'page by page it is the same story',
-    );
-    assert.deepEqual([page.has_more, page.last_step, others.has_more, others.last_step], [true, 2, false, 5]);
-    const { body: allocation } = await gateway.allocate(partner, {});
-    assert.deepEqual((await kinds(allocation.id)).toSorted(), ['post', 'report', 'reserve', 'sent', 'stored']);
-    const { key } = await call('Keys.CreateKey', { partner_id: partner.id, scopes: ['SCOPE_READ'] });
-    await gateway.rest('DELETE', `/v1/keys/${key.id}`, { key: partner.key });
-    assert.deepEqual(await kinds(key.id), ['Keys.CreateKey', 'revoked']);
-    await call('Partners.SuspendPartner', { partner_id: partner.id });
-    assert.deepEqual(await kinds(partner.id), ['Partners.SuspendPartner']);
-    const nothing = await refused('Diagnostics.GetTimeline', { id: `app_${'a'.repeat(20)}` });
-    assert.equal(nothing.code, status.NOT_FOUND);
-    const gone = await refused('Diagnostics.GetTimeline', { id: `msg_${'0'.repeat(24)}` });
-    assert.equal(gone.code, status.NOT_FOUND);
-  });
-
-  it('what happens to all partners, as it happens, and again from any cursor', async () => {
-    const [one, two] = [await gateway.newPartner(), await gateway.newPartner()];
-    const both = [one.id, two.id];
-    const place = async (partner: TestPartner) => {
-      const placed = await gateway.place(partner, {
-        symbol: 'SIM-REST',
-        time_in_force: 'gtc',
-        quantity: nextQuantity(),
-      });
-      assert.equal(placed.status, 201, placed.text);
-    };
-    const watcher = new Watcher(client, { partner_ids: both });
-    const everybody = new Watcher(client, {});
-    await eventually(() =>
-      assert.ok(watcher.cursor !== '' && everybody.cursor !== '', 'where they stand is said at once'),
-    );
-    const beginning = watcher.cursor;
-    await place(one);
-    await place(two);
-    await place(one);
-    const expected = [`${one.id} 1`, `${one.id} 2`, `${two.id} 1`].sort();
-    await watcher.has(expected);
-    const late = await gateway.newPartner();
-    await place(late);
-    await eventually(() => {
-      for (const name of [...expected, `${late.id} 1`]) assert.ok(everybody.seen.includes(name), name);
-    });
-    assert.ok(!watcher.seen.includes(`${late.id} 1`));
-    const [event] = watcher.events;
-    assert.ok(event !== undefined, 'there is a first event');
-    assert.deepEqual(
-      [JSON.parse(event.body).object, JSON.parse(event.body).id, JSON.parse(event.body).type],
-      ['event', event.id, 'order.pending'],
-    );
-    const middle = watcher.cursor;
-    await Promise.all([watcher.leave(), everybody.leave()]);
-
-    await place(two);
-    const resumed = new Watcher(client, { partner_ids: both, cursor: middle });
-    await resumed.has([`${two.id} 2`]);
-    const repeated = new Watcher(client, { partner_ids: both, cursor: beginning });
-    await repeated.has([...expected, `${two.id} 2`].sort());
-    const since = new Watcher(client, { partner_ids: both, since: new Date(Date.now() - 3_600_000).toISOString() });
-    await since.has([...expected, `${two.id} 2`].sort());
-    await Promise.all([resumed.leave(), repeated.leave(), since.leave()]);
-
-    const wrong = new Watcher(client, { cursor: middle });
-    await eventually(() => assert.equal(wrong.error?.code, status.INVALID_ARGUMENT));
-    const unknown = new Watcher(client, { partner_ids: [`par_${'a'.repeat(20)}`] });
-    await eventually(() => assert.equal(unknown.error?.code, status.NOT_FOUND));
-  });
 });
 
 describe('an operator whom an alarm has called', () => {
+  let operator: TestOperator;
   let gateway: TestGateway;
-  let client: ReflectedClient;
   before(async () => {
-    gateway = await startGateway({ MARINA_SUBMIT_TIMEOUT_MS: '4000', MARINA_READ_TIMEOUT_MS: '5000' });
-    client = await ReflectedClient.connect(`127.0.0.1:${gateway.app.adminPort}`);
+    operator = await TestOperator.start({ MARINA_SUBMIT_TIMEOUT_MS: '4000', MARINA_READ_TIMEOUT_MS: '5000' });
+    gateway = operator.gateway;
   });
-  after(async () => {
-    client.close();
-    await gateway.stop();
-  });
+  after(() => operator.stop());
 
-  const ask = (name: string, request: JsonObject): Promise<Found> =>
-    client.call(`marina.admin.v1.Diagnostics.${name}`, request, operatorToken);
+  const ask = (name: string, request: JsonObject) => operator.call(`Diagnostics.${name}`, request);
   const reconcile = (request: JsonObject) => ask('ReconcileNow', request);
 
   it('is told that the answer to a send contradicts what was concluded: alarmed, counted and on the record', async () => {
@@ -486,48 +301,3 @@ describe('an operator whom an alarm has called', () => {
     assert.equal((await placing).body.state, 'uncertain');
   });
 });
-
-let quantity = 0;
-/** Orders alike are refused while one is unclear. */
-function nextQuantity(): number {
-  quantity += 1;
-  return quantity;
-}
-
-/** A stream of events that is being read. */
-class Watcher {
-  readonly events: { partner_id: string; version: string; id: string; body: string }[] = [];
-  cursor = '';
-  error: ServiceError | undefined;
-  readonly #leaving = new AbortController();
-  readonly #reading: Promise<void>;
-
-  constructor(client: ReflectedClient, request: JsonObject) {
-    this.#reading = this.#read(client, request);
-  }
-
-  get seen(): string[] {
-    return this.events.map((event) => `${event.partner_id} ${event.version}`);
-  }
-
-  has(names: readonly string[]): Promise<void> {
-    return eventually(() => assert.deepEqual(this.seen.toSorted(), names), 20_000);
-  }
-
-  async leave(): Promise<void> {
-    this.#leaving.abort();
-    await this.#reading;
-  }
-
-  async #read(client: ReflectedClient, request: JsonObject): Promise<void> {
-    const name = 'marina.admin.v1.Diagnostics.WatchEvents';
-    try {
-      for await (const message of client.stream(name, request, operatorToken, this.#leaving.signal)) {
-        this.events.push(...((message.events ?? []) as unknown as Watcher['events']));
-        this.cursor = String(message.next_cursor ?? '');
-      }
-    } catch (error) {
-      this.error = error as ServiceError;
-    }
-  }
-}

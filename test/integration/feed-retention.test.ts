@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Database } from '../../src/db/database.ts';
 import { insertRows, statement } from '../../src/db/statement.ts';
-import { Carrier } from '../../src/events/carrier.ts';
-import { FeedTaker } from '../../src/events/feed.ts';
+import { FeedConsumer } from '../../src/events/feed.ts';
 import { feedRetention } from '../../src/events/retention.ts';
+import { EventStream } from '../../src/events/stream.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { Nats } from '../../src/lib/nats.ts';
 import { whileRunning, withDatabase } from '../support/database.ts';
@@ -66,11 +66,9 @@ describe('the removal of events after 30 days', () => {
     const row = [partnerId, 1, 'msg_years_behind', 'order.pending', '{}', at, at];
     await database.write(insertRows('outbox', columns, [row]));
     const { natsUrl: url } = await testServers();
-    const carrier = new Carrier({
-      nats: new Nats({ url, log: createLogger({ name: 'test', level: 'silent' }) }),
-      prefix: 'T',
-    });
-    await new FeedTaker(database, carrier).take([{ partnerId, version: 1n }]);
+    const nats = new Nats({ url, log: createLogger({ name: 'test', level: 'silent' }) });
+    const stream = new EventStream(nats, 'T');
+    await new FeedConsumer(database, stream).consume([{ partnerId, version: 1n }]);
     await run(2, Date.now());
     assert.deepEqual(await versions(partnerId), [1], 'it is gone before anybody could read it');
   });

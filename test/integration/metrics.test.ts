@@ -141,11 +141,11 @@ describe('the metrics of a gateway', () => {
     });
     await eventually(async () => {
       const { value, has } = await look();
-      for (const taker of ['feed', 'webhooks']) {
-        assert.equal(value('marina_outbox_events', { taker }), 0);
-        assert.equal(value('marina_outbox_oldest_seconds', { taker }), 0);
-        assert.ok(has('marina_stream_pending_messages', { taker }), taker);
-        assert.equal(value('marina_stream_pending_messages', { taker }), 0);
+      for (const consumer of ['feed', 'webhooks']) {
+        assert.equal(value('marina_outbox_events', { consumer }), 0);
+        assert.equal(value('marina_outbox_oldest_seconds', { consumer }), 0);
+        assert.ok(has('marina_stream_pending_messages', { consumer }), consumer);
+        assert.equal(value('marina_stream_pending_messages', { consumer }), 0);
       }
     });
   });

@@ -5,7 +5,7 @@ import { type Connection, createConnection, type RowDataPacket } from 'mysql2/pr
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { insertRows, statement, toBigInt } from '../../src/db/statement.ts';
-import { Carrier } from '../../src/events/carrier.ts';
+import { EventStream } from '../../src/events/stream.ts';
 import { SystemClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { Nats } from '../../src/lib/nats.ts';
@@ -163,15 +163,13 @@ describe('what is stored of webhooks', () => {
     const rows = events.map(({ version }) => [partnerId, version, `msg_${version}`, 'order.pending', '{}', at, at]);
     await database.write(insertRows('outbox', columns, rows));
     const { natsUrl: url } = await testServers();
-    const carrier = new Carrier({
-      nats: new Nats({ url, log: createLogger({ name: 'test', level: 'silent' }) }),
-      prefix: 'T',
-    });
+    const nats = new Nats({ url, log: createLogger({ name: 'test', level: 'silent' }) });
+    const stream = new EventStream(nats, 'T');
     const woken: string[] = [];
-    const taker = new WebhookTaker(database, carrier, new SystemClock(), (ids) => woken.push(...ids));
+    const taker = new WebhookTaker(database, stream, new SystemClock(), (ids) => woken.push(...ids));
     const [signed] = await Promise.all([
-      taker.take(events).then(() => database.readAll([findReady(partnerId, { after: 0n, without: [] }, now, 10)])),
-      taker.take(events),
+      taker.consume(events).then(() => database.readAll([findReady(partnerId, { after: 0n, without: [] }, now, 10)])),
+      taker.consume(events),
     ]);
     assert.deepEqual(
       signed[0]?.map((row) => toBigInt(row.version)),

@@ -1,13 +1,11 @@
-import { create } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import type { Database } from '../../db/database.ts';
 import { statement } from '../../db/statement.ts';
 import {
-  type ReconciledObject,
-  ReconciledObjectSchema,
+  type Diagnostics,
+  type ReconciledObjectSchema,
   type ReconcileNowRequest,
-  type ReconcileNowResponse,
-  ReconcileNowResponseSchema,
   ReconcileOutcome,
 } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -15,13 +13,13 @@ import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { lookUps } from '../../submission/steps.ts';
 import { audit } from '../audit.ts';
-import { AdminError, invalidField, type Operator } from '../call.ts';
+import { type AdminCalls, AdminError, invalidField, type Operator } from '../call.ts';
 import { requirePartner } from '../credit.ts';
 import { kindWords, type UnsettledPages } from './unsettled.ts';
 import type { UnsettledWord } from './unsettled-store.ts';
 
-/** An object before and after a look at it. */
-interface Looked {
+/** An object before and after it was asked about. */
+interface Asked {
   readonly before: { readonly state: string };
   readonly after: { readonly state: string };
 }
@@ -31,7 +29,7 @@ export interface Reconciling {
   reconcileNow(
     partnerId: string,
     id: string,
-  ): Promise<Looked & { readonly asked: boolean; readonly isSettled: boolean; readonly isKnown: boolean }>;
+  ): Promise<Asked & { readonly asked: boolean; readonly isSettled: boolean; readonly isKnown: boolean }>;
 }
 
 export interface ReconcileParts {
@@ -64,12 +62,12 @@ interface CancelFacts {
 const askedKinds = ['order', 'cancel', 'application', 'allocation'] as const satisfies readonly UnsettledWord[];
 type AskedKind = (typeof askedKinds)[number];
 
-const tables = { ord: 'orders', app: 'applications', alc: 'allocations' } as const;
-const kindsOf: Record<keyof typeof tables, readonly AskedKind[]> = {
-  ord: ['order', 'cancel'],
-  app: ['application'],
-  alc: ['allocation'],
-};
+/** Where objects are, and what can be asked about one, by the prefixes of their ids. */
+const askedObjects = {
+  ord: { table: 'orders', kinds: ['order', 'cancel'] },
+  app: { table: 'applications', kinds: ['application'] },
+  alc: { table: 'allocations', kinds: ['allocation'] },
+} as const;
 
 const mostObjects = 100;
 const atOnce = 8;
@@ -77,104 +75,99 @@ const atOnce = 8;
 const pageOfObjects = 16;
 const longestMs = 20_000;
 
-interface Wanted {
+type ReconciledObject = MessageInitShape<typeof ReconciledObjectSchema>;
+
+interface Target {
   readonly kind: AskedKind;
   readonly partnerId: string;
   readonly id: string;
 }
 
 /** The operators' call that asks the broker's record now. */
-export function reconcileHandlers(parts: ReconcileParts) {
+export function reconcileHandlers(parts: ReconcileParts): Pick<AdminCalls<typeof Diagnostics>, 'reconcileNow'> {
   const { database, clock, log, pages } = parts;
   let underWay = false;
 
-  async function reconcileNow(request: ReconcileNowRequest, operator: Operator): Promise<ReconcileNowResponse> {
-    const { objectId, partnerId, cursor, reason } = request;
-    if (objectId === '' && partnerId === '') throw invalidField('object_id', 'or `partner_id` is required.');
-    if (objectId !== '' && partnerId !== '') throw invalidField('partner_id', 'must be absent beside `object_id`.');
+  async function reconcileNow(request: ReconcileNowRequest, operator: Operator) {
+    const { objectId, cursor, reason } = request;
+    if (objectId === '' && request.partnerId === '') throw invalidField('object_id', 'or `partner_id` is required.');
+    if (objectId !== '' && request.partnerId !== '')
+      throw invalidField('partner_id', 'must be absent beside `object_id`.');
     if (objectId !== '' && cursor !== '') throw invalidField('cursor', 'must be absent beside `object_id`.');
     if (underWay) throw new AdminError(status.RESOURCE_EXHAUSTED, 'another call reconciles: call again');
     underWay = true;
     try {
-      const owner = objectId === '' ? partnerId : await ownerOf(objectId);
-      await requirePartner(database, owner);
-      const said = { at: clock.now(), operator, action: 'Diagnostics.ReconcileNow', partnerId: owner };
-      await database.write(audit({ ...said, subject: objectId || owner, detail: { reason } }));
-      if (objectId !== '') {
-        const prefix = objectId.slice(0, 3) as keyof typeof tables;
-        const objects = await askAll(kindsOf[prefix].map((kind) => ({ kind, partnerId: owner, id: objectId })));
-        return create(ReconcileNowResponseSchema, { objects: withoutIdle(objects) });
-      }
-      return await reconcilePartner(owner, cursor);
+      const partnerId = objectId === '' ? request.partnerId : await findOwner(objectId);
+      await requirePartner(database, partnerId);
+      const entry = { at: clock.now(), operator, action: 'Diagnostics.ReconcileNow', partnerId };
+      await database.write(audit({ ...entry, subject: objectId || partnerId, detail: { reason } }));
+      return await (objectId === '' ? reconcilePartner(partnerId, cursor) : reconcileObject(partnerId, objectId));
     } finally {
       underWay = false;
     }
   }
 
-  async function reconcilePartner(partnerId: string, cursor: string): Promise<ReconcileNowResponse> {
+  async function reconcileObject(partnerId: string, id: string) {
+    const [first, ...rest] = await askAll(objectsOf(id).kinds.map((kind) => ({ kind, partnerId, id })));
+    // An order's cancel is in the answer only if there is one.
+    const others = rest.filter(({ outcome }) => outcome !== ReconcileOutcome.NOTHING_UNCLEAR);
+    return { objects: first === undefined ? [] : [first, ...others], nextCursor: undefined };
+  }
+
+  async function reconcilePartner(partnerId: string, cursor: string) {
     const end = performance.now() + longestMs;
     const objects: ReconciledObject[] = [];
     let next: string | undefined = cursor;
     while (next !== undefined && objects.length + pageOfObjects <= mostObjects && performance.now() < end) {
       const page = await pages.read('reconcile', askedKinds, { partnerId }, next, pageOfObjects);
-      objects.push(...(await askAll(page.rows.map(({ kind, id }) => ({ kind: kind as AskedKind, partnerId, id })))));
+      const targets = page.rows.map(({ kind, row }) => ({ kind: kind as AskedKind, partnerId, id: String(row.id) }));
+      objects.push(...(await askAll(targets)));
       next = page.next;
     }
-    return create(ReconcileNowResponseSchema, { objects, nextCursor: next ?? '' });
+    return { objects, nextCursor: next };
   }
 
-  async function askAll(wanted: readonly Wanted[]): Promise<ReconciledObject[]> {
-    const found: ReconciledObject[] = [];
-    const queue = wanted.entries();
-    const askers = Array.from({ length: Math.min(atOnce, wanted.length) }, async () => {
-      for (const [at, object] of queue) found[at] = await ask(object);
+  async function askAll(targets: readonly Target[]): Promise<ReconciledObject[]> {
+    const answers: ReconciledObject[] = [];
+    const queue = targets.entries();
+    const askers = Array.from({ length: Math.min(atOnce, targets.length) }, async () => {
+      for (const [at, target] of queue) {
+        answers[at] = await (target.kind === 'cancel' ? askAboutCancel(target) : askAbout(target, parts[target.kind]));
+      }
     });
     await Promise.all(askers);
-    return found;
+    return answers;
   }
 
-  function ask(object: Wanted): Promise<ReconciledObject> {
-    return object.kind === 'cancel' ? askAboutCancel(object) : askAbout(object, parts[object.kind]);
-  }
-
-  async function askAbout(object: Wanted, reconciling: Reconciling): Promise<ReconciledObject> {
-    const looked = await reconciling.reconcileNow(object.partnerId, object.id);
-    if (!looked.isKnown) return toMessage(object, looked, ReconcileOutcome.OTHER_VERSION);
-    const [row] = looked.asked
-      ? await database.read(lookUps.find({ partnerId: object.partnerId, objectId: object.id }))
-      : [];
+  async function askAbout(target: Target, reconciling: Reconciling): Promise<ReconciledObject> {
+    const found = await reconciling.reconcileNow(target.partnerId, target.id);
+    if (!found.isKnown) return toMessage(target, found, ReconcileOutcome.OTHER_VERSION);
+    const [row] = found.asked ? await database.read(lookUps.find({ partnerId: target.partnerId, objectId: target.id })) : [];
     const lookUp = row && lookUps.all.read(row);
-    const isUnchanged = looked.before.state === looked.after.state;
-    const outcome = !looked.isSettled
-      ? looked.asked
-        ? ReconcileOutcome.STILL_UNCLEAR
-        : ReconcileOutcome.BEING_SENT
-      : isUnchanged
-        ? ReconcileOutcome.NOTHING_UNCLEAR
-        : ReconcileOutcome.SETTLED;
-    return toMessage(object, looked, outcome, lookUp?.outcome, lookUp?.errorClass);
+    const unsettled = found.asked ? ReconcileOutcome.STILL_UNCLEAR : ReconcileOutcome.BEING_SENT;
+    const isUnchanged = found.before.state === found.after.state;
+    const settled = isUnchanged ? ReconcileOutcome.NOTHING_UNCLEAR : ReconcileOutcome.SETTLED;
+    return toMessage(target, found, found.isSettled ? settled : unsettled, lookUp?.outcome, lookUp?.errorClass);
   }
 
-  async function askAboutCancel(object: Wanted): Promise<ReconciledObject> {
-    const { partnerId, id } = object;
+  async function askAboutCancel(target: Target): Promise<ReconciledObject> {
+    const { partnerId, id } = target;
     try {
-      const looked = await parts.cancel.reconcileNow(partnerId, id);
-      const { before, after, lookUp } = looked;
-      if (before.cancelUntil === null) return toMessage(object, looked, ReconcileOutcome.NOTHING_UNCLEAR);
-      if (after.cancelUntil === null) return toMessage(object, looked, ReconcileOutcome.SETTLED, 'found');
-      const outcome = lookUp === undefined ? ReconcileOutcome.BEING_SENT : ReconcileOutcome.STILL_UNCLEAR;
-      return toMessage(object, looked, outcome, lookUp);
+      const found = await parts.cancel.reconcileNow(partnerId, id);
+      if (found.before.cancelUntil === null) return toMessage(target, found, ReconcileOutcome.NOTHING_UNCLEAR);
+      if (found.after.cancelUntil === null) return toMessage(target, found, ReconcileOutcome.SETTLED, 'found');
+      const { STILL_UNCLEAR, BEING_SENT } = ReconcileOutcome;
+      return toMessage(target, found, found.lookUp === undefined ? BEING_SENT : STILL_UNCLEAR, found.lookUp);
     } catch (error) {
       log.warn({ err: error, objectId: id }, 'an unclear cancel could not be looked up');
       const errorClass = error instanceof ApiError ? error.code : 'failed';
-      const looked = { before: { state: '' }, after: { state: '' } };
-      return toMessage(object, looked, ReconcileOutcome.STILL_UNCLEAR, 'unanswered', errorClass);
+      const unknown = { before: { state: '' }, after: { state: '' } };
+      return toMessage(target, unknown, ReconcileOutcome.STILL_UNCLEAR, 'unanswered', errorClass);
     }
   }
 
-  async function ownerOf(id: string): Promise<string> {
-    const table = tables[id.slice(0, 3) as keyof typeof tables];
-    const [row] = await database.read(statement(`SELECT partner_id FROM ${table} WHERE id = ?`, id));
+  async function findOwner(id: string): Promise<string> {
+    const [row] = await database.read(statement(`SELECT partner_id FROM ${objectsOf(id).table} WHERE id = ?`, id));
     if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such object');
     return String(row.partner_id);
   }
@@ -182,14 +175,19 @@ export function reconcileHandlers(parts: ReconcileParts) {
   return { reconcileNow };
 }
 
+/** The proto lets no other prefix pass. */
+function objectsOf(id: string) {
+  return askedObjects[id.slice(0, 3) as keyof typeof askedObjects];
+}
+
 function toMessage(
-  { kind, partnerId, id }: Wanted,
-  { before, after }: Looked,
+  { kind, partnerId, id }: Target,
+  { before, after }: Asked,
   outcome: ReconcileOutcome,
   lookUp = '',
   errorClass?: string | null,
 ): ReconciledObject {
-  return create(ReconciledObjectSchema, {
+  return {
     kind: kindWords.value(kind),
     partnerId,
     id,
@@ -198,12 +196,5 @@ function toMessage(
     stateNow: after.state,
     lookUp,
     errorClass: errorClass ?? '',
-  });
-}
-
-/** An order's cancel is told of only where there is something to tell. */
-function withoutIdle(objects: readonly ReconciledObject[]): ReconciledObject[] {
-  return objects.filter(
-    ({ outcome }, index) => index === 0 || outcome !== ReconcileOutcome.NOTHING_UNCLEAR || objects.length === 1,
-  );
+  };
 }

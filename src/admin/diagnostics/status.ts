@@ -1,27 +1,30 @@
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { BrokerClock, ClockAgreement } from '../../broker/clock.ts';
 import type { Database } from '../../db/database.ts';
-import { milliseconds, type SqlRow, statement, toBigInt } from '../../db/statement.ts';
-import type { Carrier } from '../../events/carrier.ts';
+import { milliseconds, statement, toBigInt } from '../../db/statement.ts';
+import type { EventStream } from '../../events/stream.ts';
 import {
   BrokerClockAgreement,
-  type GetStatusRequest,
-  type GetStatusResponse,
-  GetStatusResponseSchema,
+  type Diagnostics,
   type QueueStatusSchema,
 } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { SystemClock } from '../../lib/clock.ts';
+import { groupBy } from '../../lib/group.ts';
+import type { Nats } from '../../lib/nats.ts';
 import { type BacklogFigures, mostCounted, readBacklog } from '../../telemetry/backlog.ts';
 import { readDatabaseClock } from '../../telemetry/database-clock.ts';
 import type { Trouble } from '../../telemetry/health.ts';
 import { dispatcherLeasePrefix } from '../../webhooks/endpoint-store.ts';
+import type { AdminCalls } from '../call.ts';
 import { countUnsettled } from './unsettled-store.ts';
 
 export interface StatusParts {
   readonly database: Database;
   readonly clock: SystemClock;
-  readonly carrier: Pick<Carrier, 'pending' | 'serverVersion'>;
+  readonly nats: Pick<Nats, 'connection'>;
+  readonly stream: Pick<EventStream, 'pending'>;
   readonly broker: { readonly connected: boolean; honoursNotAfter(): Promise<boolean> };
   readonly brokerClock: Pick<BrokerClock, 'estimateMs'>;
   readonly clocks: { readonly known: ClockAgreement };
@@ -41,15 +44,15 @@ const agreements = {
 
 type Queue = MessageInitShape<typeof QueueStatusSchema>;
 
-/** How long a part may take to tell of itself; what takes longer is left out. */
+/** How long one part of the status may take to read; a part that takes longer is left out. */
 const longestMs = 3_000;
 const mostLeases = 500;
 
-/** The operators' call that tells how the gateway fares. */
-export function statusHandlers(parts: StatusParts) {
-  const { database, clock, carrier, broker, brokerClock, clocks } = parts;
+/** The operators' call that shows the state of the gateway. */
+export function statusHandlers(parts: StatusParts): Pick<AdminCalls<typeof Diagnostics>, 'getStatus'> {
+  const { database, clock, nats, stream, broker, brokerClock, clocks } = parts;
 
-  async function getStatus(_: GetStatusRequest): Promise<GetStatusResponse> {
+  async function getStatus() {
     const [troubles = [], facts, backlog, queues = [], leases = [], honours, pending] = await Promise.all([
       inTime(parts.troubles()),
       inTime(readFacts()),
@@ -57,10 +60,10 @@ export function statusHandlers(parts: StatusParts) {
       inTime(readQueues()),
       inTime(readLeases()),
       inTime(broker.honoursNotAfter()),
-      inTime(carrier.pending()),
+      inTime(stream.pending()),
     ]);
-    const offset = clock.offsetMs;
-    return create(GetStatusResponseSchema, {
+    const aheadMs = brokerClock.estimateMs;
+    return {
       replica: {
         name: parts.holder,
         version: parts.version,
@@ -80,19 +83,23 @@ export function statusHandlers(parts: StatusParts) {
         orderReports: facts?.orderReports ?? 0n,
         applicationReports: facts?.applicationReports ?? 0n,
         clockAgreement: agreements[clocks.known],
-        clockAheadMs: toWholeMs(brokerClock.estimateMs),
+        clockAheadMs: aheadMs === undefined ? undefined : BigInt(Math.round(aheadMs)),
       },
-      queues: [...fromBacklog(backlog), ...fromStream(pending), ...queues],
-      leases: leases.map((row) => ({ ...toLease(row), isOwn: row.holder === parts.holder && Number(row.left_ms) > 0 })),
+      queues: [
+        ...(backlog === undefined ? [] : backlogQueues(backlog)),
+        ...[...(pending ?? [])].map(([consumer, count]) => queue(`stream ${consumer}`, count)),
+        ...queues,
+      ],
+      leases,
       tradingPausedSince: facts?.pausedAt == null ? undefined : timestampFromMs(facts.pausedAt),
       now: timestampFromMs(clock.now()),
-      businessAheadMs: BigInt(offset),
+      businessAheadMs: BigInt(clock.offsetMs),
       databaseAheadMs: facts && BigInt(facts.aheadMs),
       databaseRoundTripMs: facts && BigInt(facts.roundTripMs),
       schemaVersion: facts?.schema ?? '',
       databaseVersion: facts?.version ?? '',
-      natsVersion: carrier.serverVersion ?? '',
-    });
+      natsVersion: nats.connection?.info?.version ?? '',
+    };
   }
 
   async function readFacts() {
@@ -124,84 +131,63 @@ export function statusHandlers(parts: StatusParts) {
         new Date(now),
       ),
     ]);
-    return [
-      toQueue('cancels', cancels[0], now),
-      toQueue('documents', documents[0], now),
-      toQueue('webhooks due', due[0], now),
-    ];
+    return Object.entries({ cancels, documents, 'webhooks due': due }).map(([name, [row]]) => {
+      const oldest = milliseconds(row?.oldest ?? null);
+      return queue(name, Number(row?.count ?? 0), oldest === null ? undefined : now - oldest);
+    });
   }
 
-  function readLeases(): Promise<SqlRow[]> {
+  async function readLeases() {
     const left = 'TIMESTAMPDIFF(MICROSECOND, NOW(3), expires_at) DIV 1000';
     // A dispatcher's lease that ran out belongs to a process that is gone; those of work are few and stay.
-    return database.read(
+    const rows = await database.read(
       statement(
         `SELECT name, holder, fence, ${left} AS left_ms FROM leases
           WHERE expires_at > NOW(3) OR name NOT LIKE ? ORDER BY name LIMIT ${mostLeases}`,
         `${dispatcherLeasePrefix}%`,
       ),
     );
+    return rows.map(({ name, holder, fence, left_ms: leftMs }) => {
+      const isHeld = Number(leftMs) > 0;
+      const isOwn = isHeld && holder === parts.holder;
+      const expiresInMs = toBigInt(leftMs);
+      return { name: String(name), holder: String(holder), fence: toBigInt(fence), isHeld, isOwn, expiresInMs };
+    });
   }
 
   return { getStatus };
 }
 
-function toLease(row: SqlRow) {
-  const left = Number(row.left_ms);
+function backlogQueues({ outbox, unsettled }: BacklogFigures): Queue[] {
+  const figures = groupBy(unsettled, ({ kind }) => kind);
+  return [
+    ...outbox.map(({ consumer, count, oldestMs }) => queue(`outbox ${consumer}`, count, oldestMs)),
+    ...[...figures].map(([kind, ofKind]) => {
+      const count = ofKind.reduce((sum, figure) => sum + figure.count, 0);
+      return queue(`${kind}s`, count, Math.max(...ofKind.map(({ oldestMs }) => oldestMs)));
+    }),
+  ];
+}
+
+/** A queue whose oldest entry has waited for so long; undefined: that is not known. */
+function queue(name: string, count: number, oldestMs?: number): Queue {
+  const isKnown = oldestMs !== undefined && count > 0;
   return {
-    name: String(row.name),
-    holder: String(row.holder),
-    fence: toBigInt(row.fence),
-    isHeld: left > 0,
-    expiresInMs: BigInt(left),
+    name,
+    count: BigInt(count),
+    atLeast: count >= mostCounted,
+    oldestMs: isKnown ? BigInt(Math.max(0, Math.round(oldestMs))) : undefined,
   };
 }
 
-function fromBacklog(backlog: BacklogFigures | undefined): Queue[] {
-  if (backlog === undefined) return [];
-  const outbox = backlog.outbox.map(({ taker, count, oldestMs }) =>
-    queue(`outbox ${taker}`, count, count === 0 ? undefined : oldestMs),
-  );
-  const kinds = new Map<string, { count: number; oldestMs: number }>();
-  for (const { kind, count, oldestMs } of backlog.unsettled) {
-    const before = kinds.get(kind) ?? { count: 0, oldestMs: 0 };
-    kinds.set(kind, { count: before.count + count, oldestMs: Math.max(before.oldestMs, oldestMs) });
-  }
-  const unsettled = [...kinds].map(([kind, { count, oldestMs }]) =>
-    queue(`${kind}s`, count, count === 0 ? undefined : oldestMs),
-  );
-  return [...outbox, ...unsettled];
-}
-
-function fromStream(pending: ReadonlyMap<string, number> | undefined): Queue[] {
-  return [...(pending ?? [])].map(([taker, count]) => queue(`stream ${taker}`, count, undefined));
-}
-
-function toQueue(name: string, row: SqlRow | undefined, now: number): Queue {
-  const oldest = (row?.oldest ?? null) as Date | null;
-  return queue(name, Number(row?.count ?? 0), oldest === null ? undefined : now - oldest.getTime());
-}
-
-function queue(name: string, count: number, oldestMs: number | undefined): Queue {
-  const oldest = oldestMs === undefined ? undefined : BigInt(Math.max(0, Math.round(oldestMs)));
-  return { name, count: BigInt(count), atLeast: count >= mostCounted, oldestMs: oldest };
-}
-
-function toWholeMs(ms: number | undefined): bigint | undefined {
-  return ms === undefined ? undefined : BigInt(Math.round(ms));
-}
-
-/** What something comes to, or undefined when it fails or takes too long. */
+/** The result of some work, or undefined if it fails or takes too long. What is wrong with it is among the troubles. */
 async function inTime<T>(work: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), longestMs);
-  });
+  const late = new AbortController();
   try {
-    return await Promise.race([work, late]);
+    return await Promise.race([work, delay(longestMs, undefined, { signal: late.signal })]);
   } catch {
-    return undefined; // What is wrong with it is among the troubles.
+    return undefined;
   } finally {
-    clearTimeout(timer);
+    late.abort();
   }
 }

@@ -1,33 +1,24 @@
-import { create } from '@bufbuild/protobuf';
-import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { Database } from '../../db/database.ts';
+import { milliseconds, type SqlRow } from '../../db/statement.ts';
 import {
-  type ListUnsettledRequest,
-  type ListUnsettledResponse,
-  ListUnsettledResponseSchema,
+  type Diagnostics,
   UnsettledKind,
   UnsettledKindSchema,
-  type UnsettledObject,
-  UnsettledObjectSchema,
+  type UnsettledObjectSchema,
 } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { enumWords } from '../../lib/enums.ts';
 import type { Cursors } from '../../lib/paging.ts';
-import { pageSize } from '../call.ts';
-import {
-  findUnsettled,
-  toUnsettled,
-  type UnsettledFilter,
-  type UnsettledRow,
-  type UnsettledWord,
-  unsettledKinds,
-} from './unsettled-store.ts';
+import { type AdminCalls, pageSize } from '../call.ts';
+import { findUnsettled, type UnsettledFilter, type UnsettledWord, unsettledKinds } from './unsettled-store.ts';
 
 export const kindWords = enumWords<typeof UnsettledKind>(UnsettledKindSchema);
 
 /** A part of what is unsettled, and where the next begins; undefined: there is none. */
 export interface UnsettledPage {
-  readonly rows: readonly UnsettledRow[];
+  readonly rows: readonly { readonly kind: UnsettledWord; readonly row: SqlRow }[];
   readonly next: string | undefined;
 }
 
@@ -35,7 +26,6 @@ export interface UnsettledPage {
 export class UnsettledPages {
   constructor(
     private readonly database: Database,
-    private readonly clock: Clock,
     private readonly cursors: Cursors,
   ) {}
 
@@ -49,71 +39,71 @@ export class UnsettledPages {
   ): Promise<UnsettledPage> {
     // What is old enough changes from page to page: it is no part of what a cursor is for.
     const issuedFor = [list, kinds.join(), filter.partnerId ?? ''];
-    const [from = '', after = ''] = cursor === '' ? [] : split(this.cursors.read(issuedFor, cursor));
-    const first = from === '' ? 0 : kinds.indexOf(from as UnsettledWord);
-    const found: UnsettledRow[] = [];
-    for (const kind of kinds.slice(first)) {
+    // A kind and a place, which can have a space in it.
+    const [from = '', ...place] = cursor === '' ? [] : this.cursors.read(issuedFor, cursor).split(' ');
+    const found: { kind: UnsettledWord; row: SqlRow }[] = [];
+    for (const kind of kinds.slice(Math.max(0, kinds.indexOf(from as UnsettledWord)))) {
       const wanted = most + 1 - found.length;
       if (wanted <= 0) break;
-      const statement = findUnsettled(kind, filter, kind === from ? after : '', wanted);
-      const [rows = []] = await this.database.readAll([statement]);
-      found.push(...rows.map((row) => toUnsettled(kind, row, this.clock.realNow())));
+      const after = kind === from ? place.join(' ') : '';
+      const [rows = []] = await this.database.readAll([findUnsettled(kind, filter, after, wanted)]);
+      found.push(...rows.map((row) => ({ kind, row })));
     }
     const rows = found.slice(0, most);
     const last = rows.at(-1);
-    const next =
-      found.length > most && last !== undefined
-        ? this.cursors.issue(issuedFor, `${last.kind} ${last.place}`)
-        : undefined;
-    return { rows, next };
+    const hasMore = found.length > most && last !== undefined;
+    return { rows, next: hasMore ? this.cursors.issue(issuedFor, `${last.kind} ${last.row.place}`) : undefined };
   }
 }
 
 /** The operators' call that lists what is unsettled. */
-export function unsettledHandlers(pages: UnsettledPages, clock: Clock) {
-  async function listUnsettled(request: ListUnsettledRequest): Promise<ListUnsettledResponse> {
-    const { kind, partnerId, olderThanSeconds, cursor } = request;
-    const now = clock.now();
-    const filter = {
-      partnerId: partnerId || undefined,
-      until: olderThanSeconds === 0n ? undefined : now - Number(olderThanSeconds) * 1_000,
-    };
-    const kinds = kind === UnsettledKind.UNSPECIFIED ? unsettledKinds : [kindWords.word(kind)];
-    const { rows, next } = await pages.read('unsettled', kinds, filter, cursor, pageSize(request.limit));
-    return create(ListUnsettledResponseSchema, {
-      objects: rows.map((row) => toMessage(row, now)),
-      nextCursor: next ?? '',
-    });
-  }
-  return { listUnsettled };
+export function unsettledHandlers(
+  pages: UnsettledPages,
+  clock: Clock,
+): Pick<AdminCalls<typeof Diagnostics>, 'listUnsettled'> {
+  return {
+    async listUnsettled({ kind, partnerId, olderThanSeconds, cursor, limit }) {
+      const now = clock.now();
+      const until = olderThanSeconds === 0n ? undefined : now - Number(olderThanSeconds) * 1_000;
+      const filter = { partnerId: partnerId || undefined, until };
+      const kinds = kind === UnsettledKind.UNSPECIFIED ? unsettledKinds : [kindWords.word(kind)];
+      const { rows, next } = await pages.read('unsettled', kinds, filter, cursor, pageSize(limit));
+      const objects = rows.map((each) => toMessage(each.kind, each.row, now, clock.realNow()));
+      return { objects, nextCursor: next };
+    },
+  };
 }
 
-function toMessage(row: UnsettledRow, now: number): UnsettledObject {
-  return create(UnsettledObjectSchema, {
-    kind: kindWords.value(row.kind),
-    partnerId: row.partnerId,
-    id: row.id,
-    documentType: row.documentType,
-    state: row.state,
-    createdAt: timestampFromMs(row.createdAt),
-    ageMs: BigInt(Math.max(0, now - row.createdAt)),
-    notAfter: toTimestamp(row.until),
-    nextCheckAt: toTimestamp(row.checkAt),
-    sends: row.sends,
-    lookUps: row.asked,
-    lastLookUpAt: toTimestamp(row.lastAskedAt),
-    lastLookUp: row.lastAnswer ?? '',
-    errorClass: row.errorClass ?? '',
-    evidence: row.evidence,
-  });
+function toMessage(
+  kind: UnsettledWord,
+  row: SqlRow,
+  now: number,
+  realNow: number,
+): MessageInitShape<typeof UnsettledObjectSchema> {
+  const createdAt = row.created_at as Date;
+  // These have no state that says whether they are still being sent, or the send was cut off.
+  const hasOwnState = kind !== 'cancel' && kind !== 'document';
+  const isUnderWay = (milliseconds(row.until_at) ?? 0) > realNow && row.state !== 'unconfirmed';
+  return {
+    kind: kindWords.value(kind),
+    partnerId: String(row.partner_id),
+    id: String(row.id),
+    documentType: String(row.type),
+    state: hasOwnState ? String(row.state) : isUnderWay ? 'sending' : 'unconfirmed',
+    createdAt: timestampFromDate(createdAt),
+    ageMs: BigInt(Math.max(0, now - createdAt.getTime())),
+    notAfter: toTimestamp(row.until_at),
+    nextCheckAt: toTimestamp(row.check_at),
+    sends: Number(row.sends),
+    lookUps: Number(row.asked ?? 0),
+    lastLookUpAt: toTimestamp(row.last_at),
+    lastLookUp: String(row.outcome ?? ''),
+    errorClass: String(row.error_class ?? ''),
+    evidence: String(row.evidence),
+  };
 }
 
-function toTimestamp(ms: number | null): Timestamp | undefined {
+function toTimestamp(instant: unknown) {
+  const ms = milliseconds(instant);
   return ms === null ? undefined : timestampFromMs(ms);
-}
-
-/** A kind and a place, which can have spaces in it. */
-function split(position: string): [string, string] {
-  const space = position.indexOf(' ');
-  return [position.slice(0, space), position.slice(space + 1)];
 }

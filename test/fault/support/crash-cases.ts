@@ -26,14 +26,14 @@ const backgroundPoints: readonly CrashPoint[] = [
   'order-report.position-moved',
   'relay.before-publish',
   'relay.published',
-  'feed.before-sign',
-  'feed.signed',
+  'feed.before-acknowledge',
+  'feed.acknowledged',
 ];
 
 /** Points passed when there is an endpoint to send to. */
 const deliveryPoints: readonly CrashPoint[] = [
-  'webhooks.before-sign',
-  'webhooks.signed',
+  'webhooks.before-acknowledge',
+  'webhooks.acknowledged',
   'delivery.claimed',
   'delivery.before-send',
   'delivery.sent',

@@ -1,0 +1,255 @@
+import {
+  AckPolicy,
+  type Consumer,
+  headers,
+  type JetStreamClient,
+  type JetStreamManager,
+  type JsMsg,
+  type MsgHdrs,
+  NatsError,
+  nanos,
+  RetentionPolicy,
+  StorageType,
+} from 'nats';
+import type { Nats } from '../lib/nats.ts';
+import { pause, type Worker } from '../lib/worker.ts';
+import type { EventKey, OutboxEvent } from './outbox.ts';
+
+const publishTimeoutMs = 1_000;
+/** How long nothing is published after NATS took nothing, so that events do not wait for it again and again. */
+const restMs = 2_000;
+const mostAtOnce = 500;
+/** How long NATS drops an event that comes twice. It only saves work: a consumer consumes each event once in any case. */
+const duplicateWindowMs = 20_000;
+const keptMs = 10 * 60_000;
+const mostBytes = 64 * 1024 * 1024;
+/** For how long an event that JetStream did not store says something about JetStream. */
+const failureLastsMs = 60_000;
+const partnerHeader = 'Marina-Partner';
+const versionHeader = 'Marina-Version';
+
+/** How long the first of some events waits for others, so that they share a trip: longer while there are many. */
+export function batchingWindow(eventsBefore: number): number {
+  return eventsBefore >= 4 ? 30 : 10;
+}
+
+/**
+ * The events' stream in NATS JetStream, from the relay to the consumers. docs/EVENTS-NATS.md says what others may rely on.
+ * It holds nothing that is not in the database: when NATS is away, or lost all it had, callers get an error within a
+ * second and go on without it.
+ */
+export class EventStream {
+  readonly #stream: string;
+  readonly #subjects: string;
+  #isStreamKnown = false;
+  #restsUntil = 0;
+  #isStreamFailing = false;
+  #failedAt = Number.NEGATIVE_INFINITY;
+  readonly #consumers = new Set<string>();
+
+  constructor(
+    private readonly nats: Nats,
+    /** Stands before the names of the stream, its subjects and its consumers, so that gateways can share a NATS. */
+    private readonly prefix: string,
+  ) {
+    this.#stream = `${prefix}EVENTS`;
+    this.#subjects = `${prefix}events`;
+    // NATS may come back without the stream.
+    nats.onChange(() => {
+      this.#isStreamKnown = false;
+    });
+  }
+
+  /** Whether JetStream stores events, as far as is known. */
+  get isStoring(): boolean {
+    return !this.#isStreamFailing && performance.now() - this.#failedAt > failureLastsMs;
+  }
+
+  /** Publishes some events and returns those that NATS has. Throws when it has none of them. */
+  async publish(events: readonly OutboxEvent[]): Promise<OutboxEvent[]> {
+    if (performance.now() < this.#restsUntil) throw new Error('NATS took nothing a moment ago');
+    try {
+      const published = await this.#publish(events);
+      this.#failedAt = Number.NEGATIVE_INFINITY;
+      return published;
+    } catch (error) {
+      if (this.nats.connection !== undefined) this.#failedAt = performance.now();
+      this.#restsUntil = performance.now() + restMs;
+      throw error;
+    }
+  }
+
+  async #publish(events: readonly OutboxEvent[]): Promise<OutboxEvent[]> {
+    const jetStream = await this.#ready();
+    const results = await Promise.allSettled(
+      events.map(async (event) => {
+        const subject = `${this.#subjects}.${event.partnerId}.${event.type}`;
+        const options = { msgID: event.id, headers: headersOf(event), timeout: publishTimeoutMs };
+        await jetStream.publish(subject, event.body, options);
+        return event;
+      }),
+    );
+    const published = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    const failure = results.find((result) => result.status === 'rejected');
+    if (failure !== undefined) {
+      // No answer may mean that the stream is gone: make sure of it before the next try.
+      this.#isStreamKnown = false;
+      if (published.length === 0) throw failure.reason;
+    }
+    return published;
+  }
+
+  /** A worker that has a durable consumer's events consumed. Several processes may run it: they share the events. */
+  consumer(name: string, consume: (events: readonly EventKey[]) => Promise<void>): Worker {
+    return { name, run: (signal) => this.#consume(name, consume, signal) };
+  }
+
+  /**
+   * Receives events in batches of what has come, until the signal is aborted. A batch is acknowledged when `consume` has
+   * ended well; otherwise NATS brings it again.
+   */
+  async #consume(name: string, consume: (events: readonly EventKey[]) => Promise<void>, signal: AbortSignal) {
+    this.#consumers.add(name);
+    const consumer = await this.#durableConsumer(await this.#ready(), `${this.prefix}${name}`);
+    const messages = await consumer.consume({ max_messages: mostAtOnce, expires: 5_000, idle_heartbeat: 1_000 });
+    const stop = () => messages.stop();
+    signal.addEventListener('abort', stop, { once: true });
+    // Two missed heartbeats, a removed consumer or a removed stream: start over rather than wait for ever.
+    const watch = watchStatus(messages, stop);
+    let failure: { error: unknown } | undefined;
+    try {
+      let batch: JsMsg[] = [];
+      let working: Promise<void> | undefined;
+      const work = async () => {
+        let last: JsMsg[] = [];
+        while (batch.length > 0 && failure === undefined) {
+          await pause(batchingWindow(last.length), signal);
+          last = batch;
+          batch = [];
+          await consumeBatch(last, consume);
+        }
+        working = undefined;
+      };
+      for await (const message of messages) {
+        batch.push(message);
+        working ??= work().catch((error: unknown) => {
+          failure = { error };
+          stop();
+        });
+        if (batch.length >= mostAtOnce) await working;
+      }
+      await working;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      stop();
+      await watch;
+    }
+    if (failure !== undefined) throw failure.error;
+    if (!signal.aborted) throw new Error(`the consumer ${name} ended`);
+  }
+
+  /** How many messages each consumer has not acknowledged yet, of those consumers that NATS knows. */
+  async pending(): Promise<ReadonlyMap<string, number>> {
+    const pending = new Map<string, number>();
+    if (this.nats.connection === undefined) return pending;
+    const { consumers } = await this.#manager();
+    for (const name of this.#consumers) {
+      const info = await consumers.info(this.#stream, `${this.prefix}${name}`).catch(() => undefined);
+      if (info !== undefined) pending.set(name, info.num_pending + info.num_ack_pending);
+    }
+    return pending;
+  }
+
+  /** Makes sure of the stream. Without a connection it throws at once: nobody waits for NATS. */
+  async #ready(): Promise<JetStreamClient> {
+    const jetStream = this.nats.requireConnection().jetstream({ timeout: publishTimeoutMs });
+    if (!this.#isStreamKnown) await this.#ensureStream(await this.#manager());
+    return jetStream;
+  }
+
+  #manager(): Promise<JetStreamManager> {
+    return this.nats.requireConnection().jetstreamManager({ timeout: publishTimeoutMs, checkAPI: false });
+  }
+
+  async #ensureStream({ streams }: JetStreamManager): Promise<void> {
+    this.#isStreamFailing = true;
+    const storage = (await unlessMissing(streams.info(this.#stream)))?.config.storage;
+    // Versions up to 0.1.0 made a stream in files.
+    if (storage === StorageType.File) await streams.delete(this.#stream);
+    if (storage !== StorageType.Memory) {
+      await streams.add({
+        name: this.#stream,
+        subjects: [`${this.#subjects}.>`],
+        retention: RetentionPolicy.Limits,
+        // When its disk is full, NATS 2.9 stands still while it writes to a file, until it is restarted.
+        storage: StorageType.Memory,
+        max_age: nanos(keptMs),
+        max_bytes: mostBytes,
+        duplicate_window: nanos(duplicateWindowMs),
+      });
+    }
+    this.#isStreamFailing = false;
+    this.#isStreamKnown = true;
+  }
+
+  async #durableConsumer({ consumers }: JetStreamClient, name: string): Promise<Consumer> {
+    const found = await unlessMissing(consumers.get(this.#stream, name));
+    if (found !== undefined) return found;
+    const manager = await this.#manager();
+    await manager.consumers.add(this.#stream, {
+      durable_name: name,
+      // The outbox has the rest.
+      headers_only: true,
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: nanos(3_000),
+      max_ack_pending: 2_000,
+      max_deliver: -1,
+    });
+    return consumers.get(this.#stream, name);
+  }
+}
+
+/** The headers of an event's message, as docs/EVENTS-NATS.md lists them. Versions before this one read the first two. */
+function headersOf({ partnerId, version, type, objectKind, objectId }: OutboxEvent): MsgHdrs {
+  const head = headers();
+  head.set(partnerHeader, partnerId);
+  head.set(versionHeader, version.toString());
+  head.set('Marina-Type', type);
+  if (objectKind !== null) head.set('Marina-Object-Kind', objectKind);
+  if (objectId !== null) head.set('Marina-Object-Id', objectId);
+  return head;
+}
+
+async function consumeBatch(
+  messages: readonly JsMsg[],
+  consume: (events: readonly EventKey[]) => Promise<void>,
+): Promise<void> {
+  const events = messages.flatMap((message) => {
+    const version = message.headers?.get(versionHeader) ?? '';
+    const partnerId = message.headers?.get(partnerHeader) ?? '';
+    return /^\d{1,18}$/.test(version) && partnerId !== '' ? [{ partnerId, version: BigInt(version) }] : [];
+  });
+  try {
+    if (events.length > 0) await consume(events);
+  } catch (error) {
+    // The relay hands over what stays; this brings it sooner.
+    for (const message of messages) message.nak(1_000);
+    throw error;
+  }
+  for (const message of messages) message.ack();
+}
+
+async function watchStatus(messages: Awaited<ReturnType<Consumer['consume']>>, stop: () => void): Promise<void> {
+  const fatal = new Set(['heartbeats_missed', 'consumer_deleted', 'consumer_not_found', 'stream_not_found']);
+  for await (const { type } of await messages.status()) {
+    if (fatal.has(type)) stop();
+  }
+}
+
+/** What JetStream answers; undefined where it says that there is no such stream or consumer. */
+async function unlessMissing<T>(answer: Promise<T>): Promise<T | undefined> {
+  return answer.catch((error: unknown) => {
+    if (error instanceof NatsError && error.api_error?.code === 404) return undefined;
+    throw error;
+  });
+}
