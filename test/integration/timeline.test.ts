@@ -159,14 +159,21 @@ describe('the timeline shows an operator', { concurrency: 4 }, () => {
       return found;
     });
     // An event of an earlier version, to be consumed by nobody while this test looks.
-    await gateway.database.write(statement(
-      `INSERT INTO outbox (partner_id, version, id, type, body, occurred_at, publish_at, signed)
+    await gateway.database.write(
+      statement(
+        `INSERT INTO outbox (partner_id, version, id, type, body, occurred_at, publish_at, signed)
         SELECT partner_id, version + 1000, CONCAT('msg_', REVERSE(SUBSTRING(id, 5))), type, body, occurred_at, occurred_at, 3
         FROM feed_events WHERE partner_id = ? AND version = ?`,
-      partner.id, shown[1].version));
-    await gateway.database.write(statement(
-      'UPDATE feed_events SET type = NULL, object_kind = NULL, object_id = NULL WHERE partner_id = ?',
-      partner.id));
+        partner.id,
+        shown[1].version,
+      ),
+    );
+    await gateway.database.write(
+      statement(
+        'UPDATE feed_events SET type = NULL, object_kind = NULL, object_id = NULL WHERE partner_id = ?',
+        partner.id,
+      ),
+    );
     const found = await events(order.id);
     assert.deepEqual(
       found.map(({ kind, state, detail }: Found) => [kind, state, detail]),

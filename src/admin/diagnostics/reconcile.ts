@@ -142,7 +142,9 @@ export function reconcileHandlers(parts: ReconcileParts): Pick<AdminCalls<typeof
   async function askAbout(target: Target, reconciling: Reconciling): Promise<ReconciledObject> {
     const found = await reconciling.reconcileNow(target.partnerId, target.id);
     if (!found.isKnown) return toMessage(target, found, ReconcileOutcome.OTHER_VERSION);
-    const [row] = found.asked ? await database.read(lookUps.find({ partnerId: target.partnerId, objectId: target.id })) : [];
+    const [row] = found.asked
+      ? await database.read(lookUps.find({ partnerId: target.partnerId, objectId: target.id }))
+      : [];
     const lookUp = row && lookUps.all.read(row);
     const unsettled = found.asked ? ReconcileOutcome.STILL_UNCLEAR : ReconcileOutcome.BEING_SENT;
     const isUnchanged = found.before.state === found.after.state;
