@@ -1,4 +1,4 @@
-import type { Message } from '@bufbuild/protobuf';
+import type { DescMethodUnary, Message, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import type { TypedService } from '../lib/grpc-service.ts';
 
@@ -26,8 +26,16 @@ export function invalidField(param: string, problem: string): AdminError {
   return new AdminError(status.INVALID_ARGUMENT, `\`${param}\` ${problem}`, { param });
 }
 
-/** The code of a call: message in, message out. */
-export type AdminHandler = (request: never, operator: Operator) => Promise<Message>;
+/** The code of a call: message in, what the answer is made of out. */
+export type AdminHandler = (request: never, operator: Operator) => Promise<object>;
+
+/** The code of a service's unary calls, by its descriptor. */
+export type AdminCalls<S extends TypedService> = {
+  readonly [K in keyof S['method'] as S['method'][K] extends DescMethodUnary ? K : never]: (
+    request: MessageShape<S['method'][K]['input']>,
+    operator: Operator,
+  ) => Promise<MessageInitShape<S['method'][K]['output']>>;
+};
 
 /** The code of a call that is answered with a stream. It ends when the signal is aborted. */
 export type AdminStreamHandler = (request: never, operator: Operator, signal: AbortSignal) => AsyncIterable<Message>;

@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { type DescMethod, type Message, toBinary } from '@bufbuild/protobuf';
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type Message,
+  type MessageInitShape,
+  toBinary,
+} from '@bufbuild/protobuf';
 import {
   Metadata,
   type MethodDefinition,
@@ -135,7 +142,7 @@ export function createAdminServer(options: AdminServerOptions) {
         const operator = visit.operator();
         const answer = await handler(read(call.request) as never, operator);
         call.sendMetadata(visit.metadata());
-        respond(null, encode(method, answer));
+        respond(null, encode(method, create(method.output, answer as MessageInitShape<DescMessage>)));
         visit.answered();
       } catch (error) {
         respond(visit.refused(error));
