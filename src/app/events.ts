@@ -19,6 +19,6 @@ export function createEvents(base: Base) {
     carrier.say('feed');
   });
   const webhooks = createWebhooks(base, carrier);
-  const relay = new Relay({ database, carrier, log, holder, takers: [feed, webhooks.taker] });
+  const relay = new Relay({ database, carrier, log, holder, takers: [feed, webhooks.consumer] });
   return { carrier, feedWatch, feed, webhooks, relay };
 }

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Carrier } from '../events/carrier.ts';
 import { Seal } from '../lib/seal.ts';
+import { WebhookConsumer } from '../webhooks/consumer.ts';
 import { Dispatcher } from '../webhooks/dispatcher.ts';
 import { dispatcherLeasePrefix } from '../webhooks/endpoint-store.ts';
 import { Sender } from '../webhooks/sender.ts';
 import { signingKeys } from '../webhooks/signing-keys.ts';
-import { WebhookTaker } from '../webhooks/taker.ts';
 import type { Base } from './base.ts';
 
-/** Webhooks: who takes events into the queues of endpoints, who sends them, and the secrets they are signed with. */
+/** Webhooks: what consumes events into the queues of endpoints, what sends them, and the secrets they are signed with. */
 export function createWebhooks(base: Base, carrier: Carrier) {
   const { config, log, database, clock, holder, metrics, tracer } = base;
   const { webhookAllowLoopback: allowLoopback, webhookAuthorities: extraAuthorities } = config;
@@ -21,7 +21,7 @@ export function createWebhooks(base: Base, carrier: Carrier) {
     log,
     holder,
     leaseName: `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`,
-    send: (delivery, onAhead) => sender.send(delivery, onAhead),
+    send: (request, onAhead) => sender.send(request, onAhead),
     keysOf,
     tracer,
     meters: {
@@ -31,9 +31,9 @@ export function createWebhooks(base: Base, carrier: Carrier) {
       arrived: (seconds) => metrics.webhookArrivals.observe(seconds),
     },
   });
-  const taker = new WebhookTaker(database, carrier, clock, (partnerIds) => {
+  const consumer = new WebhookConsumer(database, carrier, clock, (partnerIds) => {
     const others = dispatcher.wake(partnerIds);
     if (others.length > 0) carrier.say('webhooks', others.join(','));
   });
-  return { seal, keysOf, sender, dispatcher, taker };
+  return { seal, keysOf, sender, dispatcher, consumer };
 }

@@ -1,22 +1,7 @@
 import { insertRows, milliseconds, type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
-import type { Outcome } from './rules.ts';
+import type { Attempt, Outcome } from './rules.ts';
 
-/** An attempt as it is kept. */
-export interface StoredAttempt {
-  readonly partnerId: string;
-  readonly version: bigint;
-  /** The how many-th of this event, from 1. */
-  readonly number: number;
-  /** When it began, in business time. */
-  readonly at: number;
-  readonly isProbe: boolean;
-  readonly outcome: Outcome;
-  readonly status: number | null;
-  readonly errorClass: string | null;
-  readonly durationMs: number;
-}
-
-export function insertAttempts(attempts: readonly StoredAttempt[]): Statement {
+export function insertAttempts(attempts: readonly Attempt[]): Statement {
   return insertRows(
     'webhook_attempts',
     ['partner_id', 'version', 'number', 'at', 'is_probe', 'outcome', 'status', 'error_class', 'duration_ms'],
@@ -29,7 +14,7 @@ export function insertAttempts(attempts: readonly StoredAttempt[]): Statement {
       attempt.outcome,
       attempt.status,
       attempt.errorClass,
-      Math.round(attempt.durationMs),
+      attempt.durationMs,
     ]),
   );
 }
@@ -37,13 +22,13 @@ export function insertAttempts(attempts: readonly StoredAttempt[]): Statement {
 /** The attempts of some deliveries, in their order, at most so many. */
 export function findAttempts(partnerId: string, versions: readonly bigint[], most: number): Statement {
   return statement(
-    `SELECT * FROM webhook_attempts WHERE partner_id = ? AND version IN (${versions.join(', ')})
+    `SELECT * FROM webhook_attempts WHERE partner_id = ? AND version IN (${['0', ...versions].join(', ')})
       ORDER BY version DESC, number LIMIT ${most}`,
     partnerId,
   );
 }
 
-export function toAttempt(row: SqlRow): StoredAttempt {
+export function toAttempt(row: SqlRow): Attempt {
   return {
     partnerId: String(row.partner_id),
     version: toBigInt(row.version),

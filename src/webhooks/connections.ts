@@ -22,14 +22,14 @@ export interface Connection {
  * connections for each attempt.
  */
 export class Connections {
-  /** When the last attempt ended, on a clock that never goes back. */
-  usedAt = performance.now();
   readonly #all = new Set<Connection>();
   readonly #idle: Connection[] = [];
   #isClosing = false;
 
   constructor(
-    private readonly origin: string,
+    /** The URL as it was asked for, and read. */
+    readonly address: string,
+    readonly url: URL,
     private readonly connect: buildConnector.connector,
     private readonly mostHeadBytes: number,
   ) {}
@@ -56,7 +56,7 @@ export class Connections {
   /** The same, never one that was used before. */
   takeNew(): Connection {
     let socket: Socket | undefined;
-    const client = new Client(this.origin, {
+    const client = new Client(this.url.origin, {
       connect: (target, callback) =>
         this.connect(target, (...[error, connected]) => {
           if (error !== null) return callback(error, null);
@@ -79,14 +79,12 @@ export class Connections {
 
   /** Takes back a connection whose answer was read to its end. */
   giveBack(connection: Connection): void {
-    this.usedAt = performance.now();
     if (this.#isClosing) this.#remove(connection);
     else this.#idle.push(connection);
   }
 
   /** Breaks a connection off, with all that is under way on it. */
   discard(connection: Connection, reason: Error): Promise<void> {
-    this.usedAt = performance.now();
     this.#all.delete(connection);
     return connection.client.destroy(reason);
   }

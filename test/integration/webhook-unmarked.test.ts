@@ -80,7 +80,7 @@ describe('a process that sends webhooks after, and together with, a version that
       keysOf: signingKeys(seal),
       tracer: passingTracer,
       meters: { attempted: () => {}, waited: () => {}, arrived: () => {} },
-      markEveryMs: 200,
+      fullScanMs: 200,
     });
     const stop = new AbortController();
     const running = worker.run(stop.signal);
