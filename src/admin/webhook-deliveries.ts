@@ -5,10 +5,10 @@ import { DeliveryState, DeliveryStateSchema, type Webhooks } from '../gen/marina
 import { enumWords } from '../lib/enums.ts';
 import { groupBy } from '../lib/group.ts';
 import { toMilliseconds } from '../lib/timestamps.ts';
-import { findAttempts, toAttempt } from '../webhooks/attempt-store.ts';
-import { listDeliveries, lockForRedelivery, redeliver, toDelivery } from '../webhooks/delivery-store.ts';
+import { findAttempts, listDeliveries, lockForRedelivery, redeliver } from '../webhooks/delivery-store.ts';
 import { markDue } from '../webhooks/endpoint-store.ts';
-import { type Attempt, type Delivery, isTooOld } from '../webhooks/rules.ts';
+import { isTooOld } from '../webhooks/rules.ts';
+import * as tables from '../webhooks/table.ts';
 import { type AdminCalls, AdminError, invalidField, pageSize } from './call.ts';
 import { changeEndpoint, entry, outcomes, readEndpoint, toTimestamp, type WebhookAdminParts } from './webhook-parts.ts';
 
@@ -33,10 +33,10 @@ export function webhookDeliveryHandlers(
         eventId: eventId === '' ? undefined : eventId,
       };
       const [rows = []] = await database.readAll([listDeliveries(partnerId, filter, most + 1)]);
-      const deliveries = rows.slice(0, most).map(toDelivery);
+      const deliveries = rows.slice(0, most).map(tables.deliveries.all.read);
       const versions = deliveries.map(({ version }) => version);
       const [attempts = []] = await database.readAll([findAttempts(partnerId, versions, mostAttemptsListed * most)]);
-      const attemptsOf = groupBy(attempts.map(toAttempt), ({ version }) => version);
+      const attemptsOf = groupBy(attempts.map(tables.attempts.all.read), ({ version }) => version);
       return {
         deliveries: deliveries.map((delivery) => toMessage(delivery, attemptsOf.get(delivery.version) ?? [])),
         hasMore: rows.length > most,
@@ -81,14 +81,14 @@ export function webhookDeliveryHandlers(
     await readEndpoint(database, partnerId);
     const [[row] = []] = await database.readAll([listDeliveries(partnerId, { eventId }, 1)]);
     if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such event for this endpoint');
-    if (isTooOld(toDelivery(row).occurredAt, clock.now())) {
+    if (isTooOld(tables.deliveries.all.read(row).occurredAt, clock.now())) {
       const message = 'the event is older than 28 hours and 51 minutes: the feed has it';
       throw new AdminError(status.FAILED_PRECONDITION, message);
     }
   }
 }
 
-function toMessage(delivery: Delivery, attempts: readonly Attempt[]) {
+function toMessage(delivery: tables.Delivery, attempts: readonly tables.Attempt[]) {
   const { eventId, version, type, state, occurredAt, attempts: attemptsCounted, dueAt } = delivery;
   return {
     eventId,

@@ -3,8 +3,9 @@ import { status } from '@grpc/grpc-js';
 import { reading } from '../db/facts.ts';
 import type { Webhooks } from '../gen/marina/admin/v1/webhooks_pb.ts';
 import { ApiError } from '../lib/errors.ts';
-import { insertEndpoint, lockEndpoints, saveEndpoint } from '../webhooks/endpoint-store.ts';
-import { type Endpoint, freshHealth, moved, resumed, rotationMs, signsWithOld } from '../webhooks/rules.ts';
+import { lockEndpoints, moved, newEndpoint, resumed, saveEndpoint } from '../webhooks/endpoint-store.ts';
+import { rotationMs, signsWithOld } from '../webhooks/rules.ts';
+import { type Endpoint, endpoints } from '../webhooks/table.ts';
 import type { AuditEntry } from './audit.ts';
 import { type AdminCalls, AdminError, type Operator } from './call.ts';
 import { requirePartner } from './credit.ts';
@@ -59,10 +60,11 @@ export function webhookEndpointHandlers(
           if (rows.length > 0) {
             throw new AdminError(status.ALREADY_EXISTS, 'the partner has an endpoint: move it, or rotate its secret');
           }
-          const made = { partnerId, url, secret: parts.seal(partnerId, secret), afterVersion, registeredAt };
+          const sealed = parts.seal(partnerId, secret);
+          const made = newEndpoint({ partnerId, url, secret: sealed, afterVersion, registeredAt });
           const said = { detail: {}, after: { url, afterVersion } };
-          const writes = [insertEndpoint(made), entry('RegisterEndpoint', partnerId, operator, registeredAt, said)];
-          return { writes, result: { ...made, ...freshHealth, heldAt: null, oldSecretUntil: null } };
+          const writes = [endpoints.insert(made), entry('RegisterEndpoint', partnerId, operator, registeredAt, said)];
+          return { writes, result: made };
         },
       });
       return { endpoint: toMessage(endpoint, registeredAt), secret };
@@ -159,12 +161,7 @@ function pausesOf(reason: string) {
   return (before: Endpoint, after: Endpoint) => ({ detail: { reason }, before: pauses(before), after: pauses(after) });
 }
 
-type ShownEndpoint = Omit<
-  Endpoint,
-  'oldSecret' | 'generation' | 'draining' | 'dueAt' | 'fence' | 'revision' | 'changedRevision' | 'seenRevision'
->;
-
-function toMessage(endpoint: ShownEndpoint, now: number) {
+function toMessage(endpoint: Endpoint, now: number) {
   const { partnerId, url, afterVersion, streak, oldSecretUntil } = endpoint;
   return {
     partnerId,

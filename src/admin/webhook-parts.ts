@@ -6,8 +6,9 @@ import type { Decision, SqlRow, Statement } from '../db/statement.ts';
 import { AttemptOutcome } from '../gen/marina/admin/v1/webhooks_pb.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { IdMaker } from '../lib/ids.ts';
-import { findAdopted, findEndpoints, lockEndpoints, toEndpoint } from '../webhooks/endpoint-store.ts';
-import { type Endpoint, type Outcome, rowServesMs, type SendResult } from '../webhooks/rules.ts';
+import { findAdopted, lockEndpoints } from '../webhooks/endpoint-store.ts';
+import { type Outcome, rowServesMs, type SendResult } from '../webhooks/rules.ts';
+import { type Endpoint, endpoints } from '../webhooks/table.ts';
 import { type AuditEntry, audit } from './audit.ts';
 import { AdminError, type Operator } from './call.ts';
 
@@ -41,8 +42,8 @@ export async function changeEndpoint<T>(
   decide: (endpoint: Endpoint, now: number, rows: SqlRow[]) => Decision<T>,
   reads: readonly Statement[] = [],
 ): Promise<T> {
-  const result = await database.transaction<T>([lockEndpoints([partnerId]), ...reads], ([endpoints = [], rows = []]) =>
-    decide(onlyEndpoint(endpoints), clock.now(), rows),
+  const result = await database.transaction<T>([lockEndpoints([partnerId]), ...reads], ([found = [], rows = []]) =>
+    decide(onlyEndpoint(found), clock.now(), rows),
   );
   onChange(partnerId);
   return result;
@@ -68,8 +69,7 @@ export async function waitUntilAdopted({ database }: WebhookAdminParts, partnerI
 
 /** A partner's endpoint. Refused when it has none. */
 export async function readEndpoint(database: Database, partnerId: string): Promise<Endpoint> {
-  const [rows = []] = await database.readAll([findEndpoints([partnerId])]);
-  return onlyEndpoint(rows);
+  return onlyEndpoint(await database.read(endpoints.find({ partnerId })));
 }
 
 /** The line of the audit that a call on webhooks leaves. */
@@ -89,5 +89,5 @@ export function toTimestamp(ms: number | null): Timestamp | undefined {
 
 function onlyEndpoint([row]: readonly SqlRow[]): Endpoint {
   if (row === undefined) throw new AdminError(status.NOT_FOUND, 'the partner has no endpoint');
-  return toEndpoint(row);
+  return endpoints.all.read(row);
 }

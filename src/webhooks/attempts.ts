@@ -5,9 +5,10 @@ import { passingTracer, type Span, type Tracer, traceIdOf } from '../lib/trace.t
 import type { LoadedDelivery } from './delivery-store.ts';
 import type { EndpointQueue, NextTry } from './endpoint-queue.ts';
 import type { MadeAttempt } from './recorder.ts';
-import type { Endpoint, Outcome, SendResult } from './rules.ts';
+import type { Outcome, SendResult } from './rules.ts';
 import type { SendRequest } from './sender.ts';
 import type { KeysOf } from './signing-keys.ts';
+import type { Endpoint } from './table.ts';
 
 /** What is counted of attempts, in seconds where it is a time. */
 export interface DeliveryMeters {

@@ -1,6 +1,7 @@
 import type { Database } from '../db/database.ts';
-import { milliseconds, type SqlRow, type SqlValue, type Statement, statement, toBigInt } from '../db/statement.ts';
-import { type Delivery, type DeliveryState, longestRetryWaitMs, sentForMs } from './rules.ts';
+import { type SqlValue, type Statement, statement } from '../db/statement.ts';
+import { type DeliveryState, longestRetryWaitMs, sentForMs } from './rules.ts';
+import { attempts, type Delivery, deliveries, progress } from './table.ts';
 
 /** A delivery with what is sent. */
 export interface LoadedDelivery extends Delivery {
@@ -21,25 +22,6 @@ export function insertDeliveries(events: readonly { partnerId: string; version: 
     new Date(now),
     ...events.flatMap(({ partnerId, version }) => [partnerId, version]),
   );
-}
-
-export function toDelivery(row: SqlRow): Delivery {
-  return {
-    partnerId: String(row.partner_id),
-    version: toBigInt(row.version),
-    eventId: String(row.event_id),
-    type: String(row.type),
-    occurredAt: milliseconds(row.occurred_at) ?? 0,
-    committedAt: milliseconds(row.committed_at) ?? 0,
-    takenAt: milliseconds(row.taken_at) ?? 0,
-    state: String(row.state) as DeliveryState,
-    queue: row.queue === null ? null : Number(row.queue),
-    dueAt: milliseconds(row.due_at),
-    attempts: Number(row.attempts),
-    tries: Number(row.tries),
-    round: Number(row.round),
-    endedAt: milliseconds(row.ended_at),
-  };
 }
 
 /**
@@ -65,7 +47,7 @@ export async function readQueues(
   );
   return sets.map((rows) =>
     rows.map((row) => ({
-      ...toDelivery(row),
+      ...deliveries.all.read(row),
       body: row.body as Buffer | null,
       requestId: row.request_id as string | null,
       traceParent: row.trace_parent as string | null,
@@ -130,10 +112,10 @@ function except(versions: readonly bigint[]): string {
   return versions.length === 0 ? '' : `AND d.version NOT IN (${versions.join(', ')})`;
 }
 
-/** The deliveries of some events. */
-export function findDeliveries(versionsOf: ReadonlyMap<string, readonly bigint[]>): Statement {
+/** How the deliveries of some events stand. */
+export function findProgress(versionsOf: ReadonlyMap<string, readonly bigint[]>): Statement {
   const { sql, values } = ofVersions(versionsOf);
-  return statement(`SELECT * FROM webhook_deliveries FORCE INDEX (PRIMARY) WHERE ${sql}`, ...values);
+  return statement(`SELECT ${progress.list} FROM webhook_deliveries FORCE INDEX (PRIMARY) WHERE ${sql}`, ...values);
 }
 
 /** Notes that events were delivered at their next attempt. */
@@ -235,6 +217,17 @@ export function removeDeliveries(before: number, most: number): Statement {
     `DELETE FROM webhook_deliveries WHERE queue IS NULL AND occurred_at < ? LIMIT ${most}`,
     new Date(before),
   );
+}
+
+/** The attempts of some deliveries, in their order, at most so many. */
+export function findAttempts(partnerId: string, versions: readonly bigint[], most: number): Statement {
+  const order = statement(`ORDER BY version DESC, number LIMIT ${most}`);
+  return attempts.find({ partnerId, version: [0n, ...versions] }, attempts.all, order);
+}
+
+/** Removes attempts from before an instant, at most so many. */
+export function removeAttempts(before: number, most: number): Statement {
+  return statement(`DELETE FROM webhook_attempts WHERE at < ? LIMIT ${most}`, new Date(before));
 }
 
 /** Each partner's versions as a range of the primary key: one list of pairs would be compared with every row. */

@@ -5,10 +5,10 @@ import { groupBy } from '../lib/group.ts';
 import { pause, Wakeup, type Worker } from '../lib/worker.ts';
 import { Attempts, type AttemptsOptions } from './attempts.ts';
 import { EndpointQueue, firstSlots } from './endpoint-queue.ts';
-import { claimEndpoints, findEndpoints, findWork, releaseEndpoints, saveSeen, toEndpoint } from './endpoint-store.ts';
+import { claimEndpoints, findWork, releaseEndpoints, saveSeen } from './endpoint-store.ts';
 import { QueueReader } from './queue-reader.ts';
 import { type MadeAttempt, Recorder } from './recorder.ts';
-import type { Endpoint } from './rules.ts';
+import { type Endpoint, endpoints } from './table.ts';
 
 /** How often the database is asked for work that no notification told of. */
 const pollMs = 500;
@@ -160,14 +160,14 @@ export class Dispatcher {
     const isFullScan = askedAt - this.#scannedAt >= fullScanMs;
     const [work = [], rows = []] = await database.readAll([
       findWork(lease, clock.now(), mostQueues, isFullScan),
-      findEndpoints(['', ...this.#queues.keys()]),
+      endpoints.find({ partnerId: ['', ...this.#queues.keys()] }),
     ]);
     if (isFullScan) this.#scannedAt = askedAt;
-    const endpoints = new Map(rows.map(toEndpoint).map((endpoint) => [endpoint.partnerId, endpoint]));
+    const rowsOf = new Map(rows.map(endpoints.all.read).map((endpoint) => [endpoint.partnerId, endpoint]));
     const partnerIds = work.map((row) => String(row.partner_id));
     for (const partnerId of partnerIds) this.#queues.get(partnerId)?.reread();
     for (const queue of this.#queues.values()) {
-      const endpoint = endpoints.get(queue.partnerId);
+      const endpoint = rowsOf.get(queue.partnerId);
       // Another process sends to it by now.
       if (endpoint === undefined || endpoint.fence !== queue.endpoint.fence) this.#forget(queue);
       else {

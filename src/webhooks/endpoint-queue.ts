@@ -1,5 +1,6 @@
 import type { LoadedDelivery, QueueRead } from './delivery-store.ts';
-import { type Attempt, type Endpoint, type Health, healthAfter, longestProbeWaitMs, rowServesMs } from './rules.ts';
+import { type Health, healthAfter, longestProbeWaitMs, rowServesMs } from './rules.ts';
+import type { Attempt, Endpoint } from './table.ts';
 
 /** How many attempts of a process are under way at once, at most. */
 const mostUnderWay = 1_024;

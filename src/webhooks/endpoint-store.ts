@@ -1,17 +1,8 @@
 import type { Database } from '../db/database.ts';
-import {
-  hasNotRunOut,
-  insertRows,
-  instant,
-  milliseconds,
-  type SqlRow,
-  type SqlValue,
-  type Statement,
-  statement,
-  toBigInt,
-} from '../db/statement.ts';
+import { hasNotRunOut, instant, milliseconds, type SqlRow, type Statement, statement } from '../db/statement.ts';
 import { isRetryDue, retryDueValues } from './delivery-store.ts';
-import { type Endpoint, longestProbeWaitMs, nextDue, type Waiting } from './rules.ts';
+import { freshHealth, longestProbeWaitMs, nextDue, type Waiting } from './rules.ts';
+import { type Endpoint, endpoints } from './table.ts';
 
 /** The names of dispatchers' leases begin with this. */
 export const dispatcherLeasePrefix = 'webhooks-';
@@ -22,89 +13,44 @@ export interface HolderLease {
   readonly fence: bigint;
 }
 
-export function insertEndpoint({
-  partnerId,
-  url,
-  secret,
-  afterVersion,
-  registeredAt,
-}: Pick<Endpoint, 'partnerId' | 'url' | 'secret' | 'afterVersion' | 'registeredAt'>): Statement {
-  return insertRows(
-    'webhook_endpoints',
-    ['partner_id', 'url', 'secret', 'after_version', 'registered_at'],
-    [[partnerId, url, secret, afterVersion, new Date(registeredAt)]],
-  );
-}
-
-/** The endpoints of some partners. */
-export function findEndpoints(partnerIds: readonly string[]): Statement {
-  return statement('SELECT * FROM webhook_endpoints WHERE partner_id IN (?)', partnerIds);
+/** A new endpoint. */
+export function newEndpoint(
+  made: Pick<Endpoint, 'partnerId' | 'url' | 'secret' | 'afterVersion' | 'registeredAt'>,
+): Endpoint {
+  return {
+    ...{ oldSecret: null, oldSecretUntil: null, generation: 0, ...freshHealth, heldAt: null, draining: false },
+    ...{ leaseName: null, leaseFence: null, fence: 0n, dueAt: null },
+    ...{ revision: 0n, changedRevision: 0n, seenRevision: 0n },
+    ...made,
+  };
 }
 
 /** Locks endpoints, always in the same order. */
 export function lockEndpoints(partnerIds: readonly string[]): Statement {
-  return statement(
-    'SELECT * FROM webhook_endpoints WHERE partner_id IN (?) ORDER BY partner_id FOR UPDATE',
-    partnerIds,
-  );
+  return endpoints.find({ partnerId: partnerIds }, endpoints.all, statement('ORDER BY partner_id FOR UPDATE'));
 }
-
-export function toEndpoint(row: SqlRow): Endpoint {
-  return {
-    partnerId: String(row.partner_id),
-    url: String(row.url),
-    secret: row.secret as Buffer,
-    oldSecret: row.old_secret as Buffer | null,
-    oldSecretUntil: milliseconds(row.old_secret_until),
-    afterVersion: toBigInt(row.after_version),
-    registeredAt: milliseconds(row.registered_at) ?? 0,
-    generation: Number(row.generation),
-    streak: Number(row.streak),
-    pausedAt: milliseconds(row.paused_at),
-    probeAt: milliseconds(row.probe_at),
-    probedVersion: toBigInt(row.probed_version),
-    heldAt: milliseconds(row.held_at),
-    draining: Number(row.draining) === 1,
-    dueAt: milliseconds(row.due_at),
-    fence: toBigInt(row.fence),
-    revision: toBigInt(row.revision),
-    changedRevision: toBigInt(row.changed_revision),
-    seenRevision: toBigInt(row.seen_revision),
-  };
-}
-
-/** Columns that an attempt or an operator changes, by their names in `Endpoint`. */
-const changeable = {
-  url: 'url',
-  secret: 'secret',
-  oldSecret: 'old_secret',
-  oldSecretUntil: 'old_secret_until',
-  generation: 'generation',
-  streak: 'streak',
-  pausedAt: 'paused_at',
-  probeAt: 'probe_at',
-  probedVersion: 'probed_version',
-  heldAt: 'held_at',
-  draining: 'draining',
-  dueAt: 'due_at',
-  revision: 'revision',
-  changedRevision: 'changed_revision',
-} as const;
-const instants = new Set(['oldSecretUntil', 'pausedAt', 'probeAt', 'heldAt', 'dueAt']);
 
 /** Writes what was changed of an endpoint whose row is locked. Its revision grows, unless nothing was changed. */
 export function saveEndpoint(before: Endpoint, after: Endpoint): { writes: Statement[]; saved: Endpoint } {
-  const changedOf = (saved: Endpoint) =>
-    (Object.keys(changeable) as (keyof typeof changeable)[]).filter((key) => before[key] !== saved[key]);
-  if (changedOf(after).length === 0) return { writes: [], saved: before };
-  const saved = { ...after, revision: before.revision + 1n };
-  const changed = changedOf(saved);
-  const values = changed.map(
-    (key): SqlValue => (instants.has(key) ? instant(saved[key] as number | null) : saved[key]),
-  );
-  const assignments = changed.map((key) => `${changeable[key]} = ?`).join(', ');
-  const sql = `UPDATE webhook_endpoints SET ${assignments} WHERE partner_id = ?`;
-  return { writes: [statement(sql, ...values, before.partnerId)], saved };
+  const isChanged = endpoints.update(before, after).length > 0;
+  const saved = isChanged ? { ...after, revision: before.revision + 1n } : before;
+  return { writes: endpoints.update(before, saved), saved };
+}
+
+/** An endpoint to which events are sent at another URL from now on. What waited because of a pause goes at once. */
+export function moved(endpoint: Endpoint, url: string): Endpoint {
+  const after = { ...endpoint, ...freshHealth, url, generation: endpoint.generation + 1 };
+  return endpoint.pausedAt === null ? after : startDraining(after);
+}
+
+/** An endpoint none of whose pauses goes on. */
+export function resumed(endpoint: Endpoint): Endpoint {
+  return startDraining({ ...endpoint, ...freshHealth, heldAt: null });
+}
+
+/** An endpoint all of whose waiting events are to be moved to the front of its queue, because a pause ended. */
+export function startDraining(endpoint: Endpoint): Endpoint {
+  return { ...endpoint, draining: true, dueAt: endpoint.registeredAt };
 }
 
 /** Whether a process may send to an endpoint: no other that lives does. */
@@ -157,7 +103,7 @@ export function claimEndpoints(
   );
   return database.transaction<Endpoint[]>([lockFree], ([rows = []]) => {
     if (rows.length === 0) return { writes: [], result: [] };
-    const endpoints = rows.map(toEndpoint).map((endpoint) => ({ ...endpoint, fence: endpoint.fence + 1n }));
+    const claimed = rows.map(endpoints.all.read).map((endpoint) => ({ ...endpoint, fence: endpoint.fence + 1n }));
     // Should this process die, the next one finds them by due_at, also those that were found by a full scan.
     const claim = statement(
       `UPDATE webhook_endpoints SET lease_name = ?, lease_fence = ?, fence = fence + 1, seen_revision = revision,
@@ -166,9 +112,9 @@ export function claimEndpoints(
       lease.fence,
       new Date(now),
       new Date(now),
-      endpoints.map(({ partnerId }) => partnerId),
+      claimed.map(({ partnerId }) => partnerId),
     );
-    return { writes: [claim], result: endpoints };
+    return { writes: [claim], result: claimed };
   });
 }
 
@@ -188,7 +134,7 @@ export function releaseEndpoints(
   );
   return database.transaction<void>([lockHeld, findWaiting(partnerIds)], ([rows = [], waiting = []]) => {
     const waitingOf = new Map(waiting.map((row) => [String(row.partner_id), toWaiting(row)]));
-    const writes = rows.map(toEndpoint).map((endpoint) => {
+    const writes = rows.map(endpoints.all.read).map((endpoint) => {
       const found = waitingOf.get(endpoint.partnerId) ?? { isReady: false, retryAt: null };
       return statement(
         'UPDATE webhook_endpoints SET lease_name = NULL, lease_fence = NULL, due_at = ? WHERE partner_id = ?',
@@ -242,11 +188,11 @@ export function endDraining({ partnerId, fence, revision }: Endpoint): Statement
 }
 
 /** Says that the process that sends to some endpoints works by their rows as they are given. */
-export function saveSeen(endpoints: readonly Endpoint[]): Statement {
+export function saveSeen(seen: readonly Endpoint[]): Statement {
   return statement(
     `UPDATE webhook_endpoints SET seen_revision = changed_revision
-      WHERE ${endpoints.map(() => '(partner_id = ? AND fence = ? AND changed_revision <= ?)').join(' OR ')}`,
-    ...endpoints.flatMap(({ partnerId, fence, revision }) => [partnerId, fence, revision]),
+      WHERE ${seen.map(() => '(partner_id = ? AND fence = ? AND changed_revision <= ?)').join(' OR ')}`,
+    ...seen.flatMap(({ partnerId, fence, revision }) => [partnerId, fence, revision]),
   );
 }
 

@@ -1,14 +1,21 @@
 import type { Database } from '../db/database.ts';
 import type { Statement } from '../db/statement.ts';
+import type { ShownBy } from '../db/table.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import { groupBy } from '../lib/group.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, Wakeup } from '../lib/worker.ts';
-import { insertAttempts } from './attempt-store.ts';
-import { findDeliveries, saveDelivered, saveTry, toDelivery } from './delivery-store.ts';
-import { lockEndpoints, saveEndpoint, toEndpoint } from './endpoint-store.ts';
-import { type Attempt, type Delivery, type Endpoint, healthAfter, progressAfter, startDraining } from './rules.ts';
+import { findProgress, saveDelivered, saveTry } from './delivery-store.ts';
+import { lockEndpoints, saveEndpoint, startDraining } from './endpoint-store.ts';
+import { healthAfter, progressAfter } from './rules.ts';
+import {
+  type Attempt,
+  attempts as attemptsTable,
+  type Endpoint,
+  endpoints as endpointsTable,
+  progress,
+} from './table.ts';
 
 /** An attempt that ended and is to be recorded. */
 export interface MadeAttempt extends Attempt {
@@ -89,10 +96,12 @@ export function recordAttempts(
 ): Promise<EndpointsAfter> {
   const versionsOf = groupVersions(attempts);
   return database.transaction<EndpointsAfter>(
-    [lockEndpoints([...versionsOf.keys()]), findDeliveries(versionsOf)],
+    [lockEndpoints([...versionsOf.keys()]), findProgress(versionsOf)],
     ([endpointRows = [], deliveryRows = []]) => {
-      const endpoints = new Map(endpointRows.map((row) => [String(row.partner_id), toEndpoint(row)]));
-      const deliveries = new Map(deliveryRows.map(toDelivery).map((delivery) => [keyOf(delivery), delivery]));
+      const endpoints = new Map(
+        endpointRows.map(endpointsTable.all.read).map((endpoint) => [endpoint.partnerId, endpoint]),
+      );
+      const deliveries = new Map(deliveryRows.map(progress.read).map((delivery) => [keyOf(delivery), delivery]));
       return decide(attempts, endpoints, deliveries, now);
     },
   );
@@ -101,7 +110,7 @@ export function recordAttempts(
 function decide(
   attempts: readonly MadeAttempt[],
   endpoints: ReadonlyMap<string, Endpoint>,
-  deliveries: ReadonlyMap<string, Delivery>,
+  deliveries: ReadonlyMap<string, ShownBy<typeof progress>>,
   now: number,
 ): { writes: Statement[]; result: EndpointsAfter } {
   const recorded: MadeAttempt[] = [];
@@ -126,7 +135,7 @@ function decide(
     else writes.push(saveTry(partnerId, version, counted, isRetried ? dueAt : null));
   }
   if (delivered.length > 0) writes.push(saveDelivered(groupVersions(delivered), now));
-  if (recorded.length > 0) writes.push(insertAttempts(recorded));
+  if (recorded.length > 0) writes.push(attemptsTable.insert(...recorded));
   for (const [partnerId, before] of endpoints) {
     const own = after.get(partnerId) ?? before;
     const isResumed = before.pausedAt !== null && own.pausedAt === null;

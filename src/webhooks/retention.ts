@@ -3,8 +3,7 @@ import { type Lease, underLease } from '../db/lease.ts';
 import { statement } from '../db/statement.ts';
 import type { RemovalTime } from '../lib/clock.ts';
 import { pause, type Worker } from '../lib/worker.ts';
-import { removeAttempts } from './attempt-store.ts';
-import { expireDeliveries, removeDeliveries } from './delivery-store.ts';
+import { expireDeliveries, removeAttempts, removeDeliveries } from './delivery-store.ts';
 import { dispatcherLeasePrefix } from './endpoint-store.ts';
 import { attemptsKeptMs, sentForMs } from './rules.ts';
 

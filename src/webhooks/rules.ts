@@ -66,105 +66,42 @@ export type ErrorClass =
   | 'status'
   | 'internal';
 
-/** One attempt to deliver an event, as it is recorded. */
-export interface Attempt {
-  readonly partnerId: string;
-  readonly version: bigint;
-  /** 1 for the first attempt of the event. */
-  readonly number: number;
-  /** When it began, in business time. */
-  readonly at: number;
-  /** Whether it was made while the endpoint was paused, to see whether it is back. */
-  readonly isProbe: boolean;
+/** What became of sending something once. */
+export interface SendResult {
   readonly outcome: Outcome;
   /** The status of the answer; null when there was none. */
   readonly status: number | null;
-  /** Null when the event was delivered. */
-  readonly errorClass: string | null;
-  /** From the start of the attempt until its outcome was known, in milliseconds of real time. */
-  readonly durationMs: number;
-}
-
-/** What became of sending something once. */
-export interface SendResult extends Pick<Attempt, 'outcome' | 'status' | 'durationMs'> {
+  /** Null when it was delivered. */
   readonly errorClass: ErrorClass | null;
+  /** From its start until its outcome was known, in milliseconds of real time. */
+  readonly durationMs: number;
 }
 
 /** What becomes of an event at its endpoint. `expired`: it was not delivered within the time it is sent for. */
 export type DeliveryState = 'waiting' | 'delivered' | 'expired';
 
-/** An event on its way to its endpoint, as stored. Instants are business time unless they say otherwise. */
-export interface Delivery {
-  readonly partnerId: string;
-  readonly version: bigint;
-  readonly eventId: string;
-  readonly type: string;
-  readonly occurredAt: number;
-  /** When the change was committed, in real time. */
-  readonly committedAt: number;
-  /** When it was queued. */
-  readonly takenAt: number;
-  readonly state: DeliveryState;
-  /** 1: sent at once, in the order of versions. 2: sent again at `dueAt`. Null: over. */
-  readonly queue: number | null;
-  /** When it is sent next; null: at once, or never when it is over. */
-  readonly dueAt: number | null;
-  /** Attempts that the schedule counts. A probe that fails because of the endpoint is none. */
-  readonly attempts: number;
-  /** All attempts. */
-  readonly tries: number;
-  /** Grows when an operator asks for the event again. */
-  readonly round: number;
-  readonly endedAt: number | null;
-}
-
-/** What of an endpoint says whether it is well. */
+/** What of an endpoint says whether it is well: how often it failed in a row, since when it is paused, and its probes. */
 export interface Health {
-  /** Failures of the endpoint in a row. */
   readonly streak: number;
-  /** Since when it is paused because of them; null when it is not. */
   readonly pausedAt: number | null;
-  /** When it is tried next while it is paused. */
   readonly probeAt: number | null;
-  /** The version the last probe was made with: the next one takes the next. */
   readonly probedVersion: bigint;
 }
 
-/** A partner's endpoint as stored. Instants are business time. */
-export interface Endpoint extends Health {
-  readonly partnerId: string;
-  readonly url: string;
-  /** Sealed, as is the old one. */
-  readonly secret: Buffer;
-  readonly oldSecret: Buffer | null;
-  /** Until when events are signed with the old secret too. */
-  readonly oldSecretUntil: number | null;
-  /** Events with a higher version are delivered. */
-  readonly afterVersion: bigint;
-  readonly registeredAt: number;
-  /** Grows with a move. */
-  readonly generation: number;
-  /** Since when an operator holds it; null when none does. */
-  readonly heldAt: number | null;
-  /** Whether all that waits must still be moved to the front, because a pause ended. */
-  readonly draining: boolean;
-  /** From when on it may have something to be sent: never later than that is so. Null: nothing waits. */
-  readonly dueAt: number | null;
-  /** Grows with each process that sends to it. */
-  readonly fence: bigint;
-  /** Grows with every change of the row: of two reads of it, the one with the higher revision is the newer. */
-  readonly revision: bigint;
-  /** The revision of the last change an operator made. */
-  readonly changedRevision: bigint;
-  /** The last revision of which the sending process has said that it works by it. */
-  readonly seenRevision: bigint;
+/** What of an attempt decides how its endpoint and its delivery stand. */
+export interface AttemptFacts {
+  readonly version: bigint;
+  readonly at: number;
+  readonly isProbe: boolean;
+  readonly outcome: Outcome;
+  readonly durationMs: number;
 }
 
 /** The health of a new endpoint, and of one that was moved or resumed. */
 export const freshHealth: Health = { streak: 0, pausedAt: null, probeAt: null, probedVersion: 0n };
 
 /** The health of an endpoint after an attempt. To be asked in the order in which attempts ended. */
-export function healthAfter({ streak, pausedAt, probeAt, probedVersion }: Health, attempt: Attempt): Health {
+export function healthAfter({ streak, pausedAt, probeAt, probedVersion }: Health, attempt: AttemptFacts): Health {
   const { outcome, version, isProbe } = attempt;
   if (outcome === 'delivered') return freshHealth;
   const failures = outcome === 'endpoint-failed' ? streak + 1 : 0;
@@ -177,11 +114,15 @@ export function healthAfter({ streak, pausedAt, probeAt, probedVersion }: Health
   return { streak: failures, pausedAt: endedAt, probeAt: endedAt + probeEveryMs, probedVersion: 0n };
 }
 
-/** How a delivery stands. */
-export type Progress = Pick<Delivery, 'state' | 'attempts' | 'dueAt'>;
+/** How a delivery stands: attempts that its schedule counts, and when it is sent next. */
+export interface Progress {
+  readonly state: DeliveryState;
+  readonly attempts: number;
+  readonly dueAt: number | null;
+}
 
 /** How a delivery stands after an attempt. One that is over stays so, unless it had failed and was delivered late. */
-export function progressAfter({ state, attempts, dueAt }: Progress, attempt: Attempt): Progress {
+export function progressAfter({ state, attempts, dueAt }: Progress, attempt: AttemptFacts): Progress {
   const { outcome, isProbe } = attempt;
   if (outcome === 'delivered') return { state: 'delivered', attempts: attempts + 1, dueAt: null };
   if (isProbe && outcome === 'endpoint-failed') return { state, attempts, dueAt };
@@ -190,7 +131,7 @@ export function progressAfter({ state, attempts, dueAt }: Progress, attempt: Att
 }
 
 /** When the outcome of an attempt was known. */
-function endOf({ at, durationMs }: Attempt): number {
+function endOf({ at, durationMs }: AttemptFacts): number {
   return at + durationMs;
 }
 
@@ -209,22 +150,6 @@ export function signsWithOld(oldSecretUntil: number | null, now: number): boolea
   return oldSecretUntil !== null && now < oldSecretUntil;
 }
 
-/** An endpoint to which events are sent at another URL from now on. What waited because of a pause goes at once. */
-export function moved(endpoint: Endpoint, url: string): Endpoint {
-  const after = { ...endpoint, ...freshHealth, url, generation: endpoint.generation + 1 };
-  return endpoint.pausedAt === null ? after : startDraining(after);
-}
-
-/** An endpoint none of whose pauses goes on. */
-export function resumed(endpoint: Endpoint): Endpoint {
-  return startDraining({ ...endpoint, ...freshHealth, heldAt: null });
-}
-
-/** An endpoint all of whose waiting events are to be moved to the front of its queue, because a pause ended. */
-export function startDraining(endpoint: Endpoint): Endpoint {
-  return { ...endpoint, draining: true, dueAt: endpoint.registeredAt };
-}
-
 /** What waits in the queue of an endpoint. */
 export interface Waiting {
   /** Whether something is to be sent at once. */
@@ -235,7 +160,12 @@ export interface Waiting {
 
 /** From when on there is something to do for an endpoint; null when there is nothing until it or its queue changes. */
 export function nextDue(
-  { pausedAt, probeAt, heldAt, draining }: Pick<Endpoint, 'pausedAt' | 'probeAt' | 'heldAt' | 'draining'>,
+  {
+    pausedAt,
+    probeAt,
+    heldAt,
+    draining,
+  }: Pick<Health, 'pausedAt' | 'probeAt'> & { readonly heldAt: number | null; readonly draining: boolean },
   { isReady, retryAt }: Waiting,
   now: number,
 ): number | null {

@@ -1,7 +1,8 @@
 import { createSecretKey } from 'node:crypto';
 import type { Seal } from '../lib/seal.ts';
-import { type Endpoint, signsWithOld } from './rules.ts';
+import { signsWithOld } from './rules.ts';
 import { parseSecret, type SigningKey } from './signature.ts';
+import type { Endpoint } from './table.ts';
 
 /** The keys an endpoint's events are signed with at an instant, the newest first. */
 export type KeysOf = (

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { after, beforeEach, describe, it } from 'node:test';
 import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import type { Database } from '../../src/db/database.ts';
 import { insertRows, type Statement, statement, toBigInt } from '../../src/db/statement.ts';
 import { Carrier } from '../../src/events/carrier.ts';
 import { SystemClock } from '../../src/lib/clock.ts';
@@ -11,61 +10,55 @@ import { createLogger } from '../../src/lib/log.ts';
 import { WebhookConsumer } from '../../src/webhooks/consumer.ts';
 import {
   bringForward,
-  findDeliveries,
+  findProgress,
   type LoadedDelivery,
   lockForRedelivery,
   type QueueRead,
   readQueues,
   redeliver,
-  toDelivery,
 } from '../../src/webhooks/delivery-store.ts';
 import {
   claimEndpoints,
   endDraining,
-  findEndpoints,
   findWork,
   type HolderLease,
-  insertEndpoint,
   markDue,
+  moved,
+  newEndpoint,
   releaseEndpoints,
   saveEndpoint,
-  toEndpoint,
+  startDraining,
 } from '../../src/webhooks/endpoint-store.ts';
 import { type MadeAttempt, recordAttempts } from '../../src/webhooks/recorder.ts';
-import { type Endpoint, freshHealth, moved, sentForMs, startDraining } from '../../src/webhooks/rules.ts';
+import { freshHealth, sentForMs } from '../../src/webhooks/rules.ts';
+import { type Endpoint, endpoints, progress } from '../../src/webhooks/table.ts';
+import { withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { createTestDatabase, type TestDatabase, testServers } from '../support/servers.ts';
+import { testServers } from '../support/servers.ts';
 
 const minute = 60_000;
 const now = Math.floor(Date.now() / 1_000) * 1_000;
 
 describe('what is stored of webhooks', () => {
-  let test: TestDatabase;
   let database: Database;
   /** A connection of its own, to hold locks and to count what is read. */
   let other: Connection;
   let partnerId: string;
-  before(async () => {
-    test = await createTestDatabase();
-    await migrate(test.url);
-    database = await openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 });
-    other = await createConnection({ uri: test.url, timezone: 'Z' });
+  withDatabase(async (opened, url) => {
+    database = opened;
+    other = await createConnection({ uri: url, timezone: 'Z' });
     await other.query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED');
   });
-  after(async () => {
-    await other.end();
-    await database.close();
-    await test.drop();
-  });
+  after(() => other.end());
   beforeEach(async () => {
-    partnerId = await newEndpoint();
+    partnerId = await addEndpoint();
   });
 
-  async function newEndpoint(): Promise<string> {
+  async function addEndpoint(): Promise<string> {
     const id = `par_${randomBytes(10).toString('hex')}`;
     const url = 'https://example.com/';
     const made = { partnerId: id, url, secret: Buffer.alloc(8), afterVersion: 0n, registeredAt: now - minute };
-    await database.write(insertEndpoint(made));
+    await database.write(endpoints.insert(newEndpoint(made)));
     return id;
   }
 
@@ -98,9 +91,9 @@ describe('what is stored of webhooks', () => {
   }
 
   async function endpoint(): Promise<Endpoint> {
-    const [[row] = []] = await database.readAll([findEndpoints([partnerId])]);
+    const [row] = await database.read(endpoints.find({ partnerId }));
     assert.ok(row !== undefined, 'the endpoint is there');
-    return toEndpoint(row);
+    return endpoints.all.read(row);
   }
 
   /** Changes the endpoint's row. */
@@ -133,8 +126,9 @@ describe('what is stored of webhooks', () => {
   }
 
   async function stored(version: bigint) {
-    const [[row] = []] = await database.readAll([findDeliveries(new Map([[partnerId, [version]]]))]);
-    return toDelivery(row ?? {});
+    const [[row] = []] = await database.readAll([findProgress(new Map([[partnerId, [version]]]))]);
+    assert.ok(row !== undefined, 'the delivery is there');
+    return progress.read(row);
   }
 
   async function attempts(): Promise<bigint[]> {
@@ -161,7 +155,7 @@ describe('what is stored of webhooks', () => {
   });
 
   it("what is sent to an endpoint is its partner's, whatever others' events have the same number", async () => {
-    const others = await newEndpoint();
+    const others = await addEndpoint();
     const feed = [partnerId, others].flatMap((id) =>
       [1n, 2n].map((version) => [id, version, `msg_${id}${version}`.slice(0, 28), `{"of":"${id}"}`, new Date(now)]),
     );

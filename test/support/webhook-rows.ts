@@ -1,27 +1,17 @@
 import type { LoadedDelivery } from '../../src/webhooks/delivery-store.ts';
-import { type Endpoint, freshHealth } from '../../src/webhooks/rules.ts';
+import { newEndpoint } from '../../src/webhooks/endpoint-store.ts';
+import type { Endpoint } from '../../src/webhooks/table.ts';
 
 /** A healthy endpoint's row. */
 export function endpoint(change: Partial<Endpoint> = {}): Endpoint {
-  return {
+  const made = {
     partnerId: 'par_1',
     url: 'https://example.com/',
     secret: Buffer.alloc(0),
-    oldSecret: null,
-    oldSecretUntil: null,
     afterVersion: 0n,
     registeredAt: 0,
-    generation: 1,
-    ...freshHealth,
-    heldAt: null,
-    draining: false,
-    dueAt: null,
-    fence: 1n,
-    revision: 1n,
-    changedRevision: 0n,
-    seenRevision: 0n,
-    ...change,
   };
+  return { ...newEndpoint(made), generation: 1, fence: 1n, revision: 1n, ...change };
 }
 
 /** An event that waits: to be sent at once, or again. */

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { QueueRead } from '../../src/webhooks/delivery-store.ts';
 import { EndpointQueue, firstSlots, mostSlots, type NextTry } from '../../src/webhooks/endpoint-queue.ts';
-import { type Endpoint, type Health, type Outcome, rowServesMs } from '../../src/webhooks/rules.ts';
+import { type Health, type Outcome, rowServesMs } from '../../src/webhooks/rules.ts';
+import type { Endpoint } from '../../src/webhooks/table.ts';
 import { delivery, endpoint } from '../support/webhook-rows.ts';
 
 const plenty = 1_000;

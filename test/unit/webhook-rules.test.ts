@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { Seal } from '../../src/lib/seal.ts';
 import { judgeError, judgeStatus, SendFailure } from '../../src/webhooks/failures.ts';
 import {
-  type Attempt,
+  type AttemptFacts,
   attemptsKeptMs,
   freshHealth,
   type Health,
@@ -21,12 +21,8 @@ import {
 const minute = 60_000;
 
 /** An attempt that ended at an instant. */
-function attempt({
-  endedAt,
-  ...facts
-}: Pick<Attempt, 'version' | 'outcome' | 'isProbe'> & { endedAt: number }): Attempt {
-  const answer = { status: null, errorClass: null, durationMs: 10 };
-  return { partnerId: 'par_1', number: 1, at: endedAt - 10, ...answer, ...facts };
+function attempt({ endedAt, ...facts }: Omit<AttemptFacts, 'at' | 'durationMs'> & { endedAt: number }): AttemptFacts {
+  return { at: endedAt - 10, durationMs: 10, ...facts };
 }
 
 describe('the schedule of a delivery', () => {

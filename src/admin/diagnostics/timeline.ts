@@ -12,7 +12,8 @@ import {
 } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import { orderHistory } from '../../orders/table.ts';
 import { lookUps, objectHistory } from '../../submission/steps.ts';
-import { findAttempts, toAttempt } from '../../webhooks/attempt-store.ts';
+import { findAttempts } from '../../webhooks/delivery-store.ts';
+import { attempts } from '../../webhooks/table.ts';
 import { AdminError } from '../call.ts';
 import {
   findAuditOf,
@@ -210,7 +211,7 @@ function eventEntry({ atMs, id, type, state, version, where }: ToldEvent): Entry
 }
 
 function attemptEntry(row: SqlRow, events: ReadonlyMap<bigint, ToldEvent>): Entry {
-  const attempt = toAttempt(row);
+  const attempt = attempts.all.read(row);
   const { id, type } = events.get(attempt.version) ?? { id: '', type: '' };
   return {
     atMs: attempt.at,
