@@ -21,15 +21,10 @@ export function createWebhooks(base: Base, carrier: Carrier) {
     log,
     holder,
     leaseName: `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`,
-    send: (request, onAhead) => sender.send(request, onAhead),
+    sender,
     keysOf,
     tracer,
-    meters: {
-      attempted: (outcome, errorClass, seconds) =>
-        metrics.webhookAttempts.observe({ outcome, error_class: errorClass ?? 'none' }, seconds),
-      waited: (seconds) => metrics.webhookWaits.observe(seconds),
-      arrived: (seconds) => metrics.webhookArrivals.observe(seconds),
-    },
+    metrics,
   });
   const consumer = new WebhookConsumer(database, carrier, clock, (partnerIds) => {
     const others = dispatcher.wake(partnerIds);

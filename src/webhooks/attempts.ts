@@ -1,33 +1,23 @@
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Metrics } from '../lib/metrics.ts';
 import { passingTracer, type Span, type Tracer, traceIdOf } from '../lib/trace.ts';
 import type { LoadedDelivery } from './delivery-store.ts';
 import type { EndpointQueue, NextTry } from './endpoint-queue.ts';
 import type { MadeAttempt } from './recorder.ts';
-import type { Outcome, SendResult } from './rules.ts';
-import type { SendRequest } from './sender.ts';
+import type { SendResult } from './rules.ts';
+import type { Sender } from './sender.ts';
 import type { KeysOf } from './signing-keys.ts';
 import type { Endpoint } from './table.ts';
-
-/** What is counted of attempts, in seconds where it is a time. */
-export interface DeliveryMeters {
-  /** An attempt ended. */
-  attempted(outcome: Outcome, errorClass: string | null, seconds: number): void;
-  /** An attempt began so long after the event was due. */
-  waited(seconds: number): void;
-  /** An event was delivered for the first time so long after its commit. */
-  arrived(seconds: number): void;
-}
 
 export interface AttemptsOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly meters: DeliveryMeters;
+  readonly metrics: Pick<Metrics, 'webhookAttempts' | 'webhookWaits' | 'webhookArrivals'>;
   /** Makes a span of each attempt. */
   readonly tracer: Tracer;
-  /** Sends something once, in bounded time. Calls `onAhead` when whatever is sent from now on arrives after it; not always. */
-  readonly send: (request: SendRequest, onAhead: () => void) => Promise<SendResult>;
+  readonly sender: Pick<Sender, 'send'>;
   readonly keysOf: KeysOf;
 }
 
@@ -55,13 +45,15 @@ export class Attempts {
    * So the queue is blocked until this attempt is ahead of later ones; on a connection that stands it is so at once.
    */
   begin(queue: EndpointQueue, next: NextTry): void {
-    const { clock, meters, tracer } = this.options;
+    const { clock, metrics, tracer } = this.options;
     const { delivery, isProbe } = next;
     const { endpoint } = queue;
     const startedAt = clock.now();
     const span = tracer.begin({ name: 'webhook attempt', kind: 'producer', parent: delivery.traceParent });
     this.underWay += 1;
-    if (!isProbe) meters.waited(Math.max(0, startedAt - (delivery.dueAt ?? delivery.takenAt)) / 1_000);
+    if (!isProbe) {
+      metrics.webhookWaits.observe(Math.max(0, startedAt - (delivery.dueAt ?? delivery.takenAt)) / 1_000);
+    }
     crash('delivery.before-send');
     let isAhead = false;
     let timer: NodeJS.Timeout | undefined;
@@ -83,7 +75,7 @@ export class Attempts {
 
   /** Never rejects: what keeps an event from being sent here is a failed attempt like any other. */
   async #send(endpoint: Endpoint, { eventId, body }: LoadedDelivery, onAhead: () => void): Promise<SendResult> {
-    const { clock, log, send, keysOf } = this.options;
+    const { clock, log, sender, keysOf } = this.options;
     const { partnerId, url } = endpoint;
     if (body === null) {
       log.error({ partnerId, eventId }, 'an event to be sent is gone');
@@ -91,7 +83,7 @@ export class Attempts {
     }
     try {
       const keys = keysOf(endpoint, clock.now());
-      return await send({ endpointId: partnerId, url, id: eventId, body, keys }, onAhead);
+      return await sender.send({ endpointId: partnerId, url, id: eventId, body, keys }, onAhead);
     } catch (error) {
       log.error({ err: error, partnerId, eventId }, 'an event could not be sent');
       return { ...notSent, outcome: 'endpoint-failed' };
@@ -104,7 +96,7 @@ export class Attempts {
     { outcome, status, errorClass, durationMs }: SendResult,
     { endpoint, startedAt, span }: { endpoint: Endpoint; startedAt: number; span: Span },
   ): void {
-    const { clock, meters } = this.options;
+    const { clock, metrics } = this.options;
     const { delivery, isProbe } = next;
     const { fence, generation } = endpoint;
     // Written out member by member, since there is one for each attempt: a spread takes many times as long.
@@ -123,9 +115,9 @@ export class Attempts {
       generation,
     };
     this.#report(delivery, attempt, span);
-    meters.attempted(outcome, errorClass, durationMs / 1_000);
+    metrics.webhookAttempts.observe({ outcome, error_class: errorClass ?? 'none' }, durationMs / 1_000);
     if (outcome === 'delivered' && delivery.round === 0) {
-      meters.arrived(Math.max(0, clock.realNow() - delivery.committedAt) / 1_000);
+      metrics.webhookArrivals.observe(Math.max(0, clock.realNow() - delivery.committedAt) / 1_000);
     }
     queue.ended(next, attempt, generation);
     this.on.ended(queue, attempt);

@@ -2,12 +2,6 @@ import type { Socket } from 'node:net';
 import { type buildConnector, Client } from 'undici';
 import { bytesReceivedOn } from './answer-reader.ts';
 
-/** How long a connection stays open for the next event, unless the endpoint's Keep-Alive asks for another time. */
-const keepAliveMs = 4_000;
-const longestKeepAliveMs = 60_000;
-/** A connection is not used for longer, so that a name that leads elsewhere by now is looked up and checked again. */
-const lifeMs = 60_000;
-
 /** What carries one attempt at a time. It dials when it is first used, and again where its socket was closed. */
 export interface Connection {
   readonly client: Client;
@@ -15,6 +9,9 @@ export interface Connection {
   /** How many bytes of answers have come on its present socket: none on one that was dialled for this attempt. */
   bytesReceived(): number;
 }
+
+/** A connection is not used for longer, so that a name that leads elsewhere by now is looked up and checked again. */
+const lifeMs = 60_000;
 
 /**
  * The connections of one endpoint: one for each attempt under way, and those that wait for the next. What was used last
@@ -67,8 +64,9 @@ export class Connections {
       maxHeaderSize: this.mostHeadBytes,
       headersTimeout: 0,
       bodyTimeout: 0,
-      keepAliveTimeout: keepAliveMs,
-      keepAliveMaxTimeout: longestKeepAliveMs,
+      // It stays open for the next event, unless the endpoint's Keep-Alive asks for another time.
+      keepAliveTimeout: 4_000,
+      keepAliveMaxTimeout: 60_000,
     });
     const bytesReceived = () => (socket === undefined ? 0 : bytesReceivedOn(socket));
     const made: Connection = { client, bornAt: performance.now(), bytesReceived };

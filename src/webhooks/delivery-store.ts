@@ -1,5 +1,6 @@
 import type { Database } from '../db/database.ts';
-import { type SqlValue, type Statement, statement } from '../db/statement.ts';
+import { type Statement, statement } from '../db/statement.ts';
+import { instantRange } from '../lib/timestamps.ts';
 import { type DeliveryState, longestRetryWaitMs, sentForMs } from './rules.ts';
 import { attempts, type Delivery, deliveries, progress } from './table.ts';
 
@@ -170,27 +171,23 @@ export function listDeliveries(partnerId: string, filter: DeliveryFilter, most: 
 
 /** Locks deliveries that can still be sent, in the order of versions. */
 export function lockForRedelivery(partnerId: string, filter: DeliveryFilter, now: number, most: number): Statement {
-  const { sql, values } = where(partnerId, filter);
+  const { sql, values } = where(partnerId, { ...filter, from: Math.max(filter.from ?? 0, now - sentForMs + 1) });
   return statement(
-    `SELECT version FROM webhook_deliveries WHERE occurred_at > ? AND ${sql} ORDER BY version LIMIT ${most} FOR UPDATE`,
-    new Date(now - sentForMs),
+    `SELECT version FROM webhook_deliveries WHERE ${sql} ORDER BY version LIMIT ${most} FOR UPDATE`,
     ...values,
   );
 }
 
-function where(partnerId: string, { eventId, state, before, after, from, to }: DeliveryFilter) {
-  const conditions: [sql: string, value: SqlValue | undefined][] = [
-    ['partner_id = ?', partnerId],
-    ['event_id = ?', eventId],
-    ['state = ?', state],
-    ['version < ?', before],
-    ['version > ?', after],
-    ['occurred_at >= ?', from === undefined ? undefined : new Date(from)],
-    ['occurred_at < ?', to === undefined ? undefined : new Date(to)],
-  ];
-  const asked = conditions.filter(([, value]) => value !== undefined);
-  return { sql: asked.map(([sql]) => sql).join(' AND '), values: asked.map(([, value]) => value as SqlValue) };
+function where(partnerId: string, { eventId, state, before, after, from, to }: DeliveryFilter): Statement {
+  const same = deliveries.where({ partnerId, ...(eventId && { eventId }), ...(state && { state }) });
+  return statement(
+    `${same.sql} AND version > ? AND version < ? AND occurred_at >= ? AND occurred_at < ?`,
+    ...[...same.values, after ?? 0n, before ?? mostVersion],
+    ...[new Date(from ?? 0), new Date(to ?? instantRange.most)],
+  );
 }
+
+const mostVersion = 2n ** 63n - 1n;
 
 /** Sends deliveries again, at once. */
 export function redeliver(partnerId: string, versions: readonly bigint[]): Statement {

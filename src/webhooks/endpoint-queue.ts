@@ -2,6 +2,12 @@ import type { LoadedDelivery, QueueRead } from './delivery-store.ts';
 import { type Health, healthAfter, longestProbeWaitMs, rowServesMs } from './rules.ts';
 import type { Attempt, Endpoint } from './table.ts';
 
+/** A delivery that is about to be tried. */
+export interface NextTry {
+  readonly delivery: LoadedDelivery;
+  readonly isProbe: boolean;
+}
+
 /** How many attempts of a process are under way at once, at most. */
 const mostUnderWay = 1_024;
 /** Beyond this many, attempts begin only for endpoints whose last attempt was delivered: others may all hang. */
@@ -17,12 +23,6 @@ const deliveriesPerSecond = 200;
 const readAheadPerSlot = 4;
 /** How many attempts of an endpoint may have ended without being recorded before no more are begun. */
 const mostUnrecorded = 512;
-
-/** A delivery that is about to be tried. */
-export interface NextTry {
-  readonly delivery: LoadedDelivery;
-  readonly isProbe: boolean;
-}
 
 /**
  * The queue of an endpoint this process sends to: what waits in memory, what is under way, and how the endpoint fares. It

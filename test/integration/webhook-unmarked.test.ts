@@ -6,6 +6,7 @@ import type { Database } from '../../src/db/database.ts';
 import { insertRows, statement } from '../../src/db/statement.ts';
 import { SystemClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { Metrics } from '../../src/lib/metrics.ts';
 import { Seal } from '../../src/lib/seal.ts';
 import { passingTracer } from '../../src/lib/trace.ts';
 import { Dispatcher } from '../../src/webhooks/dispatcher.ts';
@@ -70,10 +71,10 @@ describe('a process that sends webhooks after, and together with, a version that
       log: createLogger({ name: 'test', level: 'silent' }),
       holder: 'test',
       leaseName: `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`,
-      send: (delivery, onAhead) => sender.send(delivery, onAhead),
+      sender,
       keysOf: signingKeys(seal),
       tracer: passingTracer,
-      meters: { attempted: () => {}, waited: () => {}, arrived: () => {} },
+      metrics: new Metrics(),
       fullScanMs: 200,
     });
     await whileRunning(worker, async () => {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { SystemClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { Metrics } from '../../src/lib/metrics.ts';
 import { Seal } from '../../src/lib/seal.ts';
 import { passingTracer } from '../../src/lib/trace.ts';
 import { Attempts, type AttemptsOptions } from '../../src/webhooks/attempts.ts';
@@ -26,9 +27,9 @@ function start(options: Partial<AttemptsOptions> & { partnerId?: string; body?: 
     {
       clock: new SystemClock(),
       log: createLogger({ name: 'test', level: 'silent' }),
-      meters: { attempted: () => {}, waited: () => {}, arrived: () => {} },
+      metrics: new Metrics(),
       tracer: passingTracer,
-      send: async () => ({ outcome: 'delivered', status: 200, errorClass: null, durationMs: 1 }),
+      sender: { send: async () => ({ outcome: 'delivered', status: 200, errorClass: null, durationMs: 1 }) },
       keysOf: signingKeys(seal),
       ...options,
     },
@@ -67,9 +68,11 @@ describe('an attempt', () => {
   it('keeps later ones back until it is ahead of them', async () => {
     let goAhead: () => void = () => undefined;
     const { queue, begin, unblocked } = start({
-      send: (_, onAhead) => {
-        goAhead = onAhead;
-        return new Promise(() => undefined);
+      sender: {
+        send: (_, onAhead = () => undefined) => {
+          goAhead = onAhead;
+          return new Promise(() => undefined);
+        },
       },
     });
     begin();
@@ -81,7 +84,7 @@ describe('an attempt', () => {
   });
 
   it('keeps later ones back for a second and no longer', async () => {
-    const { queue, begin, unblocked } = start({ send: () => new Promise(() => undefined) });
+    const { queue, begin, unblocked } = start({ sender: { send: () => new Promise(() => undefined) } });
     const startedAt = performance.now();
     begin();
     await eventually(() => assert.deepEqual(unblocked, [queue]));
@@ -90,9 +93,11 @@ describe('an attempt', () => {
 
   it('keeps nothing back on a connection that stands', () => {
     const { queue, begin, unblocked } = start({
-      send: (_, onAhead) => {
-        onAhead();
-        return new Promise(() => undefined);
+      sender: {
+        send: (_, onAhead) => {
+          onAhead?.();
+          return new Promise(() => undefined);
+        },
       },
     });
     begin();
