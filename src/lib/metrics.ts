@@ -158,7 +158,7 @@ export class Metrics {
   );
   readonly webhookLag = this.#gauge(
     'marina_webhook_due_lag_seconds',
-    'How long the oldest event that waits in this process for a place could have been sent, in business time.',
+    'How long the oldest event that waits in this process for a slot could have been sent, in business time.',
   );
   readonly webhookPaused = this.#gauge(
     'marina_webhook_paused_endpoints',
