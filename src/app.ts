@@ -90,7 +90,7 @@ async function startWork(gateway: Gateway): Promise<void> {
   supervisor.start(environment.worker);
   supervisor.start(feedWatch.worker);
   if (does('webhooks')) {
-    supervisor.start(webhooks.taker.worker);
+    supervisor.start(webhooks.consumer.worker);
     supervisor.start(webhooks.dispatcher.worker);
   }
   if (does('worker')) {

@@ -1,225 +1,177 @@
-import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { reading } from '../db/facts.ts';
-import {
-  type GetEndpointRequest,
-  type GetEndpointResponse,
-  GetEndpointResponseSchema,
-  type MoveEndpointRequest,
-  type MoveEndpointResponse,
-  MoveEndpointResponseSchema,
-  type PauseEndpointRequest,
-  type PauseEndpointResponse,
-  PauseEndpointResponseSchema,
-  type RegisterEndpointRequest,
-  type RegisterEndpointResponse,
-  RegisterEndpointResponseSchema,
-  type ResumeEndpointRequest,
-  type ResumeEndpointResponse,
-  ResumeEndpointResponseSchema,
-  type RotateSecretRequest,
-  type RotateSecretResponse,
-  RotateSecretResponseSchema,
-  type WebhookEndpoint,
-  WebhookEndpointSchema,
-} from '../gen/marina/admin/v1/webhooks_pb.ts';
+import type { Webhooks } from '../gen/marina/admin/v1/webhooks_pb.ts';
 import { ApiError } from '../lib/errors.ts';
-import {
-  insertEndpoint,
-  lockEndpoint,
-  type StoredEndpoint,
-  saveHold,
-  saveMove,
-  saveResume,
-  saveRotation,
-} from '../webhooks/endpoint-store.ts';
-import { freshHealth, rotationMs, signsWithOld } from '../webhooks/rules.ts';
-import { audit } from './audit.ts';
-import { AdminError, type Operator } from './call.ts';
+import { lockEndpoints, moved, newEndpoint, resumed, saveEndpoint } from '../webhooks/endpoint-store.ts';
+import { rotationMs, signsWithOld } from '../webhooks/rules.ts';
+import { type Endpoint, endpoints } from '../webhooks/table.ts';
+import type { AuditEntry } from './audit.ts';
+import { type AdminCalls, AdminError, type Operator } from './call.ts';
 import { requirePartner } from './credit.ts';
 import {
   changeEndpoint,
   entry,
+  outcomes,
   readEndpoint,
   toTimestamp,
   type WebhookAdminParts,
   waitUntilAdopted,
 } from './webhook-parts.ts';
 
+const mostTestsAtOnce = 10;
+
 /** The operators' calls on endpoints themselves: where events go, under which secret, and whether they do. */
-export function webhookEndpointHandlers(parts: WebhookAdminParts) {
-  const { database, clock } = parts;
+export function webhookEndpointHandlers(
+  parts: WebhookAdminParts,
+): Omit<AdminCalls<typeof Webhooks>, 'listDeliveries' | 'redeliver'> {
+  const { database, clock, ids } = parts;
+  let testsUnderWay = 0;
 
-  async function registerEndpoint(
-    { partnerId, url: text }: RegisterEndpointRequest,
+  /** Makes a change, and answers with the endpoint when it is in force; undefined when there was nothing to change. */
+  async function change(
+    call: string,
+    { partnerId }: { readonly partnerId: string },
     operator: Operator,
-  ): Promise<RegisterEndpointResponse> {
-    const url = checkUrl(text);
-    await requirePartner(database, partnerId);
-    const secret = parts.makeSecret();
-    const registeredAt = clock.now();
-    const endpoint = await database.inPartner(partnerId, {
-      touches: ['webhook endpoint'],
-      fact: reading(lockEndpoint(partnerId)),
-      decide: ([rows = []], partner) => {
-        if (rows.length > 0) {
-          throw new AdminError(status.ALREADY_EXISTS, 'the partner has an endpoint: move it, or rotate its secret');
-        }
-        const made = {
-          partnerId,
-          url,
-          secret: parts.seal(partnerId, secret),
-          afterVersion: partner.version,
-          registeredAt,
-        };
-        const entry = audit({
-          at: registeredAt,
-          operator,
-          action: 'Webhooks.RegisterEndpoint',
-          partnerId,
-          subject: partnerId,
-          detail: {},
-          after: { url, afterVersion: partner.version },
-        });
-        return { writes: [insertEndpoint(made), entry], result: newEndpoint(made) };
-      },
-    });
-    return create(RegisterEndpointResponseSchema, { endpoint: toMessage(endpoint, registeredAt), secret });
-  }
-
-  async function moveEndpoint(
-    { partnerId, url: text }: MoveEndpointRequest,
-    operator: Operator,
-  ): Promise<MoveEndpointResponse> {
-    const url = checkUrl(text);
-    const moved = await changeEndpoint<StoredEndpoint>(parts, partnerId, (endpoint, now) => ({
-      writes: [
-        ...saveMove(partnerId, url, freshHealth, endpoint.health.pausedAt !== null),
-        entry(operator, 'MoveEndpoint', partnerId, now, {}, { url: endpoint.url }, { url }),
-      ],
-      result: { ...endpoint, url, health: freshHealth },
-    }));
-    await waitUntilAdopted(parts, partnerId);
-    return create(MoveEndpointResponseSchema, { endpoint: toMessage(moved, clock.now()) });
-  }
-
-  async function rotateSecret({ partnerId }: RotateSecretRequest, operator: Operator): Promise<RotateSecretResponse> {
-    const secret = parts.makeSecret();
-    const until = await changeEndpoint<number>(parts, partnerId, (endpoint, now) => {
-      const { oldSecretUntil } = endpoint;
-      if (oldSecretUntil !== null && signsWithOld(oldSecretUntil, now)) {
-        const end = new Date(oldSecretUntil).toISOString();
-        throw new AdminError(status.FAILED_PRECONDITION, `the last rotation runs until ${end}`);
-      }
-      const oldUntil = now + rotationMs;
-      return {
-        writes: [
-          saveRotation(partnerId, parts.seal(partnerId, secret), endpoint.secret, oldUntil),
-          entry(operator, 'RotateSecret', partnerId, now, { oldUntil: new Date(oldUntil).toISOString() }),
-        ],
-        result: oldUntil,
-      };
+    changed: (endpoint: Endpoint, now: number) => Endpoint | undefined,
+    told: (before: Endpoint, after: Endpoint) => Pick<AuditEntry, 'detail' | 'before' | 'after'>,
+  ): Promise<Endpoint | undefined> {
+    const endpoint = await changeEndpoint<Endpoint | undefined>(parts, partnerId, (before, now) => {
+      const after = changed(before, now);
+      if (after === undefined) return { writes: [], result: undefined };
+      // Whoever sends to it must say that it has seen this revision.
+      const { writes, saved } = saveEndpoint(before, { ...after, changedRevision: before.revision + 1n });
+      return { writes: [...writes, entry(call, partnerId, operator, now, told(before, saved))], result: saved };
     });
     await waitUntilAdopted(parts, partnerId);
-    return create(RotateSecretResponseSchema, { secret, oldSecretUntil: timestampFromMs(until) });
+    return endpoint;
   }
 
-  async function pauseEndpoint(
-    { partnerId, reason }: PauseEndpointRequest,
-    operator: Operator,
-  ): Promise<PauseEndpointResponse> {
-    const changed = await changeEndpoint<boolean>(parts, partnerId, (endpoint, now) => {
-      if (endpoint.heldAt !== null) return { writes: [], result: false };
-      const writes = [
-        saveHold(partnerId, now),
-        entry(operator, 'PauseEndpoint', partnerId, now, { reason }, pauses(endpoint), {
-          ...pauses(endpoint),
-          paused: true,
-        }),
-      ];
-      return { writes, result: true };
-    });
-    await waitUntilAdopted(parts, partnerId);
-    return create(PauseEndpointResponseSchema, { changed });
-  }
-
-  async function resumeEndpoint(
-    { partnerId, reason }: ResumeEndpointRequest,
-    operator: Operator,
-  ): Promise<ResumeEndpointResponse> {
-    const changed = await changeEndpoint<boolean>(parts, partnerId, (endpoint, now) => {
-      if (endpoint.heldAt === null && endpoint.health.pausedAt === null) return { writes: [], result: false };
-      const writes = [
-        ...saveResume(partnerId, freshHealth),
-        entry(operator, 'ResumeEndpoint', partnerId, now, { reason }, pauses(endpoint), {
-          paused: false,
-          failing: false,
-        }),
-      ];
-      return { writes, result: true };
-    });
-    await waitUntilAdopted(parts, partnerId);
-    return create(ResumeEndpointResponseSchema, { changed });
-  }
-
-  async function getEndpoint({ partnerId }: GetEndpointRequest): Promise<GetEndpointResponse> {
-    return create(GetEndpointResponseSchema, {
-      endpoint: toMessage(await readEndpoint(database, partnerId), clock.now()),
-    });
-  }
-
-  function checkUrl(text: string): string {
-    try {
-      return parts.checkUrl(text);
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 'invalid_request')
-        throw new AdminError(status.INVALID_ARGUMENT, error.message, { param: 'url' });
-      throw error;
-    }
-  }
-
-  return { registerEndpoint, moveEndpoint, rotateSecret, pauseEndpoint, resumeEndpoint, getEndpoint };
-}
-
-/** What keeps an endpoint from being sent to. */
-function pauses({ heldAt, health }: StoredEndpoint): Record<string, unknown> {
-  return { paused: heldAt !== null, failing: health.pausedAt !== null };
-}
-
-function newEndpoint(made: {
-  partnerId: string;
-  url: string;
-  secret: Buffer;
-  afterVersion: bigint;
-  registeredAt: number;
-}): StoredEndpoint {
   return {
-    ...made,
-    oldSecret: null,
-    oldSecretUntil: null,
-    generation: 0,
-    health: freshHealth,
-    heldAt: null,
-    draining: false,
-    fence: 0n,
-    revision: 0n,
-    changedRevision: 0n,
-    seenRevision: 0n,
+    async registerEndpoint({ partnerId, url: text }, operator) {
+      const url = checkUrl(parts, text);
+      await requirePartner(database, partnerId);
+      const secret = parts.makeSecret();
+      const registeredAt = clock.now();
+      const endpoint = await database.inPartner(partnerId, {
+        touches: ['webhook endpoint'],
+        fact: reading(lockEndpoints([partnerId])),
+        decide: ([rows = []], { version: afterVersion }) => {
+          if (rows.length > 0) {
+            throw new AdminError(status.ALREADY_EXISTS, 'the partner has an endpoint: move it, or rotate its secret');
+          }
+          const sealed = parts.seal(partnerId, secret);
+          const made = newEndpoint({ partnerId, url, secret: sealed, afterVersion, registeredAt });
+          const said = { detail: {}, after: { url, afterVersion } };
+          const writes = [endpoints.insert(made), entry('RegisterEndpoint', partnerId, operator, registeredAt, said)];
+          return { writes, result: made };
+        },
+      });
+      return { endpoint: toMessage(endpoint, registeredAt), secret };
+    },
+
+    async moveEndpoint(request, operator) {
+      const url = checkUrl(parts, request.url);
+      const endpoint = await change(
+        'MoveEndpoint',
+        request,
+        operator,
+        (before) => moved(before, url),
+        (before, after) => ({ detail: {}, before: { url: before.url }, after: { url: after.url } }),
+      );
+      return { endpoint: endpoint && toMessage(endpoint, clock.now()) };
+    },
+
+    async rotateSecret(request, operator) {
+      const secret = parts.makeSecret();
+      const endpoint = await change(
+        'RotateSecret',
+        request,
+        operator,
+        (before, now) => {
+          const { oldSecretUntil } = before;
+          if (oldSecretUntil !== null && signsWithOld(oldSecretUntil, now)) {
+            const end = new Date(oldSecretUntil).toISOString();
+            throw new AdminError(status.FAILED_PRECONDITION, `the last rotation runs until ${end}`);
+          }
+          const sealed = parts.seal(request.partnerId, secret);
+          return { ...before, secret: sealed, oldSecret: before.secret, oldSecretUntil: now + rotationMs };
+        },
+        (_, { oldSecretUntil }) => ({ detail: { oldUntil: new Date(oldSecretUntil ?? 0).toISOString() } }),
+      );
+      return { secret, oldSecretUntil: toTimestamp(endpoint?.oldSecretUntil ?? null) };
+    },
+
+    async pauseEndpoint(request, operator) {
+      const hold = (before: Endpoint, now: number) => (before.heldAt === null ? { ...before, heldAt: now } : undefined);
+      const endpoint = await change('PauseEndpoint', request, operator, hold, pausesOf(request.reason));
+      return { changed: endpoint !== undefined };
+    },
+
+    async resumeEndpoint(request, operator) {
+      const resume = (before: Endpoint) =>
+        before.heldAt === null && before.pausedAt === null ? undefined : resumed(before);
+      const endpoint = await change('ResumeEndpoint', request, operator, resume, pausesOf(request.reason));
+      return { changed: endpoint !== undefined };
+    },
+
+    async getEndpoint({ partnerId }) {
+      return { endpoint: toMessage(await readEndpoint(database, partnerId), clock.now()) };
+    },
+
+    async sendTest({ partnerId }, operator) {
+      const endpoint = await readEndpoint(database, partnerId);
+      if (testsUnderWay >= mostTestsAtOnce) {
+        throw new AdminError(status.RESOURCE_EXHAUSTED, 'too many tests are under way: call again');
+      }
+      testsUnderWay += 1;
+      try {
+        const id = ids.event();
+        const now = clock.now();
+        const timestamp = new Date(Math.floor(now / 1_000) * 1_000).toISOString().replace('.000Z', 'Z');
+        await database.write(entry('SendTest', partnerId, operator, now, { detail: { id } }));
+        const body = Buffer.from(JSON.stringify({ object: 'webhook_test', id, timestamp }));
+        const { outcome, status: code, errorClass, durationMs } = await parts.sendTest(endpoint, id, body);
+        return {
+          webhookId: id,
+          outcome: outcomes[outcome],
+          status: code ?? undefined,
+          errorClass: errorClass ?? '',
+          durationMs: BigInt(durationMs),
+        };
+      } finally {
+        testsUnderWay -= 1;
+      }
+    },
   };
 }
 
-function toMessage(endpoint: StoredEndpoint, now: number): WebhookEndpoint {
-  const { health, oldSecretUntil } = endpoint;
-  return create(WebhookEndpointSchema, {
-    partnerId: endpoint.partnerId,
-    url: endpoint.url,
+function checkUrl(parts: WebhookAdminParts, text: string): string {
+  try {
+    return parts.checkUrl(text);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'invalid_request') throw error;
+    throw new AdminError(status.INVALID_ARGUMENT, error.message, { param: 'url' });
+  }
+}
+
+/** Tells what keeps an endpoint from being sent to. */
+function pausesOf(reason: string) {
+  const pauses = ({ heldAt, pausedAt }: Endpoint) => ({ paused: heldAt !== null, failing: pausedAt !== null });
+  return (before: Endpoint, after: Endpoint) => ({ detail: { reason }, before: pauses(before), after: pauses(after) });
+}
+
+function toMessage(endpoint: Endpoint, now: number) {
+  const { partnerId, url, afterVersion, streak, oldSecretUntil } = endpoint;
+  return {
+    partnerId,
+    url,
     registeredAt: timestampFromMs(endpoint.registeredAt),
-    afterVersion: endpoint.afterVersion,
-    failuresInARow: health.streak,
-    failingSince: toTimestamp(health.pausedAt),
-    nextProbeAt: toTimestamp(health.probeAt),
+    afterVersion,
+    failuresInARow: streak,
+    failingSince: toTimestamp(endpoint.pausedAt),
+    nextProbeAt: toTimestamp(endpoint.probeAt),
     pausedSince: toTimestamp(endpoint.heldAt),
     oldSecretUntil: toTimestamp(signsWithOld(oldSecretUntil, now) ? oldSecretUntil : null),
-  });
+  };
 }

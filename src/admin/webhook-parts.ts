@@ -6,24 +6,11 @@ import type { Decision, SqlRow, Statement } from '../db/statement.ts';
 import { AttemptOutcome } from '../gen/marina/admin/v1/webhooks_pb.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { IdMaker } from '../lib/ids.ts';
-import {
-  findAdopted,
-  findEndpoint,
-  lockEndpoint,
-  type StoredEndpoint,
-  toEndpoint,
-} from '../webhooks/endpoint-store.ts';
-import { type Outcome, rowServesMs } from '../webhooks/rules.ts';
-import { audit } from './audit.ts';
+import { findAdopted, lockEndpoints } from '../webhooks/endpoint-store.ts';
+import { type Outcome, rowServesMs, type SendResult } from '../webhooks/rules.ts';
+import { type Endpoint, endpoints } from '../webhooks/table.ts';
+import { type AuditEntry, audit } from './audit.ts';
 import { AdminError, type Operator } from './call.ts';
-
-/** What became of one attempt. */
-export interface TestOutcome {
-  readonly outcome: Outcome;
-  readonly status: number | null;
-  readonly errorClass: string | null;
-  readonly durationMs: number;
-}
 
 export interface WebhookAdminParts {
   readonly database: Database;
@@ -34,7 +21,7 @@ export interface WebhookAdminParts {
   readonly makeSecret: () => string;
   readonly seal: (partnerId: string, secret: string) => Buffer;
   /** Makes one attempt to send a body, signed like any other. */
-  readonly sendTest: (endpoint: StoredEndpoint, id: string, body: Buffer) => Promise<TestOutcome>;
+  readonly sendTest: (endpoint: Endpoint, id: string, body: Buffer) => Promise<SendResult>;
   /** Called when an endpoint was changed, or has something to be sent. */
   readonly onChange: (partnerId: string) => void;
 }
@@ -48,18 +35,16 @@ export const outcomes: Record<Outcome, AttemptOutcome> = {
 /** Between the moment an attempt is decided and the one in which its time and signature are written. */
 const adoptionMarginMs = 100;
 
-/** Changes an endpoint under its lock, and tells those who send to it. */
+/** Changes an endpoint under its lock, and notifies those who send to it. */
 export async function changeEndpoint<T>(
   { database, clock, onChange }: WebhookAdminParts,
   partnerId: string,
-  decide: (endpoint: StoredEndpoint, now: number, rows: SqlRow[][]) => Decision<T>,
+  decide: (endpoint: Endpoint, now: number, rows: SqlRow[]) => Decision<T>,
   reads: readonly Statement[] = [],
 ): Promise<T> {
-  const result = await database.transaction<T>([lockEndpoint(partnerId), ...reads], ([rows, ...more]) => {
-    const row = rows?.[0];
-    if (row === undefined) throw noEndpoint();
-    return decide(toEndpoint(row), clock.now(), more);
-  });
+  const result = await database.transaction<T>([lockEndpoints([partnerId]), ...reads], ([found = [], rows = []]) =>
+    decide(onlyEndpoint(found), clock.now(), rows),
+  );
   onChange(partnerId);
   return result;
 }
@@ -72,7 +57,7 @@ export async function changeEndpoint<T>(
 export async function waitUntilAdopted({ database }: WebhookAdminParts, partnerId: string): Promise<void> {
   const end = performance.now() + rowServesMs + adoptionMarginMs;
   for (let waitMs = 5; performance.now() < end; waitMs = Math.min(waitMs * 2, 80)) {
-    // What cannot be asked is waited for.
+    // If the database does not answer, the time is waited for.
     const asking = database.read(findAdopted(partnerId)).catch(() => []);
     const late = new AbortController();
     const found = await Promise.race([asking, delay(end - performance.now(), [], { signal: late.signal })]);
@@ -83,29 +68,26 @@ export async function waitUntilAdopted({ database }: WebhookAdminParts, partnerI
 }
 
 /** A partner's endpoint. Refused when it has none. */
-export async function readEndpoint(database: Database, partnerId: string): Promise<StoredEndpoint> {
-  const [row] = await database.read(findEndpoint(partnerId));
-  if (row === undefined) throw noEndpoint();
-  return toEndpoint(row);
+export async function readEndpoint(database: Database, partnerId: string): Promise<Endpoint> {
+  return onlyEndpoint(await database.read(endpoints.find({ partnerId })));
 }
 
-/** The line of the audit a call on webhooks leaves. */
+/** The line of the audit that a call on webhooks leaves. */
 export function entry(
-  operator: Operator,
   call: string,
   partnerId: string,
+  operator: Operator,
   at: number,
-  detail: Record<string, unknown>,
-  before?: Record<string, unknown>,
-  after?: Record<string, unknown>,
+  told: Pick<AuditEntry, 'detail' | 'before' | 'after'>,
 ): Statement {
-  return audit({ at, operator, action: `Webhooks.${call}`, partnerId, subject: partnerId, detail, before, after });
+  return audit({ at, operator, action: `Webhooks.${call}`, partnerId, subject: partnerId, ...told });
 }
 
 export function toTimestamp(ms: number | null): Timestamp | undefined {
   return ms === null ? undefined : timestampFromMs(ms);
 }
 
-function noEndpoint(): AdminError {
-  return new AdminError(status.NOT_FOUND, 'the partner has no endpoint');
+function onlyEndpoint([row]: readonly SqlRow[]): Endpoint {
+  if (row === undefined) throw new AdminError(status.NOT_FOUND, 'the partner has no endpoint');
+  return endpoints.all.read(row);
 }

@@ -19,6 +19,6 @@ export function createEvents(base: Base) {
     notifications.publish('feed');
   });
   const webhooks = createWebhooks(base, stream);
-  const relay = new Relay({ database, stream, notifications, log, holder, consumers: [feed, webhooks.taker] });
+  const relay = new Relay({ database, stream, notifications, log, holder, consumers: [feed, webhooks.consumer] });
   return { stream, feedWatch, feed, webhooks, relay };
 }

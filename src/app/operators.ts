@@ -12,7 +12,9 @@ import { keyAdminHandlers } from '../admin/keys.ts';
 import { partnerAdminHandlers } from '../admin/partners.ts';
 import { createAdminServer } from '../admin/server.ts';
 import { walletAdminHandlers } from '../admin/wallets.ts';
-import { webhookAdminHandlers } from '../admin/webhooks.ts';
+import { webhookDeliveryHandlers } from '../admin/webhook-deliveries.ts';
+import { webhookEndpointHandlers } from '../admin/webhook-endpoints.ts';
+import type { WebhookAdminParts } from '../admin/webhook-parts.ts';
 import { Accounts } from '../gen/marina/admin/v1/accounts_pb.ts';
 import { Audit } from '../gen/marina/admin/v1/audit_pb.ts';
 import { Clock } from '../gen/marina/admin/v1/clock_pb.ts';
@@ -100,7 +102,7 @@ function diagnosticsHandlers(base: Base, { events, upstream, submissions, outcom
 
 function webhookHandlers({ config, database, clock, ids }: Base, { events, notify }: OperatorParts) {
   const { seal, keysOf, sender } = events.webhooks;
-  return webhookAdminHandlers({
+  const parts: WebhookAdminParts = {
     database,
     clock,
     ids,
@@ -116,7 +118,8 @@ function webhookHandlers({ config, database, clock, ids }: Base, { events, notif
         keys: keysOf(endpoint, clock.now()),
       }),
     onChange: notify.endpointsChanged,
-  });
+  };
+  return { ...webhookEndpointHandlers(parts), ...webhookDeliveryHandlers(parts) };
 }
 
 /** Moves the simulator's clock with ours; undefined where there is no simulator. */

@@ -16,6 +16,7 @@ import { positions } from '../submission/positions.ts';
 import { lookUps, objectSteps } from '../submission/steps.ts';
 import { writeChecks } from '../telemetry/write-probe.ts';
 import { transfers, wallets } from '../wallet/store.ts';
+import { attempts, deliveries, endpoints } from '../webhooks/table.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tables of all rows stand in one list.
 const described: readonly Table<any>[] = [
@@ -44,6 +45,9 @@ const described: readonly Table<any>[] = [
   feedEvents,
   feedPurges,
   feedSkips,
+  endpoints,
+  deliveries,
+  attempts,
 ];
 
 /** Every table of the database. */

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { EventStream } from '../events/stream.ts';
 import { Seal } from '../lib/seal.ts';
+import { WebhookConsumer } from '../webhooks/consumer.ts';
 import { Dispatcher } from '../webhooks/dispatcher.ts';
 import { dispatcherLeasePrefix } from '../webhooks/endpoint-store.ts';
 import { Sender } from '../webhooks/sender.ts';
 import { signingKeys } from '../webhooks/signing-keys.ts';
-import { WebhookTaker } from '../webhooks/taker.ts';
 import type { Base } from './base.ts';
 
-/** Webhooks: who takes events into the queues of endpoints, who sends them, and the secrets they are signed with. */
+/** Webhooks: what consumes events into the queues of endpoints, what sends them, and the secrets they are signed with. */
 export function createWebhooks(base: Base, stream: EventStream) {
   const { config, log, database, clock, holder, metrics, tracer, notifications } = base;
   const { webhookAllowLoopback: allowLoopback, webhookAuthorities: extraAuthorities } = config;
@@ -21,19 +21,14 @@ export function createWebhooks(base: Base, stream: EventStream) {
     log,
     holder,
     leaseName: `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`,
-    send: (delivery, onAhead) => sender.send(delivery, onAhead),
+    sender,
     keysOf,
     tracer,
-    meters: {
-      attempted: (outcome, errorClass, seconds) =>
-        metrics.webhookAttempts.observe({ outcome, error_class: errorClass ?? 'none' }, seconds),
-      waited: (seconds) => metrics.webhookWaits.observe(seconds),
-      arrived: (seconds) => metrics.webhookArrivals.observe(seconds),
-    },
+    metrics,
   });
-  const taker = new WebhookTaker(database, stream, clock, (partnerIds) => {
+  const consumer = new WebhookConsumer(database, stream, clock, (partnerIds) => {
     const others = dispatcher.wake(partnerIds);
     if (others.length > 0) notifications.publish('webhooks', others.join(','));
   });
-  return { seal, keysOf, sender, dispatcher, taker };
+  return { seal, keysOf, sender, dispatcher, consumer };
 }

@@ -1,14 +1,14 @@
 import type { Database } from '../db/database.ts';
-import { type Lease, underLease } from '../db/lease.ts';
+import { removalWorker } from '../db/removal.ts';
 import { type Statement, statement, toBigInt } from '../db/statement.ts';
 import type { RemovalTime } from '../lib/clock.ts';
-import { pause, type Worker } from '../lib/worker.ts';
+import type { Worker } from '../lib/worker.ts';
 
 /** How long events stay in the feed. */
 export const feedKeptMs = 30 * 86_400_000;
 
 const mostAtOnce = 500;
-const betweenRoundsMs = 1_000;
+const restMs = 1_000;
 /** An event that is to come later than this is of a clock that was wrong. */
 const mostAheadMs = 86_400_000;
 
@@ -17,14 +17,10 @@ const mostAheadMs = 86_400_000;
  * versions it still has, and up to which one is written down in the same transaction.
  */
 export function feedRetention(database: Database, timeOf: RemovalTime, holder: string): Worker {
-  const name = 'feed-retention';
-  return underLease(database, name, holder, async ({ signal }: Lease) => {
-    while (!signal.aborted) {
-      const now = await timeOf(name);
-      const removed = now === undefined ? 0 : await removeOldEvents(database, now);
-      if (removed < mostAtOnce) await pause(betweenRoundsMs, signal);
-    }
-  });
+  return removalWorker(
+    { database, holder, timeOf, name: 'feed-retention', restMs },
+    async (now) => (await removeOldEvents(database, now)) >= mostAtOnce,
+  );
 }
 
 async function removeOldEvents(database: Database, now: number): Promise<number> {

@@ -33,7 +33,7 @@ export class Metrics {
   );
   readonly limitSlots = this.#gauge(
     'marina_limit_slots_used',
-    'Places taken in this process of the limits on what is under way, reads of the broker among them.',
+    'Slots in use in this process of the limits on requests in progress and on reads of the broker.',
   );
   readonly streams = this.#gauge('marina_open_streams', 'Streams partners have open with this process.');
   readonly connections = this.#gauge('marina_connections', "Connections open at the partners' ports.");
@@ -158,7 +158,7 @@ export class Metrics {
   );
   readonly webhookLag = this.#gauge(
     'marina_webhook_due_lag_seconds',
-    'How long the oldest event that waits in this process for a place could have been sent, in business time.',
+    'How long the oldest event that waits in this process for a slot could have been sent, in business time.',
   );
   readonly webhookPaused = this.#gauge(
     'marina_webhook_paused_endpoints',

@@ -1,8 +1,8 @@
 import type { Database } from '../db/database.ts';
-import { underLease } from '../db/lease.ts';
+import { removalWorker } from '../db/removal.ts';
 import { type Statement, statement } from '../db/statement.ts';
 import type { Clock, RemovalTime } from '../lib/clock.ts';
-import { pause, type Worker } from '../lib/worker.ts';
+import type { Worker } from '../lib/worker.ts';
 import type { AnyKind } from './kind.ts';
 import { readPosition, savePosition } from './positions.ts';
 
@@ -13,21 +13,17 @@ export const keyKeptMs = 30 * 86_400_000;
 type KeptKeys = Pick<AnyKind, 'name' | 'table' | 'states'>;
 
 const mostAtOnce = 500;
-const betweenRoundsMs = 5_000;
+const restMs = 5_000;
 
 /**
  * Sets idempotency keys free after 30 days. It passes each object once, in the order of their ids, which begin with the
  * clock; one that is not final by then keeps its key, and loses it with the change that makes it final.
  */
 export function keyRetention(database: Database, timeOf: RemovalTime, holder: string, keys: KeptKeys): Worker {
-  const name = positionOf(keys);
-  return underLease(database, name, holder, async ({ signal }) => {
-    while (!signal.aborted) {
-      const now = await timeOf(name);
-      const passed = now === undefined ? 0 : await passOld(database, keys, now - keyKeptMs);
-      if (passed < mostAtOnce) await pause(betweenRoundsMs, signal);
-    }
-  });
+  return removalWorker(
+    { database, holder, timeOf, name: positionOf(keys), restMs },
+    async (now) => (await passOld(database, keys, now - keyKeptMs)) >= mostAtOnce,
+  );
 }
 
 /** What has the key of an object. */

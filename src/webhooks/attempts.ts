@@ -1,165 +1,137 @@
+import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
-import { passingTracer, type Span, traceIdOf } from '../lib/trace.ts';
-import type { Attempt, DispatcherOptions } from './dispatcher.ts';
-import type { Lane, NextTry } from './lane.ts';
-import type { Result } from './results.ts';
-import type { SigningKey } from './signature.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Metrics } from '../lib/metrics.ts';
+import { passingTracer, type Span, type Tracer, traceIdOf } from '../lib/trace.ts';
+import type { LoadedDelivery } from './delivery-store.ts';
+import type { EndpointQueue, NextTry } from './endpoint-queue.ts';
+import type { MadeAttempt } from './recorder.ts';
+import type { SendResult } from './rules.ts';
+import type { Sender } from './sender.ts';
+import type { KeysOf } from './signing-keys.ts';
+import type { Endpoint } from './table.ts';
 
-export interface AttemptsOptions
-  extends Pick<DispatcherOptions, 'clock' | 'log' | 'send' | 'keysOf' | 'meters' | 'tracer'> {
-  /** Called when an attempt has ended, which is still to be recorded. */
-  readonly onEnded: (lane: Lane, result: Result) => void;
-  /** Called when a lane may begin its next attempt, because the one before is ahead of it. */
-  readonly onAhead: (lane: Lane) => void;
+export interface AttemptsOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, 'webhookAttempts' | 'webhookWaits' | 'webhookArrivals'>;
+  /** Makes a span of each attempt. */
+  readonly tracer: Tracer;
+  readonly sender: Pick<Sender, 'send'>;
+  readonly keysOf: KeysOf;
 }
 
-/** How long others wait for an attempt to be ahead of them: longer than a healthy endpoint takes to be dialled. */
-const mostAheadMs = 1_000;
+/** How long later attempts of an endpoint wait for one: longer than a healthy endpoint takes to be dialled. */
+const mostBlockedMs = 1_000;
 
-/**
- * When an attempt is ahead of those that come after it, so that events arrive in the order in which they were sent though
- * each may have to dial. Most are at once, on a connection that stands; others are waited for, for a while.
- */
-class Ahead {
-  #isReached = false;
-  #timer: NodeJS.Timeout | undefined;
+const notSent = { status: null, errorClass: 'internal', durationMs: 0 } as const;
 
-  constructor(private readonly goOn: () => void) {}
-
-  reached(): void {
-    if (this.#isReached) return;
-    this.#isReached = true;
-    if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
-    this.goOn();
-  }
-
-  /** Whether others must wait; then they may go on when it is reached, or has been waited for long enough. */
-  isWaitedFor(): boolean {
-    if (!this.#isReached) this.#timer = setTimeout(() => this.reached(), mostAheadMs);
-    return !this.#isReached;
-  }
-}
-
-/** Makes attempts, and tells of each in the log and in the metrics. */
+/** Makes attempts, and tells of each in the log, the metrics and a span. */
 export class Attempts {
   /** How many are under way. */
-  readonly load = { underWay: 0, retriesUnderWay: 0 };
+  underWay = 0;
 
-  constructor(private readonly options: AttemptsOptions) {}
+  constructor(
+    private readonly options: AttemptsOptions,
+    /** `ended`: an attempt ended. `unblocked`: a queue may begin its next one. */
+    private readonly on: {
+      ended(queue: EndpointQueue, attempt: MadeAttempt): void;
+      unblocked(queue: EndpointQueue): void;
+    },
+  ) {}
 
-  /** Begins what a lane said is next. */
-  begin(lane: Lane, next: NextTry): void {
-    const { clock, log, meters, send, tracer } = this.options;
+  /**
+   * Begins what a queue said is next. Events must arrive in the order in which they are sent, and each may have to dial.
+   * So the queue is blocked until this attempt is ahead of later ones; on a connection that stands it is so at once.
+   */
+  begin(queue: EndpointQueue, next: NextTry): void {
+    const { clock, metrics, tracer } = this.options;
     const { delivery, isProbe } = next;
-    const { body } = delivery;
-    if (body === undefined) {
-      lane.pass(next);
-      log.error({ partnerId: lane.partnerId, eventId: delivery.eventId }, 'an event to be sent is gone');
-      return;
-    }
-    const keys = this.#keysOf(lane, next);
-    if (keys === undefined) return;
-    const { url, generation, fence } = lane.endpoint;
-    const isRetry = delivery.isRetry && !isProbe;
+    const { endpoint } = queue;
     const startedAt = clock.now();
     const span = tracer.begin({ name: 'webhook attempt', kind: 'producer', parent: delivery.traceParent });
-    this.load.underWay += 1;
-    if (isRetry) this.load.retriesUnderWay += 1;
-    if (!isProbe) meters.waited(Math.max(0, startedAt - delivery.dueSince) / 1_000);
+    this.underWay += 1;
+    if (!isProbe) {
+      metrics.webhookWaits.observe(Math.max(0, startedAt - (delivery.dueAt ?? delivery.takenAt)) / 1_000);
+    }
     crash('delivery.before-send');
-    const ahead = new Ahead(() => {
-      if (lane.isAhead(next)) this.options.onAhead(lane);
-    });
-    const ended = (attempt: Attempt) => {
-      crash('delivery.sent');
-      ahead.reached();
-      this.load.underWay -= 1;
-      if (isRetry) this.load.retriesUnderWay -= 1;
-      this.#ended(lane, next, attempt, { generation, fence, startedAt, span });
+    let isAhead = false;
+    let timer: NodeJS.Timeout | undefined;
+    const goOn = () => {
+      isAhead = true;
+      clearTimeout(timer);
+      if (queue.unblock(next)) this.on.unblocked(queue);
     };
-    const target = { endpointId: lane.partnerId, url, id: delivery.eventId, body, keys };
-    send(target, () => ahead.reached()).then(ended, (error: unknown) => {
-      log.error({ err: error, partnerId: lane.partnerId, eventId: delivery.eventId }, 'an attempt failed here');
-      ended({ outcome: 'endpoint-failed', status: null, errorClass: 'internal', durationMs: 0 });
+    void this.#send(endpoint, delivery, goOn).then((result) => {
+      crash('delivery.sent');
+      goOn();
+      this.underWay -= 1;
+      this.#ended(queue, next, result, { endpoint, startedAt, span });
     });
-    if (ahead.isWaitedFor()) lane.letAhead(next);
+    if (isAhead) return;
+    queue.block(next);
+    timer = setTimeout(goOn, mostBlockedMs);
   }
 
-  #keysOf(lane: Lane, next: NextTry): readonly SigningKey[] | undefined {
-    const { clock, log, keysOf } = this.options;
+  /** Never rejects: what keeps an event from being sent here is a failed attempt like any other. */
+  async #send(endpoint: Endpoint, { eventId, body }: LoadedDelivery, onAhead: () => void): Promise<SendResult> {
+    const { clock, log, sender, keysOf } = this.options;
+    const { partnerId, url } = endpoint;
+    if (body === null) {
+      log.error({ partnerId, eventId }, 'an event to be sent is gone');
+      return { ...notSent, outcome: 'event-failed' };
+    }
     try {
-      return keysOf(lane.endpoint, clock.now());
+      const keys = keysOf(endpoint, clock.now());
+      return await sender.send({ endpointId: partnerId, url, id: eventId, body, keys }, onAhead);
     } catch (error) {
-      lane.pass(next);
-      lane.rest(next);
-      log.error({ err: error, partnerId: lane.partnerId }, 'the events of an endpoint cannot be signed');
-      return undefined;
+      log.error({ err: error, partnerId, eventId }, 'an event could not be sent');
+      return { ...notSent, outcome: 'endpoint-failed' };
     }
   }
 
   #ended(
-    lane: Lane,
+    queue: EndpointQueue,
     next: NextTry,
-    attempt: Attempt,
-    made: { generation: number; fence: bigint; startedAt: number; span: Span },
+    { outcome, status, errorClass, durationMs }: SendResult,
+    { endpoint, startedAt, span }: { endpoint: Endpoint; startedAt: number; span: Span },
   ): void {
-    const { clock, meters, onEnded } = this.options;
+    const { clock, metrics } = this.options;
     const { delivery, isProbe } = next;
-    const { outcome, status, errorClass, durationMs } = attempt;
+    const { fence, generation } = endpoint;
     // Written out member by member, since there is one for each attempt: a spread takes many times as long.
-    const result: Result = {
-      partnerId: lane.partnerId,
+    const attempt: MadeAttempt = {
+      partnerId: queue.partnerId,
       version: delivery.version,
       number: delivery.tries + 1,
-      round: delivery.round,
+      at: startedAt,
       isProbe,
       outcome,
       status,
       errorClass,
       durationMs,
-      at: made.startedAt,
-      endedAt: clock.now(),
-      fence: made.fence,
-      generation: made.generation,
+      round: delivery.round,
+      fence,
+      generation,
     };
-    this.#tell(next, result, made.span);
-    meters.attempted(outcome, errorClass, durationMs / 1_000);
+    this.#report(delivery, attempt, span);
+    metrics.webhookAttempts.observe({ outcome, error_class: errorClass ?? 'none' }, durationMs / 1_000);
     if (outcome === 'delivered' && delivery.round === 0) {
-      meters.arrived(Math.max(0, clock.realNow() - delivery.committedAt) / 1_000);
+      metrics.webhookArrivals.observe(Math.max(0, clock.realNow() - delivery.committedAt) / 1_000);
     }
-    lane.end(next, result, made.generation);
-    onEnded(lane, result);
+    queue.ended(next, attempt, generation);
+    this.on.ended(queue, attempt);
   }
 
   /** One line of the log, and one span, for each attempt. */
-  #tell(
-    { delivery }: NextTry,
-    { partnerId, version, number, isProbe, outcome, status, errorClass, durationMs }: Result,
-    span: Span,
-  ) {
+  #report({ eventId, type, requestId, body }: LoadedDelivery, attempt: MadeAttempt, span: Span): void {
     const { log, tracer } = this.options;
     if (!log.isLevelEnabled('info') && tracer === passingTracer) return;
-    const { eventId, type, requestId } = delivery;
-    const objectId = objectIdOf(delivery.body);
-    log.info(
-      {
-        requestId,
-        partnerId,
-        objectId,
-        eventId,
-        type,
-        version: version.toString(),
-        attempt: number,
-        isProbe,
-        outcome,
-        status,
-        errorClass,
-        durationMs,
-        traceId: traceIdOf(span.traceParent),
-      },
-      'webhook attempt',
-    );
+    const { partnerId, version, number, isProbe, outcome, status, errorClass, durationMs } = attempt;
+    const objectId = objectIdOf(body);
+    const traceId = traceIdOf(span.traceParent);
+    const about = { requestId, partnerId, objectId, eventId, type, version: version.toString(), attempt: number };
+    log.info({ ...about, isProbe, outcome, status, errorClass, durationMs, traceId }, 'webhook attempt');
     span.end({
       failed: outcome !== 'delivered',
       attributes: {
@@ -175,6 +147,6 @@ export class Attempts {
 }
 
 /** The object an event is about, out of the event's bytes, which are ours and begin alike. */
-function objectIdOf(body: Buffer | undefined): string | undefined {
+function objectIdOf(body: Buffer | null): string | undefined {
   return /"data":\{"object":"\w+","id":"(\w+)"/.exec(body?.toString('latin1', 0, 300) ?? '')?.[1];
 }

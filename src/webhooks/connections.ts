@@ -2,12 +2,6 @@ import type { Socket } from 'node:net';
 import { type buildConnector, Client } from 'undici';
 import { bytesReceivedOn } from './answer-reader.ts';
 
-/** How long a connection stays open for the next event, unless the endpoint's Keep-Alive asks for another time. */
-const keepAliveMs = 4_000;
-const longestKeepAliveMs = 60_000;
-/** A connection is not used for longer, so that a name that leads elsewhere by now is looked up and checked again. */
-const lifeMs = 60_000;
-
 /** What carries one attempt at a time. It dials when it is first used, and again where its socket was closed. */
 export interface Connection {
   readonly client: Client;
@@ -16,20 +10,23 @@ export interface Connection {
   bytesReceived(): number;
 }
 
+/** A connection is not used for longer, so that a name that leads elsewhere by now is looked up and checked again. */
+const lifeMs = 60_000;
+
 /**
  * The connections of one endpoint: one for each attempt under way, and those that wait for the next. What was used last
  * is used first, so that those a burst needed close by themselves. undici's Pool does the same and goes through all its
  * connections for each attempt.
  */
 export class Connections {
-  /** When the last attempt ended, on a clock that never goes back. */
-  usedAt = performance.now();
   readonly #all = new Set<Connection>();
   readonly #idle: Connection[] = [];
   #isClosing = false;
 
   constructor(
-    private readonly origin: string,
+    /** The URL as it was asked for, and read. */
+    readonly address: string,
+    readonly url: URL,
     private readonly connect: buildConnector.connector,
     private readonly mostHeadBytes: number,
   ) {}
@@ -56,7 +53,7 @@ export class Connections {
   /** The same, never one that was used before. */
   takeNew(): Connection {
     let socket: Socket | undefined;
-    const client = new Client(this.origin, {
+    const client = new Client(this.url.origin, {
       connect: (target, callback) =>
         this.connect(target, (...[error, connected]) => {
           if (error !== null) return callback(error, null);
@@ -67,8 +64,9 @@ export class Connections {
       maxHeaderSize: this.mostHeadBytes,
       headersTimeout: 0,
       bodyTimeout: 0,
-      keepAliveTimeout: keepAliveMs,
-      keepAliveMaxTimeout: longestKeepAliveMs,
+      // It stays open for the next event, unless the endpoint's Keep-Alive asks for another time.
+      keepAliveTimeout: 4_000,
+      keepAliveMaxTimeout: 60_000,
     });
     const bytesReceived = () => (socket === undefined ? 0 : bytesReceivedOn(socket));
     const made: Connection = { client, bornAt: performance.now(), bytesReceived };
@@ -79,14 +77,12 @@ export class Connections {
 
   /** Takes back a connection whose answer was read to its end. */
   giveBack(connection: Connection): void {
-    this.usedAt = performance.now();
     if (this.#isClosing) this.#remove(connection);
     else this.#idle.push(connection);
   }
 
   /** Breaks a connection off, with all that is under way on it. */
   discard(connection: Connection, reason: Error): Promise<void> {
-    this.usedAt = performance.now();
     this.#all.delete(connection);
     return connection.client.destroy(reason);
   }

@@ -1,69 +1,16 @@
-import { milliseconds, type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
-import { type DeliveryState, longestRetryWaitMs, type Progress, sentForMs, type Waiting } from './rules.ts';
+import type { Database } from '../db/database.ts';
+import { type Statement, statement } from '../db/statement.ts';
+import { instantRange } from '../lib/timestamps.ts';
+import { type DeliveryState, longestRetryWaitMs, sentForMs } from './rules.ts';
+import { attempts, type Delivery, deliveries, progress } from './table.ts';
 
-/** An event on its way to its endpoint. */
-export interface Delivery {
-  readonly version: bigint;
-  readonly eventId: string;
-  readonly type: string;
-  /** When the change was committed, in real time. */
-  readonly committedAt: number;
-  /** From when on it could be sent, in business time. */
-  readonly dueSince: number;
-  readonly tries: number;
-  readonly round: number;
-  readonly isRetry: boolean;
+/** A delivery with what is sent. */
+export interface LoadedDelivery extends Delivery {
+  /** The event's bytes; null when the event is gone. */
+  readonly body: Buffer | null;
   /** The request that created the event's object, and its place in a trace; null where they were not kept. */
   readonly requestId: string | null;
   readonly traceParent: string | null;
-  /** The event's bytes; undefined when the event is gone. */
-  readonly body: Buffer | undefined;
-}
-
-/** How a delivery stands, as stored. */
-export interface StoredProgress extends Progress {
-  readonly tries: number;
-  readonly round: number;
-}
-
-/** A delivery as operators see it. */
-export interface ListedDelivery {
-  readonly version: bigint;
-  readonly eventId: string;
-  readonly type: string;
-  readonly state: DeliveryState;
-  readonly occurredAt: number;
-  readonly attempts: number;
-  /** When it is sent next; null when that is at once or never. */
-  readonly dueAt: number | null;
-}
-
-/** Which deliveries an operator asks for again: one, or those of changes in a window. */
-export interface RedeliveryRange {
-  readonly eventId?: string;
-  /** Changes from this instant on. */
-  readonly from?: number;
-  /** Changes before this instant. */
-  readonly to?: number;
-}
-
-// Named, because a server that guesses from the age of events would sort all that waits for each look at it.
-const byDue = 'FORCE INDEX (webhook_deliveries_due)';
-
-/** Whether something of endpoints is to be sent at once, and when the first of what is to be sent again is due. */
-export function findWaiting(partnerIds: readonly string[]): Statement {
-  return statement(
-    `SELECT e.partner_id,
-      EXISTS (SELECT 1 FROM webhook_deliveries d
-        WHERE d.partner_id = e.partner_id AND d.queue = 1 AND d.due_at IS NULL) AS is_ready,
-      (SELECT MIN(d.due_at) FROM webhook_deliveries d ${byDue} WHERE d.partner_id = e.partner_id AND d.queue = 2) AS retry_at
-      FROM webhook_endpoints e WHERE e.partner_id IN (?)`,
-    partnerIds,
-  );
-}
-
-export function toWaiting(row: SqlRow): Waiting {
-  return { isReady: Number(row.is_ready) === 1, retryAt: milliseconds(row.retry_at) };
 }
 
 /** Puts events into the queue of their endpoints, out of the rows of the outbox. */
@@ -78,28 +25,34 @@ export function insertDeliveries(events: readonly { partnerId: string; version: 
   );
 }
 
-const deliveryColumns = `d.version, d.event_id, d.type, d.committed_at, COALESCE(d.due_at, d.taken_at) AS due_since, d.queue,
-  d.tries, d.round, COALESCE(f.body, o.body) AS body,
-  COALESCE(f.request_id, o.request_id) AS request_id, COALESCE(f.trace_parent, o.trace_parent) AS trace_parent`;
-// The feed's copy and the outbox row change places in one transaction, so one statement always finds one of them.
-const bodies = `LEFT JOIN feed_events f ON f.partner_id = d.partner_id AND f.version = d.version
-  LEFT JOIN outbox o ON o.partner_id = d.partner_id AND o.version = d.version`;
+/**
+ * Which part of a partner's queue is read, and how much of it, at most. `new`: what is to be sent at once, after a version,
+ * oldest first. `retries`: what is to be sent again by now, longest due first. `probe`: the oldest of all that waits after
+ * a version, or of all where nothing does.
+ */
+export interface QueueRead {
+  readonly part: 'new' | 'retries' | 'probe';
+  readonly after: bigint;
+  readonly most: number;
+}
 
-/** What is to be sent at once, oldest first, after a version and without the given ones. */
-export function findReady(
-  partnerId: string,
-  { after, without }: { after: bigint; without: readonly bigint[] },
+/** Reads parts of queues in one round trip, without some versions of new events and retries; answers with what each found. */
+export async function readQueues(
+  database: Database,
+  reads: readonly (QueueRead & { readonly partnerId: string; readonly without: ReadonlySet<bigint> })[],
   now: number,
-  most: number,
-): Statement {
-  return statement(
-    `SELECT ${deliveryColumns} FROM webhook_deliveries d ${byDue} ${bodies}
-      WHERE d.partner_id = ? AND d.queue = 1 AND d.due_at IS NULL AND d.version > ? AND d.occurred_at > ?
-        ${except(without.filter((version) => version > after))}
-      ORDER BY d.version LIMIT ${most}`,
-    partnerId,
-    after,
-    new Date(now - sentForMs),
+): Promise<LoadedDelivery[][]> {
+  if (reads.length === 0) return [];
+  const sets = await database.readAll(
+    reads.map(({ partnerId, without, ...read }) => findQueued(partnerId, read, [...without], now)),
+  );
+  return sets.map((rows) =>
+    rows.map((row) => ({
+      ...deliveries.all.read(row),
+      body: row.body as Buffer | null,
+      requestId: row.request_id as string | null,
+      traceParent: row.trace_parent as string | null,
+    })),
   );
 }
 
@@ -110,29 +63,48 @@ export function retryDueValues(now: number): Date[] {
   return [new Date(now), new Date(now + longestRetryWaitMs)];
 }
 
-/** What is to be sent again by now, longest due first, without the given versions. */
-export function findRetries(partnerId: string, without: readonly bigint[], now: number, most: number): Statement {
-  return statement(
-    `SELECT ${deliveryColumns} FROM webhook_deliveries d ${byDue} ${bodies}
-      WHERE d.partner_id = ? AND d.queue = 2 AND ${isRetryDue} AND d.occurred_at > ? ${except(without)}
-      ORDER BY d.due_at LIMIT ${most}`,
-    partnerId,
-    ...retryDueValues(now),
-    new Date(now - sentForMs),
-  );
-}
+// Named, because a server that guesses from the age of events would sort all that waits at each read.
+const waiting = 'webhook_deliveries d FORCE INDEX (webhook_deliveries_due)';
+const loaded = `d.*, COALESCE(f.body, o.body) AS body, COALESCE(f.request_id, o.request_id) AS request_id,
+  COALESCE(f.trace_parent, o.trace_parent) AS trace_parent`;
+// The feed's copy and the outbox row change places in one transaction, so one statement always finds one of them.
+const bodies = `LEFT JOIN feed_events f ON f.partner_id = d.partner_id AND f.version = d.version
+  LEFT JOIN outbox o ON o.partner_id = d.partner_id AND o.version = d.version`;
+const isWaiting = 'd.partner_id = ? AND d.occurred_at > ?';
+const isNew = 'd.queue = 1 AND d.due_at IS NULL';
 
-/** The oldest events that wait after a version: the one with the lowest version is among them. */
-export function findProbe(partnerId: string, afterVersion: bigint, now: number): Statement {
-  const oldest = (condition: string) =>
-    `(SELECT d.* FROM webhook_deliveries d ${byDue} WHERE d.partner_id = ? AND ${condition} AND d.version > ?
-      AND d.occurred_at > ? ORDER BY d.version LIMIT 1)`;
-  const values = [partnerId, afterVersion, new Date(now - sentForMs)];
+function findQueued(
+  partnerId: string,
+  { part, after, most }: QueueRead,
+  without: readonly bigint[],
+  now: number,
+): Statement {
+  const values = [partnerId, new Date(now - sentForMs)];
+  if (part === 'new') {
+    return statement(
+      `SELECT ${loaded} FROM ${waiting} ${bodies} WHERE ${isWaiting} AND ${isNew} AND d.version > ?
+        ${except(without.filter((version) => version > after))} ORDER BY d.version LIMIT ${most}`,
+      ...values,
+      after,
+    );
+  }
+  if (part === 'retries') {
+    return statement(
+      `SELECT ${loaded} FROM ${waiting} ${bodies} WHERE ${isWaiting} AND d.queue = 2 AND ${isRetryDue}
+        ${except(without)} ORDER BY d.due_at LIMIT ${most}`,
+      ...values,
+      ...retryDueValues(now),
+    );
+  }
+  const oldest = [isNew, 'd.queue = 2'].map(
+    (queue) =>
+      `(SELECT d.* FROM ${waiting} WHERE ${isWaiting} AND ${queue} AND d.version > ? ORDER BY d.version LIMIT 1)`,
+  );
   return statement(
-    `SELECT ${deliveryColumns} FROM (${oldest('d.queue = 1 AND d.due_at IS NULL')}
-      UNION ALL ${oldest('d.queue = 2')}) d ${bodies} ORDER BY d.version LIMIT 1`,
-    ...values,
-    ...values,
+    `SELECT ${loaded} FROM (${[...oldest, ...oldest].join(' UNION ')}) d ${bodies}
+      ORDER BY d.version > ? DESC, d.version LIMIT ${most}`,
+    ...[after, after, 0n, 0n].flatMap((least) => [...values, least]),
+    after,
   );
 }
 
@@ -141,70 +113,29 @@ function except(versions: readonly bigint[]): string {
   return versions.length === 0 ? '' : `AND d.version NOT IN (${versions.join(', ')})`;
 }
 
-export function toDelivery(row: SqlRow): Delivery {
-  return {
-    version: toBigInt(row.version),
-    eventId: String(row.event_id),
-    type: String(row.type),
-    committedAt: milliseconds(row.committed_at) ?? 0,
-    dueSince: milliseconds(row.due_since) ?? 0,
-    tries: Number(row.tries),
-    round: Number(row.round),
-    isRetry: Number(row.queue) === 2,
-    requestId: row.request_id as string | null,
-    traceParent: row.trace_parent as string | null,
-    body: (row.body as Buffer | null) ?? undefined,
-  };
-}
-
 /** How the deliveries of some events stand. */
 export function findProgress(versionsOf: ReadonlyMap<string, readonly bigint[]>): Statement {
   const { sql, values } = ofVersions(versionsOf);
-  return statement(
-    `SELECT partner_id, version, state, attempts, due_at, tries, round FROM webhook_deliveries FORCE INDEX (PRIMARY)
-      WHERE ${sql}`,
-    ...values,
-  );
-}
-
-export function toProgress(row: SqlRow): StoredProgress {
-  return {
-    state: String(row.state) as DeliveryState,
-    attempts: Number(row.attempts),
-    dueAt: milliseconds(row.due_at),
-    tries: Number(row.tries),
-    round: Number(row.round),
-  };
+  return statement(`SELECT ${progress.list} FROM webhook_deliveries FORCE INDEX (PRIMARY) WHERE ${sql}`, ...values);
 }
 
 /** Notes that events were delivered at their next attempt. */
 export function saveDelivered(versionsOf: ReadonlyMap<string, readonly bigint[]>, now: number): Statement {
   const { sql, values } = ofVersions(versionsOf);
   return statement(
-    `UPDATE webhook_deliveries FORCE INDEX (PRIMARY) SET state = 'delivered', queue = NULL, due_at = NULL, attempts = attempts + 1,
-      tries = tries + 1, ended_at = ? WHERE ${sql}`,
+    `UPDATE webhook_deliveries FORCE INDEX (PRIMARY) SET state = 'delivered', queue = NULL, due_at = NULL,
+      attempts = attempts + 1, tries = tries + 1, ended_at = ? WHERE ${sql}`,
     new Date(now),
     ...values,
   );
 }
 
-/** Notes an attempt that does not change when the event is sent next. */
-export function saveTry(partnerId: string, version: bigint, attempts: number): Statement {
+/** Notes an attempt, and when the event is sent again, unless that stays as it is. */
+export function saveTry(partnerId: string, version: bigint, attempts: number, retryAt: number | null): Statement {
   return statement(
-    'UPDATE webhook_deliveries SET tries = tries + 1, attempts = ? WHERE partner_id = ? AND version = ?',
-    attempts,
-    partnerId,
-    version,
-  );
-}
-
-/** Notes an attempt after which an event is sent again. */
-export function saveRetry(partnerId: string, version: bigint, attempts: number, dueAt: number): Statement {
-  return statement(
-    `UPDATE webhook_deliveries SET tries = tries + 1, attempts = ?, queue = 2, due_at = ?
+    `UPDATE webhook_deliveries SET tries = tries + 1, attempts = ? ${retryAt === null ? '' : ', queue = 2, due_at = ?'}
       WHERE partner_id = ? AND version = ?`,
-    attempts,
-    new Date(dueAt),
+    ...(retryAt === null ? [attempts] : [attempts, new Date(retryAt)]),
     partnerId,
     version,
   );
@@ -221,33 +152,42 @@ export function bringForward(partnerId: string, fence: bigint, most: number): St
   );
 }
 
-/** Deliveries that can still be sent, of an event or a window, after a version, in the order of versions. */
-export function lockForRedelivery(
-  partnerId: string,
-  { eventId, from, to }: RedeliveryRange,
-  afterVersion: bigint,
-  now: number,
-  most: number,
-): Statement {
-  const conditions = ['partner_id = ?', 'version > ?', 'occurred_at > ?'];
-  const values: (string | bigint | Date)[] = [partnerId, afterVersion, new Date(now - sentForMs)];
-  if (eventId !== undefined) {
-    conditions.push('event_id = ?');
-    values.push(eventId);
-  }
-  if (from !== undefined) {
-    conditions.push('occurred_at >= ?');
-    values.push(new Date(from));
-  }
-  if (to !== undefined) {
-    conditions.push('occurred_at < ?');
-    values.push(new Date(to));
-  }
+/** Which of a partner's deliveries operators ask for; what is undefined does not matter. */
+export interface DeliveryFilter {
+  readonly eventId?: string | undefined;
+  readonly state?: DeliveryState | undefined;
+  readonly before?: bigint | undefined;
+  readonly after?: bigint | undefined;
+  /** Changes from this instant on, and before the other. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}
+
+/** A partner's deliveries, newest first. */
+export function listDeliveries(partnerId: string, filter: DeliveryFilter, most: number): Statement {
+  const { sql, values } = where(partnerId, filter);
+  return statement(`SELECT * FROM webhook_deliveries WHERE ${sql} ORDER BY version DESC LIMIT ${most}`, ...values);
+}
+
+/** Locks deliveries that can still be sent, in the order of versions. */
+export function lockForRedelivery(partnerId: string, filter: DeliveryFilter, now: number, most: number): Statement {
+  const { sql, values } = where(partnerId, { ...filter, from: Math.max(filter.from ?? 0, now - sentForMs + 1) });
   return statement(
-    `SELECT version FROM webhook_deliveries WHERE ${conditions.join(' AND ')} ORDER BY version LIMIT ${most} FOR UPDATE`,
+    `SELECT version FROM webhook_deliveries WHERE ${sql} ORDER BY version LIMIT ${most} FOR UPDATE`,
     ...values,
   );
 }
+
+function where(partnerId: string, { eventId, state, before, after, from, to }: DeliveryFilter): Statement {
+  const same = deliveries.where({ partnerId, ...(eventId && { eventId }), ...(state && { state }) });
+  return statement(
+    `${same.sql} AND version > ? AND version < ? AND occurred_at >= ? AND occurred_at < ?`,
+    ...[...same.values, after ?? 0n, before ?? mostVersion],
+    ...[new Date(from ?? 0), new Date(to ?? instantRange.most)],
+  );
+}
+
+const mostVersion = 2n ** 63n - 1n;
 
 /** Sends deliveries again, at once. */
 export function redeliver(partnerId: string, versions: readonly bigint[]): Statement {
@@ -256,47 +196,6 @@ export function redeliver(partnerId: string, versions: readonly bigint[]): State
       WHERE partner_id = ? AND version IN (${versions.join(', ')})`,
     partnerId,
   );
-}
-
-/** Deliveries of a partner before a version, newest first; all states, or one. */
-export function findDeliveries(
-  partnerId: string,
-  before: bigint | undefined,
-  state: DeliveryState | undefined,
-  eventId: string | undefined,
-  most: number,
-): Statement {
-  const conditions = ['partner_id = ?'];
-  const values: (string | bigint)[] = [partnerId];
-  if (before !== undefined) {
-    conditions.push('version < ?');
-    values.push(before);
-  }
-  if (state !== undefined) {
-    conditions.push('state = ?');
-    values.push(state);
-  }
-  if (eventId !== undefined) {
-    conditions.push('event_id = ?');
-    values.push(eventId);
-  }
-  return statement(
-    `SELECT version, event_id, type, state, occurred_at, attempts, due_at FROM webhook_deliveries
-      WHERE ${conditions.join(' AND ')} ORDER BY version DESC LIMIT ${most}`,
-    ...values,
-  );
-}
-
-export function toListedDelivery(row: SqlRow): ListedDelivery {
-  return {
-    version: toBigInt(row.version),
-    eventId: String(row.event_id),
-    type: String(row.type),
-    state: String(row.state) as DeliveryState,
-    occurredAt: milliseconds(row.occurred_at) ?? 0,
-    attempts: Number(row.attempts),
-    dueAt: milliseconds(row.due_at),
-  };
 }
 
 /** Ends deliveries of events that are no longer sent, at most so many. */
@@ -315,6 +214,17 @@ export function removeDeliveries(before: number, most: number): Statement {
     `DELETE FROM webhook_deliveries WHERE queue IS NULL AND occurred_at < ? LIMIT ${most}`,
     new Date(before),
   );
+}
+
+/** The attempts of some deliveries, in their order, at most so many. */
+export function findAttempts(partnerId: string, versions: readonly bigint[], most: number): Statement {
+  const order = statement(`ORDER BY version DESC, number LIMIT ${most}`);
+  return attempts.find({ partnerId, version: [0n, ...versions] }, attempts.all, order);
+}
+
+/** Removes attempts from before an instant, at most so many. */
+export function removeAttempts(before: number, most: number): Statement {
+  return statement(`DELETE FROM webhook_attempts WHERE at < ? LIMIT ${most}`, new Date(before));
 }
 
 /** Each partner's versions as a range of the primary key: one list of pairs would be compared with every row. */

@@ -1,99 +1,269 @@
 import type { Database } from '../db/database.ts';
 import { type Lease, underLease } from '../db/lease.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Logger } from '../lib/log.ts';
-import type { Tracer } from '../lib/trace.ts';
-import type { Worker } from '../lib/worker.ts';
-import { Dispatch } from './dispatch.ts';
-import type { SigningKey } from './signature.ts';
-import type { KeysOf } from './signing-keys.ts';
+import { crash } from '../lib/crash.ts';
+import { groupBy } from '../lib/group.ts';
+import { pause, Wakeup, type Worker } from '../lib/worker.ts';
+import { Attempts, type AttemptsOptions } from './attempts.ts';
+import { EndpointQueue, firstSlots } from './endpoint-queue.ts';
+import { claimEndpoints, findWork, releaseEndpoints, saveSeen } from './endpoint-store.ts';
+import { QueueReader } from './queue-reader.ts';
+import { type MadeAttempt, Recorder } from './recorder.ts';
+import { type Endpoint, endpoints } from './table.ts';
 
-/** What became of one attempt. */
-export interface Attempt {
-  readonly outcome: 'delivered' | 'endpoint-failed' | 'event-failed';
-  readonly status: number | null;
-  readonly errorClass: string | null;
-  readonly durationMs: number;
-}
+/** How often the database is asked for work that no notification told of. */
+const pollMs = 500;
+/** How often all endpoints are scanned for work that is not marked as due. */
+const usualFullScanMs = 60_000;
+/** How long an endpoint without work is kept, so that its next event need not claim it. */
+const idleMs = 30_000;
+/** How many endpoints a process serves at once. */
+const mostQueues = 2_000;
+/** Beyond this many, one without work makes room for others at the next poll. */
+const crowdedFrom = 1_000;
+const idleInCrowdMs = 400;
+/** How many new events wait in memory, with their bodies; a few more when there are endpoints beyond a quarter of it. */
+const mostInMemory = 4_096;
+/** How many endpoints are claimed or given back in one transaction. */
+const mostAtOnce = 200;
+const afterFailureMs = 250;
+/** How long a stop waits for attempts that are under way. What is cut off is sent again. */
+const stopWaitMs = 2_000;
 
-/**
- * Makes one attempt; never rejects, and ends within the time an attempt may take. Calls `onAhead` when what is sent
- * from now on arrives after it; not always.
- */
-export type Send = (
-  delivery: {
-    readonly endpointId: string;
-    readonly url: string;
-    readonly id: string;
-    readonly body: Buffer;
-    readonly keys: readonly SigningKey[];
-  },
-  onAhead: () => void,
-) => Promise<Attempt>;
-
-/** What is counted of attempts, in seconds where it is a time. */
-export interface DeliveryMeters {
-  /** An attempt ended. */
-  attempted(outcome: Attempt['outcome'], errorClass: string | null, seconds: number): void;
-  /** An attempt began so long after the event was due. */
-  waited(seconds: number): void;
-  /** An event was delivered for the first time so long after its commit. */
-  arrived(seconds: number): void;
-}
-
-export interface DispatcherOptions {
+export interface DispatcherOptions extends AttemptsOptions {
   readonly database: Database;
-  readonly clock: Clock;
-  readonly log: Logger;
   readonly holder: string;
   /** This process's own name among the leases; at most 40 characters. */
   readonly leaseName: string;
-  readonly send: Send;
-  readonly keysOf: KeysOf;
-  readonly meters: DeliveryMeters;
-  /** How often work that an earlier version left unmarked is looked for; a minute, unless a test cannot wait for it. */
-  readonly markEveryMs?: number;
-  /** Makes a span of each attempt. */
-  readonly tracer: Tracer;
+  /** How often all endpoints are scanned; a minute, unless a test cannot wait for it. */
+  readonly fullScanMs?: number;
 }
 
 /**
  * Sends what waits in the queues of endpoints. Each endpoint is served by one process at a time, whichever found work for
- * it first, so that its order, its places and its pauses are decided in one place; the processes share the endpoints. A
+ * it first, so that its order, its slots and its pauses are decided in one place; the processes share the endpoints. A
  * process shows that it lives by one lease of its own, which all its endpoints name: when it dies, they are free within
  * the lease's length.
  */
 export class Dispatcher {
   readonly worker: Worker;
-  #dispatch: Dispatch | undefined;
+  readonly #queues = new Map<string, EndpointQueue>();
+  /** Queues that may have something to begin or to read, in the order of their turns. */
+  readonly #turns = new Set<EndpointQueue>();
+  readonly #notified = new Set<string>();
+  readonly #pollNow = new Wakeup();
+  readonly #reader: QueueReader;
+  readonly #attempts: Attempts;
+  readonly #recorder: Recorder;
+  #lease: Lease | undefined;
+  #isTurnPlanned = false;
+  #polledAt = Number.NEGATIVE_INFINITY;
+  #scannedAt = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly options: DispatcherOptions) {
     const { database, leaseName, holder } = options;
     this.worker = { ...underLease(database, leaseName, holder, (lease) => this.#run(lease)), name: 'dispatcher' };
+    this.#recorder = new Recorder(options, (attempts, endpoints) => this.#recorded(attempts, endpoints));
+    this.#reader = new QueueReader(options, {
+      read: (queue) => this.#takeTurn(queue),
+      changed: () => this.changed(),
+    });
+    this.#attempts = new Attempts(options, {
+      ended: (queue, attempt) => {
+        this.#recorder.add(attempt);
+        this.#takeTurn(queue);
+      },
+      unblocked: (queue) => this.#takeTurn(queue),
+    });
   }
 
-  /** Says that endpoints have something to be sent. Answers with those this process does not serve so far. */
+  /** Notes that endpoints have something to be sent. Answers with those this process does not serve so far. */
   wake(partnerIds: readonly string[]): readonly string[] {
-    return this.#dispatch?.wake(partnerIds) ?? partnerIds;
+    const others = partnerIds.filter((partnerId) => !this.#queues.has(partnerId));
+    for (const partnerId of partnerIds) {
+      const queue = this.#queues.get(partnerId);
+      queue?.grow();
+      if (queue !== undefined) this.#takeTurn(queue);
+      // When there are more than can be served, the poll finds them.
+      else if (this.#notified.size < mostQueues) this.#notified.add(partnerId);
+    }
+    if (others.length > 0) this.#pollNow.wake();
+    return others;
   }
 
-  /** Says that an endpoint was changed. */
+  /** Notes that an endpoint was changed: all rows are read now. */
   changed(): void {
-    this.#dispatch?.lookAgain();
+    this.#polledAt = Number.NEGATIVE_INFINITY;
+    this.#pollNow.wake();
   }
 
   /** How long the oldest event in memory could have been sent, in business milliseconds; 0 when none waits. */
   get lagMs(): number {
-    return this.#dispatch?.lagMs ?? 0;
+    const now = this.options.clock.now();
+    return now - Math.min(now, ...[...this.#queues.values()].map(({ oldestDue }) => oldestDue ?? now));
   }
 
   async #run(lease: Lease): Promise<void> {
-    const dispatch = new Dispatch(this.options, lease);
-    this.#dispatch = dispatch;
+    const stopped = new AbortController();
+    const recording = this.#recorder.run(stopped.signal);
+    this.#lease = lease;
+    this.#scannedAt = Number.NEGATIVE_INFINITY;
+    this.changed();
     try {
-      await dispatch.run();
+      while (!lease.signal.aborted) {
+        try {
+          await this.#poll(lease);
+        } catch (error) {
+          // It is tried again: the database comes back.
+          this.options.log.warn({ err: error }, 'webhooks wait for the database');
+          await pause(afterFailureMs, lease.signal);
+        }
+      }
     } finally {
-      this.#dispatch = undefined;
+      const end = performance.now() + stopWaitMs;
+      while (this.#attempts.underWay > 0 && performance.now() < end) await pause(20, stopped.signal);
+      stopped.abort();
+      await recording;
+      // Others may go on at once; if this fails they wait until the lease has run out.
+      await this.#release([...this.#queues.values()], lease).catch(() => undefined);
+      for (const queue of this.#queues.values()) this.#forget(queue);
     }
   }
+
+  /** Claims endpoints that have work: those it was notified of, and at intervals those that it asks for. */
+  async #poll(lease: Lease): Promise<void> {
+    await this.#pollNow.wait(Math.max(0, this.#polledAt + pollMs - performance.now()), lease.signal);
+    if (lease.signal.aborted) return;
+    const wanted = new Set(this.#notified);
+    this.#notified.clear();
+    if (performance.now() - this.#polledAt >= pollMs) {
+      for (const partnerId of await this.#refresh(lease)) wanted.add(partnerId);
+      await this.#release(this.#idle(), lease);
+    }
+    const free = [...wanted].filter((partnerId) => !this.#queues.has(partnerId));
+    for (const some of batches(free.slice(0, Math.max(0, mostQueues - this.#queues.size)))) {
+      const askedAt = performance.now();
+      const claimed = await claimEndpoints(this.options.database, some, lease, this.options.clock.now());
+      crash('delivery.claimed');
+      for (const endpoint of claimed) {
+        const queue = new EndpointQueue(endpoint, askedAt);
+        this.#queues.set(endpoint.partnerId, queue);
+        this.#takeTurn(queue);
+      }
+    }
+  }
+
+  /** Reads the rows of its endpoints, and answers with the partners whose endpoints have work. */
+  async #refresh(lease: Lease): Promise<readonly string[]> {
+    const { database, clock, fullScanMs = usualFullScanMs } = this.options;
+    const askedAt = performance.now();
+    this.#polledAt = askedAt;
+    const isFullScan = askedAt - this.#scannedAt >= fullScanMs;
+    const [work = [], rows = []] = await database.readAll([
+      findWork(lease, clock.now(), mostQueues, isFullScan),
+      endpoints.find({ partnerId: ['', ...this.#queues.keys()] }),
+    ]);
+    if (isFullScan) this.#scannedAt = askedAt;
+    const rowsOf = new Map(rows.map(endpoints.all.read).map((endpoint) => [endpoint.partnerId, endpoint]));
+    const partnerIds = work.map((row) => String(row.partner_id));
+    for (const partnerId of partnerIds) this.#queues.get(partnerId)?.reread();
+    for (const queue of this.#queues.values()) {
+      const endpoint = rowsOf.get(queue.partnerId);
+      // Another process sends to it by now.
+      if (endpoint === undefined || endpoint.fence !== queue.endpoint.fence) this.#forget(queue);
+      else {
+        queue.refresh(endpoint, askedAt);
+        this.#takeTurn(queue);
+      }
+    }
+    // Operators' calls wait until their changes are in force here.
+    const changed = [...this.#queues.values()].map(({ endpoint }) => endpoint).filter(isUnseen);
+    if (changed.length > 0) await database.write(saveSeen(changed));
+    return partnerIds;
+  }
+
+  #idle(): EndpointQueue[] {
+    const now = performance.now();
+    const keptMs = this.#queues.size < crowdedFrom ? idleMs : idleInCrowdMs;
+    return [...this.#queues.values()].filter((queue) => {
+      const isIdle = queue.versions.size === 0 && !queue.isLoading && !queue.endpoint.draining;
+      queue.idleSince = isIdle ? (queue.idleSince ?? now) : undefined;
+      return queue.idleSince !== undefined && now - queue.idleSince > keptMs;
+    });
+  }
+
+  async #release(queues: readonly EndpointQueue[], lease: Lease): Promise<void> {
+    const { database, clock } = this.options;
+    for (const some of batches(queues)) {
+      for (const queue of some) this.#forget(queue);
+      const partnerIds = some.map(({ partnerId }) => partnerId);
+      await releaseEndpoints(database, partnerIds, lease, clock.now());
+    }
+  }
+
+  #forget(queue: EndpointQueue): void {
+    this.#queues.delete(queue.partnerId);
+    this.#turns.delete(queue);
+    this.#reader.remove(queue);
+  }
+
+  /** Lets a queue soon begin what it may; one that was given back begins nothing. */
+  #takeTurn(queue: EndpointQueue): void {
+    if (this.#queues.get(queue.partnerId) !== queue) return;
+    this.#turns.add(queue);
+    if (this.#isTurnPlanned) return;
+    this.#isTurnPlanned = true;
+    setImmediate(() => {
+      this.#isTurnPlanned = false;
+      if (this.#lease !== undefined) this.#takeTurns(this.#lease);
+    });
+  }
+
+  /** Begins as many attempts as may be, one of each endpoint in turn, and has queues read that are nearly empty. */
+  #takeTurns(lease: Lease): void {
+    const mostNew = Math.max(firstSlots, Math.floor(mostInMemory / Math.max(1, this.#queues.size)));
+    for (let hasBegun = true; hasBegun; ) {
+      hasBegun = false;
+      for (const queue of this.#turns) {
+        // Asked before each, because a process may be frozen between any two of them.
+        if (!lease.isHeld()) return;
+        const next = queue.next(this.#attempts.underWay);
+        if (next === 'no shared slot') continue;
+        if (next === 'nothing') {
+          this.#turns.delete(queue);
+          this.#reader.add(queue, mostNew);
+          continue;
+        }
+        hasBegun = true;
+        this.#attempts.begin(queue, next);
+      }
+    }
+    for (const queue of this.#turns) this.#reader.add(queue, mostNew);
+    this.#reader.start(lease, mostNew);
+  }
+
+  #recorded(attempts: readonly MadeAttempt[], endpoints: ReadonlyMap<string, Endpoint>): void {
+    for (const [partnerId, own] of groupBy(attempts, (attempt) => attempt.partnerId)) {
+      const queue = this.#queues.get(partnerId);
+      const endpoint = endpoints.get(partnerId);
+      if (queue === undefined) continue;
+      if (endpoint === undefined || endpoint.fence !== queue.endpoint.fence) this.#forget(queue);
+      else {
+        // What was made before the endpoint was claimed again is not of this queue.
+        const made = own.filter(({ fence }) => fence === endpoint.fence);
+        queue.recorded(
+          made.map(({ version }) => version),
+          endpoint,
+        );
+        this.#takeTurn(queue);
+      }
+    }
+  }
+}
+
+function isUnseen({ changedRevision, seenRevision }: Endpoint): boolean {
+  return changedRevision > seenRevision;
+}
+
+function* batches<Item>(items: readonly Item[]): Generator<readonly Item[]> {
+  for (let first = 0; first < items.length; first += mostAtOnce) yield items.slice(first, first + mostAtOnce);
 }

@@ -1,177 +1,61 @@
-import {
-  hasNotRunOut,
-  insertRows,
-  instant,
-  milliseconds,
-  type SqlRow,
-  type Statement,
-  statement,
-  toBigInt,
-} from '../db/statement.ts';
+import type { Database } from '../db/database.ts';
+import { hasNotRunOut, instant, milliseconds, type SqlRow, type Statement, statement } from '../db/statement.ts';
 import { isRetryDue, retryDueValues } from './delivery-store.ts';
-import { type Health, longestProbeWaitMs } from './rules.ts';
+import { freshHealth, longestProbeWaitMs, nextDue, type Waiting } from './rules.ts';
+import { type Endpoint, endpoints } from './table.ts';
 
-/** What stands before the names of dispatchers' leases. */
+/** The names of dispatchers' leases begin with this. */
 export const dispatcherLeasePrefix = 'webhooks-';
 
-/** A partner's endpoint as stored. Instants are business time. */
-export interface StoredEndpoint {
-  readonly partnerId: string;
-  readonly url: string;
-  /** Sealed, as is the old one. */
-  readonly secret: Buffer;
-  readonly oldSecret: Buffer | null;
-  /** Until when events are signed with the old secret too. */
-  readonly oldSecretUntil: number | null;
-  /** Events with a higher version are delivered. */
-  readonly afterVersion: bigint;
-  readonly registeredAt: number;
-  /** Grows with a move. */
-  readonly generation: number;
-  readonly health: Health;
-  /** Since when an operator holds it; null when none does. */
-  readonly heldAt: number | null;
-  /** Whether all that waits must still be moved to the front, because a pause ended. */
-  readonly draining: boolean;
-  /** Grows with each process that sends to it. */
-  readonly fence: bigint;
-  /** Grows with every change of the row: of two reads of it, the one with the higher revision is the newer. */
-  readonly revision: bigint;
-  /** The revision of the last change an operator made. */
-  readonly changedRevision: bigint;
-  /** The last revision of which the sending process has said that it works by it. */
-  readonly seenRevision: bigint;
-}
-
-/** A lease of a process, which its endpoints name. */
+/** The lease of a process, which its endpoints name. */
 export interface HolderLease {
   readonly name: string;
   readonly fence: bigint;
 }
 
-export function insertEndpoint(endpoint: {
-  partnerId: string;
-  url: string;
-  secret: Buffer;
-  afterVersion: bigint;
-  registeredAt: number;
-}): Statement {
-  return insertRows(
-    'webhook_endpoints',
-    ['partner_id', 'url', 'secret', 'after_version', 'registered_at'],
-    [[endpoint.partnerId, endpoint.url, endpoint.secret, endpoint.afterVersion, new Date(endpoint.registeredAt)]],
-  );
-}
-
-export function findEndpoint(partnerId: string): Statement {
-  return statement('SELECT * FROM webhook_endpoints WHERE partner_id = ?', partnerId);
-}
-
-/** The endpoints of some partners. */
-export function findEndpoints(partnerIds: readonly string[]): Statement {
-  return statement('SELECT * FROM webhook_endpoints WHERE partner_id IN (?)', partnerIds);
-}
-
-export function lockEndpoint(partnerId: string): Statement {
-  return statement('SELECT * FROM webhook_endpoints WHERE partner_id = ? FOR UPDATE', partnerId);
+/** A new endpoint. */
+export function newEndpoint(
+  made: Pick<Endpoint, 'partnerId' | 'url' | 'secret' | 'afterVersion' | 'registeredAt'>,
+): Endpoint {
+  return {
+    ...{ oldSecret: null, oldSecretUntil: null, generation: 0, ...freshHealth, heldAt: null, draining: false },
+    ...{ leaseName: null, leaseFence: null, fence: 0n, dueAt: null },
+    ...{ revision: 0n, changedRevision: 0n, seenRevision: 0n },
+    ...made,
+  };
 }
 
 /** Locks endpoints, always in the same order. */
 export function lockEndpoints(partnerIds: readonly string[]): Statement {
-  return statement(
-    'SELECT * FROM webhook_endpoints WHERE partner_id IN (?) ORDER BY partner_id FOR UPDATE',
-    partnerIds,
-  );
+  return endpoints.find({ partnerId: partnerIds }, endpoints.all, statement('ORDER BY partner_id FOR UPDATE'));
 }
 
-export function toEndpoint(row: SqlRow): StoredEndpoint {
-  return {
-    partnerId: String(row.partner_id),
-    url: String(row.url),
-    secret: row.secret as Buffer,
-    oldSecret: row.old_secret as Buffer | null,
-    oldSecretUntil: milliseconds(row.old_secret_until),
-    afterVersion: toBigInt(row.after_version),
-    registeredAt: milliseconds(row.registered_at) ?? 0,
-    generation: Number(row.generation),
-    health: {
-      streak: Number(row.streak),
-      pausedAt: milliseconds(row.paused_at),
-      probeAt: milliseconds(row.probe_at),
-      probedVersion: toBigInt(row.probed_version),
-    },
-    heldAt: milliseconds(row.held_at),
-    draining: Number(row.draining) === 1,
-    fence: toBigInt(row.fence),
-    revision: toBigInt(row.revision),
-    changedRevision: toBigInt(row.changed_revision),
-    seenRevision: toBigInt(row.seen_revision),
-  };
+/** Writes what was changed of an endpoint whose row is locked. Its revision grows, unless nothing was changed. */
+export function saveEndpoint(before: Endpoint, after: Endpoint): { writes: Statement[]; saved: Endpoint } {
+  const isChanged = endpoints.update(before, after).length > 0;
+  const saved = isChanged ? { ...after, revision: before.revision + 1n } : before;
+  return { writes: endpoints.update(before, saved), saved };
 }
 
-/** What an operator changes, the sending process must say that it has seen. Assigned from left to right. */
-const byOperator = 'revision = revision + 1, changed_revision = revision';
-
-export function saveHealth(partnerId: string, health: Health, startDraining: boolean): Statement {
-  return statement(
-    `UPDATE webhook_endpoints SET streak = ?, paused_at = ?, probe_at = ?, probed_version = ?,
-      draining = draining | ?, due_at = IF(?, registered_at, due_at), revision = revision + 1 WHERE partner_id = ?`,
-    health.streak,
-    instant(health.pausedAt),
-    instant(health.probeAt),
-    health.probedVersion,
-    startDraining,
-    startDraining,
-    partnerId,
-  );
+/** An endpoint to which events are sent at another URL from now on. What waited because of a pause goes at once. */
+export function moved(endpoint: Endpoint, url: string): Endpoint {
+  const after = { ...endpoint, ...freshHealth, url, generation: endpoint.generation + 1 };
+  return endpoint.pausedAt === null ? after : startDraining(after);
 }
 
-/** Sends events to another URL from now on. */
-export function saveMove(partnerId: string, url: string, fresh: Health, startDraining: boolean): Statement[] {
-  return [
-    saveHealth(partnerId, fresh, startDraining),
-    statement(
-      `UPDATE webhook_endpoints SET url = ?, generation = generation + 1, ${byOperator} WHERE partner_id = ?`,
-      url,
-      partnerId,
-    ),
-  ];
+/** An endpoint none of whose pauses goes on. */
+export function resumed(endpoint: Endpoint): Endpoint {
+  return startDraining({ ...endpoint, ...freshHealth, heldAt: null });
 }
 
-export function saveRotation(partnerId: string, secret: Buffer, oldSecret: Buffer, oldUntil: number): Statement {
-  return statement(
-    `UPDATE webhook_endpoints SET secret = ?, old_secret = ?, old_secret_until = ?, ${byOperator} WHERE partner_id = ?`,
-    secret,
-    oldSecret,
-    new Date(oldUntil),
-    partnerId,
-  );
-}
-
-/** Holds an endpoint for an operator. */
-export function saveHold(partnerId: string, at: number): Statement {
-  const sql = `UPDATE webhook_endpoints SET held_at = ?, ${byOperator} WHERE partner_id = ?`;
-  return statement(sql, new Date(at), partnerId);
-}
-
-/** Ends every pause of an endpoint. */
-export function saveResume(partnerId: string, fresh: Health): Statement[] {
-  return [
-    saveHealth(partnerId, fresh, true),
-    statement(`UPDATE webhook_endpoints SET held_at = NULL, ${byOperator} WHERE partner_id = ?`, partnerId),
-  ];
+/** An endpoint all of whose waiting events are to be moved to the front of its queue, because a pause ended. */
+export function startDraining(endpoint: Endpoint): Endpoint {
+  return { ...endpoint, draining: true, dueAt: endpoint.registeredAt };
 }
 
 /** Whether a process may send to an endpoint: no other that lives does. */
 const isFree = `((e.lease_name = ? AND e.lease_fence = ?) OR NOT EXISTS (SELECT 1 FROM leases l
   WHERE l.name = e.lease_name AND l.fence = e.lease_fence AND ${hasNotRunOut('l.expires_at')}))`;
-
-/** Whether an endpoint may be tried at an instant, for all that its pause says. */
-const mayTry = '(e.paused_at IS NULL OR e.probe_at <= ? OR e.probe_at > ?)';
-
-function mayTryValues(now: number): Date[] {
-  return [new Date(now), new Date(now + longestProbeWaitMs)];
-}
 
 /** Whether an endpoint has something to be sent by an instant, if its pauses allow it. */
 const hasWork = `(e.draining = 1
@@ -180,28 +64,103 @@ const hasWork = `(e.draining = 1
   OR EXISTS (SELECT 1 FROM webhook_deliveries d
     WHERE d.partner_id = e.partner_id AND d.queue = 2 AND (${isRetryDue} OR e.paused_at IS NOT NULL)))`;
 
-/** Locks those of some endpoints that no other living process sends to. */
-export function lockFree(partnerIds: readonly string[], lease: HolderLease): Statement {
+/**
+ * Partners whose endpoint has something to be sent now and is free or this process's, at most so many, those that have
+ * waited longest first. It reads the endpoints that are marked as due. A full scan reads all endpoints: it also finds those
+ * that a version before `due_at` did not mark, or a clock that was ahead marked for later.
+ */
+export function findWork(lease: HolderLease, now: number, most: number, isFullScan = false): Statement {
+  const isDue = isFullScan ? '' : 'e.due_at <= ? AND';
   return statement(
+    `SELECT e.partner_id FROM webhook_endpoints e ${isFullScan ? '' : 'FORCE INDEX (webhook_endpoints_due_at)'}
+      WHERE ${isDue} e.held_at IS NULL AND (e.paused_at IS NULL OR e.probe_at <= ? OR e.probe_at > ?)
+        AND ${isFree} AND ${hasWork}
+      ORDER BY e.due_at LIMIT ${most}`,
+    ...(isFullScan ? [] : [new Date(now)]),
+    new Date(now),
+    new Date(now + longestProbeWaitMs),
+    lease.name,
+    lease.fence,
+    ...retryDueValues(now),
+  );
+}
+
+/**
+ * Makes a process the one that sends to those of some endpoints that no other living process sends to, and answers with
+ * them. What others that did so before it still write is refused.
+ */
+export function claimEndpoints(
+  database: Database,
+  partnerIds: readonly string[],
+  lease: HolderLease,
+  now: number,
+): Promise<Endpoint[]> {
+  const lockFree = statement(
     `SELECT e.* FROM webhook_endpoints e WHERE e.partner_id IN (?) AND ${isFree} ORDER BY e.partner_id FOR UPDATE`,
     partnerIds,
     lease.name,
     lease.fence,
   );
+  return database.transaction<Endpoint[]>([lockFree], ([rows = []]) => {
+    if (rows.length === 0) return { writes: [], result: [] };
+    const claimed = rows.map(endpoints.all.read).map((endpoint) => ({ ...endpoint, fence: endpoint.fence + 1n }));
+    // Should this process die, the next one finds them by due_at, also those that were found by a full scan.
+    const claim = statement(
+      `UPDATE webhook_endpoints SET lease_name = ?, lease_fence = ?, fence = fence + 1, seen_revision = revision,
+        due_at = LEAST(COALESCE(due_at, ?), ?) WHERE partner_id IN (?)`,
+      lease.name,
+      lease.fence,
+      new Date(now),
+      new Date(now),
+      claimed.map(({ partnerId }) => partnerId),
+    );
+    return { writes: [claim], result: claimed };
+  });
 }
 
-/**
- * Makes a process the one that sends to endpoints, by their rows as it has locked them. What others that did so before it
- * still write is refused.
- */
-export function claimEndpoints(partnerIds: readonly string[], lease: HolderLease): Statement {
-  return statement(
-    `UPDATE webhook_endpoints SET lease_name = ?, lease_fence = ?, fence = fence + 1, seen_revision = revision
-      WHERE partner_id IN (?)`,
+/** Gives endpoints back that a process sends to, and notes when there will be something to do for each. */
+export function releaseEndpoints(
+  database: Database,
+  partnerIds: readonly string[],
+  lease: HolderLease,
+  now: number,
+): Promise<void> {
+  const lockHeld = statement(
+    `SELECT * FROM webhook_endpoints WHERE partner_id IN (?) AND lease_name = ? AND lease_fence = ?
+      ORDER BY partner_id FOR UPDATE`,
+    partnerIds,
     lease.name,
     lease.fence,
+  );
+  return database.transaction<void>([lockHeld, findWaiting(partnerIds)], ([rows = [], waiting = []]) => {
+    const waitingOf = new Map(waiting.map((row) => [String(row.partner_id), toWaiting(row)]));
+    const writes = rows.map(endpoints.all.read).map((endpoint) => {
+      const found = waitingOf.get(endpoint.partnerId) ?? { isReady: false, retryAt: null };
+      return statement(
+        'UPDATE webhook_endpoints SET lease_name = NULL, lease_fence = NULL, due_at = ? WHERE partner_id = ?',
+        instant(nextDue(endpoint, found, now)),
+        endpoint.partnerId,
+      );
+    });
+    return { writes, result: undefined };
+  });
+}
+
+/** Whether something of endpoints is to be sent at once, and when the first of what is to be sent again is due. */
+function findWaiting(partnerIds: readonly string[]): Statement {
+  return statement(
+    `SELECT e.partner_id,
+      EXISTS (SELECT 1 FROM webhook_deliveries d
+        WHERE d.partner_id = e.partner_id AND d.queue = 1 AND d.due_at IS NULL) AS is_ready,
+      (SELECT MIN(d.due_at) FROM webhook_deliveries d FORCE INDEX (webhook_deliveries_due)
+        WHERE d.partner_id = e.partner_id AND d.queue = 2) AS retry_at
+      FROM webhook_endpoints e WHERE e.partner_id IN (?)`,
     partnerIds,
   );
+}
+
+function toWaiting(row: SqlRow): Waiting {
+  return { isReady: Number(row.is_ready) === 1, retryAt: milliseconds(row.retry_at) };
 }
 
 /**
@@ -217,73 +176,8 @@ export function markDue(partnerIds: readonly string[], now: number): Statement {
   );
 }
 
-/** Locks those of some endpoints that a process sends to. */
-export function lockHeld(partnerIds: readonly string[], lease: HolderLease): Statement {
-  return statement(
-    `SELECT * FROM webhook_endpoints WHERE partner_id IN (?) AND lease_name = ? AND lease_fence = ?
-      ORDER BY partner_id FOR UPDATE`,
-    partnerIds,
-    lease.name,
-    lease.fence,
-  );
-}
-
-/** Gives an endpoint back that has nothing to be sent before an instant, or nothing at all. It must be locked. */
-export function releaseUntil(partnerId: string, dueAt: number | null): Statement {
-  return statement(
-    'UPDATE webhook_endpoints SET lease_name = NULL, lease_fence = NULL, due_at = ? WHERE partner_id = ?',
-    instant(dueAt),
-    partnerId,
-  );
-}
-
-/** Gives endpoints back, so that any process may send to them at once. */
-export function releaseEndpoints(partnerIds: readonly string[], lease: HolderLease): Statement {
-  return statement(
-    `UPDATE webhook_endpoints SET lease_name = NULL, lease_fence = NULL
-      WHERE partner_id IN (?) AND lease_name = ? AND lease_fence = ?`,
-    partnerIds,
-    lease.name,
-    lease.fence,
-  );
-}
-
-/**
- * Partners whose endpoint has something to be sent now and is free or this process's, at most so many, those that have
- * waited longest first. Endpoints without anything due cost it nothing.
- */
-export function findWork(lease: HolderLease, now: number, most: number): Statement {
-  return statement(
-    `SELECT e.partner_id FROM webhook_endpoints e FORCE INDEX (webhook_endpoints_due_at)
-      WHERE e.due_at <= ? AND e.held_at IS NULL AND ${mayTry}
-        AND ${isFree} AND ${hasWork}
-      ORDER BY e.due_at LIMIT ${most}`,
-    new Date(now),
-    ...mayTryValues(now),
-    lease.name,
-    lease.fence,
-    ...retryDueValues(now),
-  );
-}
-
-/**
- * The next endpoints after a partner, and of each whether it has something to be sent now that its due_at does not tell of.
- * Versions before due_at was added queue events and do not write it.
- */
-export function findUnmarked(afterPartnerId: string, now: number, most: number): Statement {
-  return statement(
-    `SELECT e.partner_id, ((e.due_at IS NULL OR e.due_at > ?) AND e.held_at IS NULL
-        AND ${mayTry} AND ${hasWork}) AS is_unmarked
-      FROM webhook_endpoints e WHERE e.partner_id > ? ORDER BY e.partner_id LIMIT ${most}`,
-    new Date(now),
-    ...mayTryValues(now),
-    ...retryDueValues(now),
-    afterPartnerId,
-  );
-}
-
 /** Notes that all that waited is at the front, unless the row has changed since: another pause may have ended. */
-export function endDraining({ partnerId, fence, revision }: StoredEndpoint): Statement {
+export function endDraining({ partnerId, fence, revision }: Endpoint): Statement {
   return statement(
     `UPDATE webhook_endpoints SET draining = 0, revision = revision + 1
       WHERE partner_id = ? AND fence = ? AND revision = ?`,
@@ -294,11 +188,11 @@ export function endDraining({ partnerId, fence, revision }: StoredEndpoint): Sta
 }
 
 /** Says that the process that sends to some endpoints works by their rows as they are given. */
-export function saveSeen(endpoints: readonly StoredEndpoint[]): Statement {
+export function saveSeen(seen: readonly Endpoint[]): Statement {
   return statement(
     `UPDATE webhook_endpoints SET seen_revision = changed_revision
-      WHERE ${endpoints.map(() => '(partner_id = ? AND fence = ? AND changed_revision <= ?)').join(' OR ')}`,
-    ...endpoints.flatMap(({ partnerId, fence, revision }) => [partnerId, fence, revision]),
+      WHERE ${seen.map(() => '(partner_id = ? AND fence = ? AND changed_revision <= ?)').join(' OR ')}`,
+    ...seen.flatMap(({ partnerId, fence, revision }) => [partnerId, fence, revision]),
   );
 }
 

@@ -1,30 +1,4 @@
-/**
- * Why an attempt failed: no whole head of an answer in 10 seconds; no address; an address that may not be dialled; no
- * connection, or one that broke; TLS that failed; a URL that cannot be used; an answer that is no HTTP; a redirect; any
- * other status.
- */
-export type ErrorClass =
-  | 'timeout'
-  | 'dns'
-  | 'blocked_address'
-  | 'unreachable'
-  | 'tls'
-  | 'invalid_url'
-  | 'invalid_response'
-  | 'redirect'
-  | 'status';
-
-/** What became of one attempt. */
-export interface Attempt {
-  /** Whether it was delivered, and if not, whether that speaks against the endpoint or only against the event. */
-  readonly outcome: 'delivered' | 'endpoint-failed' | 'event-failed';
-  /** The status of the answer; null when there was none. */
-  readonly status: number | null;
-  /** Null when it was delivered. */
-  readonly errorClass: ErrorClass | null;
-  /** From the start of the attempt until its outcome was known, in milliseconds. */
-  readonly durationMs: number;
-}
+import type { ErrorClass, SendResult } from './rules.ts';
 
 /** Something that kept an answer from coming. Its message is for logs and holds nothing the endpoint said. */
 export class SendFailure extends Error {
@@ -40,7 +14,7 @@ export class SendFailure extends Error {
 }
 
 /** What a status says. 408, 429, 5xx and redirects speak against the endpoint; any other 4xx against the event. */
-export function judgeStatus(status: number): Pick<Attempt, 'outcome' | 'errorClass'> {
+export function judgeStatus(status: number): Pick<SendResult, 'outcome' | 'errorClass'> {
   if (status >= 200 && status < 300) return { outcome: 'delivered', errorClass: null };
   if (status >= 300 && status < 400) return { outcome: 'endpoint-failed', errorClass: 'redirect' };
   const isAboutEvent = status >= 400 && status < 500 && status !== 408 && status !== 429;

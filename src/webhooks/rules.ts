@@ -3,7 +3,7 @@ const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 
 /** How long after failed attempt N the next one is due: the N-th of these, and the last one from there on. */
-export const retryDelaysMs: readonly number[] = [
+const retryDelaysMs: readonly number[] = [
   minuteMs,
   5 * minuteMs,
   15 * minuteMs,
@@ -49,70 +49,95 @@ export const attemptsKeptMs = 30 * 24 * hourMs;
  */
 export type Outcome = 'delivered' | 'endpoint-failed' | 'event-failed';
 
-/** How an endpoint fares. Instants are business time in milliseconds. */
-export interface Health {
-  /** Failures of the endpoint in a row. */
-  readonly streak: number;
-  /** Since when it is paused because of them; null when it is not. */
-  readonly pausedAt: number | null;
-  /** When it is tried next while it is paused. */
-  readonly probeAt: number | null;
-  /** The version the last probe was made with: the next one takes the next. */
-  readonly probedVersion: bigint;
-}
+/**
+ * Why an attempt failed: no whole head of an answer in 10 seconds; no address; an address that may not be dialled; no
+ * connection, or one that broke; TLS that failed; a URL that cannot be used; an answer that is no HTTP; a redirect; any
+ * other status; an error in the gateway itself, which sent nothing.
+ */
+export type ErrorClass =
+  | 'timeout'
+  | 'dns'
+  | 'blocked_address'
+  | 'unreachable'
+  | 'tls'
+  | 'invalid_url'
+  | 'invalid_response'
+  | 'redirect'
+  | 'status'
+  | 'internal';
 
-/** How a new endpoint fares, and one that was moved. */
-export const freshHealth: Health = { streak: 0, pausedAt: null, probeAt: null, probedVersion: 0n };
-
-/** An attempt that ended. */
-export interface EndedAttempt {
-  readonly version: bigint;
+/** What became of sending something once. */
+export interface SendResult {
   readonly outcome: Outcome;
-  /** Whether it was made while the endpoint was paused, to see whether it is back. */
-  readonly isProbe: boolean;
-  /** When it ended. */
-  readonly endedAt: number;
-}
-
-/** How an endpoint fares after an attempt. To be asked in the order in which attempts ended. */
-export function healthAfter(health: Health, attempt: EndedAttempt): Health {
-  if (attempt.outcome === 'delivered') return freshHealth;
-  const streak = attempt.outcome === 'endpoint-failed' ? health.streak + 1 : 0;
-  if (health.pausedAt !== null) {
-    if (!attempt.isProbe) return { ...health, streak };
-    return { ...health, streak, probeAt: attempt.endedAt + probeEveryMs, probedVersion: attempt.version };
-  }
-  if (streak < failuresToPause) return { ...health, streak };
-  return { streak, pausedAt: attempt.endedAt, probeAt: attempt.endedAt + probeEveryMs, probedVersion: 0n };
+  /** The status of the answer; null when there was none. */
+  readonly status: number | null;
+  /** Null when it was delivered. */
+  readonly errorClass: ErrorClass | null;
+  /** From its start until its outcome was known, in milliseconds of real time. */
+  readonly durationMs: number;
 }
 
 /** What becomes of an event at its endpoint. `expired`: it was not delivered within the time it is sent for. */
 export type DeliveryState = 'waiting' | 'delivered' | 'expired';
 
-/** How the delivery of an event stands. */
+/** What of an endpoint says whether it is well: how often it failed in a row, since when it is paused, and its probes. */
+export interface Health {
+  readonly streak: number;
+  readonly pausedAt: number | null;
+  readonly probeAt: number | null;
+  readonly probedVersion: bigint;
+}
+
+/** What of an attempt decides how its endpoint and its delivery stand. */
+export interface AttemptFacts {
+  readonly version: bigint;
+  readonly at: number;
+  readonly isProbe: boolean;
+  readonly outcome: Outcome;
+  readonly durationMs: number;
+}
+
+/** The health of a new endpoint, and of one that was moved or resumed. */
+export const freshHealth: Health = { streak: 0, pausedAt: null, probeAt: null, probedVersion: 0n };
+
+/** The health of an endpoint after an attempt. To be asked in the order in which attempts ended. */
+export function healthAfter({ streak, pausedAt, probeAt, probedVersion }: Health, attempt: AttemptFacts): Health {
+  const { outcome, version, isProbe } = attempt;
+  if (outcome === 'delivered') return freshHealth;
+  const failures = outcome === 'endpoint-failed' ? streak + 1 : 0;
+  const endedAt = endOf(attempt);
+  if (pausedAt !== null) {
+    if (!isProbe) return { streak: failures, pausedAt, probeAt, probedVersion };
+    return { streak: failures, pausedAt, probeAt: endedAt + probeEveryMs, probedVersion: version };
+  }
+  if (failures < failuresToPause) return { streak: failures, pausedAt, probeAt, probedVersion };
+  return { streak: failures, pausedAt: endedAt, probeAt: endedAt + probeEveryMs, probedVersion: 0n };
+}
+
+/** How a delivery stands: attempts that its schedule counts, and when it is sent next. */
 export interface Progress {
   readonly state: DeliveryState;
-  /** Attempts the schedule counts. A probe that fails because of the endpoint is none. */
   readonly attempts: number;
-  /** When it is sent next; null: at once, or never when it is over. */
   readonly dueAt: number | null;
 }
 
 /** How a delivery stands after an attempt. One that is over stays so, unless it had failed and was delivered late. */
-export function progressAfter(progress: Progress, attempt: EndedAttempt): Progress {
-  if (attempt.outcome === 'delivered') {
-    return { state: 'delivered', attempts: progress.attempts + 1, dueAt: null };
-  }
-  if (attempt.isProbe && attempt.outcome === 'endpoint-failed') return progress;
-  const attempts = progress.attempts + 1;
-  if (progress.state !== 'waiting') return { ...progress, attempts };
-  return { state: 'waiting', attempts, dueAt: attempt.endedAt + retryDelayMs(attempts) };
+export function progressAfter({ state, attempts, dueAt }: Progress, attempt: AttemptFacts): Progress {
+  const { outcome, isProbe } = attempt;
+  if (outcome === 'delivered') return { state: 'delivered', attempts: attempts + 1, dueAt: null };
+  if (isProbe && outcome === 'endpoint-failed') return { state, attempts, dueAt };
+  if (state !== 'waiting') return { state, attempts: attempts + 1, dueAt };
+  return { state, attempts: attempts + 1, dueAt: endOf(attempt) + retryDelayMs(attempts + 1) };
+}
+
+/** When the outcome of an attempt was known. */
+function endOf({ at, durationMs }: AttemptFacts): number {
+  return at + durationMs;
 }
 
 /** How long after so many failed attempts the next one is due. */
-export function retryDelayMs(failedAttempts: number): number {
-  const last = retryDelaysMs.length - 1;
-  return retryDelaysMs[Math.min(Math.max(failedAttempts - 1, 0), last)] ?? 0;
+function retryDelayMs(failedAttempts: number): number {
+  return retryDelaysMs[Math.min(failedAttempts, retryDelaysMs.length) - 1] ?? 0;
 }
 
 /** Whether an event of a change at an instant is no longer sent. */
@@ -135,11 +160,16 @@ export interface Waiting {
 
 /** From when on there is something to do for an endpoint; null when there is nothing until it or its queue changes. */
 export function nextDue(
-  { health, heldAt, draining }: { health: Health; heldAt: number | null; draining: boolean },
+  {
+    pausedAt,
+    probeAt,
+    heldAt,
+    draining,
+  }: Pick<Health, 'pausedAt' | 'probeAt'> & { readonly heldAt: number | null; readonly draining: boolean },
   { isReady, retryAt }: Waiting,
   now: number,
 ): number | null {
   if (heldAt !== null || (!isReady && retryAt === null)) return null;
-  if (health.pausedAt !== null) return health.probeAt;
+  if (pausedAt !== null) return probeAt;
   return isReady || draining ? now : retryAt;
 }

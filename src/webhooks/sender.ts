@@ -5,12 +5,13 @@ import type { Clock } from '../lib/clock.ts';
 import { mayDial } from './addresses.ts';
 import { limitAnswers } from './answer-reader.ts';
 import { type Connection, Connections } from './connections.ts';
-import { type Attempt, judgeError, judgeStatus, SendFailure } from './failures.ts';
+import { judgeError, judgeStatus, SendFailure } from './failures.ts';
 import { dialableLookup, type ResolverOptions } from './resolver.ts';
+import type { ErrorClass, SendResult } from './rules.ts';
 import { type SigningKey, sign } from './signature.ts';
 
-/** One event on its way to one endpoint. */
-export interface Delivery {
+/** What is sent once to an endpoint. */
+export interface SendRequest {
   /** Whose connections are used. Those of one endpoint serve no other, though both may be at the same host. */
   readonly endpointId: string;
   /** As `checkEndpointUrl` answered it. */
@@ -35,65 +36,59 @@ export interface SenderOptions extends ResolverOptions {
 
 const contractTimeoutMs = 10_000;
 const mostEndpointsByDefault = 1_000;
-/** Endpoints that were sent nothing for this long are forgotten. Their idle connections are long gone by then. */
-const idleEndpointMs = 60_000;
 const mostHeadBytes = 16_384;
 const mostBodyBytes = 65_536;
 
-const unreadableUrl: Attempt = { outcome: 'endpoint-failed', status: null, errorClass: 'invalid_url', durationMs: 0 };
-
-interface Endpoint {
-  readonly url: string;
-  readonly path: string;
-  readonly connections: Connections;
-}
+const unreadableUrl: SendResult = {
+  outcome: 'endpoint-failed',
+  status: null,
+  errorClass: 'invalid_url',
+  durationMs: 0,
+};
 
 /**
  * Makes attempts to deliver events. Each dials only addresses that may be dialled, follows no redirect, uses no proxy,
  * unpacks nothing and ends in time, whatever the endpoint does. How many are under way at once is the caller's business.
  */
 export class Sender {
-  /** The one used last stands last. */
-  readonly #endpoints = new Map<string, Endpoint>();
+  /** By endpoint, the one used last stands last. Idle connections close by themselves. */
+  readonly #connections = new Map<string, Connections>();
   readonly #connect: buildConnector.connector;
   readonly #dialling = new Set<Socket>();
   readonly #timeoutMs: number;
   readonly #mostEndpoints: number;
-  readonly #sweep: NodeJS.Timeout;
 
   constructor(private readonly options: SenderOptions) {
     this.#timeoutMs = options.timeoutMs ?? contractTimeoutMs;
     this.#mostEndpoints = options.mostEndpoints ?? mostEndpointsByDefault;
     this.#connect = guardedConnector(options, this.#timeoutMs, this.#dialling);
-    this.#sweep = setInterval(() => this.#closeIdle(), idleEndpointMs).unref();
   }
 
-  /** How many endpoints have connections. */
+  /** How many endpoints' connections are kept. */
   get endpoints(): number {
-    return this.#endpoints.size;
+    return this.#connections.size;
   }
 
   /**
    * Makes one attempt. It never throws: whatever goes wrong is an outcome. It ends when the answer was read, cut at 64
    * KiB, or the time is up; the status alone decides, so an event is delivered also when the rest of the answer is slow.
-   * Where a connection that served before breaks before a byte of the answer has come, the attempt goes on by a new one,
+   * If a connection that served before breaks before a byte of the answer has come, the attempt goes on by a new one,
    * once: an endpoint may close an idle connection at any moment, and that says nothing about how it fares.
    *
    * @param onAhead Called when what is sent from now on arrives after it: it is written to a connection that served
    *   before, or answered on a new one, where the endpoint may be busy with the handshake still. Not always called.
    */
-  send(delivery: Delivery, onAhead: () => void = () => undefined): Promise<Attempt> {
-    const endpoint = this.#endpointOf(delivery);
-    if (endpoint === undefined) return Promise.resolve(unreadableUrl);
-    const { path, connections } = endpoint;
+  send({ endpointId, url, id, body, keys }: SendRequest, onAhead: () => void = () => undefined): Promise<SendResult> {
+    const connections = this.#connectionsTo(endpointId, url);
+    if (connections === undefined) return Promise.resolve(unreadableUrl);
     const timestampSeconds = Math.floor(this.options.clock.realNow() / 1_000);
-    const signature = sign({ id: delivery.id, timestampSeconds, body: delivery.body }, delivery.keys);
+    const signature = sign({ id, timestampSeconds, body }, keys);
     const request: Dispatcher.DispatchOptions = {
       method: 'POST',
-      path,
-      body: delivery.body,
+      path: connections.url.pathname,
+      body,
       headers: [
-        ...['content-type', 'application/json', 'user-agent', 'Marina-Webhooks/1.0', 'webhook-id', delivery.id],
+        ...['content-type', 'application/json', 'user-agent', 'Marina-Webhooks/1.0', 'webhook-id', id],
         ...['webhook-timestamp', String(timestampSeconds), 'webhook-signature', signature],
       ],
     };
@@ -104,60 +99,49 @@ export class Sender {
 
   /** Breaks off what is under way and closes all connections. */
   async close(): Promise<void> {
-    clearInterval(this.#sweep);
-    const closing = [...this.#endpoints.keys()].map((id) => this.#remove(id));
+    const closing = [...this.#connections.values()];
+    this.#connections.clear();
     for (const socket of this.#dialling) socket.destroy();
-    await Promise.all(closing);
+    await Promise.all(closing.map((connections) => connections.destroy(closed)));
   }
 
   /**
    * The connections of an endpoint; those to where it was before are closed when they have done their work. Undefined when
    * its URL cannot be used: another version may have stored a form of URL that this one does not know.
    */
-  #endpointOf({ endpointId, url }: Delivery): Endpoint | undefined {
-    const kept = this.#endpoints.get(endpointId);
-    if (kept !== undefined) this.#endpoints.delete(endpointId);
-    if (kept?.url === url) {
-      this.#endpoints.set(endpointId, kept);
+  #connectionsTo(endpointId: string, text: string): Connections | undefined {
+    const kept = this.#connections.get(endpointId);
+    this.#connections.delete(endpointId);
+    if (kept?.address === text) {
+      this.#connections.set(endpointId, kept);
       return kept;
     }
-    kept?.connections.close();
-    if (!URL.canParse(url)) return undefined;
-    const { protocol, origin, pathname } = new URL(url);
-    if (protocol !== 'https:') return undefined;
-    if (kept === undefined && this.#endpoints.size >= this.#mostEndpoints) this.#closeLeastUsed();
-    const endpoint = { url, path: pathname, connections: new Connections(origin, this.#connect, mostHeadBytes) };
-    this.#endpoints.set(endpointId, endpoint);
-    return endpoint;
-  }
-
-  #closeIdle(): void {
-    const before = performance.now() - idleEndpointMs;
-    for (const [id, { connections }] of this.#endpoints) {
-      if (!connections.isBusy && connections.usedAt < before) void this.#remove(id);
-    }
+    kept?.close();
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    if (url?.protocol !== 'https:') return undefined;
+    const made = new Connections(text, url, this.#connect, mostHeadBytes);
+    if (this.#connections.size >= this.#mostEndpoints) this.#closeLeastUsed();
+    this.#connections.set(endpointId, made);
+    return made;
   }
 
   #closeLeastUsed(): void {
-    for (const [id, { connections }] of this.#endpoints) {
+    for (const [endpointId, connections] of this.#connections) {
       if (connections.isBusy) continue;
-      void this.#remove(id);
+      this.#connections.delete(endpointId);
+      void connections.destroy(closed);
       return;
     }
   }
-
-  async #remove(endpointId: string): Promise<void> {
-    const endpoint = this.#endpoints.get(endpointId);
-    this.#endpoints.delete(endpointId);
-    await endpoint?.connections.destroy(new SendFailure('unreachable', 'the sender closes its connections'));
-  }
 }
+
+const closed = new SendFailure('unreachable', 'the sender closes its connections');
 
 /** One attempt: a request and its answer, as undici tells of them. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #startedAt = performance.now();
   readonly #timer: NodeJS.Timeout;
-  #outcome: Attempt | undefined;
+  #result: SendResult | undefined;
   #connection: Connection;
   /** How many bytes of earlier answers had come on the connection when the request was written to it. */
   #receivedBefore = 0;
@@ -169,7 +153,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     private readonly request: Dispatcher.DispatchOptions,
     timeoutMs: number,
     private readonly connections: Connections,
-    private readonly on: { onAhead: () => void; onOver: (attempt: Attempt) => void },
+    private readonly on: { onAhead: () => void; onOver: (result: SendResult) => void },
   ) {
     this.#connection = connections.take();
     this.#timer = setTimeout(() => this.#breakOff('timeout'), timeoutMs);
@@ -186,7 +170,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
     if (this.#receivedBefore === 0) this.on.onAhead();
-    this.#outcome = { ...judgeStatus(status), status, durationMs: this.#elapsedMs() };
+    this.#result = { ...judgeStatus(status), status, durationMs: this.#elapsedMs() };
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -221,18 +205,18 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** An answer that is not read to its end takes the connection with it. What waits for a connection is never sent. */
-  #breakOff(errorClass: NonNullable<Attempt['errorClass']>): void {
+  #breakOff(errorClass: ErrorClass): void {
     if (this.#isOver) return;
     this.#end(errorClass);
     void this.connections.discard(this.#connection, new SendFailure(errorClass, 'the attempt is over'));
   }
 
   /** Where a status came it stands, whatever came after. */
-  #end(errorClass: NonNullable<Attempt['errorClass']>): void {
+  #end(errorClass: ErrorClass): void {
     this.#isOver = true;
     clearTimeout(this.#timer);
     this.on.onOver(
-      this.#outcome ?? { outcome: 'endpoint-failed', status: null, errorClass, durationMs: this.#elapsedMs() },
+      this.#result ?? { outcome: 'endpoint-failed', status: null, errorClass, durationMs: this.#elapsedMs() },
     );
   }
 

@@ -1,5 +1,5 @@
 import { type Statement, statement } from '../../src/db/statement.ts';
-import { firstWindow } from '../../src/webhooks/places.ts';
+import { firstSlots } from '../../src/webhooks/endpoint-queue.ts';
 import type { Cluster, Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Turns } from './run.ts';
@@ -34,7 +34,7 @@ async function benchLatency(endpoints: Endpoints): Promise<Row[]> {
   for (let index = 0; index < hangingPartners; index += 1) hanging.push(await endpoints.register(`/hang/${index}`));
   for (const { id } of hanging) await endpoints.queue(id, hangingEach);
   await eventually(async () => {
-    if ((await endpoints.ask()).hanging < hangingPartners * firstWindow) throw new Error('not all hang yet');
+    if ((await endpoints.ask()).hanging < hangingPartners * firstSlots) throw new Error('not all hang yet');
   }, 20_000);
   const beside = await latencies(endpoints, healthy);
   for (const { id } of hanging) await admin.webhooks.pauseEndpoint({ partnerId: id }, admin.options);

@@ -74,8 +74,8 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'an orderly stop does not wait for attempts',
-    file: 'src/webhooks/dispatch.ts',
-    find: 'while (this.#attempts.load.underWay > 0 && performance.now() < end) await pause(20, stopped.signal);',
+    file: 'src/webhooks/dispatcher.ts',
+    find: 'while (this.#attempts.underWay > 0 && performance.now() < end) await pause(20, stopped.signal);',
     replace: 'void end;',
     test: 'test/integration/webhook-stop.test.ts',
     pattern: 'waits for its answer and records it',

@@ -1,41 +1,34 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { after, before, describe, it } from 'node:test';
-import { type Database, openDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { after, describe, it } from 'node:test';
+import type { Database } from '../../src/db/database.ts';
 import { insertRows, statement } from '../../src/db/statement.ts';
 import { SystemClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { Metrics } from '../../src/lib/metrics.ts';
 import { Seal } from '../../src/lib/seal.ts';
 import { passingTracer } from '../../src/lib/trace.ts';
 import { Dispatcher } from '../../src/webhooks/dispatcher.ts';
-import { dispatcherLeasePrefix, insertEndpoint } from '../../src/webhooks/endpoint-store.ts';
+import { dispatcherLeasePrefix, newEndpoint } from '../../src/webhooks/endpoint-store.ts';
 import { Sender } from '../../src/webhooks/sender.ts';
 import { makeSecret } from '../../src/webhooks/signature.ts';
 import { signingKeys } from '../../src/webhooks/signing-keys.ts';
+import { endpoints } from '../../src/webhooks/table.ts';
+import { whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 describe('a process that sends webhooks after, and together with, a version that does not mark endpoints with work', () => {
   const partnerId = `par_${randomBytes(10).toString('hex')}`;
   const clock = new SystemClock();
-  let test: TestDatabase;
   let database: Database;
   let receiver: WebhookReceiver;
-  before(async () => {
-    test = await createTestDatabase();
-    await migrate(test.url);
-    [database, receiver] = await Promise.all([
-      openDatabase({ url: test.url, environment: 'sandbox', poolSize: 4 }),
-      WebhookReceiver.start(),
-    ]);
+  withDatabase(async (opened) => {
+    database = opened;
+    receiver = await WebhookReceiver.start();
   });
-  after(async () => {
-    await database.close();
-    await Promise.all([test.drop(), receiver.close()]);
-  });
+  after(() => receiver.close());
 
   /** Puts an event into the queue and writes no due_at, which such a version does not know. */
   async function queueUnmarked(version: bigint): Promise<void> {
@@ -59,13 +52,15 @@ describe('a process that sends webhooks after, and together with, a version that
   it('sends what that version queued, at its start and again and again', async () => {
     const seal = new Seal(randomBytes(32));
     await database.write(
-      insertEndpoint({
-        partnerId,
-        url: receiver.url('/'),
-        secret: seal.seal(partnerId, makeSecret()),
-        afterVersion: 0n,
-        registeredAt: Date.now(),
-      }),
+      endpoints.insert(
+        newEndpoint({
+          partnerId,
+          url: receiver.url('/'),
+          secret: seal.seal(partnerId, makeSecret()),
+          afterVersion: 0n,
+          registeredAt: Date.now(),
+        }),
+      ),
     );
     await queueUnmarked(1n);
     const extraAuthorities = readFileSync(receiver.variables.MARINA_WEBHOOK_CA_FILE ?? '', 'utf8');
@@ -76,22 +71,17 @@ describe('a process that sends webhooks after, and together with, a version that
       log: createLogger({ name: 'test', level: 'silent' }),
       holder: 'test',
       leaseName: `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`,
-      send: (delivery, onAhead) => sender.send(delivery, onAhead),
+      sender,
       keysOf: signingKeys(seal),
       tracer: passingTracer,
-      meters: { attempted: () => {}, waited: () => {}, arrived: () => {} },
-      markEveryMs: 200,
+      metrics: new Metrics(),
+      fullScanMs: 200,
     });
-    const stop = new AbortController();
-    const running = worker.run(stop.signal);
-    try {
+    await whileRunning(worker, async () => {
       await eventually(() => assert.deepEqual(arrived(), [1]));
       await queueUnmarked(2n);
       await eventually(() => assert.deepEqual(arrived(), [1, 2]));
-    } finally {
-      stop.abort();
-      await running;
-      await sender.close();
-    }
+    });
+    await sender.close();
   });
 });

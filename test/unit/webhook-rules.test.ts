@@ -4,16 +4,7 @@ import { describe, it } from 'node:test';
 import { Seal } from '../../src/lib/seal.ts';
 import { judgeError, judgeStatus, SendFailure } from '../../src/webhooks/failures.ts';
 import {
-  answerMsAfter,
-  firstWindow,
-  hasOwnPlace,
-  hasRetryPlace,
-  hasSharedPlace,
-  largestWindow,
-  placesOf,
-  windowAfter,
-} from '../../src/webhooks/places.ts';
-import {
+  type AttemptFacts,
   attemptsKeptMs,
   freshHealth,
   type Health,
@@ -29,6 +20,11 @@ import {
 
 const minute = 60_000;
 
+/** An attempt that ended at an instant. */
+function attempt({ endedAt, ...facts }: Omit<AttemptFacts, 'at' | 'durationMs'> & { endedAt: number }): AttemptFacts {
+  return { at: endedAt - 10, durationMs: 10, ...facts };
+}
+
 describe('the schedule of a delivery', () => {
   const table = [1, 5, 15, 30, 60, 120, 240, 480, 720, 720, 720];
 
@@ -36,7 +32,7 @@ describe('the schedule of a delivery', () => {
     let progress: Progress = { state: 'waiting', attempts: 0, dueAt: null };
     let endedAt = 0;
     for (const [index, minutes] of table.entries()) {
-      progress = progressAfter(progress, { version: 1n, outcome: 'endpoint-failed', isProbe: false, endedAt });
+      progress = progressAfter(progress, attempt({ version: 1n, outcome: 'endpoint-failed', isProbe: false, endedAt }));
       assert.equal(progress.attempts, index + 1);
       assert.equal((progress.dueAt ?? 0) - endedAt, minutes * minute);
       endedAt = progress.dueAt ?? 0;
@@ -55,13 +51,13 @@ describe('the schedule of a delivery', () => {
   it('counts a probe that fails because of the endpoint for nothing, and one the event fails by as an attempt', () => {
     const waiting: Progress = { state: 'waiting', attempts: 2, dueAt: 5 };
     const probe = { version: 1n, isProbe: true, endedAt: 100 };
-    assert.deepEqual(progressAfter(waiting, { ...probe, outcome: 'endpoint-failed' }), waiting);
-    assert.deepEqual(progressAfter(waiting, { ...probe, outcome: 'event-failed' }), {
+    assert.deepEqual(progressAfter(waiting, attempt({ ...probe, outcome: 'endpoint-failed' })), waiting);
+    assert.deepEqual(progressAfter(waiting, attempt({ ...probe, outcome: 'event-failed' })), {
       state: 'waiting',
       attempts: 3,
       dueAt: 100 + 15 * minute,
     });
-    assert.deepEqual(progressAfter(waiting, { ...probe, outcome: 'delivered' }), {
+    assert.deepEqual(progressAfter(waiting, attempt({ ...probe, outcome: 'delivered' })), {
       state: 'delivered',
       attempts: 3,
       dueAt: null,
@@ -71,17 +67,18 @@ describe('the schedule of a delivery', () => {
   it('leaves what is over as it is when a late attempt fails, and takes a late success', () => {
     const late = { version: 1n, isProbe: false, endedAt: 9 };
     const expired: Progress = { state: 'expired', attempts: 9, dueAt: null };
-    assert.equal(progressAfter(expired, { ...late, outcome: 'endpoint-failed' }).state, 'expired');
-    assert.equal(progressAfter(expired, { ...late, outcome: 'delivered' }).state, 'delivered');
+    assert.equal(progressAfter(expired, attempt({ ...late, outcome: 'endpoint-failed' })).state, 'expired');
+    assert.equal(progressAfter(expired, attempt({ ...late, outcome: 'delivered' })).state, 'delivered');
     const delivered: Progress = { state: 'delivered', attempts: 1, dueAt: null };
-    assert.equal(progressAfter(delivered, { ...late, outcome: 'endpoint-failed' }).state, 'delivered');
+    assert.equal(progressAfter(delivered, attempt({ ...late, outcome: 'endpoint-failed' })).state, 'delivered');
   });
 });
 
 describe('how an endpoint fares', () => {
   const after = (outcomes: readonly Outcome[], from: Health = freshHealth, isProbe = false) =>
     outcomes.reduce<Health>(
-      (health, outcome, index) => healthAfter(health, { version: BigInt(index + 1), outcome, isProbe, endedAt: index }),
+      (health, outcome, index) =>
+        healthAfter(health, attempt({ version: BigInt(index + 1), outcome, isProbe, endedAt: index })),
       from,
     );
 
@@ -97,24 +94,24 @@ describe('how an endpoint fares', () => {
   it('only a 2xx ends the pause; a probe that fails moves on to the next event a minute later', () => {
     const paused: Health = { streak: 3, pausedAt: 0, probeAt: minute, probedVersion: 0n };
     const probe = { version: 7n, isProbe: true, endedAt: minute };
-    assert.deepEqual(healthAfter(paused, { ...probe, outcome: 'endpoint-failed' }), {
+    assert.deepEqual(healthAfter(paused, attempt({ ...probe, outcome: 'endpoint-failed' })), {
       streak: 4,
       pausedAt: 0,
       probeAt: 2 * minute,
       probedVersion: 7n,
     });
-    assert.deepEqual(healthAfter(paused, { ...probe, outcome: 'event-failed' }), {
+    assert.deepEqual(healthAfter(paused, attempt({ ...probe, outcome: 'event-failed' })), {
       streak: 0,
       pausedAt: 0,
       probeAt: 2 * minute,
       probedVersion: 7n,
     });
-    assert.deepEqual(healthAfter(paused, { ...probe, outcome: 'delivered' }), freshHealth);
+    assert.deepEqual(healthAfter(paused, attempt({ ...probe, outcome: 'delivered' })), freshHealth);
   });
 
   it('an attempt from before the pause that ends in it moves no probe', () => {
     const paused: Health = { streak: 3, pausedAt: 0, probeAt: minute, probedVersion: 0n };
-    const late = healthAfter(paused, { version: 9n, outcome: 'endpoint-failed', isProbe: false, endedAt: 5 });
+    const late = healthAfter(paused, attempt({ version: 9n, outcome: 'endpoint-failed', isProbe: false, endedAt: 5 }));
     assert.deepEqual(late, { ...paused, streak: 4 });
   });
 
@@ -168,8 +165,8 @@ describe('what an answer says', () => {
 });
 
 describe('when there is something to do for an endpoint', () => {
-  const well = { health: freshHealth, heldAt: null, draining: false };
-  const paused = { ...well, health: { streak: 3, pausedAt: 0, probeAt: 70, probedVersion: 0n } };
+  const well = { ...freshHealth, heldAt: null, draining: false };
+  const paused = { ...well, streak: 3, pausedAt: 0, probeAt: 70, probedVersion: 0n };
   const nothing = { isReady: false, retryAt: null };
   const retry = { isReady: false, retryAt: 90 };
   const ready = { isReady: true, retryAt: 90 };
@@ -184,64 +181,6 @@ describe('when there is something to do for an endpoint', () => {
   ] as const) {
     it(what, () => assert.equal(nextDue(endpoint, waiting, 50), due));
   }
-});
-
-describe('places', () => {
-  const lane = { window: largestWindow, answerMs: 1_000, underWay: 0, retriesUnderWay: 0, isProven: true };
-
-  it('an endpoint begins small, grows with success, and shrinks by half with a failure of its own', () => {
-    let window = firstWindow;
-    for (let count = 0; count < firstWindow; count += 1) window = windowAfter(window, true);
-    assert.ok(Math.abs(window - firstWindow - 1) < 0.5, 'one more when as many as may be were delivered');
-    for (let count = 0; count < 200; count += 1) window = windowAfter(window, true);
-    assert.equal(window, largestWindow);
-    for (let count = 0; count < 10; count += 1) window = windowAfter(window, false);
-    assert.equal(window, 2);
-  });
-
-  it('an endpoint that answers at once has few places, one that takes its time has what it takes', () => {
-    for (const [answerMs, places] of [
-      [0, 4],
-      [20, 4],
-      [50, 10],
-      [80, 16],
-      [5_000, 16],
-      [Number.POSITIVE_INFINITY, 16],
-    ] as const) {
-      assert.equal(placesOf({ window: largestWindow, answerMs }), places, `${answerMs} ms`);
-      assert.equal(placesOf({ window: firstWindow + 0.9, answerMs }), firstWindow, 'never more than its window');
-    }
-  });
-
-  it('the time an endpoint takes is the shortest seen, and is forgotten slowly', () => {
-    let answerMs = Number.POSITIVE_INFINITY;
-    for (const durationMs of [90, 12, 40, 60]) answerMs = answerMsAfter(answerMs, durationMs);
-    assert.ok(answerMs > 12 && answerMs < 13, `${answerMs} ms`);
-    for (let count = 0; count < 100; count += 1) answerMs = answerMsAfter(answerMs, 40);
-    assert.equal(answerMs, 40);
-  });
-
-  it('in a crowd no endpoint has more places than a new one', () => {
-    assert.equal(hasOwnPlace({ ...lane, underWay: 10 }, { underWay: 100, retriesUnderWay: 0 }), true);
-    assert.equal(hasOwnPlace({ ...lane, underWay: 10 }, { underWay: 600, retriesUnderWay: 0 }), false);
-    assert.equal(hasOwnPlace({ ...lane, underWay: 3 }, { underWay: 600, retriesUnderWay: 0 }), true);
-    assert.equal(hasOwnPlace({ ...lane, underWay: 4 }, { underWay: 511, retriesUnderWay: 0 }), true);
-    assert.equal(hasOwnPlace({ ...lane, underWay: 4 }, { underWay: 512, retriesUnderWay: 0 }), false);
-    assert.equal(hasOwnPlace({ ...lane, underWay: 16 }, { underWay: 100, retriesUnderWay: 0 }), false);
-  });
-
-  it('the last places are for endpoints that answer', () => {
-    const crowd = { underWay: 800, retriesUnderWay: 0 };
-    assert.equal(hasSharedPlace(lane, crowd), true);
-    assert.equal(hasSharedPlace({ ...lane, isProven: false }, crowd), false);
-    assert.equal(hasSharedPlace(lane, { underWay: 1_024, retriesUnderWay: 0 }), false);
-  });
-
-  it('retries leave half of the places to first attempts', () => {
-    assert.equal(hasRetryPlace({ ...lane, retriesUnderWay: 7 }, { underWay: 0, retriesUnderWay: 0 }), true);
-    assert.equal(hasRetryPlace({ ...lane, retriesUnderWay: 8 }, { underWay: 0, retriesUnderWay: 0 }), false);
-    assert.equal(hasRetryPlace(lane, { underWay: 600, retriesUnderWay: 512 }), false);
-  });
 });
 
 describe('a sealed secret', () => {

@@ -3,7 +3,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { milliseconds, type SqlRow, type Statement, statement, toBigInt } from '../../db/statement.ts';
 import { type TimelineEntrySchema, TimelineSource } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import { lookUps as lookUpTable } from '../../submission/steps.ts';
-import type { StoredAttempt } from '../../webhooks/attempt-store.ts';
+import type { Attempt } from '../../webhooks/table.ts';
 
 export type Entry = MessageInitShape<typeof TimelineEntrySchema> & { readonly atMs: number };
 
@@ -170,7 +170,7 @@ export function eventEntry(row: SqlRow): Entry & { readonly version: bigint; rea
   };
 }
 
-export function attemptEntry(attempt: StoredAttempt, event: Entry | undefined): Entry {
+export function attemptEntry(attempt: Attempt, event: Entry | undefined): Entry {
   const probe = attempt.isProbe ? ', a try of a paused endpoint' : '';
   return {
     atMs: attempt.at,

@@ -5,7 +5,8 @@ import { type SqlRow, type Statement, statement } from '../../db/statement.ts';
 import { type Diagnostics, type GetTimelineRequest, TimelineSource } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { Kinds } from '../../submission/kinds.ts';
 import type { History } from '../../submission/steps.ts';
-import { findAttempts, toAttempt } from '../../webhooks/attempt-store.ts';
+import { findAttempts } from '../../webhooks/delivery-store.ts';
+import { attempts as attemptTable } from '../../webhooks/table.ts';
 import { type AdminCalls, AdminError } from '../call.ts';
 import {
   attemptEntry,
@@ -102,7 +103,7 @@ export function timelineHandlers(
     const events = [...eventOf.values()].sort((one, other) => Number(one.version - other.version));
     if (events.length === 0) return [];
     const versions = events.map(({ version }) => version);
-    const attempts = (await read(findAttempts(partnerId, versions, mostAttempts))).map(toAttempt);
+    const attempts = (await read(findAttempts(partnerId, versions, mostAttempts))).map(attemptTable.all.read);
     return [...events, ...attempts.map((attempt) => attemptEntry(attempt, eventOf.get(String(attempt.version))))];
   }
 

@@ -9,10 +9,10 @@ import { insertDeliveries } from './delivery-store.ts';
 import { markDue } from './endpoint-store.ts';
 
 /**
- * Takes events into the queues of their partners' endpoints. An event of a partner without an endpoint, or from before
- * its registration, is signed and nothing more.
+ * Consumes events: puts them into the queues of their partners' endpoints. An event of a partner without an endpoint, or
+ * from before its registration, is only acknowledged.
  */
-export class WebhookTaker {
+export class WebhookConsumer {
   readonly worker: Worker;
 
   constructor(
@@ -20,12 +20,12 @@ export class WebhookTaker {
     stream: EventStream,
     private readonly clock: Clock,
     /** Called with the partners whose endpoints have something to be sent. */
-    private readonly onTaken: (partnerIds: readonly string[]) => void = () => {},
+    private readonly onQueued: (partnerIds: readonly string[]) => void = () => {},
   ) {
     this.worker = stream.consumer('webhooks', (events) => this.consume(events));
   }
 
-  /** Puts events of the outbox into the queues, each once. */
+  /** Moves events from the outbox into the queues, each once. */
   async consume(events: readonly EventKey[]): Promise<void> {
     if (events.length === 0) return;
     crash('webhooks.before-acknowledge');
@@ -46,7 +46,7 @@ export class WebhookTaker {
       },
     });
     crash('webhooks.acknowledged');
-    if (queued.length > 0) this.onTaken(partnersOf(queued));
+    if (queued.length > 0) this.onQueued(partnersOf(queued));
   }
 }
 

@@ -1,0 +1,38 @@
+import type { LoadedDelivery } from '../../src/webhooks/delivery-store.ts';
+import { newEndpoint } from '../../src/webhooks/endpoint-store.ts';
+import type { Endpoint } from '../../src/webhooks/table.ts';
+
+/** A healthy endpoint's row. */
+export function endpoint(change: Partial<Endpoint> = {}): Endpoint {
+  const made = {
+    partnerId: 'par_1',
+    url: 'https://example.com/',
+    secret: Buffer.alloc(0),
+    afterVersion: 0n,
+    registeredAt: 0,
+  };
+  return { ...newEndpoint(made), generation: 1, fence: 1n, revision: 1n, ...change };
+}
+
+/** An event that waits: to be sent at once, or again. */
+export function delivery(version: number, isRetry = false): LoadedDelivery {
+  return {
+    partnerId: 'par_1',
+    version: BigInt(version),
+    eventId: `msg_${version}`,
+    type: 'order.pending',
+    occurredAt: 0,
+    committedAt: 0,
+    takenAt: version,
+    state: 'waiting',
+    queue: isRetry ? 2 : 1,
+    dueAt: isRetry ? version : null,
+    attempts: isRetry ? 1 : 0,
+    tries: isRetry ? 1 : 0,
+    round: 0,
+    endedAt: null,
+    body: Buffer.from('{}'),
+    requestId: null,
+    traceParent: null,
+  };
+}

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { SystemClock } from '../../src/lib/clock.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { Metrics } from '../../src/lib/metrics.ts';
+import { Seal } from '../../src/lib/seal.ts';
+import { passingTracer } from '../../src/lib/trace.ts';
+import { Attempts, type AttemptsOptions } from '../../src/webhooks/attempts.ts';
+import { EndpointQueue, type NextTry } from '../../src/webhooks/endpoint-queue.ts';
+import type { MadeAttempt } from '../../src/webhooks/recorder.ts';
+import { makeSecret } from '../../src/webhooks/signature.ts';
+import { signingKeys } from '../../src/webhooks/signing-keys.ts';
+import { eventually } from '../support/eventually.ts';
+import { delivery, endpoint } from '../support/webhook-rows.ts';
+
+const seal = new Seal(randomBytes(32));
+const secret = seal.seal('par_1', makeSecret());
+
+/** Makes attempts of one queue, which waits with some events. */
+function start(options: Partial<AttemptsOptions> & { partnerId?: string; body?: Buffer | null } = {}) {
+  const { partnerId = 'par_1', body = Buffer.from('{}') } = options;
+  const ended: MadeAttempt[] = [];
+  const unblocked: EndpointQueue[] = [];
+  const queue = new EndpointQueue(endpoint({ partnerId, secret }), performance.now());
+  const attempts = new Attempts(
+    {
+      clock: new SystemClock(),
+      log: createLogger({ name: 'test', level: 'silent' }),
+      metrics: new Metrics(),
+      tracer: passingTracer,
+      sender: { send: async () => ({ outcome: 'delivered', status: 200, errorClass: null, durationMs: 1 }) },
+      keysOf: signingKeys(seal),
+      ...options,
+    },
+    { ended: (_, attempt) => ended.push(attempt), unblocked: (free) => unblocked.push(free) },
+  );
+  queue.take(
+    { part: 'new', after: 0n, most: 10 },
+    [1, 2].map((version) => ({ ...delivery(version), body })),
+  );
+  const begin = () => attempts.begin(queue, queue.next(0) as NextTry);
+  return { queue, begin, ended, unblocked };
+}
+
+describe('an attempt', () => {
+  it('that cannot be signed fails because of the endpoint, so that operators see the endpoint paused', async () => {
+    const { begin, ended } = start({ partnerId: 'par_2' });
+    begin();
+    const [attempt] = await eventually(() => {
+      assert.equal(ended.length, 1);
+      return ended;
+    });
+    assert.deepEqual([attempt?.outcome, attempt?.status, attempt?.errorClass], ['endpoint-failed', null, 'internal']);
+  });
+
+  it('of an event that is gone fails because of the event, and others go on', async () => {
+    const { begin, ended } = start({ body: null });
+    begin();
+    await eventually(() =>
+      assert.deepEqual(
+        ended.map(({ outcome }) => outcome),
+        ['event-failed'],
+      ),
+    );
+  });
+
+  it('keeps later ones back until it is ahead of them', async () => {
+    let goAhead: () => void = () => undefined;
+    const { queue, begin, unblocked } = start({
+      sender: {
+        send: (_, onAhead = () => undefined) => {
+          goAhead = onAhead;
+          return new Promise(() => undefined);
+        },
+      },
+    });
+    begin();
+    assert.equal(queue.next(0), 'nothing');
+    goAhead();
+    goAhead();
+    assert.deepEqual(unblocked, [queue], 'once');
+    assert.equal(typeof queue.next(0), 'object');
+  });
+
+  it('keeps later ones back for a second and no longer', async () => {
+    const { queue, begin, unblocked } = start({ sender: { send: () => new Promise(() => undefined) } });
+    const startedAt = performance.now();
+    begin();
+    await eventually(() => assert.deepEqual(unblocked, [queue]));
+    assert.ok(performance.now() - startedAt > 950);
+  });
+
+  it('keeps nothing back on a connection that stands', () => {
+    const { queue, begin, unblocked } = start({
+      sender: {
+        send: (_, onAhead) => {
+          onAhead?.();
+          return new Promise(() => undefined);
+        },
+      },
+    });
+    begin();
+    assert.deepEqual(unblocked, []);
+    assert.equal(typeof queue.next(0), 'object');
+  });
+});
+
+describe('the keys of an endpoint', () => {
+  it('are opened for its own partner only, though they were opened for that before', () => {
+    const keysOf = signingKeys(seal);
+    const row = { secret, oldSecret: null, oldSecretUntil: null };
+    assert.equal(keysOf({ ...row, partnerId: 'par_1' }, 0).length, 1);
+    assert.throws(() => keysOf({ ...row, partnerId: 'par_2' }, 0), /cannot be opened/);
+  });
+});
