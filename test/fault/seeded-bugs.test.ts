@@ -12,7 +12,7 @@ const bugs: readonly SeededBug[] = [
     find: 'crash(`${kind.name}.before-store`);',
     replace:
       // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
-      'await kind.send({ ...(draft as object), partnerId, notAfter: Date.now() + 1_000 } as never);\n    crash(`${kind.name}.before-store`);',
+      "await kind.send({ ...(draft as object), ...origin, id: 'ord_0', notAfter: Date.now() + 1_000 } as never, request, Buffer.alloc(1));\n    crash(`${kind.name}.before-store`);",
     test: crashes,
     pattern: 'at order.before-store',
   },
@@ -32,7 +32,7 @@ const bugs: readonly SeededBug[] = [
     find: 'crash(`${kind.name}-reconcile.looked-up`);',
     replace:
       // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
-      'if (!answer.found) await (kind as unknown as { send(row: Row): Promise<unknown> }).send({ ...row, notAfter: Date.now() + 1_000 });\n      crash(`${kind.name}-reconcile.looked-up`);',
+      'if (!answer.found) await (kind as any).send({ ...row, notAfter: Date.now() + 1_000 }, undefined, Buffer.alloc(1));\n      crash(`${kind.name}-reconcile.looked-up`);',
     test: lost,
     pattern: 'hangs untaken',
   },

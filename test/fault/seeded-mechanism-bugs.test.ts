@@ -43,7 +43,7 @@ const bugs: readonly SeededBug[] = [
     pattern: 'in the order of the numbers',
   },
   {
-    name: 'an object that is stored anew takes nothing of its partner',
+    name: 'an object that is restored takes nothing of its partner',
     file: 'src/submission/recovery.ts',
     find: '          kind.take?.(row, partner);\n',
     replace: '',

@@ -56,8 +56,8 @@ const bugs: readonly SeededBug[] = [
     file: 'src/db/facts.ts',
     find: 'expected: { value: isExpected, guards: [guard] },',
     replace: 'expected: { value: isExpected, guards: [guard].slice(1) },',
-    test: flows,
-    pattern: 'an order like one whose fate is unknown is refused',
+    test: values,
+    pattern: 'is saved only if all that the work depends on is as expected',
   },
   {
     name: 'it is not proven that trading goes on',
@@ -73,8 +73,8 @@ const bugs: readonly SeededBug[] = [
     file: 'src/db/facts.ts',
     find: 'guards: expected.flatMap(([, one]) => one?.guards ?? []),',
     replace: 'guards: expected.slice(0, 1).flatMap(([, one]) => one?.guards ?? []),',
-    test: flows,
-    pattern: 'an order like one whose fate is unknown is refused',
+    test: values,
+    pattern: 'is saved only if all that the work depends on is as expected',
   },
   {
     name: 'a condition that is neither true nor false counts as true',

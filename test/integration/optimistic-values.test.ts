@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { walkLedger } from '../../src/admin/ledger.ts';
 import { createPartner } from '../../src/admin/provision.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
-import { reading, sharing } from '../../src/db/facts.ts';
+import { reading, sharing, together, whether } from '../../src/db/facts.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { statement, toBigInt } from '../../src/db/statement.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
@@ -161,4 +161,30 @@ describe('what all work on one partner shares', () => {
       await setPaused('NULL');
     }
   });
+
+  for (const changed of ['first', 'second'] as const) {
+    it(`is saved only if all that the work depends on is as expected: not the ${changed}`, async () => {
+      const seen: unknown[] = [];
+      const isThere = (name: string) =>
+        whether(statement('SELECT 1 FROM positions WHERE name = ?', `${partnerId} ${name}`), false);
+      const work = () =>
+        of(database).inPartner(partnerId, {
+          touches: [],
+          fact: together({ first: isThere('first'), second: isThere('second') }),
+          decide: (facts, partner) => {
+            seen.push(facts);
+            partner.takeVersions(1);
+            return { writes: [], result: undefined };
+          },
+        });
+      await work();
+      await work();
+      const neither = { first: false, second: false };
+      assert.deepEqual(seen.splice(0), [neither, neither]);
+      const name = `${partnerId} ${changed}`;
+      await of(database).write(statement("INSERT INTO positions (name, position) VALUES (?, '')", name));
+      await work();
+      assert.deepEqual(seen, [neither, { ...neither, [changed]: true }]);
+    });
+  }
 });

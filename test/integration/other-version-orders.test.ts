@@ -196,10 +196,14 @@ describe('an order that a newer version stored with names this version does not 
   it('applies what comes while it is behind in the order of the numbers', async () => {
     const partner = await gateway.newPartner();
     const id = await place(partner, { symbol: 'SIM-REST', time_in_force: 'gtc', quantity: 92 });
-    const { last_report: last } = await stored(id);
-    // As if one report had been passed over, and the look-up were not due for long.
-    await store(id, { missed_report: BigInt(String(last)) + 1n, check_at: new Date(Date.now() + 600_000) });
+    await store(id, { state: 'on_hold' });
     await gateway.controls.fillOrder({ clientOrderId: id, quantity: 2n }, callTimeout);
+    await eventually(async () => {
+      const row = await stored(id);
+      assert.ok(BigInt(String(row.missed_report)) > BigInt(String(row.last_report)));
+    });
+    // This version knows it again, and the look-up is not due for long.
+    await store(id, { state: 'pending', check_at: new Date(Date.now() + 200_000) });
     await gateway.controls.fillOrder({ clientOrderId: id, quantity: 90n }, callTimeout);
     const filled = await inState(partner, id, 'filled');
     assert.equal(filled.filled_quantity, 92);
