@@ -31,7 +31,7 @@ describe('limits across replicas', () => {
     return partner;
   }
 
-  it('have the places of a replica that was killed again, once it has not been heard of for a while', async () => {
+  it('give the slots of a replica that was killed to others, once it has not been heard of for a while', async () => {
     const partner = await partnerOfFive();
     const [lost, kept] = gateways as [GatewayProcess, GatewayProcess];
     const fault = { call: Call.SUBMIT_ORDER, account: partner.account, times: 5, fault: WireFault.HANG };

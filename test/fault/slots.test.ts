@@ -16,7 +16,7 @@ before(async () => {
 after(() => nats.kill());
 endReplicasAfterEach();
 
-/** Counts how many hold a place at once: whoever holds one holds a connection to it. */
+/** Counts how many slots are in use at once: each process keeps a connection to it for every slot that it uses. */
 async function startJudge() {
   const holding = new Map<Socket, string>();
   const most = new Map<string, number>();
@@ -36,7 +36,7 @@ async function startJudge() {
   await once(server, 'listening');
   return {
     port: (server.address() as { port: number }).port,
-    /** The most that held a place of a name at once since it was last asked. */
+    /** The most slots of a name that were in use at once since it was last asked. */
     takeMost: () => {
       const highest = Math.max(0, ...most.values());
       most.clear();
@@ -50,7 +50,7 @@ async function startJudge() {
   };
 }
 
-describe('places across processes', () => {
+describe('slots across processes', () => {
   const children = new Set<ChildProcess>();
   const judges = new Set<Awaited<ReturnType<typeof startJudge>>>();
   afterEach(() => {
@@ -161,7 +161,7 @@ describe('places across processes', () => {
   });
 });
 
-describe('places while NATS is away', () => {
+describe('slots while NATS is away', () => {
   it('are shared by the replicas there were, and counted across them again afterwards, with or without its store', async () => {
     const prefix = newPrefix();
     const own = await startTestNats();
@@ -177,7 +177,7 @@ describe('places while NATS is away', () => {
       assert.equal(await one.acquire('orders', 5), undefined);
       held.push(await taken(other, 'orders', 5), await taken(other, 'orders', 5));
       assert.equal(await other.acquire('orders', 5), undefined);
-      // Of a place there is but once each has one.
+      // Each has the only slot there is.
       held.push(await taken(one, 'single', 1), await taken(other, 'single', 1));
       await own.restart({ empty });
       await eventually(() => assert.equal(one.isShared && other.isShared, true), 20_000);

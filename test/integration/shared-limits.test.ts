@@ -137,7 +137,7 @@ describe('three replicas', () => {
       assert.ok(within <= 60, `${within} passed in a second`);
     }
     assert.ok(passed.length <= 40 + Math.ceil((20 * elapsedMs) / 1_000), `${passed.length} passed`);
-    // An order that finds no place has used its token.
+    // An order that finds no slot has used its token.
     assert.ok(passed.length > 40 && refused > 0, `${passed.length} passed, ${refused} were refused`);
 
     const { messages } = await gateway.controls.listMessages({}, callTimeout);

@@ -19,8 +19,8 @@ endReplicasAfterEach();
 /** A read of a partner's. */
 const of = (partnerId: string): Origin => ({ partnerId, requestId: null, traceParent: null });
 
-describe('places across replicas', () => {
-  it('are no more than there are, whichever replica is asked, and another name has its own', async () => {
+describe('slots across replicas', () => {
+  it('are never more in use than the limit, whichever replica is asked, and another name has its own', async () => {
     const prefix = newPrefix();
     const [one, other] = [await startSharing({ url: nats.url, prefix }), await startSharing({ url: nats.url, prefix })];
     const first = await taken(one, 'documents.a', 2);
@@ -90,7 +90,7 @@ describe('places across replicas', () => {
 });
 
 describe('reads of the broker on two replicas', () => {
-  it('have their turn beside a crowd on the other, of the same partner or of others', async () => {
+  it('have their turn with a crowd on the other, of the same partner or of others', async () => {
     const prefix = newPrefix();
     const [one, other] = [await startSharing({ url: nats.url, prefix }), await startSharing({ url: nats.url, prefix })];
     const [crowded, quiet] = [one, other].map((slots) => new ReadQueue({ slots, timeoutMs: 20_000 }));
@@ -112,7 +112,7 @@ describe('reads of the broker on two replicas', () => {
   });
 });
 
-describe('places of a replica without NATS', () => {
+describe('slots of a replica without NATS', () => {
   it('are all a single replica has, from its start, and it neither waits nor fails', async () => {
     const slots = await startReplica({ url: 'nats://127.0.0.1:9', prefix: newPrefix() });
     const started = performance.now();

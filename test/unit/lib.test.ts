@@ -178,13 +178,13 @@ describe('local limits', () => {
   const caller = { partnerId: 'p', keyId: 'k', scopes: new Set<never>(), features: new Set<never>(), limits };
   const isLimited = (error: unknown) => error instanceof ApiError && error.code === 'rate_limited';
 
-  it('a sixth request under way is refused until one ends, and giving a place back twice counts once', async () => {
+  it('a sixth request under way is refused until one ends, and giving a slot back twice counts once', async () => {
     const shared = new CallerLimits(slotsOfOne(), { take: () => true });
-    const places = await Promise.all(Array.from({ length: 5 }, () => shared.takePlace(caller)));
+    const slots = await Promise.all(Array.from({ length: 5 }, () => shared.takePlace(caller)));
     await assert.rejects(shared.takePlace(caller), isLimited);
     assert.equal(await shared.underWay(caller), 5);
-    places[0]?.();
-    places[0]?.();
+    slots[0]?.();
+    slots[0]?.();
     await shared.takePlace(caller);
     await assert.rejects(shared.takePlace(caller), isLimited);
     const none = { ...caller, partnerId: 'q', limits: { ...limits, requestsUnderWay: 0 } };

@@ -1,6 +1,6 @@
 /**
- * A replica of a test: takes places of a limit and gives them back, again and again, and holds a connection to the judge
- * for as long as it holds a place, so that a place ends with the process that held it.
+ * A replica of a test. It acquires slots and gives them back, again and again. It keeps a connection to the judge for as
+ * long as it uses a slot, so that the use ends with the process.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -31,16 +31,16 @@ sharing.start();
 await nats.start();
 while (!sharing.isShared) await delay(10);
 process.send?.(true);
-void tellChanges();
+void sendChanges();
 
 await Promise.all(Array.from({ length: most * 2 }, () => hammer('documents.0')));
 
-/** Says whether places are counted across replicas, whenever that changes. */
-async function tellChanges(): Promise<void> {
-  for (let told = true; ; await delay(10)) {
-    if (sharing.isShared === told) continue;
-    told = sharing.isShared;
-    process.send?.(told);
+/** Sends whether slots are counted across replicas, whenever that changes. */
+async function sendChanges(): Promise<void> {
+  for (let isShared = true; ; await delay(10)) {
+    if (sharing.isShared === isShared) continue;
+    isShared = sharing.isShared;
+    process.send?.(isShared);
   }
 }
 
