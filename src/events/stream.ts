@@ -162,13 +162,13 @@ export class EventStream {
 
   /** Makes sure of the stream. Without a connection it throws at once: nobody waits for NATS. */
   async #ready(): Promise<JetStreamClient> {
-    const jetStream = this.nats.connected.jetstream({ timeout: publishTimeoutMs });
+    const jetStream = this.nats.requireConnection().jetstream({ timeout: publishTimeoutMs });
     if (!this.#isStreamKnown) await this.#ensureStream(await this.#manager());
     return jetStream;
   }
 
   #manager(): Promise<JetStreamManager> {
-    return this.nats.connected.jetstreamManager({ timeout: publishTimeoutMs, checkAPI: false });
+    return this.nats.requireConnection().jetstreamManager({ timeout: publishTimeoutMs, checkAPI: false });
   }
 
   async #ensureStream({ streams }: JetStreamManager): Promise<void> {

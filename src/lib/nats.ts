@@ -36,7 +36,7 @@ export class Nats {
   }
 
   /** The connection. Throws while there is none. */
-  get connected(): NatsConnection {
+  requireConnection(): NatsConnection {
     const { connection } = this;
     if (connection === undefined) throw new Error('NATS cannot be reached');
     return connection;

@@ -19,12 +19,21 @@ export const keptMs = 600_000;
 const timeoutMs = 500;
 const mostBytes = 16 * 1024 * 1024;
 const wrongRevision = 10_071;
+/** Clocks drift apart: a reading of the server's clock that is older is replaced by any other. */
+const readingKeptMs = 30_000;
+/** The server's times are cut to whole milliseconds. */
+const grainMs = 1;
 
-/** The shared counter store: entries in a NATS bucket, which replicas change by compare-and-set. */
+/**
+ * The shared counter store: entries in a NATS bucket, which replicas change by compare-and-set. Replicas agree on a time by
+ * the NATS server's clock, without comparing their own. It is known as exactly as the fastest answer of the last half minute
+ * was fast.
+ */
 export class CounterStore {
   #bucket: KV | undefined;
   #createdAt = 0;
-  readonly #clock = new ServerClock();
+  /** How far the server's clock is ahead of this process's monotonic one: between the two. */
+  #ahead: (Instant & { readonly readAt: number }) | undefined;
 
   constructor(
     private readonly nats: Nats,
@@ -39,7 +48,9 @@ export class CounterStore {
 
   /** What the server's clock says now. Throws if it was never read. */
   get now(): Instant {
-    return this.#clock.now();
+    if (this.#ahead === undefined) throw new Error("the NATS server's clock is not known");
+    const now = performance.now();
+    return { atLeast: now + this.#ahead.atLeast, atMost: now + this.#ahead.atMost };
   }
 
   /**
@@ -56,14 +67,14 @@ export class CounterStore {
     }
     this.#bucket = bucket;
     // NATS may run on another server than before.
-    this.#clock.forget();
+    this.#ahead = undefined;
     const [{ streamInfo }, now] = await Promise.all([bucket.status(), this.readClock()]);
     this.#createdAt = Date.parse(streamInfo.created);
     return now - this.#createdAt;
   }
 
   #openBucket(): Promise<KV> {
-    return this.nats.connected.jetstream({ timeout: timeoutMs }).views.kv(`${this.prefix}SLOTS`, {
+    return this.nats.requireConnection().jetstream({ timeout: timeoutMs }).views.kv(`${this.prefix}SLOTS`, {
       history: 1,
       // If its disk is full, NATS 2.9 stands still while it writes to a file, until it is restarted.
       storage: StorageType.Memory,
@@ -84,8 +95,20 @@ export class CounterStore {
     const entry = await this.#opened.get(key);
     if (entry === null) throw new Error('the shared counter store was lost');
     const created = entry.created.getTime();
-    this.#clock.learn(created, sentAt, answeredAt);
+    this.#learn({ atLeast: created - answeredAt, atMost: created + grainMs - sentAt, readAt: answeredAt });
     return created;
+  }
+
+  #learn(next: Instant & { readonly readAt: number }): void {
+    const best = this.#ahead;
+    const isBetter =
+      best === undefined ||
+      next.readAt - best.readAt > readingKeptMs ||
+      next.atMost - next.atLeast <= best.atMost - best.atLeast ||
+      // The two cannot both be true: the clock was set, or it is another server's.
+      next.atLeast > best.atMost ||
+      next.atMost < best.atLeast;
+    if (isBetter) this.#ahead = next;
   }
 
   async read(key: string): Promise<Entry> {
@@ -117,45 +140,5 @@ export function parse(text: string): unknown {
     return JSON.parse(text);
   } catch {
     return undefined;
-  }
-}
-
-/** Clocks drift apart: a reading that is older is replaced by any other. */
-const readingKeptMs = 30_000;
-/** The server's times are cut to whole milliseconds. */
-const grainMs = 1;
-
-/**
- * The NATS server's clock, by which replicas agree on a time without comparing their own clocks. It is known as exactly as
- * the fastest answer of the last half minute was fast.
- */
-export class ServerClock {
-  /** How far the server's clock is ahead of this process's monotonic one: between the two. */
-  #ahead: { readonly atLeast: number; readonly atMost: number; readonly readAt: number } | undefined;
-
-  constructor(private readonly monotonicNow: () => number = () => performance.now()) {}
-
-  /** Takes note of a time that the server said between a question and its answer, both in this process's monotonic time. */
-  learn(said: number, sentAt: number, answeredAt: number): void {
-    const next = { atLeast: said - answeredAt, atMost: said + grainMs - sentAt, readAt: answeredAt };
-    const best = this.#ahead;
-    const isBetter =
-      best === undefined ||
-      next.readAt - best.readAt > readingKeptMs ||
-      next.atMost - next.atLeast <= best.atMost - best.atLeast ||
-      // The two cannot both be true: the clock was set, or it is another server's.
-      next.atLeast > best.atMost ||
-      next.atMost < best.atLeast;
-    if (isBetter) this.#ahead = next;
-  }
-
-  forget(): void {
-    this.#ahead = undefined;
-  }
-
-  now(): Instant {
-    if (this.#ahead === undefined) throw new Error("the server's clock is not known");
-    const now = this.monotonicNow();
-    return { atLeast: now + this.#ahead.atLeast, atMost: now + this.#ahead.atMost };
   }
 }

@@ -146,4 +146,27 @@ describe('buckets that replicas draw from together', () => {
     assert.ok(refused.length <= 1, `${refused.length} were refused`);
     assert.ok(Math.max(...waitsMs) <= 500, `one waited ${Math.max(...waitsMs)} ms`);
   });
+
+  it('keep no request waiting for more than a second while NATS hangs, not even while replicas join again', async () => {
+    for (const seed of seeds) {
+      const world = await World.of(seed, 3);
+      const { granted, waitsMs } = hammer(world, usual, 12, 14_000, () => world.oneReplica());
+      world.at(1_000, () => world.stopNats());
+      world.at(2_000, () => world.startNats({ empty: false }));
+      // Replicas begin their last write about 1.3 s after they found NATS again.
+      world.at(3_250 + seed * 25, () => {
+        world.isUp = false;
+      });
+      world.at(8_000, () => {
+        world.isUp = true;
+      });
+      await world.run(15_000);
+      assert.ok(Math.max(...waitsMs) <= 1_100, `one waited ${Math.max(...waitsMs)} ms, seed ${seed}`);
+      assert.ok(
+        granted.filter((at) => at > 3_600 && at < 8_000).length >= 30,
+        `${granted.length} passed, seed ${seed}`,
+      );
+      assert.ok(mostInASecond(granted) <= 60);
+    }
+  });
 });

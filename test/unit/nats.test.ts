@@ -58,7 +58,7 @@ describe('the connection to NATS', () => {
       server.refuse(true);
       await eventually(() => assert.ok(server.timesRefused() >= 4));
       assert.equal(nats.connection, undefined);
-      assert.throws(() => nats.connected, /cannot be reached/);
+      assert.throws(() => nats.requireConnection(), /cannot be reached/);
       server.refuse(false);
       await eventually(() => assert.notEqual(nats.connection, undefined));
       assert.equal(changes.at(-1), true);
