@@ -1,7 +1,8 @@
 import { type Bucket, bucketFrom, draw, holdersBut, type Rate, waitForToken } from './bucket.ts';
+import type { Purpose } from './counter.ts';
 import { keptMs } from './counter-store.ts';
 import { type Change, SharedCounter } from './shared-counter.ts';
-import type { Purpose, Sharing } from './sharing.ts';
+import type { Sharing } from './sharing.ts';
 
 /** How long tokens that were drawn can be handed out. If a replica dies, its tokens are lost for no longer. */
 const stockMs = 2_000;
@@ -107,10 +108,6 @@ class BucketCounter extends SharedCounter<Bucket> {
 
   protected isEmpty(now: number): boolean {
     return now < this.#emptyUntil || this.waiting.length >= this.#rate.burst;
-  }
-
-  protected isUsed(now: number): boolean {
-    return this.#stockAt(now) > 0 || this.#chargeAt(now) > 0;
   }
 
   protected valueFrom(read: unknown): Bucket {

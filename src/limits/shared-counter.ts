@@ -1,5 +1,6 @@
+import type { Counter, Purpose } from './counter.ts';
 import type { Entry } from './counter-store.ts';
-import type { Counter, Purpose, Sharing } from './sharing.ts';
+import type { Sharing } from './sharing.ts';
 
 /** What becomes of an entry. */
 export interface Change<Value> {
@@ -43,8 +44,6 @@ export abstract class SharedCounter<Value> implements Counter {
   protected abstract takeOfShare(now: number): boolean | Promise<boolean>;
   /** Whether it is known that nothing can be drawn. */
   protected abstract isEmpty(now: number): boolean;
-  /** Whether anything would be lost if it was forgotten. */
-  protected abstract isUsed(now: number): boolean;
   /** Checks what was read. If there is nothing, or it is in a form that this version cannot read, it begins anew. */
   protected abstract valueFrom(read: unknown): Value;
   /** Decides what is kept of what is held. */
@@ -55,8 +54,8 @@ export abstract class SharedCounter<Value> implements Counter {
   abstract needs(purpose: Purpose): boolean;
 
   get isUnused(): boolean {
-    const now = this.sharing.time.now();
-    return !this.isBusy && now - this.#takenAt > idleMs && !this.isUsed(now);
+    const isIdle = !this.isBusy && this.sharing.time.now() - this.#takenAt > idleMs;
+    return isIdle && !this.needs('settle') && !this.needs('leave');
   }
 
   /** Takes one, or answers false if there is none. It never throws. */

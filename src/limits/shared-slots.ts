@@ -1,6 +1,7 @@
 import { once } from '../lib/once.ts';
+import type { Purpose } from './counter.ts';
 import { type Change, SharedCounter } from './shared-counter.ts';
-import type { Purpose, Sharing } from './sharing.ts';
+import type { Sharing } from './sharing.ts';
 
 /** A concurrency slot that was acquired. */
 export interface Slot {
@@ -139,10 +140,6 @@ class SlotCounter extends SharedCounter<Reservations> {
   protected isEmpty(now: number): boolean {
     // Those who wait already get what is left.
     return this.#used + this.waiting.length >= this.#most || this.#mustYield(now);
-  }
-
-  protected isUsed(): boolean {
-    return this.#used > 0 || this.#reserved > 0 || this.#written !== 0;
   }
 
   protected valueFrom(read: unknown): Reservations {
