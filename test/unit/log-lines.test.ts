@@ -12,17 +12,25 @@ const others = /^(simulator|dev|docs|gen)\//;
 /** The lines that a source logs at these levels, as `level: message`. */
 function linesOf(source: string): string[] {
   const found: string[] = [];
+  const constants = new Map<string, string>();
+  const file = ts.createSourceFile('source.ts', source, ts.ScriptTarget.Latest, true);
+  const textOf = (node: ts.Node | undefined) => {
+    if (node === undefined) return undefined;
+    return ts.isStringLiteralLike(node) ? node.text : constants.get(node.getText(file));
+  };
   const visit = (node: ts.Node) => {
+    if (ts.isVariableDeclaration(node)) {
+      const text = textOf(node.initializer);
+      if (text !== undefined) constants.set(node.name.getText(file), text);
+    }
     if (ts.isCallExpression(node) && ts.isPropertyAccessExpression(node.expression)) {
       const { name, expression } = node.expression;
-      const message = node.arguments.at(-1);
       const isLog = levels.includes(name.text) && /log(\(\))?$/i.test(expression.getText(file));
-      if (isLog && message !== undefined && ts.isStringLiteralLike(message))
-        found.push(`${name.text}: ${message.text}`);
+      const message = textOf(node.arguments.at(-1));
+      if (isLog && message !== undefined) found.push(`${name.text}: ${message}`);
     }
     ts.forEachChild(node, visit);
   };
-  const file = ts.createSourceFile('source.ts', source, ts.ScriptTarget.Latest, true);
   visit(file);
   return found;
 }
