@@ -126,11 +126,11 @@ describe('docs/decisions', () => {
     assert.deepEqual(listed, records.toSorted());
   });
 
-  it('has records of a page at most, each with its number, context, decision and consequences', () => {
+  it('has records of a page at most, each with its number, context and decision', () => {
     for (const name of records) {
       const text = readFileSync(join(folder, name), 'utf8');
       assert.ok(text.startsWith(`# ${name.slice(0, 4)}: `), name);
-      for (const heading of ['Context', 'Decision', 'Consequences']) {
+      for (const heading of ['Context', 'Decision']) {
         assert.match(text, new RegExp(`^## ${heading}$`, 'm'), name);
       }
       assert.ok(wordsIn(text) <= 700, `${name} has ${wordsIn(text)} words`);
