@@ -31,7 +31,7 @@ function rowsOf(page: string, first: RegExp): string[][] {
 describe('docs/ERRORS.md', () => {
   const rows = rowsOf('docs/ERRORS.md', /^<a id=/);
 
-  it('has every code of the catalogue once, with the statuses, type and delay the doors answer with', () => {
+  it('has every code of the catalogue once, with the statuses, type and delay the protocols answer with', () => {
     const told = rows.map(([first = '', http, grpc, type, retryAfter]) => ({
       code: /`(.+)`$/.exec(first)?.[1],
       http,
@@ -116,6 +116,32 @@ describe('every page', () => {
   });
 });
 
+describe('docs/decisions', () => {
+  const folder = join(root, 'docs/decisions');
+  const records = readdirSync(folder).filter((name) => /^\d{4}-/.test(name));
+
+  it('has each record in its index, in order', () => {
+    const index = readFileSync(join(folder, 'README.md'), 'utf8');
+    const listed = [...index.matchAll(/^\| \[\d{4}\]\(([^)]+)\) \|/gm)].map(([, name]) => name);
+    assert.deepEqual(listed, records.toSorted());
+  });
+
+  it('has records of a page at most, each with its number, context and decision', () => {
+    for (const name of records) {
+      const text = readFileSync(join(folder, name), 'utf8');
+      assert.ok(text.startsWith(`# ${name.slice(0, 4)}: `), name);
+      for (const heading of ['Context', 'Decision']) {
+        assert.match(text, new RegExp(`^## ${heading}$`, 'm'), name);
+      }
+      assert.ok(wordsIn(text) <= 700, `${name} has ${wordsIn(text)} words`);
+    }
+  });
+});
+
+function wordsIn(text: string): number {
+  return text.split(/\s+/).filter((word) => word !== '').length;
+}
+
 /** Where the links of a page lead, as they are written. */
 function linksOf(page: string): string[] {
   const text = readFileSync(join(root, page), 'utf8').replaceAll(/```[\s\S]*?```/g, '');
@@ -189,6 +215,10 @@ describe('docs/ARCHITECTURE.md', () => {
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name);
 
+  it('can be read in a quarter of an hour', () => {
+    assert.ok(wordsIn(page) < 2_500, `${wordsIn(page)} words`);
+  });
+
   it('says of every folder of src what it holds', () => {
     const rows = rowsOf('docs/ARCHITECTURE.md', /^`src\//).map(([first = '']) => first);
     assert.deepEqual(
@@ -197,15 +227,22 @@ describe('docs/ARCHITECTURE.md', () => {
     );
   });
 
-  it('names no file by its folder that is not there', () => {
-    // `docs/` is the folder of the pages.
-    const named = [...page.matchAll(/`(\w+)\/([\w/-]+)(?:\.\w+)?`/g)].filter(
-      ([, folder = '']) => folder !== 'docs' && folders.includes(folder),
+  it('and the other pages about the code name no file by its folder that is not there', () => {
+    const decisions = readdirSync(join(root, 'docs/decisions')).map((name) => `docs/decisions/${name}`);
+    const pages = ['docs/ARCHITECTURE.md', 'docs/PERFORMANCE.md', 'CONTRIBUTING.md', ...decisions];
+    const places = pages.flatMap((name) => {
+      const text = readFileSync(join(root, name), 'utf8');
+      // `docs/` is the folder of the pages.
+      return [...text.matchAll(/`(\w+)\/([\w/-]+)(?:\.\w+)?`/g)]
+        .filter(([, folder = '']) => folder !== 'docs' && folders.includes(folder))
+        .map(([, folder = '', rest = '']) => ({ name, place: `${folder}/${rest}` }));
+    });
+    assert.ok(places.length > 40, `${places.length} places`);
+    const isThere = (place: string) =>
+      existsSync(join(root, 'src', place)) || existsSync(join(root, 'src', `${place}.ts`));
+    assert.deepEqual(
+      places.filter(({ place }) => !isThere(place)),
+      [],
     );
-    assert.ok(named.length > 20, `${named.length} places`);
-    for (const [, folder = '', rest = ''] of named) {
-      const place = join(root, 'src', folder, rest);
-      assert.ok(existsSync(place) || existsSync(`${place}.ts`), `${folder}/${rest}`);
-    }
   });
 });

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import ts from 'typescript';
+
+const root = join(import.meta.dirname, '../..');
+const levels = ['warn', 'error', 'fatal'];
+/** They have logs of their own, or none. */
+const others = /^(simulator|dev|docs|gen)\//;
+
+/** The lines that a source logs at these levels, as `level: message`. */
+function linesOf(source: string): string[] {
+  const found: string[] = [];
+  const constants = new Map<string, string>();
+  const file = ts.createSourceFile('source.ts', source, ts.ScriptTarget.Latest, true);
+  const textOf = (node: ts.Node | undefined) => {
+    if (node === undefined) return undefined;
+    return ts.isStringLiteralLike(node) ? node.text : constants.get(node.getText(file));
+  };
+  const visit = (node: ts.Node) => {
+    if (ts.isVariableDeclaration(node)) {
+      const text = textOf(node.initializer);
+      if (text !== undefined) constants.set(node.name.getText(file), text);
+    }
+    if (ts.isCallExpression(node) && ts.isPropertyAccessExpression(node.expression)) {
+      const { name, expression } = node.expression;
+      const isLog = levels.includes(name.text) && /log(\(\))?$/i.test(expression.getText(file));
+      const message = textOf(node.arguments.at(-1));
+      if (isLog && message !== undefined) found.push(`${name.text}: ${message}`);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+}
+
+describe('the log lines of docs/operations/reference.md', () => {
+  const folder = join(root, 'src');
+  const logged = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !others.test(name))
+    .flatMap((name) => linesOf(readFileSync(join(folder, name), 'utf8')));
+  const page = readFileSync(join(root, 'docs/operations/reference.md'), 'utf8');
+  const listed = [...page.matchAll(/^\| (\w+) \| `([^`]+)` \|/gm)]
+    .map(([, level = '', message = '']) => `${level}: ${message}`)
+    .filter((line) => levels.includes(line.split(':')[0] ?? ''));
+
+  it('are those that the gateway writes at warn, error and fatal', () => {
+    assert.ok(logged.length > 40, 'the lines were found');
+    assert.deepEqual(
+      logged.filter((line) => !listed.includes(line)),
+      [],
+      'the page lacks them',
+    );
+    assert.deepEqual(
+      listed.filter((line) => !logged.includes(line)),
+      [],
+      'nothing logs them',
+    );
+  });
+});
