@@ -115,9 +115,7 @@ describe('a database that is lost while orders flow, and restored from a backup 
         assert.equal(again.headers?.get('idempotent-replayed'), 'true');
       }
 
-      const logged = gateway
-        .logged()
-        .filter(({ msg }) => msg.startsWith('what the database had lost was restored'));
+      const logged = gateway.logged().filter(({ msg }) => msg.startsWith('what the database had lost was restored'));
       assert.ok(logged.length > 30, `${logged.length} objects were restored`);
 
       // Everything comes to rest, and agrees with the broker.
