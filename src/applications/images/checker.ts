@@ -1,8 +1,15 @@
 import { availableParallelism } from 'node:os';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { type DecoderProgram, decoderProgram } from './decoder-program.ts';
-import { canBuildWalls, neededWalls, tryWalls, type Wall, wallNames } from './decoder-start.ts';
+import {
+  canBuildWalls,
+  type DecoderProgram,
+  decoderProgram,
+  neededWalls,
+  tryWalls,
+  type Wall,
+  wallNames,
+} from './decoder-start.ts';
 import { readJpeg } from './jpeg.ts';
 import { readPng } from './png.ts';
 import { type ImageShape, InvalidImage } from './shape.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { type Check, type Checked, fromLine, mostLineBytes, readyLine, writeCheck } from './checker-protocol.ts';
-import type { DecoderProgram } from './decoder-program.ts';
+import type { DecoderProgram } from './decoder-start.ts';
 import { readWalls, startDecoder, type Wall } from './decoder-start.ts';
 
 /** Why a file was not decoded: it ended its decoder, or took too long, or the decoder ended before it could take a file. */
