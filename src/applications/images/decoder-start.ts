@@ -92,8 +92,15 @@ const systemReads = [
   ...['/etc/ssl/openssl.cnf', '/etc/pki/tls/openssl.cnf', '/sys/devices/system/cpu/online'],
 ];
 
-/** The program that decodes images. */
-export async function decoderProgram(): Promise<DecoderProgram> {
+let program: Promise<DecoderProgram> | undefined;
+
+/** The program that decodes images, made once. */
+export function decoderProgram(): Promise<DecoderProgram> {
+  program ??= makeProgram();
+  return program;
+}
+
+async function makeProgram(): Promise<DecoderProgram> {
   const packages = packagesFolder();
   const root = dirname(packages);
   if (extension === '.js') {
