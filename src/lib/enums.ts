@@ -32,15 +32,20 @@ export interface EnumWords<Enum> {
   knows(word: string): boolean;
 }
 
+/** Finds the numbers of names. That of a name of another version is 0, and the name is logged once. */
+export function enumNumbers(desc: DescEnum): (name: string) => number {
+  const numbers = new Map([...enumNames(desc)].map(([number, name]) => [name, number]));
+  return (name) => {
+    const number = numbers.get(name);
+    if (number === undefined) noteUnknownName(desc.typeName, name);
+    return number ?? 0;
+  };
+}
+
 /** The names of a generated enumeration, as in `enumWords<typeof OrderState>(OrderStateSchema)`. */
 export function enumWords<Enum extends object>(desc: GenEnum<NumberOf<Enum>>): EnumWords<Enum> {
   const names = enumNames(desc) as ReadonlyMap<number, EnumName<Enum>>;
-  const numbers = new Map<string, number>([...names].map(([number, name]) => [name, number]));
-  const numberOf = (name: string) => {
-    const number = numbers.get(name);
-    if (number === undefined) noteUnknownName(desc.typeName, name);
-    return number;
-  };
+  const numberOf = enumNumbers(desc);
   return {
     word: (value) => {
       const name = names.get(value);
@@ -48,8 +53,8 @@ export function enumWords<Enum extends object>(desc: GenEnum<NumberOf<Enum>>): E
       return name;
     },
     find: (value) => names.get(value),
-    value: (name) => (numberOf(name) ?? 0) as NumberOf<Enum>,
-    knows: (name) => numberOf(name) !== undefined,
+    value: (name) => numberOf(name) as NumberOf<Enum>,
+    knows: (name) => numberOf(name) !== 0,
   };
 }
 
