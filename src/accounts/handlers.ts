@@ -1,8 +1,9 @@
 import { create } from '@bufbuild/protobuf';
 import type { Call, Handler } from '../auth/call.ts';
-import type { RecordsBroker } from '../broker/port.ts';
+import type { ReadTime, RecordRange, RecordsBroker } from '../broker/port.ts';
 import { placeOfTrade } from '../broker/record-checks.ts';
 import type { Database } from '../db/database.ts';
+import type { ContractNote } from '../gen/marina/broker/v1/accounts_pb.ts';
 import {
   type Balance,
   BalanceSchema,
@@ -46,6 +47,7 @@ interface RangeRequest {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
   readonly cursor?: string | undefined;
+  readonly limit?: number | undefined;
 }
 
 /** The operations on accounts. All but the list of accounts is read from the broker on each call. */
@@ -57,16 +59,30 @@ export function accountHandlers({ database, records, reads, cursors, clock }: Ac
     return account;
   }
 
-  /** Where a list in a range of days goes on, and how the cursor for its next page is made. */
-  function page<Place>(list: string, { account = '', from, to, cursor }: RangeRequest, { caller }: Call) {
-    const issuedFor = [list, caller.partnerId, account, JSON.stringify({ from, to })];
+  /** Reads a page of a list in a range of days. */
+  async function pageOf<Item, Place>(
+    list: string,
+    request: RangeRequest,
+    call: Call,
+    placeOf: (item: Item) => Place,
+    read: (range: RecordRange<Place>, time: ReadTime) => Promise<{ items: Item[]; hasMore: boolean; inRange: number }>,
+  ) {
+    const { from, to, cursor, limit = 25 } = request;
+    const issuedFor = [list, call.caller.partnerId, request.account ?? '', JSON.stringify({ from, to })];
     // The dates are looked at first, as a first page would.
     const range = dayRange({ from, to }, clock.now());
     const place =
       cursor === undefined ? undefined : (JSON.parse(cursors.read(issuedFor, cursor)) as PlaceInRange<Place>);
     const { from: first, to: last } = place ?? range;
-    const next = (after: Place) => cursors.issue(issuedFor, JSON.stringify({ from: first, to: last, after }));
-    return { range: { from: first, to: last, after: place?.after }, next };
+    const account = await ownAccount(call, request.account);
+    const { items, hasMore, inRange } = await reads.read(call.origin, (time) =>
+      read({ account, from: first, to: last, after: place?.after, limit }, time),
+    );
+    if (cursor === undefined) checkInRange(inRange);
+    const end = items.at(-1);
+    const after: PlaceInRange<Place> | undefined = end && { from: first, to: last, after: placeOf(end) };
+    const nextCursor = hasMore && after ? cursors.issue(issuedFor, JSON.stringify(after)) : undefined;
+    return { account, items, page: { hasMore, nextCursor } };
   }
 
   const listAccounts_: Handler<ListAccountsRequest, ListAccountsResponse> = async (request, { caller }) => {
@@ -109,35 +125,20 @@ export function accountHandlers({ database, records, reads, cursors, clock }: Ac
   };
 
   const listTrades: Handler<ListTradesRequest, ListTradesResponse> = async (request, call) => {
-    const { range, next } = page<ReturnType<typeof placeOfTrade>>('trades', request, call);
-    const { limit = 25 } = request;
-    const account = await ownAccount(call, request.account);
-    const { trades, hasMore, inRange } = await reads.read(call.origin, (time) =>
-      records.trades({ account, ...range, limit }, time),
-    );
-    if (request.cursor === undefined) checkInRange(inRange);
-    const last = trades.at(-1);
-    return create(ListTradesResponseSchema, {
-      hasMore,
-      nextCursor: hasMore && last !== undefined ? next(placeOfTrade(last)) : undefined,
-      data: trades.map((trade) => toTradeMessage(account, trade)),
+    const { account, items, page } = await pageOf('trades', request, call, placeOfTrade, async (range, time) => {
+      const { trades, ...rest } = await records.trades(range, time);
+      return { ...rest, items: trades };
     });
+    return create(ListTradesResponseSchema, { ...page, data: items.map((trade) => toTradeMessage(account, trade)) });
   };
 
   const listContractNotes: Handler<ListContractNotesRequest, ListContractNotesResponse> = async (request, call) => {
-    const { range, next } = page<{ tradeDate: string; ticket: string }>('contract-notes', request, call);
-    const { limit = 25 } = request;
-    const account = await ownAccount(call, request.account);
-    const { notes, hasMore, inRange } = await reads.read(call.origin, (time) =>
-      records.contractNotes({ account, ...range, limit }, time),
-    );
-    if (request.cursor === undefined) checkInRange(inRange);
-    const last = notes.at(-1);
-    return create(ListContractNotesResponseSchema, {
-      hasMore,
-      nextCursor: hasMore && last !== undefined ? next({ tradeDate: last.tradeDate, ticket: last.ticket }) : undefined,
-      data: notes.map(toContractNoteMessage),
+    const placeOf = ({ tradeDate, ticket }: ContractNote) => ({ tradeDate, ticket });
+    const { items, page } = await pageOf('contract-notes', request, call, placeOf, async (range, time) => {
+      const { notes, ...rest } = await records.contractNotes(range, time);
+      return { ...rest, items: notes };
     });
+    return create(ListContractNotesResponseSchema, { ...page, data: items.map(toContractNoteMessage) });
   };
 
   return { listAccounts: listAccounts_, getBalance, listPositions, listTrades, listContractNotes };

@@ -19,7 +19,6 @@ import {
 } from '../gen/marina/gateway/v1/accounts_pb.ts';
 import { translateEnum, unnamed, withStoredNames } from '../lib/enums.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import { noteUnknownName } from '../lib/unknown-names.ts';
 import type { ShownAccount } from './store.ts';
 
 const orderId = /^ord_[a-z2-7]{20}$/;
@@ -82,10 +81,4 @@ export function toContractNoteMessage(note: BrokerContractNote): ContractNote {
   return withStoredNames(message, { side: unnamed });
 }
 
-const ourSide = translateEnum(Side, TradeSide);
-
-function sideOf(side: Side): TradeSide {
-  const known = ourSide(side);
-  if (known === TradeSide.UNSPECIFIED) noteUnknownName(SideSchema.typeName, String(side));
-  return known;
-}
+const sideOf = translateEnum(Side, TradeSide, SideSchema);

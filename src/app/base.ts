@@ -7,6 +7,7 @@ import { type Database, openDatabase } from '../db/database.ts';
 import { missingMigrations } from '../db/migrate.ts';
 import { SystemClock } from '../lib/clock.ts';
 import { armCrash } from '../lib/crash.ts';
+import { logUnknownNames } from '../lib/enums.ts';
 import { IdMaker } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { LogOutput } from '../lib/log-output.ts';
@@ -17,7 +18,6 @@ import { Cursors } from '../lib/paging.ts';
 import { subkey } from '../lib/seal.ts';
 import { openIdentity } from '../lib/server-identity.ts';
 import { passingTracer, type Tracer } from '../lib/trace.ts';
-import { logUnknownNames } from '../lib/unknown-names.ts';
 import { version } from '../lib/version.ts';
 import { tables } from './tables.ts';
 

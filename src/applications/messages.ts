@@ -2,19 +2,16 @@ import { create, type Message } from '@bufbuild/protobuf';
 import { type ApplicationFields, ApplicationFieldsSchema } from '../gen/marina/broker/v1/applications_pb.ts';
 import {
   type Application,
-  type ApplicationRejectReason,
-  ApplicationRejectReasonSchema,
   ApplicationSchema,
   type ApplicationState,
   ApplicationStateSchema,
   type CreateApplicationRequest,
 } from '../gen/marina/gateway/v1/applications_pb.ts';
-import { enumWords, withStoredNames } from '../lib/enums.ts';
-import { toSecond } from '../lib/timestamps.ts';
+import { enumWords } from '../lib/enums.ts';
+import { shownMessage } from '../lib/shown-message.ts';
 import type { ShownApplication } from './table.ts';
 
 export const stateWords = enumWords<typeof ApplicationState>(ApplicationStateSchema);
-const rejectReasonWords = enumWords<typeof ApplicationRejectReason>(ApplicationRejectReasonSchema);
 
 type FieldOf<Shape extends Message> = Exclude<keyof Shape, keyof Message>;
 
@@ -32,17 +29,5 @@ export function toApplicationFields(request: CreateApplicationRequest): Applicat
 
 /** The application as partners see it, in answers and in events alike. */
 export function toApplicationMessage(application: ShownApplication): Application {
-  const { state, rejectReason } = application;
-  const message = create(ApplicationSchema, {
-    id: application.id,
-    state: stateWords.value(state),
-    reference: application.reference ?? undefined,
-    account: application.account ?? undefined,
-    reason: application.reason ?? undefined,
-    rejectReason: rejectReason === null ? undefined : rejectReasonWords.value(rejectReason),
-    param: application.param ?? undefined,
-    createdAt: toSecond(application.createdAt),
-    updatedAt: toSecond(application.updatedAt),
-  });
-  return withStoredNames(message, { state, rejectReason });
+  return shownMessage(ApplicationSchema, application);
 }

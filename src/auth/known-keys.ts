@@ -4,9 +4,8 @@ import { findKey, type StoredKey, toStoredKey } from './store.ts';
 
 /** How long a key is believed without asking the database: the longest a revocation can stay unknown to a replica. */
 const believedMs = 5_000;
-const mostKeys = 10_000;
-/** How many ids are remembered that no key has. */
-const mostAbsent = 1_000;
+/** How many keys are remembered, and how many ids that no key has. */
+const most = { keys: 10_000, absent: 1_000 };
 
 /** A key as it was read. Each read makes another one. */
 export interface KnownKey {
@@ -64,8 +63,8 @@ export class KnownKeys {
         // asked then, and is not kept.
         if (this.#asking.get(keyId) === asked) {
           this.#asking.delete(keyId);
-          if (known !== undefined) keep(this.#known, keyId, known, mostKeys);
-          else keep(this.#absent, keyId, performance.now() + believedMs, mostAbsent);
+          if (known !== undefined) keep(this.#known, keyId, known, most.keys);
+          else keep(this.#absent, keyId, performance.now() + believedMs, most.absent);
         }
         return known;
       },

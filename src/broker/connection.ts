@@ -4,7 +4,8 @@ import { connectivityState, type ServiceError, status } from '@grpc/grpc-js';
 import { createGrpcClient, type GrpcClient, type UnaryCallOptions } from '../lib/grpc-client.ts';
 import type { TypedService } from '../lib/grpc-service.ts';
 import type { Origin } from '../lib/origin.ts';
-import type { CallUnderWay, UpstreamCalls } from './calls.ts';
+import { type CallUnderWay, UpstreamCalls } from './calls.ts';
+import type { BrokerClock } from './clock.ts';
 import type { Sent } from './port.ts';
 
 export const channelOptions = {
@@ -44,6 +45,18 @@ type AnyUnaryCall<M extends DescMethod> = (
   request: MessageInitShape<M['input']>,
   options: UnaryCallOptions,
 ) => Promise<MessageShape<M['output']>>;
+
+/** How a service of the broker is reached. */
+export interface GrpcBrokerOptions {
+  /** `host:port` of the broker's service. */
+  readonly address: string;
+  /** How long a submission or a cancel may take. */
+  readonly submitTimeoutMs: number;
+  /** How long a read may take. */
+  readonly readTimeoutMs: number;
+  /** Notes each call. */
+  readonly calls?: UpstreamCalls;
+}
 
 /**
  * A connection to one service of the broker, replaced once a call over it got no answer in time: it may be dead and not
@@ -187,4 +200,29 @@ export function evidenceOf(error: unknown): string {
 function outcomeOf(error: unknown): string {
   const code = codeOf(error);
   return code === undefined ? 'no_answer' : (status[code] ?? 'unknown').toLowerCase();
+}
+
+/**
+ * One service of the broker that takes submissions. Submissions and look-ups have a connection each, so that a look-up that
+ * hangs does not delay a submission.
+ */
+export class SubmissionService<Service extends TypedService> {
+  protected readonly submissions: Connection<Service>;
+  protected readonly lookUps: Connection<Service>;
+  protected readonly clock: BrokerClock;
+
+  constructor(
+    service: Service,
+    protected readonly options: GrpcBrokerOptions,
+  ) {
+    const { address, calls = new UpstreamCalls() } = options;
+    this.submissions = new Connection(service, address, 'broker', calls);
+    this.lookUps = new Connection(service, address, 'broker', calls);
+    this.clock = calls.clock;
+  }
+
+  close(): void {
+    this.submissions.close();
+    this.lookUps.close();
+  }
 }

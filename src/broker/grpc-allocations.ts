@@ -7,31 +7,21 @@ import {
 } from '../gen/marina/broker/v1/allocations_pb.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';
-import { UpstreamCalls } from './calls.ts';
-import { Connection } from './connection.ts';
-import type { GrpcBrokerOptions } from './grpc-broker.ts';
+import { type GrpcBrokerOptions, SubmissionService } from './connection.ts';
 import { notFound } from './not-found.ts';
 import type { AllocationBroker, AllocationToSend, LookedUp, Noted, Sent } from './port.ts';
 
-/**
- * A broker's allocations met over `marina.broker.v1`. Submissions and look-ups have a connection each, so that a hanging
- * look-up does not stand in an allocation's way.
- */
-export class GrpcAllocations implements AllocationBroker {
-  readonly #submissions: Connection<typeof Allocations>;
-  readonly #lookUps: Connection<typeof Allocations>;
-
-  constructor(private readonly options: GrpcBrokerOptions) {
-    const { address, calls = new UpstreamCalls() } = options;
-    this.#submissions = new Connection(Allocations, address, 'broker', calls);
-    this.#lookUps = new Connection(Allocations, address, 'broker', calls);
+/** A broker's allocations met over `marina.broker.v1`. */
+export class GrpcAllocations extends SubmissionService<typeof Allocations> implements AllocationBroker {
+  constructor(options: GrpcBrokerOptions) {
+    super(Allocations, options);
   }
 
   submitAllocation(allocation: AllocationToSend & Noted, notAfterMs: number): Promise<Sent<AllocationRecord>> {
     const { id: clientAllocationId, account, amountKobo, origin, note } = allocation;
     const request = { clientAllocationId, account, amountKobo, notAfter: timestampFromMs(notAfterMs), note };
     const about = { notAfterMs, longestMs: this.options.submitTimeoutMs, origin, objectId: clientAllocationId };
-    return this.#submissions.send('submitAllocation', request, about, ({ record }) =>
+    return this.submissions.send('submitAllocation', request, about, ({ record }) =>
       record !== undefined && isRecord(record, clientAllocationId) ? record : undefined,
     );
   }
@@ -40,16 +30,11 @@ export class GrpcAllocations implements AllocationBroker {
     const request = { clientAllocationId: allocationId };
     const about = { timeoutMs: this.options.readTimeoutMs, origin, objectId: allocationId };
     const askedAt = performance.now();
-    const answer = await this.#lookUps.call('lookUpAllocation', request, about);
+    const answer = await this.lookUps.call('lookUpAllocation', request, about);
     const { record } = answer;
     if (record === undefined) return notFound(answer, askedAt);
     if (!isRecord(record, allocationId)) throw new ApiError('exchange_error');
     return { found: true, answer: record };
-  }
-
-  close(): void {
-    this.#submissions.close();
-    this.#lookUps.close();
   }
 }
 

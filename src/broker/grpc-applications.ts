@@ -8,35 +8,23 @@ import {
 import { ApiError } from '../lib/errors.ts';
 import { createGrpcClient } from '../lib/grpc-client.ts';
 import type { Origin } from '../lib/origin.ts';
-import { UpstreamCalls } from './calls.ts';
-import type { BrokerClock } from './clock.ts';
-import { Connection, channelOptions } from './connection.ts';
-import { documentTypes, type GrpcBrokerOptions } from './grpc-broker.ts';
+import { channelOptions, type GrpcBrokerOptions, SubmissionService } from './connection.ts';
+import { documentTypes } from './grpc-broker.ts';
 import { notFound } from './not-found.ts';
 import type { ApplicationBroker, ApplicationToSend, DocumentToSend, LookedUp, Noted, Sent } from './port.ts';
 import { watchReports } from './report-stream.ts';
 
-/**
- * A broker's applications met over `marina.broker.v1`. Submissions and look-ups have a connection each, so that a hanging
- * look-up does not stand in an application's way, and each stream of reports has its own.
- */
-export class GrpcApplications implements ApplicationBroker {
-  readonly #submissions: Connection<typeof Applications>;
-  readonly #lookUps: Connection<typeof Applications>;
-  readonly #clock: BrokerClock;
-
-  constructor(private readonly options: GrpcBrokerOptions) {
-    const { address, calls = new UpstreamCalls() } = options;
-    this.#submissions = new Connection(Applications, address, 'broker', calls);
-    this.#lookUps = new Connection(Applications, address, 'broker', calls);
-    this.#clock = calls.clock;
+/** A broker's applications met over `marina.broker.v1`. Each stream of reports has a connection of its own. */
+export class GrpcApplications extends SubmissionService<typeof Applications> implements ApplicationBroker {
+  constructor(options: GrpcBrokerOptions) {
+    super(Applications, options);
   }
 
   submitApplication(application: ApplicationToSend & Noted, notAfterMs: number): Promise<Sent<ApplicationReport>> {
     const { id, fields, origin, note } = application;
     const request = { clientApplicationId: id, fields, notAfter: timestampFromMs(notAfterMs), note };
     const about = { notAfterMs, longestMs: this.options.submitTimeoutMs, origin, objectId: id };
-    return this.#submissions.send('submitApplication', request, about, ({ report }) => {
+    return this.submissions.send('submitApplication', request, about, ({ report }) => {
       const answers =
         report?.kind === ApplicationReportKind.ACCEPTED || report?.kind === ApplicationReportKind.REJECTED;
       return answers && isReport(report, id) ? report : undefined;
@@ -51,7 +39,7 @@ export class GrpcApplications implements ApplicationBroker {
     const request = { clientApplicationId: id, afterNumber };
     const about = { timeoutMs: this.options.readTimeoutMs, origin, objectId: id };
     const askedAt = performance.now();
-    const answer = await this.#lookUps.call('lookUpApplication', request, about);
+    const answer = await this.lookUps.call('lookUpApplication', request, about);
     const { found, reports } = answer;
     const inOrder = reports.every((report, index) => {
       const previous = reports[index - 1]?.number ?? afterNumber;
@@ -65,7 +53,7 @@ export class GrpcApplications implements ApplicationBroker {
     const request = { clientApplicationId: id, type: documentTypes[type] };
     const about = { timeoutMs: this.options.readTimeoutMs, origin, objectId: id };
     const askedAt = performance.now();
-    const answer = await this.#lookUps.call('lookUpDocument', request, about);
+    const answer = await this.lookUps.call('lookUpDocument', request, about);
     const { presence } = answer;
     if (presence === DocumentPresence.DELIVERED) return { found: true, answer: 'delivered' };
     if (presence !== DocumentPresence.MISSING) throw new ApiError('exchange_error');
@@ -80,15 +68,10 @@ export class GrpcApplications implements ApplicationBroker {
     const client = createGrpcClient(Applications, this.options.address, channelOptions);
     try {
       const open = (stopping: AbortSignal) => client.streamApplicationReports({ afterNumber }, { signal: stopping });
-      yield* watchReports(open, afterNumber, signal, this.#clock);
+      yield* watchReports(open, afterNumber, signal, this.clock);
     } finally {
       client.close();
     }
-  }
-
-  close(): void {
-    this.#submissions.close();
-    this.#lookUps.close();
   }
 }
 

@@ -18,21 +18,17 @@ import { isKoboDecimal } from '../lib/money.ts';
 import type { Origin } from '../lib/origin.ts';
 import { UpstreamCalls } from './calls.ts';
 import type { BrokerClock } from './clock.ts';
-import { type CallAbout, Connection, channelOptions, codeOf, evidenceOf } from './connection.ts';
+import {
+  type CallAbout,
+  Connection,
+  channelOptions,
+  codeOf,
+  evidenceOf,
+  type GrpcBrokerOptions,
+} from './connection.ts';
 import { notFound } from './not-found.ts';
 import type { Broker, Cancelled, DocumentToSend, LookedUp, Noted, OrderToSend, Sent } from './port.ts';
 import { watchReports } from './report-stream.ts';
-
-export interface GrpcBrokerOptions {
-  /** `host:port` of the broker's service. */
-  readonly address: string;
-  /** How long a submission or a cancel may take. */
-  readonly submitTimeoutMs: number;
-  /** How long a read may take. */
-  readonly readTimeoutMs: number;
-  /** Notes each call. */
-  readonly calls?: UpstreamCalls;
-}
 
 /** How many pages of reports a look-up reads, of at most 1,000 each. */
 const mostLookUpPages = 100;

@@ -1,8 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
 import { UpstreamCalls } from './calls.ts';
-import { Connection, codeOf } from './connection.ts';
-import type { GrpcBrokerOptions } from './grpc-broker.ts';
+import { Connection, codeOf, type GrpcBrokerOptions } from './connection.ts';
 import type { SubmissionsBroker, Taken } from './port.ts';
 
 /** A broker's list of what it was given, met over `marina.broker.v1`. */

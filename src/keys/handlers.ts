@@ -18,10 +18,11 @@ import {
 } from '../gen/marina/gateway/v1/keys_pb.ts';
 import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
 import type { Clock } from '../lib/clock.ts';
-import { enumWords, withStoredNames } from '../lib/enums.ts';
+import { enumWords } from '../lib/enums.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import type { Cursors } from '../lib/paging.ts';
+import { shownMessage } from '../lib/shown-message.ts';
 import { toSecond } from '../lib/timestamps.ts';
 import { activeChildren, isWithin, mostActiveKeys, mostGenerations, normalAddress } from './rules.ts';
 import {
@@ -198,14 +199,6 @@ function changeBy({ caller, requestId }: Call, at: number) {
 
 function toMessage(key: ShownKey, uses: KeyUses): Key {
   const usedAt = Math.max(key.usedAt ?? 0, uses.notedAt(key.id) ?? 0);
-  const message = create(KeySchema, {
-    id: key.id,
-    scopes: [...key.scopes],
-    addresses: [...key.addresses],
-    createdAt: toSecond(key.createdAt),
-    lastUsedAt: usedAt === 0 ? undefined : toSecond(usedAt),
-    revokedAt: key.revokedAt === undefined ? undefined : toSecond(key.revokedAt),
-    createdBy: key.createdBy,
-  });
-  return withStoredNames(message, { scopes: key.scopeNames });
+  const lastUsedAt = usedAt === 0 ? undefined : usedAt;
+  return shownMessage(KeySchema, key, { scopes: key.scopeNames, lastUsedAt });
 }

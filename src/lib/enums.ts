@@ -1,6 +1,6 @@
 import type { DescEnum } from '@bufbuild/protobuf';
 import type { GenEnum } from '@bufbuild/protobuf/codegenv2';
-import { noteUnknownName } from './unknown-names.ts';
+import type { Logger } from './log.ts';
 
 /**
  * The names of a generated enumeration: `EnumName<typeof OrderState>` is 'sending' | 'pending' and so on. A table with a row
@@ -32,15 +32,20 @@ export interface EnumWords<Enum> {
   knows(word: string): boolean;
 }
 
+/** Finds the numbers of names. That of a name of another version is 0, and the name is logged once. */
+export function enumNumbers(desc: DescEnum): (name: string) => number {
+  const numbers = new Map([...enumNames(desc)].map(([number, name]) => [name, number]));
+  return (name) => {
+    const number = numbers.get(name);
+    if (number === undefined) noteUnknownName(desc.typeName, name);
+    return number ?? 0;
+  };
+}
+
 /** The names of a generated enumeration, as in `enumWords<typeof OrderState>(OrderStateSchema)`. */
 export function enumWords<Enum extends object>(desc: GenEnum<NumberOf<Enum>>): EnumWords<Enum> {
   const names = enumNames(desc) as ReadonlyMap<number, EnumName<Enum>>;
-  const numbers = new Map<string, number>([...names].map(([number, name]) => [name, number]));
-  const numberOf = (name: string) => {
-    const number = numbers.get(name);
-    if (number === undefined) noteUnknownName(desc.typeName, name);
-    return number;
-  };
+  const numberOf = enumNumbers(desc);
   return {
     word: (value) => {
       const name = names.get(value);
@@ -48,23 +53,27 @@ export function enumWords<Enum extends object>(desc: GenEnum<NumberOf<Enum>>): E
       return name;
     },
     find: (value) => names.get(value),
-    value: (name) => (numberOf(name) ?? 0) as NumberOf<Enum>,
-    knows: (name) => numberOf(name) !== undefined,
+    value: (name) => numberOf(name) as NumberOf<Enum>,
+    knows: (name) => numberOf(name) !== 0,
   };
 }
 
 /**
- * Translates the numbers of one generated enumeration to those of another with the same names; 0, nothing and a number of a
- * later version to 0. It does not compile when the other lacks a name.
+ * Translates the numbers of one generated enumeration to those of another with the same names. 0, nothing and a number of a
+ * later version become 0; with `sent`, the description of what another system sends, such a number is logged once. It does
+ * not compile when the other lacks a name.
  */
 export function translateEnum<From extends object, To extends { readonly [Name in keyof From & string]: number }>(
   from: From,
   to: To,
+  sent?: DescEnum,
 ): (value: NumberOf<From> | undefined) => NumberOf<To> {
   const names = from as { readonly [number: number]: keyof From & string };
   return (value) => {
     const name = value === undefined ? undefined : names[value];
-    return (name === undefined ? 0 : to[name]) as NumberOf<To>;
+    const known = name === undefined ? 0 : to[name];
+    if (known === 0 && sent !== undefined) noteUnknownName(sent.typeName, String(value));
+    return known as NumberOf<To>;
   };
 }
 
@@ -89,4 +98,34 @@ export function withStoredNames<Shape extends object>(message: Shape, names: Sto
     if (isUnknown) fields[storedNames] = { ...fields[storedNames], [field]: names[field] ?? null };
   }
   return message;
+}
+
+/** How many names are logged in the life of a process, and how long a name may be in a log line. */
+const mostNames = 100;
+const mostCharacters = 40;
+
+/** Called with an enumeration and a name of it that this version does not know. */
+type UnknownNameListener = (enumeration: string, name: string) => void;
+
+const listeners = new Set<UnknownNameListener>();
+
+function noteUnknownName(enumeration: string, name: string): void {
+  for (const listener of listeners) listener(enumeration, name);
+}
+
+/** Has each unknown name logged once, until the function returned is called. Memory is bounded. */
+export function logUnknownNames(log: Logger): () => void {
+  const logged = new Set<string>();
+  const listener: UnknownNameListener = (enumeration, name) => {
+    const shown = name.slice(0, mostCharacters);
+    const both = `${enumeration} ${shown}`;
+    if (logged.has(both) || logged.size >= mostNames) return;
+    logged.add(both);
+    log.warn(
+      { enumeration, name: shown, isLast: logged.size === mostNames },
+      'a value is not known to this version: its object is shown as it is stored, and left alone',
+    );
+  };
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }

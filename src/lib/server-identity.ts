@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import { ServerCredentials } from '@grpc/grpc-js';
 import type { Logger } from './log.ts';
-import { pause, type Worker } from './worker.ts';
+import { periodic, type Worker } from './worker.ts';
 
 /** Where a server's certificate is, as paths of PEM files. */
 export interface IdentityFiles {
@@ -54,7 +54,7 @@ export class ServerIdentity {
     readonly first: TlsIdentity,
   ) {
     this.#judged = digestOf(first);
-    this.worker = { name: `certificate ${files.certificate}`, run: (signal) => this.#run(signal) };
+    this.worker = periodic(`certificate ${files.certificate}`, checkEveryMs, () => this.#check());
     // An old certificate is better than no gateway: a client that checks it refuses it.
     const wrong = whatIsWrong(first, Date.now());
     if (wrong !== undefined) log.error({ file: files.certificate, wrong }, 'the certificate that is served is no good');
@@ -70,13 +70,6 @@ export class ServerIdentity {
   /** Calls the listener with each new certificate. */
   onChange(listener: (identity: TlsIdentity) => void): void {
     this.#listeners.push(listener);
-  }
-
-  async #run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await pause(checkEveryMs, signal);
-      if (!signal.aborted) await this.#check();
-    }
   }
 
   async #check(): Promise<void> {

@@ -9,6 +9,17 @@ export interface Worker {
   run(signal: AbortSignal): Promise<void>;
 }
 
+/** A worker that does something, waits, and does it again. Its work throws only when something is wrong. */
+export function periodic(name: string, everyMs: number, work: () => Promise<unknown>): Worker {
+  const run = async (signal: AbortSignal) => {
+    while (!signal.aborted) {
+      await work();
+      await pause(everyMs, signal);
+    }
+  };
+  return { name, run };
+}
+
 const firstRestartMs = 100;
 const longestRestartMs = 5_000;
 /** A worker is healthy after it has run this long: longer than a call without an answer takes to fail, which is 10 s. */

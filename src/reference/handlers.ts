@@ -22,7 +22,6 @@ import {
 import { translateEnum, unnamed, withStoredNames } from '../lib/enums.ts';
 import type { Origin } from '../lib/origin.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import { noteUnknownName } from '../lib/unknown-names.ts';
 import type { ReadQueue } from '../limits/read-queue.ts';
 
 export interface ReferenceHandlerParts {
@@ -34,7 +33,7 @@ export interface ReferenceHandlerParts {
   readonly isPaused: () => boolean;
 }
 
-const ourSession = translateEnum(BrokerSession, MarketSession);
+const sessionOf = translateEnum(BrokerSession, MarketSession, MarketSessionSchema);
 
 /** The operations on the lists applications use, and on the exchange's session. */
 export function referenceHandlers({ records, reads, readTimeoutMs, isPaused }: ReferenceHandlerParts) {
@@ -60,10 +59,8 @@ export function referenceHandlers({ records, reads, readTimeoutMs, isPaused }: R
 
   const getMarket: Handler<GetMarketRequest, Market> = async (_, { origin }) => {
     const { session, nextOpenAt, nextCloseAt } = await readMarket(origin);
-    const known = ourSession(session);
-    if (known === MarketSession.UNSPECIFIED) noteUnknownName(MarketSessionSchema.typeName, String(session));
     const message = create(MarketSchema, {
-      session: known,
+      session: sessionOf(session),
       nextOpenAt: nextOpenAt && toSecond(timestampMs(nextOpenAt)),
       nextCloseAt: nextCloseAt && toSecond(timestampMs(nextCloseAt)),
       tradingPaused: isPaused(),

@@ -60,34 +60,30 @@ export function sandboxHandlers({ database, kinds, simulator, timeoutMs }: Sandb
     return create(DirectiveSchema, { account, times });
   };
 
-  const fillOrder: Handler<FillOrderRequest, ExchangeReport> = async (request, call) => {
-    const { quantity = 0n, priceKobo = 0n } = request;
-    const clientOrderId = await ownOrder(request.id, call);
-    const { report } = await steered(
-      simulator.fillOrder({ clientOrderId, quantity, priceKobo }, within),
-      orderRefusals,
-    );
-    return toReport(clientOrderId, report);
-  };
-
-  const expireOrder: Handler<ExpireOrderRequest, ExchangeReport> = async ({ id }, call) => {
+  /** Makes the exchange report on an order of the caller's. */
+  async function report(
+    id: string | undefined,
+    call: Call,
+    steer: (clientOrderId: string) => Promise<{ report?: Report | undefined }>,
+  ): Promise<ExchangeReport> {
     const clientOrderId = await ownOrder(id, call);
-    const { report } = await steered(simulator.expireOrder({ clientOrderId }, within), orderRefusals);
+    const { report } = await steered(steer(clientOrderId), orderRefusals);
     return toReport(clientOrderId, report);
+  }
+
+  const fillOrder: Handler<FillOrderRequest, ExchangeReport> = ({ id, quantity = 0n, priceKobo = 0n }, call) =>
+    report(id, call, (clientOrderId) => simulator.fillOrder({ clientOrderId, quantity, priceKobo }, within));
+
+  const expireOrder: Handler<ExpireOrderRequest, ExchangeReport> = ({ id }, call) =>
+    report(id, call, (clientOrderId) => simulator.expireOrder({ clientOrderId }, within));
+
+  const rejectOrder: Handler<RejectOrderRequest, ExchangeReport> = ({ id, rejectReason: reason }, call) => {
+    const rejectReason = words.orderRejectReason(reason);
+    return report(id, call, (clientOrderId) => simulator.rejectOrder({ clientOrderId, rejectReason }, within));
   };
 
-  const rejectOrder: Handler<RejectOrderRequest, ExchangeReport> = async (request, call) => {
-    const clientOrderId = await ownOrder(request.id, call);
-    const rejectReason = words.orderRejectReason(request.rejectReason);
-    const { report } = await steered(simulator.rejectOrder({ clientOrderId, rejectReason }, within), orderRefusals);
-    return toReport(clientOrderId, report);
-  };
-
-  const repeatReport: Handler<RepeatReportRequest, ExchangeReport> = async ({ id }, call) => {
-    const clientOrderId = await ownOrder(id, call);
-    const { report } = await steered(simulator.repeatReport({ clientOrderId }, within), orderRefusals);
-    return toReport(clientOrderId, report);
-  };
+  const repeatReport: Handler<RepeatReportRequest, ExchangeReport> = ({ id }, call) =>
+    report(id, call, (clientOrderId) => simulator.repeatReport({ clientOrderId }, within));
 
   const decideApplication: Handler<DecideApplicationRequest, Decision> = async (request, call) => {
     const id = await ownApplication(request.id, call);

@@ -59,8 +59,14 @@ export function goOn(unit: UnitOfWork): void {
   unit.world.engine.pulse(unit.world.clock.now(), engineEvents(unit));
 }
 
-/** Does what is due of an order's plan. */
-export function advance(unit: UnitOfWork, order: Order): void {
+/** Does what is due of an order's plan. Returns when its next step is; null: nothing more is planned. */
+export function advanceIfOpen(unit: UnitOfWork, id: string): number | null {
+  const order = unit.order(id);
+  if (order !== undefined && isOpen(order)) advance(unit, order);
+  return order?.planAtMs ?? null;
+}
+
+function advance(unit: UnitOfWork, order: Order): void {
   for (let step = order.plan[0]; step !== undefined && isOpen(order); step = order.plan[0]) {
     if (order.planAtMs === null || order.planAtMs > unit.world.clock.realNow()) return;
     order.plan = order.plan.slice(1);

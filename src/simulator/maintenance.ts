@@ -2,9 +2,7 @@ import type { RowDataPacket } from 'mysql2/promise';
 import { ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Database } from './database.ts';
-import { advance, end, goOn, isOpen } from './exchange.ts';
-import type { Order } from './model.ts';
-import { Plans } from './plans.ts';
+import { end, goOn } from './exchange.ts';
 import type { World } from './world.ts';
 import type { Writer } from './writer.ts';
 
@@ -12,9 +10,8 @@ import type { Writer } from './writer.ts';
 const sweepEveryMs = 500;
 const maxPerSweep = 1_000;
 
-/** What the exchange does by itself: the steps planned for its orders, the market's, and the end of day orders. */
+/** What the exchange does by itself: the market goes on, and day orders end. */
 export class Maintenance {
-  readonly #plans: Plans;
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> | undefined;
   #sweepAgain = false;
@@ -25,31 +22,12 @@ export class Maintenance {
     private readonly world: World,
     private readonly writer: Writer,
     private readonly log: Logger,
-  ) {
-    const columns = { table: 'orders', id: 'client_order_id', at: 'plan_at_ms' };
-    this.#plans = new Plans(database, world, columns, (id) =>
-      writer.run([id], (unit) => {
-        const order = unit.order(id);
-        if (order !== undefined && isOpen(order)) advance(unit, order);
-        return order?.planAtMs ?? null;
-      }),
-    );
-  }
+  ) {}
 
   /** Looks for day orders that ran out, from now on. */
   start(): void {
     this.#timer = setInterval(() => this.sweep(), sweepEveryMs);
     this.sweep();
-  }
-
-  /** Follows a committed change of an order. */
-  follow(order: Order): void {
-    this.#plans.follow(order.clientOrderId, order.planAtMs);
-  }
-
-  /** Finds all planned steps in the table again: after a start, and when more were planned than memory holds. */
-  reload(): Promise<void> {
-    return this.#plans.reload();
   }
 
   /** Ends the day orders that ran out by the business clock. */
@@ -66,12 +44,10 @@ export class Maintenance {
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#timer);
-    this.#plans.close();
     await this.#sweeping;
   }
 
   async #sweep(): Promise<void> {
-    if (this.#plans.isIncomplete) await this.reload();
     while (this.#sweepAgain && !this.#closed) {
       this.#sweepAgain = false;
       if (this.world.engine.hasOrders) await this.writer.run([], goOn);

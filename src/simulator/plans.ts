@@ -1,21 +1,28 @@
 import type { RowDataPacket } from 'mysql2/promise';
+import type { Logger } from '../lib/log.ts';
 import type { Database } from './database.ts';
 import { Scheduler } from './scheduler.ts';
 import type { World } from './world.ts';
 
-/** How many plans are read at once. */
+/** How many plans are read at once, and how often it is checked whether memory did not hold all of them. */
 const maxPerRead = 1_000;
+const checkEveryMs = 1_000;
 /** When a step that could not be written is tried again. */
 const retryMs = 500;
 
 /** What is planned for objects of one kind: each step is taken when its time comes. */
 export class Plans {
   readonly #scheduler: Scheduler;
+  #timer: NodeJS.Timeout | undefined;
+  #reading: Promise<void> | undefined;
+  /** Whether the table must be read, again if it is being read. */
+  #isStale = false;
   #isClosed = false;
 
   constructor(
     private readonly database: Database,
     world: World,
+    private readonly log: Logger,
     /** Their table, its column of the gateway's ids, and that of the next step's instant, null where none is planned. */
     private readonly columns: { readonly table: string; readonly id: string; readonly at: string },
     /** Takes the step that is due. Returns when the next one is; null: nothing more is planned. */
@@ -38,13 +45,37 @@ export class Plans {
     this.#scheduler.set(id, atMs);
   }
 
-  /** Whether there may be more in the table than memory held. */
-  get isIncomplete(): boolean {
-    return this.#scheduler.overflowed && this.#scheduler.size === 0;
+  start(): void {
+    this.#timer = setInterval(() => {
+      if (this.#scheduler.overflowed && this.#scheduler.size === 0) this.reload();
+    }, checkEveryMs);
   }
 
   /** Finds all plans in the table again: after a start, and when there were more than memory holds. */
-  async reload(): Promise<void> {
+  reload(): void {
+    this.#isStale = true;
+    this.#reading ??= this.#read()
+      .catch((error: unknown) => this.log.warn({ err: error, table: this.columns.table }, 'plans could not be read'))
+      .finally(() => {
+        this.#reading = undefined;
+      });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    this.#scheduler.close();
+    await this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    while (this.#isStale && !this.#isClosed) {
+      this.#isStale = false;
+      await this.#readAll();
+    }
+  }
+
+  async #readAll(): Promise<void> {
     const { table, id, at } = this.columns;
     let after = 0;
     this.#scheduler.overflowed = false;
@@ -59,10 +90,5 @@ export class Plans {
       if (last === undefined || rows.length < maxPerRead) return;
       after = last.sequence;
     }
-  }
-
-  close(): void {
-    this.#isClosed = true;
-    this.#scheduler.close();
   }
 }

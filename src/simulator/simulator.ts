@@ -12,9 +12,9 @@ import { type GrpcImplementation, serviceDefinition, type TypedService } from '.
 import { createLogger, type Logger } from '../lib/log.ts';
 import { allocationsService } from './back-office/allocations-service.ts';
 import { applicationsService } from './back-office/applications-service.ts';
-import { Decisions } from './back-office/decisions.ts';
 import { applicationReportMessage } from './back-office/messages.ts';
 import { createBackOfficeNonsense } from './back-office/nonsense.ts';
+import { decideIfDue } from './back-office/operations.ts';
 import { BackOfficeRecords } from './back-office/records.ts';
 import { referenceService } from './back-office/reference-service.ts';
 import { accountsService } from './clearing/accounts-service.ts';
@@ -24,6 +24,7 @@ import { ClearingRecords } from './clearing/records.ts';
 import { controlsService } from './controls-service.ts';
 import { Database } from './database.ts';
 import { Directives } from './directives.ts';
+import { advanceIfOpen } from './exchange.ts';
 import { Front } from './front.ts';
 import { Maintenance } from './maintenance.ts';
 import { Calendar, readHolidays, usualHolidays } from './market/calendar.ts';
@@ -31,6 +32,7 @@ import { reportMessage } from './messages.ts';
 import { createNonsense } from './nonsense.ts';
 import { ordersService } from './orders-service.ts';
 import type { FillDelay } from './planning.ts';
+import { Plans } from './plans.ts';
 import { Records } from './records.ts';
 import { ReportFeed } from './report-feed.ts';
 import { ReportStreams } from './report-streams.ts';
@@ -97,18 +99,27 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     committed: (unit) => {
       feed.publish(unit.reports);
       applicationFeed.publish(unit.backOffice.reports);
-      for (const order of unit.changedOrders) maintenance.follow(order);
-      for (const application of unit.backOffice.changedApplications) decisions.follow(application);
+      for (const { clientOrderId, planAtMs } of unit.changedOrders) orderPlans.follow(clientOrderId, planAtMs);
+      for (const { clientApplicationId, decideAtMs } of unit.backOffice.changedApplications) {
+        decisions.follow(clientApplicationId, decideAtMs);
+      }
     },
     reloaded: () => {
       feed.restart(world.lastReport);
       applicationFeed.restart(world.lastApplicationReport);
       decisions.reload();
-      maintenance.reload().catch((error: unknown) => log.warn({ err: error }, 'planned steps could not be read'));
+      orderPlans.reload();
     },
   });
   const maintenance = new Maintenance(database, world, writer, log);
-  const decisions = new Decisions(database, world, writer, log);
+  const orderColumns = { table: 'orders', id: 'client_order_id', at: 'plan_at_ms' };
+  const orderPlans = new Plans(database, world, log, orderColumns, (id) =>
+    writer.run([id], (unit) => advanceIfOpen(unit, id)),
+  );
+  const applicationColumns = { table: 'applications', id: 'client_application_id', at: 'decide_at_ms' };
+  const decisions = new Plans(database, world, log, applicationColumns, (id) =>
+    writer.runOn({ applications: [id] }, (unit) => decideIfDue(unit, id)),
+  );
   const streams = new ReportStreams(
     feed,
     (reports, lastNumber) =>
@@ -195,13 +206,14 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     await database.close();
   };
   const stopWriting = async () => {
-    await Promise.all([maintenance.close(), decisions.close()]);
+    await Promise.all([maintenance.close(), orderPlans.close(), decisions.close()]);
     await writer.close();
   };
 
   try {
     await writer.open();
     maintenance.start();
+    orderPlans.start();
     decisions.start();
     const port = await front.listen(config.host ?? '127.0.0.1', config.port ?? 50_060);
     log.info({ port }, 'the simulator is ready');

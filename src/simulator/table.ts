@@ -28,6 +28,14 @@ export const flag: Column<boolean> = {
   fromColumn: (stored) => stored === 1,
 };
 
+/** The columns of each table of reports. */
+export const reportColumns = {
+  number: 'BIGINT NOT NULL PRIMARY KEY',
+  kind: 'TINYINT NOT NULL',
+  atMs: 'BIGINT NOT NULL',
+  rejectReason: 'TINYINT NOT NULL',
+};
+
 /** A table of the simulator: how it is made, and how objects are read from and written to it. */
 export class Table<Model extends object> {
   /** The names of all columns, for a SELECT. */

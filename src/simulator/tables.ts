@@ -1,7 +1,7 @@
 import { backOfficeTables } from './back-office/tables.ts';
 import { clearingTables } from './clearing/tables.ts';
 import type { InstrumentState, Message, Order, OrderReport, PlannedStep } from './model.ts';
-import { bigWhole, flag, Table, tableDefinition } from './table.ts';
+import { bigWhole, flag, reportColumns, Table, tableDefinition } from './table.ts';
 
 /** Every message, whatever became of it: what tests compare with the gateway's own record. */
 export const messages = new Table<Message>(
@@ -60,14 +60,11 @@ export const orders = new Table<Order>(
 export const reports = new Table<OrderReport>(
   'reports',
   {
-    number: 'BIGINT NOT NULL PRIMARY KEY',
+    ...reportColumns,
     clientOrderId: 'VARCHAR(64) NOT NULL',
     exchangeOrderId: 'VARCHAR(32) NOT NULL',
-    kind: 'TINYINT NOT NULL',
-    atMs: 'BIGINT NOT NULL',
     quantity: 'BIGINT NOT NULL',
     priceKobo: 'BIGINT NOT NULL',
-    rejectReason: 'TINYINT NOT NULL',
   },
   { keys: ['KEY by_order (client_order_id, number)'] },
 );

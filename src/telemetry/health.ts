@@ -1,5 +1,5 @@
 import { atMost } from '../lib/at-most.ts';
-import { pause, type Worker } from '../lib/worker.ts';
+import { periodic, type Worker } from '../lib/worker.ts';
 
 /** A part that does not work as it should. */
 export interface Finding {
@@ -34,16 +34,10 @@ export class Health {
     private readonly askDatabase: () => Promise<void>,
     private readonly realNow: () => number,
   ) {
-    this.worker = {
-      name: 'health',
-      run: async (signal) => {
-        while (!signal.aborted) {
-          await this.askDatabase();
-          this.known();
-          await pause(checkEveryMs, signal);
-        }
-      },
-    };
+    this.worker = periodic('health', checkEveryMs, async () => {
+      await this.askDatabase();
+      this.known();
+    });
   }
 
   /** What is wrong now, answered within a second. */

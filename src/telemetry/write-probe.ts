@@ -5,7 +5,7 @@ import { type Statement, statement } from '../db/statement.ts';
 import { defineTable } from '../db/table.ts';
 import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/log.ts';
-import { pause, type Worker } from '../lib/worker.ts';
+import { periodic, type Worker } from '../lib/worker.ts';
 
 /** What is wrong with writes: an obstacle the database named, or no answer. */
 export type WriteTrouble = WriteObstacle | 'silent';
@@ -41,15 +41,7 @@ export class WriteProbe {
     private readonly holder: string,
     private readonly log: Logger,
   ) {
-    this.worker = {
-      name: 'write-probe',
-      run: async (signal) => {
-        while (!signal.aborted) {
-          await this.#checkOnce();
-          await pause(checkEveryMs, signal);
-        }
-      },
-    };
+    this.worker = periodic('write-probe', checkEveryMs, () => this.#checkOnce());
   }
 
   /** What is wrong. Undefined: nothing that is known. */

@@ -8,17 +8,11 @@ import {
   ListTransfersResponseSchema,
   type WalletTotals,
   WalletTotalsSchema,
-  type WalletTransfer,
   WalletTransferSchema,
-  type WalletTransferType,
-  WalletTransferTypeSchema,
 } from '../gen/marina/gateway/v1/wallet_pb.ts';
-import { enumWords, withStoredNames } from '../lib/enums.ts';
 import type { Cursors } from '../lib/paging.ts';
-import { toSecond } from '../lib/timestamps.ts';
-import { listTransfers, type ShownTransfer, toShownTransfer, wallet } from './store.ts';
-
-const typeWords = enumWords<typeof WalletTransferType>(WalletTransferTypeSchema);
+import { shownMessage } from '../lib/shown-message.ts';
+import { listTransfers, toShownTransfer, wallet } from './store.ts';
 
 export interface WalletHandlerParts {
   readonly database: Database;
@@ -40,23 +34,11 @@ export function walletHandlers({ database, cursors }: WalletHandlerParts) {
     const before = cursor === undefined ? undefined : BigInt(cursors.read(issuedFor, cursor));
     const rows = await database.read(listTransfers(partnerId, before, limit + 1));
     const page = cursors.page(issuedFor, rows.map(toShownTransfer), limit, ({ sequence }) => String(sequence));
-    return create(ListTransfersResponseSchema, { ...page, data: page.data.map(toTransferMessage) });
+    return create(ListTransfersResponseSchema, {
+      ...page,
+      data: page.data.map((entry) => shownMessage(WalletTransferSchema, entry)),
+    });
   };
 
   return { getWallet, listTransfers: listTransfers_ };
-}
-
-function toTransferMessage(entry: ShownTransfer): WalletTransfer {
-  const { type } = entry;
-  const message = create(WalletTransferSchema, {
-    id: entry.id,
-    type: typeWords.value(type),
-    amountKobo: entry.amountKobo,
-    availableChangeKobo: entry.availableChangeKobo,
-    allocation: entry.allocation ?? undefined,
-    account: entry.account ?? undefined,
-    bankReference: entry.bankReference ?? undefined,
-    createdAt: toSecond(entry.createdAt),
-  });
-  return withStoredNames(message, { type });
 }

@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { DecoderProgram } from '../../src/applications/images/decoder-program.ts';
+import type { DecoderProgram } from '../../src/applications/images/decoder-start.ts';
 import { startDecoder } from '../../src/applications/images/decoder-start.ts';
 import { temporaryFolder } from './folders.ts';
 

@@ -10,9 +10,16 @@ import {
   toBinary,
   toJson,
 } from '@bufbuild/protobuf';
-import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
+import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
+import {
+  ServerReflection,
+  type ServerReflectionRequest,
+  ServerReflectionRequestSchema,
+  type ServerReflectionResponse,
+} from '../../src/gen/grpc/reflection/v1/reflection_pb.ts';
+import { grpcMethod } from '../../src/lib/grpc-service.ts';
 import { patient } from './patience.ts';
 
 const timeoutMs = patient(20_000);
@@ -37,11 +44,13 @@ export class ReflectedClient {
 
   static async connect(address: string, channel: ChannelCredentials = credentials.createInsecure()) {
     const client = new Client(address, channel, { 'grpc.enable_retries': 0 });
-    const services = serviceNames(await ask(client, 7, ''));
+    const list = await ask(client, { case: 'listServices', value: '' });
+    const services = list.case === 'listServicesResponse' ? list.value.service.map(({ name }) => name) : [];
     const files = new Map<string, FileDescriptorProto>();
     const detail = 'google.rpc.BadRequest';
     for (const symbol of [...services, detail]) {
-      for (const bytes of fileBytes(await ask(client, 4, symbol))) {
+      const answer = await ask(client, { case: 'fileContainingSymbol', value: symbol });
+      for (const bytes of answer.case === 'fileDescriptorResponse' ? answer.value.fileDescriptorProto : []) {
         const file = fromBinary(FileDescriptorProtoSchema, bytes);
         files.set(file.name, file);
       }
@@ -127,7 +136,7 @@ export class ReflectedClient {
   violations(error: unknown): Violation[] {
     const [rich] = (error as ServiceError).metadata.get('grpc-status-details-bin');
     if (rich === undefined) return [];
-    const [value] = anyValues(rich as Buffer);
+    const value = fromBinary(StatusSchema, rich as Buffer).details[0]?.value;
     const schema = this.registry.getMessage('google.rpc.BadRequest');
     if (value === undefined || schema === undefined) return [];
     const detail = toJson(schema, fromBinary(schema, value)) as { fieldViolations?: Violation[] };
@@ -164,48 +173,18 @@ function credentialsOf(token: string | Metadata | undefined): Metadata {
   return metadata;
 }
 
-/** One question of the reflection service: a field of its request, by number. */
-function ask(client: Client, field: number, text: string): Promise<Buffer> {
-  const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
-  const call = client.makeBidiStreamRequest(path, asIs, asIs, new Metadata(), { deadline: Date.now() + timeoutMs });
-  call.write(Buffer.from(new BinaryWriter().tag(field, 2).string(text).finish()));
+/** One question of the reflection service. */
+function ask(client: Client, messageRequest: ServerReflectionRequest['messageRequest']) {
+  const { path, requestSerialize, responseDeserialize } = grpcMethod(ServerReflection.method.serverReflectionInfo);
+  const deadline = { deadline: Date.now() + timeoutMs };
+  const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, new Metadata(), deadline);
+  call.write(create(ServerReflectionRequestSchema, { messageRequest }));
   call.end();
-  return new Promise((resolve, reject) => {
-    let answer: Buffer | undefined;
-    call.on('data', (bytes: Buffer) => {
-      answer = bytes;
-    });
+  return new Promise<ServerReflectionResponse['messageResponse']>((resolve, reject) => {
+    call.once('data', ({ messageResponse }: ServerReflectionResponse) => resolve(messageResponse));
     call.on('error', reject);
-    call.on('end', () => (answer === undefined ? reject(new Error('no answer by reflection')) : resolve(answer)));
+    call.on('end', () => reject(new Error('no answer by reflection')));
   });
-}
-
-function serviceNames(answer: Buffer): string[] {
-  return fieldsOf(answer, 6)
-    .flatMap((list) => fieldsOf(list, 1))
-    .flatMap((service) => fieldsOf(service, 1))
-    .map((name) => name.toString());
-}
-
-function fileBytes(answer: Buffer): Buffer[] {
-  return fieldsOf(answer, 4).flatMap((files) => fieldsOf(files, 1));
-}
-
-/** What the details of a `google.rpc.Status` hold. */
-function anyValues(status: Buffer): Buffer[] {
-  return fieldsOf(status, 3).flatMap((any) => fieldsOf(any, 2));
-}
-
-/** The values of a length-delimited field of a message. */
-function fieldsOf(bytes: Uint8Array, wanted: number): Buffer[] {
-  const reader = new BinaryReader(bytes);
-  const values: Buffer[] = [];
-  while (reader.pos < reader.len) {
-    const [field, wireType] = reader.tag();
-    if (field === wanted && wireType === 2) values.push(Buffer.from(reader.bytes()));
-    else reader.skip(wireType, field);
-  }
-  return values;
 }
 
 /** Files in an order in which each comes after those it needs. */

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { ConfigError, describeConfig, readConfig } from '../../src/config.ts';
-import { nearest } from '../../src/lib/nearest.ts';
+import { nearest } from '../../src/lib/settings.ts';
 
 const root = join(import.meta.dirname, '../..');
 const enough = {

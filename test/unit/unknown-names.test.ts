@@ -9,9 +9,8 @@ import { ReportKind, ReportSchema, Side } from '../../src/gen/marina/broker/v1/o
 import { TradeSchema, TradeSide } from '../../src/gen/marina/gateway/v1/accounts_pb.ts';
 import { OrderState, OrderStateSchema } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { compileEncoder } from '../../src/json/encoder.ts';
-import { type EnumName, enumWords, translateEnum } from '../../src/lib/enums.ts';
+import { type EnumName, enumWords, logUnknownNames, translateEnum } from '../../src/lib/enums.ts';
 import { createLogger } from '../../src/lib/log.ts';
-import { logUnknownNames } from '../../src/lib/unknown-names.ts';
 import { bucketFrom } from '../../src/limits/bucket.ts';
 import { parse } from '../../src/limits/counter-store.ts';
 import { applyReport, countedKobo, type OrderFacts, type OrderStateName, orderStates } from '../../src/orders/rules.ts';

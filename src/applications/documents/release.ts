@@ -6,8 +6,9 @@ import type { Logger } from '../../lib/log.ts';
 import { isProven, lateMs } from '../../submission/absence.ts';
 import type { Recorder } from '../../submission/record.ts';
 import type { ApplicationKind } from '../kind.ts';
-import { areAllDelivered, type DocumentTypeWord, isKnown, isSameSend, mayStillArrive } from './rules.ts';
-import { documentsOf, removeDocument, type StoredDocument, saveDocument } from './store.ts';
+import { changeWith } from './change.ts';
+import { type DocumentTypeWord, endSend, isKnown, isSameSend, mayStillArrive } from './rules.ts';
+import { documentsOf, type StoredDocument } from './store.ts';
 
 export interface DocumentReleaseParts {
   readonly kind: ApplicationKind;
@@ -102,22 +103,10 @@ export class DocumentRelease {
         const stored = find(documents, type);
         if (stored === undefined || !isSameSend(stored, document)) return undefined;
         isChanged = true;
-        const noted = audit(document, outcome);
-        if (outcome === 'released') {
-          const evidence = `${type}: released, the broker's record does not have it`;
-          return kind.begin(current).write(removeDocument(stored), noted).step('document', evidence);
-        }
-        const delivered = {
-          ...stored,
-          state: outcome,
-          leaseUntil: null,
-          updatedAt: Math.max(clock.now(), stored.updatedAt),
-        };
-        const isLast = areAllDelivered([...documents, delivered]);
-        const change = isLast ? kind.documentsDelivered(current) : undefined;
-        return (change ?? kind.begin(current))
-          .write(saveDocument(delivered), noted)
-          .step('document', `${type}: the broker's record has it`);
+        const facts = endSend(stored, stored, outcome === 'released' ? 'refused' : outcome, clock.now());
+        const after = facts && { ...stored, ...facts };
+        const what = after ? "the broker's record has it" : "released, the broker's record does not have it";
+        return changeWith(kind, current, documents, { before: stored, after, what }).write(audit(document, outcome));
       },
       extra,
     );

@@ -11,8 +11,8 @@ import type { Logger } from '../../lib/log.ts';
 import type { Recorder } from '../../submission/record.ts';
 import { pausedBeforeSend, tradingPause } from '../../submission/trading-pause.ts';
 import type { ApplicationKind } from '../kind.ts';
+import { changeWith } from './change.ts';
 import {
-  areAllDelivered,
   beginSend,
   checkNotInFlight,
   checkTakesDocuments,
@@ -24,7 +24,6 @@ import {
   countUnderWay,
   documentsOf,
   findDocuments,
-  removeDocument,
   type StoredDocument,
   saveDocument,
   toStoredDocument,
@@ -204,10 +203,7 @@ export class DocumentSender {
         const facts = endSend(before, sent, outcome, clock.now());
         ended = facts && { partnerId, applicationId, type, ...facts };
         if (before === undefined || facts === before) return undefined;
-        const write = ended === undefined ? removeDocument(before) : saveDocument(ended);
-        const isLast = ended?.state === 'delivered' && areAllDelivered([...documents, ended]);
-        const change = isLast ? kind.documentsDelivered(application) : undefined;
-        return (change ?? kind.begin(application)).write(write).step('document', `${type}: ${outcomes[outcome]}`);
+        return changeWith(kind, application, documents, { before, after: ended, what: outcomes[outcome] });
       },
       { touches: ['documents under way'], fact: documentsOf(partnerId, applicationId) },
     );

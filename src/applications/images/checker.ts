@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { type DecoderProgram, decoderProgram } from './decoder-program.ts';
 import { canBuildWalls, neededWalls, tryWalls, type Wall, wallNames } from './decoder-start.ts';
 import { readJpeg } from './jpeg.ts';
 import { readPng } from './png.ts';
@@ -62,7 +61,6 @@ export class ImageChecker {
   readonly #free: CheckerWorker[];
   readonly #waitMs: number;
   readonly #wanted: WallsWanted;
-  #program: Promise<DecoderProgram> | undefined;
   /** The walls this machine offers; undefined until that is known. */
   #walls: ReadonlySet<Wall> | undefined;
   #isAlone = false;
@@ -73,12 +71,8 @@ export class ImageChecker {
     this.#waitMs = waitMs;
     this.#wanted = walls;
     const isWalled = walls !== 'off' && canBuildWalls();
-    const program = () => {
-      this.#program ??= decoderProgram();
-      return this.#program;
-    };
     // On a small machine one is enough, and leaves the other processor to orders.
-    const options = { program, decodeMs, walls: () => (isWalled ? (this.#walls ?? new Set<Wall>()) : undefined) };
+    const options = { decodeMs, walls: () => (isWalled ? (this.#walls ?? new Set<Wall>()) : undefined) };
     const count = workers ?? (availableParallelism() > 2 ? 2 : 1);
     this.#workers = Array.from({ length: count }, () => new CheckerWorker(options));
     this.#free = [...this.#workers];

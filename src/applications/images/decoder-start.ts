@@ -1,8 +1,9 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { constants, setPriority } from 'node:os';
+import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type DecoderProgram, readsOf } from './decoder-program.ts';
 
 /** Walls around a decoder, in the order in which they are built. docs/operations/configure.md says what each prevents. */
 export const wallNames = ['limits', 'user-namespace', 'no-privileges', 'files', 'system-calls'] as const;
@@ -66,4 +67,70 @@ function lowerPriority({ pid }: ChildProcess): void {
 
 function wallArguments(reads: readonly string[]): string[] {
   return [String(process.pid), String(mostDataBytes), String(mostCpuSeconds), ...reads, '--'];
+}
+
+/** A program for Node to run, and what it must be able to read. */
+export interface DecoderProgram {
+  /** Arguments of Node. */
+  readonly args: readonly string[];
+  readonly folder: string;
+  /** Files and folders. */
+  readonly reads: readonly string[];
+}
+
+const here = dirname(fileURLToPath(import.meta.url));
+/** `.js` in a gateway that was built. */
+const extension = extname(import.meta.url);
+const entry = join(here, `checker-process${extension}`);
+/** The folder of the gateway's code, and the file that tells Node that it is made of modules. */
+const sources = join(here, '../..');
+const packageFile = join(sources, '../package.json');
+
+/** What Node itself reads when it starts, on the systems that have it. */
+const systemReads = [
+  ...['/lib', '/lib64', '/usr/lib', '/usr/lib64', '/usr/local/lib', '/etc/ld.so.cache'],
+  ...['/etc/ssl/openssl.cnf', '/etc/pki/tls/openssl.cnf', '/sys/devices/system/cpu/online'],
+];
+
+let program: Promise<DecoderProgram> | undefined;
+
+/** The program that decodes images, made once. */
+export function decoderProgram(): Promise<DecoderProgram> {
+  program ??= makeProgram();
+  return program;
+}
+
+async function makeProgram(): Promise<DecoderProgram> {
+  const packages = packagesFolder();
+  const root = dirname(packages);
+  if (extension === '.js') {
+    return { args: [entry], folder: root, reads: [sources, packages, packageFile] };
+  }
+  // What runs TypeScript starts processes of its own and writes files, which a decoder may not. So it is translated here.
+  const { build } = await import('esbuild');
+  const built = await build({
+    entryPoints: [entry],
+    bundle: true,
+    packages: 'external',
+    format: 'esm',
+    platform: 'node',
+    write: false,
+    logLevel: 'silent',
+  });
+  return {
+    args: ['--input-type=module', '--eval', built.outputFiles[0]?.text ?? ''],
+    folder: root,
+    reads: [packages, packageFile],
+  };
+}
+
+/** What a program must be able to read to run in Node: its own files, Node, and the system's libraries. */
+function readsOf({ reads }: DecoderProgram): string[] {
+  return [...systemReads, realpathSync(process.execPath), ...reads].filter((path) => existsSync(path));
+}
+
+function packagesFolder(): string {
+  const name = 'node_modules';
+  const sharp = createRequire(import.meta.url).resolve('sharp');
+  return sharp.slice(0, sharp.lastIndexOf(`/${name}/`) + name.length + 1);
 }

@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { type Check, type Checked, fromLine, mostLineBytes, readyLine, writeCheck } from './checker-protocol.ts';
-import type { DecoderProgram } from './decoder-program.ts';
-import { readWalls, startDecoder, type Wall } from './decoder-start.ts';
+import { type DecoderProgram, decoderProgram, readWalls, startDecoder, type Wall } from './decoder-start.ts';
 
 /** Why a file was not decoded: it ended its decoder, or took too long, or the decoder ended before it could take a file. */
 export type Failure = 'died' | 'late' | 'not started';
@@ -21,7 +20,6 @@ export class DecoderFailure extends Error {
 }
 
 export interface DecoderOptions {
-  readonly program: () => Promise<DecoderProgram>;
   /** The walls that must hold around the decoder; undefined to start it without any. */
   readonly walls: () => ReadonlySet<Wall> | undefined;
   /**
@@ -54,7 +52,7 @@ export class CheckerWorker {
     if (this.#isBusy || this.#isEnded) throw new Error('a decoder takes one file at a time, until its end');
     this.#isBusy = true;
     try {
-      const program = await this.#options.program();
+      const program = await decoderProgram();
       if (this.#isEnded) throw new Error('the decoder was ended');
       const { isWhole, mostResidentBytes, cpuMs } = await this.#ask(program, check);
       if (mostResidentBytes > enoughResidentBytes || cpuMs > enoughCpuMs) this.#kill();

@@ -22,6 +22,10 @@ export type BackOfficeNonsense = ReturnType<typeof createBackOfficeNonsense>;
 /** One simulator's nonsense. */
 export function createBackOfficeNonsense() {
   return {
+    /** A state without a code, and one twice. */
+    listStates: (): MessageInitShape<typeof ListStatesResponseSchema> => ({ states: nonsenseAreas }),
+    /** The same of local government areas. */
+    listLgas: (): MessageInitShape<typeof ListLgasResponseSchema> => ({ lgas: nonsenseAreas }),
     /** By turns a report about an application nobody sent, and no report at all. */
     submitApplication: byTurns<MessageInitShape<typeof SubmitApplicationResponseSchema>>({ report: foreignReport }, {}),
     /** A report about another application. */
@@ -39,10 +43,6 @@ export function createBackOfficeNonsense() {
     submitAllocation: byTurns<MessageInitShape<typeof SubmitAllocationResponseSchema>>({ record: foreignRecord }, {}),
     /** A record of another allocation. */
     lookUpAllocation: (): MessageInitShape<typeof LookUpAllocationResponseSchema> => ({ record: foreignRecord }),
-    /** A state without a code, and one twice. */
-    listStates: (): MessageInitShape<typeof ListStatesResponseSchema> => ({ states: nonsenseAreas }),
-    /** The same of local government areas. */
-    listLgas: (): MessageInitShape<typeof ListLgasResponseSchema> => ({ lgas: nonsenseAreas }),
   };
 }
 

@@ -103,11 +103,13 @@ export function hasRoomForFile(unit: UnitOfWork, id: string, type: DocumentType)
   return unit.backOffice.files(id).filter((each) => each.type === type).length < maxFilesOfType;
 }
 
-/** Decides an application whose time has come. */
-export function decideIfDue(unit: UnitOfWork, id: string): void {
+/** Decides an application whose time has come. Returns when its decision is due; null: nothing more is planned. */
+export function decideIfDue(unit: UnitOfWork, id: string): number | null {
   const application = unit.backOffice.application(id);
-  if (application?.decideAtMs == null || application.decideAtMs > unit.world.clock.realNow()) return;
+  if (application?.decideAtMs == null) return null;
+  if (application.decideAtMs > unit.world.clock.realNow()) return application.decideAtMs;
   decide(unit, id, application.course === ApplicationOutcome.DECLINE ? 'decline' : 'open');
+  return application.decideAtMs;
 }
 
 /** Opens or declines an application. Without an account's code it is opened with a new one. */

@@ -1,4 +1,4 @@
-import { flag, Table } from '../table.ts';
+import { flag, reportColumns, Table } from '../table.ts';
 import type { Allocation, Application, ApplicationEvent, CashEntry, ReceivedFile } from './model.ts';
 
 export const applications = new Table<Application>(
@@ -25,13 +25,10 @@ export const applications = new Table<Application>(
 export const applicationReports = new Table<ApplicationEvent>(
   'application_reports',
   {
-    number: 'BIGINT NOT NULL PRIMARY KEY',
+    ...reportColumns,
     clientApplicationId: 'VARCHAR(64) NOT NULL',
-    kind: 'TINYINT NOT NULL',
-    atMs: 'BIGINT NOT NULL',
     reference: 'VARCHAR(32) NOT NULL',
     account: 'VARCHAR(64) NOT NULL',
-    rejectReason: 'TINYINT NOT NULL',
     param: 'VARCHAR(64) NOT NULL',
   },
   { keys: ['KEY by_application (client_application_id, number)'] },

@@ -10,7 +10,7 @@ import { beatMs, type Phase, type Session } from './venue.ts';
 const maxWaitingForStock = 10_000;
 const maxWaiting = 100_000;
 
-/** What the engine must know of a stock, and of the exchange. */
+/** What the matching engine must know of a stock, and of the exchange. */
 export interface EngineView {
   readonly seed: number;
   session(nowMs: number): Session;
@@ -19,7 +19,7 @@ export interface EngineView {
   instrumentAtClose(symbol: string, day: number, nowMs: number): InstrumentState | undefined;
 }
 
-/** What the engine does to orders. */
+/** What the matching engine does to orders. */
 export interface EngineEvents {
   trade(order: Order, quantity: number, priceKobo: number): void;
   expire(order: Order): void;

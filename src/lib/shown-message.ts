@@ -1,0 +1,68 @@
+import { create, type DescMessage, type Message, type MessageShape } from '@bufbuild/protobuf';
+import { type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
+import { enumNumbers, type StoredNames, storedNames } from './enums.ts';
+import { toSecond } from './timestamps.ts';
+
+/** A field's value as rows have it: instants in milliseconds, names of enumerations. */
+type Shown<Value> = Value extends Timestamp
+  ? number
+  : Value extends readonly (infer Item)[]
+    ? readonly Shown<Item>[]
+    : Value extends number
+      ? string
+      : Value;
+
+/** What must be known of an object to show it: every field of its message, null or undefined where it has none. */
+export type ShownObject<Shape extends Message> = {
+  readonly [Field in Exclude<keyof Shape, keyof Message>]-?: Shown<NonNullable<Shape[Field]>> | null | undefined;
+};
+
+/**
+ * Makes the message that shows an object: each field is the member of the same name, of `more` or of the object. A field that
+ * both lack does not compile. A name of an enumeration that this version does not know is kept with the message for those who are
+ * shown names; its number is 0.
+ */
+export function shownMessage<
+  Desc extends DescMessage,
+  More extends Partial<ShownObject<MessageShape<Desc>>> = Record<never, never>,
+>(schema: Desc, object: Omit<ShownObject<MessageShape<Desc>>, keyof More>, more?: More): MessageShape<Desc> {
+  const members = object as Readonly<Record<string, unknown>>;
+  const others = more as Readonly<Record<string, unknown>> | undefined;
+  const message = create(schema);
+  const fields = message as unknown as Record<string, unknown> & { [storedNames]?: StoredNames };
+  for (const { name, isInstant, numberOf } of fieldsOf(schema)) {
+    const value = others !== undefined && name in others ? others[name] : members[name];
+    if (value === null || value === undefined) continue;
+    if (isInstant) fields[name] = toSecond(value as number);
+    else if (numberOf === undefined) fields[name] = value;
+    else {
+      const number = Array.isArray(value) ? value.map(numberOf) : numberOf(value as string);
+      const isUnknown = Array.isArray(number) ? number.includes(0) : number === 0;
+      if (isUnknown) fields[storedNames] = { ...fields[storedNames], [name]: value as string | readonly string[] };
+      fields[name] = number;
+    }
+  }
+  return message;
+}
+
+interface ShownField {
+  readonly name: string;
+  readonly isInstant: boolean;
+  /** Of an enumeration. */
+  readonly numberOf: ((name: string) => number) | undefined;
+}
+
+const known = new WeakMap<DescMessage, readonly ShownField[]>();
+
+function fieldsOf(schema: DescMessage): readonly ShownField[] {
+  let fields = known.get(schema);
+  if (fields === undefined) {
+    fields = schema.fields.map(({ localName: name, enum: names, message }) => ({
+      name,
+      isInstant: message?.typeName === TimestampSchema.typeName,
+      numberOf: names && enumNumbers(names),
+    }));
+    known.set(schema, fields);
+  }
+  return fields;
+}
