@@ -58,7 +58,7 @@ function allowance(limit: bigint, used = 0n, resetsAt?: number): Allowance {
   return create(AllowanceSchema, { limit, used, remaining: remaining(limit, used), resetsAt: reset });
 }
 
-/** The largest number a request's field may hold: what the doors check is what partners are told. */
+/** The largest number a request's field may hold: what the protocols check is what partners are told. */
 function maximumOf(schema: DescMessage, name: string): bigint {
   const field = schema.fields.find((each) => each.name === name);
   const maximum = field && getOption(field, fieldOption).maximum;
