@@ -30,7 +30,7 @@ function rowsOf(page: string, first: RegExp): string[][] {
 describe('docs/ERRORS.md', () => {
   const rows = rowsOf('docs/ERRORS.md', /^<a id=/);
 
-  it('has every code of the catalogue once, with the statuses, type and delay the doors answer with', () => {
+  it('has every code of the catalogue once, with the statuses, type and delay the protocols answer with', () => {
     const told = rows.map(([first = '', http, grpc, type, retryAfter]) => ({
       code: /`(.+)`$/.exec(first)?.[1],
       http,
