@@ -1,11 +1,11 @@
 import { type Base, openBase } from './app/base.ts';
 import { createCallers } from './app/callers.ts';
-import { createDoors } from './app/doors.ts';
 import { createEvents } from './app/events.ts';
 import { createNotifications } from './app/notifications.ts';
 import { createOperations } from './app/operations.ts';
 import { createOperators } from './app/operators.ts';
 import { createOutcomes } from './app/outcomes.ts';
+import { createServers } from './app/servers.ts';
 import { createSubmissions } from './app/submissions.ts';
 import { createTelemetry } from './app/telemetry.ts';
 import { upkeepWorkers } from './app/upkeep.ts';
@@ -71,8 +71,8 @@ function putTogether(base: Base) {
   const outcomes = createOutcomes(base, upstream, submissions);
   const notify = createNotifications(base, callers, events, submissions);
   const operations = createOperations(base, { callers, events, upstream, submissions, notify });
-  const doors = createDoors(base, callers, operations);
-  const watched = { callers, events, upstream, submissions, outcomes, doors };
+  const servers = createServers(base, callers, operations);
+  const watched = { callers, events, upstream, submissions, outcomes, servers };
   const telemetry = createTelemetry(base, { ...watched, failingWorkers: () => supervisor.failing });
   const { health } = telemetry;
   const operators = createOperators(base, { events, upstream, submissions, outcomes, notify, health });
@@ -117,8 +117,8 @@ function warnOfPlainText({ environment, host, tlsCertificate }: Config, log: Log
 }
 
 /** Opens the ports, the last thing of a start. */
-async function listen({ base: { config }, doors, operators, telemetry }: Gateway) {
-  const { restPort, grpcPort } = await doors.listen();
+async function listen({ base: { config }, servers, operators, telemetry }: Gateway) {
+  const { restPort, grpcPort } = await servers.listen();
   const adminPort = await operators.listen(config.adminPort, config.adminHost);
   const opsPort = await telemetry.ops.listen(config.opsPort, config.opsHost);
   return { restPort, grpcPort, adminPort, opsPort };
@@ -126,15 +126,25 @@ async function listen({ base: { config }, doors, operators, telemetry }: Gateway
 
 /** Sends clients away while everything still works, then closes. */
 function stop(gateway: Gateway): Promise<void> {
-  return inOrder([() => gateway.telemetry.sayStopping(), () => gateway.doors.drain(), () => closeAll(gateway)]);
+  return inOrder([() => gateway.telemetry.sayStopping(), () => gateway.servers.drain(), () => closeAll(gateway)]);
 }
 
 /** Closes all there is: first what brings work, then the work, then what it needs. */
-function closeAll({ base, supervisor, callers, events, upstream, submissions, doors, telemetry, operators }: Gateway) {
+function closeAll({
+  base,
+  supervisor,
+  callers,
+  events,
+  upstream,
+  submissions,
+  servers,
+  telemetry,
+  operators,
+}: Gateway) {
   const { config, log, nats, tracer, database } = base;
   const graceMs = config.shutdownTimeoutMs;
   return inOrder([
-    () => Promise.all([doors.close(graceMs), operators.close(graceMs)]),
+    () => Promise.all([servers.close(graceMs), operators.close(graceMs)]),
     async () => {
       if (!(await supervisor.stop(graceMs))) log.warn('background work did not end in time');
     },

@@ -12,7 +12,7 @@ import { declareRestored } from './submission/recovery.ts';
 // What lives takes 45 MiB; left to itself V8 lets some 150 MiB of garbage gather before it looks for it.
 setFlagsFromString('--heap-growing-percent=40');
 
-/** How long a stop may take beyond the time given to the doors and then to background work. */
+/** How long a stop may take beyond the time given to the servers and then to background work. */
 const closingMs = 9_000;
 /** How long the end waits for the last lines of the log to be written. */
 const lastLinesMs = 1_000;

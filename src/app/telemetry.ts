@@ -1,14 +1,14 @@
 import { DatabaseProbe } from '../telemetry/database-clock.ts';
 import { Gauges } from '../telemetry/gauges.ts';
 import { Health } from '../telemetry/health.ts';
+import { createOpsServer } from '../telemetry/ops-server.ts';
 import { lookAtParts } from '../telemetry/parts.ts';
 import { WriteProbe } from '../telemetry/write-probe.ts';
-import { createOpsServer } from '../transport/ops.ts';
 import type { Base } from './base.ts';
 import type { Callers } from './callers.ts';
-import type { Doors } from './doors.ts';
 import type { Events } from './events.ts';
 import type { Outcomes } from './outcomes.ts';
+import type { Servers } from './servers.ts';
 import type { Submissions } from './submissions.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -21,7 +21,7 @@ interface Watched {
   readonly upstream: Upstream;
   readonly submissions: Submissions;
   readonly outcomes: Outcomes;
-  readonly doors: Doors;
+  readonly servers: Servers;
   /** Names of background work that fails. */
   readonly failingWorkers: () => readonly string[];
 }
@@ -29,7 +29,7 @@ interface Watched {
 /** What is seen of this process from outside: whether it is ready, what is wrong, its metrics; and the port for that. */
 export function createTelemetry(base: Base, watched: Watched) {
   const { database, clock, environment, holder, log, metrics, output, nats } = base;
-  const { callers, upstream, doors, failingWorkers } = watched;
+  const { callers, upstream, servers, failingWorkers } = watched;
   const { stream, webhooks } = watched.events;
   const { gate, images } = watched.submissions;
   const { reports } = watched.outcomes;
@@ -64,8 +64,8 @@ export function createTelemetry(base: Base, watched: Watched) {
     clock,
     health,
     holder,
-    pipeline: doors.pipeline,
-    connections: doors.connectionLimits,
+    pipeline: servers.pipeline,
+    connections: servers.connectionLimits,
     limits: callers.limits,
     slots: callers.slots,
     reads: callers.reads,

@@ -22,7 +22,7 @@ export interface Caller {
   readonly limits: PartnerLimits;
 }
 
-/** One call of one operation, as its handler sees it, whichever door it came through. */
+/** One call of one operation, as its handler sees it, whichever protocol it came over. */
 export interface Call {
   readonly requestId: string;
   readonly caller: Caller;
@@ -40,7 +40,7 @@ export interface Call {
    * arrive whole in its time.
    */
   receiveFile(): Promise<ReceivedFile>;
-  /** What the handler tells the door beside the message. */
+  /** What the handler tells the protocol in addition to the message. */
   readonly reply: { replayed: boolean };
 }
 
@@ -81,7 +81,7 @@ export type CredentialRefusal =
   /** The key does not work from the client's address. */
   | 'address';
 
-/** What the doors know of the caller before anything is decided about the call. */
+/** What is known of the caller before anything is decided about the call. */
 export interface Identification {
   /** Whose request it is, as soon as the key itself is proven. */
   readonly caller: Caller | undefined;

@@ -27,9 +27,7 @@ export class Site implements Pages {
 
   constructor(private readonly options: SiteOptions) {}
 
-  owns(path: string): boolean {
-    return path === '/openapi.json' || path === '/docs' || path.startsWith('/docs/');
-  }
+  readonly paths = /^\/(?:openapi\.json$|docs(?:\/|$))/;
 
   async find(path: string): Promise<Page | undefined> {
     const known = this.#pages.get(path);

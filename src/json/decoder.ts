@@ -1,5 +1,5 @@
 import { create, type DescField, type DescMessage, type Message, type MessageShape } from '@bufbuild/protobuf';
-import { ApiError } from '../lib/errors.ts';
+import { ApiError, invalidParam } from '../lib/errors.ts';
 import { JsonObject, type JsonTree, MalformedJson, readJson } from './strict-reader.ts';
 import { type ValueReader, type ValueType, valueReader } from './values.ts';
 
@@ -30,7 +30,8 @@ export function compileDecoder<Desc extends DescMessage>(
     if (!(tree instanceof JsonObject)) {
       throw new ApiError('invalid_request', { message: 'The body must be a JSON object.' });
     }
-    fill(into as unknown as Record<string, unknown>, shape, bind(shape, tree, ''), '');
+    bind(shape, tree, '');
+    fill(into as unknown as Record<string, unknown>, shape, tree, '');
     return into;
   };
 }
@@ -52,12 +53,6 @@ interface Member {
   readonly shape: Shape | undefined;
 }
 
-/** An object's values in their members' places. What has a shape is bound itself, if it is an object at all. */
-class Bound {
-  constructor(readonly values: (Slot | undefined)[]) {}
-}
-type Slot = JsonTree | Bound | readonly (JsonTree | Bound)[];
-
 function parse(bytes: Buffer): JsonTree {
   try {
     return readJson(bytes);
@@ -67,61 +62,55 @@ function parse(bytes: Buffer): JsonTree {
   }
 }
 
-/** The first stage: every member is known and stands once. */
-function bind(shape: Shape, object: JsonObject, path: string): Bound {
-  const values: (Slot | undefined)[] = new Array(shape.members.length).fill(undefined);
+/** The first stage: every member is known and stands once. Puts an object's values in their members' places. */
+function bind(shape: Shape, object: JsonObject, path: string): void {
   for (let at = 0; at < object.names.length; at += 1) {
     const name = object.names[at] as string;
     const member = shape.byName.get(name);
-    if (member === undefined) throw invalid(`${path}${name}`, 'is not a field of this request.');
+    if (member === undefined) throw invalidParam(`${path}${name}`, 'is not a field of this request.');
     const memberPath = `${path}${member.name}`;
-    if (values[member.index] !== undefined) throw invalid(memberPath, 'stands more than once.');
-    values[member.index] = bindValue(member, object.values[at] as JsonTree, memberPath);
+    if (object.bound[member.index] !== undefined) throw invalidParam(memberPath, 'stands more than once.');
+    const value = object.values[at] as JsonTree;
+    object.bound[member.index] = value;
+    if (member.shape !== undefined) bindValue(member.shape, member.isList, value, memberPath);
   }
-  return new Bound(values);
 }
 
-function bindValue({ shape, isList }: Member, tree: JsonTree, path: string): Slot {
-  if (shape === undefined) return tree;
-  if (!isList) return tree instanceof JsonObject ? bind(shape, tree, `${path}.`) : tree;
-  if (!Array.isArray(tree)) return tree;
-  return tree.map((item, index) => (item instanceof JsonObject ? bind(shape, item, `${path}[${index}].`) : item));
+/** What is no object where one should be is the second stage's affair. */
+function bindValue(shape: Shape, isList: boolean, value: JsonTree, path: string): void {
+  if (isList && Array.isArray(value)) {
+    for (const [index, item] of value.entries()) bindValue(shape, false, item, `${path}[${index}]`);
+  } else if (!isList && value instanceof JsonObject) {
+    bind(shape, value, `${path}.`);
+  }
 }
 
 /** The second stage: every value is of its field's type. */
-function fill(message: Record<string, unknown>, shape: Shape, bound: Bound, path: string): void {
+function fill(message: Record<string, unknown>, shape: Shape, object: JsonObject, path: string): void {
   for (const member of shape.members) {
-    const slot = bound.values[member.index];
-    if (slot === undefined || slot === null) continue;
+    const value = object.bound[member.index];
+    if (value === undefined || value === null) continue;
     const at = path === '' ? member.name : `${path}.${member.name}`;
     if (!member.isList) {
-      message[member.key] = toValue(member, slot, at);
-    } else if (Array.isArray(slot)) {
-      message[member.key] = slot.map((item, index) => toValue(member, item, `${at}[${index}]`));
+      message[member.key] = toValue(member, value, at);
+    } else if (Array.isArray(value)) {
+      message[member.key] = value.map((item, index) => toValue(member, item, `${at}[${index}]`));
     } else {
-      throw invalid(at, 'must be a list.');
+      throw invalidParam(at, 'must be a list.');
     }
   }
 }
 
-function toValue({ reader, shape }: Member, slot: Slot, path: string): unknown {
+function toValue({ reader, shape }: Member, tree: JsonTree, path: string): unknown {
   if (shape !== undefined) {
-    if (!(slot instanceof Bound)) throw invalid(path, 'must be an object.');
+    if (!(tree instanceof JsonObject)) throw invalidParam(path, 'must be an object.');
     const message = create(shape.schema);
-    fill(message as unknown as Record<string, unknown>, shape, slot, path);
+    fill(message as unknown as Record<string, unknown>, shape, tree, path);
     return message;
   }
-  const value = slot instanceof Bound ? undefined : reader?.read(slot as JsonTree);
-  if (value === undefined) throw invalid(path, `must be ${reader?.expected}.`);
+  const value = reader?.read(tree);
+  if (value === undefined) throw invalidParam(path, `must be ${reader?.expected}.`);
   return value;
-}
-
-/** No name in our contract comes near it: a longer one is the caller's, and need not be repeated whole. */
-const maxParamLength = 200;
-
-function invalid(path: string, problem: string): ApiError {
-  const param = path.slice(0, maxParamLength);
-  return new ApiError('invalid_request', { param, message: `\`${param}\` ${problem}` });
 }
 
 function compileShape(

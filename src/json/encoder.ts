@@ -9,12 +9,14 @@ import {
 import { FeatureSet_FieldPresence, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { message as messageOption } from '../gen/marina/options/v1/options_pb.ts';
 import { enumNames, type StoredNames, storedNames, unnamed } from '../lib/enums.ts';
-import { storedBytes } from './stored-bytes.ts';
 import { formatTimestamp } from './timestamps.ts';
 import type { ValueType } from './values.ts';
 
 /** Writes a message as partners see it. */
 export type Encoder = (message: Message) => string;
+
+/** Where a message that was not decoded carries its JSON: the encoder writes it as it is. */
+export const storedBytes: unique symbol = Symbol('stored JSON');
 
 const encoders = new WeakMap<DescMessage, Encoder>();
 

@@ -9,22 +9,22 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { message as messageOption } from '../gen/marina/options/v1/options_pb.ts';
-import { type MaybeStored, storedBytes } from './stored-bytes.ts';
+import { storedBytes } from './encoder.ts';
 import { JsonNumber, JsonObject, type JsonTree, readJson } from './strict-reader.ts';
 import { type ValueType, valueReader } from './values.ts';
 
 /**
- * A message that carries the JSON it was stored as, byte for byte, and is not decoded: the JSON doors write the bytes
- * as they are. Its fields are empty until `materialize`.
+ * A message that carries the JSON it was stored as, byte for byte, and is not decoded: REST writes the bytes as they
+ * are. Its fields are empty until `materialize`.
  */
 export function storedMessage<Desc extends DescMessage>(schema: Desc, bytes: Buffer): MessageShape<Desc> {
   // Nothing but its type and its bytes: a page of the feed makes many, and most are written as they are.
   return { $typeName: schema.typeName, [storedBytes]: bytes } as unknown as MessageShape<Desc>;
 }
 
-/** Fills in every stored message in and below `message`, for a door that writes fields instead of JSON. */
+/** Fills in every stored message in and below `message`, for a protocol that writes fields instead of JSON. */
 export function materialize(schema: DescMessage, message: Message): void {
-  const stored = message as MaybeStored;
+  const stored = message as { [storedBytes]?: Buffer | undefined };
   const bytes = stored[storedBytes];
   if (bytes !== undefined) {
     Object.assign(message, decodeStored(schema, bytes));

@@ -12,6 +12,8 @@ export class JsonNumber {
 export class JsonObject {
   readonly names: string[] = [];
   readonly values: JsonTree[] = [];
+  /** The values by the fields of the message they are read into. */
+  readonly bound: (JsonTree | undefined)[] = [];
 }
 
 /** The text is not JSON, not UTF-8, or nested too deep. */
@@ -36,18 +38,7 @@ export function readJson(bytes: Buffer): JsonTree {
 
 const quote = 0x22;
 const backslash = 0x5c;
-const integerOrNot = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
-const hexDigits = /^[0-9A-Fa-f]{4}$/;
-const escapes: Readonly<Record<string, string>> = {
-  '"': '"',
-  '\\': '\\',
-  '/': '/',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-};
+const number = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 
 class Reader {
   #at = 0;
@@ -119,57 +110,30 @@ class Reader {
 
   #string(): string {
     const { text } = this;
-    const start = this.#at + 1;
-    for (let at = start; at < text.length; at += 1) {
-      const code = text.charCodeAt(at);
-      if (code === quote) {
-        this.#at = at + 1;
-        return text.slice(start, at);
-      }
-      if (code === backslash) return this.#escapedString(start, at);
-      if (code < 0x20) break;
+    const start = this.#at;
+    let isPlain = true;
+    let at = start + 1;
+    for (let code = text.charCodeAt(at); code !== quote; code = text.charCodeAt(at)) {
+      if (code < 0x20 || Number.isNaN(code)) throw this.#malformed();
+      // What follows a backslash is no end of the text.
+      if (code === backslash) isPlain = false;
+      at += code === backslash ? 2 : 1;
     }
-    throw this.#malformed();
+    this.#at = at + 1;
+    return isPlain ? text.slice(start + 1, at) : this.#unescaped(text.slice(start, at + 1));
   }
 
-  /** A string with at least one escape, which `at` points to. */
-  #escapedString(start: number, at: number): string {
-    const { text } = this;
-    let value = text.slice(start, at);
-    let plainFrom = at;
-    let position = at;
-    while (position < text.length) {
-      const code = text.charCodeAt(position);
-      if (code === quote) {
-        this.#at = position + 1;
-        return value + text.slice(plainFrom, position);
-      }
-      if (code < 0x20) break;
-      if (code !== backslash) {
-        position += 1;
-        continue;
-      }
-      value += text.slice(plainFrom, position);
-      const letter = text.charAt(position + 1);
-      if (letter === 'u') {
-        const digits = text.slice(position + 2, position + 6);
-        if (!hexDigits.test(digits)) throw this.#malformed();
-        value += String.fromCharCode(Number.parseInt(digits, 16));
-        position += 6;
-      } else {
-        const character = escapes[letter];
-        if (character === undefined) throw this.#malformed();
-        value += character;
-        position += 2;
-      }
-      plainFrom = position;
+  #unescaped(literal: string): string {
+    try {
+      return JSON.parse(literal);
+    } catch {
+      throw this.#malformed();
     }
-    throw this.#malformed();
   }
 
   #number(): JsonNumber {
-    integerOrNot.lastIndex = this.#at;
-    const match = integerOrNot.exec(this.text);
+    number.lastIndex = this.#at;
+    const match = number.exec(this.text);
     if (match === null) throw this.#malformed();
     this.#at += match[0].length;
     return new JsonNumber(match[0]);

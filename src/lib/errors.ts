@@ -222,6 +222,20 @@ export class ApiError extends Error {
   }
 }
 
+/** No name in our contract comes near it: a longer one is the caller's, and need not be repeated whole. */
+const maxParamLength = 200;
+
+/** What is wrong with a field or a parameter, as in "`limit` must be 1 to 100." */
+export function invalidParam(name: string, problem: string, code: ErrorCode = 'invalid_request'): ApiError {
+  const param = name.slice(0, maxParamLength);
+  return new ApiError(code, { param, message: `\`${param}\` ${problem}` });
+}
+
+/** Where an error code is described. */
+export function docUrl(baseUrl: string, code: ErrorCode): string {
+  return `${baseUrl.replace(/\/+$/, '')}/docs/errors#${code}`;
+}
+
 /** The refusal that a piece of work throws. Rethrows every error that is not one, and throws if the work succeeds. */
 export function refusalOf(work: () => unknown): ApiError {
   try {

@@ -13,15 +13,15 @@ export class Metrics {
   // Requests
   readonly requests = this.#histogram(
     'marina_request_duration_seconds',
-    'Duration of requests by door, operation and HTTP status.',
-    ['door', 'operation', 'status'],
+    'Duration of requests by protocol, operation and HTTP status.',
+    ['protocol', 'operation', 'status'],
     [0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 15],
   );
   readonly requestsUnderWay = this.#gauge('marina_requests_under_way', 'Requests under way in this process.');
   readonly refusals = this.#counter(
     'marina_request_refusals_total',
-    'Requests answered with an error, by door, operation and error code.',
-    ['door', 'operation', 'code'],
+    'Requests answered with an error, by protocol, operation and error code.',
+    ['protocol', 'operation', 'code'],
   );
   readonly limitRefusals = this.#counter('marina_limit_refusals_total', 'Requests refused by a limit, by which.', [
     'limit',

@@ -1,18 +1,17 @@
+import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { networkOf } from '../lib/network.ts';
-import { Allowance } from './allowance.ts';
+import { Counts } from './requests-under-way.ts';
 
 /** How many connections may be open at once at the partners' ports of this process. */
-export interface ConnectionBounds {
+const defaultBounds = {
   /** At all partners' ports together. */
-  readonly total: number;
+  total: 10_000,
   /** The last part of `total`, which only addresses may use from which a good key came lately. */
-  readonly reserve: number;
+  reserve: 2_000,
   /** From one address, or one IPv6 /64. */
-  readonly perAddress: number;
-}
-
-export const defaultConnectionBounds: ConnectionBounds = { total: 10_000, reserve: 2_000, perAddress: 500 };
+  perAddress: 500,
+};
 
 /** How fast one address may open connections: so many at once, and so many more each second. */
 const mostNew = 1_000;
@@ -35,26 +34,40 @@ const noteAgainMs = 60_000;
  * only the total bounds those; the requests on them are counted by the client that the proxy names.
  */
 export class ConnectionLimits {
-  readonly #bounds: ConnectionBounds;
-  readonly #open = new Map<string, number>();
+  readonly #bounds: typeof defaultBounds;
+  readonly #open = new Counts();
+  /** When a good key was last noted, by address. */
   readonly #known = new Map<string, number>();
   readonly #rates = new Map<string, Allowance>();
   readonly #strangers = new Map<string, Allowance>();
-  #total = 0;
 
   constructor(
-    bounds: Partial<ConnectionBounds> = {},
+    bounds: Partial<typeof defaultBounds> = {},
     /** Whether an address is that of a trusted proxy. */
     readonly isProxy: (address: string) => boolean = () => false,
     /** Called for each connection that is refused. */
     private readonly onRefused: () => void = () => undefined,
   ) {
-    this.#bounds = { ...defaultConnectionBounds, ...bounds };
+    this.#bounds = { ...defaultBounds, ...bounds };
   }
 
   /** How many connections are open. */
   get total(): number {
-    return this.#total;
+    return this.#open.total;
+  }
+
+  /** Lets a server see only the connections that are admitted. It must listen for them already. */
+  guard(server: EventEmitter, onAdmitted?: (socket: Socket) => void, onRefused?: () => void): void {
+    const serve = takeOver(server, 'connection');
+    server.on('connection', (socket: Socket) => {
+      if (this.admit(socket)) {
+        serve(socket);
+        onAdmitted?.(socket);
+      } else {
+        socket.destroy();
+        onRefused?.();
+      }
+    });
   }
 
   /** Counts a new connection until it closes. Returns false when it must be closed at once. */
@@ -63,19 +76,11 @@ export class ConnectionLimits {
     // The client has left already.
     if (remoteAddress === undefined) return false;
     const network = networkOf(remoteAddress);
-    const own = this.#open.get(network) ?? 0;
-    if (!this.#hasRoom(network, remoteAddress, own) || !this.#isSlow(network, remoteAddress)) {
+    if (!this.#hasRoom(network, remoteAddress) || !this.#isSlow(network, remoteAddress)) {
       this.onRefused();
       return false;
     }
-    this.#total += 1;
-    this.#open.set(network, own + 1);
-    socket.once('close', () => {
-      this.#total -= 1;
-      const left = (this.#open.get(network) ?? 1) - 1;
-      if (left === 0) this.#open.delete(network);
-      else this.#open.set(network, left);
-    });
+    socket.once('close', this.#open.add(network));
     return true;
   }
 
@@ -91,8 +96,10 @@ export class ConnectionLimits {
    */
   takeStranger(address: string, cost = 1): boolean {
     if (this.isProxy(address)) return true;
-    const make = () => new Allowance(mostOfStranger, ofStrangerPerSecond);
-    return recent(this.#strangers, networkOf(address), make).take(cost);
+    const network = networkOf(address);
+    const allowance = this.#strangers.get(network) ?? new Allowance(mostOfStranger, ofStrangerPerSecond);
+    remember(this.#strangers, network, allowance);
+    return allowance.take(cost);
   }
 
   /** Notes that a good key came from an address. */
@@ -100,14 +107,7 @@ export class ConnectionLimits {
     const network = networkOf(clientAddress);
     const now = performance.now();
     const noted = this.#known.get(network);
-    if (noted !== undefined && now - noted < noteAgainMs) return;
-    // The map keeps the order of the last note.
-    this.#known.delete(network);
-    this.#known.set(network, now);
-    if (this.#known.size > mostKnown) {
-      const [oldest = ''] = this.#known.keys();
-      this.#known.delete(oldest);
-    }
+    if (noted === undefined || now - noted >= noteAgainMs) remember(this.#known, network, now);
   }
 
   /** Whether a good key came from an address lately. */
@@ -115,12 +115,13 @@ export class ConnectionLimits {
     return this.#isKnown(networkOf(clientAddress));
   }
 
-  #hasRoom(network: string, address: string, own: number): boolean {
+  #hasRoom(network: string, address: string): boolean {
     const { total, reserve, perAddress } = this.#bounds;
-    if (this.#total >= total) return false;
+    const own = this.#open.of(network);
+    if (this.total >= total) return false;
     if (this.isProxy(address)) return true;
     if (this.#isKnown(network)) return own < perAddress * knownFactor;
-    return own < perAddress && this.#total < total - reserve;
+    return own < perAddress && this.total < total - reserve;
   }
 
   #isKnown(network: string): boolean {
@@ -132,19 +133,70 @@ export class ConnectionLimits {
   #isSlow(network: string, address: string): boolean {
     if (this.isProxy(address)) return true;
     const factor = this.#isKnown(network) ? knownFactor : 1;
-    const rate = recent(this.#rates, network, () => new Allowance(mostNew * knownFactor, newPerSecond * knownFactor));
+    const rate = this.#rates.get(network) ?? new Allowance(mostNew * knownFactor, newPerSecond * knownFactor);
+    remember(this.#rates, network, rate);
     return rate.take(knownFactor / factor);
   }
 }
 
-/** The allowance of an address, made when it is first asked for. The map keeps the order of the last use. */
-function recent(allowances: Map<string, Allowance>, network: string, make: () => Allowance): Allowance {
-  const allowance = allowances.get(network) ?? make();
-  allowances.delete(network);
-  allowances.set(network, allowance);
-  if (allowances.size > mostKnown) {
-    const [oldest = ''] = allowances.keys();
-    allowances.delete(oldest);
+/** Sets what is known of an address, and forgets the address seen longest ago if they are too many. */
+function remember<T>(byNetwork: Map<string, T>, network: string, value: T): void {
+  byNetwork.delete(network);
+  byNetwork.set(network, value);
+  if (byNetwork.size <= mostKnown) return;
+  const [oldest = ''] = byNetwork.keys();
+  byNetwork.delete(oldest);
+}
+
+/** How much of something is allowed: some at once, and some more each second. Times are in milliseconds, never going back. */
+export class Allowance {
+  #left: number;
+
+  constructor(
+    private readonly most: number,
+    private readonly perSecond: number,
+    private filledAt = performance.now(),
+  ) {
+    this.#left = most;
   }
-  return allowance;
+
+  /** Takes some. Returns false when there is not so much; then nothing is taken. */
+  take(amount: number, now = performance.now()): boolean {
+    if (!this.has(amount, now)) return false;
+    this.#left -= amount;
+    return true;
+  }
+
+  /** Whether there is so much. Nothing is taken. */
+  has(amount: number, now = performance.now()): boolean {
+    this.#fill(now);
+    return this.#left >= amount;
+  }
+
+  /** Takes some, or all that is left. */
+  lose(amount: number, now = performance.now()): void {
+    this.#fill(now);
+    this.#left = Math.max(0, this.#left - amount);
+  }
+
+  /** Allows some more, also more than the most: it stays until it is used. */
+  give(amount: number): void {
+    this.#left += amount;
+  }
+
+  #fill(now: number): void {
+    const filled = this.#left + ((now - this.filledAt) * this.perSecond) / 1_000;
+    this.#left = Math.max(this.#left, Math.min(this.most, filled));
+    this.filledAt = now;
+  }
+}
+
+/** Takes the listeners of an event away, and returns what calls them: to decide first which events they see. */
+export function takeOver(emitter: EventEmitter, event: string): (...args: unknown[]) => void {
+  const listeners = emitter.listeners(event) as ((...args: unknown[]) => void)[];
+  if (listeners.length === 0) throw new Error(`nobody listens for ${event}`);
+  emitter.removeAllListeners(event);
+  return (...args) => {
+    for (const listener of listeners) listener.apply(emitter, args);
+  };
 }

@@ -1,23 +1,40 @@
-import { type DescField, type DescMessage, getOption, type Message } from '@bufbuild/protobuf';
-import { FeatureSet_FieldPresence, TimestampSchema } from '@bufbuild/protobuf/wkt';
-import { field as fieldOption } from '../gen/marina/options/v1/options_pb.ts';
-import { ApiError, type ErrorCode } from '../lib/errors.ts';
-import {
-  type FieldProblems,
-  lengthProblem,
-  missingProblem,
-  type Problem,
-  rangeProblem,
-  settle,
-  typeProblem,
-} from './field-checks.ts';
+import { type DescField, type DescMessage, getOption, type Message, ScalarType } from '@bufbuild/protobuf';
+import { FeatureSet_FieldPresence, type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
+import { type FieldRules, field as fieldOption } from '../gen/marina/options/v1/options_pb.ts';
+import { isTimestampInRange } from '../json/timestamps.ts';
+import { isWholeText } from '../json/values.ts';
+import { enumNames } from '../lib/enums.ts';
+import { ApiError, type ErrorCode, invalidParam } from '../lib/errors.ts';
 
 /** Checks some of a request's fields and then fills in defaults and upper-cases. Throws an ApiError. */
 export type FieldCheck = (message: Message) => void;
 
+type Values = Record<string, unknown>;
+
+/** Says what is wrong with a value, as it follows the field's name in the error's message; undefined: nothing. */
+type Problem = (value: unknown, siblings: Values) => string | undefined;
+
+/** The problems a field can have, in the order in which they are looked for. */
+const stages = ['type', 'missing', 'range'] as const;
+type Stage = (typeof stages)[number];
+
+interface FieldRule extends Readonly<Record<Stage, Problem | undefined>> {
+  readonly name: string;
+  readonly key: string;
+  readonly isList: boolean;
+  /** The rules of the message inside. */
+  readonly nested: readonly FieldRule[] | undefined;
+  /** What is wrong with a list as a whole, looked for before its items' ranges. */
+  readonly length: Problem | undefined;
+  /** The value as it is used and compared: the default in place of none, upper-case where case does not matter. */
+  readonly settle: ((value: unknown) => unknown) | undefined;
+  /** What a value that breaks a rule is answered with instead of `invalid_request`. */
+  readonly malformedCode: ErrorCode | undefined;
+}
+
 /**
  * Compiles the rules of some of a message's fields. They are checked in stages over the whole message, each in the
- * order of the proto: types (which only the binary doors can still break here), missing fields, range and pattern.
+ * order of the proto: types (which only protobuf's encoding can still break here), missing fields, range and pattern.
  */
 export function compileFieldRules(schema: DescMessage, fields: readonly DescField[]): FieldCheck {
   const rules = compile(schema, fields, new Map());
@@ -28,32 +45,12 @@ export function compileFieldRules(schema: DescMessage, fields: readonly DescFiel
   };
 }
 
-type Values = Record<string, unknown>;
-
-/** The problems a field can have, in the order in which they are looked for. */
-const stages = ['type', 'missing', 'range'] as const;
-type Stage = (typeof stages)[number];
-
-interface FieldRule {
-  readonly name: string;
-  readonly key: string;
-  readonly isList: boolean;
-  /** The rules of the message inside. */
-  readonly nested: readonly FieldRule[] | undefined;
-  readonly problems: FieldProblems;
-  /** What is wrong with a list as a whole, looked for before its items' ranges. */
-  readonly length: Problem | undefined;
-  readonly settle: ((value: unknown) => unknown) | undefined;
-  /** What a value that breaks a rule is answered with instead of `invalid_request`. */
-  readonly malformedCode: ErrorCode | undefined;
-}
-
 function check(stage: Stage, rules: readonly FieldRule[], values: Values, path: string): void {
   for (const rule of rules) {
     const value = values[rule.key];
     if (stage === 'missing') {
-      const problem = rule.problems.missing?.(value, values);
-      if (problem !== undefined) throw refusal('missing_required_field', path + rule.name, problem);
+      const problem = rule.missing?.(value, values);
+      if (problem !== undefined) throw invalidParam(path + rule.name, problem, 'missing_required_field');
     }
     if (value === undefined) continue;
     if (!rule.isList) {
@@ -61,7 +58,7 @@ function check(stage: Stage, rules: readonly FieldRule[], values: Values, path: 
     } else {
       const items = value as readonly unknown[];
       const problem = stage === 'range' ? rule.length?.(items, values) : undefined;
-      if (problem !== undefined) throw refusal('invalid_request', path + rule.name, problem);
+      if (problem !== undefined) throw invalidParam(path + rule.name, problem);
       for (let at = 0; at < items.length; at += 1) {
         checkValue(stage, rule, items[at], values, `${path}${rule.name}[${at}]`);
       }
@@ -71,11 +68,9 @@ function check(stage: Stage, rules: readonly FieldRule[], values: Values, path: 
 
 function checkValue(stage: Stage, rule: FieldRule, value: unknown, values: Values, path: string): void {
   if (stage !== 'missing') {
-    const problem = rule.problems[stage]?.(value, values);
-    if (problem !== undefined) {
-      if (rule.malformedCode !== undefined) throw new ApiError(rule.malformedCode);
-      throw refusal('invalid_request', path, problem);
-    }
+    const problem = rule[stage]?.(value, values);
+    if (problem !== undefined && rule.malformedCode !== undefined) throw new ApiError(rule.malformedCode);
+    if (problem !== undefined) throw invalidParam(path, problem);
   }
   if (rule.nested !== undefined) check(stage, rule.nested, value as Values, `${path}.`);
 }
@@ -93,26 +88,16 @@ function settleAll(rules: readonly FieldRule[], values: Values): void {
   }
 }
 
-function refusal(code: ErrorCode, param: string, problem: string): ApiError {
-  return new ApiError(code, { param, message: `\`${param}\` ${problem}` });
-}
+type Compiled = Map<DescMessage, readonly FieldRule[]>;
 
-function compile(
-  schema: DescMessage,
-  fields: readonly DescField[],
-  known: Map<DescMessage, readonly FieldRule[]>,
-): readonly FieldRule[] {
+function compile(schema: DescMessage, fields: readonly DescField[], known: Compiled): readonly FieldRule[] {
   const compiled: FieldRule[] = [];
   if (fields === schema.fields) known.set(schema, compiled);
   for (const field of fields) compiled.push(compileField(field, fields, known));
   return compiled;
 }
 
-function compileField(
-  field: DescField,
-  siblings: readonly DescField[],
-  known: Map<DescMessage, readonly FieldRule[]>,
-): FieldRule {
+function compileField(field: DescField, siblings: readonly DescField[], known: Compiled): FieldRule {
   const rules = getOption(field, fieldOption);
   const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
   const isList = field.fieldKind === 'list';
@@ -122,18 +107,136 @@ function compileField(
   }
   if (rules.maxItems > 0 && !isList) throw new Error(`${field}: only a list has items`);
   const inside = field.message?.typeName === TimestampSchema.typeName ? undefined : field.message;
+  const condition = rules.onlyWith === '' ? undefined : compileCondition(rules.onlyWith, siblings);
   return {
     name: field.name,
     key: field.localName,
     isList,
     nested: inside && (known.get(inside) ?? compile(inside, inside.fields, known)),
-    problems: {
-      type: typeProblem(field, hasPresence || isList),
-      missing: missingProblem(rules, siblings),
-      range: rangeProblem(field, rules, siblings),
-    },
+    type: typeProblem(field, hasPresence || isList),
+    missing: missingProblem(rules, condition),
     length: lengthProblem(rules),
+    range: rangeProblem(field, rules, condition),
     settle: settle(field, rules),
     malformedCode: rules.malformedCode === '' ? undefined : (rules.malformedCode as ErrorCode),
   };
+}
+
+interface Condition {
+  /** As in "`type` is `limit`". */
+  readonly text: string;
+  readonly holds: (values: Values) => boolean;
+}
+
+/** Reads `field=VALUE`. */
+function compileCondition(text: string, siblings: readonly DescField[]): Condition {
+  const [name, valueName] = text.split('=');
+  const field = siblings.find((sibling) => sibling.name === name);
+  const value = field?.enum?.values.find((candidate) => candidate.name === valueName);
+  if (field?.enum === undefined || value === undefined) throw new Error(`${text}: no such field and value`);
+  return {
+    text: `\`${name}\` is \`${enumNames(field.enum).get(value.number)}\``,
+    holds: (values) => values[field.localName] === value.number,
+  };
+}
+
+/** What protobuf can carry and JSON cannot: refused as JSON's wrong type is, so that all protocols take the same. */
+function typeProblem(field: DescField, hasPresence: boolean): Problem | undefined {
+  if (field.enum !== undefined) {
+    const names = enumNames(field.enum);
+    const problem = `must be one of ${[...names.values()].join(', ')}.`;
+    return (value) => (names.has(value as number) || (value === 0 && !hasPresence) ? undefined : problem);
+  }
+  if (field.scalar === ScalarType.STRING) {
+    return (value) => (isWholeText(value as string) ? undefined : 'must not contain NUL or lone surrogates.');
+  }
+  if (isLong(field)) {
+    return (value) => (isSafe(value as bigint) ? undefined : 'must not be beyond 2^53 - 1.');
+  }
+  if (field.message?.typeName === TimestampSchema.typeName) {
+    return (value) => (isTimestampInRange(value as Timestamp) ? undefined : 'must lie in the years 1 to 9999.');
+  }
+  return undefined;
+}
+
+/** A field that has to be there, always or when another has a certain value. Protobuf cannot tell an empty list from none. */
+function missingProblem({ required }: FieldRules, condition: Condition | undefined): Problem | undefined {
+  if (condition !== undefined) {
+    const problem = `is required when ${condition.text}.`;
+    return (value, values) => (value === undefined && condition.holds(values) ? problem : undefined);
+  }
+  const isThere = (value: unknown) => (Array.isArray(value) ? value.length > 0 : value !== undefined);
+  return required ? (value) => (isThere(value) ? undefined : 'is required.') : undefined;
+}
+
+function lengthProblem({ maxItems }: FieldRules): Problem | undefined {
+  if (maxItems === 0) return undefined;
+  const problem = `must have at most ${maxItems} items.`;
+  return (value) => ((value as readonly unknown[]).length > maxItems ? problem : undefined);
+}
+
+/** A value outside its bounds, of another form, or one that may not be there at all. */
+function rangeProblem(field: DescField, rules: FieldRules, condition: Condition | undefined): Problem | undefined {
+  const bounds = field.scalar === ScalarType.STRING ? textProblem(rules) : numberProblem(field, rules);
+  if (condition === undefined) return bounds;
+  const problem = `must be absent unless ${condition.text}.`;
+  return (value, values) => (condition.holds(values) ? bounds?.(value, values) : problem);
+}
+
+function settle(field: DescField, { defaultValue, uppercase }: FieldRules): FieldRule['settle'] {
+  if (defaultValue !== undefined) {
+    const value = isLong(field) ? defaultValue : Number(defaultValue);
+    return (given) => given ?? value;
+  }
+  return uppercase ? (given) => (given as string | undefined)?.toUpperCase() : undefined;
+}
+
+function textProblem({ required, minBytes, maxBytes, pattern, hint }: FieldRules): Problem | undefined {
+  const least = Math.max(minBytes, required ? 1 : 0);
+  const matches = pattern === '' ? undefined : compilePattern(pattern);
+  if (least === 0 && maxBytes === 0 && matches === undefined) return undefined;
+  const problem = hint === '' ? describeBytes(least, maxBytes) : `must be ${hint}.`;
+  return (value) => {
+    const text = value as string;
+    // A text has at least as many bytes as code units.
+    if (maxBytes > 0 && (text.length > maxBytes || Buffer.byteLength(text) > maxBytes)) return problem;
+    if (least > 0 && text.length < least && Buffer.byteLength(text) < least) return problem;
+    return matches === undefined || matches(text) ? undefined : problem;
+  };
+}
+
+function describeBytes(least: number, most: number): string {
+  if (most === 0) return least <= 1 ? 'must not be empty or malformed.' : `must have at least ${least} bytes.`;
+  return least === 0 ? `must have at most ${most} bytes.` : `must have ${least} to ${most} bytes.`;
+}
+
+/** Compiles a pattern that the whole of a text has to match. */
+export function compilePattern(pattern: string): (text: string) => boolean {
+  // If nothing repeats without a bound and no group repeats at all, the pattern itself bounds the work over any text.
+  const skeleton = pattern.replace(/\\./g, 'x').replace(/\[[^\]]*\]/g, 'x');
+  if (/[*+]|\{\d+,\}|\)[?{]/.test(skeleton)) throw new Error(`the pattern ${pattern} repeats without a bound`);
+  const expression = new RegExp(`^(?:${pattern})$`, 'u');
+  return (text) => expression.test(text);
+}
+
+function numberProblem(field: DescField, { minimum, maximum }: FieldRules): Problem | undefined {
+  if (minimum === undefined && maximum === undefined) return undefined;
+  const convert = isLong(field) ? (bound: bigint) => bound : Number;
+  const least = minimum === undefined ? Number.NEGATIVE_INFINITY : convert(minimum);
+  const most = maximum === undefined ? Number.POSITIVE_INFINITY : convert(maximum);
+  const problem = describeNumbers(minimum?.toLocaleString('en-US'), maximum?.toLocaleString('en-US'));
+  return (value) => ((value as number | bigint) >= least && (value as number | bigint) <= most ? undefined : problem);
+}
+
+function describeNumbers(least: string | undefined, most: string | undefined): string {
+  if (least === undefined) return `must be at most ${most}.`;
+  return most === undefined ? `must be at least ${least}.` : `must be ${least} to ${most}.`;
+}
+
+function isLong({ scalar }: DescField): boolean {
+  return scalar === ScalarType.INT64 || scalar === ScalarType.UINT64;
+}
+
+function isSafe(value: bigint): boolean {
+  return value <= Number.MAX_SAFE_INTEGER && value >= Number.MIN_SAFE_INTEGER;
 }

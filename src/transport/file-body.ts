@@ -14,7 +14,7 @@ export interface FileBody {
   readonly tooLargeCode: ErrorCode;
 }
 
-/** Reads the rules of an operation's file. Throws on what no door could serve, so that it stops the start. */
+/** Reads the rules of an operation's file. Throws on what no protocol could serve. */
 export function fileBody(method: DescMethod, rules: FileRules): FileBody {
   const field = (name: string, scalar: ScalarType) => {
     const found = method.input.fields.find((candidate) => candidate.name === name && candidate.scalar === scalar);

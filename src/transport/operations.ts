@@ -8,14 +8,31 @@ import {
 } from '@bufbuild/protobuf';
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2';
 import type { Handler, StreamHandler } from '../auth/call.ts';
-import { type Feature, operation as operationOption, Scope } from '../gen/marina/options/v1/options_pb.ts';
-import type { ErrorCode } from '../lib/errors.ts';
+import { http } from '../gen/google/api/annotations_pb.ts';
+import {
+  Feature,
+  field as fieldOption,
+  type OperationRules as OperationOption,
+  operation as operationOption,
+  Scope,
+} from '../gen/marina/options/v1/options_pb.ts';
+import { ApiError, catalogue, type ErrorCode } from '../lib/errors.ts';
 import { compileFieldRules, type FieldCheck } from './field-rules.ts';
 import { type FileBody, fileBody } from './file-body.ts';
-import { type HttpBinding, httpBinding } from './http-binding.ts';
-import { operationErrors } from './operation-errors.ts';
+import type { Pipeline } from './pipeline.ts';
 
-/** One operation as the doors serve it: what its proto says of it, and its handler. */
+/** How many bytes a request's body, or its protobuf message, may have. */
+export const maxBodyBytes = 16_384;
+
+/** What each protocol is made of. */
+export interface ProtocolOptions {
+  readonly pipeline: Pipeline;
+  readonly operations: readonly Operation[];
+  /** Where partners reach us, for links to the documentation. Known once the port is open, so it is read at each answer. */
+  readonly baseUrl: string;
+}
+
+/** One operation as it is served: what its proto says of it, and its handler. */
 export type Operation = UnaryOperation | StreamOperation;
 
 /** An operation that answers with one message. */
@@ -42,8 +59,8 @@ export interface OperationRules {
   readonly feature: Feature;
   readonly takesPlace: boolean;
   readonly takesIdempotencyKey: boolean;
-  /** The path of the object it creates; undefined on operations that create none. */
-  readonly location: ((created: Message) => string) | undefined;
+  /** The path of the object it creates, as in `/v1/orders/{id}`; undefined on operations that create none. */
+  readonly location: string | undefined;
   /** The id of the object a request is about, whose form was checked; undefined where it is about none. */
   readonly objectOf: (request: Message) => string | undefined;
   /** The id of the object an answer is, of operations that create one. */
@@ -56,11 +73,23 @@ export interface OperationRules {
   readonly errors: readonly ErrorCode[];
   /**
    * The field rules in the parts in which they are checked: REST knows path and query before it reads a body, and the
-   * other doors keep its order.
+   * other protocols keep its order.
    */
   readonly checkPath: FieldCheck;
   readonly checkQuery: FieldCheck;
   readonly checkBody: FieldCheck;
+}
+
+/** An operation's place in REST, read from its `google.api.http` annotation. */
+export interface HttpBinding {
+  readonly method: string;
+  /** The path's segments in order: a fixed text, or the request field the segment fills. */
+  readonly segments: readonly (string | DescField)[];
+  readonly pathFields: readonly DescField[];
+  readonly queryFields: readonly DescField[];
+  readonly bodyFields: readonly DescField[];
+  /** What a request's body is: the fields in JSON, one field's bytes as they are, or nothing that is looked at. */
+  readonly body: 'json' | 'file' | 'none';
 }
 
 /** A handler for each of a service's methods. */
@@ -76,7 +105,7 @@ export type ServiceHandlers<Shape extends GenServiceMethods> = {
 export type HandlersOf<Service> =
   Service extends GenService<infer Shape extends GenServiceMethods> ? ServiceHandlers<Shape> : never;
 
-/** Joins a service's descriptors with its handlers. Fails at the start on anything the doors could not serve. */
+/** Joins a service's descriptors with its handlers. Fails at the start on anything no protocol could serve. */
 export function defineOperations<Shape extends GenServiceMethods>(
   service: GenService<Shape>,
   handlers: ServiceHandlers<Shape>,
@@ -107,66 +136,146 @@ function defineOperation(method: DescMethod, handler: Operation['handler']): Ope
   return { ...rules, kind: 'stream', handler: handler as StreamHandler<Message, Message> };
 }
 
-/** Reads what a proto says of an operation. Throws on anything the doors could not serve. */
+/** Reads what a proto says of an operation. Throws on anything no protocol could serve. */
 export function readRules(method: DescMethod): OperationRules {
+  const { input, output } = method;
   const name = `${method.parent.name}.${method.name}`;
   const rules = getOption(method, operationOption);
   if (rules.scope === Scope.UNSPECIFIED) throw new Error(`${name} needs no scope`);
-  const file = rules.file === undefined ? undefined : fileBody(method, rules.file);
-  const binding = httpBinding(method, file);
+  const { location } = rules;
+  if (location !== '' && !(location.includes('{id}') && output.fields.some((field) => field.name === 'id'))) {
+    throw new Error(`${name}: ${location} is no path of an object with an id`);
+  }
+  const file = rules.file && fileBody(method, rules.file);
+  const binding = readBinding(method, file);
   // In the order of the proto, whatever the order in the path.
   const check = (fields: readonly DescField[]) =>
     compileFieldRules(
-      method.input,
-      method.input.fields.filter((field) => fields.includes(field)),
+      input,
+      input.fields.filter((field) => fields.includes(field)),
     );
   return {
     name,
     method,
-    input: method.input,
-    output: method.output,
+    input,
+    output,
     scope: rules.scope,
     feature: rules.feature,
     takesPlace: rules.takesPlace,
     takesIdempotencyKey: rules.idempotencyKey,
-    location: rules.location === '' ? undefined : compileLocation(method.output, rules.location),
-    objectOf: textField(method.input, 'id'),
-    createdObjectOf: textField(method.output, 'id'),
+    location: location === '' ? undefined : location,
+    objectOf: textField(input, 'id'),
+    createdObjectOf: textField(output, 'id'),
     file,
     http: binding,
-    errors: operationErrors(method, rules, binding, file),
+    errors: possibleErrors(method, rules, binding, file),
     checkPath: check(binding?.pathFields ?? []),
     checkQuery: check(binding?.queryFields ?? []),
-    checkBody: check(binding?.bodyFields ?? method.input.fields),
+    checkBody: check(binding?.bodyFields ?? input.fields),
   };
 }
 
 /** Where gRPC and Connect serve a method. */
-export function rpcPath({ method }: Operation): string {
-  return `/${method.parent.typeName}/${method.name}`;
+export function rpcPath({ parent, name }: DescMethod): string {
+  return `/${parent.typeName}/${name}`;
+}
+
+/** The header's name, as errors write it. */
+const idempotencyKeyName = 'Idempotency-Key';
+const maxIdempotencyKeyBytes = 255;
+const printableAscii = /^[ -~]*$/;
+
+/** A request's key, from all the values of the header; undefined on operations that take none. */
+export function readIdempotencyKey(operation: Operation, values: readonly string[]): string | undefined {
+  if (!operation.takesIdempotencyKey) return undefined;
+  const [value = ''] = values;
+  const invalid = (problem: string, code: ErrorCode = 'invalid_request') =>
+    new ApiError(code, { param: idempotencyKeyName, message: `The header \`${idempotencyKeyName}\` ${problem}` });
+  if (values.length > 1) throw invalid('must not be repeated.');
+  if (value === '') throw invalid('is required.', 'missing_required_field');
+  if (value.length > maxIdempotencyKeyBytes || !printableAscii.test(value)) {
+    throw invalid('must be 1 to 255 bytes of printable ASCII.');
+  }
+  return value;
+}
+
+/**
+ * Reads the annotation; undefined when the operation has none and so is not served over REST. Throws on what our
+ * router has no form for, so that a proto it cannot serve stops the start instead of answering 404.
+ */
+function readBinding(method: DescMethod, file?: FileBody): HttpBinding | undefined {
+  const rule = getOption(method, http);
+  const verb = rule.pattern.case;
+  if (verb === undefined) return undefined;
+  const unsupported = (problem: string) => new Error(`${method.parent.name}.${method.name}: ${problem}`);
+  if (verb === 'custom' || rule.additionalBindings.length > 0) throw unsupported('unsupported HTTP binding');
+  if (rule.body !== (file?.content ?? (rule.body === '' ? '' : '*'))) {
+    throw unsupported('a body is the whole message, a file or nothing');
+  }
+  const body = rule.body === '' ? 'none' : file === undefined ? 'json' : 'file';
+  const [root, ...texts] = rule.pattern.value.split('/');
+  if (root !== '') throw unsupported('a path begins with a slash');
+  const segments = texts.map((text) => {
+    if (!text.includes('{')) return text;
+    const field = method.input.fields.find(({ name }) => text === `{${name}}`);
+    if (field === undefined) throw unsupported(`${text} is not a field of ${method.input.typeName}`);
+    return field;
+  });
+  const pathFields = segments.filter((segment) => typeof segment !== 'string');
+  const others = method.input.fields.filter((field) => !pathFields.includes(field));
+  const isRest = ({ localName }: DescField) => localName !== file?.contentKey && localName !== file?.mediaTypeKey;
+  if (body === 'file' && others.some(isRest)) throw unsupported('together with a file there is only the path');
+  return {
+    method: verb.toUpperCase(),
+    segments,
+    pathFields,
+    queryFields: body === 'none' ? others : [],
+    bodyFields: body === 'json' ? others : [],
+    body,
+  };
+}
+
+const errorsOfAll: readonly ErrorCode[] = [
+  'unauthorized',
+  'insufficient_scope',
+  'rate_limited',
+  'invalid_request',
+  'internal_error',
+  'service_unavailable',
+];
+
+/**
+ * The codes an operation can answer with: those of every operation, those that follow from what it takes, and those its
+ * proto names; in the order of the catalogue. Throws on one the catalogue does not have.
+ */
+function possibleErrors(
+  method: DescMethod,
+  rules: OperationOption,
+  binding: HttpBinding | undefined,
+  file: FileBody | undefined,
+): readonly ErrorCode[] {
+  const codes = new Set<string>([...errorsOfAll, ...rules.errors]);
+  if (rules.feature !== Feature.UNSPECIFIED) codes.add('feature_not_enabled');
+  if (binding !== undefined && binding.body !== 'none') codes.add('unsupported_media_type');
+  if (file !== undefined) codes.add(file.tooLargeCode);
+  else if (binding?.body === 'json') codes.add('request_too_large');
+  if (rules.idempotencyKey) codes.add('missing_required_field');
+  for (const field of method.input.fields) {
+    const { malformedCode, required, onlyWith } = getOption(field, fieldOption);
+    if (malformedCode !== '') codes.add(malformedCode);
+    if ((required || onlyWith !== '') && binding?.bodyFields.includes(field)) codes.add('missing_required_field');
+  }
+  const unknown = [...codes].filter((code) => !(code in catalogue));
+  if (unknown.length > 0) throw new Error(`${method.name}: the catalogue has no ${unknown.join(', ')}`);
+  return (Object.keys(catalogue) as ErrorCode[]).filter((code) => codes.has(code));
 }
 
 /** Reads a field of text; undefined where a message has no such field. */
 function textField(schema: DescMessage, name: string): (message: Message) => string | undefined {
-  const field = schema.fields.find((each) => each.name === name);
-  if (field === undefined) return () => undefined;
-  const { localName } = field;
+  const key = schema.fields.find((each) => each.name === name)?.localName;
+  if (key === undefined) return () => undefined;
   return (message) => {
-    const value = (message as unknown as Record<string, unknown>)[localName];
+    const value = (message as unknown as Record<string, unknown>)[key];
     return typeof value === 'string' && value !== '' ? value : undefined;
-  };
-}
-
-/** Fills in a template such as `/v1/orders/{id}` from the fields of the object created. */
-function compileLocation(output: DescMessage, template: string): (created: Message) => string {
-  const parts = template.split(/\{([^}]*)\}/).map((part, index) => {
-    if (index % 2 === 0) return part;
-    const field = output.fields.find(({ name }) => name === part);
-    if (field === undefined) throw new Error(`${template}: ${output.typeName} has no field ${part}`);
-    return { key: field.localName };
-  });
-  return (created) => {
-    const values = created as unknown as Record<string, unknown>;
-    return parts.map((part) => (typeof part === 'string' ? part : String(values[part.key]))).join('');
   };
 }

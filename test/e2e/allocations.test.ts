@@ -8,9 +8,9 @@ import { eventually } from '../support/eventually.ts';
 import { callTimeout, type TestPartner } from '../support/gateway.ts';
 import { createKey } from '../support/keys.ts';
 import { type Call, type Members, raw } from './support/calls.ts';
-import { type Door, doors, doorsOf } from './support/doors.ts';
 import type { FieldMistake } from './support/field-mistakes.ts';
 import { type Outcome, outcomeOf } from './support/outcome.ts';
+import { type Protocol, protocols, protocolsOf } from './support/protocols.ts';
 import type { Refusal } from './support/refusals.ts';
 import { type Suite, useGateway } from './support/suite.ts';
 
@@ -115,15 +115,15 @@ describe('the fields of createAllocation', () => {
 
   for (const { name, body, code = 'invalid_request', param } of mistakes) {
     const shape: Call = { operation: 'createAllocation', body: { account: 'A', amount_kobo: 1, ...body } };
-    for (const door of doorsOf(shape)) {
-      it(`${door}: ${name} is answered ${code} of ${param}`, () =>
-        suite.doors.refuses(door, create(suite.partner, body), { code, param }));
+    for (const protocol of protocolsOf(shape)) {
+      it(`${protocol}: ${name} is answered ${code} of ${param}`, () =>
+        suite.protocols.refuses(protocol, create(suite.partner, body), { code, param }));
     }
   }
 
   it('nothing was stored or sent, and a good allocation takes the key they all had', async () => {
     await assertUntouched(suite, suite.partner);
-    const { status, body } = await suite.doors.answers('REST', create(suite.partner));
+    const { status, body } = await suite.protocols.answers('REST', create(suite.partner));
     assert.deepEqual([status, body.state], [201, 'booked']);
   });
 });
@@ -131,61 +131,64 @@ describe('the fields of createAllocation', () => {
 describe('what an allocation is refused with', { concurrency: 4 }, () => {
   const suite = useGateway();
 
-  for (const door of doors) {
-    it(`${door}: too little in the wallet, and its last kobo`, async () => {
+  for (const protocol of protocols) {
+    it(`${protocol}: too little in the wallet, and its last kobo`, async () => {
       const partner = await fundedPartner(suite, 5_000n);
-      await suite.doors.refuses(door, create(partner, { amount_kobo: 5_001 }), { code: 'wallet_too_low' });
+      await suite.protocols.refuses(protocol, create(partner, { amount_kobo: 5_001 }), { code: 'wallet_too_low' });
       await assertUntouched(suite, partner, 5_000);
-      await suite.doors.answers(door, create(partner, { amount_kobo: 5_000 }));
+      await suite.protocols.answers(protocol, create(partner, { amount_kobo: 5_000 }));
     });
 
-    it(`${door}: an account that is nobody's, or another partner's`, async () => {
+    it(`${protocol}: an account that is nobody's, or another partner's`, async () => {
       const [partner, other] = [await fundedPartner(suite), await suite.gateway.newPartner()];
       for (const account of ['NOBODYS', other.account]) {
-        await suite.doors.refuses(door, create(partner, { account }), { code: 'unknown_account', param: 'account' });
+        await suite.protocols.refuses(protocol, create(partner, { account }), {
+          code: 'unknown_account',
+          param: 'account',
+        });
       }
       await assertUntouched(suite, partner);
     });
 
-    it(`${door}: the broker's rejection, again and again with its key`, async () => {
+    it(`${protocol}: the broker's rejection, again and again with its key`, async () => {
       const partner = await fundedPartner(suite);
       const refusal: Refusal = { code: 'allocation_rejected', rejectReason: 'account_restricted', location: true };
-      await suite.doors.refuses(door, create(partner, { amount_kobo: rejected }), refusal);
-      for (const again of doors) {
-        await suite.doors.refuses(again, create(partner, { amount_kobo: rejected }), refusal);
+      await suite.protocols.refuses(protocol, create(partner, { amount_kobo: rejected }), refusal);
+      for (const again of protocols) {
+        await suite.protocols.refuses(again, create(partner, { amount_kobo: rejected }), refusal);
       }
       const { body } = await suite.gateway.rest('GET', '/v1/wallet', { key: partner.key });
       assert.deepEqual([body.available_kobo, body.reserved_kobo], [10_000_000, 0]);
     });
 
-    it(`${door}: one like an unclear one`, async () => {
+    it(`${protocol}: one like an unclear one`, async () => {
       const partner = await fundedPartner(suite);
-      const unclear = await suite.doors.answers(door, create(partner, { amount_kobo: hangs }));
+      const unclear = await suite.protocols.answers(protocol, create(partner, { amount_kobo: hangs }));
       assert.ok(unclear.body.id);
       const refusal: Refusal = { code: 'similar_allocation_unresolved' };
-      await suite.doors.refuses(door, create(partner, { amount_kobo: hangs }, 'another'), refusal);
-      await suite.doors.answers(door, create(partner, { amount_kobo: 7 }, 'another'));
+      await suite.protocols.refuses(protocol, create(partner, { amount_kobo: hangs }, 'another'), refusal);
+      await suite.protocols.answers(protocol, create(partner, { amount_kobo: 7 }, 'another'));
     });
 
-    it(`${door}: a key of another allocation; the same one again is the first, whichever door it came through`, async () => {
+    it(`${protocol}: a key of another allocation; the same one again is the first, whichever protocol it came through`, async () => {
       const partner = await fundedPartner(suite);
-      const first = await suite.doors.answers(door, create(partner));
-      for (const again of doors) {
-        const replay = await suite.doors.answers(again, create(partner));
+      const first = await suite.protocols.answers(protocol, create(partner));
+      for (const again of protocols) {
+        const replay = await suite.protocols.answers(again, create(partner));
         assert.equal(replay.body.id, first.body.id);
         assert.equal(replay.header('idempotent-replayed'), 'true');
         const refusal: Refusal = { code: 'duplicate_allocation', param: 'Idempotency-Key' };
-        await suite.doors.refuses(again, create(partner, { amount_kobo: 1_001 }), refusal);
-        await suite.doors.refuses(again, create(partner, { client_reference: 'x' }), refusal);
+        await suite.protocols.refuses(again, create(partner, { amount_kobo: 1_001 }), refusal);
+        await suite.protocols.refuses(again, create(partner, { client_reference: 'x' }), refusal);
       }
     });
 
-    it(`${door}: ids that are another's, nobody's, or no ids`, async () => {
+    it(`${protocol}: ids that are another's, nobody's, or no ids`, async () => {
       const [partner, stranger] = [await fundedPartner(suite), await suite.gateway.newPartner()];
-      const { body } = await suite.doors.answers(door, create(partner));
+      const { body } = await suite.protocols.answers(protocol, create(partner));
       const refusal: Refusal = { code: 'allocation_not_found' };
       for (const id of [body.id, 'alc_abcdefghijklmnopqrst', 'alc_x', 'ord_abcdefghijklmnopqrst']) {
-        await suite.doors.refuses(door, { operation: 'getAllocation', id, key: stranger.key }, refusal);
+        await suite.protocols.refuses(protocol, { operation: 'getAllocation', id, key: stranger.key }, refusal);
       }
     });
   }
@@ -224,7 +227,7 @@ describe('the order of checks of createAllocation', () => {
   };
 
   for (const [at, step] of steps.entries()) {
-    it(`${step} comes before all that follows, over every door`, async () => {
+    it(`${step} comes before all that follows, over every protocol`, async () => {
       const faulty = new Set<string>(steps.slice(at));
       const { gateway } = suite;
       const partner = await fundedPartner(suite);
@@ -233,8 +236,9 @@ describe('the order of checks of createAllocation', () => {
           statement(`UPDATE ${sql} WHERE ${sql.startsWith('partners') ? 'id' : 'partner_id'} = ?`, partner.id),
         );
       const used = 'a key that was used for another';
-      if (faulty.has('same key')) await suite.doors.answers('REST', create(partner, { amount_kobo: 3 }, used));
-      if (faulty.has('similar')) await suite.doors.answers('REST', create(partner, { amount_kobo: hangs }, 'unclear'));
+      if (faulty.has('same key')) await suite.protocols.answers('REST', create(partner, { amount_kobo: 3 }, used));
+      if (faulty.has('similar'))
+        await suite.protocols.answers('REST', create(partner, { amount_kobo: hangs }, 'unclear'));
       // The reconciler leaves it alone for as long as this test runs.
       if (faulty.has('similar')) await change(`allocations SET check_at = NOW() + INTERVAL 1 DAY`);
       if (faulty.has('limit')) await change('partners SET allocations_kobo_per_day = 1');
@@ -256,7 +260,7 @@ describe('the order of checks of createAllocation', () => {
       const admin = adminClient(gateway.app.adminPort);
       try {
         if (faulty.has('pause')) await admin.trading.pauseTrading({}, admin.options);
-        for (const door of doors) await suite.doors.refuses(door, call, refusals[step]);
+        for (const protocol of protocols) await suite.protocols.refuses(protocol, call, refusals[step]);
       } finally {
         await admin.trading.resumeTrading({}, admin.options);
         admin.close();
@@ -265,7 +269,7 @@ describe('the order of checks of createAllocation', () => {
   }
 });
 
-describe('every door answers alike about money', () => {
+describe('every protocol answers alike about money', () => {
   const suite = useGateway({}, { limits: { allocationsKoboPerDay: 5_000_000n } });
   let booked: string;
   let tradeKey: string;
@@ -282,17 +286,17 @@ describe('every door answers alike about money', () => {
     });
   });
 
-  /** One call, the same through every door. */
+  /** One call, the same through every protocol. */
   interface Case {
     readonly name: string;
-    readonly call: (door: Door) => Omit<Call, 'key'> & { readonly key?: string };
+    readonly call: (protocol: Protocol) => Omit<Call, 'key'> & { readonly key?: string };
     /** What comes of it; absent: it is answered. */
     readonly code?: string;
-    /** It makes an allocation of its own through each door, so that what is made there differs. */
+    /** It makes an allocation of its own through each protocol, so that what is made there differs. */
     readonly isNew?: true;
   }
   const allocate = (members: Members, key?: string): Case['call'] => {
-    return (door) => create(suite.partner, members, key ?? `${door} ${JSON.stringify(members)}`);
+    return (protocol) => create(suite.partner, members, key ?? `${protocol} ${JSON.stringify(members)}`);
   };
   const cases: readonly Case[] = [
     { name: 'an allocation, read', call: () => ({ operation: 'getAllocation', id: booked }) },
@@ -328,7 +332,7 @@ describe('every door answers alike about money', () => {
     { name: 'the wrong scope', call: () => ({ operation: 'getWallet', key: tradeKey }), code: 'insufficient_scope' },
     {
       name: 'the wrong scope for an allocation',
-      call: (door) => ({ ...allocate({})(door), key: tradeKey }),
+      call: (protocol) => ({ ...allocate({})(protocol), key: tradeKey }),
       code: 'insufficient_scope',
     },
     { name: 'a new allocation', call: allocate({}), isNew: true },
@@ -353,13 +357,13 @@ describe('every door answers alike about money', () => {
   for (const { name, call, code, isNew } of cases) {
     it(`${name}: ${code ?? 'answered'}`, async () => {
       const outcomes: Outcome[] = [];
-      for (const door of doors) {
-        const outcome = await outcomeOf(suite.doors, door, { key: suite.partner.key, ...call(door) });
+      for (const protocol of protocols) {
+        const outcome = await outcomeOf(suite.protocols, protocol, { key: suite.partner.key, ...call(protocol) });
         outcomes.push(isNew ? masked(outcome) : outcome);
       }
       const [first, ...others] = outcomes;
       assert.equal(first?.error?.code, code, JSON.stringify(first));
-      for (const [at, other] of others.entries()) assert.deepEqual(other, first, doors[at + 1]);
+      for (const [at, other] of others.entries()) assert.deepEqual(other, first, protocols[at + 1]);
     });
   }
 });

@@ -8,8 +8,8 @@ import { goodApplication } from '../support/applications.ts';
 import { callTimeout, type TestPartner } from '../support/gateway.ts';
 import { createKey } from '../support/keys.ts';
 import { type Call, type Members, raw } from './support/calls.ts';
-import { doors, doorsOf } from './support/doors.ts';
 import type { FieldMistake } from './support/field-mistakes.ts';
+import { protocols, protocolsOf } from './support/protocols.ts';
 import type { Refusal } from './support/refusals.ts';
 import { useGateway } from './support/suite.ts';
 
@@ -100,9 +100,9 @@ describe('the fields of createApplication', () => {
   });
 
   for (const { name, body, code = 'invalid_request', param } of mistakes) {
-    for (const door of doorsOf(callWith(body))) {
-      it(`${door}: ${name} is answered ${code} of ${param}`, () =>
-        suite.doors.refuses(door, { ...callWith(body), key: suite.partner.key }, { code, param }));
+    for (const protocol of protocolsOf(callWith(body))) {
+      it(`${protocol}: ${name} is answered ${code} of ${param}`, () =>
+        suite.protocols.refuses(protocol, { ...callWith(body), key: suite.partner.key }, { code, param }));
     }
   }
 
@@ -112,44 +112,44 @@ describe('the fields of createApplication', () => {
     assert.deepEqual(rows, []);
     const { messages } = await controls.listMessages({}, callTimeout);
     assert.ok(messages.every(({ call }) => call !== BrokerCall.SUBMIT_APPLICATION));
-    const { status, body } = await suite.doors.answers('REST', callWith({}, { key: suite.partner.key }));
+    const { status, body } = await suite.protocols.answers('REST', callWith({}, { key: suite.partner.key }));
     assert.deepEqual([status, body.state], [201, 'documents_required']);
   });
 
   for (const [name, body] of good) {
-    for (const door of doors) {
-      it(`${door}: ${name} is taken`, async () => {
-        const call = callWith(body, { key: suite.partner.key, idempotencyKey: [`${door} ${name}`] });
-        const answer = await suite.doors.answers(door, call);
+    for (const protocol of protocols) {
+      it(`${protocol}: ${name} is taken`, async () => {
+        const call = callWith(body, { key: suite.partner.key, idempotencyKey: [`${protocol} ${name}`] });
+        const answer = await suite.protocols.answers(protocol, call);
         assert.match(answer.body.id, /^app_[a-z2-7]{20}$/);
         assert.equal(answer.header('idempotent-replayed'), undefined);
-        const again = await suite.doors.answers(door, call);
+        const again = await suite.protocols.answers(protocol, call);
         assert.equal(again.body.id, answer.body.id);
         assert.equal(again.header('idempotent-replayed'), 'true');
       });
     }
   }
 
-  for (const door of doors) {
-    it(`${door}: a key used before is refused for another customer, whichever door it came through`, async () => {
-      const call = callWith({}, { key: suite.partner.key, idempotencyKey: [`${door} shared`] });
-      const first = await suite.doors.answers(door, call);
-      for (const other of doors) {
-        assert.equal((await suite.doors.answers(other, call)).body.id, first.body.id);
+  for (const protocol of protocols) {
+    it(`${protocol}: a key used before is refused for another customer, whichever protocol it came through`, async () => {
+      const call = callWith({}, { key: suite.partner.key, idempotencyKey: [`${protocol} shared`] });
+      const first = await suite.protocols.answers(protocol, call);
+      for (const other of protocols) {
+        assert.equal((await suite.protocols.answers(other, call)).body.id, first.body.id);
         const changed = { ...call, body: { ...goodApplication, first_name: 'Another' } };
-        await suite.doors.refuses(other, changed, { code: 'duplicate_application', param: 'Idempotency-Key' });
+        await suite.protocols.refuses(other, changed, { code: 'duplicate_application', param: 'Idempotency-Key' });
       }
     });
 
-    it(`${door}: an application is read and listed, and another partner's, or a malformed id, is not found`, async () => {
-      const created = await suite.doors.answers(
-        door,
-        callWith({}, { key: suite.partner.key, idempotencyKey: [`${door} read`] }),
+    it(`${protocol}: an application is read and listed, and another partner's, or a malformed id, is not found`, async () => {
+      const created = await suite.protocols.answers(
+        protocol,
+        callWith({}, { key: suite.partner.key, idempotencyKey: [`${protocol} read`] }),
       );
       const { id } = created.body;
-      const read = await suite.doors.answers(door, { operation: 'getApplication', id, key: suite.partner.key });
+      const read = await suite.protocols.answers(protocol, { operation: 'getApplication', id, key: suite.partner.key });
       assert.deepEqual(read.body, created.body);
-      const list = await suite.doors.answers(door, {
+      const list = await suite.protocols.answers(protocol, {
         operation: 'listApplications',
         key: suite.partner.key,
         query: { limit: '1' },
@@ -157,9 +157,13 @@ describe('the fields of createApplication', () => {
       assert.deepEqual(list.body.data, [created.body]);
       const stranger = await suite.gateway.newPartner();
       const notFound: Refusal = { code: 'application_not_found' };
-      await suite.doors.refuses(door, { operation: 'getApplication', id, key: stranger.key }, notFound);
+      await suite.protocols.refuses(protocol, { operation: 'getApplication', id, key: stranger.key }, notFound);
       for (const malformed of ['app_x', 'ord_abcdefghijklmnopqrst', 'app_ABCDEFGHIJKLMNOPQRST']) {
-        await suite.doors.refuses(door, { operation: 'getApplication', id: malformed, key: stranger.key }, notFound);
+        await suite.protocols.refuses(
+          protocol,
+          { operation: 'getApplication', id: malformed, key: stranger.key },
+          notFound,
+        );
       }
     });
   }
@@ -185,8 +189,8 @@ describe('the order of checks of createApplication', () => {
   }
 
   for (const [at, step] of steps.entries()) {
-    for (const door of doors) {
-      it(`${door}: ${step} comes before all that follows`, async () => {
+    for (const protocol of protocols) {
+      it(`${protocol}: ${step} comes before all that follows`, async () => {
         const faulty = new Set<string>(steps.slice(at));
         const partner = await suite.gateway.newPartner();
         const used = 'a key that was used for another';
@@ -196,7 +200,7 @@ describe('the order of checks of createApplication', () => {
           idempotencyKey: [used],
           body: goodApplication,
         };
-        if (faulty.has('same key')) await suite.doors.answers('REST', call);
+        if (faulty.has('same key')) await suite.protocols.answers('REST', call);
         const { database } = suite.gateway;
         const changes = [
           ...(faulty.has('feature') ? [`features = ''`] : []),
@@ -212,7 +216,7 @@ describe('the order of checks of createApplication', () => {
         if (faulty.has('missing')) body.bvn = undefined;
         if (faulty.has('range')) body.first_name = '';
         const idempotencyKey = faulty.has('idempotency key') ? ['k'.repeat(256)] : [used];
-        await suite.doors.refuses(door, { ...call, key, body, idempotencyKey }, refusals[step]);
+        await suite.protocols.refuses(protocol, { ...call, key, body, idempotencyKey }, refusals[step]);
       });
     }
   }

@@ -201,29 +201,29 @@ for (const path of ['/v1/orders', '/v1/orders/estimate']) {
 
     for (const { name, body, refusal } of badBodies) {
       const answered = `${refusal.code}${refusal.param === undefined ? '' : ` of ${refusal.param}`}`;
-      it(`${name} is answered ${answered}`, () => suite.doors.refusesRaw(request({ body: body(good()) }), refusal));
+      it(`${name} is answered ${answered}`, () => suite.protocols.refusesRaw(request({ body: body(good()) }), refusal));
     }
 
     for (const [name, headers] of badHeaders) {
       it(`${name} is answered unsupported_media_type`, () =>
-        suite.doors.refusesRaw(request({ headers, body: good() }), unsupported));
+        suite.protocols.refusesRaw(request({ headers, body: good() }), unsupported));
     }
 
     for (const { name, body, chunked } of tooLarge) {
       it(`${name} is answered request_too_large`, () =>
-        suite.doors.refusesRaw(request({ body: body(good()), chunked }), { code: 'request_too_large' }));
+        suite.protocols.refusesRaw(request({ body: body(good()), chunked }), { code: 'request_too_large' }));
     }
 
     if (path === '/v1/orders/estimate') {
       for (const type of goodTypes) {
         it(`the type ${type} is taken`, async () => {
-          const answer = await suite.doors.raw(request({ headers: [['Content-Type', type]], body: good() }));
+          const answer = await suite.protocols.raw(request({ headers: [['Content-Type', type]], body: good() }));
           assert.equal(answer.status, 200, answer.text);
         });
       }
       for (const chunked of [false, true]) {
         it(`a good order of 16,384 bytes${chunked ? ' in chunks' : ''} is taken`, async () => {
-          const answer = await suite.doors.raw(request({ body: padded(good(), mostBytes), chunked }));
+          const answer = await suite.protocols.raw(request({ body: padded(good(), mostBytes), chunked }));
           assert.equal(answer.status, 200, answer.text);
         });
       }

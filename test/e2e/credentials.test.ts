@@ -7,8 +7,8 @@ import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { callTimeout } from '../support/gateway.ts';
 import { createKey, forgedKey } from '../support/keys.ts';
 import { type Call, goodBody, type OperationName, operationNames, operations, sampleBody } from './support/calls.ts';
-import { doors } from './support/doors.ts';
 import { operatorMetadata } from './support/operator.ts';
+import { protocols } from './support/protocols.ts';
 import type { Refusal } from './support/refusals.ts';
 import { useGateway } from './support/suite.ts';
 import { assertUntouched } from './support/traces.ts';
@@ -124,40 +124,44 @@ describe('credentials', () => {
     };
     here = local.key;
     // It works until it is revoked, so that what is remembered of it is tested too.
-    for (const door of doors) await suite.doors.answers(door, { operation: 'listOrders', key: revoked.key });
+    for (const protocol of protocols)
+      await suite.protocols.answers(protocol, { operation: 'listOrders', key: revoked.key });
     const operators = createGrpcClient(Keys, `127.0.0.1:${gateway.app.adminPort}`);
     await operators.revokeKey({ keyId: revoked.keyId }, { ...callTimeout, metadata: operatorMetadata() });
     operators.close();
   });
 
   for (const { name, values, headers, restOnly } of badCredentials) {
-    for (const door of restOnly ? (['REST'] as const) : doors) {
-      it(`${door}: ${name} is answered unauthorized`, () => {
+    for (const protocol of restOnly ? (['REST'] as const) : protocols) {
+      it(`${protocol}: ${name} is answered unauthorized`, () => {
         const body = goodBody(suite.partner.account);
         const authorization = values(keys);
         const call: Call = { operation: 'createOrder', authorization, headers, idempotencyKey: ['k'], body };
-        return suite.doors.refuses(door, call, { code: 'unauthorized' });
+        return suite.protocols.refuses(protocol, call, { code: 'unauthorized' });
       });
     }
   }
 
   for (const operation of operationNames) {
-    for (const door of doors) {
-      it(`${door}: ${operation} without a credential is answered unauthorized`, () =>
-        suite.doors.refuses(door, { operation }, { code: 'unauthorized' }));
+    for (const protocol of protocols) {
+      it(`${protocol}: ${operation} without a credential is answered unauthorized`, () =>
+        suite.protocols.refuses(protocol, { operation }, { code: 'unauthorized' }));
     }
   }
 
   it('a key in the query is no credential', () =>
-    suite.doors.refusesRaw({ method: 'GET', path: `/v1/orders?access_token=${keys.good}` }, { code: 'unauthorized' }));
+    suite.protocols.refusesRaw(
+      { method: 'GET', path: `/v1/orders?access_token=${keys.good}` },
+      { code: 'unauthorized' },
+    ));
 
-  for (const door of doors) {
-    it(`${door}: the scheme may be written in lower case`, async () => {
-      await suite.doors.answers(door, { operation: 'listOrders', authorization: [`bearer ${keys.good}`] });
+  for (const protocol of protocols) {
+    it(`${protocol}: the scheme may be written in lower case`, async () => {
+      await suite.protocols.answers(protocol, { operation: 'listOrders', authorization: [`bearer ${keys.good}`] });
     });
 
-    it(`${door}: a sandbox key works from an address it is registered for`, async () => {
-      await suite.doors.answers(door, { operation: 'listOrders', key: here });
+    it(`${protocol}: a sandbox key works from an address it is registered for`, async () => {
+      await suite.protocols.answers(protocol, { operation: 'listOrders', key: here });
     });
   }
 
@@ -205,17 +209,17 @@ describe('scopes', () => {
       body: sampleBody(operation),
     });
 
-    for (const door of doors) {
-      it(`${door}: ${operation} with every scope but ${word} is answered insufficient_scope`, async () => {
+    for (const protocol of protocols) {
+      it(`${protocol}: ${operation} with every scope but ${word} is answered insufficient_scope`, async () => {
         const key = await keyWith(every.filter((other) => other !== scope));
-        await suite.doors.refuses(door, callWith(key), { code: 'insufficient_scope' });
+        await suite.protocols.refuses(protocol, callWith(key), { code: 'insufficient_scope' });
       });
 
-      it(`${door}: ${operation} needs no scope but ${word}`, async () => {
+      it(`${protocol}: ${operation} needs no scope but ${word}`, async () => {
         const call = callWith(await keyWith([scope]));
         const refusal = refusalOf(operation);
-        if (refusal === undefined) await suite.doors.answers(door, call);
-        else await suite.doors.refuses(door, call, refusal);
+        if (refusal === undefined) await suite.protocols.answers(protocol, call);
+        else await suite.protocols.refuses(protocol, call, refusal);
       });
     }
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Call, goodBody, type Members, nobodysOrder, raw } from './support/calls.ts';
-import { doorsOf } from './support/doors.ts';
+import { protocolsOf } from './support/protocols.ts';
 import type { Refusal } from './support/refusals.ts';
 import { useGateway } from './support/suite.ts';
 import { assertUntouched, noTraces, tracesOf } from './support/traces.ts';
@@ -67,35 +67,35 @@ describe('orders of which nothing is wrong in form', () => {
   const form = (body: Members): Call => ({ operation: 'estimateOrder', body: { ...goodBody('A'), ...body } });
 
   for (const { name, body, shown = {} } of inside) {
-    for (const door of doorsOf(form(body))) {
-      it(`${door}: ${name} is estimated`, async () => {
-        const { status, body: estimate } = await suite.doors.answers(door, call('estimateOrder', body));
-        if (door === 'REST')
+    for (const protocol of protocolsOf(form(body))) {
+      it(`${protocol}: ${name} is estimated`, async () => {
+        const { status, body: estimate } = await suite.protocols.answers(protocol, call('estimateOrder', body));
+        if (protocol === 'REST')
           assert.deepEqual({ status, object: estimate.object }, { status: 200, object: 'order_estimate' });
         for (const [member, value] of Object.entries(shown)) {
           // A number above 2^53 is compared as the test's own parser reads it.
           const isWord = typeof value === 'string';
           if (!isWord) assert.equal(Number(estimate[member]), Number(value));
-          else if (door === 'REST') assert.equal(estimate[member], value);
+          else if (protocol === 'REST') assert.equal(estimate[member], value);
         }
       });
     }
   }
 
   for (const { name, body, refusal } of refused) {
-    for (const door of doorsOf(form(body))) {
+    for (const protocol of protocolsOf(form(body))) {
       for (const operation of ['createOrder', 'estimateOrder'] as const) {
-        it(`${door}: ${operation} with ${name} is answered ${refusal.code}`, () =>
-          suite.doors.refuses(door, call(operation, body), refusal));
+        it(`${protocol}: ${operation} with ${name} is answered ${refusal.code}`, () =>
+          suite.protocols.refuses(protocol, call(operation, body), refusal));
       }
     }
   }
 
   it("another partner's account is as unknown as one that does not exist", async () => {
     const other = await suite.gateway.newPartner();
-    for (const door of doorsOf(form({}))) {
+    for (const protocol of protocolsOf(form({}))) {
       for (const operation of ['createOrder', 'estimateOrder'] as const) {
-        await suite.doors.refuses(door, call(operation, {}, other.account), unknownAccount());
+        await suite.protocols.refuses(protocol, call(operation, {}, other.account), unknownAccount());
       }
     }
     assert.deepEqual(await tracesOf(suite.gateway, other), noTraces);
@@ -108,8 +108,9 @@ describe('orders of which nothing is wrong in form', () => {
     for (const operation of ['getOrder', 'getOrderHistory', 'cancelOrder'] as const) {
       const [real, none] = [order.id, nobodysOrder].map((id) => ({ operation, id, key: suite.partner.key }));
       assert.ok(real && none);
-      for (const door of doorsOf(real)) await suite.doors.refuses(door, real, { code: 'order_not_found' });
-      assert.equal((await suite.doors.rest(real)).text, (await suite.doors.rest(none)).text);
+      for (const protocol of protocolsOf(real))
+        await suite.protocols.refuses(protocol, real, { code: 'order_not_found' });
+      assert.equal((await suite.protocols.rest(real)).text, (await suite.protocols.rest(none)).text);
     }
     assert.deepEqual(await tracesOf(suite.gateway, other), before);
   });

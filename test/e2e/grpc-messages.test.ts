@@ -52,44 +52,44 @@ describe('messages over gRPC', () => {
     for (const [name, bytes, refusal] of badEndings) {
       it(`${operation} with ${name} is answered ${refusal.code}`, async () =>
         assertGrpcRefusal(
-          await suite.doors.grpc(call(operation), Buffer.concat([good(), Buffer.from(bytes)])),
+          await suite.protocols.grpc(call(operation), Buffer.concat([good(), Buffer.from(bytes)])),
           refusal,
         ));
     }
 
     for (const size of [1, 1000, 40_000]) {
       it(`${operation} of 16,384 bytes and ${size} more is answered request_too_large`, async () =>
-        assertGrpcRefusal(await suite.doors.grpc(call(operation), padded(good(), 16_384 + size)), {
+        assertGrpcRefusal(await suite.protocols.grpc(call(operation), padded(good(), 16_384 + size)), {
           code: 'request_too_large',
         }));
     }
 
     it(`${operation} without any field is answered missing_required_field`, async () =>
-      assertGrpcRefusal(await suite.doors.grpc(call(operation), new Uint8Array()), {
+      assertGrpcRefusal(await suite.protocols.grpc(call(operation), new Uint8Array()), {
         code: 'missing_required_field',
         param: 'account',
       }));
   }
 
   it('an order of 16,384 bytes, most of them of a field nobody knows, is estimated', async () => {
-    const answer = await suite.doors.grpc(call('estimateOrder'), padded(good(), 16_384));
+    const answer = await suite.protocols.grpc(call('estimateOrder'), padded(good(), 16_384));
     assert.equal(answer.code, status.OK, answer.details);
   });
 
   for (const operation of ['getOrder', 'getOrderHistory', 'cancelOrder'] as const) {
     it(`${operation} with an empty id is answered order_not_found`, async () =>
-      assertGrpcRefusal(await suite.doors.grpc(call(operation), Buffer.from([0x0a, 0x00])), {
+      assertGrpcRefusal(await suite.protocols.grpc(call(operation), Buffer.from([0x0a, 0x00])), {
         code: 'order_not_found',
       }));
 
     it(`${operation} without an id is answered missing_required_field`, async () =>
-      assertGrpcRefusal(await suite.doors.grpc(call(operation), new Uint8Array()), {
+      assertGrpcRefusal(await suite.protocols.grpc(call(operation), new Uint8Array()), {
         code: 'missing_required_field',
         param: 'id',
       }));
 
     it(`${operation} with what is no message is answered invalid_request`, async () =>
-      assertGrpcRefusal(await suite.doors.grpc(call(operation), Buffer.from([0xff])), { code: 'invalid_request' }));
+      assertGrpcRefusal(await suite.protocols.grpc(call(operation), Buffer.from([0xff])), { code: 'invalid_request' }));
   }
 
   it('a method nobody serves is UNIMPLEMENTED', async () => {
@@ -107,7 +107,7 @@ describe('messages over gRPC', () => {
   it('the last of two values of one field counts, as protobuf has it', async () => {
     const again = create(CreateOrderRequestSchema, { side: OrderSide.BUY, type: OrderType.LIMIT, quantity: 0n });
     const bytes = Buffer.concat([good(), toBinary(CreateOrderRequestSchema, again)]);
-    assertGrpcRefusal(await suite.doors.grpc(call(), bytes), { code: 'invalid_request', param: 'quantity' });
+    assertGrpcRefusal(await suite.protocols.grpc(call(), bytes), { code: 'invalid_request', param: 'quantity' });
   });
 
   it('nothing was stored or sent, and a good order is taken', () => assertUntouched(suite.gateway, suite.partner, 'k'));

@@ -3,7 +3,7 @@ import { before, describe, it } from 'node:test';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createKey } from '../support/keys.ts';
 import { type Call, goodBody, type Members, raw } from './support/calls.ts';
-import { type Door, doors } from './support/doors.ts';
+import { type Protocol, protocols } from './support/protocols.ts';
 import type { Refusal } from './support/refusals.ts';
 import { useGateway } from './support/suite.ts';
 import { assertUntouched, tracesOf } from './support/traces.ts';
@@ -70,31 +70,32 @@ describe('Idempotency-Key', () => {
   });
 
   for (const { name, values, refusal, restOnly } of badKeys) {
-    for (const door of restOnly ? (['REST'] as const) : doors) {
-      it(`${door}: ${name} is answered ${refusal.code}`, () => suite.doors.refuses(door, call(values), refusal));
+    for (const protocol of restOnly ? (['REST'] as const) : protocols) {
+      it(`${protocol}: ${name} is answered ${refusal.code}`, () =>
+        suite.protocols.refuses(protocol, call(values), refusal));
     }
   }
 
   it('nothing was stored or sent, and a good order is taken', () => assertUntouched(suite.gateway, suite.partner, 'k'));
 
   for (const operation of ['estimateOrder', 'listOrders', 'listEvents'] as const) {
-    for (const door of doors) {
-      it(`${door}: ${operation} takes none, and looks at none`, async () => {
+    for (const protocol of protocols) {
+      it(`${protocol}: ${operation} takes none, and looks at none`, async () => {
         const body = operation === 'estimateOrder' ? goodBody(suite.partner.account) : undefined;
-        await suite.doors.answers(door, call(['k'.repeat(300), 'l'], { operation, body }));
+        await suite.protocols.answers(protocol, call(['k'.repeat(300), 'l'], { operation, body }));
       });
     }
   }
 
   for (const [name, value] of goodKeys) {
-    for (const door of doors) {
-      it(`${door}: a key with ${name} is taken`, async () => {
+    for (const protocol of protocols) {
+      it(`${protocol}: a key with ${name} is taken`, async () => {
         const partner = await suite.gateway.newPartner();
-        const { status, body } = await suite.doors.answers(
-          door,
+        const { status, body } = await suite.protocols.answers(
+          protocol,
           call([value], { key: partner.key, body: goodBody(partner.account) }),
         );
-        if (door === 'REST') assert.equal(status, 201);
+        if (protocol === 'REST') assert.equal(status, 201);
         assert.match(body.id, /^ord_[a-z2-7]{20}$/);
       });
     }
@@ -113,15 +114,15 @@ describe('an Idempotency-Key seen before', () => {
     ...rest,
   });
 
-  async function assertReplayed(door: Door, again: Call): Promise<void> {
-    const { status, body, header } = await suite.doors.answers(door, again);
-    if (door === 'REST') assert.equal(status, 200);
+  async function assertReplayed(protocol: Protocol, again: Call): Promise<void> {
+    const { status, body, header } = await suite.protocols.answers(protocol, again);
+    if (protocol === 'REST') assert.equal(status, 200);
     assert.equal(header('idempotent-replayed'), 'true');
     assert.equal(body.id, firstId);
   }
 
   before(async () => {
-    const first = await suite.doors.answers('REST', call({}));
+    const first = await suite.protocols.answers('REST', call({}));
     assert.equal(first.status, 201);
     assert.equal(first.header('location'), `/v1/orders/${first.body.id}`);
     firstId = first.body.id;
@@ -129,50 +130,51 @@ describe('an Idempotency-Key seen before', () => {
 
   it('nothing but the first order is stored or sent, whatever comes with its key', async () => {
     const before = await tracesOf(suite.gateway, suite.partner);
-    for (const door of doors) {
+    for (const protocol of protocols) {
       for (const [, body] of others) {
-        await suite.doors.refuses(door, call(body), { code: 'duplicate_order', param: 'Idempotency-Key' });
+        await suite.protocols.refuses(protocol, call(body), { code: 'duplicate_order', param: 'Idempotency-Key' });
       }
-      await assertReplayed(door, call({}));
+      await assertReplayed(protocol, call({}));
     }
     assert.deepEqual(await tracesOf(suite.gateway, suite.partner), before);
   });
 
-  for (const door of doors) {
+  for (const protocol of protocols) {
     for (const [name, body] of others) {
-      it(`${door}: another ${name} is answered duplicate_order`, () =>
-        suite.doors.refuses(door, call(body), { code: 'duplicate_order', param: 'Idempotency-Key' }));
+      it(`${protocol}: another ${name} is answered duplicate_order`, () =>
+        suite.protocols.refuses(protocol, call(body), { code: 'duplicate_order', param: 'Idempotency-Key' }));
     }
 
     for (const [name, body] of same) {
-      it(`${door}: the same order with ${name} is answered with the first`, () => assertReplayed(door, call(body)));
+      it(`${protocol}: the same order with ${name} is answered with the first`, () =>
+        assertReplayed(protocol, call(body)));
     }
 
-    it(`${door}: another key of the partner is answered with the first order`, async () => {
+    it(`${protocol}: another key of the partner is answered with the first order`, async () => {
       const { key } = await createKey(suite.gateway.database, { partnerId: suite.partner.id, scopes: [Scope.TRADE] });
-      await assertReplayed(door, call({}, { key }));
+      await assertReplayed(protocol, call({}, { key }));
     });
 
-    it(`${door}: the account in lower case is answered with the first order`, () =>
-      assertReplayed(door, call({ account: suite.partner.account.toLowerCase() })));
+    it(`${protocol}: the account in lower case is answered with the first order`, () =>
+      assertReplayed(protocol, call({ account: suite.partner.account.toLowerCase() })));
 
-    it(`${door}: a request with a mistake is answered with the mistake`, () =>
-      suite.doors.refuses(door, call({ quantity: 0 }), { code: 'invalid_request', param: 'quantity' }));
+    it(`${protocol}: a request with a mistake is answered with the mistake`, () =>
+      suite.protocols.refuses(protocol, call({ quantity: 0 }), { code: 'invalid_request', param: 'quantity' }));
 
-    it(`${door}: another partner's request with the same key is an order of its own`, async () => {
+    it(`${protocol}: another partner's request with the same key is an order of its own`, async () => {
       const other = await suite.gateway.newPartner();
-      const { header, body } = await suite.doors.answers(
-        door,
+      const { header, body } = await suite.protocols.answers(
+        protocol,
         call({}, { key: other.key, body: goodBody(other.account) }),
       );
       assert.equal(header('idempotent-replayed'), undefined);
       assert.notEqual(body.id, firstId);
     });
 
-    it(`${door}: the key in another case is another key`, async () => {
-      const at = doors.indexOf(door);
+    it(`${protocol}: the key in another case is another key`, async () => {
+      const at = protocols.indexOf(protocol);
       const other = `${used.slice(0, at + 2)}${used.slice(at + 2).toUpperCase()}`;
-      const { header } = await suite.doors.answers(door, call({}, { idempotencyKey: [other] }));
+      const { header } = await suite.protocols.answers(protocol, call({}, { idempotencyKey: [other] }));
       assert.equal(header('idempotent-replayed'), undefined);
     });
   }

@@ -4,8 +4,8 @@ import { Call as Received, WireFault } from '../../src/gen/marina/simulator/v1/c
 import { eventually } from '../support/eventually.ts';
 import { callTimeout, type TestPartner } from '../support/gateway.ts';
 import { type Call, goodBody, type Members, operationNames, sampleBody } from './support/calls.ts';
-import { doors } from './support/doors.ts';
 import { outcomeOf } from './support/outcome.ts';
+import { protocols } from './support/protocols.ts';
 import type { Refusal } from './support/refusals.ts';
 import { useGateway } from './support/suite.ts';
 import { tracesOf } from './support/traces.ts';
@@ -30,7 +30,7 @@ describe('requests in progress', () => {
     );
   }
 
-  it('a sixth is answered rate_limited while five hang, in every door; reads go on, and the places come back', async () => {
+  it('a sixth is answered rate_limited while five hang, in every protocol; reads go on, and the places come back', async () => {
     const partner = await suite.gateway.newPartner({ limits: { requestsUnderWay: undefined } });
     const { key } = partner;
     const resting = await suite.gateway.place(partner, { symbol: 'SIM-REST', quantity: 1 });
@@ -39,25 +39,29 @@ describe('requests in progress', () => {
     const cancel: Call = { operation: 'cancelOrder', key, id: resting.body.id };
     const unconfirmed: Refusal = { code: 'cancel_unconfirmed' };
     const hanging = [
-      suite.doors.answers('REST', create(partner, 'a', { quantity: 2 })),
-      suite.doors.answers('REST', create(partner, 'b', { quantity: 3 })),
-      suite.doors.answers('gRPC', create(partner, 'c', { quantity: 4 })),
-      suite.doors.answers('gRPC', create(partner, 'd', { quantity: 5 })),
+      suite.protocols.answers('REST', create(partner, 'a', { quantity: 2 })),
+      suite.protocols.answers('REST', create(partner, 'b', { quantity: 3 })),
+      suite.protocols.answers('gRPC', create(partner, 'c', { quantity: 4 })),
+      suite.protocols.answers('gRPC', create(partner, 'd', { quantity: 5 })),
     ];
-    const hangingCancel = suite.doors.refuses('REST', cancel, unconfirmed);
+    const hangingCancel = suite.protocols.refuses('REST', cancel, unconfirmed);
     const before = await eventually(async () => {
       const traces = await tracesOf(suite.gateway, partner);
       assert.equal(traces.sent, 6);
       return traces;
     });
 
-    for (const door of doors) {
-      await suite.doors.refuses(door, create(partner, 'e', { quantity: 6 }), limited);
-      await suite.doors.refuses(door, { operation: 'estimateOrder', key, body: goodBody(partner.account) }, limited);
-      await suite.doors.refuses(door, cancel, limited);
-      await suite.doors.answers(door, { operation: 'listOrders', key });
-      await suite.doors.answers(door, { operation: 'getOrder', key, id: resting.body.id });
-      await suite.doors.answers(door, { operation: 'listEvents', key });
+    for (const protocol of protocols) {
+      await suite.protocols.refuses(protocol, create(partner, 'e', { quantity: 6 }), limited);
+      await suite.protocols.refuses(
+        protocol,
+        { operation: 'estimateOrder', key, body: goodBody(partner.account) },
+        limited,
+      );
+      await suite.protocols.refuses(protocol, cancel, limited);
+      await suite.protocols.answers(protocol, { operation: 'listOrders', key });
+      await suite.protocols.answers(protocol, { operation: 'getOrder', key, id: resting.body.id });
+      await suite.protocols.answers(protocol, { operation: 'listEvents', key });
     }
     assert.deepEqual(await tracesOf(suite.gateway, partner), before);
 
@@ -67,7 +71,7 @@ describe('requests in progress', () => {
       answers.map(({ body }) => body.state),
       ['uncertain', 'uncertain', 5, 5],
     );
-    const sixth = await suite.doors.answers('REST', create(partner, 'e', { quantity: 6 }));
+    const sixth = await suite.protocols.answers('REST', create(partner, 'e', { quantity: 6 }));
     assert.deepEqual([sixth.status, sixth.header('idempotent-replayed')], [201, undefined]);
   });
 
@@ -78,9 +82,9 @@ describe('requests in progress', () => {
     it(`${operation} ${isCounted ? 'needs a place' : 'needs none'}`, async () => {
       const partner = await suite.gateway.newPartner({ limits: { requestsUnderWay: 0 } });
       const call: Call = { operation, key: partner.key, idempotencyKey: ['k'], body: sampleBody(operation) };
-      for (const door of doors) {
-        const { error } = await outcomeOf(suite.doors, door, call);
-        assert.equal(error?.code === 'rate_limited', isCounted, `${door}: ${error?.code}`);
+      for (const protocol of protocols) {
+        const { error } = await outcomeOf(suite.protocols, protocol, call);
+        assert.equal(error?.code === 'rate_limited', isCounted, `${protocol}: ${error?.code}`);
       }
     });
   }
@@ -98,9 +102,10 @@ describe('requests in progress', () => {
     it(`a request with ${name} gives its place back`, async () => {
       const partner = await suite.gateway.newPartner({ limits: { requestsUnderWay: 1 } });
       const base: Call = { operation: 'createOrder', key: partner.key, idempotencyKey: ['k'] };
-      for (const door of [...doors, ...doors]) await suite.doors.refuses(door, { ...base, ...call }, refusal);
+      for (const protocol of [...protocols, ...protocols])
+        await suite.protocols.refuses(protocol, { ...base, ...call }, refusal);
       const estimate: Call = { operation: 'estimateOrder', key: partner.key, body: goodBody(partner.account) };
-      for (const door of doors) await suite.doors.answers(door, estimate);
+      for (const protocol of protocols) await suite.protocols.answers(protocol, estimate);
     });
   }
 });

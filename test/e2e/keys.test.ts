@@ -5,13 +5,13 @@ import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import type { TestPartner } from '../support/gateway.ts';
 import { createKey } from '../support/keys.ts';
 import { type Call, type Members, nobodysOrder, operations } from './support/calls.ts';
-import { doors, doorsOf } from './support/doors.ts';
+import { protocols, protocolsOf } from './support/protocols.ts';
 import type { Refusal } from './support/refusals.ts';
 import { useGateway } from './support/suite.ts';
 
 const nobodysKey = 'key_abcdefghijklmnopqrst';
 
-describe('keys, over every door', () => {
+describe('keys, over every protocol', () => {
   const suite = useGateway();
 
   const countKeys = async ({ id }: TestPartner) => {
@@ -72,21 +72,21 @@ describe('keys, over every door', () => {
     it(`a new key with ${name} is refused, and no key is made`, async () => {
       const partner = await suite.gateway.newPartner({ scopes: [Scope.READ, Scope.KEYS], addresses: narrow });
       const call: Call = { operation: 'createKey', key: partner.key, body };
-      for (const door of doorsOf(call)) await suite.doors.refuses(door, call, refusal);
+      for (const protocol of protocolsOf(call)) await suite.protocols.refuses(protocol, call, refusal);
       assert.equal(await countKeys(partner), 1);
     });
   }
 
-  for (const door of doors) {
-    it(`${door}: a key is made, shown without its secret, used, and revoked`, async () => {
+  for (const protocol of protocols) {
+    it(`${protocol}: a key is made, shown without its secret, used, and revoked`, async () => {
       const partner = await suite.gateway.newPartner();
       const body = { scopes: ['trade', 'read', 'read'], addresses: ['127.0.0.9/8', '2001:DB8:0::1', '127.0.0.0/8'] };
-      const made = await suite.doors.answers(door, { operation: 'createKey', key: partner.key, body });
+      const made = await suite.protocols.answers(protocol, { operation: 'createKey', key: partner.key, body });
       const { secret, id, ...rest } = made.body as Record<string, unknown>;
       assert.match(String(id), /^key_[a-z2-7]{20}$/);
       assert.match(String(secret), /^marina_test_[a-z2-7]{78}$/);
       assert.ok(String(secret).includes(String(id).slice(4)));
-      if (door === 'REST') {
+      if (protocol === 'REST') {
         assert.equal(made.status, 201);
         assert.deepEqual(Object.keys(made.body as object), [
           'object',
@@ -105,10 +105,10 @@ describe('keys, over every door', () => {
         assert.equal(rest.created_by, partner.keyId);
       }
       const key = String(secret);
-      await suite.doors.answers(door, { operation: 'listOrders', key });
-      await suite.doors.refuses(door, { operation: 'listKeys', key }, { code: 'insufficient_scope' });
+      await suite.protocols.answers(protocol, { operation: 'listOrders', key });
+      await suite.protocols.refuses(protocol, { operation: 'listKeys', key }, { code: 'insufficient_scope' });
 
-      const { body: list } = await suite.doors.rest({ operation: 'listKeys', key: partner.key }).then((answer) => ({
+      const { body: list } = await suite.protocols.rest({ operation: 'listKeys', key: partner.key }).then((answer) => ({
         body: JSON.parse(answer.text),
       }));
       assert.deepEqual(Object.keys(list), ['object', 'has_more', 'next_cursor', 'data']);
@@ -120,61 +120,65 @@ describe('keys, over every door', () => {
       assert.match(list.data[0].last_used_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
 
       const revoke: Call = { operation: 'revokeKey', key: partner.key, id: String(id) };
-      const revoked = await suite.doors.answers(door, revoke);
+      const revoked = await suite.protocols.answers(protocol, revoke);
       assert.ok((revoked.body as Record<string, unknown>).revoked_at);
-      for (const other of doors) {
-        await suite.doors.refuses(other, { operation: 'listOrders', key }, { code: 'unauthorized' });
+      for (const other of protocols) {
+        await suite.protocols.refuses(other, { operation: 'listOrders', key }, { code: 'unauthorized' });
       }
-      const again = await suite.doors.answers(door, revoke);
+      const again = await suite.protocols.answers(protocol, revoke);
       assert.deepEqual(
         (again.body as Record<string, unknown>).revoked_at,
         (revoked.body as Record<string, unknown>).revoked_at,
       );
     });
 
-    it(`${door}: a key may revoke itself`, async () => {
+    it(`${protocol}: a key may revoke itself`, async () => {
       const partner = await suite.gateway.newPartner();
       const call: Call = { operation: 'revokeKey', key: partner.key, id: partner.keyId };
-      await suite.doors.answers(door, call);
-      await suite.doors.refuses(door, call, { code: 'unauthorized' });
+      await suite.protocols.answers(protocol, call);
+      await suite.protocols.refuses(protocol, call, { code: 'unauthorized' });
     });
 
-    it(`${door}: the eleventh active key is refused, and revoking one makes room`, async () => {
+    it(`${protocol}: the eleventh active key is refused, and revoking one makes room`, async () => {
       const partner = await suite.gateway.newPartner();
       for (let count = 1; count < 10; count += 1) {
         await createKey(suite.gateway.database, { partnerId: partner.id, scopes: [Scope.READ] });
       }
       const call: Call = { operation: 'createKey', key: partner.key, body: { scopes: ['read'] } };
-      await suite.doors.refuses(door, call, { code: 'too_many_keys' });
-      const { text } = await suite.doors.rest(call);
+      await suite.protocols.refuses(protocol, call, { code: 'too_many_keys' });
+      const { text } = await suite.protocols.rest(call);
       assert.match(text, /The limit of 10 active keys is used up: there are 10, and 0 more can be made/);
       const rows = await suite.gateway.database.read(
         statement('SELECT id FROM api_keys WHERE partner_id = ? AND id <> ?', partner.id, partner.keyId),
       );
-      await suite.doors.answers(door, { operation: 'revokeKey', key: partner.key, id: String(rows[0]?.id) });
-      await suite.doors.answers(door, call);
+      await suite.protocols.answers(protocol, { operation: 'revokeKey', key: partner.key, id: String(rows[0]?.id) });
+      await suite.protocols.answers(protocol, call);
       assert.equal(await countKeys(partner), 11);
     });
 
-    it(`${door}: another partner's key, one nobody has and what is no key's id are not found`, async () => {
+    it(`${protocol}: another partner's key, one nobody has and what is no key's id are not found`, async () => {
       const other = await suite.gateway.newPartner();
       for (const id of [other.keyId, nobodysKey, 'key_x', nobodysOrder, 'KEY_abcdefghijklmnopqrst', '%']) {
         const call: Call = { operation: 'revokeKey', key: suite.partner.key, id };
-        await suite.doors.refuses(door, call, { code: 'not_found' });
+        await suite.protocols.refuses(protocol, call, { code: 'not_found' });
       }
-      await suite.doors.answers(door, { operation: 'listOrders', key: other.key });
+      await suite.protocols.answers(protocol, { operation: 'listOrders', key: other.key });
     });
 
-    it(`${door}: every operation on keys needs the scope for keys, and limits the one for reads`, async () => {
+    it(`${protocol}: every operation on keys needs the scope for keys, and limits the one for reads`, async () => {
       const reader = await suite.gateway.newPartner({ scopes: [Scope.READ] });
       for (const operation of ['listKeys', 'createKey', 'revokeKey'] as const) {
         const body = operations[operation].takesBody ? { scopes: ['read'] } : undefined;
-        await suite.doors.refuses(door, { operation, key: reader.key, body }, { code: 'insufficient_scope' });
-        await suite.doors.refuses(door, { operation, body }, { code: 'unauthorized' });
+        await suite.protocols.refuses(protocol, { operation, key: reader.key, body }, { code: 'insufficient_scope' });
+        await suite.protocols.refuses(protocol, { operation, body }, { code: 'unauthorized' });
       }
-      await suite.doors.answers(door, { operation: 'getLimits', key: reader.key });
+      await suite.protocols.answers(protocol, { operation: 'getLimits', key: reader.key });
       const keeper = await suite.gateway.newPartner({ scopes: [Scope.KEYS] });
-      await suite.doors.refuses(door, { operation: 'getLimits', key: keeper.key }, { code: 'insufficient_scope' });
+      await suite.protocols.refuses(
+        protocol,
+        { operation: 'getLimits', key: keeper.key },
+        { code: 'insufficient_scope' },
+      );
     });
   }
 
@@ -188,7 +192,7 @@ describe('keys, over every door', () => {
     const seen: string[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
       const query: Record<string, string> = cursor === '' ? { limit: '2' } : { limit: '2', cursor };
-      const { text } = await suite.doors.rest({ operation: 'listKeys', key: partner.key, query });
+      const { text } = await suite.protocols.rest({ operation: 'listKeys', key: partner.key, query });
       const page = JSON.parse(text);
       seen.push(...page.data.map(({ id }: { id: string }) => id));
       assert.equal(page.has_more, page.next_cursor !== null);
@@ -196,8 +200,8 @@ describe('keys, over every door', () => {
         // One made meanwhile is newer than those to come.
         await createKey(suite.gateway.database, { partnerId: partner.id, scopes: [Scope.READ] });
         const elsewhere: Call = { operation: 'listKeys', key: suite.partner.key, query: { cursor: page.next_cursor } };
-        for (const door of doors) {
-          await suite.doors.refuses(door, elsewhere, { code: 'invalid_request', param: 'cursor' });
+        for (const protocol of protocols) {
+          await suite.protocols.refuses(protocol, elsewhere, { code: 'invalid_request', param: 'cursor' });
         }
       }
       cursor = page.next_cursor;
@@ -218,7 +222,7 @@ describe('keys, over every door', () => {
   for (const [method, path, refusal] of paths) {
     it(`${method} ${path} is refused with ${refusal.code}`, async () => {
       const headers = [['Authorization', `Bearer ${suite.partner.key}`]] as const;
-      await suite.doors.refusesRaw({ method, path, headers }, refusal);
+      await suite.protocols.refusesRaw({ method, path, headers }, refusal);
     });
   }
 });

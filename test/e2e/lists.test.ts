@@ -3,12 +3,12 @@ import { before, describe, it } from 'node:test';
 import { eventually } from '../support/eventually.ts';
 import type { TestPartner } from '../support/gateway.ts';
 import type { Call } from './support/calls.ts';
-import { type Answered, type Door, doors } from './support/doors.ts';
+import { type Answered, type Protocol, protocols } from './support/protocols.ts';
 import { useGateway } from './support/suite.ts';
 
 const orderCount = 30;
 
-/** A page as both doors give it. */
+/** A page as both protocols give it. */
 interface Page {
   readonly ids: readonly string[];
   readonly hasMore: boolean;
@@ -27,8 +27,8 @@ describe('lists', () => {
   /** The partner's orders, newest first. */
   let ids: readonly string[];
 
-  const page = async (door: Door, call: Omit<Call, 'key'>, partner = suite.partner) =>
-    toPage(await suite.doors.answers(door, { ...call, key: partner.key }));
+  const page = async (protocol: Protocol, call: Omit<Call, 'key'>, partner = suite.partner) =>
+    toPage(await suite.protocols.answers(protocol, { ...call, key: partner.key }));
 
   async function placeAll(partner: TestPartner): Promise<void> {
     for (let at = 0; at < orderCount; at += 1) {
@@ -55,31 +55,31 @@ describe('lists', () => {
     });
   });
 
-  for (const door of doors) {
-    it(`${door}: a page has 25 orders unless it is asked for more, newest first`, async () => {
+  for (const protocol of protocols) {
+    it(`${protocol}: a page has 25 orders unless it is asked for more, newest first`, async () => {
       assert.equal(ids.length, orderCount);
       assert.deepEqual([...ids].sort().reverse(), ids);
-      const first = await page(door, { operation: 'listOrders' });
+      const first = await page(protocol, { operation: 'listOrders' });
       assert.deepEqual([first.ids, first.hasMore], [ids.slice(0, 25), true]);
-      const second = await page(door, { operation: 'listOrders', query: { cursor: first.cursor ?? '' } });
+      const second = await page(protocol, { operation: 'listOrders', query: { cursor: first.cursor ?? '' } });
       assert.deepEqual(second, { ids: ids.slice(25), hasMore: false, cursor: null });
     });
 
     for (const limit of [1, 29, 30, 31, 100]) {
-      it(`${door}: limit ${limit} of ${orderCount} orders`, async () => {
-        const first = await page(door, { operation: 'listOrders', query: { limit: String(limit) } });
+      it(`${protocol}: limit ${limit} of ${orderCount} orders`, async () => {
+        const first = await page(protocol, { operation: 'listOrders', query: { limit: String(limit) } });
         assert.deepEqual(first.ids, ids.slice(0, limit));
         assert.equal(first.hasMore, limit < orderCount);
         assert.equal(first.cursor !== null, limit < orderCount);
       });
     }
 
-    it(`${door}: pages of any size join to the whole, through either door`, async () => {
+    it(`${protocol}: pages of any size join to the whole, through either protocol`, async () => {
       const seen: string[] = [];
       let cursor: string | null = null;
       for (const limit of [1, 7, 13, 100]) {
         const query: Record<string, string> = { limit: String(limit), ...(cursor === null ? {} : { cursor }) };
-        const next: Page = await page(limit === 7 ? 'REST' : door, { operation: 'listOrders', query });
+        const next: Page = await page(limit === 7 ? 'REST' : protocol, { operation: 'listOrders', query });
         seen.push(...next.ids);
         cursor = next.cursor;
       }
@@ -104,9 +104,9 @@ describe('lists', () => {
       ['two filters nothing passes', () => ({ symbol: 'SIM-HALF', client_reference: 'ref 9' }), 0],
     ];
     for (const [name, query, count] of byFilter) {
-      it(`${door}: the filter by ${name} shows ${count}`, async () => {
+      it(`${protocol}: the filter by ${name} shows ${count}`, async () => {
         const call = { operation: 'listOrders', query: { limit: '100', ...query(suite.partner) } } as const;
-        const { ids: found, cursor } = await page(door, call);
+        const { ids: found, cursor } = await page(protocol, call);
         assert.equal(found.length, count);
         assert.equal(cursor, null);
         assert.deepEqual(
@@ -116,42 +116,42 @@ describe('lists', () => {
       });
     }
 
-    it(`${door}: updated_since shows what changed in that very second`, async () => {
+    it(`${protocol}: updated_since shows what changed in that very second`, async () => {
       const newest = await suite.gateway.rest('GET', `/v1/orders/${ids[0]}`, { key: suite.partner.key });
       const query = { updated_since: newest.body.updated_at };
-      const { ids: found } = await page(door, { operation: 'listOrders', query });
+      const { ids: found } = await page(protocol, { operation: 'listOrders', query });
       assert.ok(found.includes(ids[0] ?? ''));
     });
 
-    it(`${door}: events come oldest first, and what is empty returns the cursor it was asked with`, async () => {
-      const first = await page(door, { operation: 'listEvents' });
+    it(`${protocol}: events come oldest first, and what is empty returns the cursor it was asked with`, async () => {
+      const first = await page(protocol, { operation: 'listEvents' });
       assert.deepEqual([first.ids.length, first.hasMore], [25, true]);
-      const second = await page(door, { operation: 'listEvents', query: { cursor: first.cursor ?? '' } });
+      const second = await page(protocol, { operation: 'listEvents', query: { cursor: first.cursor ?? '' } });
       assert.deepEqual([second.ids.length, second.hasMore], [orderCount + 2 - 25, false]);
-      const third = await page(door, { operation: 'listEvents', query: { cursor: second.cursor ?? '' } });
+      const third = await page(protocol, { operation: 'listEvents', query: { cursor: second.cursor ?? '' } });
       assert.deepEqual(third, { ids: [], hasMore: false, cursor: second.cursor });
       assert.equal(new Set([...first.ids, ...second.ids]).size, orderCount + 2);
     });
 
-    it(`${door}: a feed without events has a cursor too`, async () => {
-      const first = await page(door, { operation: 'listEvents' }, empty);
+    it(`${protocol}: a feed without events has a cursor too`, async () => {
+      const first = await page(protocol, { operation: 'listEvents' }, empty);
       assert.equal(typeof first.cursor, 'string');
-      const again = await page(door, { operation: 'listEvents', query: { cursor: first.cursor ?? '' } }, empty);
+      const again = await page(protocol, { operation: 'listEvents', query: { cursor: first.cursor ?? '' } }, empty);
       assert.deepEqual(again, { ids: [], hasMore: false, cursor: first.cursor });
     });
 
-    it(`${door}: an order's history comes in pages, oldest first`, async () => {
+    it(`${protocol}: an order's history comes in pages, oldest first`, async () => {
       const id = ids[0];
-      const whole = await page(door, { operation: 'getOrderHistory', id });
+      const whole = await page(protocol, { operation: 'getOrderHistory', id });
       assert.ok(whole.ids.length >= 2);
       assert.deepEqual([whole.hasMore, whole.cursor], [false, null]);
       assert.deepEqual(
         whole.ids,
         whole.ids.map((_, at) => String(at + 1)),
       );
-      const first = await page(door, { operation: 'getOrderHistory', id, query: { limit: '1' } });
+      const first = await page(protocol, { operation: 'getOrderHistory', id, query: { limit: '1' } });
       assert.deepEqual([first.ids, first.hasMore], [['1'], true]);
-      const rest = await page(door, { operation: 'getOrderHistory', id, query: { cursor: first.cursor ?? '' } });
+      const rest = await page(protocol, { operation: 'getOrderHistory', id, query: { cursor: first.cursor ?? '' } });
       assert.deepEqual(rest.ids, whole.ids.slice(1));
     });
   }
@@ -197,7 +197,7 @@ describe('lists', () => {
       if (from === to) continue;
       it(`a cursor of ${from} is answered invalid_request in ${to}`, async () => {
         const cursor = await issue();
-        for (const door of doors) await suite.doors.refuses(door, withCursor(use(), cursor), refused);
+        for (const protocol of protocols) await suite.protocols.refuses(protocol, withCursor(use(), cursor), refused);
       });
     }
   }
@@ -224,7 +224,8 @@ describe('lists', () => {
     for (const [name, tamper] of tampered) {
       it(`a cursor of ${operation} with ${name} is answered invalid_request`, async () => {
         const cursor = await cursorOf({ operation });
-        for (const door of doors) await suite.doors.refuses(door, withCursor({ operation }, tamper(cursor)), refused);
+        for (const protocol of protocols)
+          await suite.protocols.refuses(protocol, withCursor({ operation }, tamper(cursor)), refused);
       });
     }
   }

@@ -1,7 +1,7 @@
 import { describe, it } from 'node:test';
 import { type Call, goodBody, type Members, type OperationName } from './support/calls.ts';
-import { doorsOf } from './support/doors.ts';
 import { fieldMistakes } from './support/field-mistakes.ts';
+import { protocolsOf } from './support/protocols.ts';
 import { useGateway } from './support/suite.ts';
 import { assertUntouched } from './support/traces.ts';
 
@@ -16,10 +16,10 @@ for (const operation of ['createOrder', 'estimateOrder'] satisfies OperationName
     });
 
     for (const { name, body, code = 'invalid_request', param } of fieldMistakes) {
-      for (const door of doorsOf(callWith(body))) {
-        it(`${door}: ${name} is answered ${code} of ${param}`, async () => {
+      for (const protocol of protocolsOf(callWith(body))) {
+        it(`${protocol}: ${name} is answered ${code} of ${param}`, async () => {
           const call = { ...callWith(body, suite.partner.account), key: suite.partner.key };
-          await suite.doors.refuses(door, call, { code, param });
+          await suite.protocols.refuses(protocol, call, { code, param });
         });
       }
     }

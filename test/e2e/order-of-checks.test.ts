@@ -6,8 +6,7 @@ import { callTimeout, type TestPartner } from '../support/gateway.ts';
 import { assertConnectRefusal } from './support/assert-connect.ts';
 import { assertGrpcRefusal } from './support/assert-grpc.ts';
 import { type Call, goodBody, type OperationName, operations } from './support/calls.ts';
-import type { ConnectDoor } from './support/connect-form.ts';
-import { doors, toRest } from './support/doors.ts';
+import type { ConnectProtocol } from './support/connect-form.ts';
 import {
   callWith,
   cancelFaults,
@@ -20,6 +19,7 @@ import {
 } from './support/faults.ts';
 import { operatorMetadata } from './support/operator.ts';
 import { toProtobuf } from './support/protobuf-form.ts';
+import { protocols, toRest } from './support/protocols.ts';
 import { useGateway } from './support/suite.ts';
 import { assertUntouched, type Traces, tracesOf } from './support/traces.ts';
 import type { WireRequest } from './support/wire.ts';
@@ -59,15 +59,15 @@ describe('of two faults the one looked for first is answered', () => {
       for (const pair of pairs.filter((each) => each.some(({ paused }) => paused) === isPaused)) {
         const [first, second] = pair;
         const name = first === second ? `${first.name} alone` : `${first.name} before ${second.name}`;
-        for (const door of pair.some(({ restOnly }) => restOnly) ? (['REST'] as const) : doors) {
-          it(`${door}: ${operation}: ${name}`, async () => {
+        for (const protocol of pair.some(({ restOnly }) => restOnly) ? (['REST'] as const) : protocols) {
+          it(`${protocol}: ${operation}: ${name}`, async () => {
             const partner = partners.get(nameOf(pair));
             assert.ok(partner);
             const base: Call = { operation, key: partner.key, idempotencyKey: ['k'], body: goodBody(partner.account) };
             const call = callWith(pair, operations[operation].takesBody ? base : { ...base, body: undefined });
-            if (door === 'REST') await refusesRest(call, pair);
-            else if (door === 'gRPC') await refusesGrpc(call, pair);
-            else await refusesConnect(door, call, pair);
+            if (protocol === 'REST') await refusesRest(call, pair);
+            else if (protocol === 'gRPC') await refusesGrpc(call, pair);
+            else await refusesConnect(protocol, call, pair);
           });
         }
       }
@@ -78,7 +78,7 @@ describe('of two faults the one looked for first is answered', () => {
     const change = ({ http = (request) => request }: Fault) => http;
     // What changes the whole body comes after what looks at less of it.
     const request = first === second ? change(first)(toRest(call)) : change(first)(change(second)(toRest(call)));
-    return suite.doors.refusesRaw(request, first.refusal);
+    return suite.protocols.refusesRaw(request, first.refusal);
   }
 
   async function refusesGrpc(call: Call, [first, second]: Pair): Promise<void> {
@@ -86,17 +86,17 @@ describe('of two faults the one looked for first is answered', () => {
     assert.ok(bytes);
     const change = ({ protobuf = (same) => same }: Fault) => protobuf;
     const changed = first === second ? change(first)(bytes) : change(first)(change(second)(bytes));
-    assertGrpcRefusal(await suite.doors.grpc(call, changed), first.refusal);
+    assertGrpcRefusal(await suite.protocols.grpc(call, changed), first.refusal);
   }
 
-  async function refusesConnect(door: ConnectDoor, call: Call, [first, second]: Pair): Promise<void> {
+  async function refusesConnect(protocol: ConnectProtocol, call: Call, [first, second]: Pair): Promise<void> {
     const change = ({ http = (request) => request, protobuf = (bytes) => bytes }: Fault) => {
-      if (door === 'Connect JSON') return http;
+      if (protocol === 'Connect JSON') return http;
       return (request: WireRequest) => ({ ...request, body: Buffer.from(protobuf(request.body as Buffer)) });
     };
     const both = (request: WireRequest) =>
       first === second ? change(first)(request) : change(first)(change(second)(request));
-    assertConnectRefusal(await suite.doors.connect(door, call, both), first.refusal);
+    assertConnectRefusal(await suite.protocols.connect(protocol, call, both), first.refusal);
   }
 
   describe('while trading goes on', () => tests(false));
@@ -112,16 +112,16 @@ describe('of two faults the one looked for first is answered', () => {
     after(() => pause(false));
     tests(true);
 
-    for (const door of doors) {
-      it(`${door}: estimates and reads go on, and an order placed before is answered again`, async () => {
+    for (const protocol of protocols) {
+      it(`${protocol}: estimates and reads go on, and an order placed before is answered again`, async () => {
         const partner = partners.get('same key');
         assert.ok(partner);
         const { key, account } = partner;
-        await suite.doors.answers(door, { operation: 'listOrders', key });
-        await suite.doors.answers(door, { operation: 'estimateOrder', key, body: goodBody(account) });
+        await suite.protocols.answers(protocol, { operation: 'listOrders', key });
+        await suite.protocols.answers(protocol, { operation: 'estimateOrder', key, body: goodBody(account) });
         const body = { ...goodBody(account), quantity: 7 };
         const call = callWith([sameKey, sameKey], { operation: 'createOrder', key, body });
-        assert.equal((await suite.doors.answers(door, call)).header('idempotent-replayed'), 'true');
+        assert.equal((await suite.protocols.answers(protocol, call)).header('idempotent-replayed'), 'true');
       });
     }
   });

@@ -5,7 +5,7 @@ import { Call as Received, WireFault } from '../../src/gen/marina/simulator/v1/c
 import { eventually } from '../support/eventually.ts';
 import { callTimeout, type TestPartner } from '../support/gateway.ts';
 import { type Call, goodBody, type OperationName } from './support/calls.ts';
-import { type Door, doors } from './support/doors.ts';
+import { type Protocol, protocols } from './support/protocols.ts';
 import type { Refusal } from './support/refusals.ts';
 import { useGateway } from './support/suite.ts';
 import { assertUntouched, noTraces, tracesOf } from './support/traces.ts';
@@ -71,8 +71,8 @@ describe('what the broker stands in the way of', () => {
 
   for (const { name, operations, status, fault, refusal } of upstream) {
     for (const operation of operations) {
-      for (const door of doors) {
-        it(`${door}: ${operation} with ${name} is answered ${refusal.code}, and nothing is stored or sent`, async () => {
+      for (const protocol of protocols) {
+        it(`${protocol}: ${operation} with ${name} is answered ${refusal.code}, and nothing is stored or sent`, async () => {
           const partner = await suite.gateway.newPartner();
           const { account, key } = partner;
           const { controls } = suite.gateway;
@@ -80,7 +80,7 @@ describe('what the broker stands in the way of', () => {
           if (fault !== undefined) {
             await controls.injectFault({ call: fault[0], account, times: 1, fault: fault[1] }, callTimeout);
           }
-          await suite.doors.refuses(door, { ...create(partner), operation, key }, refusal);
+          await suite.protocols.refuses(protocol, { ...create(partner), operation, key }, refusal);
           assert.deepEqual(await tracesOf(suite.gateway, partner), noTraces);
           // What was read of an account may serve for a while, so only the others can be asked again at once.
           if (status === undefined) await eventually(() => assertUntouched(suite.gateway, partner, 'k'));
@@ -93,42 +93,42 @@ describe('what the broker stands in the way of', () => {
 describe('what is refused after all checks of form', { concurrency: 8 }, () => {
   const suite = useGateway();
 
-  for (const door of doors) {
+  for (const protocol of protocols) {
     for (const [symbol, rejectReason] of rejections) {
-      it(`${door}: an order rejected as ${rejectReason} is answered so, and again with its key`, async () => {
+      it(`${protocol}: an order rejected as ${rejectReason} is answered so, and again with its key`, async () => {
         const partner = await suite.gateway.newPartner();
         const refusal: Refusal = { code: 'order_rejected', rejectReason, location: true };
-        await suite.doors.refuses(door, create(partner, symbol), refusal);
-        for (const again of doors) await suite.doors.refuses(again, create(partner, symbol), refusal);
+        await suite.protocols.refuses(protocol, create(partner, symbol), refusal);
+        for (const again of protocols) await suite.protocols.refuses(again, create(partner, symbol), refusal);
         assert.equal((await tracesOf(suite.gateway, partner)).sent, 1);
       });
     }
 
-    it(`${door}: an order past the day's limit is answered limit_exceeded, one at the limit is taken`, async () => {
+    it(`${protocol}: an order past the day's limit is answered limit_exceeded, one at the limit is taken`, async () => {
       const partner = await suite.gateway.newPartner({ limits: { ordersKoboPerDay: 100_000n } });
       const past = { ...create(partner), body: { ...goodBody(partner.account), price_kobo: 1001 } };
-      await suite.doors.refuses(door, past, { code: 'limit_exceeded' });
+      await suite.protocols.refuses(protocol, past, { code: 'limit_exceeded' });
       await assertUntouched(suite.gateway, partner, 'k');
       const { body, ...one } = { ...create(partner), idempotencyKey: ['another'] };
-      await suite.doors.refuses(
-        door,
+      await suite.protocols.refuses(
+        protocol,
         { ...one, body: { ...body, quantity: 1, price_kobo: 1 } },
         { code: 'limit_exceeded' },
       );
     });
 
-    it(`${door}: an order like one that is unclear is answered similar_order_unresolved, another is taken`, async () => {
+    it(`${protocol}: an order like one that is unclear is answered similar_order_unresolved, another is taken`, async () => {
       const partner = await suite.gateway.newPartner();
       const { account } = partner;
       await suite.gateway.controls.injectFault(
         { call: Received.SUBMIT_ORDER, account, fault: WireFault.HANG },
         callTimeout,
       );
-      const { body: first } = await suite.doors.answers('REST', create(partner));
+      const { body: first } = await suite.protocols.answers('REST', create(partner));
       assert.equal(first.state, 'uncertain');
       const again = { ...create(partner), idempotencyKey: ['l'] };
-      await suite.doors.refuses(door, again, { code: 'similar_order_unresolved' });
-      await suite.doors.answers(door, { ...again, body: { ...again.body, quantity: 101 } });
+      await suite.protocols.refuses(protocol, again, { code: 'similar_order_unresolved' });
+      await suite.protocols.answers(protocol, { ...again, body: { ...again.body, quantity: 101 } });
     });
   }
 
@@ -156,7 +156,7 @@ describe('what is refused after all checks of form', { concurrency: 8 }, () => {
     return body.id;
   }
 
-  async function assertCancelRefused(door: Door, [, symbol, state, refusal, fault]: (typeof cancels)[number]) {
+  async function assertCancelRefused(protocol: Protocol, [, symbol, state, refusal, fault]: (typeof cancels)[number]) {
     const partner = await suite.gateway.newPartner();
     const { account, key } = partner;
     const id = await placed(partner, symbol, state);
@@ -164,26 +164,26 @@ describe('what is refused after all checks of form', { concurrency: 8 }, () => {
       await suite.gateway.controls.injectFault({ call: Received.CANCEL_ORDER, account, fault }, callTimeout);
     }
     const before = await tracesOf(suite.gateway, partner);
-    await suite.doors.refuses(door, { operation: 'cancelOrder', key, id }, refusal);
+    await suite.protocols.refuses(protocol, { operation: 'cancelOrder', key, id }, refusal);
     const after = await tracesOf(suite.gateway, partner);
     // What is final is not asked about; what is not was asked once.
     assert.equal(after.sent - before.sent, fault === undefined ? 0 : 1);
   }
 
   for (const cancel of cancels)
-    for (const door of doors) {
-      it(`${door}: the cancel of an order that ${cancel[0]} is answered ${cancel[3].code}`, () =>
-        assertCancelRefused(door, cancel));
+    for (const protocol of protocols) {
+      it(`${protocol}: the cancel of an order that ${cancel[0]} is answered ${cancel[3].code}`, () =>
+        assertCancelRefused(protocol, cancel));
     }
 
-  for (const door of doors) {
-    it(`${door}: the cancel of an unclear order is answered order_not_cancelable`, async () => {
+  for (const protocol of protocols) {
+    it(`${protocol}: the cancel of an unclear order is answered order_not_cancelable`, async () => {
       const partner = await suite.gateway.newPartner();
       const fault = { call: Received.SUBMIT_ORDER, account: partner.account, fault: WireFault.HANG };
       await suite.gateway.controls.injectFault(fault, callTimeout);
       const { body } = await suite.gateway.place(partner, { symbol: 'SIM-REST' });
       const call: Call = { operation: 'cancelOrder', key: partner.key, id: body.id };
-      await suite.doors.refuses(door, call, { code: 'order_not_cancelable' });
+      await suite.protocols.refuses(protocol, call, { code: 'order_not_cancelable' });
       assert.equal((await tracesOf(suite.gateway, partner)).sent, 1);
     });
   }

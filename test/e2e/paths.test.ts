@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
 import { nobodysOrder, operationNames, operations, sampleBody } from './support/calls.ts';
-import { doorsOf } from './support/doors.ts';
+import { protocolsOf } from './support/protocols.ts';
 import type { Refusal } from './support/refusals.ts';
 import { useGateway } from './support/suite.ts';
 import { assertUntouched } from './support/traces.ts';
@@ -168,28 +168,28 @@ describe('paths', () => {
 
   for (const path of unknownPaths) {
     it(`${path} is answered not_found, with a key and without`, async () => {
-      await suite.doors.refusesRaw({ method: 'GET', path, headers: keyHeader() }, { code: 'not_found' });
-      await suite.doors.refusesRaw({ method: 'GET', path }, { code: 'not_found' });
+      await suite.protocols.refusesRaw({ method: 'GET', path, headers: keyHeader() }, { code: 'not_found' });
+      await suite.protocols.refusesRaw({ method: 'GET', path }, { code: 'not_found' });
     });
   }
 
   for (const method of methods) {
     it(`${method} of an unknown path is answered not_found`, () =>
-      suite.doors.refusesRaw({ method, path: '/v1/nothing', headers: keyHeader() }, { code: 'not_found' }));
+      suite.protocols.refusesRaw({ method, path: '/v1/nothing', headers: keyHeader() }, { code: 'not_found' }));
   }
 
   for (const [path, allow] of knownPaths) {
     for (const method of methods.filter((candidate) => !allow.includes(candidate))) {
       it(`${method} ${path} is answered method_not_allowed, with a key and without`, async () => {
         const refusal = { code: 'method_not_allowed', allow } as const;
-        await suite.doors.refusesRaw({ method, path, headers: keyHeader() }, refusal);
-        await suite.doors.refusesRaw({ method, path }, refusal);
+        await suite.protocols.refusesRaw({ method, path, headers: keyHeader() }, refusal);
+        await suite.protocols.refusesRaw({ method, path }, refusal);
       });
     }
   }
 
   it('a preflight of a browser is answered method_not_allowed too', () =>
-    suite.doors.refusesRaw(
+    suite.protocols.refusesRaw(
       {
         method: 'OPTIONS',
         path: '/v1/orders',
@@ -202,7 +202,7 @@ describe('paths', () => {
     ));
 
   it('a method cannot be overridden by a header', () =>
-    suite.doors.refusesRaw(
+    suite.protocols.refusesRaw(
       { method: 'PUT', path: '/v1/orders', headers: [...keyHeader(), ['X-HTTP-Method-Override', 'GET']] },
       { code: 'method_not_allowed', allow: ['GET', 'POST'] },
     ));
@@ -213,23 +213,27 @@ describe('paths', () => {
     const [field, nobodys] = names;
     const code = notFound[nobodys.split('_')[0] ?? ''] ?? 'not_found';
     for (const [name, id] of malformedFor[field](nobodys)) {
-      for (const door of doorsOf({ operation, id })) {
-        it(`${door}: ${operation} of ${field} with ${name} is answered ${code}`, () =>
-          suite.doors.refuses(door, { operation, id, key: suite.partner.key }, { code }));
+      for (const protocol of protocolsOf({ operation, id })) {
+        it(`${protocol}: ${operation} of ${field} with ${name} is answered ${code}`, () =>
+          suite.protocols.refuses(protocol, { operation, id, key: suite.partner.key }, { code }));
       }
     }
     for (const [name, segment] of malformedSegments) {
       it(`${operation} of a path with ${name} is answered ${code}`, () =>
-        suite.doors.refusesRaw({ method, path: path(segment), headers: keyHeader() }, { code }));
+        suite.protocols.refusesRaw({ method, path: path(segment), headers: keyHeader() }, { code }));
     }
-    for (const door of doorsOf({ operation })) {
-      it(`${door}: ${operation} of ${field} nobody has is answered ${code}`, () =>
-        suite.doors.refuses(door, { operation, key: suite.partner.key, body: sampleBody(operation) }, { code }));
+    for (const protocol of protocolsOf({ operation })) {
+      it(`${protocol}: ${operation} of ${field} nobody has is answered ${code}`, () =>
+        suite.protocols.refuses(
+          protocol,
+          { operation, key: suite.partner.key, body: sampleBody(operation) },
+          { code },
+        ));
     }
   }
 
   it('an id may be percent-encoded', () =>
-    suite.doors.refusesRaw(
+    suite.protocols.refusesRaw(
       { method: 'GET', path: `/v1/orders/%6F${nobodysOrder.slice(1)}`, headers: keyHeader() },
       { code: 'order_not_found' },
     ));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Call, type OperationName, operationNames, operations, sampleBody, toJson } from './support/calls.ts';
-import { doorsOf } from './support/doors.ts';
+import { protocolsOf } from './support/protocols.ts';
 import { useGateway } from './support/suite.ts';
 import { assertUntouched } from './support/traces.ts';
 
@@ -145,9 +145,9 @@ describe('query parameters', () => {
   for (const { operation, param, value } of badValues) {
     const shown = JSON.stringify(value.length > 40 ? `${value.slice(0, 10)}… (${value.length})` : value);
     const call: Call = { operation, query: { [param]: value } };
-    for (const door of doorsOf(call)) {
-      it(`${door}: ${operation} with ${param} ${shown} is answered invalid_request of ${param}`, () =>
-        suite.doors.refuses(door, { ...call, key: suite.partner.key }, { code: 'invalid_request', param }));
+    for (const protocol of protocolsOf(call)) {
+      it(`${protocol}: ${operation} with ${param} ${shown} is answered invalid_request of ${param}`, () =>
+        suite.protocols.refuses(protocol, { ...call, key: suite.partner.key }, { code: 'invalid_request', param }));
     }
   }
 
@@ -155,7 +155,7 @@ describe('query parameters', () => {
     const { method, path, names } = operations[operation];
     const body = sampleBody(operation);
     it(`${method} ${path(`{${names?.[0]}}`)}?${query} is answered invalid_request of ${param}`, () =>
-      suite.doors.refusesRaw(
+      suite.protocols.refusesRaw(
         {
           method,
           path: `${path(names?.[1] ?? '')}?${query}`,
@@ -169,7 +169,7 @@ describe('query parameters', () => {
   for (const [operation, query] of goodQueries) {
     const { method, path } = operations[operation];
     it(`${method} ${path('')}?${query} is answered with an empty list`, async () => {
-      const answer = await suite.doors.raw({ method, path: `${path('')}?${query}`, headers: [auth()] });
+      const answer = await suite.protocols.raw({ method, path: `${path('')}?${query}`, headers: [auth()] });
       assert.equal(answer.status, 200, answer.text);
       const { next_cursor: cursor, ...list } = JSON.parse(answer.text);
       assert.deepEqual(list, { object: 'list', has_more: false, data: [] });

@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts';
 import type { TestPartner } from '../support/gateway.ts';
 import { createKey, forgedKey } from '../support/keys.ts';
 import { operationNames, sampleBody } from './support/calls.ts';
-import { doors } from './support/doors.ts';
+import { protocols } from './support/protocols.ts';
 import { useGateway } from './support/suite.ts';
 import { noTraces, tracesOf } from './support/traces.ts';
 
@@ -19,36 +19,36 @@ describe('the rate of requests', () => {
   const auth = ({ key }: TestPartner) => [['Authorization', `Bearer ${key}`]] as const;
   const list = (key: string) => ({ operation: 'listOrders', key }) as const;
 
-  for (const door of doors) {
+  for (const protocol of protocols) {
     for (const operation of operationNames) {
-      it(`${door}: ${operation} past the rate is answered rate_limited, and nothing is done`, async () => {
+      it(`${protocol}: ${operation} past the rate is answered rate_limited, and nothing is done`, async () => {
         const partner = await suite.gateway.newPartner(bucketOf(0));
         const body = sampleBody(operation, partner.account);
         const call = { operation, key: partner.key, idempotencyKey: ['k'], body };
-        await suite.doors.refuses(door, call, limited);
+        await suite.protocols.refuses(protocol, call, limited);
         assert.deepEqual(await tracesOf(suite.gateway, partner), noTraces);
       });
     }
 
-    it(`${door}: the burst is answered, and not one request more`, async () => {
+    it(`${protocol}: the burst is answered, and not one request more`, async () => {
       const partner = await suite.gateway.newPartner(bucketOf(3));
-      for (let at = 0; at < 3; at += 1) await suite.doors.answers(door, list(partner.key));
-      for (const other of doors) await suite.doors.refuses(other, list(partner.key), limited);
+      for (let at = 0; at < 3; at += 1) await suite.protocols.answers(protocol, list(partner.key));
+      for (const other of protocols) await suite.protocols.refuses(other, list(partner.key), limited);
     });
 
-    it(`${door}: all keys of a partner share one bucket, and partners do not`, async () => {
+    it(`${protocol}: all keys of a partner share one bucket, and partners do not`, async () => {
       const partner = await suite.gateway.newPartner(bucketOf(1));
       const { key } = await createKey(suite.gateway.database, { partnerId: partner.id, scopes: [Scope.READ] });
-      await suite.doors.answers(door, list(partner.key));
-      for (const other of doors) await suite.doors.refuses(other, list(key), limited);
-      await suite.doors.answers(door, list(suite.partner.key));
+      await suite.protocols.answers(protocol, list(partner.key));
+      for (const other of protocols) await suite.protocols.refuses(other, list(key), limited);
+      await suite.protocols.answers(protocol, list(suite.partner.key));
     });
 
-    it(`${door}: the bucket is refilled`, async () => {
+    it(`${protocol}: the bucket is refilled`, async () => {
       const limits = { requestsBurst: 1, requestsPerSecond: 4 };
       const partner = await suite.gateway.newPartner({ limits });
-      await suite.doors.answers(door, list(partner.key));
-      await eventually(() => suite.doors.answers(door, list(partner.key)));
+      await suite.protocols.answers(protocol, list(partner.key));
+      await eventually(() => suite.protocols.answers(protocol, list(partner.key)));
     });
   }
 
@@ -56,7 +56,7 @@ describe('the rate of requests', () => {
     const limits = { requestsBurst: undefined, requestsPerSecond: undefined };
     const partner = await suite.gateway.newPartner({ limits });
     const startedMs = performance.now();
-    const answers = await Promise.all(Array.from({ length: 120 }, () => suite.doors.rest(list(partner.key))));
+    const answers = await Promise.all(Array.from({ length: 120 }, () => suite.protocols.rest(list(partner.key))));
     const refilled = Math.ceil(((performance.now() - startedMs) * 20) / 1000);
     const answered = answers.filter(({ status }) => status === 200).length;
     assert.equal(answers.filter(({ status }) => status === 429).length, 120 - answered);
@@ -77,28 +77,28 @@ describe('the rate of requests', () => {
     it(`${name} counts`, async () => {
       const partner = await suite.gateway.newPartner(bucketOf(1));
       const headers = auth(partner);
-      assert.equal((await suite.doors.raw({ method, path, headers })).status, status);
-      await suite.doors.refusesRaw({ method, path, headers }, limited);
-      await suite.doors.refuses('gRPC', list(partner.key), limited);
+      assert.equal((await suite.protocols.raw({ method, path, headers })).status, status);
+      await suite.protocols.refusesRaw({ method, path, headers }, limited);
+      await suite.protocols.refuses('gRPC', list(partner.key), limited);
     });
   }
 
   it('a key without the scope counts', async () => {
     const partner = await suite.gateway.newPartner({ ...bucketOf(1), scopes: [Scope.TRADE] });
-    await suite.doors.refuses('gRPC', list(partner.key), { code: 'insufficient_scope' });
-    await suite.doors.refuses('REST', list(partner.key), limited);
+    await suite.protocols.refuses('gRPC', list(partner.key), { code: 'insufficient_scope' });
+    await suite.protocols.refuses('REST', list(partner.key), limited);
   });
 
   it("who does not know a key's secret uses none of its partner's rate", async () => {
     const partner = await suite.gateway.newPartner(bucketOf(1));
     const guessed = forgedKey('sandbox', partner.keyId);
-    for (const door of doors) await suite.doors.refuses(door, list(guessed), { code: 'unauthorized' });
-    await suite.doors.answers('REST', list(partner.key));
+    for (const protocol of protocols) await suite.protocols.refuses(protocol, list(guessed), { code: 'unauthorized' });
+    await suite.protocols.answers('REST', list(partner.key));
   });
 
   it('requests without a key have no rate to keep', async () => {
     for (let at = 0; at < 60; at += 1) {
-      await suite.doors.refusesRaw({ method: 'GET', path: '/v1/nothing' }, { code: 'not_found' });
+      await suite.protocols.refusesRaw({ method: 'GET', path: '/v1/nothing' }, { code: 'not_found' });
     }
   });
 });

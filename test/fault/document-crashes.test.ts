@@ -14,7 +14,7 @@ const points: readonly { point: CrashPoint; receipts: number; isUnconfirmed: boo
   { point: 'document.sent', receipts: 2, isUnconfirmed: true },
   { point: 'document.recorded', receipts: 1, isUnconfirmed: false },
 ];
-const doors = {
+const protocols = {
   REST: ({ restPort }: GatewayProcess) => overRest(restPort),
   gRPC: ({ grpcPort }: GatewayProcess) => overGrpc(grpcPort),
 };
@@ -39,8 +39,8 @@ describe('a gateway killed while it sends a document', () => {
   });
 
   for (const { point, receipts, isUnconfirmed } of points) {
-    for (const [door, open] of Object.entries(doors)) {
-      it(`at ${point} over ${door}: the same file goes through, and again to the broker only if it was unconfirmed`, async () => {
+    for (const [protocol, open] of Object.entries(protocols)) {
+      it(`at ${point} over ${protocol}: the same file goes through, and again to the broker only if it was unconfirmed`, async () => {
         const [file, other] = await Promise.all([noiseJpeg(), noiseJpeg()]);
         const dying = await cluster.startGateway({ MARINA_CRASH_POINT: point });
         const id = await apply(dying.request, partner.key, { last_name: 'SIM-WAIT' });

@@ -83,7 +83,7 @@ describe('documents, in whatever order files, answers, losses and crashes come',
     type: constantFrom(...fourTypes),
     // Mostly the same, so that sequences come to an end now and then.
     file: constantFrom('a', 'a', 'a', 'b'),
-    door: constantFrom('REST', 'gRPC'),
+    protocol: constantFrom('REST', 'gRPC'),
     meets: constantFrom<Meets>(
       'nothing',
       'nothing',
@@ -100,15 +100,15 @@ describe('documents, in whatever order files, answers, losses and crashes come',
         const id = await apply(gateway.request, partner.key, { last_name: 'SIM-WAIT' });
         const models = new Map(fourTypes.map((type) => [type, new Model()]));
         const receipts = new Map<string, number>();
-        for (const { type, file, door, meets } of steps) {
+        for (const { type, file, protocol, meets } of steps) {
           const model = models.get(type) ?? new Model();
           const refusal = model.refusal(file);
           if (refusal !== undefined) {
-            assert.equal(await send(id, type, file, door), refusal);
+            assert.equal(await send(id, type, file, protocol), refusal);
             continue;
           }
           const expected = await prepare(model, id, file, meets);
-          assert.equal(await send(id, type, file, door), expected, `${type} ${file} that meets ${meets}`);
+          assert.equal(await send(id, type, file, protocol), expected, `${type} ${file} that meets ${meets}`);
           if (meets !== 'document.before-store' && meets !== 'document.stored') {
             receipts.set(`${type} ${file}`, (receipts.get(`${type} ${file}`) ?? 0) + 1);
           }
@@ -143,8 +143,8 @@ describe('documents, in whatever order files, answers, losses and crashes come',
   }
 
   /** Sends a file; while what a killed process sent may still be on its way, again. */
-  async function send(id: string, type: string, file: string, door: string): Promise<string | undefined> {
-    const open = door === 'REST' ? overRest(gateway.restPort) : overGrpc(gateway.grpcPort);
+  async function send(id: string, type: string, file: string, protocol: string): Promise<string | undefined> {
+    const open = protocol === 'REST' ? overRest(gateway.restPort) : overGrpc(gateway.grpcPort);
     for (;;) {
       const { outcome } = await open({ key: partner.key, id, type, file: files[file] ?? Buffer.alloc(0) });
       if (outcome !== 'document_in_flight') return outcome;

@@ -100,14 +100,14 @@ describe('what applications and documents say of a customer', () => {
     return answer;
   }
 
-  /** Sends a file that is found nowhere else, through each door. */
+  /** Sends a file that is found nowhere else, through each protocol. */
   async function send(gateway: GatewayProcess, id: string, type: string, change = (file: Buffer) => file) {
     const outcomes: (string | undefined)[] = [];
-    for (const door of [overRest(gateway.restPort), overGrpc(gateway.grpcPort)]) {
+    for (const protocol of [overRest(gateway.restPort), overGrpc(gateway.grpcPort)]) {
       const canary = `canary-document-${randomBytes(12).toString('hex')}`;
       const file = change(canaryPng(canary));
       secrets.push(...traces(file, canary));
-      const sent = await door({ key: partner.key, id, type, file });
+      const sent = await protocol({ key: partner.key, id, type, file });
       answered.push(JSON.stringify(sent));
       outcomes.push(sent.outcome);
     }

@@ -16,7 +16,7 @@ import { checkEverything } from './support/checker.ts';
  * stream: one that crossed the replica's goodbye on its way, of which HTTP/2 says that nothing was done about it.
  */
 type Tried = { readonly id: string } | 'refused';
-type Door = 'rest' | 'grpc';
+type Protocol = 'rest' | 'grpc';
 
 /** Clients of one replica, which keep their connections as a balancer does. */
 class Target {
@@ -45,9 +45,9 @@ class Target {
     });
   }
 
-  async place(door: Door, { key, account }: Partner, quantity: number): Promise<Tried> {
+  async place(protocol: Protocol, { key, account }: Partner, quantity: number): Promise<Tried> {
     try {
-      return door === 'rest'
+      return protocol === 'rest'
         ? await this.#placeByRest(key, account, quantity)
         : await this.#placeByGrpc(key, account, quantity);
     } catch (error) {
@@ -112,7 +112,7 @@ describe('two replicas that are restarted one after the other, under load', () =
 
     /** Goes to the replicas that are ready in turn, and to the next when a connection was refused. Each key is sent once. */
     async function hand(number: number): Promise<void> {
-      const door: Door = number % 2 === 0 ? 'rest' : 'grpc';
+      const protocol: Protocol = number % 2 === 0 ? 'rest' : 'grpc';
       for (let round = number; !stopping; round += 1) {
         const partner = partners[round % 2] as Partner;
         quantity += 1;
@@ -121,14 +121,14 @@ describe('two replicas that are restarted one after the other, under load', () =
           const ready = targets.filter(({ isReady }) => isReady);
           const target = (ready[(round + turn) % ready.length] ?? targets[0]) as Target;
           try {
-            const tried = await target.place(door, partner, order);
+            const tried = await target.place(protocol, partner, order);
             if (tried !== 'refused') {
               placed.add(tried.id);
-              took.set(`${door} ${target.gateway.pid}`, (took.get(`${door} ${target.gateway.pid}`) ?? 0) + 1);
+              took.set(`${protocol} ${target.gateway.pid}`, (took.get(`${protocol} ${target.gateway.pid}`) ?? 0) + 1);
               break;
             }
           } catch (error) {
-            errors.push(`${door} ${target.gateway.pid}: ${(error as Error).message}`);
+            errors.push(`${protocol} ${target.gateway.pid}: ${(error as Error).message}`);
             break;
           }
           await delay(20);
@@ -154,10 +154,13 @@ describe('two replicas that are restarted one after the other, under load', () =
       );
       targets[at] = next;
       await old.close();
-      for (const door of ['rest', 'grpc']) {
-        assert.ok((took.get(`${door} ${pid}`) ?? 0) > 0, `the old replica took orders by ${door}`);
+      for (const protocol of ['rest', 'grpc']) {
+        assert.ok((took.get(`${protocol} ${pid}`) ?? 0) > 0, `the old replica took orders by ${protocol}`);
         await eventually(() => {
-          assert.ok((took.get(`${door} ${next.gateway.pid}`) ?? 0) > 0, `the new replica takes orders by ${door}`);
+          assert.ok(
+            (took.get(`${protocol} ${next.gateway.pid}`) ?? 0) > 0,
+            `the new replica takes orders by ${protocol}`,
+          );
         }, 30_000);
       }
     }

@@ -102,7 +102,7 @@ describe('access', () => {
     assert.equal((await fetch(`${ops}/livez`)).status, 200);
     assert.equal((await fetch(`${ops}/readyz`)).status, 200);
     const metrics = await (await fetch(`${ops}/metrics`)).text();
-    assert.match(metrics, /marina_request_duration_seconds_count\{door="rest",operation="Orders\.ListOrders"/);
+    assert.match(metrics, /marina_request_duration_seconds_count\{protocol="rest",operation="Orders\.ListOrders"/);
     assert.doesNotMatch(metrics, /ord_|key_|par_/);
   });
 });

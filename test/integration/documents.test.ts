@@ -62,12 +62,12 @@ describe('documents', () => {
     }
   }
 
-  const doors: Record<string, () => SendDocument> = {
+  const protocols: Record<string, () => SendDocument> = {
     REST: () => overRest(gateway.app.restPort),
     gRPC: () => overGrpc(gateway.app.grpcPort),
   };
-  for (const [door, open] of Object.entries(doors)) {
-    describe(`over ${door}`, () => {
+  for (const [protocol, open] of Object.entries(protocols)) {
+    describe(`over ${protocol}`, () => {
       let send: (id: string, type?: string, content?: Buffer, contentType?: string) => ReturnType<SendDocument>;
       before(() => {
         const sendDocument = open();

@@ -49,7 +49,7 @@ describe('the metrics of a gateway', () => {
   const requests = 'marina_request_duration_seconds_count';
   const refusals = 'marina_request_refusals_total';
 
-  it('count requests by door, operation and status, and refusals by their code', async () => {
+  it('count requests by protocol, operation and status, and refusals by their code', async () => {
     const grpc = createGrpcClient(Orders, `127.0.0.1:${gateway.app.grpcPort}`);
     const metadata = new Metadata();
     metadata.set('authorization', `Bearer ${partner.key}`);
@@ -73,15 +73,15 @@ describe('the metrics of a gateway', () => {
       assert.equal((await gateway.rest('GET', '/v1/orders')).status, 401);
     });
     grpc.close();
-    assert.equal(grew(requests, { door: 'rest', operation: 'Orders.CreateOrder', status: '201' }), 3);
-    assert.equal(grew(requests, { door: 'rest', operation: 'Orders.GetOrder', status: '404' }), 2);
-    assert.equal(grew(requests, { door: 'grpc', operation: 'Orders.GetOrder', status: '404' }), 2);
-    assert.equal(grew(requests, { door: 'connect', operation: 'Orders.ListOrders', status: '200' }), 1);
-    assert.equal(grew(requests, { door: 'rest', operation: 'none', status: '404' }), 1);
+    assert.equal(grew(requests, { protocol: 'rest', operation: 'Orders.CreateOrder', status: '201' }), 3);
+    assert.equal(grew(requests, { protocol: 'rest', operation: 'Orders.GetOrder', status: '404' }), 2);
+    assert.equal(grew(requests, { protocol: 'grpc', operation: 'Orders.GetOrder', status: '404' }), 2);
+    assert.equal(grew(requests, { protocol: 'connect', operation: 'Orders.ListOrders', status: '200' }), 1);
+    assert.equal(grew(requests, { protocol: 'rest', operation: 'none', status: '404' }), 1);
     const notFound = { operation: 'Orders.GetOrder', code: 'order_not_found' };
-    assert.equal(grew(refusals, { door: 'rest', ...notFound }), 2);
-    assert.equal(grew(refusals, { door: 'grpc', ...notFound }), 2);
-    assert.equal(grew(refusals, { door: 'rest', code: 'unauthorized' }), 1);
+    assert.equal(grew(refusals, { protocol: 'rest', ...notFound }), 2);
+    assert.equal(grew(refusals, { protocol: 'grpc', ...notFound }), 2);
+    assert.equal(grew(refusals, { protocol: 'rest', code: 'unauthorized' }), 1);
   });
 
   it('count what limits refuse, by the limit', async () => {

@@ -58,8 +58,8 @@ describe("a request's id and its place in a trace", () => {
     quantity,
   });
 
-  /** Places an order by each door, with a traceparent, and answers with its id and its request's. */
-  const doors: Record<string, (traceParent: string) => Promise<{ id: string; requestId: string | null }>> = {
+  /** Places an order by each protocol, with a traceparent, and answers with its id and its request's. */
+  const protocols: Record<string, (traceParent: string) => Promise<{ id: string; requestId: string | null }>> = {
     async rest(traceparent) {
       const answer = await gateway.rest('POST', '/v1/orders', {
         key: partner.key,
@@ -119,8 +119,8 @@ describe("a request's id and its place in a trace", () => {
     },
   };
 
-  for (const [door, place] of Object.entries(doors)) {
-    it(`come with an order placed over ${door} to the broker, its events and every line about it`, async () => {
+  for (const [protocol, place] of Object.entries(protocols)) {
+    it(`come with an order placed over ${protocol} to the broker, its events and every line about it`, async () => {
       const traceParent = newTraceParent();
       const traceId = traceParent.slice(3, 35);
       const { id, requestId } = await place(traceParent);
@@ -133,15 +133,15 @@ describe("a request's id and its place in a trace", () => {
       assert.equal(typeof durationMs, 'number');
       const { operation, partnerId, keyId, objectId, status, traceId: tracedAs } = told;
       assert.deepEqual(
-        { operation, partnerId, keyId, objectId, status, tracedAs, door: told.door },
+        { operation, partnerId, keyId, objectId, status, tracedAs, protocol: told.protocol },
         {
           operation: 'Orders.CreateOrder',
           partnerId: partner.id,
           keyId: partner.keyId,
           objectId: id,
-          status: door === 'connect' ? 200 : 201,
+          status: protocol === 'connect' ? 200 : 201,
           tracedAs: traceId,
-          door,
+          protocol,
         },
       );
       const [sent, ...more] = linesOf(requestId, 'upstream call').filter(

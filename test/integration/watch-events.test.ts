@@ -15,13 +15,13 @@ import { patient } from '../support/patience.ts';
 import { startTestNats } from '../support/servers.ts';
 
 type Ports = { readonly restPort: number; readonly grpcPort: number };
-type Door = (ports: Ports) => Client<typeof Events>;
+type Protocol = (ports: Ports) => Client<typeof Events>;
 
-const overGrpc: Door = ({ grpcPort }) =>
+const overGrpc: Protocol = ({ grpcPort }) =>
   createClient(Events, createGrpcTransport({ baseUrl: `http://127.0.0.1:${grpcPort}` }));
-const overConnect: Door = ({ restPort }) =>
+const overConnect: Protocol = ({ restPort }) =>
   createClient(Events, createConnectTransport({ baseUrl: `http://127.0.0.1:${restPort}`, httpVersion: '1.1' }));
-const doors = [
+const protocols = [
   ['gRPC', overGrpc],
   ['Connect', overConnect],
 ] as const;
@@ -93,12 +93,12 @@ describe('watching events', { concurrency: 6 }, () => {
   after(() => gateway.stop());
   const list = (partner: TestPartner, query = '') => gateway.rest('GET', `/v1/events${query}`, { key: partner.key });
 
-  for (const [name, door] of doors) {
+  for (const [name, protocol] of protocols) {
     it(`${name}: brings what is held, then each event as it happens, as ListEvents has them`, async () => {
       const partner = await gateway.newPartner();
       await placeResting(gateway, partner, 3);
       await eventually(async () => assert.equal((await list(partner)).body.data.length, 3));
-      const watcher = new Watcher(door(gateway.app), partner);
+      const watcher = new Watcher(protocol(gateway.app), partner);
       await watcher.has(upTo(3));
       const startedMs = performance.now();
       await placeResting(gateway, partner, 1);
@@ -115,7 +115,7 @@ describe('watching events', { concurrency: 6 }, () => {
 
     it(`${name}: says at once where its reader stands, also when there is nothing`, async () => {
       const partner = await gateway.newPartner();
-      const watcher = new Watcher(door(gateway.app), partner);
+      const watcher = new Watcher(protocol(gateway.app), partner);
       await eventually(() => assert.equal(watcher.messages.length, 1));
       assert.equal(watcher.cursor, (await list(partner)).body.next_cursor);
       await watcher.leave();
@@ -125,11 +125,11 @@ describe('watching events', { concurrency: 6 }, () => {
       const partner = await gateway.newPartner();
       await placeResting(gateway, partner, 4);
       await eventually(async () => assert.equal((await list(partner)).body.data.length, 4));
-      const listed = new Watcher(door(gateway.app), partner, (await list(partner, '?limit=2')).body.next_cursor);
+      const listed = new Watcher(protocol(gateway.app), partner, (await list(partner, '?limit=2')).body.next_cursor);
       await listed.has([3, 4]);
       await listed.leave();
       await placeResting(gateway, partner, 1);
-      const resumed = new Watcher(door(gateway.app), partner, listed.cursor);
+      const resumed = new Watcher(protocol(gateway.app), partner, listed.cursor);
       await resumed.has([5]);
       await resumed.leave();
     });
@@ -137,7 +137,7 @@ describe('watching events', { concurrency: 6 }, () => {
     it(`${name}: refuses a cursor that was not issued for this partner's events`, async () => {
       const [partner, other] = [await gateway.newPartner(), await gateway.newPartner()];
       for (const cursor of ['nonsense', (await list(other)).body.next_cursor]) {
-        const watcher = new Watcher(door(gateway.app), partner, cursor);
+        const watcher = new Watcher(protocol(gateway.app), partner, cursor);
         await eventually(() => assert.equal(watcher.code, 'invalid_request'));
         assert.equal(watcher.error?.findDetails(ErrorSchema)[0]?.param, 'cursor');
         assert.deepEqual(watcher.messages, []);
@@ -146,7 +146,7 @@ describe('watching events', { concurrency: 6 }, () => {
 
     it(`${name}: many orders at once come once each and in order, to a stream that was opened amid them`, async () => {
       const partner = await gateway.newPartner({ limits: { ordersKoboPerDay: 10n ** 15n } });
-      const early = new Watcher(door(gateway.app), partner);
+      const early = new Watcher(protocol(gateway.app), partner);
       const queue = upTo(40);
       const place = async () => {
         for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
@@ -155,7 +155,7 @@ describe('watching events', { concurrency: 6 }, () => {
       };
       const placing = Promise.all(upTo(8).map(place));
       await eventually(() => assert.ok(early.events.length > 20));
-      const late = new Watcher(door(gateway.app), partner);
+      const late = new Watcher(protocol(gateway.app), partner);
       await placing;
       for (const watcher of [early, late]) {
         await watcher.has(upTo(160), 20_000);
@@ -166,7 +166,7 @@ describe('watching events', { concurrency: 6 }, () => {
     it(`${name}: ends within seconds when its key is revoked, and says so`, async () => {
       const admin = adminClient(gateway.app.adminPort);
       const partner = await gateway.newPartner();
-      const watcher = new Watcher(door(gateway.app), partner);
+      const watcher = new Watcher(protocol(gateway.app), partner);
       await eventually(() => assert.equal(watcher.messages.length, 1));
       await admin.keys.revokeKey({ keyId: partner.keyId, reason: 'leaked' }, admin.options);
       await eventually(() => assert.equal(watcher.code, 'unauthorized'), 5_000);
@@ -175,7 +175,7 @@ describe('watching events', { concurrency: 6 }, () => {
 
     it(`${name}: a key revoked behind the back of a replica ends its streams within seconds`, async () => {
       const partner = await gateway.newPartner();
-      const watcher = new Watcher(door(gateway.app), partner);
+      const watcher = new Watcher(protocol(gateway.app), partner);
       await eventually(() => assert.equal(watcher.messages.length, 1));
       await gateway.database.write(statement('UPDATE api_keys SET revoked_at = NOW(3) WHERE id = ?', partner.keyId));
       await eventually(() => assert.equal(watcher.code, 'unauthorized'), 7_000);
@@ -208,7 +208,7 @@ describe('watching events', { concurrency: 6 }, () => {
     await watcher.leave();
   });
 
-  it('a partner has ten streams over all doors, and another when one of them ends', async () => {
+  it('a partner has ten streams over all protocols, and another when one of them ends', async () => {
     const partner = await gateway.newPartner();
     const open = (at: number) => new Watcher((at % 2 === 0 ? overGrpc : overConnect)(gateway.app), partner);
     const watchers = upTo(10).map(open);
@@ -230,7 +230,7 @@ describe('watching events', { concurrency: 6 }, () => {
     const silent = createLogger({ name: 'test', level: 'silent' });
     const other = await startApp(readConfig({ ...gateway.variables }), silent);
     const partner = await gateway.newPartner();
-    const watchers = doors.map(([, door]) => new Watcher(door(other), partner));
+    const watchers = protocols.map(([, protocol]) => new Watcher(protocol(other), partner));
     await placeResting(gateway, partner, 2);
     for (const watcher of watchers) await watcher.has(upTo(2), 3_000);
     const startedMs = performance.now();

@@ -29,7 +29,7 @@ export interface TestPartner {
   readonly account: string;
 }
 
-/** An answer of the REST door. */
+/** An answer of the REST server. */
 export interface RestAnswer {
   readonly status: number;
   readonly headers: Headers;

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { answered, type Marina, MarinaError, marinaClient } from '../../src/docs/snippets/client.mts';
-import { docUrl } from '../../src/transport/doc-url.ts';
+import { docUrl } from '../../src/lib/errors.ts';
 
 interface Answer {
   status: number;

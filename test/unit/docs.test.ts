@@ -4,12 +4,11 @@ import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { describeConfig } from '../../src/config.ts';
-import { ApiError, catalogue, type ErrorCode } from '../../src/lib/errors.ts';
+import { ApiError, catalogue, docUrl, type ErrorCode } from '../../src/lib/errors.ts';
 import { Metrics } from '../../src/lib/metrics.ts';
 import { magicAmounts, magicFirstNames, magicLastNames } from '../../src/simulator/back-office/magic.ts';
 import { magicSymbols } from '../../src/simulator/magic.ts';
-import { docUrl } from '../../src/transport/doc-url.ts';
-import { rpcStatus } from '../../src/transport/rpc-errors.ts';
+import { rpcStatus } from '../../src/transport/rpc.ts';
 
 const root = join(import.meta.dirname, '../..');
 const codes = Object.keys(catalogue) as ErrorCode[];

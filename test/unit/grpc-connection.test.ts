@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { it } from 'node:test';
-import { GrpcConnection } from '../../src/transport/grpc-connection.ts';
+import { GrpcConnection } from '../../src/transport/grpc/connection.ts';
 import { eventually } from '../support/eventually.ts';
 
 it('a connection that is asked again and again whether its client is there gathers nothing', async () => {

@@ -6,8 +6,8 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type handleUnaryCall, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { ConnectionLimits } from '../../src/transport/connection-limits.ts';
-import type { GrpcStatus } from '../../src/transport/grpc-arrival.ts';
-import { guardServer } from '../../src/transport/grpc-listener.ts';
+import { guardServer } from '../../src/transport/grpc/listener.ts';
+import type { GrpcStatus } from '../../src/transport/grpc/status.ts';
 
 const upload = '/test.Files/Upload';
 const other = '/test.Files/Other';

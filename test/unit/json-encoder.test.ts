@@ -148,7 +148,7 @@ test('a stored message is written byte for byte, wherever it stands', () => {
   );
 });
 
-test('a stored message is filled in for doors that write fields', () => {
+test('a stored message is filled in for protocols that write fields', () => {
   const page = create(ListEventsResponseSchema, { data: [storedMessage(EventSchema, Buffer.from(storedText))] });
   materialize(ListEventsResponseSchema, page);
   const [event] = page.data;

@@ -30,6 +30,14 @@ const isPart = (file: string) => file.startsWith('app/');
 /** Files that know everything. */
 const isRoot = (file: string) => /^(app|main|config)\.ts$/.test(file) || isPart(file) || file.startsWith('dev/');
 
+/** The protocols stand side by side over what they share; two of them also over the HTTP server. */
+function mayImportInTransport(from: string, to: string): boolean {
+  const [, fromPart = '', fromFile] = from.split('/');
+  const [, toPart = '', toFile] = to.split('/');
+  if (toFile === undefined || toPart === fromPart) return true;
+  return fromFile !== undefined && toPart === 'http' && ['rest', 'connect'].includes(fromPart);
+}
+
 function mayImport(from: string, to: string): boolean {
   if (to.startsWith('simulator/')) return from.startsWith('simulator/') || from.startsWith('dev/');
   if (isPart(to)) return from === 'app.ts' || isPart(from) || from.startsWith('dev/');
@@ -43,10 +51,11 @@ function mayImport(from: string, to: string): boolean {
     const given = ['submission/columns.ts', 'submission/steps.ts'];
     return ['lib', 'gen', 'json', 'db', fromFolder].includes(toFolder) || given.includes(to);
   }
-  // The operators' port is a door too.
+  // The operators' port is a gRPC server too.
   if (/^admin\/(server|refusals)\.ts$/.test(from) && toFolder === 'transport') return true;
   // What is made of gRPC's own protos counts as a library.
   if (fromFolder === 'lib' && to.startsWith('gen/grpc/')) return true;
+  if (fromFolder === 'transport' && toFolder === 'transport') return mayImportInTransport(from, to);
   const folders = allowedFolders[fromFolder];
   if (folders !== undefined) return folders.includes(toFolder);
   if (mechanisms.includes(fromFolder)) {
@@ -119,6 +128,11 @@ describe('the layout', () => {
     assert.equal(mayImport('orders/handlers.ts', 'accounts/handlers.ts'), false);
     assert.equal(mayImport('submission/submit.ts', 'orders/handlers.ts'), false);
     assert.equal(mayImport('transport/pipeline.ts', 'orders/rules.ts'), false);
+    assert.equal(mayImport('transport/connect/protocol.ts', 'transport/rest/protocol.ts'), false);
+    assert.equal(mayImport('transport/http/server.ts', 'transport/rest/protocol.ts'), false);
+    assert.equal(mayImport('transport/grpc/protocol.ts', 'transport/http/server.ts'), false);
+    assert.equal(mayImport('transport/pipeline.ts', 'transport/http/answer.ts'), false);
+    assert.equal(mayImport('transport/rest/protocol.ts', 'transport/http/answer.ts'), true);
     assert.equal(mayImport('app.ts', 'simulator/simulator.ts'), false);
     assert.equal(mayImport('app/upstream.ts', 'simulator/simulator.ts'), false);
     assert.equal(mayImport('app/base.ts', 'app.ts'), false);

@@ -15,13 +15,21 @@ import {
   OrderType,
   TimeInForce,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
-import { callGrpc, type Doors, goodOrder, openDoors, orderId, type RestRequest, send } from './transport-fixture.ts';
+import {
+  callGrpc,
+  goodOrder,
+  openServers,
+  orderId,
+  type RestRequest,
+  type Servers,
+  send,
+} from './transport-fixture.ts';
 
-let doors: Doors;
+let servers: Servers;
 before(async () => {
-  doors = await openDoors();
+  servers = await openServers();
 });
-after(() => doors.close());
+after(() => servers.close());
 
 type Expected = readonly [code: string, param?: string];
 
@@ -291,18 +299,18 @@ const messages: readonly [[DescMethod, Message], Expected][] = [
 
 for (const [index, [[method, message], [code, param]]] of messages.entries()) {
   test(`message ${index}, ${method.name}: ${code} ${param ?? ''}`, async () => {
-    const { code: grpcCode, error } = await callGrpc(doors.grpcPort, method, message);
+    const { code: grpcCode, error } = await callGrpc(servers.grpcPort, method, message);
     assert.deepEqual([grpcCode, error?.code, error?.param], [grpcStatus[code], code, param]);
-    assert.deepEqual(doors.recorded, []);
+    assert.deepEqual(servers.recorded, []);
   });
 }
 
 /** What is wrong is told exactly, and no handler hears of it. */
 async function restRefuses(request: RestRequest, [code, param]: Expected): Promise<void> {
-  const answer = await send(doors.restPort, request);
+  const answer = await send(servers.restPort, request);
   const { error } = answer.json;
   assert.deepEqual([answer.status, error.code, error.param], [httpStatus[code], code, param]);
   assert.equal(error.doc_url, `https://api.marina.example/docs/errors#${code}`);
   assert.ok(error.message.length > 10 && error.message.endsWith('.'), error.message);
-  assert.deepEqual(doors.recorded, []);
+  assert.deepEqual(servers.recorded, []);
 }

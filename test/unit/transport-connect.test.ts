@@ -25,32 +25,23 @@ import { ApiError, catalogue, type ErrorCode } from '../../src/lib/errors.ts';
 import {
   baseUrl,
   callGrpc,
-  type DoorSettings,
-  type Doors,
   goodOrder,
-  openDoors,
+  openServers,
   order,
   orderId,
   RawConnection,
   type RestRequest,
   requestText,
+  type Servers,
   send,
+  withServers,
 } from './transport-fixture.ts';
 
-let doors: Doors;
+let servers: Servers;
 before(async () => {
-  doors = await openDoors();
+  servers = await openServers();
 });
-after(() => doors.close());
-
-async function withDoors(settings: DoorSettings, use: (own: Doors) => Promise<void>): Promise<void> {
-  const own = await openDoors(settings);
-  try {
-    await use(own);
-  } finally {
-    await own.close();
-  }
-}
+after(() => servers.close());
 
 const path = (method: string, service = 'Orders') => `/marina.gateway.v1.${service}/${method}`;
 const goodMessage = create(CreateOrderRequestSchema, {
@@ -65,7 +56,7 @@ const goodJson = toJsonString(CreateOrderRequestSchema, goodMessage);
 const goodBytes = Buffer.from(toBinary(CreateOrderRequestSchema, goodMessage));
 
 /** Sends CreateOrder by Connect, as JSON unless said otherwise. */
-function post(own: Doors, request: RestRequest = {}) {
+function post(own: Servers, request: RestRequest = {}) {
   return send(own.restPort, { target: path('CreateOrder'), body: goodJson, ...request });
 }
 
@@ -81,14 +72,14 @@ function detailOf(body: string) {
   return { code, message, error: fromBinary(ErrorSchema, bytes), others: unpacked.slice(1) };
 }
 
-async function codeOf(own: Doors, request: RestRequest): Promise<string> {
+async function codeOf(own: Servers, request: RestRequest): Promise<string> {
   return detailOf((await post(own, request)).body).error.code;
 }
 
 for (const useBinaryFormat of [false, true]) {
   describe(`Connect's own client, ${useBinaryFormat ? 'binary' : 'JSON'}`, () => {
     const headers = { authorization: 'Bearer full', 'idempotency-key': 'key-1' };
-    const client = (own: Doors) =>
+    const client = (own: Servers) =>
       createClient(
         Orders,
         createConnectTransport({ baseUrl: `http://127.0.0.1:${own.restPort}`, httpVersion: '1.1', useBinaryFormat }),
@@ -99,7 +90,7 @@ for (const useBinaryFormat of [false, true]) {
       const onHeader = (each: Headers) => {
         received = each;
       };
-      const answer = await client(doors).createOrder(goodMessage, { headers, onHeader });
+      const answer = await client(servers).createOrder(goodMessage, { headers, onHeader });
       assert.deepEqual(answer, order);
       assert.equal(received.get('location'), `/v1/orders/${orderId}`);
       assert.equal(received.get('cache-control'), 'no-store');
@@ -108,10 +99,10 @@ for (const useBinaryFormat of [false, true]) {
     });
 
     test('hands the handler the same order as gRPC', async () => {
-      await client(doors).createOrder(goodMessage, { headers });
-      const overConnect = doors.recorded.at(-1)?.request;
-      await callGrpc(doors.grpcPort, Orders.method.createOrder, goodMessage);
-      assert.deepEqual(overConnect, doors.recorded.at(-1)?.request);
+      await client(servers).createOrder(goodMessage, { headers });
+      const overConnect = servers.recorded.at(-1)?.request;
+      await callGrpc(servers.grpcPort, Orders.method.createOrder, goodMessage);
+      assert.deepEqual(overConnect, servers.recorded.at(-1)?.request);
     });
 
     test('is told of a replay', async () => {
@@ -119,7 +110,7 @@ for (const useBinaryFormat of [false, true]) {
         call.reply.replayed = true;
         return order;
       };
-      await withDoors({ orders: { createOrder: replay } }, async (own) => {
+      await withServers({ orders: { createOrder: replay } }, async (own) => {
         let received = new Headers();
         const onHeader = (each: Headers) => {
           received = each;
@@ -133,7 +124,7 @@ for (const useBinaryFormat of [false, true]) {
       const failing = async () => {
         throw new ApiError('trading_paused', { param: 'a.b[0].c' });
       };
-      await withDoors({ orders: { createOrder: failing } }, async (own) => {
+      await withServers({ orders: { createOrder: failing } }, async (own) => {
         const error = await client(own)
           .createOrder(goodMessage, { headers })
           .then(
@@ -156,7 +147,7 @@ test('every error of the catalogue says the same over Connect as over REST and g
   const failing = async () => {
     throw new ApiError(thrown, { param: 'a.b[0].c', rejectReason: 'market_closed', location: '/v1/orders/x' });
   };
-  await withDoors({ orders: { getOrder: failing } }, async (own) => {
+  await withServers({ orders: { getOrder: failing } }, async (own) => {
     for (const code of Object.keys(catalogue) as ErrorCode[]) {
       thrown = code;
       const rest = await send(own.restPort, { method: 'GET', target: `/v1/orders/${orderId}` });
@@ -176,7 +167,7 @@ test('every error of the catalogue says the same over Connect as over REST and g
 });
 
 test('the links of errors lead to the documentation', async () => {
-  const answer = await post(doors, { headers: { Authorization: null } });
+  const answer = await post(servers, { headers: { Authorization: null } });
   assert.equal(answer.status, 401);
   assert.equal(detailOf(answer.body).error.docUrl, `${baseUrl}/docs/errors#unauthorized`);
 });
@@ -267,27 +258,27 @@ const refused: readonly (readonly [string, RestRequest, number, string, string?]
 
 for (const [name, request, status, code, param] of refused) {
   test(`${name} is answered ${code}`, async () => {
-    const count = doors.recorded.length;
-    const answer = await post(doors, request);
+    const count = servers.recorded.length;
+    const answer = await post(servers, request);
     assert.equal(answer.status, status, answer.body);
     const { error } = detailOf(answer.body);
     assert.deepEqual([error.code, error.param], [code, param]);
     assert.equal(answer.headers.get('allow'), status === 405 ? 'POST' : undefined);
     assert.match(answer.headers.get('x-request-id') ?? '', /./);
-    assert.equal(doors.recorded.length, count);
+    assert.equal(servers.recorded.length, count);
   });
 }
 
 test('JSON may have numbers for integers and enumerations, and the names of the proto', async () => {
   const body = JSON.stringify({ ...goodOrder, side: 1, type: 'ORDER_TYPE_LIMIT', clientReference: null });
-  assert.equal((await post(doors, { body })).status, 200);
-  const overJson = doors.recorded.at(-1)?.request;
-  await post(doors, { headers: { 'Content-Type': 'application/proto' }, body: goodBytes });
-  assert.deepEqual(overJson, doors.recorded.at(-1)?.request);
+  assert.equal((await post(servers, { body })).status, 200);
+  const overJson = servers.recorded.at(-1)?.request;
+  await post(servers, { headers: { 'Content-Type': 'application/proto' }, body: goodBytes });
+  assert.deepEqual(overJson, servers.recorded.at(-1)?.request);
 });
 
 test('the answer as JSON has every field that is always there', async () => {
-  const { body, headers } = await post(doors, { headers: { 'Content-Type': 'application/json; charset=utf-8' } });
+  const { body, headers } = await post(servers, { headers: { 'Content-Type': 'application/json; charset=utf-8' } });
   assert.equal(headers.get('content-type'), 'application/json');
   assert.equal(JSON.parse(body).filledQuantity, '0');
   assert.deepEqual(fromJson(OrderSchema, JSON.parse(body)), order);
@@ -302,7 +293,7 @@ test('stored events are written in the form asked for', async () => {
   });
   const stored = () => storedMessage(EventSchema, Buffer.from(compileEncoder(EventSchema)(event)));
   const listEvents = async (): Promise<ListEventsResponse> => create(ListEventsResponseSchema, { data: [stored()] });
-  await withDoors({ events: { listEvents } }, async (own) => {
+  await withServers({ events: { listEvents } }, async (own) => {
     const target = path('ListEvents', 'Events');
     const json = await post(own, { target, body: '{}' });
     assert.deepEqual(fromJson(ListEventsResponseSchema, JSON.parse(json.body)).data, [event]);
@@ -310,13 +301,13 @@ test('stored events are written in the form asked for', async () => {
 });
 
 test('a body that does not arrive is not waited for without end', async () => {
-  await withDoors({ limits: { bodyTimeoutMs: 100 } }, async (own) => {
+  await withServers({ limits: { bodyTimeoutMs: 100 } }, async (own) => {
     assert.equal(await codeOf(own, { headers: { 'Content-Length': '100' }, body: '{' }), 'invalid_request');
   });
 });
 
 test('a client that leaves before its body has come did nothing', async () => {
-  await withDoors({}, async (own) => {
+  await withServers({}, async (own) => {
     const connection = new RawConnection(own.restPort);
     connection.send(requestText({ target: path('CreateOrder'), headers: { 'Content-Length': '100' }, body: '{' }));
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -325,7 +316,7 @@ test('a client that leaves before its body has come did nothing', async () => {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
     const [finished] = own.finished;
-    assert.deepEqual([finished?.door, finished?.code, own.recorded.length], ['connect', 'client_gone', 0]);
+    assert.deepEqual([finished?.protocol, finished?.code, own.recorded.length], ['connect', 'client_gone', 0]);
   });
 });
 
@@ -339,7 +330,7 @@ test('a client that leaves while its order is placed does not stop it', async ()
     placed = true;
     return order;
   };
-  await withDoors({ orders: { createOrder: slow } }, async (own) => {
+  await withServers({ orders: { createOrder: slow } }, async (own) => {
     const connection = new RawConnection(own.restPort);
     connection.send(requestText({ target: path('CreateOrder'), body: goodJson }));
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -353,7 +344,7 @@ test('a client that leaves while its order is placed does not stop it', async ()
 });
 
 test('requests of both protocols share a connection', async () => {
-  const connection = new RawConnection(doors.restPort);
+  const connection = new RawConnection(servers.restPort);
   connection.send(requestText({ target: path('CreateOrder'), body: goodJson }));
   connection.send(requestText({ method: 'GET', target: `/v1/orders/${orderId}` }));
   const [first, second] = [await connection.answer(), await connection.answer()];

@@ -13,8 +13,7 @@ import {
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { ApiError } from '../../src/lib/errors.ts';
-import { compileFieldRules } from '../../src/transport/field-rules.ts';
-import { compilePattern } from '../../src/transport/text-pattern.ts';
+import { compileFieldRules, compilePattern } from '../../src/transport/field-rules.ts';
 
 const checkOrder = compileFieldRules(CreateOrderRequestSchema, CreateOrderRequestSchema.fields);
 const checkList = compileFieldRules(ListOrdersRequestSchema, ListOrdersRequestSchema.fields);

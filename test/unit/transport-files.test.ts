@@ -14,13 +14,13 @@ import { GetOrderRequestSchema, Orders } from '../../src/gen/marina/gateway/v1/o
 import { ApiError } from '../../src/lib/errors.ts';
 import {
   callGrpc,
-  type Doors,
   noLimits,
-  openDoors,
+  openServers,
   orderId,
   RawConnection,
   type RestRequest,
   requestText,
+  type Servers,
   send,
 } from './transport-fixture.ts';
 
@@ -32,7 +32,7 @@ const { sendDocument } = Applications.method;
 /** What no type of document has. */
 const noType = 99 as DocumentType;
 
-let doors: Doors;
+let servers: Servers;
 let received: ReceivedFile[] = [];
 let places = 0;
 /** How many places are left for files. */
@@ -46,7 +46,7 @@ before(async () => {
     taken.push(places);
     return create(DocumentSchema, { application, type: DocumentType.PHOTO });
   };
-  doors = await openDoors({
+  servers = await openServers({
     applications: { sendDocument: handler },
     pipeline: {
       limits: {
@@ -63,11 +63,11 @@ before(async () => {
     limits: { bodyTimeoutMs: 300 },
   });
 });
-after(() => doors.close());
+after(() => servers.close());
 
 function put(request: RestRequest = {}) {
   received = [];
-  return send(doors.restPort, {
+  return send(servers.restPort, {
     method: 'PUT',
     target: path,
     body: 'a file',
@@ -93,8 +93,8 @@ function messageOf(wanted: Wanted) {
   });
 }
 
-/** The same request through each door; what it answered as an error's code, or `ok`. */
-const everyDoor: Record<string, (wanted: Wanted) => Promise<string>> = {
+/** The same request through each protocol; what it answered as an error's code, or `ok`. */
+const everyProtocol: Record<string, (wanted: Wanted) => Promise<string>> = {
   REST: async ({ id: application = id, type = DocumentType.PHOTO, contentType = 'image/jpeg', content }) => {
     const target = `/v1/applications/${application}/documents/${DocumentType[type]?.toLowerCase() ?? 'nothing'}`;
     const body = content === undefined ? 'a file' : Buffer.from(content);
@@ -103,7 +103,7 @@ const everyDoor: Record<string, (wanted: Wanted) => Promise<string>> = {
   },
   gRPC: async (wanted) => {
     received = [];
-    const { code, error } = await callGrpc(doors.grpcPort, sendDocument, messageOf(wanted));
+    const { code, error } = await callGrpc(servers.grpcPort, sendDocument, messageOf(wanted));
     return code === 0 ? 'ok' : (error?.code ?? `status ${code}`);
   },
   'Connect binary': (wanted) => connect('application/proto', toBinary(SendDocumentRequestSchema, messageOf(wanted))),
@@ -115,7 +115,7 @@ const everyDoor: Record<string, (wanted: Wanted) => Promise<string>> = {
 
 async function connect(contentType: string, body: Uint8Array): Promise<string> {
   received = [];
-  const answer = await send(doors.restPort, {
+  const answer = await send(servers.restPort, {
     target: '/marina.gateway.v1.Applications/SendDocument',
     body: Buffer.from(body),
     headers: { 'Content-Type': contentType },
@@ -125,8 +125,8 @@ async function connect(contentType: string, body: Uint8Array): Promise<string> {
   return details.find(({ debug }) => debug?.code !== undefined)?.debug?.code ?? answer.body;
 }
 
-for (const [door, ask] of Object.entries(everyDoor)) {
-  describe(`a file over ${door}`, () => {
+for (const [protocol, ask] of Object.entries(everyProtocol)) {
+  describe(`a file over ${protocol}`, () => {
     test('arrives as it was sent', async () => {
       const content = Buffer.from(Array.from({ length: 999_999 }, (_, at) => at % 251));
       assert.equal(await ask({ content, contentType: 'image/png' }), 'ok');
@@ -179,7 +179,7 @@ describe('a file that is the body', () => {
     headers: Record<string, string>,
     use: (connection: RawConnection) => Promise<T>,
   ): Promise<T> {
-    const connection = new RawConnection(doors.restPort);
+    const connection = new RawConnection(servers.restPort);
     const head = requestText({
       method: 'PUT',
       target: path,
@@ -262,7 +262,7 @@ describe('a file that is the body', () => {
 
 describe('gRPC', () => {
   test('takes no message of a file’s size where there is no file', async () => {
-    const client = new GrpcClient(`127.0.0.1:${doors.grpcPort}`, credentials.createInsecure());
+    const client = new GrpcClient(`127.0.0.1:${servers.grpcPort}`, credentials.createInsecure());
     const metadata = new Metadata();
     metadata.set('authorization', 'Bearer full');
     const { getOrder } = Orders.method;
@@ -280,6 +280,6 @@ describe('gRPC', () => {
     client.close();
     assert.equal(outcome, 8, 'RESOURCE_EXHAUSTED');
     const thisOrder = create(GetOrderRequestSchema, { id: orderId });
-    assert.equal((await callGrpc(doors.grpcPort, getOrder, thisOrder)).code, 0);
+    assert.equal((await callGrpc(servers.grpcPort, getOrder, thisOrder)).code, 0);
   });
 });

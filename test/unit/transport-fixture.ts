@@ -25,11 +25,14 @@ import {
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createLogger } from '../../src/lib/log.ts';
-import { createGrpcServer, type GrpcServer } from '../../src/transport/grpc.ts';
+import { ConnectProtocol } from '../../src/transport/connect/protocol.ts';
+import { GrpcProtocol } from '../../src/transport/grpc/protocol.ts';
+import type { HttpLimits } from '../../src/transport/http/node-server.ts';
+import { HttpServer } from '../../src/transport/http/server.ts';
 import { defineOperations, type HandlersOf } from '../../src/transport/operations.ts';
-import { type Finished, Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
-import type { RestLimits } from '../../src/transport/rest/limits.ts';
-import { createRestServer, type RestServer } from '../../src/transport/rest/server.ts';
+import { Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
+import type { Finished } from '../../src/transport/request-log.ts';
+import { RestProtocol } from '../../src/transport/rest/protocol.ts';
 
 export const orderId = 'ord_abcdefghijklmnopqrst';
 export const baseUrl = 'https://api.marina.example';
@@ -131,32 +134,32 @@ const notUsed = Object.fromEntries(
   Applications.methods.map(({ localName }) => [localName, () => Promise.reject(new Error('not used'))]),
 );
 
-export interface Doors {
+export interface Servers {
   readonly recorded: Recorded[];
   readonly finished: Finished[];
   readonly logLines: string[];
   readonly pipeline: Pipeline;
-  readonly rest: RestServer;
-  readonly grpc: GrpcServer;
+  readonly http: HttpServer;
+  readonly grpc: GrpcProtocol;
   readonly restPort: number;
   readonly grpcPort: number;
   close(): Promise<void>;
 }
 
-export interface DoorSettings {
+export interface ServerSettings {
   readonly orders?: Partial<HandlersOf<typeof Orders>>;
   readonly events?: Partial<HandlersOf<typeof Events>>;
   readonly applications?: Partial<HandlersOf<typeof Applications>>;
   readonly pipeline?: Partial<PipelineOptions>;
-  readonly limits?: Partial<RestLimits>;
+  readonly limits?: Partial<HttpLimits>;
   readonly messageTimeoutMs?: number;
   readonly clientAddress?: (peer: string, forwardedFor: string | undefined) => string;
   readonly slowReaderMs?: number;
   readonly slowEndMs?: number;
 }
 
-/** Both doors on free ports over one pipeline. */
-export async function openDoors(settings: DoorSettings = {}): Promise<Doors> {
+/** The servers of all protocols on free ports over one pipeline. */
+export async function openServers(settings: ServerSettings = {}): Promise<Servers> {
   const recorded: Recorded[] = [];
   const finished: Finished[] = [];
   const logLines: string[] = [];
@@ -182,17 +185,54 @@ export async function openDoors(settings: DoorSettings = {}): Promise<Doors> {
     ...(clientAddress && { clientAddress }),
     ...(slowReaderMs && { slowReaderMs }),
   };
-  const rest = createRestServer({ ...shared, log, limits: { lingerMs: 200, ...settings.limits } });
-  const grpc = createGrpcServer({
+  const limits = { lingerMs: 200, ...settings.limits };
+  const http = new HttpServer({ ...shared, log, limits }, [new ConnectProtocol(shared)], new RestProtocol(shared));
+  const grpc = new GrpcProtocol({
     ...shared,
     ...(messageTimeoutMs && { messageTimeoutMs }),
     ...(slowEndMs && { slowEndMs }),
   });
-  const [restPort, grpcPort] = await Promise.all([rest.listen(0, '127.0.0.1'), grpc.listen(0, '127.0.0.1')]);
+  const [restPort, grpcPort] = await Promise.all([http.listen(0, '127.0.0.1'), grpc.listen(0, '127.0.0.1')]);
   const close = async () => {
-    await Promise.all([rest.close(100), grpc.close(100)]);
+    await Promise.all([http.close(100), grpc.close(100)]);
   };
-  return { recorded, finished, logLines, pipeline, rest, grpc, restPort, grpcPort, close };
+  return { recorded, finished, logLines, pipeline, http, grpc, restPort, grpcPort, close };
+}
+
+/** Opens servers, uses them and closes them. */
+export async function withServers<Outcome>(
+  settings: ServerSettings,
+  use: (servers: Servers) => Promise<Outcome>,
+): Promise<Outcome> {
+  const servers = await openServers(settings);
+  try {
+    return await use(servers);
+  } finally {
+    await servers.close();
+  }
+}
+
+/** Something to wait for, and what makes it happen. */
+export function gate(): { opened: Promise<void>; open: () => void } {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+/** An order whose handler waits, with what the test needs to see and steer it. */
+export function slowOrder() {
+  const entered = gate();
+  const release = gate();
+  const ended = gate();
+  const createOrder = async () => {
+    entered.open();
+    await release.opened;
+    ended.open();
+    return order;
+  };
+  return { createOrder, entered: entered.opened, release: release.open, ended: ended.opened };
 }
 
 /** An answer as it came over the wire. */
@@ -289,6 +329,19 @@ export interface RestRequest {
   /** Replaces the default headers of the same names; null leaves one out. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | null>>;
   readonly body?: string | Buffer;
+}
+
+/** Opens a connection, uses it and closes it. */
+export async function withConnection<Outcome>(
+  port: number,
+  use: (connection: RawConnection) => Promise<Outcome>,
+): Promise<Outcome> {
+  const connection = new RawConnection(port);
+  try {
+    return await use(connection);
+  } finally {
+    connection.close();
+  }
 }
 
 /** The bytes of a request: POST /v1/orders with a proper head unless said otherwise. */

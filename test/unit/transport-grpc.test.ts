@@ -6,11 +6,6 @@ import { create, type DescMessage, toBinary } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
 import {
-  Health,
-  HealthCheckRequestSchema,
-  HealthCheckResponse_ServingStatus,
-} from '../../src/gen/grpc/health/v1/health_pb.ts';
-import {
   EventSchema,
   Events,
   type ListEventsResponse,
@@ -28,23 +23,22 @@ import {
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { storedMessage } from '../../src/json/stored.ts';
 import { ApiError, catalogue, type ErrorCode } from '../../src/lib/errors.ts';
-import { grpcMethod } from '../../src/lib/grpc-service.ts';
 import {
   callGrpc,
-  type DoorSettings,
-  type Doors,
   goodOrder,
-  openDoors,
+  openServers,
   order,
   orderId,
+  type Servers,
   send,
+  withServers,
 } from './transport-fixture.ts';
 
-let doors: Doors;
+let servers: Servers;
 before(async () => {
-  doors = await openDoors();
+  servers = await openServers();
 });
-after(() => doors.close());
+after(() => servers.close());
 
 const goodMessage = create(CreateOrderRequestSchema, {
   account: 'abc123',
@@ -58,17 +52,8 @@ const goodBytes = Buffer.from(toBinary(CreateOrderRequestSchema, goodMessage));
 const { createOrder, getOrder, listOrders } = Orders.method;
 const thisOrder = create(GetOrderRequestSchema, { id: orderId });
 
-async function withDoors(settings: DoorSettings, use: (own: Doors) => Promise<void>): Promise<void> {
-  const own = await openDoors(settings);
-  try {
-    await use(own);
-  } finally {
-    await own.close();
-  }
-}
-
 test('an order placed is answered with the order, its path and a request id', async () => {
-  const { code, message, metadata } = await callGrpc(doors.grpcPort, createOrder, goodMessage);
+  const { code, message, metadata } = await callGrpc(servers.grpcPort, createOrder, goodMessage);
   assert.equal(code, status.OK);
   assert.deepEqual(message, order);
   assert.deepEqual(metadata.get('location'), [`/v1/orders/${orderId}`]);
@@ -81,18 +66,18 @@ test('a replay is marked', async () => {
     call.reply.replayed = true;
     return order;
   };
-  await withDoors({ orders: { createOrder: replay } }, async (own) => {
+  await withServers({ orders: { createOrder: replay } }, async (own) => {
     const { metadata } = await callGrpc(own.grpcPort, createOrder, goodMessage);
     assert.deepEqual(metadata.get('idempotent-replayed'), ['true']);
     assert.deepEqual(metadata.get('location'), []);
   });
 });
 
-test('the same order over either door is the same to its handler', async () => {
-  await callGrpc(doors.grpcPort, createOrder, goodMessage);
-  const overGrpc = doors.recorded.at(-1)?.request as CreateOrderRequest;
-  await send(doors.restPort, { body: JSON.stringify(goodOrder) });
-  const overRest = doors.recorded.at(-1)?.request as CreateOrderRequest;
+test('the same order over either protocol is the same to its handler', async () => {
+  await callGrpc(servers.grpcPort, createOrder, goodMessage);
+  const overGrpc = servers.recorded.at(-1)?.request as CreateOrderRequest;
+  await send(servers.restPort, { body: JSON.stringify(goodOrder) });
+  const overRest = servers.recorded.at(-1)?.request as CreateOrderRequest;
   assert.deepEqual(overGrpc, overRest);
   assert.deepEqual(toBinary(CreateOrderRequestSchema, overGrpc), toBinary(CreateOrderRequestSchema, overRest));
 });
@@ -113,13 +98,13 @@ const expectedStatus: Readonly<Record<number, status>> = {
   503: status.UNAVAILABLE,
 };
 
-test('every error of the catalogue says the same over both doors', async () => {
+test('every error of the catalogue says the same over both protocols', async () => {
   let thrown: ErrorCode = 'not_found';
   const failing = async () => {
     const details = { param: 'a.b[0].c', rejectReason: 'market_closed', location: '/v1/orders/x' };
     throw new ApiError(thrown, details);
   };
-  await withDoors({ orders: { getOrder: failing } }, async (own) => {
+  await withServers({ orders: { getOrder: failing } }, async (own) => {
     for (const code of Object.keys(catalogue) as ErrorCode[]) {
       thrown = code;
       const rest = await send(own.restPort, { method: 'GET', target: `/v1/orders/${orderId}` });
@@ -159,10 +144,10 @@ function padded(bytes: Buffer, size: number): Buffer {
 }
 
 test('a message of 16,384 bytes is taken, unknown fields and all; one byte more is not', async () => {
-  assert.equal((await callGrpc(doors.grpcPort, createOrder, padded(goodBytes, 16_384))).code, status.OK);
-  const { code, error } = await callGrpc(doors.grpcPort, createOrder, padded(goodBytes, 16_385));
+  assert.equal((await callGrpc(servers.grpcPort, createOrder, padded(goodBytes, 16_384))).code, status.OK);
+  const { code, error } = await callGrpc(servers.grpcPort, createOrder, padded(goodBytes, 16_385));
   assert.deepEqual([code, error?.code], [status.RESOURCE_EXHAUSTED, 'request_too_large']);
-  const far = await callGrpc(doors.grpcPort, createOrder, padded(goodBytes, 200_000));
+  const far = await callGrpc(servers.grpcPort, createOrder, padded(goodBytes, 200_000));
   assert.equal(far.code, status.RESOURCE_EXHAUSTED);
 });
 
@@ -188,23 +173,23 @@ const undecodable: readonly [string, Buffer][] = [
 
 for (const [name, bytes] of undecodable) {
   test(`${name} is invalid_request`, async () => {
-    const before = doors.recorded.length;
-    const { code, error } = await callGrpc(doors.grpcPort, createOrder, bytes);
+    const before = servers.recorded.length;
+    const { code, error } = await callGrpc(servers.grpcPort, createOrder, bytes);
     assert.deepEqual([code, error?.code, error?.param], [status.INVALID_ARGUMENT, 'invalid_request', undefined]);
-    assert.equal(doors.recorded.length, before);
+    assert.equal(servers.recorded.length, before);
   });
 }
 
 test('a time that runs past its message is invalid_request', async () => {
   const time = field(5, WireType.LengthDelimited).uint32(1).finish();
   const bytes = Buffer.concat([time, Buffer.from([0x08, 0x05])]);
-  assert.equal((await callGrpc(doors.grpcPort, listOrders, bytes)).error?.code, 'invalid_request');
+  assert.equal((await callGrpc(servers.grpcPort, listOrders, bytes)).error?.code, 'invalid_request');
   const proper = create(ListOrdersRequestSchema, { updatedSince: { seconds: 5n, nanos: 1 }, limit: 3 });
-  assert.equal((await callGrpc(doors.grpcPort, listOrders, proper)).code, status.OK);
+  assert.equal((await callGrpc(servers.grpcPort, listOrders, proper)).code, status.OK);
 });
 
 test('the checks come in their order: who, which key, which bytes', async () => {
-  const { grpcPort } = doors;
+  const { grpcPort } = servers;
   const nonsense = Buffer.from([0xff]);
   const anonymous = await callGrpc(grpcPort, createOrder, nonsense, {});
   assert.deepEqual([anonymous.code, anonymous.error?.code], [status.UNAUTHENTICATED, 'unauthorized']);
@@ -217,7 +202,7 @@ test('the checks come in their order: who, which key, which bytes', async () => 
 });
 
 test('a repeated idempotency-key is refused, as in REST', async () => {
-  const session = connectHttp2(`http://127.0.0.1:${doors.grpcPort}`);
+  const session = connectHttp2(`http://127.0.0.1:${servers.grpcPort}`);
   const stream = session.request({
     ':method': 'POST',
     ':path': '/marina.gateway.v1.Orders/CreateOrder',
@@ -230,7 +215,7 @@ test('a repeated idempotency-key is refused, as in REST', async () => {
   const headers = await new Promise<Record<string, unknown>>((resolve) => stream.once('response', resolve));
   session.destroy();
   assert.equal(headers['grpc-status'], String(status.INVALID_ARGUMENT));
-  assert.equal(doors.finished.at(-1)?.code, 'invalid_request');
+  assert.equal(servers.finished.at(-1)?.code, 'invalid_request');
 });
 
 test('a repeated authorization is unauthenticated, even when both are good', async () => {
@@ -238,7 +223,7 @@ test('a repeated authorization is unauthenticated, even when both are good', asy
   const code = new Promise((resolve) => {
     refused = resolve;
   });
-  await withDoors({ pipeline: { onFinished: (finished) => refused(finished.code) } }, async (own) => {
+  await withServers({ pipeline: { onFinished: (finished) => refused(finished.code) } }, async (own) => {
     // No client of ours would send this: the frames are made by hand.
     const headers: [string, string][] = [
       [':method', 'POST'],
@@ -288,7 +273,7 @@ function frame(type: number, flags: number, streamId: number, payload: Buffer): 
 }
 
 test('a call whose message does not come is given up', async () => {
-  await withDoors({ messageTimeoutMs: 50 }, async (own) => {
+  await withServers({ messageTimeoutMs: 50 }, async (own) => {
     const session = connectHttp2(`http://127.0.0.1:${own.grpcPort}`);
     const stream = session.request({
       ':method': 'POST',
@@ -309,7 +294,7 @@ test('stored events arrive as messages', async () => {
       '"data":{"object":"order","id":"ord_1","state":"filled","quantity":5}}',
   );
   const page = () => create(ListEventsResponseSchema, { data: [storedMessage(EventSchema, bytes)], nextCursor: 'c' });
-  await withDoors({ events: { listEvents: async () => page() } }, async (own) => {
+  await withServers({ events: { listEvents: async () => page() } }, async (own) => {
     const { message } = await callGrpc(own.grpcPort, Events.method.listEvents, Buffer.alloc(0));
     const [event] = (message as ListEventsResponse).data;
     assert.deepEqual([event?.id, event?.version], ['msg_1', 7n]);
@@ -322,7 +307,7 @@ test('an error nobody foresaw tells nothing of itself', async () => {
   const broken = async () => {
     throw new Error('select secret from somewhere');
   };
-  await withDoors({ orders: { getOrder: broken } }, async (own) => {
+  await withServers({ orders: { getOrder: broken } }, async (own) => {
     const { code, details, error } = await callGrpc(own.grpcPort, getOrder, thisOrder);
     assert.deepEqual([code, error?.code], [status.INTERNAL, 'internal_error']);
     assert.ok(!details.includes('secret'));
@@ -351,7 +336,7 @@ test('a client that gives up does not stop its order', async () => {
     orders: { createOrder: slow },
     pipeline: { onFinished: (end: { status: number }) => finish(end.status) },
   };
-  await withDoors(settings, async (own) => {
+  await withServers(settings, async (own) => {
     const client = new Client(`127.0.0.1:${own.grpcPort}`, credentials.createInsecure());
     const metadata = new Metadata();
     metadata.set('authorization', 'Bearer full');
@@ -374,106 +359,9 @@ test('a client that gives up does not stop its order', async () => {
   });
 });
 
-/** What health says of a service. */
-function healthOf(port: number, service: string): Promise<string> {
-  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
-  const check = grpcMethod(Health.method.check);
-  return new Promise((resolve) => {
-    client.makeUnaryRequest(
-      check.path,
-      check.requestSerialize,
-      check.responseDeserialize,
-      create(HealthCheckRequestSchema, { service }),
-      (error, answer) => {
-        client.close();
-        if (error !== null) resolve(status[error.code] ?? '');
-        else resolve(HealthCheckResponse_ServingStatus[answer?.status ?? 0] ?? '');
-      },
-    );
-  });
-}
-
-test('health tells of every service, and can be told otherwise', async () => {
-  const names = ['', 'marina.gateway.v1.Orders', 'marina.gateway.v1.Events'];
-  for (const name of names) assert.equal(await healthOf(doors.grpcPort, name), 'SERVING', name);
-  assert.equal(await healthOf(doors.grpcPort, 'other'), 'NOT_FOUND');
-  doors.grpc.setServing(false);
-  for (const name of names) assert.equal(await healthOf(doors.grpcPort, name), 'NOT_SERVING', name);
-  doors.grpc.setServing(true);
-  assert.equal(await healthOf(doors.grpcPort, ''), 'SERVING');
-});
-
-test('a health check of a name that is no text is NOT_FOUND, and ends nothing', async () => {
-  const { code } = await callRaw(
-    doors.grpcPort,
-    '/grpc.health.v1.Health/Check',
-    Buffer.from([0x0a, 3, 0xed, 0xa0, 0x80]),
-  );
-  assert.ok([status.NOT_FOUND, status.INTERNAL].includes(code), String(code));
-  assert.equal(await healthOf(doors.grpcPort, ''), 'SERVING');
-});
-
-test('half-sent health checks of one client of a proxy leave room for another, and for the proxy itself', async () => {
-  const clientAddress = (peer: string, forwardedFor: string | undefined) => forwardedFor ?? peer;
-  await withDoors({ clientAddress }, async (own) => {
-    const session = connectHttp2(`http://127.0.0.1:${own.grpcPort}`);
-    const path = '/grpc.health.v1.Health/Check';
-    const open = (forwardedFor?: string) =>
-      session.request({
-        ':method': 'POST',
-        ':path': path,
-        'content-type': 'application/grpc',
-        te: 'trailers',
-        ...(forwardedFor && { 'x-forwarded-for': forwardedFor }),
-      });
-    const statusOf = (stream: ReturnType<typeof open>) =>
-      new Promise<number>((resolve) => {
-        stream.once('response', (headers) => {
-          if (headers['grpc-status'] !== undefined) resolve(Number(headers['grpc-status']));
-        });
-        stream.once('trailers', (trailers) => resolve(Number(trailers['grpc-status'])));
-        stream.resume();
-      });
-    for (let count = 0; count < 32; count += 1) open('203.0.113.9').on('error', () => {});
-    const refused = open('203.0.113.9');
-    const [another, proxy] = [open('203.0.113.10'), open()];
-    for (const each of [refused, another, proxy]) each.end(Buffer.alloc(5));
-    assert.equal(await statusOf(refused), status.RESOURCE_EXHAUSTED);
-    assert.equal(await statusOf(another), status.OK);
-    assert.equal(await statusOf(proxy), status.OK);
-    session.destroy();
-  });
-});
-
-/** Calls a method with the bytes of a message. */
-function callRaw(port: number, path: string, bytes: Buffer): Promise<{ code: status }> {
-  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
-  const asIs = (each: Buffer) => each;
-  return new Promise((resolve) => {
-    client.makeUnaryRequest(path, asIs, asIs, bytes, (error) => {
-      client.close();
-      resolve({ code: error?.code ?? status.OK });
-    });
-  });
-}
-
-test('reflection lists the services', async () => {
-  const client = new Client(`127.0.0.1:${doors.grpcPort}`, credentials.createInsecure());
-  const call = client.makeBidiStreamRequest(
-    '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
-    (bytes: Buffer) => bytes,
-    (bytes: Buffer) => bytes,
-  );
-  call.write(Buffer.from(field(7, WireType.LengthDelimited).string('').finish()));
-  const answer = await new Promise<Buffer>((resolve) => call.once('data', resolve));
-  call.end();
-  client.close();
-  for (const { typeName } of [Orders, Events] as { typeName: string }[]) assert.ok(answer.includes(typeName));
-});
-
 test('a method we do not have is unimplemented', async () => {
   const method = { ...getOrder, name: 'Unknown', output: getOrder.output as DescMessage };
-  const { code } = await callGrpc(doors.grpcPort, method, thisOrder);
+  const { code } = await callGrpc(servers.grpcPort, method, thisOrder);
   assert.equal(code, status.UNIMPLEMENTED);
 });
 
@@ -483,7 +371,7 @@ test('a caller is known by the address a trusted proxy names', async () => {
     seen.push(args);
     return '203.0.113.9';
   };
-  await withDoors({ clientAddress }, async (own) => {
+  await withServers({ clientAddress }, async (own) => {
     await callGrpc(own.grpcPort, getOrder, thisOrder, {
       authorization: 'Bearer full',
       'x-forwarded-for': '198.51.100.1',
@@ -510,12 +398,12 @@ test('a server that closes answers what is under way', async () => {
     await isReleased;
     return order;
   };
-  const own = await openDoors({ orders: { getOrder: slow } });
+  const own = await openServers({ orders: { getOrder: slow } });
   const answer = callGrpc(own.grpcPort, getOrder, thisOrder);
   await isEntered;
   const closed = own.grpc.close(10_000);
   release();
   assert.equal((await answer).code, status.OK);
   await closed;
-  await own.rest.close(0);
+  await own.http.close(0);
 });

@@ -13,7 +13,8 @@ import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { defineOperations, type HandlersOf, type Operation } from '../../src/transport/operations.ts';
-import { type Finished, Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
+import { Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
+import type { Finished } from '../../src/transport/request-log.ts';
 import { defaultRequestBounds, RequestsUnderWay } from '../../src/transport/requests-under-way.ts';
 import { callerWith, noLimits, order, recordingHandlers } from './transport-fixture.ts';
 
@@ -62,7 +63,7 @@ function bench(options: Partial<PipelineOptions> = {}): Bench {
   return { pipeline, lines, finished };
 }
 
-const head = (route: () => { operation: Operation }) => ({ authorization: 'Bearer x', clientAddress: '::1', route });
+const head = { authorization: 'Bearer x' };
 
 async function codeOf(attempt: Promise<unknown>): Promise<string> {
   try {
@@ -105,7 +106,7 @@ function admission(faults: Faults): Promise<string> {
     if (faults.route) throw new ApiError('not_found');
     return { operation: { ...createOrder, feature: Feature.ACCOUNT_OPENING } };
   };
-  return codeOf(pipeline.admit(pipeline.begin('rest'), head(route)));
+  return codeOf(pipeline.admit(pipeline.begin('rest', '::1'), head, route));
 }
 
 test('the head of a call is checked in the decided order', async () => {
@@ -130,12 +131,7 @@ test('a request with a refused key counts against nobody, nor does one without a
   };
   const admit = (found: Identification) => {
     const { pipeline } = bench({ limits, identify: async () => found });
-    return codeOf(
-      pipeline.admit(
-        pipeline.begin('rest'),
-        head(() => ({ operation: createOrder })),
-      ),
-    );
+    return codeOf(pipeline.admit(pipeline.begin('rest', '::1'), head, () => ({ operation: createOrder })));
   };
   assert.equal(await admit({ caller: callerWith(), refusal: 'unauthorized' }), 'unauthorized');
   assert.equal(await admit({ caller: undefined, refusal: 'unauthorized' }), 'unauthorized');
@@ -164,16 +160,13 @@ test('a place is held while the handler runs and given back before the answer', 
   };
   const operation = find(operationsWith({ createOrder: handler }), 'Orders.CreateOrder');
   const { pipeline } = bench({ limits });
-  const visit = pipeline.begin('grpc');
-  await pipeline.admit(
-    visit,
-    head(() => ({ operation })),
-  );
+  const context = pipeline.begin('grpc');
+  await pipeline.admit(context, head, () => ({ operation }));
   assert.equal(held(), 1);
-  await pipeline.call(visit, goodMessage(), 'k');
+  await pipeline.call(context, goodMessage(), 'k');
   assert.deepEqual([during, held()], [[1], 0]);
-  pipeline.finish(visit, 201);
-  pipeline.finish(visit, 201);
+  pipeline.finish(context, 201);
+  pipeline.finish(context, 201);
   assert.equal(held(), 0);
 });
 
@@ -183,14 +176,12 @@ test('a place is given back once whatever ends the call', async () => {
     const handler = async () => assert.fail('broken');
     const operation = find(operationsWith({ createOrder: handler }), 'Orders.CreateOrder');
     const { pipeline } = bench({ limits });
-    const visit = pipeline.begin('rest');
-    await pipeline.admit(
-      visit,
-      head(() => ({ operation })),
-    );
-    if (end === 'refused by a field') await assert.rejects(pipeline.call(visit, create(CreateOrderRequestSchema), 'k'));
-    if (end === 'thrown by the handler') await assert.rejects(pipeline.call(visit, goodMessage(), 'k'));
-    pipeline.finish(visit, 400, 'invalid_request');
+    const context = pipeline.begin('rest', '::1');
+    await pipeline.admit(context, head, () => ({ operation }));
+    if (end === 'refused by a field')
+      await assert.rejects(pipeline.call(context, create(CreateOrderRequestSchema), 'k'));
+    if (end === 'thrown by the handler') await assert.rejects(pipeline.call(context, goodMessage(), 'k'));
+    pipeline.finish(context, 400, 'invalid_request');
     assert.equal(held(), 0, end);
   }
 });
@@ -199,24 +190,21 @@ test('an operation that takes no place leaves the limit alone', async () => {
   const { limits, held } = places();
   const { pipeline } = bench({ limits });
   const operation = find(operationsWith(), 'Orders.GetOrder');
-  await pipeline.admit(
-    pipeline.begin('rest'),
-    head(() => ({ operation })),
-  );
+  await pipeline.admit(pipeline.begin('rest', '::1'), head, () => ({ operation }));
   assert.equal(held(), 0);
 });
 
 test('one request too many under way is answered service_unavailable, until another ends', async () => {
   const { pipeline } = bench({ requests: new RequestsUnderWay({ ...defaultRequestBounds, total: 1, reserve: 0 }) });
   const route = () => ({ operation: createOrder });
-  const first = pipeline.begin('rest');
+  const first = pipeline.begin('rest', '::1');
   const second = pipeline.begin('grpc');
-  assert.equal(await codeOf(pipeline.admit(first, head(route))), 'admitted');
-  assert.equal(await codeOf(pipeline.admit(second, head(route))), 'service_unavailable');
+  assert.equal(await codeOf(pipeline.admit(first, head, route)), 'admitted');
+  assert.equal(await codeOf(pipeline.admit(second, head, route)), 'service_unavailable');
   pipeline.finish(second, 503, 'service_unavailable');
   assert.equal(pipeline.underWay, 1);
   pipeline.finish(first, 201);
-  assert.equal(await codeOf(pipeline.admit(pipeline.begin('connect'), head(route))), 'admitted');
+  assert.equal(await codeOf(pipeline.admit(pipeline.begin('connect'), head, route)), 'admitted');
 });
 
 test('a first answer is created with its path; a replay is neither', async () => {
@@ -231,33 +219,27 @@ test('a first answer is created with its path; a replay is neither', async () =>
     'Orders.CreateOrder',
   );
   const replyTo = async (key: string) => {
-    const visit = pipeline.begin('rest');
-    await pipeline.admit(
-      visit,
-      head(() => ({ operation })),
-    );
-    const { created, replayed, location } = await pipeline.call(visit, goodMessage(), key);
-    return { created, replayed, location };
+    const context = pipeline.begin('rest', '::1');
+    await pipeline.admit(context, head, () => ({ operation }));
+    const { replayed, location } = await pipeline.call(context, goodMessage(), key);
+    return { replayed, location };
   };
-  assert.deepEqual(await replyTo('new'), { created: true, replayed: false, location: `/v1/orders/${order.id}` });
-  assert.deepEqual(await replyTo('again'), { created: false, replayed: true, location: undefined });
+  assert.deepEqual(await replyTo('new'), { replayed: false, location: `/v1/orders/${order.id}` });
+  assert.deepEqual(await replyTo('again'), { replayed: true, location: undefined });
 });
 
 test('a request makes one line and one count, with nothing of what was sent', async () => {
   const { pipeline, lines, finished } = bench();
-  const visit = pipeline.begin('rest');
-  await pipeline.admit(
-    visit,
-    head(() => ({ operation: createOrder })),
-  );
-  await pipeline.call(visit, goodMessage(), 'secret-idempotency-key');
-  pipeline.finish(visit, 201);
+  const context = pipeline.begin('rest', '::1');
+  await pipeline.admit(context, head, () => ({ operation: createOrder }));
+  await pipeline.call(context, goodMessage(), 'secret-idempotency-key');
+  pipeline.finish(context, 201);
   const { time, pid, hostname, durationMs, ...line } = lines[0] ?? {};
   assert.deepEqual(line, {
     level: 'info',
     name: 'test',
-    requestId: visit.requestId,
-    door: 'rest',
+    requestId: context.requestId,
+    protocol: 'rest',
     operation: 'Orders.CreateOrder',
     partnerId: 'par_1',
     keyId: 'key_1',
@@ -276,21 +258,21 @@ test('a request makes one line and one count, with nothing of what was sent', as
 
 test('an error that is none of ours becomes internal_error, and its cause is logged but not told', async () => {
   const { pipeline, lines } = bench();
-  const visit = pipeline.begin('rest');
-  const refusal = pipeline.refusal(visit, new TypeError('password=hunter2'));
-  assert.equal(refusal.code, 'internal_error');
+  const context = pipeline.begin('rest', '::1');
+  const refusal = pipeline.refuse(context, new TypeError('password=hunter2'));
+  assert.equal(refusal?.code, 'internal_error');
   assert.ok(!refusal.message.includes('hunter2'));
   assert.equal(lines[0]?.level, 'error');
-  assert.equal(lines[0]?.requestId, visit.requestId);
+  assert.equal(lines[0]?.requestId, context.requestId);
   const known = new ApiError('trading_paused');
-  assert.equal(pipeline.refusal(visit, known), known);
-  assert.equal(lines.length, 1);
+  assert.equal(pipeline.refuse(pipeline.begin('rest', '::1'), known), known);
+  assert.equal(lines.filter(({ msg }) => msg !== 'request').length, 1);
 });
 
 test('why the service is not available is logged, without the reason reaching the caller', () => {
   const { pipeline, lines } = bench();
   const error = new ApiError('service_unavailable', { cause: new Error('connect ECONNREFUSED') });
-  assert.equal(pipeline.refusal(pipeline.begin('grpc'), error), error);
+  assert.equal(pipeline.refuse(pipeline.begin('grpc'), error), error);
   assert.deepEqual([lines[0]?.level, lines[0]?.code], ['warn', 'service_unavailable']);
   assert.match(JSON.stringify(lines[0]?.err), /ECONNREFUSED/);
 });

@@ -3,294 +3,32 @@ import { after, before, test } from 'node:test';
 import { ApiError } from '../../src/lib/errors.ts';
 import { defaultRequestBounds, RequestsUnderWay } from '../../src/transport/requests-under-way.ts';
 import {
-  type DoorSettings,
-  type Doors,
   goodOrder,
-  noLimits,
-  openDoors,
-  order,
+  openServers,
   orderId,
   RawConnection,
   requestText,
+  type Servers,
   send,
+  slowOrder,
+  withConnection,
+  withServers,
 } from './transport-fixture.ts';
 
-let doors: Doors;
+let servers: Servers;
 before(async () => {
-  doors = await openDoors();
+  servers = await openServers();
 });
-after(() => doors.close());
+after(() => servers.close());
 
 const good = JSON.stringify(goodOrder);
 const getOrder = { method: 'GET', target: `/v1/orders/${orderId}` };
 
-/** Opens a connection, uses it and closes it. */
-async function onWire<Outcome>(use: (connection: RawConnection) => Promise<Outcome>, port = doors.restPort) {
-  const connection = new RawConnection(port);
-  try {
-    return await use(connection);
-  } finally {
-    connection.close();
-  }
+function onWire(use: (connection: RawConnection) => Promise<void>, port = servers.restPort): Promise<void> {
+  return withConnection(port, use);
 }
 
-async function withDoors(settings: DoorSettings, use: (own: Doors) => Promise<void>): Promise<void> {
-  const own = await openDoors(settings);
-  try {
-    await use(own);
-  } finally {
-    await own.close();
-  }
-}
-
-/** Something to wait for, and what makes it happen. */
-function gate(): { opened: Promise<void>; open: () => void } {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
-
-/** An order whose handler waits, with what the test needs to see and steer it. */
-function slowOrder() {
-  const entered = gate();
-  const release = gate();
-  const ended = gate();
-  const createOrder = async () => {
-    entered.open();
-    await release.opened;
-    ended.open();
-    return order;
-  };
-  return { createOrder, entered: entered.opened, release: release.open, ended: ended.opened };
-}
-
-function ofSize(bytes: number): string {
-  return good.replace('{', `{${' '.repeat(bytes - good.length)}`);
-}
-
-const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 const chunked = { 'Transfer-Encoding': 'chunked' };
-
-test('a body of 16,384 bytes is taken, whether it says its length or not', async () => {
-  assert.equal((await send(doors.restPort, { body: ofSize(16_384) })).status, 201);
-  await onWire(async (connection) => {
-    connection.send(requestText({ headers: chunked }));
-    connection.send(`${chunk(ofSize(16_384).slice(0, 9_000))}${chunk(ofSize(16_384).slice(9_000))}0\r\n\r\n`);
-    assert.equal((await connection.answer()).status, 201);
-  });
-});
-
-test('a body of one byte more is refused before any of it was sent, and the connection ends', async () => {
-  await onWire(async (connection) => {
-    connection.send(requestText({ headers: { 'Content-Length': '16385' } }));
-    const answer = await connection.answer();
-    assert.deepEqual([answer.status, answer.json.error.code], [413, 'request_too_large']);
-    assert.equal(answer.headers.get('connection'), 'close');
-    await connection.ended;
-  });
-});
-
-test('a body without a length is refused as soon as it is too large', async () => {
-  await onWire(async (connection) => {
-    connection.send(requestText({ headers: chunked })).send(chunk('x'.repeat(16_385)));
-    const answer = await connection.answer();
-    assert.deepEqual([answer.status, answer.json.error.code], [413, 'request_too_large']);
-    assert.equal(answer.headers.get('connection'), 'close');
-    await connection.ended;
-  });
-});
-
-test('a client that goes on sending a refused body still gets its answer', async () => {
-  await onWire(async (connection) => {
-    connection.send(requestText({ headers: { 'Content-Length': '3000000' } })).send(Buffer.alloc(3_000_000, 0x20));
-    assert.equal((await connection.answer()).status, 413);
-    await connection.ended;
-  });
-});
-
-test('a client that asks before it sends is told to go on, or refused without', async () => {
-  const expecting = (headers: Record<string, string | null> = {}) =>
-    requestText({ headers: { Expect: '100-continue', 'Content-Length': String(good.length), ...headers } });
-  await onWire(async (connection) => {
-    assert.equal((await connection.send(expecting()).answer()).status, 100);
-    assert.equal((await connection.send(good).answer()).status, 201);
-    assert.equal((await connection.send(requestText(getOrder)).answer()).status, 200, 'the connection goes on');
-  });
-  const refused: [Record<string, string | null>, number][] = [
-    [{ Authorization: null }, 401],
-    [{ 'Content-Length': '16385' }, 413],
-    [{ 'Content-Type': 'text/plain' }, 415],
-    [{ 'Idempotency-Key': null }, 400],
-  ];
-  for (const [headers, status] of refused) {
-    await onWire(async (connection) => {
-      const answer = await connection.send(expecting(headers)).answer();
-      assert.equal(answer.status, status);
-      assert.equal(answer.headers.get('connection'), 'close');
-      await connection.ended;
-    });
-  }
-});
-
-const mediaTypes: readonly [string | readonly string[] | null, number][] = [
-  ['application/json', 201],
-  ['APPLICATION/JSON', 201],
-  ['application/json;charset=utf-8', 201],
-  ['application/json; charset=UTF-8', 201],
-  ['application/json ;\tCharset="utf-8"', 201],
-  [null, 415],
-  ['', 415],
-  ['text/json', 415],
-  ['application/jsonp', 415],
-  ['application/problem+json', 415],
-  ['application/json, application/json', 415],
-  [['application/json', 'application/json'], 415],
-  ['application/json; charset=latin1', 415],
-  ['application/json; charset=utf-16', 415],
-  ['application/json; charset="utf-8', 415],
-  ['application/json; version=1', 201],
-  ['application/json; version="1"; charset=utf-8', 201],
-  ['application/json; version=1; charset=latin1', 415],
-  ['application/json; version', 415],
-  ['application/json;', 201],
-  ['application/json ; ; charset=utf-8; ', 201],
-  [`application/json${`;${' '.repeat(500)}`.repeat(7)}x`, 415],
-  ['application/x-www-form-urlencoded', 415],
-];
-
-for (const [type, status] of mediaTypes) {
-  test(`a body of type ${JSON.stringify(type)} is answered ${status}`, async () => {
-    const answer = await send(doors.restPort, { body: good, headers: { 'Content-Type': type } });
-    assert.equal(answer.status, status);
-    if (status === 415) assert.equal(answer.json.error.code, 'unsupported_media_type');
-  });
-}
-
-for (const [encoding, status] of [
-  ['identity', 415],
-  ['gzip', 415],
-  ['br', 415],
-  ['identity, gzip', 415],
-  ['', 415],
-] as const) {
-  test(`a body of Content-Encoding ${encoding} is answered ${status}`, async () => {
-    assert.equal(
-      (await send(doors.restPort, { body: good, headers: { 'Content-Encoding': encoding } })).status,
-      status,
-    );
-  });
-}
-
-test('a body that does not arrive whole in time is refused', async () => {
-  await withDoors({ limits: { bodyTimeoutMs: 50 } }, async (own) => {
-    await onWire(async (connection) => {
-      const answer = await connection
-        .send(requestText({ headers: { 'Content-Length': '100' } }))
-        .send('{')
-        .answer();
-      assert.deepEqual([answer.status, answer.json.error.code], [400, 'invalid_request']);
-      assert.equal(answer.headers.get('connection'), 'close');
-      await connection.ended;
-    }, own.restPort);
-    assert.deepEqual(own.recorded, []);
-  });
-});
-
-test('a head that does not arrive whole in time is refused', async () => {
-  await withDoors({ limits: { headersTimeoutMs: 50, checkIntervalMs: 20 } }, async (own) => {
-    await onWire(async (connection) => {
-      const answer = await connection.send('POST /v1/orders HTTP/1.1\r\nHost: x\r\n').answer();
-      assert.deepEqual([answer.status, answer.json.error.code], [400, 'invalid_request']);
-      assert.ok(answer.headers.has('x-request-id'));
-      await connection.ended;
-    }, own.restPort);
-  });
-});
-
-test('a connection on which nothing is asked ends without a word', async () => {
-  await withDoors({ limits: { headersTimeoutMs: 50, keepAliveMs: 50, checkIntervalMs: 20 } }, async (own) => {
-    const nothing = (connection: RawConnection) => assert.rejects(connection.answer(), /received: ""/);
-    await onWire(nothing, own.restPort);
-    await onWire(async (connection) => {
-      assert.equal((await connection.send(requestText(getOrder)).answer()).status, 200);
-      await nothing(connection);
-    }, own.restPort);
-  });
-});
-
-for (const [how, expected] of [
-  ['without a word', 'client_gone'],
-  ['properly', 'invalid_request'],
-] as const) {
-  test(`a client that leaves ${how} while it sends has placed nothing and holds no place`, async () => {
-    let held = 0;
-    const codes: unknown[] = [];
-    const taken = gate();
-    const over = gate();
-    const takePlace = () => {
-      held += 1;
-      taken.open();
-      return () => {
-        held -= 1;
-      };
-    };
-    const onFinished = ({ code }: { code: unknown }) => {
-      codes.push(code);
-      over.open();
-    };
-    await withDoors({ pipeline: { limits: { ...noLimits, takePlace }, onFinished } }, async (own) => {
-      const connection = new RawConnection(own.restPort);
-      connection.send(requestText({ headers: { 'Content-Length': '100' } })).send('{');
-      await taken.opened;
-      if (how === 'properly') connection.close();
-      else connection.socket.resetAndDestroy();
-      await over.opened;
-      assert.deepEqual([own.recorded, held, codes], [[], 0, [expected]]);
-    });
-  });
-}
-
-test('a client that leaves while its order is placed does not stop it', async () => {
-  const { createOrder, entered, release, ended } = slowOrder();
-  const counted = gate();
-  await withDoors({ orders: { createOrder }, pipeline: { onFinished: counted.open } }, async (own) => {
-    const connection = new RawConnection(own.restPort);
-    connection.send(requestText({ body: good }));
-    await entered;
-    connection.close();
-    await connection.ended;
-    release();
-    await ended;
-    await counted.opened;
-    assert.equal((await send(own.restPort, getOrder)).status, 200, 'the door goes on');
-  });
-});
-
-test('a body where none belongs is passed over, and the connection goes on', async () => {
-  for (const method of ['GET', 'DELETE']) {
-    await onWire(async (connection) => {
-      connection.send(requestText({ method, target: getOrder.target, body: 'anything' }));
-      assert.equal((await connection.answer()).status, 200);
-      connection
-        .send(requestText({ method, target: getOrder.target, headers: chunked }))
-        .send(`${chunk('abc')}0\r\n\r\n`);
-      assert.equal((await connection.answer()).status, 200);
-      connection.send(requestText(getOrder));
-      assert.equal((await connection.answer()).status, 200);
-    });
-  }
-});
-
-test('a large body where none belongs ends the connection after the answer', async () => {
-  await onWire(async (connection) => {
-    connection.send(requestText({ ...getOrder, headers: { 'Content-Length': '16385' } }));
-    const answer = await connection.answer();
-    assert.deepEqual([answer.status, answer.headers.get('connection')], [200, 'close']);
-    await connection.ended;
-  });
-});
 
 for (const [method, path, status, allow] of [
   ['BREW', '/v1/orders', 405, 'POST, GET'],
@@ -355,7 +93,7 @@ for (const [name, text, status] of unreadable) {
 }
 
 test('chunks that break off in nonsense are refused, and nothing is placed', async () => {
-  const before = doors.recorded.length;
+  const before = servers.recorded.length;
   await onWire(async (connection) => {
     connection.send(requestText({ headers: chunked })).send('zz\r\n');
     const answer = await connection.answer();
@@ -363,11 +101,11 @@ test('chunks that break off in nonsense are refused, and nothing is placed', asy
     assert.equal(answer.headers.get('connection'), 'close');
     await connection.ended;
   });
-  assert.equal(doors.recorded.length, before);
+  assert.equal(servers.recorded.length, before);
 });
 
 test('a whole address as the target is taken as its path', async () => {
-  const status = async (target: string) => (await send(doors.restPort, { method: 'GET', target })).status;
+  const status = async (target: string) => (await send(servers.restPort, { method: 'GET', target })).status;
   assert.equal(await status(`http://elsewhere.example${getOrder.target}`), 200);
   assert.equal(await status(`HTTPS://elsewhere.example:1${getOrder.target}?`), 200);
   assert.equal(await status('http://elsewhere.example'), 404);
@@ -375,12 +113,12 @@ test('a whole address as the target is taken as its path', async () => {
 });
 
 test('OPTIONS * is not found', async () => {
-  assert.equal((await send(doors.restPort, { method: 'OPTIONS', target: '*' })).status, 404);
+  assert.equal((await send(servers.restPort, { method: 'OPTIONS', target: '*' })).status, 404);
 });
 
 test('a wish to speak another protocol is passed over', async () => {
   const headers = { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': '' };
-  assert.equal((await send(doors.restPort, { ...getOrder, headers })).status, 200);
+  assert.equal((await send(servers.restPort, { ...getOrder, headers })).status, 200);
 });
 
 test('HTTP/1.0 is answered, and its connection ends', async () => {
@@ -403,7 +141,7 @@ test('a client that asks for the connection to end gets that', async () => {
 
 test('requests sent ahead are served one after the other, in order', async () => {
   const { createOrder, entered, release } = slowOrder();
-  await withDoors({ orders: { createOrder } }, async (own) => {
+  await withServers({ orders: { createOrder } }, async (own) => {
     await onWire(async (connection) => {
       connection.send(
         Buffer.concat([requestText({ body: good }), requestText(getOrder), requestText({ ...getOrder, target: '/x' })]),
@@ -420,7 +158,7 @@ test('requests sent ahead are served one after the other, in order', async () =>
 });
 
 test('requests behind a refused body are never begun', async () => {
-  const before = doors.recorded.length;
+  const before = servers.recorded.length;
   await onWire(async (connection) => {
     const refused = requestText({ headers: { 'Content-Length': '20000' } });
     connection.send(Buffer.concat([refused, Buffer.alloc(20_000, 0x20), requestText({ body: good })]));
@@ -428,12 +166,12 @@ test('requests behind a refused body are never begun', async () => {
     await connection.ended;
     await assert.rejects(connection.answer());
   });
-  assert.equal(doors.recorded.length, before);
+  assert.equal(servers.recorded.length, before);
 });
 
 test('nonsense behind a request is not taken for its answer', async () => {
   const { createOrder, entered, release } = slowOrder();
-  await withDoors({ orders: { createOrder } }, async (own) => {
+  await withServers({ orders: { createOrder } }, async (own) => {
     await onWire(async (connection) => {
       connection.send(Buffer.concat([requestText({ body: good }), Buffer.from('nonsense\r\n\r\n')]));
       await entered;
@@ -447,7 +185,7 @@ test('nonsense behind a request is not taken for its answer', async () => {
 
 test('more requests ahead than anybody needs end the connection after the first answer', async () => {
   const { createOrder, entered, release } = slowOrder();
-  await withDoors({ orders: { createOrder } }, async (own) => {
+  await withServers({ orders: { createOrder } }, async (own) => {
     await onWire(async (connection) => {
       connection.send(
         Buffer.concat([requestText({ body: good }), ...Array.from({ length: 40 }, () => requestText(getOrder))]),
@@ -466,7 +204,7 @@ const onlyOne = new RequestsUnderWay({ ...defaultRequestBounds, total: 1, reserv
 
 test('one request too many is answered 503 and can be sent again', async () => {
   const { createOrder, entered, release } = slowOrder();
-  await withDoors({ orders: { createOrder }, pipeline: { requests: onlyOne } }, async (own) => {
+  await withServers({ orders: { createOrder }, pipeline: { requests: onlyOne } }, async (own) => {
     const first = send(own.restPort, { body: good });
     await entered;
     const second = await send(own.restPort, getOrder);
@@ -482,12 +220,12 @@ test('one request too many is answered 503 and can be sent again', async () => {
 
 test('a server that closes answers what is under way and takes nothing new', async () => {
   const { createOrder, entered, release } = slowOrder();
-  const own = await openDoors({ orders: { createOrder } });
+  const own = await openServers({ orders: { createOrder } });
   const idle = new RawConnection(own.restPort);
   const busy = new RawConnection(own.restPort);
   busy.send(requestText({ body: good }));
   await entered;
-  const closed = own.rest.close(10_000);
+  const closed = own.http.close(10_000);
   await idle.ended;
   await assert.rejects(send(own.restPort, getOrder), 'nobody listens any more');
   release();
@@ -499,11 +237,11 @@ test('a server that closes answers what is under way and takes nothing new', asy
 });
 
 test('a server that is about to close serves on, and each answer is the last of its connection', async () => {
-  const own = await openDoors({});
+  const own = await openServers({});
   const kept = new RawConnection(own.restPort);
   kept.send(requestText({ body: good }));
   assert.equal((await kept.answer()).headers.get('connection'), 'keep-alive');
-  own.rest.drain();
+  own.http.drain();
   kept.send(requestText({ body: good }));
   const last = await kept.answer();
   assert.deepEqual([last.status, last.headers.get('connection')], [201, 'close']);
@@ -515,7 +253,7 @@ test('a server that is about to close serves on, and each answer is the last of 
 
 test('a server that closes waits no longer than it was told', async () => {
   const { createOrder, entered, release } = slowOrder();
-  const own = await openDoors({ orders: { createOrder } });
+  const own = await openServers({ orders: { createOrder } });
   const connection = new RawConnection(own.restPort);
   connection.send(requestText({ body: good }));
   await entered;
@@ -541,7 +279,7 @@ test('identification that cannot be done is 503, whatever the path', async () =>
   const identify = async () => {
     throw new ApiError('service_unavailable');
   };
-  await withDoors({ pipeline: { identify } }, async (own) => {
+  await withServers({ pipeline: { identify } }, async (own) => {
     assert.equal((await send(own.restPort, { method: 'GET', target: '/nowhere' })).status, 503);
   });
 });

@@ -12,29 +12,26 @@ import {
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { storedMessage } from '../../src/json/stored.ts';
 import { ApiError } from '../../src/lib/errors.ts';
-import { type Doors, goodOrder, openDoors, order, orderId, type RestRequest, send } from './transport-fixture.ts';
+import {
+  goodOrder,
+  openServers,
+  order,
+  orderId,
+  type RestRequest,
+  type Servers,
+  send,
+  withServers,
+} from './transport-fixture.ts';
 
-let doors: Doors;
+let servers: Servers;
 before(async () => {
-  doors = await openDoors();
+  servers = await openServers();
 });
-after(() => doors.close());
+after(() => servers.close());
 
-const post = (request: RestRequest = {}) => send(doors.restPort, { body: JSON.stringify(goodOrder), ...request });
-const get = (target: string, request: RestRequest = {}) => send(doors.restPort, { method: 'GET', target, ...request });
-
-/** Doors of which one handler or setting differs, for one request. */
-async function withDoors<Outcome>(
-  settings: Parameters<typeof openDoors>[0],
-  use: (doors: Doors) => Promise<Outcome>,
-): Promise<Outcome> {
-  const own = await openDoors(settings);
-  try {
-    return await use(own);
-  } finally {
-    await own.close();
-  }
-}
+const post = (request: RestRequest = {}) => send(servers.restPort, { body: JSON.stringify(goodOrder), ...request });
+const get = (target: string, request: RestRequest = {}) =>
+  send(servers.restPort, { method: 'GET', target, ...request });
 
 test('an order placed is answered 201 with its path, and its handler sees it settled', async () => {
   const answer = await post({ headers: { 'Idempotency-Key': 'my key' } });
@@ -43,7 +40,7 @@ test('an order placed is answered 201 with its path, and its handler sees it set
   assert.equal(answer.json.object, 'order');
   assert.equal(answer.json.price_kobo, 25_000);
   assert.equal(answer.headers.get('idempotent-replayed'), undefined);
-  const last = doors.recorded.at(-1);
+  const last = servers.recorded.at(-1);
   const request = last?.request as CreateOrderRequest;
   assert.equal(last?.name, 'createOrder');
   assert.equal(last.call.idempotencyKey, 'my key');
@@ -54,7 +51,7 @@ test('an order placed is answered 201 with its path, and its handler sees it set
 });
 
 test('a replay is answered 200, marked, without a path', async () => {
-  await withDoors(
+  await withServers(
     {
       orders: {
         createOrder: async (_request, call) => {
@@ -97,9 +94,9 @@ test('a request id sent by the client is not taken over', async () => {
 
 test('reads, cancels and lists reach their handlers', async () => {
   const called = async (method: string, target: string) => {
-    const answer = await send(doors.restPort, { method, target });
+    const answer = await send(servers.restPort, { method, target });
     assert.equal(answer.status, 200, answer.body);
-    return doors.recorded.at(-1)?.name;
+    return servers.recorded.at(-1)?.name;
   };
   assert.equal(await called('GET', `/v1/orders/${orderId}`), 'getOrder');
   assert.equal(await called('DELETE', `/v1/orders/${orderId}`), 'cancelOrder');
@@ -119,7 +116,7 @@ test('the parameters of a list are read from its query', async () => {
   const query =
     'state=partially_filled&account=abc&client_reference=a+b%20%2Bc&updated_since=2026-03-02T09:30:00%2B01:00&limit=7';
   assert.equal((await get(`/v1/orders?${query}&`)).status, 200);
-  const request = doors.recorded.at(-1)?.request as ListOrdersRequest;
+  const request = servers.recorded.at(-1)?.request as ListOrdersRequest;
   assert.equal(request.state, OrderState.PARTIALLY_FILLED);
   assert.equal(request.account, 'ABC');
   assert.equal(request.clientReference, 'a b +c');
@@ -134,7 +131,7 @@ test('an id may be percent-encoded', async () => {
 });
 
 test('an error says what it is, where it is described, and when to come back', async () => {
-  await withDoors(
+  await withServers(
     {
       orders: {
         createOrder: async () => {
@@ -173,7 +170,7 @@ test('an error says what it is, where it is described, and when to come back', a
 
 test('an answer that cannot be written is internal_error, not a broken connection', async () => {
   const listOrders = async () => create(ListOrdersResponseSchema, { data: [{ createdAt: { seconds: 10n ** 15n } }] });
-  await withDoors({ orders: { listOrders } }, async (own) => {
+  await withServers({ orders: { listOrders } }, async (own) => {
     const answer = await send(own.restPort, { method: 'GET', target: '/v1/orders' });
     assert.deepEqual([answer.status, answer.json.error.code], [500, 'internal_error']);
   });
@@ -260,7 +257,7 @@ const notAllowed: readonly [string, string, string][] = [
 
 for (const [method, target, allow] of notAllowed) {
   test(`${method} ${target} is not allowed; ${allow} is`, async () => {
-    const answer = await send(doors.restPort, { method, target });
+    const answer = await send(servers.restPort, { method, target });
     assert.equal(answer.status, 405);
     assert.equal(answer.headers.get('allow'), allow);
     assert.equal(method === 'HEAD' ? 'method_not_allowed' : answer.json.error.code, 'method_not_allowed');
@@ -271,7 +268,7 @@ test('an event stored once leaves as the same bytes', async () => {
   const bytes = '{"object":"event", "id":"msg_1","data":{"x":"\\u00e9é"}}';
   const listEvents = async () =>
     create(ListEventsResponseSchema, { data: [storedMessage(EventSchema, Buffer.from(bytes))], nextCursor: 'c' });
-  await withDoors({ events: { listEvents } }, async (own) => {
+  await withServers({ events: { listEvents } }, async (own) => {
     const answer = await send(own.restPort, { method: 'GET', target: '/v1/events' });
     assert.equal(answer.body, `{"object":"list","has_more":false,"next_cursor":"c","data":[${bytes}]}`);
   });
@@ -283,7 +280,7 @@ test('a caller is known by the address a trusted proxy names', async () => {
     seen.push([peer, forwardedFor]);
     return '203.0.113.9';
   };
-  await withDoors({ clientAddress }, async (own) => {
+  await withServers({ clientAddress }, async (own) => {
     const headers = { 'X-Forwarded-For': ['198.51.100.1', '198.51.100.2, 10.0.0.1'] };
     await send(own.restPort, { method: 'GET', target: '/v1/orders', headers });
     await send(own.restPort, { method: 'GET', target: '/v1/orders' });

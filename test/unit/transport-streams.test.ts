@@ -24,23 +24,23 @@ import { eventually } from '../support/eventually.ts';
 import { patient } from '../support/patience.ts';
 import {
   callerWith,
-  type DoorSettings,
-  type Doors,
   identify,
   noLimits,
-  openDoors,
   order,
   RawConnection,
   requestText,
+  type ServerSettings,
+  type Servers,
+  withServers,
 } from './transport-fixture.ts';
 
 type Watch = StreamHandler<WatchEventsRequest, WatchEventsResponse>;
 
-const transports: readonly (readonly [string, (own: Doors) => Transport])[] = [
+const transports: readonly (readonly [string, (own: Servers) => Transport])[] = [
   ['gRPC', ({ grpcPort }) => createGrpcTransport({ baseUrl: `http://127.0.0.1:${grpcPort}` })],
   ...[true, false].map((useBinaryFormat) => {
     const name = `Connect ${useBinaryFormat ? 'binary' : 'JSON'}`;
-    const make = ({ restPort }: Doors) =>
+    const make = ({ restPort }: Servers) =>
       createConnectTransport({ baseUrl: `http://127.0.0.1:${restPort}`, httpVersion: '1.1', useBinaryFormat });
     return [name, make] as const;
   }),
@@ -60,19 +60,14 @@ function waiting(ended: () => void = () => {}): Watch {
   };
 }
 
-async function withDoors(watchEvents: Watch, use: (own: Doors) => Promise<void>, settings: DoorSettings = {}) {
-  const own = await openDoors({ ...settings, events: { watchEvents } });
-  try {
-    await use(own);
-  } finally {
-    await own.close();
-  }
+function watching(watchEvents: Watch, use: (own: Servers) => Promise<void>, settings: ServerSettings = {}) {
+  return withServers({ ...settings, events: { watchEvents } }, use);
 }
 
 for (const [name, transport] of transports) {
   describe(`a stream over ${name}`, () => {
     const headers = { authorization: 'Bearer full' };
-    const open = (own: Doors, options = {}) =>
+    const open = (own: Servers, options = {}) =>
       createClient(Events, transport(own)).watchEvents({ cursor: 'c' }, { headers, ...options });
 
     /** Reads to the end, and returns what was said and the error it ended with. */
@@ -96,7 +91,7 @@ for (const [name, transport] of transports) {
         yield create(WatchEventsResponseSchema, { events: [storedMessage(EventSchema, stored)], nextCursor: '1' });
         for (let at = 2; at <= 300; at += 1) yield saying(String(at));
       };
-      await withDoors(watch, async (own) => {
+      await watching(watch, async (own) => {
         let received = new Headers();
         const onHeader = (each: Headers) => {
           received = each;
@@ -123,7 +118,7 @@ for (const [name, transport] of transports) {
     ];
     for (const [what, sent, request, code, word] of refused) {
       test(`${what} is answered ${word}`, async () => {
-        await withDoors(waiting(), async (own) => {
+        await watching(waiting(), async (own) => {
           const stream = createClient(Events, transport(own)).watchEvents(request, { headers: sent });
           const { messages, error, detail } = await readAll(stream);
           assert.deepEqual([messages.length, error?.code, detail?.code], [0, code, word]);
@@ -136,7 +131,7 @@ for (const [name, transport] of transports) {
         yield saying('1');
         throw new ApiError('exchange_unavailable');
       };
-      await withDoors(watch, async (own) => {
+      await watching(watch, async (own) => {
         const { messages, error, detail } = await readAll(open(own));
         assert.deepEqual([messages.length, error?.code, detail?.code], [1, Code.Unavailable, 'exchange_unavailable']);
         assert.equal(error?.message, `[unavailable] ${detail?.message}`);
@@ -153,7 +148,7 @@ for (const [name, transport] of transports) {
         };
       };
       const settings = { pipeline: { limits: { ...noLimits, takeStream } } };
-      const run = async (own: Doors) => {
+      const run = async (own: Servers) => {
         const leaving = new AbortController();
         const first = open(own, { signal: leaving.signal })[Symbol.asyncIterator]();
         await first.next();
@@ -163,7 +158,7 @@ for (const [name, transport] of transports) {
         await first.next().catch(() => {});
         await eventually(() => assert.equal(held, 0));
       };
-      await withDoors(waiting(), run, settings);
+      await watching(waiting(), run, settings);
     });
 
     test('ends for its handler when the client leaves', async () => {
@@ -171,7 +166,7 @@ for (const [name, transport] of transports) {
       const watch = waiting(() => {
         isOver = true;
       });
-      await withDoors(watch, async (own) => {
+      await watching(watch, async (own) => {
         const leaving = new AbortController();
         const stream = open(own, { signal: leaving.signal })[Symbol.asyncIterator]();
         await stream.next();
@@ -185,14 +180,14 @@ for (const [name, transport] of transports) {
     test('ends when the key is revoked', async () => {
       let found: Identification = { caller: callerWith(), refusal: undefined };
       const settings = { pipeline: { identify: async () => found, recheckMs: 20 } };
-      const run = async (own: Doors) => {
+      const run = async (own: Servers) => {
         const stream = open(own)[Symbol.asyncIterator]();
         await stream.next();
         found = { ...found, refusal: 'unauthorized' };
         const { error, detail } = await readAll({ [Symbol.asyncIterator]: () => stream });
         assert.deepEqual([error?.code, detail?.code], [Code.Unauthenticated, 'unauthorized']);
       };
-      await withDoors(waiting(), run, settings);
+      await watching(waiting(), run, settings);
     });
 
     test('brings nothing after the key was revoked', async () => {
@@ -202,7 +197,7 @@ for (const [name, transport] of transports) {
         found = { ...found, refusal: 'unauthorized' };
         yield saying('2');
       };
-      await withDoors(
+      await watching(
         watch,
         async (own) => {
           const { messages, detail } = await readAll(open(own));
@@ -213,10 +208,10 @@ for (const [name, transport] of transports) {
     });
 
     test('ends when the service begins to stop, which still serves', async () => {
-      await withDoors(waiting(), async (own) => {
+      await watching(waiting(), async (own) => {
         const stream = open(own)[Symbol.asyncIterator]();
         await stream.next();
-        own.rest.drain();
+        own.http.drain();
         own.grpc.drain();
         const { error, detail } = await readAll({ [Symbol.asyncIterator]: () => stream });
         assert.deepEqual([error?.code, detail?.code], [Code.Unavailable, 'service_unavailable']);
@@ -226,11 +221,11 @@ for (const [name, transport] of transports) {
     });
 
     test('ends when the service stops, which is not kept waiting', async () => {
-      await withDoors(waiting(), async (own) => {
+      await watching(waiting(), async (own) => {
         const stream = open(own)[Symbol.asyncIterator]();
         await stream.next();
         const startedMs = performance.now();
-        const closed = Promise.all([own.rest.close(5_000), own.grpc.close(5_000)]);
+        const closed = Promise.all([own.http.close(5_000), own.grpc.close(5_000)]);
         const { error, detail } = await readAll({ [Symbol.asyncIterator]: () => stream });
         assert.deepEqual([error?.code, detail?.code], [Code.Unavailable, 'service_unavailable']);
         assert.match(detail?.message ?? '', /last cursor/);
@@ -250,7 +245,7 @@ describe('a stream that is read too slowly', () => {
   const settings = { slowReaderMs: 300, pipeline: { identify } };
 
   test('over gRPC holds no more than the client has asked for, and ends with what to do', async () => {
-    const run = async (own: Doors) => {
+    const run = async (own: Servers) => {
       const session = connectHttp2(`http://127.0.0.1:${own.grpcPort}`);
       const stream = session.request({
         ':method': 'POST',
@@ -269,11 +264,11 @@ describe('a stream that is read too slowly', () => {
       assert.match(decodeURI(String(message)), /too slowly.*last cursor/);
       session.close();
     };
-    await withDoors(endless, run, settings);
+    await watching(endless, run, settings);
   });
 
   test('over Connect waits for the network, and ends with what to do', async () => {
-    const run = async (own: Doors) => {
+    const run = async (own: Servers) => {
       const socket = connect(own.restPort, '127.0.0.1');
       socket.on('error', () => {});
       socket.pause();
@@ -293,11 +288,11 @@ describe('a stream that is read too slowly', () => {
       await eventually(() => assert.match(text, /"code":"unavailable".*too slowly/));
       socket.destroy();
     };
-    await withDoors(endless, run, settings);
+    await watching(endless, run, settings);
   });
 
   test('over gRPC is cut when its end is not read either', { timeout: 20_000 }, async () => {
-    const run = async (own: Doors) => {
+    const run = async (own: Servers) => {
       const session = connectHttp2(`http://127.0.0.1:${own.grpcPort}`);
       session.on('error', () => {});
       const stream = session.request({
@@ -312,12 +307,12 @@ describe('a stream that is read too slowly', () => {
       assert.equal(await cut, 11); // ENHANCE_YOUR_CALM
       session.destroy();
     };
-    await withDoors(endless, run, { ...settings, slowEndMs: 100 });
+    await watching(endless, run, { ...settings, slowEndMs: 100 });
   });
 });
 
 test("Connect's stream is refused as HTTP has it when it is not asked for as a stream", async () => {
-  await withDoors(waiting(), async (own) => {
+  await watching(waiting(), async (own) => {
     const target = '/marina.gateway.v1.Events/WatchEvents';
     const connection = new RawConnection(own.restPort);
     const { status, json } = await connection.send(requestText({ target, body: '{}' })).answer();
@@ -338,7 +333,7 @@ test("Connect's stream takes one message in one envelope", async () => {
     Buffer.concat([head(0, json.length + 1), Buffer.from(json)]),
     Buffer.concat([head(0, bytes.length), bytes, head(0, bytes.length), bytes]),
   ];
-  await withDoors(waiting(), async (own) => {
+  await watching(waiting(), async (own) => {
     for (const body of bad) {
       const connection = new RawConnection(own.restPort);
       const target = '/marina.gateway.v1.Events/WatchEvents';

@@ -34,7 +34,7 @@ describe('an error that nobody caught', () => {
     const { handle, outcomes, lines, stops } = handled();
     handle(errorIn('node:internal/http2/core'), 'uncaughtException');
     handle(errorIn('/app/node_modules/@grpc/grpc-js/build/src/server.js'), 'uncaughtException');
-    handle(errorIn(`${source}transport/grpc-listener.ts`), 'unhandledRejection');
+    handle(errorIn(`${source}transport/grpc/listener.ts`), 'unhandledRejection');
     assert.deepEqual(outcomes, ['survived', 'survived', 'survived']);
     assert.equal(stops(), 0);
     assert.match(lines[0] ?? '', /an error of a connection was not caught/);

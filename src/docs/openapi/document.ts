@@ -1,6 +1,5 @@
 import { EventSchema } from '../../gen/marina/gateway/v1/events_pb.ts';
-import { ApiError, catalogue, type ErrorCode } from '../../lib/errors.ts';
-import { docUrl } from '../../transport/doc-url.ts';
+import { ApiError, catalogue, docUrl, type ErrorCode } from '../../lib/errors.ts';
 import { commentOf } from '../comments.ts';
 import type { Reference } from '../reference.ts';
 import { bindingOf, operationNode, pathTemplate } from './operations.ts';

@@ -5,13 +5,10 @@ import { compileDecoder, type Decoder } from '../../json/decoder.ts';
 import { protobufForm } from '../../json/protobuf-form.ts';
 import { materialize } from '../../json/stored.ts';
 import { ApiError } from '../../lib/errors.ts';
-import { maxBodyBytes } from '../body-limit.ts';
 import { fileTooLarge } from '../file-body.ts';
-import type { Operation } from '../operations.ts';
-import { decodeProtobuf } from '../protobuf-wire.ts';
-import { type BodyBound, jsonBound } from '../rest/body.ts';
-import type { RequestHead } from '../rest/head.ts';
-import { encodeProtobuf } from '../rpc-request.ts';
+import { type BodyBound, type HttpRequest, messageBound } from '../http/request.ts';
+import { maxBodyBytes, type Operation } from '../operations.ts';
+import { decodeProtobuf, encodeProtobuf } from '../protobuf.ts';
 
 /** How a call's messages are written: in JSON or binary, and in envelopes where there may be many. */
 export interface MediaType {
@@ -40,7 +37,7 @@ export class Codec {
   }
 
   /** Throws `unsupported_media_type` for what the operation does not take, compressed bodies among it. */
-  mediaType({ contentType, isEncoded }: RequestHead): MediaType {
+  mediaType({ contentType, isEncoded }: HttpRequest): MediaType {
     const isStream = this.#operation.kind === 'stream';
     const mediaType = readMediaType(contentType);
     if (mediaType?.isStream === isStream && !isEncoded) return mediaType;
@@ -54,7 +51,7 @@ export class Codec {
   /** How large a request's body may be: that of a file also has what is written around it, and in JSON is base64. */
   bound({ isBinary }: MediaType): BodyBound {
     const { file } = this.#operation;
-    if (file === undefined) return jsonBound;
+    if (file === undefined) return messageBound;
     const fileBytes = isBinary ? file.maxBytes : 4 * Math.ceil(file.maxBytes / 3);
     return { maxBytes: fileBytes + maxBodyBytes, tooLarge: () => fileTooLarge(file) };
   }
@@ -65,7 +62,7 @@ export class Codec {
   }
 
   encode({ isBinary, isStream }: MediaType, message: Message): Buffer {
-    const bytes = isBinary ? encodeProtobuf(this.#operation, message) : this.#encodeJson(message);
+    const bytes = isBinary ? encodeProtobuf(this.#operation.output, message) : this.#encodeJson(message);
     return isStream ? envelope(0, bytes) : bytes;
   }
 

@@ -1,7 +1,8 @@
 import { ApiError } from '../../lib/errors.ts';
-import { errorAnswer } from './errors.ts';
-import type { Incoming } from './incoming.ts';
-import type { Answer, Protocol } from './protocol.ts';
+import type { Answer } from '../http/answer.ts';
+import type { HttpRequest } from '../http/request.ts';
+import type { HttpProtocol } from '../http/server.ts';
+import { errorAnswer } from './protocol.ts';
 
 /** A document that is the same for everyone. */
 export interface Page {
@@ -17,32 +18,31 @@ export interface Page {
 
 /** The documents there are. */
 export interface Pages {
-  /** Whether a path is one of these, served or not. */
-  owns(path: string): boolean;
+  /** The paths of these, served or not. */
+  readonly paths: RegExp;
   /** The document at a path, made when it is first asked for. */
   find(path: string): Promise<Page | undefined>;
 }
 
 /** Serves documents that need no key. A client may keep one, and asks whether it changed. */
-export class PagesDoor implements Protocol {
-  readonly door = 'rest';
+export class PagesProtocol implements HttpProtocol {
+  readonly name = 'rest';
+  readonly paths: RegExp;
 
   constructor(
     private readonly pages: Pages,
     /** Where partners reach us, for links to the documentation: known once the port is open. */
     private readonly address: { readonly baseUrl: string },
-  ) {}
-
-  owns(path: string): boolean {
-    return this.pages.owns(path);
+  ) {
+    this.paths = pages.paths;
   }
 
-  async answer(incoming: Incoming): Promise<Answer> {
-    const page = await this.pages.find(incoming.head.path);
+  async answer(request: HttpRequest): Promise<Answer> {
+    const page = await this.pages.find(request.path);
     if (page === undefined) throw new ApiError('not_found');
-    if (incoming.method !== 'GET') throw new ApiError('method_not_allowed', { allow: ['GET'] });
-    incoming.passOver();
-    const { headers: asked } = incoming.exchange.request;
+    if (request.method !== 'GET') throw new ApiError('method_not_allowed', { allow: ['GET'] });
+    request.passOver();
+    const { headers: asked } = request.exchange.request;
     const head = {
       contentType: page.contentType,
       cacheControl: 'no-cache',

@@ -1,39 +1,78 @@
-import type { IncomingMessage } from 'node:http';
-import type { ApiError } from '../../lib/errors.ts';
-import type { Door, Visit } from '../visit.ts';
-import type { Incoming } from './incoming.ts';
+import type { ReceivedFile } from '../../auth/call.ts';
+import { ApiError, docUrl, refusalOf } from '../../lib/errors.ts';
+import { checkFileType, type FileBody, fileTooLarge, wholeFile } from '../file-body.ts';
+import { type Answer, errorHeaders, replyHeaders } from '../http/answer.ts';
+import type { HttpRequest } from '../http/request.ts';
+import type { HttpProtocol } from '../http/server.ts';
+import { type ProtocolOptions, readIdempotencyKey } from '../operations.ts';
+import type { RequestContext } from '../request-context.ts';
+import { Routes } from './routes.ts';
 
-/** One of the ways in which requests to the HTTP port are read and answered: REST's or Connect's. */
-export interface Protocol {
-  readonly door: Door;
-  /** Reads a request, takes it through the pipeline, and returns its answer. Throws what `refusal` is then asked for. */
-  answer(incoming: Incoming, visit: Visit): Promise<Answer | StreamAnswer>;
-  /** An error as an answer. The request may be one that could not be read. */
-  refusal(error: ApiError, request: IncomingMessage): Answer;
-  /** What a method is answered that even HTTP does not know: that there is nothing at the path, or which methods it has. */
-  unknownMethod(path: string): ApiError;
+const token = "[!#$%&'*+.^_`|~0-9a-z-]{1,64}";
+const charset = 'charset=(?:utf-8|"utf-8")';
+const other = `(?!charset=)${token}=(?:${token}|"[^"\\\\]{0,64}")`;
+/** JSON, with any parameters but another charset; a parameter may be empty. */
+const json = new RegExp(`^application/json(?:[ \\t]*;(?:[ \\t]*(?:${charset}|${other}))?){0,8}[ \\t]*$`, 'i');
+
+/** Takes the requests of REST through the pipeline. */
+export class RestProtocol implements HttpProtocol {
+  readonly name = 'rest';
+  readonly #options: ProtocolOptions;
+  readonly #routes: Routes;
+
+  constructor(options: ProtocolOptions) {
+    this.#options = options;
+    this.#routes = new Routes(options.operations);
+  }
+
+  /** The decided order of checks, as far as it is HTTP's. */
+  async answer(request: HttpRequest, context: RequestContext): Promise<Answer> {
+    const { pipeline } = this.#options;
+    const { operation, route, pathTexts } = await pipeline.admit(context, request, () =>
+      this.#routes.find(request.method, request.path),
+    );
+    const message = route.readTarget(pathTexts, request.query);
+    const idempotencyKey = readIdempotencyKey(operation, request.idempotencyKeys);
+    const { file } = operation;
+    if (route.decode !== undefined) {
+      checkMediaType(request);
+      route.decode(await request.readBody(), message);
+    } else if (file === undefined) {
+      request.passOver();
+    }
+    const receive = file && (() => receiveBody(file, request));
+    const reply = await pipeline.call(context, message, idempotencyKey, receive);
+    const status = reply.location === undefined ? 200 : 201;
+    return { status, headers: replyHeaders(reply), body: route.encode(reply.message) };
+  }
+
+  refusal(error: ApiError): Answer {
+    return errorAnswer(error, this.#options.baseUrl);
+  }
+
+  unknownMethod(path: string): ApiError {
+    return refusalOf(() => this.#routes.find('', path));
+  }
 }
 
-/** What stands before an answer's body, without the headers that every answer has. */
-export interface AnswerHead {
-  readonly status: number;
-  /** Names and values in turn. */
-  readonly headers: readonly string[];
-  /** JSON when absent. */
-  readonly contentType?: string;
-  /** That nothing may keep it, when absent. */
-  readonly cacheControl?: string;
+/** The one place where an error of the catalogue becomes HTTP. */
+export function errorAnswer(error: ApiError, baseUrl: string): Answer {
+  const { status, type, code, message, param, rejectReason } = error;
+  const body = JSON.stringify({
+    error: { type, code, message, doc_url: docUrl(baseUrl, code), param, reject_reason: rejectReason },
+  });
+  return { status, headers: errorHeaders(error), body };
 }
 
-/** A whole answer as HTTP carries it. */
-export interface Answer extends AnswerHead {
-  readonly body: string | Buffer;
+/** Refuses a body that is not JSON in UTF-8 as it stands. */
+function checkMediaType({ contentType, isEncoded }: HttpRequest): void {
+  if (isEncoded || contentType === undefined) throw new ApiError('unsupported_media_type');
+  if (contentType !== 'application/json' && !json.test(contentType)) throw new ApiError('unsupported_media_type');
 }
 
-/** An answer that goes on. */
-export interface StreamAnswer extends AnswerHead {
-  /** Its messages, until the controller given is aborted. */
-  readonly messages: (ending: AbortController) => AsyncIterable<Buffer>;
-  /** What is written last, about how it ended. */
-  readonly end: (error?: ApiError) => Buffer;
+/** Receives a file that is the body. */
+async function receiveBody(file: FileBody, request: HttpRequest): Promise<ReceivedFile> {
+  const mediaType = checkFileType(file, request.isEncoded ? undefined : request.contentType);
+  const content = await request.readBody({ maxBytes: file.maxBytes, tooLarge: () => fileTooLarge(file) });
+  return wholeFile(file, mediaType, content);
 }

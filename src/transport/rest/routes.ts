@@ -1,6 +1,21 @@
-import { ApiError } from '../../lib/errors.ts';
-import type { Operation } from '../operations.ts';
-import { compileRoute, type Route } from './route.ts';
+import { create, type DescField, getOption, type Message } from '@bufbuild/protobuf';
+import { TimestampSchema } from '@bufbuild/protobuf/wkt';
+import { field as fieldOption } from '../../gen/marina/options/v1/options_pb.ts';
+import { compileDecoder, type Decoder } from '../../json/decoder.ts';
+import { compileEncoder, type Encoder } from '../../json/encoder.ts';
+import { valueReader } from '../../json/values.ts';
+import { ApiError, type ErrorCode, invalidParam } from '../../lib/errors.ts';
+import type { HttpBinding, Operation } from '../operations.ts';
+
+/** An operation at its path and method, with what REST compiles for it. */
+export interface Route {
+  readonly operation: Operation;
+  /** The request as far as the path and the query say it, checked. Throws what a malformed one is answered with. */
+  readonly readTarget: (pathTexts: readonly string[], query: string) => Message;
+  /** Reads a JSON body into the request; undefined on operations that take none. */
+  readonly decode: Decoder<Message> | undefined;
+  readonly encode: Encoder;
+}
 
 /** What a request asks for: a route, and the texts in the places of its path's parameters. */
 export interface Match {
@@ -15,11 +30,11 @@ export class Routes {
 
   constructor(operations: readonly Operation[]) {
     for (const operation of operations) {
-      if (operation.http === undefined) continue;
-      const node = this.#root.at(operation.http.segments.map((segment) => typeof segment === 'string' && segment));
-      const { method } = operation.http;
-      if (node.methods.has(method)) throw new Error(`${operation.name}: its path and method are another's too`);
-      node.methods.set(method, compileRoute(operation));
+      const { http, name } = operation;
+      if (http === undefined) continue;
+      const { methods } = http.segments.reduce((node, segment) => node.below(segment), this.#root);
+      if (methods.has(http.method)) throw new Error(`${name}: its path and method are another's too`);
+      methods.set(http.method, compileRoute(operation, http));
     }
   }
 
@@ -34,7 +49,7 @@ export class Routes {
     for (let from = 1; node !== undefined && from > 0; ) {
       const slash = path.indexOf('/', from);
       const segment = slash === -1 ? path.slice(from) : path.slice(from, slash);
-      node = node.literals.get(segment) ?? parameter(node, segment, pathTexts);
+      node = node.literals.get(segment) ?? parameterBelow(node, segment, pathTexts);
       from = slash + 1;
     }
     if (node === undefined || node.methods.size === 0) throw new ApiError('not_found');
@@ -50,24 +65,23 @@ class Node {
   readonly methods = new Map<string, Route>();
   parameter: Node | undefined;
 
-  /** The place below this one at a path; false stands for a parameter. */
-  at(segments: readonly (string | false)[]): Node {
-    const [segment, ...rest] = segments;
-    if (segment === undefined) return this;
-    const existing = segment === false ? this.parameter : this.literals.get(segment);
-    const next = existing ?? new Node();
-    if (segment === false) this.parameter = next;
-    else this.literals.set(segment, next);
-    return next.at(rest);
+  /** The place one segment further, made when it is first asked for. */
+  below(segment: string | DescField): Node {
+    const known = typeof segment === 'string' ? this.literals.get(segment) : this.parameter;
+    if (known !== undefined) return known;
+    const made = new Node();
+    if (typeof segment === 'string') this.literals.set(segment, made);
+    else this.parameter = made;
+    return made;
   }
 }
 
-function parameter(node: Node, segment: string, pathTexts: string[]): Node | undefined {
-  if (node.parameter === undefined) return undefined;
+function parameterBelow({ parameter }: Node, segment: string, pathTexts: string[]): Node | undefined {
+  if (parameter === undefined) return undefined;
   const text = segment.includes('%') ? decodeSegment(segment) : segment;
   if (text === '' || text === '.' || text === '..' || text.includes('/')) return undefined;
   pathTexts.push(text);
-  return node.parameter;
+  return parameter;
 }
 
 /** A segment that cannot be decoded stays as it is: with its percent sign it is no value any parameter takes. */
@@ -77,4 +91,81 @@ function decodeSegment(segment: string): string {
   } catch {
     return /%2f/i.test(segment) ? '/' : segment;
   }
+}
+
+function compileRoute(operation: Operation, { pathFields, queryFields, bodyFields, body }: HttpBinding): Route {
+  const { input, output } = operation;
+  // Read in the order of the proto, whatever their order in the path.
+  const parameters = input.fields
+    .filter((field) => pathFields.includes(field))
+    .map((field) => ({
+      read: compileParameter(field, getOption(field, fieldOption).malformedCode),
+      at: pathFields.indexOf(field),
+    }));
+  const readQuery = compileQuery(queryFields);
+  return {
+    operation,
+    readTarget: (pathTexts, query) => {
+      const message = create(input);
+      for (const { read, at } of parameters) read(message, pathTexts[at] ?? '');
+      operation.checkPath(message);
+      if (query !== '') readQuery(message, query);
+      operation.checkQuery(message);
+      return message;
+    },
+    decode: body === 'json' ? compileDecoder(input, bodyFields) : undefined,
+    encode: compileEncoder(output),
+  };
+}
+
+/**
+ * Compiles the reading of a query: every parameter is known and stands once, in the order written; then their types,
+ * in the order of the proto. Throws `invalid_request` with the parameter's name.
+ */
+function compileQuery(fields: readonly DescField[]): (message: Message, query: string) => void {
+  const parameters = fields.map((field) => compileParameter(field, ''));
+  const indexes = new Map(fields.map(({ name }, index) => [name, index]));
+  return (message, query) => {
+    const texts: string[] = [];
+    for (const pair of query.split('&')) {
+      if (pair === '') continue;
+      const equals = pair.indexOf('=');
+      const rawName = equals === -1 ? pair : pair.slice(0, equals);
+      const name = decode(rawName) ?? rawName;
+      const index = indexes.get(name);
+      if (index === undefined) throw invalidParam(name, 'is not a parameter of this path.');
+      if (texts[index] !== undefined) throw invalidParam(name, 'must not be repeated.');
+      const text = equals === -1 ? '' : decode(pair.slice(equals + 1));
+      if (text === undefined) throw invalidParam(name, 'is not properly percent-encoded UTF-8.');
+      texts[index] = text;
+    }
+    for (const [index, read] of parameters.entries()) {
+      const text = texts[index];
+      if (text !== undefined) read(message, text);
+    }
+  };
+}
+
+/** What forms and HTTP libraries write: a plus is a space. A time's offset, whose plus is meant, is put right below. */
+function decode(text: string): string | undefined {
+  if (!text.includes('%') && !text.includes('+')) return text;
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads one parameter of a path or query. What is malformed is answered with the code, if one is given. */
+function compileParameter(field: DescField, malformedCode: string): (message: Message, text: string) => void {
+  const { name, localName } = field;
+  const reader = field.fieldKind === 'list' ? undefined : valueReader(field);
+  if (reader === undefined) throw new Error(`${field} has no form in a path or query`);
+  const isTime = field.message?.typeName === TimestampSchema.typeName;
+  return (message, text) => {
+    const value = reader.readText(isTime ? text.replace(' ', '+') : text);
+    if (value === undefined && malformedCode !== '') throw new ApiError(malformedCode as ErrorCode);
+    if (value === undefined) throw invalidParam(name, `must be ${reader.expected}.`);
+    (message as unknown as Record<string, unknown>)[localName] = value;
+  };
 }

@@ -316,7 +316,7 @@ export function raw(text: string): Raw {
 /** The members of a body; undefined: the member is left out. */
 export type Members = Readonly<Record<string, unknown>>;
 
-/** One call, whichever door it goes through. */
+/** One call, whichever protocol it goes through. */
 export interface Call {
   readonly operation: OperationName;
   /** The text of an API key. */

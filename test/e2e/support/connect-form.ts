@@ -3,13 +3,13 @@ import { type Call, operations } from './calls.ts';
 import type { WireAnswer, WireRequest } from './wire.ts';
 
 /** The ways in which Connect carries messages. */
-export type ConnectDoor = 'Connect JSON' | 'Connect binary';
+export type ConnectProtocol = 'Connect JSON' | 'Connect binary';
 
 const contentTypes = { 'Connect JSON': 'application/json', 'Connect binary': 'application/proto' } as const;
 
 /** A call as Connect's protocol carries it. */
 export function toConnect(
-  door: ConnectDoor,
+  protocol: ConnectProtocol,
   { operation, headers = [] }: Call,
   message: Message,
   credentials: readonly (readonly [string, string])[],
@@ -18,8 +18,8 @@ export function toConnect(
   return {
     method: 'POST',
     path: `/${rpc.parent.typeName}/${rpc.name}`,
-    headers: [...credentials, ['Content-Type', contentTypes[door]], ...headers],
-    body: door === 'Connect JSON' ? toJsonString(rpc.input, message) : Buffer.from(toBinary(rpc.input, message)),
+    headers: [...credentials, ['Content-Type', contentTypes[protocol]], ...headers],
+    body: protocol === 'Connect JSON' ? toJsonString(rpc.input, message) : Buffer.from(toBinary(rpc.input, message)),
   };
 }
 
@@ -34,11 +34,11 @@ export function hasJson(schema: DescMessage, message: Message): boolean {
 }
 
 /** The message an answer holds. */
-export function fromConnect(door: ConnectDoor, { operation }: Call, { bytes, text }: WireAnswer): Message {
+export function fromConnect(protocol: ConnectProtocol, { operation }: Call, { bytes, text }: WireAnswer): Message {
   const { output } = operations[operation].rpc;
-  return door === 'Connect JSON' ? fromJson(output, JSON.parse(text)) : fromBinary(output, bytes);
+  return protocol === 'Connect JSON' ? fromJson(output, JSON.parse(text)) : fromBinary(output, bytes);
 }
 
-export function contentTypeOf(door: ConnectDoor): string {
-  return contentTypes[door];
+export function contentTypeOf(protocol: ConnectProtocol): string {
+  return contentTypes[protocol];
 }

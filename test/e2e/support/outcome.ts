@@ -5,10 +5,10 @@ import { StatusSchema } from '../../../src/gen/google/rpc/status_pb.ts';
 import { type Error as ErrorDetail, ErrorSchema } from '../../../src/gen/marina/gateway/v1/errors_pb.ts';
 import { compileEncoder } from '../../../src/json/encoder.ts';
 import { type Call, operations } from './calls.ts';
-import { type ConnectDoor, fromConnect } from './connect-form.ts';
-import type { Door, Doors } from './doors.ts';
+import { type ConnectProtocol, fromConnect } from './connect-form.ts';
+import type { Protocol, Protocols } from './protocols.ts';
 
-/** What came of a call, in one form whichever door it came through. */
+/** What came of a call, in one form whichever protocol it came through. */
 export interface Outcome {
   /** The answer as REST writes it, letter by letter. */
   readonly answer?: string;
@@ -25,14 +25,14 @@ export interface Outcome {
   readonly replayed: string | undefined;
 }
 
-/** Makes a call through a door. */
-export function outcomeOf(doors: Doors, door: Door, call: Call): Promise<Outcome> {
-  if (door === 'REST') return overRest(doors, call);
-  return door === 'gRPC' ? overGrpc(doors, call) : overConnect(doors, door, call);
+/** Makes a call through a protocol. */
+export function outcomeOf(protocols: Protocols, protocol: Protocol, call: Call): Promise<Outcome> {
+  if (protocol === 'REST') return overRest(protocols, call);
+  return protocol === 'gRPC' ? overGrpc(protocols, call) : overConnect(protocols, protocol, call);
 }
 
-async function overRest(doors: Doors, call: Call): Promise<Outcome> {
-  const { status, headers, text } = await doors.rest(call);
+async function overRest(protocols: Protocols, call: Call): Promise<Outcome> {
+  const { status, headers, text } = await protocols.rest(call);
   const header = (name: string) => headers.get(name)?.[0];
   const beside = { location: header('location'), replayed: header('idempotent-replayed') };
   if (status < 300) return { answer: text, ...beside };
@@ -42,8 +42,8 @@ async function overRest(doors: Doors, call: Call): Promise<Outcome> {
   return { error: { type, code, message, doc_url, param, reject_reason, retryAfterSeconds }, ...beside };
 }
 
-async function overGrpc(doors: Doors, call: Call): Promise<Outcome> {
-  const { code, bytes, metadata } = await doors.grpc(call);
+async function overGrpc(protocols: Protocols, call: Call): Promise<Outcome> {
+  const { code, bytes, metadata } = await protocols.grpc(call);
   const value = (name: string) => metadata.get(name)[0]?.toString();
   const beside = { location: value('location'), replayed: value('idempotent-replayed') };
   const { output } = operations[call.operation].rpc;
@@ -52,12 +52,12 @@ async function overGrpc(doors: Doors, call: Call): Promise<Outcome> {
   return { error: toError(packed && anyUnpack(packed, ErrorSchema)), ...beside };
 }
 
-async function overConnect(doors: Doors, door: ConnectDoor, call: Call): Promise<Outcome> {
-  const answer = await doors.connect(door, call);
+async function overConnect(protocols: Protocols, protocol: ConnectProtocol, call: Call): Promise<Outcome> {
+  const answer = await protocols.connect(protocol, call);
   const header = (name: string) => answer.headers.get(name)?.[0];
   const beside = { location: header('location'), replayed: header('idempotent-replayed') };
   const { output } = operations[call.operation].rpc;
-  if (answer.status === 200) return { answer: compileEncoder(output)(fromConnect(door, call, answer)), ...beside };
+  if (answer.status === 200) return { answer: compileEncoder(output)(fromConnect(protocol, call, answer)), ...beside };
   const [detail] = JSON.parse(answer.text).details;
   return { error: toError(fromBinary(ErrorSchema, Buffer.from(detail.value, 'base64'))), ...beside };
 }

@@ -1,11 +1,11 @@
 import { after, before } from 'node:test';
 import { startGateway, type TestGateway, type TestPartner } from '../../support/gateway.ts';
-import { Doors } from './doors.ts';
+import { Protocols } from './protocols.ts';
 
 /** What the tests of one file share; it is there once they run. */
 export interface Suite {
   readonly gateway: TestGateway;
-  readonly doors: Doors;
+  readonly protocols: Protocols;
   readonly partner: TestPartner;
 }
 
@@ -17,10 +17,10 @@ export function useGateway(
   let suite: Suite | undefined;
   before(async () => {
     const gateway = await startGateway(variables);
-    suite = { gateway, doors: new Doors(gateway), partner: await gateway.newPartner(options) };
+    suite = { gateway, protocols: new Protocols(gateway), partner: await gateway.newPartner(options) };
   });
   after(async () => {
-    suite?.doors.close();
+    suite?.protocols.close();
     await suite?.gateway.stop();
   });
   const part = <Name extends keyof Suite>(name: Name): Suite[Name] => {
@@ -31,8 +31,8 @@ export function useGateway(
     get gateway() {
       return part('gateway');
     },
-    get doors() {
-      return part('doors');
+    get protocols() {
+      return part('protocols');
     },
     get partner() {
       return part('partner');

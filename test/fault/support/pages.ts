@@ -41,7 +41,7 @@ const exceptions: Exceptions = {
 
 /**
  * Pastes what the pages tell readers to paste, with a sandbox running. What REST answers with an error is a failure too;
- * the README's order is one order through every door.
+ * the README's order is one order through every protocol.
  */
 export async function pastePages(sandbox: Sandbox, dataDir: string, folder: string): Promise<void> {
   const grpcurl = await findGrpcurl(folder);

@@ -6,7 +6,7 @@ import { StatusSchema } from '../../../../src/gen/google/rpc/status_pb.ts';
 import { type Error as ErrorDetail, ErrorSchema } from '../../../../src/gen/marina/gateway/v1/errors_pb.ts';
 import { ApiError, catalogue, type ErrorCode } from '../../../../src/lib/errors.ts';
 import type { OperationRules } from '../../../../src/transport/operations.ts';
-import { rpcStatus } from '../../../../src/transport/rpc-errors.ts';
+import { rpcStatus } from '../../../../src/transport/rpc.ts';
 import type { GrpcAnswer } from '../../../e2e/support/grpc-wire.ts';
 import type { WireAnswer, WireRequest } from '../../../e2e/support/wire.ts';
 import { assertDescribed } from '../../../support/described.ts';

@@ -1,0 +1,85 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isRegistered } from '../auth/addresses.ts';
+import { clientAddressBehind } from '../auth/client-address.ts';
+import { Site } from '../docs/site.ts';
+import { addressShower } from '../lib/network.ts';
+import { IdentityCredentials } from '../lib/server-identity.ts';
+import { ConnectProtocol } from '../transport/connect/protocol.ts';
+import { ConnectionLimits } from '../transport/connection-limits.ts';
+import { GrpcProtocol } from '../transport/grpc/protocol.ts';
+import { HttpServer } from '../transport/http/server.ts';
+import type { Operation } from '../transport/operations.ts';
+import { Pipeline } from '../transport/pipeline.ts';
+import { RequestsUnderWay } from '../transport/requests-under-way.ts';
+import { PagesProtocol } from '../transport/rest/pages.ts';
+import { RestProtocol } from '../transport/rest/protocol.ts';
+import type { Base } from './base.ts';
+import type { Callers } from './callers.ts';
+
+export type Servers = ReturnType<typeof createServers>;
+
+/** The partners' servers: REST, Connect and the pages on one port, gRPC on another, one pipeline behind them. */
+export function createServers(
+  { config, log, does, identities, metrics, tracer }: Base,
+  { authenticator, limits }: Callers,
+  operations: readonly Operation[],
+) {
+  const { partners: identity } = identities;
+  const connectionLimits = new ConnectionLimits(
+    { perAddress: config.connectionsPerAddress },
+    (address) => isRegistered(address, config.trustedProxies),
+    () => metrics.connectionsRefused.inc(),
+  );
+  const requests = new RequestsUnderWay();
+  const pipeline = new Pipeline({
+    requests,
+    onIdentified: (clientAddress) => connectionLimits.note(clientAddress),
+    identify: authenticator.identify,
+    limits,
+    log,
+    tracer,
+    shownAddress: addressShower(config.logClientAddress),
+    onFinished: ({ protocol, operation = 'none', status, code, limit, credentialRefusal: reason, durationMs }) => {
+      metrics.requests.observe({ protocol, operation, status }, durationMs / 1_000);
+      if (code !== undefined) metrics.refusals.inc({ protocol, operation, code });
+      if (limit !== undefined) metrics.limitRefusals.inc({ limit });
+      if (reason !== undefined) metrics.credentialRefusals.inc({ reason });
+    },
+  });
+  let { restPort } = config;
+  const options = {
+    identity,
+    credentials: identity && new IdentityCredentials(identity),
+    pipeline,
+    operations,
+    log,
+    connectionLimits,
+    clientAddress: clientAddressBehind(config.trustedProxies),
+    // Read at each answer: the port may be known only when it is open.
+    get baseUrl(): string {
+      return config.baseUrl ?? `${identity === undefined ? 'http' : 'https'}://${config.host}:${restPort}`;
+    },
+  };
+  const site = new Site({ operations, environment: config.environment, baseUrl: (): string => options.baseUrl });
+  const others = [new ConnectProtocol(options), new PagesProtocol(site, options)];
+  const http = new HttpServer(options, others, new RestProtocol(options));
+  const grpc = new GrpcProtocol(options);
+  return {
+    pipeline,
+    connectionLimits,
+    /** Opens the ports; they are 0 in a process that does not serve partners. */
+    listen: async () => {
+      if (!does('api')) return { restPort: 0, grpcPort: 0 };
+      restPort = await http.listen(config.restPort, config.host);
+      return { restPort, grpcPort: await grpc.listen(config.grpcPort, config.host) };
+    },
+    /** Sends clients away, for as long as balancers need to see it, while it still serves. */
+    drain: async () => {
+      http.drain();
+      grpc.drain();
+      if (does('api')) await delay(config.drainMs);
+    },
+    /** Takes nothing more, answers what is under way for at most `graceMs`, and closes. */
+    close: (graceMs: number) => Promise.all([http.close(graceMs), grpc.close(graceMs)]),
+  };
+}

@@ -1,0 +1,222 @@
+import {
+  constants,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import { Metadata, type Server, status } from '@grpc/grpc-js';
+import { type ConnectionLimits, takeOver } from '../connection-limits.ts';
+import { Arrival, arrivalId } from './arrival.ts';
+import { GrpcConnection } from './connection.ts';
+import { PublicCalls, type PublicMethod, publicMethods } from './public-methods.ts';
+import type { GrpcStatus, RichStatus } from './status.ts';
+
+export interface ListenerRules {
+  /** The methods that need a key, or an operator's token. */
+  readonly methods: ReadonlyMap<string, MethodRules>;
+  /**
+   * Decides about a call by its head, before any byte of its message is read; also about one of a method that does not
+   * exist. Resolves with why the call is refused, or undefined to serve it. It never rejects.
+   */
+  readonly authorize: (arrival: Arrival) => Promise<GrpcStatus | undefined>;
+  /** Decides about new connections. */
+  readonly connections: ConnectionLimits;
+  /** The address of a call's client, which a trusted proxy names. */
+  readonly clientOf: (arrival: Arrival) => string;
+  /** How long the message of a call may take to arrive. */
+  readonly messageTimeoutMs: number;
+  /** How many calls one connection may have open; what the server tells its clients too. */
+  readonly callsPerConnection: number;
+}
+
+export interface MethodRules {
+  /** How many bytes a call may send, with what stands before a message on the wire. */
+  readonly maxBytes: number;
+  /** Whether the client may send messages for as long as the call is open. */
+  readonly isOpenEnded?: boolean;
+}
+
+export interface Listener {
+  /** The arrival of a call that grpc-js hands to its handler; undefined when its client has left. */
+  arrivalOf(metadata: Metadata): Arrival | undefined;
+  /** Tells all clients to open a new connection for their next call. What was begun, and begins meanwhile, is served. */
+  sendAway(): void;
+  /** Stops watching. */
+  close(): void;
+}
+
+/** Named as the last stream that is served, none is refused. */
+const lastStreamThereCanBe = 2 ** 31 - 1;
+/** How often connections are looked at, when they are few and when they are many. */
+const checkEveryMs = 50;
+/** How long an answer of a public method may stay unread. */
+const unreadMs = 10_000;
+/** Hundreds of calls come in one packet, and are answered before anything else is read. */
+const strangersCallCost = 10;
+const checkManyEveryMs = 250;
+const fewConnections = 1_000;
+
+type StreamListener = (
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  flags: number,
+  rawHeaders: string[],
+) => void;
+
+/**
+ * Stands between the HTTP/2 servers of a grpc-js server and grpc-js itself. grpc-js never sees a stream that was refused or
+ * has closed, because it answers such a stream in a tick whose error nobody catches. It reads and inflates messages before
+ * it calls a handler, so a call is authorized by its head first, and compressed messages are refused.
+ */
+export function guardServer(server: Server, rules: ListenerRules): Listener {
+  const connections = new Map<ServerHttp2Session, GrpcConnection>();
+  const arrivals = new Map<string, Arrival>();
+  const publicCalls = new PublicCalls();
+
+  const take = (http2Server: Http2Server) => {
+    rules.connections.guard(http2Server);
+    http2Server.on('session', (session) => {
+      const { socket } = session;
+      const peer = socket.remoteAddress ?? '';
+      const onAbuse = () => rules.connections.blame(peer);
+      const connection = new GrpcConnection(session, peer, () => socket.bytesRead ?? 0, onAbuse);
+      connections.set(session, connection);
+      session.once('close', () => connections.delete(session));
+    });
+    const serveStream = takeOver(http2Server, 'stream') as StreamListener;
+    const onStream: StreamListener = (stream, headers, flags, rawHeaders) => {
+      // Without a listener an error of a stream is an error of the process. It ends the stream, whose end is noticed.
+      stream.on('error', () => {});
+      const connection = stream.session && connections.get(stream.session as ServerHttp2Session);
+      if (connection === undefined || connection.isEnding || connection.openCalls >= rules.callsPerConnection) {
+        stream.close(constants.NGHTTP2_REFUSED_STREAM);
+        if (connection?.isEnding === true) connection.calledWhileEnding();
+        return;
+      }
+      connection.opened(stream);
+      const arrival = new Arrival(stream, headers, rawHeaders, connection.peer);
+      const serve = ({ maxBytes, isOpenEnded }: MethodRules) => {
+        if (isOpenEnded !== true) limitTime(stream, rules.messageTimeoutMs);
+        limitBytes(stream, maxBytes, connection);
+        arrivals.set(arrival.id, arrival);
+        stream.once('close', () => arrivals.delete(arrival.id));
+        serveStream(stream, headers, flags, rawHeaders);
+      };
+      const publicMethod = publicMethods.get(arrival.path);
+      if (refuseUnread(arrival)) countStranger(connection);
+      else if (publicMethod === undefined) void authorize(connection, arrival, serve);
+      else {
+        countStranger(connection);
+        servePublic(arrival, publicMethod, serve);
+      }
+    };
+    http2Server.on('stream', onStream as (...args: unknown[]) => void);
+  };
+
+  /** Counts a call without a good key. An address that makes too many loses the connection. */
+  function countStranger(connection: GrpcConnection) {
+    if (!rules.connections.takeStranger(connection.peer, strangersCallCost)) connection.endStrangers();
+  }
+
+  async function authorize(connection: GrpcConnection, arrival: Arrival, serve: (method: MethodRules) => void) {
+    const decided = connection.deciding();
+    const refusal = await rules.authorize(arrival).finally(decided);
+    const method = rules.methods.get(arrival.path);
+    if (refusal !== undefined) {
+      arrival.refuse(refusal);
+      connection.refusedUnread();
+      if (refusal.code === status.UNAUTHENTICATED) countStranger(connection);
+      return;
+    }
+    connection.identified(arrival.stream);
+    if (method === undefined) arrival.refuse(unknownMethod);
+    else if (!arrival.isGone) serve(method);
+  }
+
+  function servePublic(arrival: Arrival, method: PublicMethod, serve: (method: MethodRules) => void) {
+    if (isCompressed(arrival)) return arrival.refuse(compressed);
+    const client = rules.clientOf(arrival);
+    const giveBack = publicCalls.take(method, client, rules.connections.isKnown(client));
+    if (giveBack === undefined) return arrival.refuse(tooManyCalls);
+    const { stream } = arrival;
+    const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), method.lifetimeMs);
+    let wasUnread = false;
+    const reading = setInterval(() => {
+      const isUnread = stream.writableLength > 0;
+      if (isUnread && wasUnread) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      wasUnread = isUnread;
+    }, unreadMs);
+    stream.once('close', () => {
+      clearTimeout(timer);
+      clearInterval(reading);
+      giveBack();
+    });
+    serve(method);
+  }
+
+  for (const http2Server of http2Servers(server)) take(http2Server);
+  const check = () => {
+    for (const connection of connections.values()) connection.check();
+    timer = setTimeout(check, connections.size < fewConnections ? checkEveryMs : checkManyEveryMs).unref();
+  };
+  let timer = setTimeout(check, checkEveryMs).unref();
+  return {
+    arrivalOf: (metadata) => arrivals.get(arrivalId(metadata)),
+    sendAway: () => {
+      for (const session of connections.keys()) {
+        if (!session.destroyed) session.goaway(constants.NGHTTP2_NO_ERROR, lastStreamThereCanBe);
+      }
+    },
+    close: () => clearTimeout(timer),
+  };
+}
+
+/** Whether a call's messages are compressed. None is taken: it would be inflated before its size is known. */
+export function isCompressed({ headers }: Arrival): boolean {
+  const encoding = headers['grpc-encoding'];
+  return encoding !== undefined && encoding !== 'identity';
+}
+
+/** What is no gRPC call is answered as gRPC's protocol has it. Returns whether it was. */
+function refuseUnread(arrival: Arrival): boolean {
+  const { headers } = arrival;
+  const isGrpc = /^application\/grpc(?:$|[+;])/.test(headers['content-type'] ?? '');
+  if (headers[':method'] === 'POST' && isGrpc) return false;
+  arrival.refuseHttp(headers[':method'] === 'POST' ? 415 : 405);
+  return true;
+}
+
+/** grpc-js keeps them to itself. Without them a stranger could end the process, so their absence stops the start. */
+function http2Servers(server: Server): Http2Server[] {
+  const { http2Servers: known } = server as unknown as { http2Servers?: ReadonlyMap<Http2Server, unknown> };
+  if (!(known instanceof Map) || known.size === 0) throw new Error('this grpc-js does not show its HTTP/2 servers');
+  return [...known.keys()];
+}
+
+function limitBytes(stream: ServerHttp2Stream, maxBytes: number, connection: GrpcConnection): void {
+  let bytes = 0;
+  stream.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    connection.received(chunk.length);
+    if (bytes > maxBytes) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  });
+}
+
+function limitTime(stream: ServerHttp2Stream, timeoutMs: number): void {
+  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeoutMs);
+  const stop = () => clearTimeout(timer);
+  stream.once('end', stop).once('close', stop);
+}
+
+const acceptEncoding = new Metadata();
+acceptEncoding.set('grpc-accept-encoding', 'identity');
+
+/** gRPC asks for this status, with what is taken, so that a client can send the message again as it is. */
+export const compressed: RichStatus = {
+  code: status.UNIMPLEMENTED,
+  details: 'Compressed messages are not taken.',
+  metadata: acceptEncoding,
+};
+const unknownMethod: GrpcStatus = { code: status.UNIMPLEMENTED, details: 'There is no such method.' };
+const tooManyCalls: GrpcStatus = { code: status.RESOURCE_EXHAUSTED, details: 'Too many such calls are open.' };

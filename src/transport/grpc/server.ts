@@ -1,0 +1,142 @@
+import type { DescFile, DescMethod } from '@bufbuild/protobuf';
+import {
+  type MethodDefinition,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type sendUnaryData,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import { Health } from '../../gen/grpc/health/v1/health_pb.ts';
+import { atMost } from '../../lib/at-most.ts';
+import { addReflection } from '../../lib/grpc-reflection.ts';
+import { rpcPath } from '../operations.ts';
+import type { Arrival } from './arrival.ts';
+import { HealthService } from './health.ts';
+import { guardServer, type Listener, type ListenerRules } from './listener.ts';
+
+/** A call of grpc-js, its message still bytes, and what answers it. */
+export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
+export type Respond = sendUnaryData<Buffer>;
+/** The same for a call that is answered with a stream. */
+export type StreamCall = ServerWritableStream<Buffer, Buffer>;
+
+/** A method that needs a key, or an operator's token. */
+export type ServedMethod = {
+  readonly method: DescMethod;
+  /** How many bytes its message may have. */
+  readonly maxBytes: number;
+} & (
+  | { readonly serve: (arrival: Arrival, call: UnaryCall, respond: Respond) => Promise<void> }
+  | { readonly serveStream: (arrival: Arrival, call: StreamCall) => Promise<void> }
+);
+
+export interface GrpcServerOptions extends Omit<ListenerRules, 'methods'> {
+  readonly methods: readonly ServedMethod[];
+  /** Without them the server speaks plain text, behind a proxy that ends TLS. */
+  readonly credentials?: ServerCredentials | undefined;
+  /** What one connection may hold in memory: what nghttp2 holds for it, and what waits to be sent. */
+  readonly connectionMegabytes: number;
+  /** Files that reflection describes and no method names, such as the details of errors. */
+  readonly moreFiles?: readonly DescFile[];
+}
+
+/** What stands before a message on the wire. */
+const messageHeadBytes = 5;
+/** How long answers that were given may take to be written out when the server closes. */
+const flushMs = 500;
+
+/** A gRPC server over grpc-js whose methods get their messages as bytes, with health and reflection. */
+export class GrpcServer {
+  readonly #options: GrpcServerOptions;
+  readonly #server: Server;
+  readonly #health: HealthService;
+  #listener: Listener | undefined;
+
+  constructor(options: GrpcServerOptions) {
+    const { methods, moreFiles } = options;
+    this.#options = options;
+    this.#server = new Server({
+      // One bound for all methods; the listener keeps each method's own.
+      'grpc.max_receive_message_length': Math.max(...methods.map(({ maxBytes }) => maxBytes)),
+      'grpc.max_concurrent_streams': options.callsPerConnection,
+      'grpc-node.max_session_memory': options.connectionMegabytes,
+      // What it counts of every call nobody here reads.
+      'grpc.enable_channelz': 0,
+      'grpc.keepalive_time_ms': 60_000,
+      'grpc.keepalive_timeout_ms': 20_000,
+      'grpc.max_connection_idle_ms': 300_000,
+    });
+    const services = [...new Set(methods.map(({ method }) => method.parent))];
+    for (const service of services) this.#addService(methods.filter(({ method }) => method.parent === service));
+    this.#health = new HealthService(services.map(({ typeName }) => typeName));
+    this.#health.addTo(this.#server);
+    addReflection(this.#server, [...services, Health], moreFiles);
+  }
+
+  /** Starts to serve, and returns the port. */
+  async listen(port: number, host: string): Promise<number> {
+    const { methods, credentials = ServerCredentials.createInsecure(), ...rules } = this.#options;
+    const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const bound = await new Promise<number>((resolve, reject) => {
+      this.#server.bindAsync(address, credentials, (error, found) => (error === null ? resolve(found) : reject(error)));
+    });
+    const bytes = methods.map(
+      ({ method, maxBytes }) => [rpcPath(method), { maxBytes: maxBytes + messageHeadBytes }] as const,
+    );
+    this.#listener = guardServer(this.#server, { ...rules, methods: new Map(bytes) });
+    return bound;
+  }
+
+  /** Says NOT_SERVING, and tells each client to connect anew for its next call; goes on serving. */
+  drain(): void {
+    this.#health.stopServing();
+    this.#listener?.sendAway();
+  }
+
+  /** Says NOT_SERVING, takes no more calls, and closes when all calls have ended, the work is idle or after `graceMs`. */
+  async close(graceMs: number, idle?: Promise<void>): Promise<void> {
+    this.#health.stopServing();
+    const drained = new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
+    await atMost(graceMs, Promise.race(idle === undefined ? [drained] : [drained, idle]));
+    await atMost(flushMs, drained);
+    this.#listener?.close();
+    this.#server.forceShutdown();
+  }
+
+  #addService(methods: readonly ServedMethod[]): void {
+    const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
+    const handlers: UntypedServiceImplementation = {};
+    for (const served of methods) {
+      const { method } = served;
+      const isStream = 'serveStream' in served;
+      definition[method.localName] = rawMethod(rpcPath(method), isStream);
+      handlers[method.localName] = isStream
+        ? (call: StreamCall) => this.#withArrival(call, (arrival) => served.serveStream(arrival, call))
+        : (call: UnaryCall, respond: Respond) =>
+            this.#withArrival(call, (arrival) => served.serve(arrival, call, respond));
+    }
+    this.#server.addService(definition, handlers);
+  }
+
+  /** A call whose client has left is not served. */
+  #withArrival({ metadata }: UnaryCall | StreamCall, serve: (arrival: Arrival) => Promise<void>): void {
+    const arrival = this.#listener?.arrivalOf(metadata);
+    if (arrival !== undefined) void serve(arrival);
+  }
+}
+
+function rawMethod(path: string, responseStream: boolean): MethodDefinition<Buffer, Buffer> {
+  const codecs = {
+    requestSerialize: asIs,
+    requestDeserialize: asIs,
+    responseSerialize: asIs,
+    responseDeserialize: asIs,
+  };
+  return { path, requestStream: false, responseStream, ...codecs };
+}
+
+function asIs(bytes: Buffer): Buffer {
+  return bytes;
+}

@@ -1,0 +1,290 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { atMost } from '../../lib/at-most.ts';
+import { ApiError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { ServerIdentity } from '../../lib/server-identity.ts';
+import { ConnectionLimits } from '../connection-limits.ts';
+import { ClientGone, type Pipeline } from '../pipeline.ts';
+import type { ProtocolName, RequestContext } from '../request-context.ts';
+import { OpenStreams } from '../streams.ts';
+import { type Answer, answerHeaders, rawAnswer, type StreamAnswer } from './answer.ts';
+import { Connection, type Exchange } from './connection.ts';
+import { createNodeServer, defaultHttpLimits, type HttpLimits } from './node-server.ts';
+import { HttpRequest, malformedEvent, pathOfUnknownMethod, readTarget, unreadable } from './request.ts';
+import { endStream, writeStream } from './stream.ts';
+
+/** One of the ways in which requests are read and answered: REST, Connect, or the pages. */
+export interface HttpProtocol {
+  readonly name: ProtocolName;
+  /** The paths it answers, served or not; undefined: all that are no other's. */
+  readonly paths?: RegExp;
+  /** Reads a request, takes it through the pipeline, and returns its answer. Throws what `refusal` is then asked for. */
+  answer(request: HttpRequest, context: RequestContext): Promise<Answer | StreamAnswer>;
+  /** An error as an answer. The request may be one whose head could not be read, or undefined if Node could read none. */
+  refusal(error: ApiError, request: IncomingMessage | undefined): Answer;
+  /** What a method is answered that even HTTP does not know: that there is nothing at the path, or which methods it has. */
+  unknownMethod(path: string): ApiError;
+}
+
+export interface HttpServerOptions {
+  readonly pipeline: Pipeline;
+  readonly log: Logger;
+  readonly limits?: Partial<HttpLimits>;
+  /** Without it the server speaks plain text, behind a proxy that ends TLS. */
+  readonly identity?: ServerIdentity | undefined;
+  /** Whose address a request counts for; by default the connection's other end. */
+  readonly clientAddress?: (peer: string, forwardedFor: string | undefined) => string;
+  /** How long a client may take over one message of a stream. */
+  readonly slowReaderMs?: number;
+  /** Bounds the connections of all partners' ports together. */
+  readonly connectionLimits?: ConnectionLimits;
+}
+
+/** Serves requests on their connections over Node's own HTTP server, each by the protocol its path belongs to. */
+export class HttpServer {
+  readonly #connections = new Map<Socket, Connection>();
+  /** Every connection that was admitted, also one whose TLS handshake is not over. */
+  readonly #sockets = new Set<Socket>();
+  readonly #streams = new OpenStreams();
+  readonly #options: HttpServerOptions;
+  readonly #limits: HttpLimits;
+  readonly #connectionLimits: ConnectionLimits;
+  readonly #server: Server;
+  #underWay = 0;
+  #isDraining = false;
+  #silentUntilMs = 0;
+  #whenIdle: (() => void) | undefined;
+
+  constructor(
+    options: HttpServerOptions,
+    private readonly protocols: readonly HttpProtocol[],
+    /** Answers what is none of the others', and what could not be read. */
+    private readonly mainProtocol: HttpProtocol,
+  ) {
+    this.#options = options;
+    this.#limits = { ...defaultHttpLimits, ...options.limits };
+    this.#connectionLimits = options.connectionLimits ?? new ConnectionLimits();
+    this.#server = createNodeServer(this.#limits, options.identity);
+    this.#attach(this.#server, options.identity !== undefined);
+  }
+
+  /** Starts to serve, and returns the port. */
+  listen(port: number, host: string): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, host, () => resolve((this.#server.address() as AddressInfo).port));
+    });
+  }
+
+  /** Goes on serving, ends streams, and makes each answer the last of its connection. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#streams.close();
+  }
+
+  /** Takes no more connections, answers what is under way for at most `graceMs`, and closes. */
+  async close(graceMs: number): Promise<void> {
+    this.drain();
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const idle = new Promise<void>((resolve) => {
+      this.#whenIdle = resolve;
+      if (this.#underWay === 0) resolve();
+    });
+    for (const connection of this.#connections.values()) connection.closeIfIdle();
+    await atMost(graceMs, Promise.all([closed, idle]));
+    this.#server.closeAllConnections();
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  #attach(server: Server, isSecure: boolean): void {
+    const take = (awaitsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) =>
+      this.#connections
+        .get(request.socket)
+        ?.take({ request, response, awaitsContinue, hasUnreadBody: false, isMalformed: false });
+    server.on('request', take(false));
+    server.on('checkContinue', take(true));
+    server.on('checkExpectation', take(false));
+    const onAdmitted = (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+      if (!isSecure) this.#open(socket);
+    };
+    this.#connectionLimits.guard(server, onAdmitted, () => this.#onDrop());
+    if (isSecure) server.on('secureConnection', (socket: Socket) => this.#open(socket));
+    server.on('clientError', (error, socket) => this.#onClientError(error, socket as Socket));
+    server.on('connect', (_request, socket) => this.#onConnect(socket as Socket));
+    server.on('drop', () => this.#onDrop());
+  }
+
+  #open(socket: Socket): void {
+    const onFlood = () => this.#connectionLimits.blame(socket.remoteAddress ?? '');
+    const serve = (connection: Connection, exchange: Exchange) => void this.#serve(connection, exchange);
+    this.#connections.set(socket, new Connection(socket, serve, this.#limits.lingerMs, onFlood));
+    socket.once('close', () => this.#connections.delete(socket));
+  }
+
+  #protocolOf(path: string): HttpProtocol {
+    return this.protocols.find(({ paths }) => paths?.test(path)) ?? this.mainProtocol;
+  }
+
+  async #serve(connection: Connection, exchange: Exchange): Promise<void> {
+    const { pipeline, clientAddress } = this.#options;
+    const { request, response } = exchange;
+    const protocol = this.#protocolOf(readTarget(request).path);
+    const peer = request.socket.remoteAddress ?? '';
+    const context = pipeline.begin(protocol.name, peer);
+    if (!response.destroyed) response.once('close', context.leaves());
+    this.#underWay += 1;
+    try {
+      const read = this.#read(connection, exchange);
+      context.clientAddress = clientAddress?.(peer, read.forwardedFor) ?? peer;
+      const answer = await protocol.answer(read, context);
+      if ('messages' in answer) {
+        await this.#writeStream(connection, exchange, context, answer);
+      } else {
+        pipeline.finish(context, answer.status);
+        this.#write(connection, exchange, context, answer);
+      }
+    } catch (error) {
+      const refusal = pipeline.refuse(context, error);
+      if (refusal === undefined) connection.answered(true);
+      else this.#write(connection, exchange, context, protocol.refusal(refusal, request));
+    } finally {
+      this.#underWay -= 1;
+      if (this.#underWay === 0) this.#whenIdle?.();
+    }
+  }
+
+  /** What is no proper request ends its connection: where the next one would begin is not to be trusted. */
+  #read(connection: Connection, exchange: Exchange): HttpRequest {
+    try {
+      return new HttpRequest(exchange, this.#limits);
+    } catch (error) {
+      connection.isEnding = true;
+      throw error;
+    }
+  }
+
+  #write(connection: Connection, exchange: Exchange, context: RequestContext, answer: Answer): void {
+    const { request, response, hasUnreadBody } = exchange;
+    const { strangersKeepAliveMs, refusedBodyLingerMs } = this.#limits;
+    if (!context.isIdentified && !this.#connectionLimits.takeStranger(connection.socket.remoteAddress ?? '')) {
+      connection.isEnding = true;
+    }
+    const isLast = this.#isLast(connection, exchange);
+    if (hasUnreadBody && context.isIdentified) connection.lingerMs = refusedBodyLingerMs;
+    if (!response.destroyed) {
+      const headers = answerHeaders(answer, context.requestId);
+      connection.isKnown ||= context.isIdentified;
+      if (isLast) headers.push('Connection', 'close');
+      else if (this.#isStranger(connection)) {
+        const seconds = Math.floor(strangersKeepAliveMs / 1_000);
+        headers.push('Connection', 'keep-alive', 'Keep-Alive', `timeout=${seconds}`);
+      }
+      response.writeHead(answer.status, headers);
+      response.end(answer.body);
+      this.#limitAnswer(connection, exchange);
+      if (hasUnreadBody) request.resume();
+    }
+    connection.answered(isLast || response.destroyed);
+  }
+
+  /** Cuts a client that does not read its answer, and does not wait long for the next request of a stranger. */
+  #limitAnswer(connection: Connection, { response }: Exchange): void {
+    const { answerTimeoutMs, strangersKeepAliveMs } = this.#limits;
+    const { socket } = connection;
+    const timer = setTimeout(() => socket.destroy(), answerTimeoutMs);
+    response.once('close', () => {
+      clearTimeout(timer);
+      // After Node, which gives every connection the same time.
+      if (this.#isStranger(connection) && connection.current === undefined && !socket.destroyed)
+        socket.setTimeout(strangersKeepAliveMs);
+    });
+  }
+
+  /** A proxy keeps connections for all its clients, and expects them to stay. */
+  #isStranger({ isKnown, socket }: Connection): boolean {
+    return !isKnown && !this.#connectionLimits.isProxy(socket.remoteAddress ?? '');
+  }
+
+  async #writeStream(
+    connection: Connection,
+    exchange: Exchange,
+    context: RequestContext,
+    answer: StreamAnswer,
+  ): Promise<void> {
+    const { pipeline, slowReaderMs } = this.#options;
+    const { response } = exchange;
+    const headers = answerHeaders(answer, context.requestId);
+    if (this.#isLast(connection, exchange)) headers.push('Connection', 'close');
+    const ending = this.#streams.open();
+    let refusal: ApiError | undefined;
+    try {
+      await writeStream(response, answer, headers, ending, slowReaderMs);
+      pipeline.finish(context, answer.status);
+    } catch (error) {
+      if (error instanceof ClientGone) throw error;
+      refusal = pipeline.refuse(context, error);
+    } finally {
+      this.#streams.ended(ending);
+    }
+    const isLast = this.#isLast(connection, exchange);
+    endStream(response, answer.end(refusal), isLast);
+    connection.answered(isLast || response.destroyed);
+  }
+
+  /** What was not read stands between an answer and the next request. */
+  #isLast(connection: Connection, { response, hasUnreadBody }: Exchange): boolean {
+    const hasMore = !connection.socket.readableEnded || connection.hasWaiting;
+    return connection.isEnding || this.#isDraining || hasUnreadBody || !hasMore || !response.shouldKeepAlive;
+  }
+
+  /** What Node could not read as a request, or waited for too long. */
+  #onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+    const connection = this.#connections.get(socket);
+    // Node waits for the rest of a body that nobody reads. The connection has a time of its own by then.
+    if (connection?.isLingering === true && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return;
+    if (connection === undefined || !socket.writable) {
+      socket.destroy();
+    } else if (connection.current !== undefined) {
+      // An answer of its own would be taken for the answer to the request under way.
+      connection.isEnding = true;
+      const { current } = connection;
+      if (!current.request.complete) {
+        current.isMalformed = true;
+        current.request.emit(malformedEvent);
+      }
+    } else if (connection.owesAnswer) {
+      const path = pathOfUnknownMethod(error);
+      this.#refuse(socket, path === undefined ? unreadable(error) : this.#protocolOf(path).unknownMethod(path));
+    } else if (!connection.isOver) {
+      socket.destroy();
+    }
+  }
+
+  /** Logged once a minute at most: a flood of connections must not become one of lines. */
+  #onDrop(): void {
+    if (performance.now() < this.#silentUntilMs) return;
+    this.#silentUntilMs = performance.now() + 60_000;
+    this.#options.log.warn('connections are dropped: there are too many');
+  }
+
+  /** A request to become a tunnel: Node hands the connection over, its errors included. */
+  #onConnect(socket: Socket): void {
+    socket.on('error', () => {});
+    const connection = this.#connections.get(socket);
+    if (connection?.current === undefined) this.#refuse(socket, new ApiError('not_found'));
+    else connection.isEnding = true;
+  }
+
+  /** Answers on a connection on which Node has no request. */
+  #refuse(socket: Socket, refusal: ApiError): void {
+    const { pipeline } = this.#options;
+    const context = pipeline.begin(this.mainProtocol.name, socket.remoteAddress);
+    pipeline.finish(context, refusal.status, refusal.code);
+    const answer = this.mainProtocol.refusal(refusal, undefined);
+    this.#connections.get(socket)?.endWith(rawAnswer(answer, context.requestId));
+  }
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { connect as connectHttp2 } from 'node:http2';
+import { after, before, test } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { Client, credentials, status } from '@grpc/grpc-js';
+import {
+  Health,
+  HealthCheckRequestSchema,
+  HealthCheckResponse_ServingStatus,
+} from '../../src/gen/grpc/health/v1/health_pb.ts';
+import { Events } from '../../src/gen/marina/gateway/v1/events_pb.ts';
+import { Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { grpcMethod } from '../../src/lib/grpc-service.ts';
+import { openServers, type Servers, withServers } from './transport-fixture.ts';
+
+let servers: Servers;
+before(async () => {
+  servers = await openServers();
+});
+after(() => servers.close());
+
+const field = (number: number, type: WireType) => new BinaryWriter().tag(number, type);
+
+/** What health says of a service. */
+function healthOf(port: number, service: string): Promise<string> {
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
+  const check = grpcMethod(Health.method.check);
+  return new Promise((resolve) => {
+    client.makeUnaryRequest(
+      check.path,
+      check.requestSerialize,
+      check.responseDeserialize,
+      create(HealthCheckRequestSchema, { service }),
+      (error, answer) => {
+        client.close();
+        if (error !== null) resolve(status[error.code] ?? '');
+        else resolve(HealthCheckResponse_ServingStatus[answer?.status ?? 0] ?? '');
+      },
+    );
+  });
+}
+
+test('health tells of every service, and that the server is about to close', async () => {
+  const names = ['', 'marina.gateway.v1.Orders', 'marina.gateway.v1.Events'];
+  await withServers({}, async ({ grpc, grpcPort }) => {
+    for (const name of names) assert.equal(await healthOf(grpcPort, name), 'SERVING', name);
+    assert.equal(await healthOf(grpcPort, 'other'), 'NOT_FOUND');
+    grpc.drain();
+    for (const name of names) assert.equal(await healthOf(grpcPort, name), 'NOT_SERVING', name);
+  });
+});
+
+test('a health check of a name that is no text is NOT_FOUND, and ends nothing', async () => {
+  const { code } = await callRaw(
+    servers.grpcPort,
+    '/grpc.health.v1.Health/Check',
+    Buffer.from([0x0a, 3, 0xed, 0xa0, 0x80]),
+  );
+  assert.ok([status.NOT_FOUND, status.INTERNAL].includes(code), String(code));
+  assert.equal(await healthOf(servers.grpcPort, ''), 'SERVING');
+});
+
+test('half-sent health checks of one client of a proxy leave room for another, and for the proxy itself', async () => {
+  const clientAddress = (peer: string, forwardedFor: string | undefined) => forwardedFor ?? peer;
+  await withServers({ clientAddress }, async (own) => {
+    const session = connectHttp2(`http://127.0.0.1:${own.grpcPort}`);
+    const path = '/grpc.health.v1.Health/Check';
+    const open = (forwardedFor?: string) =>
+      session.request({
+        ':method': 'POST',
+        ':path': path,
+        'content-type': 'application/grpc',
+        te: 'trailers',
+        ...(forwardedFor && { 'x-forwarded-for': forwardedFor }),
+      });
+    const statusOf = (stream: ReturnType<typeof open>) =>
+      new Promise<number>((resolve) => {
+        stream.once('response', (headers) => {
+          if (headers['grpc-status'] !== undefined) resolve(Number(headers['grpc-status']));
+        });
+        stream.once('trailers', (trailers) => resolve(Number(trailers['grpc-status'])));
+        stream.resume();
+      });
+    for (let count = 0; count < 32; count += 1) open('203.0.113.9').on('error', () => {});
+    const refused = open('203.0.113.9');
+    const [another, proxy] = [open('203.0.113.10'), open()];
+    for (const each of [refused, another, proxy]) each.end(Buffer.alloc(5));
+    assert.equal(await statusOf(refused), status.RESOURCE_EXHAUSTED);
+    assert.equal(await statusOf(another), status.OK);
+    assert.equal(await statusOf(proxy), status.OK);
+    session.destroy();
+  });
+});
+
+/** Calls a method with the bytes of a message. */
+function callRaw(port: number, path: string, bytes: Buffer): Promise<{ code: status }> {
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
+  const asIs = (each: Buffer) => each;
+  return new Promise((resolve) => {
+    client.makeUnaryRequest(path, asIs, asIs, bytes, (error) => {
+      client.close();
+      resolve({ code: error?.code ?? status.OK });
+    });
+  });
+}
+
+test('reflection lists the services', async () => {
+  const client = new Client(`127.0.0.1:${servers.grpcPort}`, credentials.createInsecure());
+  const call = client.makeBidiStreamRequest(
+    '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+    (bytes: Buffer) => bytes,
+    (bytes: Buffer) => bytes,
+  );
+  call.write(Buffer.from(field(7, WireType.LengthDelimited).string('').finish()));
+  const answer = await new Promise<Buffer>((resolve) => call.once('data', resolve));
+  call.end();
+  client.close();
+  for (const { typeName } of [Orders, Events] as { typeName: string }[]) assert.ok(answer.includes(typeName));
+});
