@@ -19,18 +19,9 @@ import {
 import { ApiError, catalogue, type ErrorCode } from '../lib/errors.ts';
 import { compileFieldRules, type FieldCheck } from './field-rules.ts';
 import { type FileBody, fileBody } from './file-body.ts';
-import type { Pipeline } from './pipeline.ts';
 
 /** How many bytes a request's body, or its protobuf message, may have. */
 export const maxBodyBytes = 16_384;
-
-/** What each protocol is made of. */
-export interface ProtocolOptions {
-  readonly pipeline: Pipeline;
-  readonly operations: readonly Operation[];
-  /** Where partners reach us, for links to the documentation. Known once the port is open, so it is read at each answer. */
-  readonly baseUrl: string;
-}
 
 /** One operation as it is served: what its proto says of it, and its handler. */
 export type Operation = UnaryOperation | StreamOperation;

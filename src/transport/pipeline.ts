@@ -9,6 +9,14 @@ import { HandlerCall, type ProtocolName, RequestContext } from './request-contex
 import { type EndCode, RequestLog, type RequestLogOptions } from './request-log.ts';
 import { RequestsUnderWay } from './requests-under-way.ts';
 
+/** What each protocol is made of. */
+export interface ProtocolOptions {
+  readonly pipeline: Pipeline;
+  readonly operations: readonly Operation[];
+  /** Where partners reach us, for links to the documentation. Known once the port is open, so it is read at each answer. */
+  readonly baseUrl: string;
+}
+
 /** What a request's head says of who sends it. */
 export interface Head {
   /** The one Authorization header; undefined when it is absent or repeated. */

@@ -21,6 +21,7 @@ const tablesInVariables: Record<string, readonly string[]> = {
 const tablesOf: Record<string, readonly string[]> = {
   'kind.table': ['orders', 'applications', 'allocations'],
   table: ['order_steps', 'object_steps'],
+  attemptsTable: ['webhook_attempts'],
 };
 /** What a table's methods need. */
 const rightsOfMethods: Record<string, readonly Right[]> = {

@@ -3,14 +3,8 @@ import { Metadata, type ServerCredentials } from '@grpc/grpc-js';
 import { ApiError } from '../../lib/errors.ts';
 import { ConnectionLimits } from '../connection-limits.ts';
 import { fileTooLarge } from '../file-body.ts';
-import {
-  maxBodyBytes,
-  type Operation,
-  type ProtocolOptions,
-  rpcPath,
-  type StreamOperation,
-  type UnaryOperation,
-} from '../operations.ts';
+import { maxBodyBytes, type Operation, rpcPath, type StreamOperation, type UnaryOperation } from '../operations.ts';
+import type { ProtocolOptions } from '../pipeline.ts';
 import { ClientGone, type Reply } from '../pipeline.ts';
 import { decodeProtobuf, encodeProtobuf } from '../protobuf.ts';
 import type { RequestContext } from '../request-context.ts';

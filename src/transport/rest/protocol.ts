@@ -4,7 +4,8 @@ import { checkFileType, type FileBody, fileTooLarge, wholeFile } from '../file-b
 import { type Answer, errorHeaders, replyHeaders } from '../http/answer.ts';
 import type { HttpRequest } from '../http/request.ts';
 import type { HttpProtocol } from '../http/server.ts';
-import { type ProtocolOptions, readIdempotencyKey } from '../operations.ts';
+import { readIdempotencyKey } from '../operations.ts';
+import type { ProtocolOptions } from '../pipeline.ts';
 import type { RequestContext } from '../request-context.ts';
 import { Routes } from './routes.ts';
 
