@@ -28,6 +28,8 @@ export interface ConnectOptions {
   /** The tables that cold paths use through TypeORM. */
   readonly tables?: readonly EntitySchema[];
   readonly migrations?: readonly (new () => MigrationInterface)[];
+  /** Whether a statement may take as long as it takes: migrating and waiting for those who migrate do. */
+  readonly isPatient?: boolean;
 }
 
 /** A database's connections: a pool for hot paths, and TypeORM on the same pool for cold paths and migrations. */
@@ -47,8 +49,7 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
     entities: [...(options.tables ?? [])],
     migrations: [...(options.migrations ?? migrations)],
     migrationsTableName: 'migrations',
-    maxQueryExecutionTime: statementTimeoutMs,
-    enableQueryTimeout: true,
+    ...(options.isPatient ? {} : { maxQueryExecutionTime: statementTimeoutMs, enableQueryTimeout: true }),
   });
   await source.initialize();
   return { pool, source };
@@ -57,7 +58,8 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
 function openPool({ url, poolSize }: ConnectOptions): Pool {
   const { hostname, port, username, password, pathname } = new URL(url);
   const pool = createPool({
-    host: hostname,
+    // An IPv6 address stands in brackets in a URL.
+    host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? 3306 : Number(port),
     user: decodeURIComponent(username),
     password: decodeURIComponent(password),

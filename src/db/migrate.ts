@@ -18,7 +18,7 @@ export async function migrate(
   only: readonly (new () => MigrationInterface)[] = migrations,
 ): Promise<void> {
   // One connection holds the lock while others migrate.
-  const { source } = await connect({ url, poolSize: 3, migrations: only });
+  const { source } = await connect({ url, poolSize: 3, migrations: only, isPatient: true });
   try {
     await underLock(source, async () => {
       await source.runMigrations({ transaction: 'none' });

@@ -148,7 +148,8 @@ export class Submitter {
 /** Stores a new row with the first step of its history. */
 export function storing<Row extends Submission>(kind: KindOf<Row>, row: Row, detail: string): Statement[] {
   const { createdAt: at, state } = row;
-  return [kind.table.insert(row), ...kind.history.append(row, [{ kind: 'stored', at, state, detail }])];
+  const stored = 'evidence' in row ? { ...row, evidence: detail } : row;
+  return [kind.table.insert(stored), ...kind.history.append(row, [{ kind: 'stored', at, state, detail }])];
 }
 
 /** Whether a key is used. Under the lock it nearly never is, and the columns of a whole row cost without one too. */

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
 import type { MigrationInterface } from 'typeorm';
 import { migrations } from '../../migrations/index.ts';
 import { startApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
+import { statementTimeoutMs } from '../../src/db/data-source.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { extractRelease, lastRelease, whyNotHere } from '../../src/dev/release.ts';
 import { temporaryFolder } from '../support/folders.ts';
@@ -156,6 +159,24 @@ describe('migrations', () => {
         migrations.map(({ name }) => name),
       );
     } finally {
+      await fresh.drop();
+    }
+  });
+
+  it('wait for another process that migrates, for longer than another statement may take', async () => {
+    const fresh = await createTestDatabase();
+    const other = await createConnection(fresh.url);
+    try {
+      const digest = createHash('sha256').update(new URL(fresh.url).pathname.slice(1)).digest('hex').slice(0, 32);
+      await other.query('SELECT GET_LOCK(?, 0)', [`marina-migrate-${digest}`]);
+      const beganAt = performance.now();
+      const migrating = migrate(fresh.url);
+      await Promise.race([migrating, delay(statementTimeoutMs + 500)]);
+      assert.ok(performance.now() - beganAt > statementTimeoutMs, 'it did not wait for the other process');
+      await other.query('DO RELEASE_ALL_LOCKS()');
+      await migrating;
+    } finally {
+      await other.end();
       await fresh.drop();
     }
   });
