@@ -81,7 +81,7 @@ const bugs: readonly SeededBug[] = [
     file: 'src/submission/submit.ts',
     find: "if (firstAnswer !== 'rejected') return;",
     replace: "if (row.state !== 'rejected') return;",
-    test: flows,
+    test: 'test/integration/order-outcomes.test.ts',
     pattern: 'replayed with 200 even after the exchange gave it up',
   },
   {

@@ -33,12 +33,12 @@ const bugs: readonly SeededBug[] = [
     pattern: 'counts as under way for as long as its send may take',
   },
   {
-    name: 'the places of a read whose time ran out stay taken',
+    name: 'the slots of a read whose time ran out stay in use',
     file: 'src/limits/read-queue.ts',
-    find: 'for (const place of places) place.release();\n        continue;',
-    replace: 'continue;',
+    find: '        ofPartner.release();\n        ofAll.release();\n        continue;',
+    replace: '        continue;',
     test: 'test/unit/read-queue.test.ts',
-    pattern: 'that ran out of time while their places were asked for',
+    pattern: 'that ran out of time while their slots were asked for',
   },
   {
     name: 'a short page that says more follows is believed',

@@ -56,7 +56,7 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'files take no place',
     file: 'src/transport/pipeline.ts',
-    find: '    if (operation.file !== undefined) visit.holdPlace(limits.takeFile(caller));\n',
+    find: '    if (operation.file !== undefined) context.hold(limits.takeFile(caller));\n',
     replace: '',
     test: files,
     pattern: 'takes a place among the files',
