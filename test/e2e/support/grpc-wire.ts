@@ -1,4 +1,5 @@
 import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { patient } from '../../support/patience.ts';
 
 /** How a gRPC call ended, as it came. */
 export interface GrpcAnswer {
@@ -26,7 +27,7 @@ export class GrpcWire {
         const { code, details } = error ?? { code: status.OK, details: '' };
         resolve({ code, details, bytes: message, metadata: received });
       };
-      const deadline = Date.now() + 20_000;
+      const deadline = Date.now() + patient(20_000);
       const call = this.#client.makeUnaryRequest(path, same, same, Buffer.from(bytes), metadata, { deadline }, done);
       call.on('metadata', (initial: Metadata) => received.merge(initial));
     });

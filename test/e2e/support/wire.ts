@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { patient } from '../../support/patience.ts';
 
 /** One HTTP request, written to the connection exactly as it stands here. */
 export interface WireRequest {
@@ -20,7 +21,8 @@ export interface WireAnswer {
   readonly bytes: Buffer;
 }
 
-const answerBoundMs = 20_000;
+/** Longer than the gateway waits for the broker, which tests scale with the load of the machine in the same way. */
+const answerBoundMs = () => patient(20_000);
 
 /**
  * Sends one request on a connection of its own and reads the whole answer. HTTP libraries repair or refuse much of what
@@ -30,7 +32,7 @@ export function sendRaw(port: number, request: WireRequest, from?: string): Prom
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     const socket = connect({ port, host: '127.0.0.1', localAddress: from });
-    socket.setTimeout(answerBoundMs, () => socket.destroy(new Error('no answer')));
+    socket.setTimeout(answerBoundMs(), () => socket.destroy(new Error('no answer')));
     socket.on('data', (chunk: Buffer) => chunks.push(chunk));
     // A server that refuses a body before it is sent may reset the connection after its answer.
     socket.on('error', (error) => settle(error));
