@@ -5,7 +5,13 @@ import { DeliveryState, DeliveryStateSchema, type Webhooks } from '../gen/marina
 import { enumWords } from '../lib/enums.ts';
 import { groupBy } from '../lib/group.ts';
 import { toMilliseconds } from '../lib/timestamps.ts';
-import { findAttempts, listDeliveries, lockForRedelivery, redeliver } from '../webhooks/delivery-store.ts';
+import {
+  findAttempts,
+  findVersionsAbout,
+  listDeliveries,
+  lockForRedelivery,
+  redeliver,
+} from '../webhooks/delivery-store.ts';
 import { markDue } from '../webhooks/endpoint-store.ts';
 import { isTooOld } from '../webhooks/rules.ts';
 import * as tables from '../webhooks/table.ts';
@@ -16,6 +22,8 @@ const states = enumWords<typeof DeliveryState>(DeliveryStateSchema);
 
 const mostAttemptsListed = 100;
 const mostRedelivered = 1_000;
+/** Of so many events about an object the deliveries are listed. */
+const mostEvents = 1_000;
 
 /** The operators' calls on what is on its way to endpoints, and what was tried. */
 export function webhookDeliveryHandlers(
@@ -24,21 +32,28 @@ export function webhookDeliveryHandlers(
   const { database, clock } = parts;
 
   return {
-    async listDeliveries({ partnerId, beforeVersion, state, eventId, limit }) {
+    async listDeliveries({ partnerId, beforeVersion, state, eventId, objectId, limit }) {
       await readEndpoint(database, partnerId);
       const most = pageSize(limit);
+      const before = beforeVersion === 0n ? undefined : beforeVersion;
       const filter = {
-        before: beforeVersion === 0n ? undefined : beforeVersion,
+        before,
+        versions: objectId === '' ? undefined : await versionsAbout(partnerId, objectId, before),
         state: state === DeliveryState.UNSPECIFIED ? undefined : states.word(state),
         eventId: eventId === '' ? undefined : eventId,
       };
       const [rows = []] = await database.readAll([listDeliveries(partnerId, filter, most + 1)]);
-      const deliveries = rows.slice(0, most).map(tables.deliveries.all.read);
+      const shown = rows.slice(0, most);
+      const deliveries = shown.map(tables.deliveries.all.read);
       const versions = deliveries.map(({ version }) => version);
       const [attempts = []] = await database.readAll([findAttempts(partnerId, versions, mostAttemptsListed * most)]);
       const attemptsOf = groupBy(attempts.map(tables.attempts.all.read), ({ version }) => version);
       return {
-        deliveries: deliveries.map((delivery) => toMessage(delivery, attemptsOf.get(delivery.version) ?? [])),
+        deliveries: deliveries.map((delivery, index) => ({
+          ...toMessage(delivery, attemptsOf.get(delivery.version) ?? []),
+          objectKind: String(shown[index]?.object_kind ?? ''),
+          objectId: String(shown[index]?.object_id ?? ''),
+        })),
         hasMore: rows.length > most,
       };
     },
@@ -76,6 +91,11 @@ export function webhookDeliveryHandlers(
       return { events: taken.length, lastVersion: taken.at(-1) ?? 0n, complete: found.length <= mostRedelivered };
     },
   };
+
+  async function versionsAbout(partnerId: string, objectId: string, before: bigint | undefined): Promise<bigint[]> {
+    const [rows = []] = await database.readAll([findVersionsAbout(partnerId, objectId, before, mostEvents)]);
+    return rows.map(({ version }) => toBigInt(version));
+  }
 
   async function requireRecent(partnerId: string, eventId: string): Promise<void> {
     await readEndpoint(database, partnerId);

@@ -156,6 +156,7 @@ export function bringForward(partnerId: string, fence: bigint, most: number): St
 export interface DeliveryFilter {
   readonly eventId?: string | undefined;
   readonly state?: DeliveryState | undefined;
+  readonly versions?: readonly bigint[] | undefined;
   readonly before?: bigint | undefined;
   readonly after?: bigint | undefined;
   /** Changes from this instant on, and before the other. */
@@ -163,10 +164,15 @@ export interface DeliveryFilter {
   readonly to?: number | undefined;
 }
 
-/** A partner's deliveries, newest first. */
+/** A partner's deliveries, newest first, with the objects their events are about (`object_kind`, `object_id`). */
 export function listDeliveries(partnerId: string, filter: DeliveryFilter, most: number): Statement {
   const { sql, values } = where(partnerId, filter);
-  return statement(`SELECT * FROM webhook_deliveries WHERE ${sql} ORDER BY version DESC LIMIT ${most}`, ...values);
+  return statement(
+    `SELECT d.*, COALESCE(f.object_kind, o.object_kind) AS object_kind, COALESCE(f.object_id, o.object_id) AS object_id
+      FROM (SELECT * FROM webhook_deliveries WHERE ${sql} ORDER BY version DESC LIMIT ${most}) d ${bodies}
+      ORDER BY d.version DESC`,
+    ...values,
+  );
 }
 
 /** Locks deliveries that can still be sent, in the order of versions. */
@@ -178,8 +184,13 @@ export function lockForRedelivery(partnerId: string, filter: DeliveryFilter, now
   );
 }
 
-function where(partnerId: string, { eventId, state, before, after, from, to }: DeliveryFilter): Statement {
-  const same = deliveries.where({ partnerId, ...(eventId && { eventId }), ...(state && { state }) });
+function where(partnerId: string, { eventId, state, versions, before, after, from, to }: DeliveryFilter): Statement {
+  const same = deliveries.where({
+    partnerId,
+    ...(eventId && { eventId }),
+    ...(state && { state }),
+    ...(versions && { version: [0n, ...versions] }),
+  });
   return statement(
     `${same.sql} AND version > ? AND version < ? AND occurred_at >= ? AND occurred_at < ?`,
     ...[...same.values, after ?? 0n, before ?? mostVersion],
@@ -188,6 +199,17 @@ function where(partnerId: string, { eventId, state, before, after, from, to }: D
 }
 
 const mostVersion = 2n ** 63n - 1n;
+
+/** The versions of the last events about an object, before a version, at most so many. */
+export function findVersionsAbout(partnerId: string, objectId: string, before = mostVersion, most: number): Statement {
+  const about = 'WHERE partner_id = ? AND object_id = ? AND version < ?';
+  return statement(
+    `SELECT version FROM feed_events FORCE INDEX (feed_events_object) ${about} UNION SELECT version FROM outbox ${about}
+      ORDER BY version DESC LIMIT ${most}`,
+    ...[partnerId, objectId, before],
+    ...[partnerId, objectId, before],
+  );
+}
 
 /** Sends deliveries again, at once. */
 export function redeliver(partnerId: string, versions: readonly bigint[]): Statement {

@@ -55,12 +55,35 @@ describe('webhooks', () => {
     return endpoint;
   };
 
-  const deliveriesOf = async (partner: TestPartner, more: { state?: DeliveryState; limit?: number } = {}) =>
-    (await admin.webhooks.listDeliveries({ partnerId: partner.id, ...more }, admin.options)).deliveries;
+  const deliveriesOf = async (
+    partner: TestPartner,
+    more: { state?: DeliveryState; limit?: number; objectId?: string } = {},
+  ) => (await admin.webhooks.listDeliveries({ partnerId: partner.id, ...more }, admin.options)).deliveries;
 
   async function advance(minutes: number): Promise<void> {
     await admin.clock.advanceClock({ by: { seconds: BigInt(Math.round(minutes * 60)) } }, admin.options);
   }
+
+  it('its log shows which object each event is about, and lists the events of one object', async () => {
+    const { partner } = await register('/log');
+    const [{ body: one }, { body: other }] = [
+      await gateway.place(partner, { symbol: 'SIM-REST', quantity: 11 }),
+      await gateway.place(partner, { symbol: 'SIM-REST', quantity: 12 }),
+    ];
+    await gateway.rest('DELETE', `/v1/orders/${one.id}`, { key: partner.key });
+    await arrived('/log', 3);
+    const shown = async (more = {}) =>
+      (await deliveriesOf(partner, more)).map(({ type, objectKind, objectId }) => [type, objectKind, objectId]);
+    const [cancelled, second, first] = [
+      ['order.cancelled', 'order', one.id],
+      ['order.pending', 'order', other.id],
+      ['order.pending', 'order', one.id],
+    ];
+    assert.deepEqual(await shown(), [cancelled, second, first]);
+    assert.deepEqual(await shown({ objectId: one.id }), [cancelled, first]);
+    assert.deepEqual(await shown({ objectId: one.id, limit: 1 }), [cancelled]);
+    assert.deepEqual(await shown({ objectId: `ord_${'a'.repeat(20)}` }), []);
+  });
 
   it("each event arrives signed, with the feed's bytes and the headers of the contract", async () => {
     const { partner, secret } = await register('/first');
