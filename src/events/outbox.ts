@@ -1,12 +1,12 @@
 import { create } from '@bufbuild/protobuf';
 import type { Database } from '../db/database.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
-import { insertRows, type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
+import { type SqlRow, type Statement, statement } from '../db/statement.ts';
 import type { ShownBy } from '../db/table.ts';
 import { type Event, EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
 import { compileEncoder } from '../json/encoder.ts';
 import type { IdMaker } from '../lib/ids.ts';
-import { type Origin, originColumns } from '../lib/origin.ts';
+import type { Origin } from '../lib/origin.ts';
 import { toSecond } from '../lib/timestamps.ts';
 import { outbox } from './table.ts';
 
@@ -28,11 +28,13 @@ export interface EventKey {
   readonly version: bigint;
 }
 
-/** What an event is published with, without its body. */
 const published = outbox.only('partnerId', 'version', 'id', 'type', 'objectKind', 'objectId');
 
-/** An event as it stands in the outbox. The body is the event in JSON, as partners see it; empty if it was not asked for. */
-export type OutboxEvent = ShownBy<typeof published> & { readonly body: Buffer };
+/** An event as the relay publishes it. */
+export interface OutboxEvent extends ShownBy<typeof published> {
+  /** The event in JSON, as partners see it; empty if it was not asked for. */
+  readonly body: Buffer;
+}
 
 /** An event that a consumer has consumed. */
 export interface ConsumedEvent extends EventKey {
@@ -48,6 +50,8 @@ export type ConsumerName = keyof typeof consumers;
 export const consumerNames = Object.keys(consumers) as readonly ConsumerName[];
 
 const acknowledgedByAll = Object.values(consumers).reduce<number>((sum, bit) => sum | bit, 0);
+
+const locked = outbox.only('partnerId', 'version', 'signed', 'publishAt');
 
 const encode = compileEncoder(EventSchema);
 
@@ -69,20 +73,14 @@ export function appendEvents(
     const id = ids.event();
     const version = first + BigInt(index);
     const timestamp = toSecond(occurredAt);
-    // As text: a body's bytes in hexadecimal would be twice as long.
     const body = encode(create(EventSchema, { id, type, timestamp, version, data }));
+    const about = { objectKind: data.case, objectId: data.value.id };
     const { requestId, traceParent } = origin;
-    const times = [new Date(occurredAt), new Date(realNow)];
-    return [partner.id, version, id, type, body, ...times, requestId, traceParent, data.case, data.value.id];
+    const times = { occurredAt, publishAt: realNow };
+    return { partnerId: partner.id, version, id, type, body, requestId, traceParent, ...times, ...about, signed: 0 };
   });
-  return [insertRows('outbox', columns, rows)];
+  return [outbox.insert(...rows)];
 }
-
-const columns = [
-  ...['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at'],
-  ...originColumns,
-  ...['object_kind', 'object_id'],
-];
 
 /**
  * Reads the events that were committed first, at most so many, those of each partner in the order of their versions. The
@@ -118,14 +116,9 @@ export async function consumeFromOutbox(
   },
 ): Promise<readonly ConsumedEvent[]> {
   const bit = consumers[consumer];
-  const lock = onOutbox('SELECT partner_id, version, signed, publish_at FROM outbox WHERE', events, ' FOR UPDATE');
+  const lock = onOutbox(`SELECT ${locked.list} FROM outbox WHERE`, events, ' FOR UPDATE');
   return database.transaction<readonly ConsumedEvent[]>([lock, ...(work.reads ?? [])], ([rows = [], ...more]) => {
-    const found = rows.map((row) => ({
-      partnerId: String(row.partner_id),
-      version: toBigInt(row.version),
-      signed: Number(row.signed),
-      committedAt: (row.publish_at as Date).getTime(),
-    }));
+    const found = rows.map(locked.read);
     const consumed = found.filter(({ signed }) => (signed & bit) === 0);
     if (consumed.length === 0) return { writes: [], result: [] };
     // Another version may have more consumers, whose bits say nothing of ours.
@@ -135,7 +128,7 @@ export async function consumeFromOutbox(
     const writes = [...work.writes(consumed, more)];
     if (last.length > 0) writes.push(onOutbox('DELETE FROM outbox WHERE', last));
     if (first.length > 0) writes.push(onOutbox(`UPDATE outbox SET signed = signed | ${bit} WHERE`, first));
-    return { writes, result: consumed };
+    return { writes, result: consumed.map(({ publishAt, ...key }) => ({ ...key, committedAt: publishAt })) };
   });
 }
 

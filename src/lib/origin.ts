@@ -10,9 +10,6 @@ export interface Origin {
   readonly traceParent: string | null;
 }
 
-/** The columns an origin is kept in, together with the partner's. */
-export const originColumns = ['request_id', 'trace_parent'] as const;
-
 /** Reads an origin from a row. */
 export function toOrigin(row: Readonly<Record<string, unknown>>): Origin {
   return {
