@@ -9,12 +9,3 @@ export interface Origin {
   /** The request's place in a trace, as a W3C `traceparent`; null where it has none. */
   readonly traceParent: string | null;
 }
-
-/** Reads an origin from a row. */
-export function toOrigin(row: Readonly<Record<string, unknown>>): Origin {
-  return {
-    partnerId: row.partner_id as string,
-    requestId: (row.request_id as string | null) ?? null,
-    traceParent: (row.trace_parent as string | null) ?? null,
-  };
-}
