@@ -2,11 +2,6 @@ import type { Database } from '../db/database.ts';
 import { type Statement, statement, toBigInt } from '../db/statement.ts';
 import { pause, Wakeup, type Worker } from '../lib/worker.ts';
 
-/** How often the feed is polled while nobody notifies that it grew. */
-const pollMs = 500;
-/** How long it waits after a notification for others that come close behind. */
-const batchingWindowMs = 10;
-
 /** A reader that waits for events of its partner. */
 export interface FeedWatcher {
   readonly partnerId: string;
@@ -15,6 +10,11 @@ export interface FeedWatcher {
   /** Woken when there is more. */
   readonly wakeup: Wakeup;
 }
+
+/** How often the feed is polled while nobody notifies that it grew. */
+const pollMs = 500;
+/** How long it waits after a notification for others that come close behind. */
+const batchingWindowMs = 10;
 
 /**
  * Wakes readers when the feed has more for them. All readers of a process share one small query. It is made when this or

@@ -16,15 +16,15 @@ import { toMilliseconds } from '../../lib/timestamps.ts';
 import { Wakeup } from '../../lib/worker.ts';
 import { AdminError, invalidField, type Operator } from '../call.ts';
 
+/** How far each partner's events were sent: by its id, the version of the last one. */
+type Positions = Map<string, bigint>;
+
 const mostPartners = 500;
 const mostPerMessage = 100;
 /** The longest time between two messages of a stream. */
 const heartbeatMs = 10_000;
 /** How often it is polled which partners were created meanwhile. */
 const pollPartnersMs = 2_000;
-
-/** How far each partner's events were sent: by its id, the version of the last one. */
-type Positions = Map<string, bigint>;
 
 /** The operators' call that streams events. Each partner's feed is read as its partner reads it, so none is left out. */
 export function watchHandlers(database: Database, feedWatch: FeedWatch, cursors: Cursors) {
