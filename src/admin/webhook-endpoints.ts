@@ -2,7 +2,6 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { reading } from '../db/facts.ts';
 import type { Webhooks } from '../gen/marina/admin/v1/webhooks_pb.ts';
-import { ApiError } from '../lib/errors.ts';
 import { lockEndpoints, moved, newEndpoint, resumed, saveEndpoint } from '../webhooks/endpoint-store.ts';
 import { rotationMs, signsWithOld } from '../webhooks/rules.ts';
 import { type Endpoint, endpoints } from '../webhooks/table.ts';
@@ -49,7 +48,7 @@ export function webhookEndpointHandlers(
 
   return {
     async registerEndpoint({ partnerId, url: text }, operator) {
-      const url = checkUrl(parts, text);
+      const url = parts.checkUrl(text);
       await requirePartner(database, partnerId);
       const secret = parts.makeSecret();
       const registeredAt = clock.now();
@@ -71,7 +70,7 @@ export function webhookEndpointHandlers(
     },
 
     async moveEndpoint(request, operator) {
-      const url = checkUrl(parts, request.url);
+      const url = parts.checkUrl(request.url);
       const endpoint = await change(
         'MoveEndpoint',
         request,
@@ -144,15 +143,6 @@ export function webhookEndpointHandlers(
       }
     },
   };
-}
-
-function checkUrl(parts: WebhookAdminParts, text: string): string {
-  try {
-    return parts.checkUrl(text);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 'invalid_request') throw error;
-    throw new AdminError(status.INVALID_ARGUMENT, error.message, { param: 'url' });
-  }
 }
 
 /** Tells what keeps an endpoint from being sent to. */

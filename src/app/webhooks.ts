@@ -5,7 +5,7 @@ import { WebhookConsumer } from '../webhooks/consumer.ts';
 import { Dispatcher } from '../webhooks/dispatcher.ts';
 import { dispatcherLeasePrefix } from '../webhooks/endpoint-store.ts';
 import { Sender } from '../webhooks/sender.ts';
-import { signingKeys } from '../webhooks/signing-keys.ts';
+import { signingKeys } from '../webhooks/signature.ts';
 import type { Base } from './base.ts';
 
 /** Webhooks: what consumes events into the queues of endpoints, what sends them, and the secrets they are signed with. */

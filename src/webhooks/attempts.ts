@@ -8,7 +8,7 @@ import type { EndpointQueue, NextTry } from './endpoint-queue.ts';
 import type { MadeAttempt } from './recorder.ts';
 import type { SendResult } from './rules.ts';
 import type { Sender } from './sender.ts';
-import type { KeysOf } from './signing-keys.ts';
+import type { KeysOf } from './signature.ts';
 import type { Endpoint } from './table.ts';
 
 export interface AttemptsOptions {
@@ -124,11 +124,10 @@ export class Attempts {
   }
 
   /** One line of the log, and one span, for each attempt. */
-  #report({ eventId, type, requestId, body }: LoadedDelivery, attempt: MadeAttempt, span: Span): void {
+  #report({ eventId, type, requestId, objectId }: LoadedDelivery, attempt: MadeAttempt, span: Span): void {
     const { log, tracer } = this.options;
     if (!log.isLevelEnabled('info') && tracer === passingTracer) return;
     const { partnerId, version, number, isProbe, outcome, status, errorClass, durationMs } = attempt;
-    const objectId = objectIdOf(body);
     const traceId = traceIdOf(span.traceParent);
     const about = { requestId, partnerId, objectId, eventId, type, version: version.toString(), attempt: number };
     log.info({ ...about, isProbe, outcome, status, errorClass, durationMs, traceId }, 'webhook attempt');
@@ -138,15 +137,10 @@ export class Attempts {
         'http.response.status_code': status ?? undefined,
         'error.type': errorClass ?? undefined,
         'marina.partner_id': partnerId,
-        'marina.object_id': objectId,
+        'marina.object_id': objectId ?? undefined,
         'marina.event_id': eventId,
         'marina.attempt': number,
       },
     });
   }
-}
-
-/** The object an event is about, out of the event's bytes, which are ours and begin alike. */
-function objectIdOf(body: Buffer | null): string | undefined {
-  return /"data":\{"object":"\w+","id":"(\w+)"/.exec(body?.toString('latin1', 0, 300) ?? '')?.[1];
 }

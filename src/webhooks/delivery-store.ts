@@ -11,6 +11,8 @@ export interface LoadedDelivery extends Delivery {
   /** The request that created the event's object, and its place in a trace; null where they were not kept. */
   readonly requestId: string | null;
   readonly traceParent: string | null;
+  /** The object the event is about; null in rows of an earlier version. */
+  readonly objectId: string | null;
 }
 
 /** Puts events into the queue of their endpoints, out of the rows of the outbox. */
@@ -52,6 +54,7 @@ export async function readQueues(
       body: row.body as Buffer | null,
       requestId: row.request_id as string | null,
       traceParent: row.trace_parent as string | null,
+      objectId: row.object_id as string | null,
     })),
   );
 }
@@ -66,7 +69,7 @@ export function retryDueValues(now: number): Date[] {
 // Named, because a server that guesses from the age of events would sort all that waits at each read.
 const waiting = 'webhook_deliveries d FORCE INDEX (webhook_deliveries_due)';
 const loaded = `d.*, COALESCE(f.body, o.body) AS body, COALESCE(f.request_id, o.request_id) AS request_id,
-  COALESCE(f.trace_parent, o.trace_parent) AS trace_parent`;
+  COALESCE(f.trace_parent, o.trace_parent) AS trace_parent, COALESCE(f.object_id, o.object_id) AS object_id`;
 // The feed's copy and the outbox row change places in one transaction, so one statement always finds one of them.
 const bodies = `LEFT JOIN feed_events f ON f.partner_id = d.partner_id AND f.version = d.version
   LEFT JOIN outbox o ON o.partner_id = d.partner_id AND o.version = d.version`;

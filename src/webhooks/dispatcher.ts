@@ -176,7 +176,8 @@ export class Dispatcher {
       }
     }
     // Operators' calls wait until their changes are in force here.
-    const changed = [...this.#queues.values()].map(({ endpoint }) => endpoint).filter(isUnseen);
+    const rowsHere = [...this.#queues.values()].map(({ endpoint }) => endpoint);
+    const changed = rowsHere.filter(({ changedRevision, seenRevision }) => changedRevision > seenRevision);
     if (changed.length > 0) await database.write(saveSeen(changed));
     return partnerIds;
   }
@@ -258,10 +259,6 @@ export class Dispatcher {
       }
     }
   }
-}
-
-function isUnseen({ changedRevision, seenRevision }: Endpoint): boolean {
-  return changedRevision > seenRevision;
 }
 
 function* batches<Item>(items: readonly Item[]): Generator<readonly Item[]> {

@@ -34,5 +34,6 @@ export function delivery(version: number, isRetry = false): LoadedDelivery {
     body: Buffer.from('{}'),
     requestId: null,
     traceParent: null,
+    objectId: null,
   };
 }

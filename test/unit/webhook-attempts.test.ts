@@ -9,8 +9,7 @@ import { passingTracer } from '../../src/lib/trace.ts';
 import { Attempts, type AttemptsOptions } from '../../src/webhooks/attempts.ts';
 import { EndpointQueue, type NextTry } from '../../src/webhooks/endpoint-queue.ts';
 import type { MadeAttempt } from '../../src/webhooks/recorder.ts';
-import { makeSecret } from '../../src/webhooks/signature.ts';
-import { signingKeys } from '../../src/webhooks/signing-keys.ts';
+import { makeSecret, signingKeys } from '../../src/webhooks/signature.ts';
 import { eventually } from '../support/eventually.ts';
 import { delivery, endpoint } from '../support/webhook-rows.ts';
 
