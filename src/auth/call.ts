@@ -109,10 +109,10 @@ export type Identify = (authorization: string | undefined, clientAddress: string
 export interface CallLimits {
   /** Takes one request from the partner's bucket. Not called for a request that is refused with 401. */
   takeRequest(caller: Caller): Promise<void> | undefined;
-  /** Takes one of the partner's "requests in progress" places; call what it returns to give it back. */
-  takePlace(caller: Caller): Promise<() => void> | (() => void);
-  /** Takes one of the places for open streams; call what it returns to give it back. */
+  /** Acquires one of the partner's slots for requests in progress. Call what it returns to give it back. */
+  acquireSlot(caller: Caller): Promise<() => void> | (() => void);
+  /** Counts an open stream. Call what it returns when it ends. */
   takeStream(caller: Caller): () => void;
-  /** Takes one of the places for files in memory; call what it returns to give it back. */
+  /** Counts a file in memory. Call what it returns when it is no longer there. */
   takeFile(caller: Caller): () => void;
 }

@@ -40,7 +40,7 @@ export class CallerLimits implements CallLimits {
     });
   }
 
-  async takePlace(caller: Caller): Promise<() => void> {
+  async acquireSlot(caller: Caller): Promise<() => void> {
     const { requestsUnderWay } = caller.limits;
     const slot = requestsUnderWay > 0 ? await this.slots.acquire(slotsOf(caller), requestsUnderWay) : undefined;
     if (slot !== undefined) return () => slot.release();

@@ -114,7 +114,7 @@ export class Pipeline {
     context.operation = operation;
     const caller = permit(operation, identification);
     if (operation.kind === 'stream') context.hold(limits.takeStream(caller));
-    else if (operation.takesPlace) context.giveSlotBack = context.hold(await limits.takePlace(caller));
+    else if (operation.takesPlace) context.giveSlotBack = context.hold(await limits.acquireSlot(caller));
     if (operation.file !== undefined) context.hold(limits.takeFile(caller));
     return found;
   }
@@ -218,7 +218,7 @@ export class Pipeline {
     const caller = await this.#permitAgain(context, operation);
     if (operation.takesPlace && caller.limits.requestsUnderWay < before.limits.requestsUnderWay) {
       context.giveSlotBack();
-      context.giveSlotBack = context.hold(await this.#options.limits.takePlace(caller));
+      context.giveSlotBack = context.hold(await this.#options.limits.acquireSlot(caller));
     }
     return caller;
   }

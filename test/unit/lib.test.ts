@@ -180,15 +180,15 @@ describe('local limits', () => {
 
   it('a sixth request under way is refused until one ends, and giving a slot back twice counts once', async () => {
     const shared = new CallerLimits(slotsOfOne(), { take: () => true });
-    const slots = await Promise.all(Array.from({ length: 5 }, () => shared.takePlace(caller)));
-    await assert.rejects(shared.takePlace(caller), isLimited);
+    const slots = await Promise.all(Array.from({ length: 5 }, () => shared.acquireSlot(caller)));
+    await assert.rejects(shared.acquireSlot(caller), isLimited);
     assert.equal(await shared.underWay(caller), 5);
     slots[0]?.();
     slots[0]?.();
-    await shared.takePlace(caller);
-    await assert.rejects(shared.takePlace(caller), isLimited);
+    await shared.acquireSlot(caller);
+    await assert.rejects(shared.acquireSlot(caller), isLimited);
     const none = { ...caller, partnerId: 'q', limits: { ...limits, requestsUnderWay: 0 } };
-    await assert.rejects(shared.takePlace(none), isLimited);
+    await assert.rejects(shared.acquireSlot(none), isLimited);
   });
 
   it('exactly at the day limit passes, one kobo above does not and says what remains', () => {

@@ -87,7 +87,7 @@ export const identify: Identify = async (authorization) => {
 
 export const noLimits: CallLimits = {
   takeRequest: () => undefined,
-  takePlace: () => () => {},
+  acquireSlot: () => () => {},
   takeStream: () => () => {},
   takeFile: () => () => {},
 };

@@ -92,7 +92,7 @@ function admission(faults: Faults): Promise<string> {
       if (faults.rate) throw new ApiError('rate_limited', { message: 'rate' });
       return undefined;
     },
-    takePlace: () => {
+    acquireSlot: () => {
       if (faults.place) throw new ApiError('rate_limited', { message: 'place' });
       return () => {};
     },
@@ -142,13 +142,13 @@ test('a request with a refused key counts against nobody, nor does one without a
 
 function places(): { limits: CallLimits; held: () => number } {
   let held = 0;
-  const takePlace = () => {
+  const acquireSlot = () => {
     held += 1;
     return () => {
       held -= 1;
     };
   };
-  return { limits: { ...noLimits, takePlace }, held: () => held };
+  return { limits: { ...noLimits, acquireSlot }, held: () => held };
 }
 
 test('a place is held while the handler runs and given back before the answer', async () => {

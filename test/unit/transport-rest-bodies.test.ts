@@ -191,7 +191,7 @@ for (const [how, expected] of [
     const codes: unknown[] = [];
     const taken = gate();
     const over = gate();
-    const takePlace = () => {
+    const acquireSlot = () => {
       held += 1;
       taken.open();
       return () => {
@@ -202,7 +202,7 @@ for (const [how, expected] of [
       codes.push(code);
       over.open();
     };
-    await withServers({ pipeline: { limits: { ...noLimits, takePlace }, onFinished } }, async (own) => {
+    await withServers({ pipeline: { limits: { ...noLimits, acquireSlot }, onFinished } }, async (own) => {
       const connection = new RawConnection(own.restPort);
       connection.send(requestText({ headers: { 'Content-Length': '100' } })).send('{');
       await taken.opened;
