@@ -107,7 +107,8 @@ export class ApplicationKind
   /** The broker has all four documents. It may have decided before the last of them was recorded. */
   documentsDelivered(row: StoredApplication): Change<StoredApplication, ApplicationReport> | undefined {
     if (row.state !== 'documents_required') return undefined;
-    return this.begin(row).move('submitted', null).step('document', 'the broker has the four documents');
+    const evidence = 'the broker has the four documents';
+    return this.begin(row).move('submitted', null).note({ evidence }).step('document', evidence);
   }
 
   /** The account of an application that was opened is one to trade for in the same commit. */

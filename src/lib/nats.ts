@@ -32,7 +32,10 @@ export class Nats {
 
   /** The connection, while the server can be reached, as far as is known. */
   get connection(): NatsConnection | undefined {
-    return this.#isConnected ? this.#connection : undefined;
+    // One that is being closed is closed before it says so, and whatever is sent over it throws.
+    const connection = this.#connection;
+    const isUsable = this.#isConnected && connection?.isClosed() === false && !connection.isDraining();
+    return isUsable ? connection : undefined;
   }
 
   /** The connection. Throws while there is none. */
@@ -46,7 +49,7 @@ export class Nats {
   subscribe(subject: string, receive: Receive): void {
     const subscription = { subject, receive };
     this.#subscriptions.push(subscription);
-    if (this.#connection !== undefined) subscribeOn(this.#connection, subscription);
+    if (this.#connection?.isClosed() === false) subscribeOn(this.#connection, subscription);
   }
 
   /** Publishes a message, if NATS is there. */

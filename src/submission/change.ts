@@ -54,7 +54,7 @@ export class Change<Row extends Submission, Report = unknown> {
   step(kind: NewStep['kind'], detail: string, report: Partial<NewStep> = {}): this {
     this.steps.push({ ...report, kind, at: this.now, state: this.after.state, detail });
     const counted = { steps: this.after.steps + 1 } as Partial<Row>;
-    return this.note('evidence' in this.after ? { ...counted, evidence: detail } : counted);
+    return this.note(this.#isEvidence(kind) ? { ...counted, evidence: detail } : counted);
   }
 
   /** Moves the object to a state, and emits an event. */
@@ -74,6 +74,13 @@ export class Change<Row extends Submission, Report = unknown> {
       this.step(inconsistent ? 'contradiction' : 'report', detail, this.kind.reportStep(report));
     }
     return this;
+  }
+
+  /** Whether a step says by what the state is known. What comes to a settled object without moving it does not. */
+  #isEvidence(kind: NewStep['kind']): boolean {
+    const { state } = this.after;
+    const tellsOfState = state !== this.before.state || isUnsettled(state) || kind === 'contradiction';
+    return 'evidence' in this.after && kind !== 'document' && tellsOfState;
   }
 
   #emit(row: Row): this {

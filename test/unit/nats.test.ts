@@ -46,6 +46,20 @@ async function startServer() {
 }
 
 describe('the connection to NATS', () => {
+  it('is not used any more from the moment it is being closed', async () => {
+    const server = await startServer();
+    const nats = new Nats({ url: server.url, log: createLogger({ name: 'test', level: 'silent' }) });
+    await nats.start();
+    const closing = nats.close();
+    try {
+      nats.publish('news');
+      assert.equal(nats.connection, undefined);
+    } finally {
+      await closing;
+      server.close();
+    }
+  });
+
   it('is made again, with its subscriptions, also after the server had refused it for a while', async () => {
     const server = await startServer();
     const nats = new Nats({ url: server.url, log: createLogger({ name: 'test', level: 'silent' }) });

@@ -177,6 +177,9 @@ describe('what a send of an application came to', () => {
       const known = { ...application, state, lastReport: 1n, checkAt: null };
       assert.deepEqual(cameOf(known, unclear), [state, firstAnswer, null, []]);
     }
+    const settled = { ...application, state: 'opened', evidence: 'the broker opened the account' } as const;
+    const late = applySent(applicationKind, settled, unclear, now, realNow).after;
+    assert.equal(late.evidence, settled.evidence, 'it is known as before by what the state is known');
     const uncertain = { ...application, state: 'uncertain', checkAt: realNow + 5_000 } as const;
     assert.deepEqual(cameOf(uncertain, unclear), ['uncertain', 'object', realNow + 5_000, []]);
   });
