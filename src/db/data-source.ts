@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { createPool, type Pool } from 'mysql2';
-import { DataSource, type EntitySchema, type MigrationInterface } from 'typeorm';
+import { AbstractLogger, DataSource, type EntitySchema, type MigrationInterface } from 'typeorm';
 import { migrations } from '../../migrations/index.ts';
 
 /** What every session of ours sets, whatever the server's defaults are. */
@@ -14,9 +14,10 @@ const sessionSettings = [
 ];
 /**
  * MariaDB can tell a transaction that stands still from a connection that is not used; for MySQL this is a comment. So what a
- * frozen process has locked is free in time for the others to bring an event to its readers within five seconds.
+ * frozen process has locked is free in time for the others to bring an event to its readers within five seconds. MariaDB
+ * can also be told to ignore checks, which guards rely on.
  */
-const mariaDbSettings = '/*M!100300 , SESSION idle_transaction_timeout = 4 */';
+const mariaDbSettings = '/*M!100300 , SESSION idle_transaction_timeout = 4, SESSION check_constraint_checks = ON */';
 
 const connectTimeoutMs = 5_000;
 /** How long one round trip may take. */
@@ -38,6 +39,11 @@ export interface Connections {
   readonly source: DataSource;
 }
 
+/** TypeORM's own lines have statements with their values, which no log may have. Errors reach the caller. */
+class Silent extends AbstractLogger {
+  protected writeLog(): void {}
+}
+
 /** Connects. Every connection of the pool gets our session settings before its first statement. */
 export async function connect(options: ConnectOptions): Promise<Connections> {
   const pool = openPool(options);
@@ -49,6 +55,7 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
     entities: [...(options.tables ?? [])],
     migrations: [...(options.migrations ?? migrations)],
     migrationsTableName: 'migrations',
+    logger: new Silent(),
     ...(options.isPatient ? {} : { maxQueryExecutionTime: statementTimeoutMs, enableQueryTimeout: true }),
   });
   await source.initialize();
@@ -67,6 +74,7 @@ function openPool({ url, poolSize }: ConnectOptions): Pool {
     timezone: 'Z',
     charset: 'utf8mb4',
     connectTimeout: connectTimeoutMs,
+    stringifyObjects: true,
     supportBigNumbers: true,
     bigNumberStrings: false,
     multipleStatements: true,

@@ -45,6 +45,7 @@ export async function openDatabase(options: {
         `this database belongs to the ${String(row?.name)} environment, and this gateway is of the ${options.environment} environment`,
       );
     }
+    await checkGuards(database);
   } catch (error) {
     await database.close();
     if (!isTableMissing(error)) throw error;
@@ -53,6 +54,22 @@ export async function openDatabase(options: {
     });
   }
   return database;
+}
+
+/**
+ * Sees that a guard that is not true fails. A server that does not enforce checks would take optimistic decisions unproven:
+ * MySQL before 8.0.16 reads them and ignores them. A database without the table is older, and refused for that elsewhere.
+ */
+async function checkGuards(database: Database): Promise<void> {
+  try {
+    await database.transaction([guard([statement('1 = 0')])], () => {
+      throw new Error(
+        'this server does not enforce CHECK constraints: MySQL 8.0.16 or MariaDB 10.6 is needed, or a newer one',
+      );
+    });
+  } catch (error) {
+    if (!isOptimismWrong(error) && !isTableMissing(error)) throw error;
+  }
 }
 
 /**
@@ -203,10 +220,17 @@ export class Database {
 
   /** Work of a cold path, such as an operator's call, with TypeORM's repositories and query builder. */
   async manage<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    const runner = this.connections.source.createQueryRunner();
+    let connection: PoolConnection | undefined;
     try {
-      return await work(this.connections.source.manager);
+      connection = (await runner.connect()) as PoolConnection;
+      return await work(runner.manager);
     } catch (error) {
+      // A statement that was given up still runs: nobody else must wait behind it.
+      if (!isUsable(error)) connection?.destroy();
       throw toApiError(error);
+    } finally {
+      await runner.release();
     }
   }
 

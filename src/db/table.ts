@@ -124,6 +124,7 @@ export class Table<Row extends object> {
       const many = Array.isArray(wanted) ? wanted : undefined;
       const marks = many === undefined ? '= ?' : `IN (${many.map(() => '?').join(', ')})`;
       parts.push(wanted === null ? `${columnName(field)} IS NULL` : `${columnName(field)} ${marks}`);
+      if (many?.includes(null)) throw new Error(`${this.name} cannot look for null in a list of ${field}`);
       for (const one of many ?? [wanted]) if (one !== null) values.push(this.#write(field as Field<Row>, one));
     }
     return { sql: parts.join(' AND '), values };
@@ -186,6 +187,7 @@ export class Table<Row extends object> {
   }
 
   #write(field: Field<Row>, value: unknown): SqlValue {
+    if (value === undefined) throw new Error(`${this.name} is given no ${field}`);
     return value === null ? null : this.column(field).write(value);
   }
 }

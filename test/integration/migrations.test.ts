@@ -10,6 +10,7 @@ import { migrations } from '../../migrations/index.ts';
 import { startApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { statementTimeoutMs } from '../../src/db/data-source.ts';
+import { openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { extractRelease, lastRelease, whyNotHere } from '../../src/dev/release.ts';
 import { temporaryFolder } from '../support/folders.ts';
@@ -178,6 +179,21 @@ describe('migrations', () => {
     } finally {
       await other.end();
       await fresh.drop();
+    }
+  });
+
+  it('a gateway does not start on a server that enforces no checks, because nothing would prove what it expects', async () => {
+    const unchecked = await createTestDatabase();
+    try {
+      await migrate(unchecked.url);
+      const connection = await createConnection(unchecked.url);
+      await connection.query('ALTER TABLE guards DROP CONSTRAINT marina_guard');
+      await assert.rejects(openDatabase({ url: unchecked.url, environment: 'sandbox' }), /does not enforce CHECK/);
+      const [rows] = await connection.query('SELECT * FROM guards');
+      await connection.end();
+      assert.deepEqual(rows, []);
+    } finally {
+      await unchecked.drop();
     }
   });
 
