@@ -127,13 +127,12 @@ export interface NewPartner {
 }
 
 export function insertPartner({ id, name, limits, features, createdAt }: NewPartner): Statement {
-  const agreed = { ...noLimits, ...limits };
   return partners.insert({
     id,
     name,
     state: 'active',
     version: 0n,
-    ...agreed,
+    ...agreed(limits),
     features: featureList(features),
     createdAt,
   });
@@ -141,7 +140,7 @@ export function insertPartner({ id, name, limits, features, createdAt }: NewPart
 
 /** Saves what was agreed with a partner; the defaults hold for what is absent. */
 export function saveLimits(id: string, limits: Partial<PartnerLimits>): Statement {
-  return partners.set({ id }, { ...noLimits, ...limits });
+  return partners.set({ id }, agreed(limits));
 }
 
 /** Nothing was agreed: the defaults hold. */
@@ -152,6 +151,12 @@ const noLimits = {
   ordersKoboPerDay: null,
   allocationsKoboPerDay: null,
 };
+
+/** The columns of what was agreed; what was not is null. */
+function agreed(limits: Partial<PartnerLimits>): typeof noLimits {
+  const given = Object.entries(limits).filter(([, value]) => value !== undefined);
+  return { ...noLimits, ...Object.fromEntries(given) };
+}
 
 /** What was agreed with a partner, without the defaults. */
 export function toAgreedLimits(partner: StoredPartner): Partial<PartnerLimits> {
