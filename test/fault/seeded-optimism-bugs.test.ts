@@ -1,7 +1,6 @@
 import { describeBugs, type SeededBug } from './support/seeded-bugs.ts';
 
 const errors = 'test/integration/database-errors.test.ts';
-const flows = 'test/integration/submission.test.ts';
 const values = 'test/integration/optimistic-values.test.ts';
 const work = 'test/integration/optimistic-work.test.ts';
 
@@ -145,8 +144,8 @@ const bugs: readonly SeededBug[] = [
     file: 'src/db/partner-transaction.ts',
     find: 'return added === undefined ? value : (((value as bigint) + added.amount) as Value);',
     replace: 'return added === undefined ? value : value;',
-    test: flows,
-    pattern: 'the day limit is exact when many orders race',
+    test: 'test/unit/day-limits.test.ts',
+    pattern: 'sees what the work before it used, by day and kind',
   },
   {
     name: 'what refused work did to shared values stays',
