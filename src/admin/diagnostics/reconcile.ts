@@ -92,8 +92,8 @@ export function reconcileHandlers(parts: ReconcileParts): Pick<AdminCalls<typeof
     const { objectId, cursor, reason } = request;
     if (objectId === '' && request.partnerId === '') throw invalidField('object_id', 'or `partner_id` is required.');
     if (objectId !== '' && request.partnerId !== '')
-      throw invalidField('partner_id', 'must be absent beside `object_id`.');
-    if (objectId !== '' && cursor !== '') throw invalidField('cursor', 'must be absent beside `object_id`.');
+      throw invalidField('partner_id', 'must not be given together with `object_id`.');
+    if (objectId !== '' && cursor !== '') throw invalidField('cursor', 'must not be given together with `object_id`.');
     if (underWay) throw new AdminError(status.RESOURCE_EXHAUSTED, 'another call reconciles: call again');
     underWay = true;
     try {

@@ -36,7 +36,7 @@ export function watchHandlers(database: Database, feedWatch: FeedWatch, cursors:
     signal: AbortSignal,
   ): AsyncIterable<WatchEventsResponse> {
     const { cursor, since } = request;
-    if (cursor !== '' && since !== undefined) throw invalidField('since', 'must be absent beside `cursor`.');
+    if (cursor !== '' && since !== undefined) throw invalidField('since', 'must not be given together with `cursor`.');
     const wanted = [...new Set(request.partnerIds)].sort();
     const issuedFor = ['watched events', wanted.join()];
     const positions = await firstPositions(wanted, cursor === '' ? undefined : cursors.read(issuedFor, cursor), since);
