@@ -1,6 +1,5 @@
-import { instant, optional, text } from '../db/columns.ts';
 import { type Statement, statement } from '../db/statement.ts';
-import { defineTable, type RowOf, type ShownBy } from '../db/table.ts';
+import { defineTable, instant, optional, type RowOf, type ShownBy, text } from '../db/table.ts';
 
 /** The accounts a partner can trade for. An account belongs to one partner. */
 export const accounts = defineTable({

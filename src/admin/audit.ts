@@ -1,9 +1,8 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { instant, longText, optional, text, whole } from '../db/columns.ts';
 import type { Database } from '../db/database.ts';
 import type { Statement } from '../db/statement.ts';
-import { defineTable, type RowOf } from '../db/table.ts';
+import { defineTable, instant, longText, optional, type RowOf, text, whole } from '../db/table.ts';
 import {
   AuditEntrySchema,
   type AuditEntry as AuditMessage,

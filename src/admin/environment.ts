@@ -1,7 +1,6 @@
-import { instant, optional, small, text, whole } from '../db/columns.ts';
 import type { Database } from '../db/database.ts';
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
-import { defineTable } from '../db/table.ts';
+import { defineTable, instant, optional, small, text, whole } from '../db/table.ts';
 import type { SystemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { Wakeup, type Worker } from '../lib/worker.ts';

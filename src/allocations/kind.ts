@@ -13,7 +13,7 @@ import { statedInstant } from '../lib/timestamps.ts';
 import { checkDayLimit } from '../limits/rules.ts';
 import { usage } from '../limits/usage.ts';
 import type { CreatedKind, Draft } from '../submission/kind.ts';
-import { objectHistory } from '../submission/steps.ts';
+import { objectHistory } from '../submission/table.ts';
 import type { TransferTypeWord } from '../wallet/rules.ts';
 import { transfer, wallet } from '../wallet/store.ts';
 import { stateWords, toAllocationMessage } from './messages.ts';

@@ -1,8 +1,17 @@
-import { day, exactText, optional, shortened, text, whole } from '../db/columns.ts';
 import { type Statement, statement } from '../db/statement.ts';
-import { defineTable, type RowOf, type ShownBy } from '../db/table.ts';
+import {
+  day,
+  defineTable,
+  exactText,
+  optional,
+  type RowOf,
+  type ShownBy,
+  shortened,
+  text,
+  whole,
+} from '../db/table.ts';
 import { AllocationStateSchema } from '../gen/marina/gateway/v1/allocations_pb.ts';
-import { hasKnownName, submissionColumns, submissionIndexes } from '../submission/columns.ts';
+import { hasKnownName, submissionColumns, submissionIndexes } from '../submission/table.ts';
 import type { AllocationStateName } from './rules.ts';
 
 const { indexes, unique } = submissionIndexes('allocations');

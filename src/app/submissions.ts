@@ -8,7 +8,7 @@ import { Canceller } from '../orders/cancel.ts';
 import { OrderKind } from '../orders/kind.ts';
 import { TradingContexts } from '../orders/trading-context.ts';
 import { ClockWatch } from '../submission/clock-watch.ts';
-import { Kinds } from '../submission/kinds.ts';
+import { Kinds } from '../submission/kind.ts';
 import { Notes } from '../submission/notes.ts';
 import { type Inconsistency, Recorder } from '../submission/record.ts';
 import { StartGate } from '../submission/start-gate.ts';

@@ -1,7 +1,6 @@
-import { optional, shortened, text, whole } from '../db/columns.ts';
 import { type Statement, statement } from '../db/statement.ts';
-import { defineTable, type RowOf, type ShownBy } from '../db/table.ts';
-import { submissionColumns, submissionIndexes } from '../submission/columns.ts';
+import { defineTable, optional, type RowOf, type ShownBy, shortened, text, whole } from '../db/table.ts';
+import { submissionColumns, submissionIndexes } from '../submission/table.ts';
 import type { ApplicationStateName } from './rules.ts';
 
 /** Applications for customers' accounts. Nothing of the customer is stored. */

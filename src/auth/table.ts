@@ -1,5 +1,4 @@
-import { bytes, count, flag, instant, longText, optional, text, whole } from '../db/columns.ts';
-import { defineTable, type RowOf } from '../db/table.ts';
+import { bytes, count, defineTable, flag, instant, longText, optional, type RowOf, text, whole } from '../db/table.ts';
 
 /** Partners. A partner's row is the lock of everything the partner owns. A limit that is null is the default. */
 export const partners = defineTable({

@@ -13,9 +13,14 @@ import {
   writeObstacle,
 } from './errors.ts';
 import type { Shared } from './facts.ts';
-import { PartnerCache } from './partner-cache.ts';
 import { PartnerQueue, type PartnerWork, type WaitingWork } from './partner-queue.ts';
-import { lockPartner, lockPartnerAtOnce, PartnerTransaction, partnerGuard } from './partner-transaction.ts';
+import {
+  lockPartner,
+  lockPartnerAtOnce,
+  PartnerCache,
+  PartnerTransaction,
+  partnerGuard,
+} from './partner-transaction.ts';
 import { type Decision, guard, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
 
 export type Environment = 'sandbox' | 'live';

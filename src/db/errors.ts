@@ -76,7 +76,7 @@ export function isOutcomeUnknown(error: unknown): boolean {
 }
 
 /**
- * What a door should say of a database error: `service_unavailable` when the database cannot be reached or cannot
+ * What a caller is answered about a database error: `service_unavailable` when the database cannot be reached or cannot
  * serve now, the error itself when a statement is wrong.
  */
 export function toApiError(error: unknown): unknown {

@@ -1,3 +1,6 @@
+import type { Database } from './database.ts';
+import { type SqlRow, type Statement, statement } from './statement.ts';
+
 interface Waiting<Asked, Answer> {
   readonly asked: Asked;
   readonly resolvers: { readonly resolve: (answer: Answer) => void; readonly reject: (error: unknown) => void }[];
@@ -56,4 +59,85 @@ export class Gathering<Asked, Answer> {
 export function fillPlaces<Item>(items: readonly Item[], filler: Item): Item[] {
   const places = 2 ** Math.ceil(Math.log2(items.length));
   return Array.from({ length: places }, (_, at) => items[at] ?? filler);
+}
+
+/** How many rows one round trip reads at most. */
+const mostRows = 64;
+
+/** Reads rows of one table by their partner and id. What is asked for at the same time of a partner is read together. */
+export class RowReader {
+  readonly #gathering: Gathering<string, SqlRow | undefined>;
+
+  /** `columns` must hold the id. */
+  constructor(
+    database: Database,
+    private readonly table: string,
+    private readonly columns: string,
+  ) {
+    this.#gathering = new Gathering(mostRows, async (partnerId, ids) => {
+      const rows = await database.read(this.#query(partnerId, ids));
+      const byId = new Map(rows.map((row) => [String(row.id), row]));
+      return ids.map((id) => byId.get(id));
+    });
+  }
+
+  /** One row, or undefined where the partner has none of that id. */
+  read(partnerId: string, id: string): Promise<SqlRow | undefined> {
+    return this.#gathering.ask(partnerId, id, id);
+  }
+
+  #query(partnerId: string, ids: readonly string[]): Statement {
+    const filled = fillPlaces(ids, ids[0] ?? '');
+    const marks = filled.map(() => '?').join(', ');
+    const sql = `SELECT ${this.columns} FROM ${this.table} WHERE partner_id = ? AND id IN (${marks})`;
+    return statement(sql, partnerId, ...filled);
+  }
+}
+
+/** How many pages one round trip reads at most. */
+const mostPages = 16;
+
+/** Which page: of whom, after what, and how long. */
+interface Page {
+  readonly partnerId: string;
+  readonly after: string;
+  readonly most: number;
+}
+
+/**
+ * Reads pages of one table in the order of a column in which each partner's rows are numbered. Pages asked for at the
+ * same time are read together, whoever's they are.
+ */
+export class PageReader {
+  readonly #gathering: Gathering<Page, SqlRow[]>;
+
+  constructor(
+    database: Database,
+    private readonly table: string,
+    private readonly columns: string,
+    private readonly order: string,
+  ) {
+    this.#gathering = new Gathering(mostPages, async (_, pages) => {
+      const rows = await database.read(this.#query(pages));
+      const byPage = pages.map((): SqlRow[] => []);
+      for (const row of rows) byPage[Number(row.page)]?.push(row);
+      return byPage;
+    });
+  }
+
+  /** A partner's rows after a number, in order, and no more than `most`. */
+  read(partnerId: string, after: string, most: number): Promise<SqlRow[]> {
+    return this.#gathering.ask(String(most), `${partnerId} ${after}`, { partnerId, after, most });
+  }
+
+  #query(pages: readonly Page[]): Statement {
+    const { table, columns, order } = this;
+    const most = pages[0]?.most ?? 0;
+    const filled = fillPlaces(pages, { partnerId: '', after: '0', most });
+    const parts = filled.map(
+      (_, page) =>
+        `(SELECT ${page} AS page, ${columns} FROM ${table} WHERE partner_id = ? AND ${order} > ? ORDER BY ${order} LIMIT ${most})`,
+    );
+    return statement(parts.join(' UNION ALL '), ...filled.flatMap(({ partnerId, after }) => [partnerId, after]));
+  }
 }

@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts';
-import { PageReader } from '../db/page-reader.ts';
+import { PageReader } from '../db/gathering.ts';
 import { toBigInt } from '../db/statement.ts';
 import { crash } from '../lib/crash.ts';
 import type { Worker } from '../lib/worker.ts';

@@ -1,6 +1,5 @@
-import { type Column, instant, manyBytes, optional, small, text, whole } from '../db/columns.ts';
-import { defineTable, type RowOf } from '../db/table.ts';
-import { originColumns } from '../submission/columns.ts';
+import { type Column, defineTable, instant, manyBytes, optional, type RowOf, small, text, whole } from '../db/table.ts';
+import { originColumns } from '../submission/table.ts';
 
 /** An event in JSON, as partners see it. It is written as text: in a statement bytes are twice as long. */
 const eventBody = manyBytes() as Column<Buffer | string>;

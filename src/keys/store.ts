@@ -1,6 +1,5 @@
-import { instant, text } from '../db/columns.ts';
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
-import { defineTable, type RowOf } from '../db/table.ts';
+import { defineTable, instant, type RowOf, text } from '../db/table.ts';
 import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
 import { enumWords } from '../lib/enums.ts';
 import { addressesFrom } from '../lib/stored-addresses.ts';

@@ -1,7 +1,6 @@
-import { day, text, whole } from '../db/columns.ts';
 import type { Counter } from '../db/facts.ts';
 import { type Statement, statement, toBigInt } from '../db/statement.ts';
-import { defineTable } from '../db/table.ts';
+import { day, defineTable, text, whole } from '../db/table.ts';
 
 /** What is counted by Lagos day. */
 export type UsageKind = 'orders' | 'allocations';

@@ -15,7 +15,7 @@ import { usage } from '../limits/usage.ts';
 import { Change } from '../submission/change.ts';
 import type { CreatedKind, Draft } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/reports.ts';
-import type { NewStep } from '../submission/steps.ts';
+import type { NewStep } from '../submission/table.ts';
 import { isKnownOrder, toOrderMessage, toWantedOrder, type WantedOrder } from './messages.ts';
 import { applyReport, countedKobo, orderStates } from './rules.ts';
 import {

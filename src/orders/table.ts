@@ -1,14 +1,12 @@
-import { day, exactText, instant, optional, text, whole } from '../db/columns.ts';
 import { type Statement, statement } from '../db/statement.ts';
-import { defineTable, type RowOf, type ShownBy } from '../db/table.ts';
+import { day, defineTable, exactText, instant, optional, type RowOf, type ShownBy, text, whole } from '../db/table.ts';
 import {
   OrderSideSchema,
   OrderStateSchema,
   OrderTypeSchema,
   TimeInForceSchema,
 } from '../gen/marina/gateway/v1/orders_pb.ts';
-import { hasKnownName, submissionColumns, submissionIndexes } from '../submission/columns.ts';
-import { historyIn, stepColumns } from '../submission/steps.ts';
+import { hasKnownName, historyIn, stepColumns, submissionColumns, submissionIndexes } from '../submission/table.ts';
 import type { OrderStateName } from './rules.ts';
 
 const { indexes, unique } = submissionIndexes('orders');

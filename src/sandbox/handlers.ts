@@ -24,7 +24,7 @@ import {
 import type { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import type { GrpcClient } from '../lib/grpc-client.ts';
-import type { Kinds } from '../submission/kinds.ts';
+import type { Kinds } from '../submission/kind.ts';
 import { steered } from './steering.ts';
 import * as words from './words.ts';
 

@@ -1,9 +1,8 @@
 import type { Sent } from '../broker/port.ts';
 import type { Statement } from '../db/statement.ts';
-import { isBehind, type Submission } from './columns.ts';
 import { type CreatedKind, type Kind, unclearReason } from './kind.ts';
 import { isUnsettled } from './rules.ts';
-import { earliestAfter, type NewStep } from './steps.ts';
+import { earliestAfter, isBehind, type NewStep, type Submission } from './table.ts';
 
 /** What an operator reads of an object whose sender did not say what became of it. */
 const leaseRanOutDetail = 'the time to send it ran out without a recorded outcome';

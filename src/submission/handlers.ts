@@ -2,14 +2,14 @@ import { createHmac } from 'node:crypto';
 import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import type { Call } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
-import { RowReader } from '../db/row-reader.ts';
+import { RowReader } from '../db/gathering.ts';
 import { type SqlValue, statement } from '../db/statement.ts';
 import type { Selection } from '../db/table.ts';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import type { Cursors } from '../lib/paging.ts';
-import type { Submission } from './columns.ts';
 import type { CreatedKind } from './kind.ts';
 import type { Submitter } from './submit.ts';
+import type { Submission } from './table.ts';
 
 /** What the operations on every kind of object need from the rest of the gateway. */
 export interface SubmissionHandlerParts {

@@ -1,10 +1,10 @@
 import type { Database } from '../db/database.ts';
-import { removalWorker } from '../db/removal.ts';
+import { removalWorker } from '../db/lease.ts';
 import { type Statement, statement } from '../db/statement.ts';
 import type { Clock, RemovalTime } from '../lib/clock.ts';
 import type { Worker } from '../lib/worker.ts';
 import type { AnyKind } from './kind.ts';
-import { readPosition, savePosition } from './positions.ts';
+import { readPosition, savePosition } from './table.ts';
 
 /** How long an idempotency key is kept at least. It is kept longer while its object is not final. */
 export const keyKeptMs = 30 * 86_400_000;

@@ -7,9 +7,8 @@ import type { NewEvent } from '../events/outbox.ts';
 import type { ErrorCode } from '../lib/errors.ts';
 import type { IdPrefix } from '../lib/ids.ts';
 import type { Origin } from '../lib/origin.ts';
-import type { Submission } from './columns.ts';
 import type { Applied, States } from './rules.ts';
-import type { History, NewStep } from './steps.ts';
+import type { History, NewStep, Submission } from './table.ts';
 
 /** What the mechanism itself gives a new row; the rest comes from the kind. */
 type Given = Exclude<keyof Submission, 'param' | 'lastReport' | 'missedReport'>;
@@ -127,4 +126,14 @@ export function newRow<Row extends Submission>(
 /** What a partner reads of an object whose outcome is unknown. */
 export function unclearReason({ upstream }: Pick<AnyKind, 'upstream'>): string {
   return `It is not known whether the ${upstream} received it; the gateway is finding out.`;
+}
+
+/** Every kind of submission there is: whoever must treat all alike asks here. */
+export class Kinds {
+  constructor(readonly all: readonly AnyKind[]) {}
+
+  /** The kind of an object, by how its id begins. */
+  ofId(id: string): AnyKind | undefined {
+    return this.all.find(({ prefix }) => id.startsWith(`${prefix}_`));
+  }
 }

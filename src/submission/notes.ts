@@ -1,8 +1,8 @@
-import type { Column } from '../db/columns.ts';
+import type { Column } from '../db/table.ts';
 import type { Seal } from '../lib/seal.ts';
 import { instantRange } from '../lib/timestamps.ts';
-import type { Submission } from './columns.ts';
 import type { KindOf, NewSubmission } from './kind.ts';
+import type { Submission } from './table.ts';
 
 /** What must be known of an object that was sent, to restore it if the database has lost it. */
 export interface Note {

@@ -7,10 +7,10 @@ import { appendEvents } from '../events/outbox.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import type { Change } from './change.ts';
-import type { Submission } from './columns.ts';
 import { freeOldKey } from './key-retention.ts';
 import type { Kind } from './kind.ts';
 import type { StartGate } from './start-gate.ts';
+import type { Submission } from './table.ts';
 
 /** What the upstream said of an object that cannot be, by whichever way it came. The object's state was kept. */
 export interface Inconsistency {

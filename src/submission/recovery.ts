@@ -10,12 +10,11 @@ import type { Clock } from '../lib/clock.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
-import { type AnyKind, type NewSubmission, newRow, unclearReason } from './kind.ts';
-import type { Kinds } from './kinds.ts';
+import { type AnyKind, type Kinds, type NewSubmission, newRow, unclearReason } from './kind.ts';
 import { type FactReader, type Note, type Notes, readFacts, UnreadableNote } from './notes.ts';
-import { advancePosition, readPosition, savePosition } from './positions.ts';
 import type { StartGate } from './start-gate.ts';
 import { storing } from './submit.ts';
+import { advancePosition, readPosition, savePosition } from './table.ts';
 
 export interface RecoveryOptions {
   readonly database: Database;

@@ -9,10 +9,9 @@ import { groupBy } from '../lib/group.ts';
 import type { Logger } from '../lib/log.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import { Change, passOver } from './change.ts';
-import { isBehind, type Submission } from './columns.ts';
 import type { AnyKind, Kind } from './kind.ts';
-import { readPosition, savePosition } from './positions.ts';
 import type { Recorder } from './record.ts';
+import { isBehind, readPosition, type Submission, savePosition } from './table.ts';
 
 /** One of the things the upstream says, by its place in their sequence. */
 interface Numbered {

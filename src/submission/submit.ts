@@ -10,11 +10,11 @@ import type { IdMaker } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Origin } from '../lib/origin.ts';
 import { applySent, type Change } from './change.ts';
-import type { Submission } from './columns.ts';
 import { type AnyKind, type CreatedKind, type KindOf, newRow, type SendTimes } from './kind.ts';
 import type { Notes } from './notes.ts';
 import type { Recorder } from './record.ts';
 import type { StartGate } from './start-gate.ts';
+import type { Submission } from './table.ts';
 import { pausedBeforeSend, tradingPause } from './trading-pause.ts';
 
 /** A request to submit something, with what makes two requests the same. */

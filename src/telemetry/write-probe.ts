@@ -1,8 +1,7 @@
-import { instant, text, whole } from '../db/columns.ts';
 import type { Database } from '../db/database.ts';
 import { isTableMissing, type WriteObstacle, writeObstacle } from '../db/errors.ts';
 import { type Statement, statement } from '../db/statement.ts';
-import { defineTable } from '../db/table.ts';
+import { defineTable, instant, text, whole } from '../db/table.ts';
 import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/log.ts';
 import { periodic, type Worker } from '../lib/worker.ts';

@@ -1,8 +1,7 @@
-import { bytes, exactText, instant, optional, text, whole } from '../db/columns.ts';
 import type { Shared } from '../db/facts.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
 import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
-import { defineTable, type RowOf } from '../db/table.ts';
+import { bytes, defineTable, exactText, instant, optional, type RowOf, text, whole } from '../db/table.ts';
 import {
   availableChange,
   emptyLedger,

@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts';
-import { removalWorker } from '../db/removal.ts';
+import { removalWorker } from '../db/lease.ts';
 import { statement } from '../db/statement.ts';
 import type { RemovalTime } from '../lib/clock.ts';
 import type { Worker } from '../lib/worker.ts';

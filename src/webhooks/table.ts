@@ -1,5 +1,4 @@
-import { type Column, count, flag, instant, optional, text, whole } from '../db/columns.ts';
-import { defineTable, type RowOf } from '../db/table.ts';
+import { type Column, count, defineTable, flag, instant, optional, type RowOf, text, whole } from '../db/table.ts';
 import type { DeliveryState, Outcome } from './rules.ts';
 
 /** Bytes of a sealed secret. */

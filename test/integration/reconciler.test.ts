@@ -11,12 +11,11 @@ import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/brok
 import { ApiError } from '../../src/lib/errors.ts';
 import { Seal } from '../../src/lib/seal.ts';
 import type { StoredOrder } from '../../src/orders/table.ts';
-import type { Submission } from '../../src/submission/columns.ts';
 import type { CreatedKind } from '../../src/submission/kind.ts';
 import { Notes } from '../../src/submission/notes.ts';
 import { StartGate } from '../../src/submission/start-gate.ts';
-import { lookUps } from '../../src/submission/steps.ts';
 import { Submitter } from '../../src/submission/submit.ts';
+import { lookUps, type Submission } from '../../src/submission/table.ts';
 import { whileRunning } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { plainOrder } from '../support/plain-order.ts';

@@ -5,8 +5,7 @@ import { allocations, type StoredAllocation } from '../../src/allocations/table.
 import type { Taken } from '../../src/broker/port.ts';
 import { statement } from '../../src/db/statement.ts';
 import { Seal } from '../../src/lib/seal.ts';
-import { newRow } from '../../src/submission/kind.ts';
-import { Kinds } from '../../src/submission/kinds.ts';
+import { Kinds, newRow } from '../../src/submission/kind.ts';
 import { Notes } from '../../src/submission/notes.ts';
 import { Recovery } from '../../src/submission/recovery.ts';
 import { StartGate } from '../../src/submission/start-gate.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Database } from '../../src/db/database.ts';
-import { PageReader } from '../../src/db/page-reader.ts';
-import { RowReader } from '../../src/db/row-reader.ts';
+import { PageReader, RowReader } from '../../src/db/gathering.ts';
 import { insertRows, statement } from '../../src/db/statement.ts';
 import { withDatabase } from '../support/database.ts';
 

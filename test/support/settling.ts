@@ -16,12 +16,12 @@ import { OrderKind } from '../../src/orders/kind.ts';
 import { orders, type StoredOrder } from '../../src/orders/table.ts';
 import { TradingContexts } from '../../src/orders/trading-context.ts';
 import { Change } from '../../src/submission/change.ts';
-import type { Submission } from '../../src/submission/columns.ts';
 import { type Kind, newRow } from '../../src/submission/kind.ts';
 import { Notes } from '../../src/submission/notes.ts';
 import { Reconciler } from '../../src/submission/reconcile.ts';
 import { type Inconsistency, Recorder } from '../../src/submission/record.ts';
 import { StartGate } from '../../src/submission/start-gate.ts';
+import type { Submission } from '../../src/submission/table.ts';
 import { openTestDatabase } from './database.ts';
 import { plainOrder } from './plain-order.ts';
 

@@ -12,7 +12,7 @@ type Right = (typeof words)[number];
 const tablesInVariables: Record<string, readonly string[]> = {
   'submission/key-retention.ts': ['orders', 'applications', 'allocations'],
   'keys/store.ts': ['key_uses'],
-  'submission/positions.ts': ['positions'],
+  'submission/table.ts': ['positions'],
   // What makes the statements of others has none of its own.
   'db/statement.ts': [],
   'db/table.ts': [],

@@ -11,7 +11,7 @@ import {
 import type { Clock } from '../../lib/clock.ts';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { lookUps } from '../../submission/steps.ts';
+import { lookUps } from '../../submission/table.ts';
 import { audit } from '../audit.ts';
 import { type AdminCalls, AdminError, invalidField, type Operator } from '../call.ts';
 import { requirePartner } from '../credit.ts';

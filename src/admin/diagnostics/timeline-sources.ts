@@ -2,7 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { milliseconds, type SqlRow, type Statement, statement, toBigInt } from '../../db/statement.ts';
 import { type TimelineEntrySchema, TimelineSource } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
-import { lookUps as lookUpTable } from '../../submission/steps.ts';
+import { lookUps as lookUpTable } from '../../submission/table.ts';
 import type { Attempt } from '../../webhooks/table.ts';
 
 export type Entry = MessageInitShape<typeof TimelineEntrySchema> & { readonly atMs: number };

@@ -3,7 +3,7 @@ import type { ApplicationBroker, Broker } from '../../broker/port.ts';
 import type { Statement } from '../../db/statement.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import { isProven, lateMs } from '../../submission/absence.ts';
+import { isProven, lateMs } from '../../submission/reconcile.ts';
 import type { Recorder } from '../../submission/record.ts';
 import type { ApplicationKind } from '../kind.ts';
 import { changeWith } from './change.ts';

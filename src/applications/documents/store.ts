@@ -1,7 +1,6 @@
-import { bytes, count, instant, optional, text } from '../../db/columns.ts';
 import { type Fact, found } from '../../db/facts.ts';
 import { type SqlRow, type Statement, statement } from '../../db/statement.ts';
-import { defineTable, type RowOf } from '../../db/table.ts';
+import { bytes, count, defineTable, instant, optional, type RowOf, text } from '../../db/table.ts';
 import { type DocumentStateWord, type DocumentTypeWord, longestLeaseMs } from './rules.ts';
 
 /** What is known of applications' documents: never the files. */
