@@ -1,5 +1,5 @@
-import { isKnownState } from '../allocations/rules.ts';
-import { allocations, isKnownAllocationSql } from '../allocations/table.ts';
+import { allocationStates } from '../allocations/rules.ts';
+import { allocations } from '../allocations/table.ts';
 import type { Database } from '../db/database.ts';
 import { type Statement, statement, toBigInt } from '../db/statement.ts';
 import type { ShownBy } from '../db/table.ts';
@@ -81,7 +81,7 @@ function readWhole(partnerId: string): Statement {
       (SELECT COALESCE(SUM(a.amount_kobo), 0) FROM allocations a
         WHERE a.partner_id = p.id AND a.state IN ('sending', 'uncertain')) AS unsettled_kobo,
       (SELECT COALESCE(SUM(a.amount_kobo), 0) FROM allocations a
-        WHERE a.partner_id = p.id AND NOT ${isKnownAllocationSql}) AS unknown_kobo
+        WHERE a.partner_id = p.id AND NOT ${allocations.isKnownSql}) AS unknown_kobo
       FROM partners p LEFT JOIN wallets w ON w.partner_id = p.id WHERE p.id = ?`,
     partnerId,
   );
@@ -111,7 +111,7 @@ async function allocationFaults(
 function disagreement(entry: LedgerEntry, allocation: ShownBy<typeof allocationFacts> | undefined): string | undefined {
   if (allocation === undefined) return 'there is no such allocation';
   if (allocation.amountKobo !== entry.amountKobo) return 'the allocation is of another amount';
-  if (!isKnownState(allocation.state)) return undefined;
+  if (allocationStates.transitions[allocation.state] === undefined) return undefined;
   const isBooked = allocation.state === 'booked';
   if (entry.type === 'post' && !isBooked) return `it is posted, and the allocation is ${allocation.state}`;
   if (entry.type === 'post' && allocation.account !== entry.account) return 'the allocation is for another account';

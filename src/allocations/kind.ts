@@ -5,10 +5,14 @@ import { type Fact, sharing, together, whether } from '../db/facts.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
 import type { Statement } from '../db/statement.ts';
 import { AllocationOutcome, type AllocationRecord } from '../gen/marina/broker/v1/allocations_pb.ts';
-import type { CreateAllocationRequest } from '../gen/marina/gateway/v1/allocations_pb.ts';
+import {
+  type CreateAllocationRequest,
+  CreateAllocationRequestSchema,
+} from '../gen/marina/gateway/v1/allocations_pb.ts';
 import { type Clock, lagosDay } from '../lib/clock.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { IdMaker } from '../lib/ids.ts';
+import { type StoredFields, storedFields } from '../lib/shown-message.ts';
 import { statedInstant } from '../lib/timestamps.ts';
 import { checkDayLimit } from '../limits/rules.ts';
 import { usage } from '../limits/usage.ts';
@@ -16,14 +20,14 @@ import type { CreatedKind, Draft } from '../submission/kind.ts';
 import { objectHistory } from '../submission/table.ts';
 import type { TransferTypeWord } from '../wallet/rules.ts';
 import { transfer, wallet } from '../wallet/store.ts';
-import { stateWords, toAllocationMessage } from './messages.ts';
 import { allocationStates, applyRecord, countedKobo, settlementOf } from './rules.ts';
 import {
   allocations,
-  findSimilarUnsettled,
-  isKnownAllocationSql,
+  findSimilarAllocation,
   notedAllocation,
+  type ShownAllocation,
   type StoredAllocation,
+  toAllocationMessage,
 } from './table.ts';
 
 /** What allocations need from the rest of the gateway. */
@@ -32,6 +36,9 @@ export interface AllocationParts {
   readonly clock: Clock;
   readonly ids: IdMaker;
 }
+
+/** An allocation a partner wants. */
+type WantedAllocation = Pick<ShownAllocation, keyof StoredFields<CreateAllocationRequest>>;
 
 interface AllocationFacts {
   readonly isOwnAccount: boolean;
@@ -57,30 +64,23 @@ export class AllocationKind
   readonly states = allocationStates;
   readonly absent = { state: 'refused', reason: 'It never reached the broker.' } as const;
   readonly noted = notedAllocation;
-  readonly isKnownSql = isKnownAllocationSql;
   readonly applyReport = applyRecord<StoredAllocation>;
   readonly blank = { brokerReference: null, evidence: 'stored, before it is sent' };
   readonly shared = (partnerId: string) => [wallet(partnerId)];
 
   constructor(private readonly parts: AllocationParts) {}
 
-  isKnown({ state }: StoredAllocation): boolean {
-    return stateWords.knows(state);
-  }
-
   /** Nothing outside has to be asked: everything is decided with the store. */
   prepareCached(_: string, request: CreateAllocationRequest): Draft<StoredAllocation> {
-    const { account, amountKobo, clientReference = null } = request;
-    if (account === undefined || amountKobo === undefined) throw new Error('a field that the rules require is missing');
-    const countedDay = lagosDay(this.parts.clock.now());
-    return { ...this.blank, account, amountKobo, clientReference, countedDay };
+    const wanted = storedFields(CreateAllocationRequestSchema, request) as WantedAllocation;
+    return { ...this.blank, ...wanted, countedDay: lagosDay(this.parts.clock.now()) };
   }
 
   facts(row: StoredAllocation): Fact<AllocationFacts> {
     const { partnerId, account, countedDay } = row;
     return together({
       isOwnAccount: whether(findAccount(partnerId, account), true),
-      isSimilar: whether(findSimilarUnsettled(row, this.parts.clock.realNow()), false),
+      isSimilar: whether(findSimilarAllocation(row, this.parts.clock.realNow()), false),
       shared: sharing(usage(partnerId, countedDay, 'allocations'), wallet(partnerId)),
     });
   }

@@ -19,11 +19,6 @@ export const allocationStates = statesOf<AllocationStateName>('an allocation', {
   refused: [],
 });
 
-/** Whether this version knows a state. */
-export function isKnownState(state: string): state is AllocationStateName {
-  return Object.hasOwn(allocationStates.transitions, state);
-}
-
 /** What an allocation's fate turns on. The stored allocation has more. */
 export interface AllocationFacts {
   readonly state: AllocationStateName;

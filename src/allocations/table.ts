@@ -1,7 +1,8 @@
-import { type Statement, statement } from '../db/statement.ts';
+import type { Statement } from '../db/statement.ts';
 import {
   day,
   defineTable,
+  enumName,
   exactText,
   optional,
   type RowOf,
@@ -10,9 +11,14 @@ import {
   text,
   whole,
 } from '../db/table.ts';
-import { AllocationStateSchema } from '../gen/marina/gateway/v1/allocations_pb.ts';
-import { hasKnownName, submissionColumns, submissionIndexes } from '../submission/table.ts';
-import type { AllocationStateName } from './rules.ts';
+import {
+  type Allocation,
+  AllocationSchema,
+  type AllocationState,
+  AllocationStateSchema,
+} from '../gen/marina/gateway/v1/allocations_pb.ts';
+import { shownMessage } from '../lib/shown-message.ts';
+import { findSimilarUnsettled, submissionColumns, submissionIndexes } from '../submission/table.ts';
 
 const { indexes, unique } = submissionIndexes('allocations');
 
@@ -21,7 +27,7 @@ export const allocations = defineTable({
   name: 'allocations',
   columns: {
     ...submissionColumns,
-    state: text<AllocationStateName>(20),
+    state: enumName<typeof AllocationState>(AllocationStateSchema, 20),
     account: text(64),
     amountKobo: whole(),
     clientReference: optional(exactText(64)),
@@ -56,21 +62,12 @@ export const notedAllocation = [
   ...(['account', 'amountKobo', 'clientReference', 'createdAt', 'countedDay', 'notAfter'] as const),
 ];
 
-/** A condition that is true for allocations that this version knows. */
-export const isKnownAllocationSql = hasKnownName('state', AllocationStateSchema);
+/** The allocation as partners see it, in answers and in events alike. */
+export function toAllocationMessage(allocation: ShownAllocation): Allocation {
+  return shownMessage(AllocationSchema, allocation);
+}
 
-const isSettled = hasKnownName('state', AllocationStateSchema, ['sending', 'uncertain']);
-
-/**
- * Finds an allocation alike that may or may not be at the broker. `now` is real time. An allocation in a state of another
- * version counts while the reconciler must look at it.
- */
-export function findSimilarUnsettled({ partnerId, account, amountKobo }: StoredAllocation, now: number): Statement {
-  const alike = allocations.where({ partnerId, account, amountKobo });
-  return statement(
-    `SELECT 1 FROM allocations WHERE ${alike.sql} AND NOT ${isSettled}
-      AND (state = 'uncertain' OR check_at <= ? OR (state <> 'sending' AND check_at IS NOT NULL)) LIMIT 1`,
-    ...alike.values,
-    new Date(now),
-  );
+/** Finds an allocation alike that may or may not be at the broker. `now` is real time. */
+export function findSimilarAllocation({ partnerId, account, amountKobo }: StoredAllocation, now: number): Statement {
+  return findSimilarUnsettled(allocations, { partnerId, account, amountKobo }, now);
 }

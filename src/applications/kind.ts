@@ -1,20 +1,25 @@
+import { create, type Message } from '@bufbuild/protobuf';
 import { openAccount } from '../accounts/store.ts';
 import type { ApplicationBroker, LookedUp, Sent } from '../broker/port.ts';
 import type { Database } from '../db/database.ts';
 import { noFact } from '../db/facts.ts';
 import type { Statement } from '../db/statement.ts';
-import { type ApplicationReport, ApplicationReportKind } from '../gen/marina/broker/v1/applications_pb.ts';
-import { ApplicationStateSchema, type CreateApplicationRequest } from '../gen/marina/gateway/v1/applications_pb.ts';
+import {
+  type ApplicationFields,
+  ApplicationFieldsSchema,
+  type ApplicationReport,
+  ApplicationReportKind,
+} from '../gen/marina/broker/v1/applications_pb.ts';
+import type { CreateApplicationRequest } from '../gen/marina/gateway/v1/applications_pb.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { statedInstant } from '../lib/timestamps.ts';
 import { Change } from '../submission/change.ts';
 import type { CreatedKind, Draft } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/reports.ts';
-import { hasKnownName, objectHistory } from '../submission/table.ts';
-import { stateWords, toApplicationFields, toApplicationMessage } from './messages.ts';
+import { objectHistory } from '../submission/table.ts';
 import { applicationStates, applyReport } from './rules.ts';
-import { applications, findForeignAccount, type StoredApplication } from './table.ts';
+import { applications, findForeignAccount, type StoredApplication, toApplicationMessage } from './table.ts';
 
 /** What applications need from the rest of the gateway. */
 export interface ApplicationParts {
@@ -46,7 +51,6 @@ export class ApplicationKind
   readonly absent = { state: 'unplaced', reason: 'The broker never had it.' } as const;
   /** A note keeps nothing of the customer. */
   readonly noted = ['createdAt', 'notAfter'] as const;
-  readonly isKnownSql = hasKnownName('state', ApplicationStateSchema);
   readonly applyReport = applyReport<StoredApplication>;
   readonly blank = {
     ...{ reference: null, account: null, param: null, lastReport: 0n, missedReport: 0n },
@@ -54,10 +58,6 @@ export class ApplicationKind
   };
 
   constructor(private readonly parts: ApplicationParts) {}
-
-  isKnown({ state }: StoredApplication): boolean {
-    return stateWords.knows(state);
-  }
 
   /** Nothing must be known beforehand: what there is to refuse, the broker refuses. */
   prepareCached(): Draft<StoredApplication> {
@@ -137,4 +137,18 @@ export class ApplicationKind
       }),
     );
   }
+}
+
+type FieldOf<Shape extends Message> = Exclude<keyof Shape, keyof Message>;
+
+/** What partners give and what the broker takes have one name. A field that only one of them has does not compile. */
+const fieldNames: readonly FieldOf<ApplicationFields>[] = ApplicationFieldsSchema.fields.map(
+  ({ localName }) => localName as FieldOf<CreateApplicationRequest>,
+);
+
+/** What the broker learns of a customer. It must not outlive the send. */
+function toApplicationFields(request: CreateApplicationRequest): ApplicationFields {
+  const fields = create(ApplicationFieldsSchema);
+  for (const name of fieldNames) fields[name] = request[name] ?? '';
+  return fields;
 }

@@ -1,14 +1,20 @@
 import { type Statement, statement } from '../db/statement.ts';
-import { defineTable, optional, type RowOf, type ShownBy, shortened, text, whole } from '../db/table.ts';
+import { defineTable, enumName, optional, type RowOf, type ShownBy, shortened, text, whole } from '../db/table.ts';
+import {
+  type Application,
+  ApplicationSchema,
+  type ApplicationState,
+  ApplicationStateSchema,
+} from '../gen/marina/gateway/v1/applications_pb.ts';
+import { shownMessage } from '../lib/shown-message.ts';
 import { submissionColumns, submissionIndexes } from '../submission/table.ts';
-import type { ApplicationStateName } from './rules.ts';
 
 /** Applications for customers' accounts. Nothing of the customer is stored. */
 export const applications = defineTable({
   name: 'applications',
   columns: {
     ...submissionColumns,
-    state: text<ApplicationStateName>(20),
+    state: enumName<typeof ApplicationState>(ApplicationStateSchema, 20),
     reference: optional(text(64)),
     account: optional(text(64)),
     /** The field that caused a rejection, by its name. */
@@ -31,6 +37,11 @@ export const shownApplication = applications.only(
   ...(['id', 'state', 'reference', 'account', 'reason', 'rejectReason', 'param', 'createdAt', 'updatedAt'] as const),
 );
 export type ShownApplication = ShownBy<typeof shownApplication>;
+
+/** The application as partners see it, in answers and in events alike. */
+export function toApplicationMessage(application: ShownApplication): Application {
+  return shownMessage(ApplicationSchema, application);
+}
 
 /** Finds an account if it belongs to another partner than the application it was opened for. */
 export function findForeignAccount(applicationId: string, account: string): Statement {

@@ -1,4 +1,6 @@
+import type { GenEnum } from '@bufbuild/protobuf/codegenv2';
 import { type ColumnType, EntitySchema, type EntitySchemaColumnOptions } from 'typeorm';
+import { type EnumName, enumNames, enumNumbers } from '../lib/enums.ts';
 import { insertRows, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
 
 /** What a column holds. Notes to the broker write each kind of value in a form of their own. */
@@ -12,17 +14,37 @@ export interface Column<Value> {
   readonly length?: number;
   readonly precision?: number;
   readonly isNullable: boolean;
+  /** The names this version knows, with their numbers; of an enumeration only. */
+  readonly names?: EnumNames;
   read(stored: unknown): NonNullable<Value>;
   write(value: NonNullable<Value>): SqlValue;
 }
 
+/** An enumeration's names in a column. */
+interface EnumNames {
+  readonly all: readonly string[];
+  /** 0 for a name of another version, which is logged once. */
+  numberOf(name: string): number;
+}
+
 const asIs = { isNullable: false, read: (stored: unknown) => stored as never, write: (value: SqlValue) => value };
 
-/** Text that is compared letter by letter. An enumeration is kept by its names. */
+/** Text that is compared letter by letter. */
 export function text(length: number): Column<string>;
 export function text<Value extends string>(length: number): Column<Value>;
 export function text(length: number): Column<string> {
   return { ...asIs, kind: 'text', type: 'varchar', length };
+}
+
+/** A value of an enumeration of a proto, by its name. Another version may have stored a name that this one does not know. */
+export function enumName<Enum extends object>(
+  desc: GenEnum<Enum[keyof Enum & string] & number>,
+  length: number,
+): Column<EnumName<Enum>> {
+  return {
+    ...text<EnumName<Enum>>(length),
+    names: { all: [...enumNames(desc).values()], numberOf: enumNumbers(desc) },
+  };
 }
 
 /** Text that is cut off where it is longer than its column. */
@@ -153,6 +175,7 @@ export class Table<Row extends object> {
   readonly #primary: readonly Field<Row>[];
   readonly #changing: readonly Field<Row>[];
   readonly #inserted: readonly Field<Row>[];
+  readonly #enumerations: readonly { readonly field: Field<Row>; readonly names: EnumNames }[];
 
   constructor({ name, columns, primary, generated, indexes = {}, unique = {} }: TableOptions<Row>) {
     this.name = name;
@@ -162,6 +185,10 @@ export class Table<Row extends object> {
     this.#inserted = this.fields.filter((field) => field !== generated);
     this.#changing = this.fields.filter((field) => !primary.includes(field));
     this.all = this.only(...this.fields) as Selection<Row>;
+    this.#enumerations = this.fields.flatMap((field) => {
+      const { names } = this.column(field);
+      return names === undefined ? [] : [{ field, names }];
+    });
     const index =
       (isUnique: boolean) =>
       ([indexName, indexed]: [string, readonly string[]]) => ({
@@ -196,6 +223,25 @@ export class Table<Row extends object> {
         return shown as Pick<Row, F>;
       },
     };
+  }
+
+  /**
+   * Whether this version knows the name in each of the row's enumerations. Another version may have stored others: such a
+   * row is shown, and left alone.
+   */
+  isKnown(row: Row): boolean {
+    return this.#enumerations.every(({ field, names }) => names.numberOf(String(row[field])) !== 0);
+  }
+
+  /** A condition that is true for the rows that this version knows. */
+  get isKnownSql(): string {
+    return this.#enumerations.map(({ field }) => this.hasKnownName(field)).join(' AND ');
+  }
+
+  /** A condition that is true where an enumeration has a name that this version knows, of those not left out. */
+  hasKnownName(field: Field<Row>, ...leftOut: readonly string[]): string {
+    const names = this.column(field).names?.all.filter((name) => !leftOut.includes(name)) ?? [];
+    return `${columnName(field)} IN (${names.map((name) => `'${name}'`).join(', ')})`;
   }
 
   /** How a field is kept. */
@@ -280,7 +326,9 @@ export class Table<Row extends object> {
 
   #write(field: Field<Row>, value: unknown): SqlValue {
     if (value === undefined) throw new Error(`${this.name} is given no ${field}`);
-    return value === null ? null : this.column(field).write(value);
+    if (value !== null) return this.column(field).write(value);
+    if (!this.column(field).isNullable) throw new Error(`${this.name} is given null as its ${field}`);
+    return null;
   }
 }
 

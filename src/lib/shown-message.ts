@@ -1,7 +1,7 @@
-import { create, type DescMessage, type Message, type MessageShape } from '@bufbuild/protobuf';
+import { create, type DescEnum, type DescMessage, type Message, type MessageShape } from '@bufbuild/protobuf';
 import { type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
-import { enumNumbers, type StoredNames, storedNames } from './enums.ts';
-import { toSecond } from './timestamps.ts';
+import { enumNames, enumNumbers, type StoredNames, storedNames } from './enums.ts';
+import { toMilliseconds, toSecond } from './timestamps.ts';
 
 /** A field's value as rows have it: instants in milliseconds, names of enumerations. */
 type Shown<Value> = Value extends Timestamp
@@ -45,11 +45,33 @@ export function shownMessage<
   return message;
 }
 
+/** The fields of a request, as rows have them: null where it has none. */
+export type StoredFields<Shape extends Message> = {
+  readonly [Field in Exclude<keyof Shape, keyof Message>]-?: Shown<NonNullable<Shape[Field]>> | null;
+};
+
+/** Reads the fields of a message as rows have them. Throws on a number that an enumeration does not have. */
+export function storedFields<Desc extends DescMessage>(
+  schema: Desc,
+  message: MessageShape<Desc>,
+): StoredFields<MessageShape<Desc>> {
+  const given = message as unknown as Readonly<Record<string, unknown>>;
+  const fields: Record<string, unknown> = {};
+  for (const { name, isInstant, nameOf } of fieldsOf(schema)) {
+    const value = given[name];
+    if (value === undefined) fields[name] = null;
+    else if (isInstant) fields[name] = toMilliseconds(value as Timestamp);
+    else fields[name] = nameOf === undefined ? value : nameOf(value as number);
+  }
+  return fields as StoredFields<MessageShape<Desc>>;
+}
+
 interface ShownField {
   readonly name: string;
   readonly isInstant: boolean;
   /** Of an enumeration. */
   readonly numberOf: ((name: string) => number) | undefined;
+  readonly nameOf: ((number: number) => string) | undefined;
 }
 
 const known = new WeakMap<DescMessage, readonly ShownField[]>();
@@ -61,8 +83,18 @@ function fieldsOf(schema: DescMessage): readonly ShownField[] {
       name,
       isInstant: message?.typeName === TimestampSchema.typeName,
       numberOf: names && enumNumbers(names),
+      nameOf: names && nameIn(names),
     }));
     known.set(schema, fields);
   }
   return fields;
+}
+
+function nameIn(desc: DescEnum): (number: number) => string {
+  const names = enumNames(desc);
+  return (number) => {
+    const name = names.get(number);
+    if (name === undefined) throw new Error(`${desc.typeName} has no value ${number}`);
+    return name;
+  };
 }

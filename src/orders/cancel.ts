@@ -70,7 +70,7 @@ export class Canceller {
       return this.#begin(order);
     });
     if (stored.state === 'cancelled') return stored;
-    if (!kind.isKnown(stored)) throw isFinal(stored.state) ? tooLate() : unknownToThisVersion();
+    if (!kind.table.isKnown(stored)) throw isFinal(stored.state) ? tooLate() : unknownToThisVersion();
     crash('cancel.stored');
     const outcome = await this.#send(stored, origin);
     crash('cancel.sent');
@@ -118,7 +118,7 @@ export class Canceller {
     const before = await recorder.change(kind, partnerId, id, () => undefined);
     const isUnclear = ({ cancelUntil }: StoredOrder) =>
       cancelUntil !== null && !this.#mayBeUnderWay(cancelUntil, clock.realNow() - clockSkewMs);
-    if (!kind.isKnown(before) || !isUnclear(before)) return { before, after: before, lookUp: undefined };
+    if (!kind.table.isKnown(before) || !isUnclear(before)) return { before, after: before, lookUp: undefined };
     const record = await broker.lookUpOrder(id, before.lastReport, before);
     // By a wrong clock the time of the cancel may not be over.
     const provesAbsence = (await clocks.agreement()) !== 'apart';

@@ -6,24 +6,24 @@ import {
   type CancelOrderRequest,
   CreateOrderRequestSchema,
   type EstimateOrderRequest,
+  EstimateOrderRequestSchema,
   type GetOrderHistoryRequest,
   type GetOrderHistoryResponse,
   GetOrderHistoryResponseSchema,
-  type ListOrdersRequest,
-  type ListOrdersResponse,
+  ListOrdersRequestSchema,
   ListOrdersResponseSchema,
   type Order,
   type OrderEstimate,
   OrderEstimateSchema,
+  OrderFeeSchema,
 } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { ApiError } from '../lib/errors.ts';
 import { roundKoboDecimal } from '../lib/money.ts';
-import { toMilliseconds } from '../lib/timestamps.ts';
+import { shownMessage, storedFields } from '../lib/shown-message.ts';
 import { type SubmissionHandlerParts, submissionHandlers } from '../submission/handlers.ts';
 import type { Canceller } from './cancel.ts';
-import type { OrderKind } from './kind.ts';
-import { stateWords, toOrderMessage, toStepMessage, toWantedOrder } from './messages.ts';
-import { orderHistory, orderSteps, shownOrder } from './table.ts';
+import type { OrderKind, WantedOrder } from './kind.ts';
+import { orderHistory, orderSteps, shownOrder, toOrderMessage, toStepMessage } from './table.ts';
 import type { TradingContexts } from './trading-context.ts';
 
 export interface OrderHandlerParts extends SubmissionHandlerParts {
@@ -37,31 +37,27 @@ export interface OrderHandlerParts extends SubmissionHandlerParts {
 export function orderHandlers(parts: OrderHandlerParts) {
   const { database, cursors, canceller, kind } = parts;
   const of = submissionHandlers(parts, kind, {
-    ...{ request: CreateOrderRequestSchema, shown: shownOrder, toMessage: toOrderMessage, notFound: 'order_not_found' },
+    schemas: [CreateOrderRequestSchema, ListOrdersRequestSchema, ListOrdersResponseSchema],
+    shown: shownOrder,
+    toMessage: toOrderMessage,
+    notFound: 'order_not_found',
   });
 
   const estimateOrder: Handler<EstimateOrderRequest, OrderEstimate> = async (request, { caller, origin }) => {
-    const wanted = toWantedOrder(request);
+    const wanted = storedFields(EstimateOrderRequestSchema, request) as Omit<
+      WantedOrder,
+      'timeInForce' | 'clientReference'
+    >;
     const { account, symbol } = wanted;
     const [known] = await database.read(findAccount(caller.partnerId, account));
     if (known === undefined) throw new ApiError('unknown_account', { param: 'account' });
     await parts.contexts.instrument(origin, account, symbol);
     const estimate = await parts.broker.estimateOrder(wanted, origin);
-    const { priceKobo: price, amountKobo, commissionKoboDecimal, statutoryFeesKoboDecimal } = estimate;
-    const { otherFeesKoboDecimal, totalKoboDecimal, fees } = estimate;
-    return create(OrderEstimateSchema, {
-      account,
-      symbol,
-      side: request.side,
-      quantity: wanted.quantity,
-      type: request.type,
-      priceKobo: price,
-      amountKobo,
-      commissionKoboDecimal,
-      statutoryFeesKoboDecimal,
-      otherFeesKoboDecimal,
-      fees: fees.map(({ name, amountKoboDecimal }) => ({ name, amountKoboDecimal })),
-      totalKoboDecimal,
+    const { fees, totalKoboDecimal } = estimate;
+    return shownMessage(OrderEstimateSchema, {
+      ...wanted,
+      ...estimate,
+      fees: fees.map(({ name, amountKoboDecimal }) => create(OrderFeeSchema, { name, amountKoboDecimal })),
       totalKobo: roundKoboDecimal(totalKoboDecimal, wanted.side === 'buy' ? 'up' : 'down'),
     });
   };
@@ -70,18 +66,6 @@ export function orderHandlers(parts: OrderHandlerParts) {
     const [row] = await database.read(kind.table.find({ partnerId: call.caller.partnerId, id }));
     if (row === undefined) throw new ApiError('order_not_found');
     return toOrderMessage(await canceller.cancel(kind.table.all.read(row), call));
-  };
-
-  const listOrders: Handler<ListOrdersRequest, ListOrdersResponse> = async (request, call) => {
-    const { account, symbol, clientReference, state, updatedSince } = request;
-    const filters = {
-      state: state === undefined ? undefined : stateWords.word(state),
-      account,
-      symbol,
-      clientReference,
-      updatedSince: updatedSince === undefined ? undefined : toMilliseconds(updatedSince),
-    };
-    return create(ListOrdersResponseSchema, await of.list(request, filters, call));
   };
 
   const getOrderHistory: Handler<GetOrderHistoryRequest, GetOrderHistoryResponse> = async (request, call) => {
@@ -95,5 +79,5 @@ export function orderHandlers(parts: OrderHandlerParts) {
     return create(GetOrderHistoryResponseSchema, { ...page, data: page.data.map(toStepMessage) });
   };
 
-  return { createOrder: of.create, estimateOrder, listOrders, getOrder: of.get, getOrderHistory, cancelOrder };
+  return { createOrder: of.create, estimateOrder, listOrders: of.list, getOrder: of.get, getOrderHistory, cancelOrder };
 }

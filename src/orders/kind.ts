@@ -5,10 +5,11 @@ import { type Fact, sharing, together, whether } from '../db/facts.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
 import type { SqlRow, Statement } from '../db/statement.ts';
 import { type Instrument, type Report, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
-import type { CreateOrderRequest } from '../gen/marina/gateway/v1/orders_pb.ts';
+import { type CreateOrderRequest, CreateOrderRequestSchema } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { type Clock, lagosDay } from '../lib/clock.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';
+import { type StoredFields, storedFields } from '../lib/shown-message.ts';
 import { statedInstant } from '../lib/timestamps.ts';
 import { checkDayLimit } from '../limits/rules.ts';
 import { usage } from '../limits/usage.ts';
@@ -16,16 +17,16 @@ import { Change } from '../submission/change.ts';
 import type { CreatedKind, Draft } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/reports.ts';
 import type { NewStep } from '../submission/table.ts';
-import { isKnownOrder, toOrderMessage, toWantedOrder, type WantedOrder } from './messages.ts';
 import { applyReport, countedKobo, orderStates } from './rules.ts';
 import {
-  findSimilarUnsettled,
-  isKnownOrderSql,
+  findSimilarOrder,
   notedOrder,
   openCancels,
   orderHistory,
   orders,
+  type ShownOrder,
   type StoredOrder,
+  toOrderMessage,
 } from './table.ts';
 import type { TradingContexts } from './trading-context.ts';
 
@@ -35,6 +36,9 @@ export interface OrderParts {
   readonly contexts: TradingContexts;
   readonly clock: Clock;
 }
+
+/** An order a partner wants. */
+export type WantedOrder = Pick<ShownOrder, keyof StoredFields<CreateOrderRequest>>;
 
 interface OrderFacts {
   readonly isSimilar: boolean;
@@ -55,7 +59,6 @@ export class OrderKind
   readonly states = orderStates;
   readonly absent = { state: 'refused', reason: 'It never reached the exchange.' } as const;
   readonly noted = notedOrder;
-  readonly isKnownSql = isKnownOrderSql;
   readonly applyReport = applyReport<StoredOrder>;
   readonly blank = {
     ...{ filledQuantity: 0n, filledValueKobo: 0n, exchangeOrderId: null, filledAt: null },
@@ -64,23 +67,19 @@ export class OrderKind
 
   constructor(private readonly parts: OrderParts) {}
 
-  isKnown(row: StoredOrder): boolean {
-    return isKnownOrder(row);
-  }
-
   preparationReads(partnerId: string, { account }: CreateOrderRequest): Statement[] {
     return [findAccount(partnerId, account ?? '')];
   }
 
   prepareCached(partnerId: string, request: CreateOrderRequest): Draft<StoredOrder> | undefined {
-    const wanted = toWantedOrder(request);
+    const wanted = storedFields(CreateOrderRequestSchema, request) as WantedOrder;
     const instrument = this.parts.contexts.cached(partnerId, wanted.account, wanted.symbol);
     return instrument && this.#draft(wanted, instrument);
   }
 
   async prepare(origin: Origin, request: CreateOrderRequest, [accounts]: readonly SqlRow[][]) {
     if (accounts?.[0] === undefined) throw new ApiError('unknown_account', { param: 'account' });
-    const wanted = toWantedOrder(request);
+    const wanted = storedFields(CreateOrderRequestSchema, request) as WantedOrder;
     return this.#draft(wanted, await this.parts.contexts.instrument(origin, wanted.account, wanted.symbol));
   }
 
@@ -97,7 +96,7 @@ export class OrderKind
 
   facts(row: StoredOrder): Fact<OrderFacts> {
     return together({
-      isSimilar: whether(findSimilarUnsettled(row, this.parts.clock.realNow()), false),
+      isSimilar: whether(findSimilarOrder(row, this.parts.clock.realNow()), false),
       shared: sharing(usage(row.partnerId, row.countedDay, 'orders')),
     });
   }

@@ -1,13 +1,39 @@
-import { type Statement, statement } from '../db/statement.ts';
-import { day, defineTable, exactText, instant, optional, type RowOf, type ShownBy, text, whole } from '../db/table.ts';
+import type { Statement } from '../db/statement.ts';
 import {
+  day,
+  defineTable,
+  enumName,
+  exactText,
+  instant,
+  optional,
+  type RowOf,
+  type ShownBy,
+  text,
+  whole,
+} from '../db/table.ts';
+import {
+  type Order,
+  OrderSchema,
+  type OrderSide,
   OrderSideSchema,
+  type OrderState,
   OrderStateSchema,
+  type OrderStep,
+  OrderStepSchema,
+  type OrderType,
   OrderTypeSchema,
+  type TimeInForce,
   TimeInForceSchema,
 } from '../gen/marina/gateway/v1/orders_pb.ts';
-import { hasKnownName, historyIn, stepColumns, submissionColumns, submissionIndexes } from '../submission/table.ts';
-import type { OrderStateName } from './rules.ts';
+import { divideToKoboDecimal } from '../lib/money.ts';
+import { shownMessage } from '../lib/shown-message.ts';
+import {
+  findSimilarUnsettled,
+  historyIn,
+  stepColumns,
+  submissionColumns,
+  submissionIndexes,
+} from '../submission/table.ts';
 
 const { indexes, unique } = submissionIndexes('orders');
 
@@ -16,12 +42,12 @@ export const orders = defineTable({
   name: 'orders',
   columns: {
     ...submissionColumns,
-    state: text<OrderStateName>(20),
+    state: enumName<typeof OrderState>(OrderStateSchema, 20),
     account: text(64),
     symbol: text(20),
-    side: text<'buy' | 'sell'>(4),
-    type: text<'limit' | 'market'>(8),
-    timeInForce: text<'day' | 'gtc' | 'ioc' | 'fok'>(4),
+    side: enumName<typeof OrderSide>(OrderSideSchema, 4),
+    type: enumName<typeof OrderType>(OrderTypeSchema, 8),
+    timeInForce: enumName<typeof TimeInForce>(TimeInForceSchema, 4),
     quantity: whole(),
     priceKobo: optional(whole()),
     filledQuantity: whole(),
@@ -90,30 +116,23 @@ export const openCancels = defineTable({
   primary: ['partnerId', 'orderId'],
 });
 
-/** A condition that is true for orders that this version knows. */
-export const isKnownOrderSql = [
-  hasKnownName('state', OrderStateSchema),
-  hasKnownName('side', OrderSideSchema),
-  hasKnownName('type', OrderTypeSchema),
-  hasKnownName('time_in_force', TimeInForceSchema),
-].join(' AND ');
+/** The order as partners see it, in answers and in events alike. */
+export function toOrderMessage(order: ShownOrder): Order {
+  const { filledQuantity, filledValueKobo } = order;
+  const averageFillPriceKoboDecimal =
+    filledQuantity === 0n ? undefined : divideToKoboDecimal(filledValueKobo, filledQuantity);
+  return shownMessage(OrderSchema, order, { averageFillPriceKoboDecimal });
+}
 
-const isSettled = hasKnownName('state', OrderStateSchema, ['sending', 'uncertain']);
+/** One step of an order's history as partners see it. */
+export function toStepMessage(step: StoredStep): OrderStep {
+  return shownMessage(OrderStepSchema, step, { sequence: BigInt(step.sequence) });
+}
 
-/**
- * Finds an order alike that may or may not be at the exchange. `now` is real time. An order in a state of another version
- * counts while the reconciler must look at it. The index is named because the server looks at all of them first, which
- * takes it longer than the rest.
- */
-export function findSimilarUnsettled(
-  { partnerId, account, symbol, side, type, quantity, priceKobo }: StoredOrder,
-  now: number,
-): Statement {
-  const alike = orders.where({ partnerId, account, symbol, side, type, quantity, priceKobo });
-  return statement(
-    `SELECT 1 FROM orders FORCE INDEX (orders_state) WHERE ${alike.sql} AND NOT ${isSettled}
-      AND (state = 'uncertain' OR check_at <= ? OR (state <> 'sending' AND check_at IS NOT NULL)) LIMIT 1`,
-    ...alike.values,
-    new Date(now),
-  );
+/** Finds an order alike that may or may not be at the exchange. `now` is real time. */
+export function findSimilarOrder(order: StoredOrder, now: number): Statement {
+  const { partnerId, account, symbol, side, type, quantity, priceKobo } = order;
+  const alike = { partnerId, account, symbol, side, type, quantity, priceKobo };
+  // Named because the server looks at all indexes first, which takes it longer than the rest.
+  return findSimilarUnsettled(orders, alike, now, 'FORCE INDEX (orders_state)');
 }

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import { create, type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import type { Call } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
 import { RowReader } from '../db/gathering.ts';
@@ -7,6 +7,7 @@ import { type SqlValue, statement } from '../db/statement.ts';
 import type { Selection } from '../db/table.ts';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import type { Cursors } from '../lib/paging.ts';
+import { storedFields } from '../lib/shown-message.ts';
 import type { CreatedKind } from './kind.ts';
 import type { Submitter } from './submit.ts';
 import type { Submission } from './table.ts';
@@ -20,29 +21,27 @@ export interface SubmissionHandlerParts {
   readonly digestKey: Buffer;
 }
 
-interface ListRequest {
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
-}
-
 /** The operations that every kind of object has: create, get, list. */
 export function submissionHandlers<
   Row extends Submission,
   Report,
-  Schema extends DescMessage,
   Facts,
   Shown extends { readonly id: string },
   Message,
+  Create extends DescMessage,
+  List extends DescMessage,
+  Page extends DescMessage,
 >(
   { database, submitter, cursors, digestKey }: SubmissionHandlerParts,
-  kind: CreatedKind<Row, Report, MessageShape<Schema>, Facts>,
+  kind: CreatedKind<Row, Report, MessageShape<Create>, Facts>,
   {
-    request: requestSchema,
+    schemas,
     shown,
     toMessage,
     notFound,
   }: {
-    readonly request: Schema;
+    /** The request that creates an object, the one that lists them, and a page of the list. Each other field of the second is a filter. */
+    readonly schemas: readonly [create: Create, list: List, page: Page];
     readonly shown: Selection<Shown>;
     /** The object as partners see it. */
     readonly toMessage: (row: Shown) => Message;
@@ -50,13 +49,14 @@ export function submissionHandlers<
   },
 ) {
   const { table } = kind;
+  const [createSchema, listSchema, pageSchema] = schemas;
   const reader = new RowReader(database, table.name, shown.list);
 
-  async function create(request: MessageShape<Schema>, call: Call): Promise<Message> {
+  async function createObject(request: MessageShape<Create>, call: Call): Promise<Message> {
     const { row, replayed } = await submitter.submit(kind, {
       origin: call.origin,
       idempotencyKey: call.idempotencyKey ?? '',
-      digest: requestDigest(digestKey, requestSchema, request),
+      digest: requestDigest(digestKey, createSchema, request),
       request,
       permission: call.permission,
       log: () => call.log,
@@ -72,27 +72,27 @@ export function submissionHandlers<
     return shown.read(row);
   }
 
-  /** A page of a partner's objects, newest first. A filter that is undefined lets all pass. */
-  async function list(
-    { limit = 25, cursor }: ListRequest,
-    filters: { readonly [Field in keyof Row]?: unknown } & { readonly updatedSince?: number | undefined },
-    { caller: { partnerId } }: Call,
-  ) {
-    const issuedFor = [table.name, partnerId, ...(Object.keys(filters).length > 0 ? [JSON.stringify(filters)] : [])];
-    const before = cursor === undefined ? undefined : cursors.read(issuedFor, cursor);
-    const { updatedSince, ...rest } = filters;
-    const equal = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
+  /** A page of a partner's objects, newest first. A filter that is not given lets all pass. */
+  async function list(request: MessageShape<List>, { caller: { partnerId } }: Call): Promise<MessageShape<Page>> {
+    const fields: Readonly<Record<string, unknown>> = storedFields(listSchema, request);
+    const { limit, cursor, ...filters } = fields;
+    const most = Number(limit ?? 25);
+    const given = Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== null));
+    const issuedFor = [table.name, partnerId, ...(Object.keys(filters).length > 0 ? [JSON.stringify(given)] : [])];
+    const { updatedSince, ...equal } = given;
     const more: [string, SqlValue][] = [];
-    if (updatedSince !== undefined) more.push(['AND updated_at >= ?', new Date(updatedSince)]);
-    if (before !== undefined) more.push(['AND id < ?', before]);
-    const sql = [...more.map(([condition]) => condition), `ORDER BY id DESC LIMIT ${limit + 1}`].join(' ');
+    if (updatedSince !== undefined) more.push(['AND updated_at >= ?', new Date(Number(updatedSince))]);
+    if (cursor !== null) more.push(['AND id < ?', cursors.read(issuedFor, String(cursor))]);
+    const sql = [...more.map(([condition]) => condition), `ORDER BY id DESC LIMIT ${most + 1}`].join(' ');
     const tail = statement(sql, ...more.map(([, value]) => value));
     const rows = await database.read(table.find({ partnerId, ...equal } as never, shown, tail));
-    const page = cursors.page(issuedFor, rows.map(shown.read), limit, ({ id }) => id);
-    return { ...page, data: page.data.map(toMessage) };
+    const page = cursors.page(issuedFor, rows.map(shown.read), most, ({ id }) => id);
+    return create(pageSchema, { ...page, data: page.data.map(toMessage) } as never);
   }
 
-  return { create, find, get: async ({ id }: { id?: string }, call: Call) => toMessage(await find(id, call)), list };
+  const get = async ({ id }: { id?: string }, call: Call) => toMessage(await find(id, call));
+
+  return { create: createObject, find, get, list };
 }
 
 /**

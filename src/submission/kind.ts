@@ -28,6 +28,10 @@ export interface Kind<Row extends Submission, Report> {
   readonly prefix: IdPrefix;
   /** Where objects are read, followed by their id. */
   readonly path: string;
+  /**
+   * Where objects are stored. Another version may have stored what this one does not know (`Table.isKnown`): such an object is
+   * shown, and never changed or sent.
+   */
   readonly table: Table<Row>;
   readonly history: History;
   /** Who has the objects: the word for it in sentences that partners and operators read. */
@@ -39,13 +43,6 @@ export interface Kind<Row extends Submission, Report> {
   readonly noted: readonly (keyof Row & string)[];
   /** The fields of a new object that neither its request nor the mechanism gives. */
   readonly blank: Partial<Row>;
-  /** A condition that is true for rows that this version knows. */
-  readonly isKnownSql: string;
-  /**
-   * Whether this version knows what the object is and where it stands. Another version may store what this one does not
-   * know: such an object is shown, and never changed or sent.
-   */
-  isKnown(row: Row): boolean;
   toEvent(row: Row): Pick<NewEvent, 'data'>;
   /** What a partner's work on this kind shares, such as the wallet. */
   shared?(partnerId: string): readonly Shared<unknown>[];

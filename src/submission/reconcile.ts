@@ -86,7 +86,7 @@ export class Reconciler<Row extends Submission, Report> {
   async reconcileNow(partnerId: string, id: string): Promise<Reconciled<Row>> {
     const { kind, clock, clockSkewMs, recorder } = this.options;
     const before = await recorder.change(kind, partnerId, id, () => undefined);
-    if (!kind.isKnown(before)) return { before, after: before, asked: false, isSettled: false, isKnown: false };
+    if (!kind.table.isKnown(before)) return { before, after: before, asked: false, isSettled: false, isKnown: false };
     const isOver = (row: Row) => row.notAfter + clockSkewMs <= clock.realNow();
     const row = await this.#change(before, (current) =>
       isOver(current) ? applyLeaseEnd(kind, current, clock.now()) : undefined,
@@ -118,7 +118,7 @@ export class Reconciler<Row extends Submission, Report> {
   /** Its outcome is unclear, or reports about it were passed over. */
   #mustLookUp(row: Row): boolean {
     const { kind } = this.options;
-    return (isUnsettled(row.state) && kind.isKnown(row)) || isBehind(row);
+    return (isUnsettled(row.state) && kind.table.isKnown(row)) || isBehind(row);
   }
 
   async #lookUp(row: Row): Promise<void> {
@@ -171,9 +171,9 @@ export class Reconciler<Row extends Submission, Report> {
 }
 
 /** Rows that must be looked at, longest due first. Those this version does not know are not among them. */
-function due({ table, isKnownSql }: AnyKind, realNow: number): Statement {
+function due({ table }: AnyKind, realNow: number): Statement {
   const { sql, values } = mustBeLookedAt(realNow);
-  const where = `${sql} AND ${isKnownSql} ORDER BY check_at LIMIT ${mostAtOnce}`;
+  const where = `${sql} AND ${table.isKnownSql} ORDER BY check_at LIMIT ${mostAtOnce}`;
   return { sql: `SELECT ${table.all.list} FROM ${table.name} WHERE ${where}`, values };
 }
 

@@ -59,7 +59,7 @@ export class Recorder {
   /**
    * Reads an object under its partner's lock, lets `decide` say what becomes of it, and saves that with its events.
    * Returns the object as it is afterwards. Throws if there is no such object, without calling `decide`. An object that
-   * this version does not know (`Kind.isKnown`) is returned as it is. `extra` is what `decide` depends on besides.
+   * this version does not know (`Table.isKnown`) is returned as it is. `extra` is what `decide` depends on besides.
    */
   async change<Row extends Submission, Report, Extra = undefined>(
     kind: Kind<Row, Report>,
@@ -106,7 +106,7 @@ export class Recorder {
       decide: ({ rows, extra }, partner) => {
         const decided = rows.map((row) => ({
           row,
-          change: kind.isKnown(row) ? decide(row, extra) : decideUnknown?.(row, extra),
+          change: kind.table.isKnown(row) ? decide(row, extra) : decideUnknown?.(row, extra),
         }));
         const changes = decided.flatMap(({ change }) => change ?? []);
         return {

@@ -1,4 +1,3 @@
-import type { DescEnum } from '@bufbuild/protobuf';
 import type { Database } from '../db/database.ts';
 import { type Statement, statement } from '../db/statement.ts';
 import {
@@ -15,7 +14,6 @@ import {
   text,
   whole,
 } from '../db/table.ts';
-import { enumNames } from '../lib/enums.ts';
 
 /** What the creating request was first answered with: the object, or one of the two errors that a replay repeats. */
 export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
@@ -79,10 +77,23 @@ export interface Submission extends Shared {
   readonly missedReport?: bigint;
 }
 
-/** A condition that is true if a column has a name this version knows, of those not left out. */
-export function hasKnownName(column: string, desc: DescEnum, leftOut: readonly string[] = []): string {
-  const names = [...enumNames(desc).values()].filter((name) => !leftOut.includes(name));
-  return `${column} IN (${names.map((name) => `'${name}'`).join(', ')})`;
+/**
+ * Finds an object alike that may or may not be at the upstream. `now` is real time. An object in a state of another version
+ * counts while the reconciler must look at it. `hint` names an index.
+ */
+export function findSimilarUnsettled<Row extends Submission>(
+  table: Table<Row>,
+  alike: Partial<Row>,
+  now: number,
+  hint = '',
+): Statement {
+  const { sql, values } = table.where(alike);
+  return statement(
+    `SELECT 1 FROM ${table.name} ${hint} WHERE ${sql} AND NOT ${table.hasKnownName('state', 'sending', 'uncertain')}
+      AND (state = 'uncertain' OR check_at <= ? OR (state <> 'sending' AND check_at IS NOT NULL)) LIMIT 1`,
+    ...values,
+    new Date(now),
+  );
 }
 
 /** No look at an object is put off for longer. */

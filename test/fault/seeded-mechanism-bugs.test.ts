@@ -29,7 +29,7 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'an order in a state that this version does not know is changed',
     file: 'src/submission/record.ts',
-    find: 'kind.isKnown(row) ? decide(row, extra) : decideUnknown?.(row, extra)',
+    find: 'kind.table.isKnown(row) ? decide(row, extra) : decideUnknown?.(row, extra)',
     replace: 'decide(row, extra)',
     test: otherVersion,
     pattern: 'misses no trade: reports pass it over',

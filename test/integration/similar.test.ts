@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import {
-  allocations,
-  findSimilarUnsettled as findSimilarAllocations,
-  type StoredAllocation,
-} from '../../src/allocations/table.ts';
+import { allocations, findSimilarAllocation, type StoredAllocation } from '../../src/allocations/table.ts';
 import { isOptimismWrong } from '../../src/db/errors.ts';
 import { whether } from '../../src/db/facts.ts';
 import { guard } from '../../src/db/statement.ts';
-import { findSimilarUnsettled, type StoredOrder } from '../../src/orders/table.ts';
+import { findSimilarOrder, type StoredOrder } from '../../src/orders/table.ts';
 import { plainOrder } from '../support/plain-order.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
@@ -25,7 +21,7 @@ describe('an order like one whose outcome is unknown', () => {
 
   /** What the two ways in which an order is stored say of one like it. */
   async function answers(order: Partial<StoredOrder>, now = settling.clock.realNow()): Promise<string[]> {
-    const query = findSimilarUnsettled({ ...plainOrder, partnerId, ...order }, now);
+    const query = findSimilarOrder({ ...plainOrder, partnerId, ...order }, now);
     const found = await settling.database.read(query);
     const refused = await settling.database.write(guard(whether(query, false).expected?.guards ?? [])).then(
       () => 'stored',
@@ -98,7 +94,7 @@ describe('an allocation like one whose outcome is unknown', () => {
 
   async function answer(account: string, amountKobo: bigint, now = settling.clock.realNow()): Promise<string> {
     const asked = { partnerId, account, amountKobo } as StoredAllocation;
-    const found = await settling.database.read(findSimilarAllocations(asked, now));
+    const found = await settling.database.read(findSimilarAllocation(asked, now));
     return found.length > 0 ? 'refused' : 'stored';
   }
 

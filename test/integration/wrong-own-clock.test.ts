@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { noFact } from '../../src/db/facts.ts';
 import { appendEvents } from '../../src/events/outbox.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
-import { toOrderMessage } from '../../src/orders/messages.ts';
+import { toOrderMessage } from '../../src/orders/table.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { plainOrder } from '../support/plain-order.ts';

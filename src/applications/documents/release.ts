@@ -65,7 +65,7 @@ export class DocumentRelease {
       extra,
     );
     const document = before;
-    if (!kind.isKnown(application)) return { outcome: 'other-version' };
+    if (!kind.table.isKnown(application)) return { outcome: 'other-version' };
     if (document === undefined) return { outcome: 'not-stored' };
     if (!isKnown(document)) return { outcome: 'other-version' };
     if (document.state === 'delivered') {
