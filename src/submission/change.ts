@@ -4,11 +4,11 @@ import { type CreatedKind, type Kind, unclearReason } from './kind.ts';
 import { isUnsettled } from './rules.ts';
 import { earliestAfter, isBehind, type NewStep, type Submission } from './table.ts';
 
-/** What an operator reads of an object whose sender did not say what became of it. */
+/** The history's sentence for an object whose sender recorded no outcome in time. */
 const leaseRanOutDetail = 'the time to send it ran out without a recorded outcome';
 
 /**
- * Builds up what becomes of an object, from how it was under the lock: its fields, its history, and the rows that make
+ * Collects the changes of one object, starting from its row under the lock: its fields, its history, and the rows that make
  * events. It writes nothing; the recorder saves it.
  */
 export class Change<Row extends Submission, Report = unknown> {
@@ -16,7 +16,7 @@ export class Change<Row extends Submission, Report = unknown> {
   /** The row at each moment that makes an event, oldest first. */
   readonly events: Row[] = [];
   readonly steps: NewStep[] = [];
-  /** What the upstream said that cannot be, in our own words. The state was kept, and a person must look. */
+  /** Reports that contradict the state, in our own words. The state was kept, and a person must look. */
   readonly inconsistencies: string[] = [];
   readonly #writes: Statement[] = [];
 
@@ -28,17 +28,17 @@ export class Change<Row extends Submission, Report = unknown> {
     this.after = before;
   }
 
-  /** What is written together with the row and its events. */
+  /** The statements that are written together with the row and its events. */
   get writes(): Statement[] {
     return [...this.#writes, ...this.kind.history.append(this.after, this.steps)];
   }
 
-  /** How long after the row was stored, by the broker's clock, the earliest of the reports happened that it applies. */
+  /** The time from the storing of the row to the earliest report in this change, by the broker's clock, in milliseconds. */
   get reportedAfterMs(): number | undefined {
     return earliestAfter(this.before.createdAt, this.steps);
   }
 
-  /** Changes what partners do not see. */
+  /** Changes fields that partners do not see. */
   note(fields: Partial<Row>): this {
     this.after = { ...this.after, ...fields };
     return this;
@@ -75,7 +75,7 @@ export class Change<Row extends Submission, Report = unknown> {
     return this;
   }
 
-  /** Whether a step says by what the state is known. What comes to a settled object without moving it does not. */
+  /** Whether a step is the evidence for the state. A step of a settled object that leaves its state alone is not. */
   #isEvidence(kind: NewStep['kind']): boolean {
     const { state } = this.after;
     const tellsOfState = state !== this.before.state || isUnsettled(state) || kind === 'contradiction';
@@ -88,7 +88,7 @@ export class Change<Row extends Submission, Report = unknown> {
     return this;
   }
 
-  /** Once nothing is unclear about an object, the reconciler need not look at it. */
+  /** Takes an object whose outcome is known off the reconciler's list. */
   #settled(row: Row): Row {
     if (isUnsettled(row.state)) return row;
     const checkAt = isBehind(row) ? row.checkAt : null;
@@ -96,7 +96,7 @@ export class Change<Row extends Submission, Report = unknown> {
   }
 }
 
-/** What the send came to. The object may have moved on since: a report, or the reconciler, may have come first. */
+/** Applies the outcome of a send. A report or the reconciler may have changed the object before. */
 export function applySent<Row extends Submission, Report>(
   kind: Kind<Row, Report> & Pick<CreatedKind<Row, Report, unknown, unknown>, 'isRejection' | 'accepted'>,
   row: Row,
@@ -122,14 +122,14 @@ export function applySent<Row extends Submission, Report>(
   return noteAnswer(change).step('sent', `sent, and the outcome is unclear: ${sent.evidence}`);
 }
 
-/** If the send itself says nothing, the object as it is by now is the first answer. */
+/** If the send has no answer, the present state of the object becomes the first answer. */
 function noteAnswer<Row extends Submission, Report>(change: Change<Row, Report>): Change<Row, Report> {
   const { state } = change.after;
   const answers: Record<string, Submission['firstAnswer']> = { rejected: 'rejected', refused: 'not_sent' };
   return change.note({ firstAnswer: answers[state] ?? 'object' } as Partial<Row>);
 }
 
-/** The sender has had its time: nobody knows now what became of the object. Undefined if that is recorded already. */
+/** The sender's time has run out, so the outcome is unknown. Undefined if that is recorded already. */
 export function applyLeaseEnd<Row extends Submission, Report>(
   kind: Kind<Row, Report>,
   row: Row,
@@ -139,7 +139,7 @@ export function applyLeaseEnd<Row extends Submission, Report>(
   return new Change(kind, row, now).move('uncertain', unclearReason(kind)).step('reconciliation', leaseRanOutDetail);
 }
 
-/** The upstream's record has the object. Undefined if it says nothing new: that is on its way. */
+/** The upstream's record has the object. Undefined if the record has no new report: the stream will bring it. */
 export function applyFound<Row extends Submission, Report>(
   kind: Kind<Row, Report>,
   row: Row,
@@ -150,7 +150,7 @@ export function applyFound<Row extends Submission, Report>(
   return new Change(kind, row, now).step('reconciliation', `the ${kind.upstream}'s record has it`).reports(reports);
 }
 
-/** The upstream's record does not have the object. If that proves that it never will, the object is refused. */
+/** The upstream's record does not have the object. If that is proof that it never will, the object is refused. */
 export function applyMissing<Row extends Submission, Report>(
   kind: Kind<Row, Report>,
   row: Row,
@@ -180,8 +180,8 @@ export function applyUnanswered<Row extends Submission, Report>(
 }
 
 /**
- * Notes that reports about an object were passed over, so that they are looked up at `checkAt`. It counts as a check, so
- * that nobody saves the object as it was before. Undefined if that is noted already.
+ * Notes that reports about an object were not applied, so that they are looked up at `checkAt`. It counts as a check, so
+ * that no transaction saves an older row over it. Undefined if that is noted already.
  */
 export function passOver<Row extends Submission, Report extends { readonly number: bigint }>(
   kind: Kind<Row, Report>,

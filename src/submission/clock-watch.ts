@@ -15,61 +15,61 @@ export interface ClockWatchParts {
 }
 
 const watchEveryMs = 1_000;
-/** After how long without an answer the broker is asked for its time. */
+/** The broker is asked for its time after this long without an answer. */
 const silentForMs = 6_000;
-/** How often evidence is written down while there is more of it. */
+/** How often new evidence is stored. */
 const writeEveryMs = 2_000;
-/** How often each process reads what others wrote down. */
+/** How often each process reads the stored evidence. */
 const readEveryMs = 5_000;
-/** How long evidence in reports counts: nothing measures their clock, and there may be no other report for a while. */
+/** How long evidence in reports counts. Nothing else measures the clock of reports, and the next one may come late. */
 const evidenceKeptMs = 600_000;
-/** The time of a report may be cut off to the second. */
+/** A broker may cut off the time of a report to the second. */
 const reportCutOffMs = 1_000;
-/** Where the last evidence of all replicas stands, by the database's clock. */
+/** The position with the time of the last evidence of all replicas, by the database's clock. */
 const evidenceName = 'broker-clock-apart';
 
 /**
- * Watches whether the broker's clock and ours agree, for what is concluded from it. Every process measures the times that the
- * broker states. Times of reports reach only the process that records them, so evidence in them is written down for all.
+ * Watches whether the broker's clock and ours agree. Every process measures the times that the
+ * broker states. Only one process sees the times in reports, so their evidence is stored for all.
  */
 export class ClockWatch {
   readonly worker: Worker = { name: 'broker-clock', run: (signal) => this.#run(signal) };
   #writtenAt = Number.NEGATIVE_INFINITY;
   #readAt = Number.NEGATIVE_INFINITY;
-  /** The last evidence of any replica that was read, as it is stored. */
+  /** The last stored evidence that was read. */
   #evidenceRead: unknown;
   /** By the monotonic clock. */
   #evidenceUntil = Number.NEGATIVE_INFINITY;
-  #said: ClockAgreement = 'in_step';
-  #saidSilent = false;
+  #logged: ClockAgreement = 'in_step';
+  #isSilenceLogged = false;
 
   constructor(private readonly parts: ClockWatchParts) {}
 
-  /** Whether the clocks agree, by what this process knows now. */
+  /** Whether the clocks agree, as far as this process knows. */
   get known(): ClockAgreement {
     return performance.now() < this.#evidenceUntil ? 'apart' : this.parts.brokerClock.agreement;
   }
 
-  /** Whether the clocks agree, by what any replica knows. Throws when the database does not answer. */
+  /** Whether the clocks agree, as far as any replica knows. Throws if the database does not answer. */
   async agreement(): Promise<ClockAgreement> {
     await this.#read();
     return this.known;
   }
 
-  /** A change recorded a report of what happened so long after its object was stored, by the broker's clock. */
+  /** Takes the time from the storing of an object to a report about it, by the broker's clock. */
   reported(afterMs: number): void {
     const { brokerClock, clock, log } = this.parts;
     if (afterMs >= -(brokerClock.skewMs + reportCutOffMs)) return;
-    // While operators move a sandbox's clock, the broker's follows a moment later.
+    // When operators move a sandbox's clock, the broker's follows a moment later.
     if (clock.offsetMs > 0) return;
-    // A wrong clock that answers state too is measured, and counts for as long as it is wrong.
+    // The times in answers show it too, and count for as long as the clock is wrong.
     if (brokerClock.agreement === 'apart') return;
     this.#evidenceUntil = performance.now() + evidenceKeptMs;
     if (performance.now() - this.#writtenAt < writeEveryMs) return;
     this.#writtenAt = performance.now();
     log.error({ afterMs }, 'the broker reports what happened before it was asked for: a clock is wrong');
     this.#write().catch((error: unknown) => {
-      log.error({ err: error }, 'other replicas could not be told that a clock is wrong');
+      log.error({ err: error }, 'the other replicas could not be notified that a clock is wrong');
     });
   }
 
@@ -83,7 +83,7 @@ export class ClockWatch {
         evidenceName,
       ),
     );
-    // What was read before counts from then: the database's clock may have been set back since.
+    // Evidence read before counts from then, because the database's clock may have been set back since.
     if (row === undefined || row.position === this.#evidenceRead) return;
     this.#evidenceRead = row.position;
     const until = performance.now() + Math.min(Number(row.left_ms), evidenceKeptMs);
@@ -104,27 +104,27 @@ export class ClockWatch {
     const { brokerClock, askBroker } = this.parts;
     while (!signal.aborted) {
       if ((brokerClock.silentMs ?? Number.POSITIVE_INFINITY) > silentForMs) {
-        // That it cannot be reached is said elsewhere.
+        // Another alert reports that it cannot be reached.
         const answered = await askBroker().then(
           () => true,
           () => false,
         );
-        this.#sayIfSilent(answered && brokerClock.silentMs === undefined);
+        this.#logIfSilent(answered && brokerClock.silentMs === undefined);
         // A broker that states no time need not be asked every second.
         if (brokerClock.silentMs === undefined) await pause(silentForMs, signal);
       }
       if (performance.now() - this.#readAt > readEveryMs) await this.#read().catch(() => undefined);
-      this.#say();
+      this.#logAgreement();
       await pause(watchEveryMs, signal);
     }
   }
 
-  #say(): void {
+  #logAgreement(): void {
     const { brokerClock, log } = this.parts;
     const { skewMs, estimateMs } = brokerClock;
     const agreement = this.known;
-    if (agreement === 'unknown' || agreement === this.#said) return;
-    this.#said = agreement;
+    if (agreement === 'unknown' || agreement === this.#logged) return;
+    this.#logged = agreement;
     const facts = { aheadMs: estimateMs === undefined ? undefined : Math.round(estimateMs), skewMs };
     if (agreement === 'apart') {
       log.error(facts, "the broker's clock and ours are too far apart: what the broker does not have stays unclear");
@@ -133,9 +133,9 @@ export class ClockWatch {
     }
   }
 
-  #sayIfSilent(isSilent: boolean): void {
-    if (!isSilent || this.#saidSilent) return;
-    this.#saidSilent = true;
+  #logIfSilent(isSilent: boolean): void {
+    if (!isSilent || this.#isSilenceLogged) return;
+    this.#isSilenceLogged = true;
     this.parts.log.warn(
       'the broker does not state its time: what it does not have stays unclear until a day is complete',
     );

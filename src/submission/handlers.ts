@@ -12,7 +12,7 @@ import type { CreatedKind } from './kind.ts';
 import type { Submitter } from './submit.ts';
 import type { Submission } from './table.ts';
 
-/** What the operations on every kind of object need from the rest of the gateway. */
+/** The parts of the gateway that the operations on every kind need. */
 export interface SubmissionHandlerParts {
   readonly database: Database;
   readonly submitter: Submitter;
@@ -40,7 +40,7 @@ export function submissionHandlers<
     toMessage,
     notFound,
   }: {
-    /** The request that creates an object, the one that lists them, and a page of the list. Each other field of the second is a filter. */
+    /** Each field of the list request but `limit` and `cursor` is a filter. */
     readonly schemas: readonly [create: Create, list: List, page: Page];
     readonly shown: Selection<Shown>;
     /** The object as partners see it. */
@@ -65,7 +65,7 @@ export function submissionHandlers<
     return toMessage(row as unknown as Shown);
   }
 
-  /** Another partner's object is found exactly as little, and as fast, as one that does not exist. */
+  /** Another partner's object gets the same answer, in the same time, as one that does not exist. */
   async function find(id: string | undefined, { caller }: Call): Promise<Shown> {
     const row = await reader.read(caller.partnerId, id ?? '');
     if (row === undefined) throw new ApiError(notFound);
@@ -96,8 +96,8 @@ export function submissionHandlers<
 }
 
 /**
- * Tells two requests apart without keeping them: a keyed digest of the message after defaults and upper-casing. Fields
- * of a later version that we do not know do not count, because we would not act on them.
+ * A keyed digest of the message after defaults and upper-casing, to compare requests without keeping them. Fields
+ * of a later version do not count, because this version would not act on them.
  */
 function requestDigest<Schema extends DescMessage>(key: Buffer, schema: Schema, message: MessageShape<Schema>): Buffer {
   return createHmac('sha256', key)

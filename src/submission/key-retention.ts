@@ -6,18 +6,18 @@ import type { Worker } from '../lib/worker.ts';
 import type { AnyKind } from './kind.ts';
 import { readPosition, savePosition } from './table.ts';
 
-/** How long an idempotency key is kept at least. It is kept longer while its object is not final. */
+/** How long an Idempotency-Key is kept at least, in milliseconds. It is kept longer while its object is not final. */
 export const keyKeptMs = 30 * 86_400_000;
 
-/** Where one kind of object keeps its keys. */
+/** The parts of a kind that the retention of its keys uses. */
 type KeptKeys = Pick<AnyKind, 'name' | 'table' | 'states'>;
 
 const mostAtOnce = 500;
 const restMs = 5_000;
 
 /**
- * Sets idempotency keys free after 30 days. It passes each object once, in the order of their ids, which begin with the
- * clock; one that is not final by then keeps its key, and loses it with the change that makes it final.
+ * Frees Idempotency-Keys after 30 days. It visits each object once, in the order of the ids, which begin with the
+ * time. An object that is not final by then keeps its key until the change that makes it final.
  */
 export function keyRetention(database: Database, timeOf: RemovalTime, holder: string, keys: KeptKeys): Worker {
   return removalWorker(
@@ -26,7 +26,7 @@ export function keyRetention(database: Database, timeOf: RemovalTime, holder: st
   );
 }
 
-/** What has the key of an object. */
+/** The fields of an object that decide about its key. */
 interface KeyHolder {
   readonly partnerId: string;
   readonly id: string;
@@ -35,8 +35,8 @@ interface KeyHolder {
 }
 
 /**
- * Sets the key of an object free that becomes final now, when it is old. Our clock and the database's must both say so: a
- * request that is repeated with a key that is free is taken for a new one. The statement always finds its row.
+ * Frees the key of an old object that becomes final now. It must be old by our clock and by the database's, because a
+ * repeated request with a freed key counts as a new one. The statement always finds its row.
  */
 export function freeOldKey(table: string, object: KeyHolder, clock: Clock): Statement[] {
   const { partnerId, id, createdAt, idempotencyKey } = object;

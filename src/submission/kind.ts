@@ -10,100 +10,100 @@ import type { Origin } from '../lib/origin.ts';
 import type { Applied, States } from './rules.ts';
 import type { History, NewStep, Submission } from './table.ts';
 
-/** What the mechanism itself gives a new row; the rest comes from the kind. */
+/** The fields of a new row that the mechanism sets; the kind sets the rest. */
 type Given = Exclude<keyof Submission, 'param' | 'lastReport' | 'missedReport'>;
 
-/** What a kind makes of a request: the fields of a new row that the mechanism does not know. */
+/** The fields of a new row that the kind sets from the request. */
 export type Draft<Row extends Submission> = Omit<Row, Given>;
 
 /**
- * What one kind of submission (order, application, allocation) brings to the mechanism they share: what is stored, how it is
- * sent and looked up, what a report does to it. The mechanism stores, sends once, records and reconciles. `Report` is what
- * the upstream says of an object, and `Facts` what storing one depends on.
+ * One kind of submission (order, application, allocation), for the mechanism that all kinds share: what is stored, how it is
+ * sent and looked up, and what a report does to it. The mechanism stores, sends once, records and reconciles. `Report` is
+ * a report of the upstream about an object. `Facts` are what storing an object depends on.
  */
 export interface Kind<Row extends Submission, Report> {
   /** Names the kind in crash points, metrics and logs. */
   readonly name: string;
-  /** How ids of the kind begin. */
+  /** The prefix of the kind's ids. */
   readonly prefix: IdPrefix;
-  /** Where objects are read, followed by their id. */
+  /** The path of an object without its id. */
   readonly path: string;
   /**
-   * Where objects are stored. Another version may have stored what this one does not know (`Table.isKnown`): such an object is
-   * shown, and never changed or sent.
+   * The table of the objects. Another version may have stored values that this one does not know (`Table.isKnown`): such an
+   * object is shown, and never changed or sent.
    */
   readonly table: Table<Row>;
   readonly history: History;
-  /** Who has the objects: the word for it in sentences that partners and operators read. */
+  /** The system that has the objects, as sentences for partners and operators name it. */
   readonly upstream: 'exchange' | 'broker';
   readonly states: States<Row['state']>;
-  /** What an object becomes when it is proven that it never arrived. */
+  /** The state and reason of an object that provably never arrived. */
   readonly absent: { readonly state: Row['state']; readonly reason: string };
-  /** The fields that a note to the broker keeps, to store the object again if the database loses it. */
+  /** The fields in the note to the broker, from which the object is restored if the database loses it. */
   readonly noted: readonly (keyof Row & string)[];
   /** The fields of a new object that neither its request nor the mechanism gives. */
   readonly blank: Partial<Row>;
   toEvent(row: Row): Pick<NewEvent, 'data'>;
-  /** What a partner's work on this kind shares, such as the wallet. */
+  /** The values that all work on this kind shares for a partner, such as the wallet. */
   shared?(partnerId: string): readonly Shared<unknown>[];
-  /** What a stored object takes of its partner: of a day's limit, of the wallet. Throws `wallet_too_low`. */
+  /** Charges a new object to its partner's day limit and wallet. Throws `wallet_too_low`. */
   take?(row: Row, partner: PartnerTransaction): void;
-  /** What changes with an object: limits and wallet through the transaction, rows that hang on it as statements. */
+  /** Changes limits and wallet with the object, through the transaction. Returns statements for rows that belong to it. */
   settle?(before: Row, after: Row, partner: PartnerTransaction): readonly Statement[];
-  /** Asks the upstream's record. Throws if there is no answer that makes sense. */
+  /** Queries the upstream's record. Throws if there is no valid answer. */
   lookUp(row: Row): Promise<LookedUp<readonly Report[]>>;
   /** Applies one report. Undefined if the object has seen it. */
   applyReport(row: Row, report: Report, now: number): Applied<Row> | undefined;
-  /** What a step of the history says of a report. */
+  /** The fields of the history's step for a report. */
   reportStep(report: Report): Partial<NewStep>;
-  /** What is cleared of an object about which nothing is unclear any more. */
+  /** Fields to reset once the object's outcome is known. */
   cleared?(row: Row): Partial<Row>;
 }
 
 /** A kind that partners create. */
 export interface CreatedKind<Row extends Submission, Report, Request, Facts> extends Kind<Row, Report> {
   readonly codes: { readonly duplicate: ErrorCode; readonly rejected: ErrorCode; readonly notSent: ErrorCode };
-  /** What the upstream did with an object that it took: 'accepted', 'booked'. */
+  /** The verb for an upstream that took the object: 'accepted', 'booked'. */
   readonly accepted: string;
   isRejection(answer: Report): boolean;
-  /** What must be known before anything is stored, read together with the key. */
+  /** Statements that `prepare` needs the rows of. They are read together with the key. */
   preparationReads?(partnerId: string, request: Request): readonly Statement[];
-  /** The draft of a request about which all is known and nothing is to refuse; undefined if something must be read. */
+  /** The draft, if it can be made from cached data and nothing is to be refused; undefined otherwise. */
   prepareCached(partnerId: string, request: Request): Draft<Row> | undefined;
-  /** Checks what concerns the outside, before the lock. Throws an ApiError to refuse: nothing is stored then. */
+  /** Checks the request against other systems, before the lock. Throws an ApiError to refuse: then nothing is stored. */
   prepare?(origin: Origin, request: Request, rows: readonly SqlRow[][]): Promise<Draft<Row>>;
-  /** What storing it depends on. */
+  /** The facts that the decision to store it depends on. */
   facts(row: Row): Fact<Facts>;
-  /** Throws an ApiError if the partner may not have it stored now. */
+  /** Decides on the facts. Throws an ApiError to refuse: then nothing is stored. */
   check(row: Row, facts: Facts, partner: PartnerTransaction): void;
-  /** Sends once. Does not throw. What is in the request and not in the row is held no longer than this takes. */
+  /** Sends once. Does not throw. Request data that is not in the row is dropped when this returns. */
   send(row: Row, request: Request, note: Buffer): Promise<Sent<Report>>;
 }
 
-/** A kind, to whoever does not ask what its reports are. */
+/** A kind, for code that does not use its reports. */
 // biome-ignore lint/suspicious/noExplicitAny: reports of one kind are only given to that kind.
 export type KindOf<Row extends Submission> = Kind<Row, any>;
 
-/** A kind, to whoever only knows that it has objects. */
+/** A kind, for code that treats all kinds alike. */
 // biome-ignore lint/suspicious/noExplicitAny: rows of one kind are only given to that kind.
 export type AnyKind = Kind<any, any>;
 
-/** How long a send may take, and how far clocks may be apart. */
+/** The bounds of a send. */
 export interface SendTimes {
-  /** The upstream must not take an object later than this after it was stored. */
+  /** How long after it was stored the upstream may take an object, in milliseconds. */
   readonly submitTimeoutMs: number;
-  /** How far the upstream's clock may be from ours. */
+  /** The largest expected difference between the upstream's clock and ours, in milliseconds. */
   readonly clockSkewMs: number;
 }
 
-/** What a request gives its object. */
+/** The fields of an object that come from its request. */
 export interface NewSubmission extends Origin {
-  /** Null if another request has the key by now. */
+  /** Null if another request uses the key by now. */
   readonly idempotencyKey: string | null;
   readonly requestDigest: Buffer;
 }
 
-/** A new row, as it is before it is sent. `now` is business time. */
+/** A new row, not sent yet. `now` is business time. */
 export function newRow<Row extends Submission>(
   kind: KindOf<Row>,
   id: string,
@@ -120,16 +120,16 @@ export function newRow<Row extends Submission>(
   return { ...given, ...kind.blank, ...fields } as Row;
 }
 
-/** What a partner reads of an object whose outcome is unknown. */
+/** The reason that partners read while the outcome is unknown. */
 export function unclearReason({ upstream }: Pick<AnyKind, 'upstream'>): string {
   return `It is not known whether the ${upstream} received it; the gateway is finding out.`;
 }
 
-/** Every kind of submission there is: whoever must treat all alike asks here. */
+/** The registry of all kinds of submissions. */
 export class Kinds {
   constructor(readonly all: readonly AnyKind[]) {}
 
-  /** The kind of an object, by how its id begins. */
+  /** The kind of an object, by the prefix of its id. */
   ofId(id: string): AnyKind | undefined {
     return this.all.find(({ prefix }) => id.startsWith(`${prefix}_`));
   }

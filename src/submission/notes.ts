@@ -4,42 +4,42 @@ import { instantRange } from '../lib/timestamps.ts';
 import type { KindOf, NewSubmission } from './kind.ts';
 import type { Submission } from './table.ts';
 
-/** What must be known of an object that was sent, to restore it if the database has lost it. */
+/** The content of a note: it restores an object that was sent if the database has lost it. */
 export interface Note {
   readonly submission: NewSubmission & { readonly idempotencyKey: string };
   /** The fields of the object, unread. */
   readonly facts: FactReader;
 }
 
-/** How long a note may be: brokers keep no more of one (`note` in `marina.broker.v1`). */
+/** The longest note that brokers keep (`note` in `marina.broker.v1`). */
 const mostNoteBytes = 2_048;
-/** How much longer than its text a sealed note is, at most. */
+/** The most bytes that sealing adds to a note's text. */
 const sealBytes = 32;
 
-/** A note of ours that this version cannot store an object from: another version wrote it. */
+/** Thrown for a note of another version from which this version cannot restore the object. */
 export class UnreadableNote extends Error {
   override readonly name = 'UnreadableNote';
 }
 
 /**
  * The notes that go out with submissions and come back from the broker's record. They are sealed for their object, because
- * they hold the partner's own words, and what comes back decides whose an order is.
+ * they hold the partner's data, and because a note that comes back decides whose an order is.
  */
 export class Notes {
   constructor(private readonly seal: Seal) {}
 
-  /** The note of a row, as it was stored and goes out. */
+  /** The sealed note of a stored row. */
   write<Row extends Submission>(kind: NotedKind<Row>, row: Row): Buffer {
     return this.seal.seal(row.id, textOf(kind, row));
   }
 
-  /** Throws for a note that would be too long for the broker. To be asked before the row is stored. */
+  /** Throws for a note that would be too long for the broker. To be called before the row is stored. */
   checkLength<Row extends Submission>(kind: NotedKind<Row>, row: Row): void {
     const length = Buffer.byteLength(textOf(kind, row)) + sealBytes;
     if (length > mostNoteBytes) throw new Error(`a note of ${length} bytes is too long`);
   }
 
-  /** Undefined where it is no note of ours for the object. Throws `UnreadableNote` where this version cannot read it. */
+  /** Undefined if it is not our note for the object. Throws `UnreadableNote` if this version cannot read it. */
   read(id: string, bytes: Uint8Array): Note | undefined {
     const text = this.#open(id, bytes);
     if (text === undefined) return undefined;
@@ -68,7 +68,7 @@ export class Notes {
     try {
       return this.seal.open(id, Buffer.from(bytes));
     } catch {
-      return undefined; // Whoever else uses the broker's connection writes other notes, or none.
+      return undefined; // Another user of the broker's connection writes other notes, or none.
     }
   }
 }
@@ -84,14 +84,14 @@ function textOf<Row extends Submission>({ noted }: NotedKind<Row>, row: Row): st
   return JSON.stringify({ partnerId, idempotencyKey, digest, origin: { partnerId, requestId, traceParent }, facts });
 }
 
-/** The fields of an object that its note keeps. Throws `UnreadableNote` if one is not what this version knows. */
+/** Reads the object's fields from a note. Throws `UnreadableNote` if this version does not know one of them. */
 export function readFacts<Row extends Submission>({ noted, table }: NotedKind<Row>, facts: FactReader): Partial<Row> {
   return Object.fromEntries(noted.map((field) => [field, facts.value(field, table.column(field))])) as Partial<Row>;
 }
 
 /**
- * Reads the members of a note. Another version may have left one out, written null for it, or added others. Throws
- * `UnreadableNote` where one that is needed is not there in the form that this version knows.
+ * Reads the members of a note. Another version may leave one out, write null for it, or add others. Throws
+ * `UnreadableNote` if a member that is needed is missing or has another form.
  */
 export class FactReader {
   readonly #members: Readonly<Record<string, unknown>>;

@@ -23,23 +23,23 @@ export interface ReconcilerOptions<Row extends Submission, Report> {
   readonly log: Logger;
   readonly holder: string;
   readonly clockSkewMs: number;
-  /** Whether the broker refuses what comes after its `not_after`. */
+  /** Whether the broker refuses a submission after its `not_after`. */
   readonly honoursNotAfter: () => Promise<boolean>;
   /** Whether the broker's clock and ours agree. */
   readonly clocks: { agreement(): Promise<ClockAgreement> };
 }
 
-/** When the record was asked, and what else was known. */
+/** The time of a query, and what else was known then. */
 type Asked = Pick<Absence, 'askedAt' | 'honoursNotAfter' | 'agreement'>;
 
-/** What a look at one object came to. */
+/** The result of reconciling one object. */
 export interface Reconciled<Row> {
   readonly before: Row;
   readonly after: Row;
-  /** Whether the broker's record was asked. */
+  /** Whether the broker's record was queried. */
   readonly asked: boolean;
   readonly isSettled: boolean;
-  /** Whether this version knows the object. One it does not know is left to a version that does. */
+  /** Whether this version knows the object. Another one is left to a version that knows it. */
   readonly isKnown: boolean;
 }
 
@@ -50,10 +50,10 @@ const firstWaitMs = 500;
 const longestWaitMs = 30_000;
 
 /**
- * Finds out what became of everything whose outcome is unclear, by asking the broker's record. It never sends. A row is
- * called refused only behind proof: the record did not have it, its `not_after` passed by more than clocks may differ, and
- * the record, asked again after that, still did not have it (`absence`). While the broker's clock is known to be wrong, or
- * not known to be right, the row stays as it is and is asked about again, so it settles by itself later.
+ * Settles unknown outcomes by querying the broker's record. It never sends. An object is
+ * refused only with proof: the record did not have it, its `not_after` passed by more than clocks may differ, and
+ * the record, queried again after that, still did not have it (`isProven`). While the broker's clock is known to be wrong, or
+ * not known to be right, the object stays as it is and is queried again, so it settles by itself later.
  */
 export class Reconciler<Row extends Submission, Report> {
   readonly worker: Worker;
@@ -80,8 +80,8 @@ export class Reconciler<Row extends Submission, Report> {
   }
 
   /**
-   * Asks about one object now, by the way everything unclear goes, and answers with the object before and after. One whose
-   * sender still has time is left alone. Any replica may do it: what is decided is decided under the partner's lock.
+   * Reconciles one object now, and returns it before and after. An object whose
+   * sender still has time is left alone. Any replica may do it, because the decision is made under the partner's lock.
    */
   async reconcileNow(partnerId: string, id: string): Promise<Reconciled<Row>> {
     const { kind, clock, clockSkewMs, recorder } = this.options;
@@ -105,8 +105,8 @@ export class Reconciler<Row extends Submission, Report> {
   }
 
   /**
-   * The sender's time is over. If it lasts longer than any sender's, the sender's clock was ahead: it may be sending still,
-   * and it may be dead. It gets more time than any sender needs, by our clock.
+   * The sender's time is over. If its end is further ahead than any sender's, the sender's clock was ahead: it may still be
+   * sending, or dead. It gets more time than any sender needs, by our clock.
    */
   #leaseRanOut(row: Row): Change<Row, Report> | undefined {
     const { kind, clock } = this.options;
@@ -115,7 +115,7 @@ export class Reconciler<Row extends Submission, Report> {
     return isFarAhead ? applyUnanswered(kind, row, latest, clock.now()) : applyLeaseEnd(kind, row, clock.now());
   }
 
-  /** Its outcome is unclear, or reports about it were passed over. */
+  /** Its outcome is unknown, or reports about it were not applied. */
   #mustLookUp(row: Row): boolean {
     const { kind } = this.options;
     return (isUnsettled(row.state) && kind.table.isKnown(row)) || isBehind(row);
@@ -127,7 +127,7 @@ export class Reconciler<Row extends Submission, Report> {
       const honoursNotAfter = await this.options.honoursNotAfter();
       const askedAt = clock.realNow();
       const answer = await kind.lookUp(row);
-      // Asked after the answer, which states the broker's time.
+      // After the answer, because the answer states the broker's time.
       const agreement = await this.options.clocks.agreement();
       crash(`${kind.name}-reconcile.looked-up`);
       const lookUp = { at: askedAt, outcome: answer.found ? 'found' : 'missing', errorClass: null } as const;
@@ -146,20 +146,20 @@ export class Reconciler<Row extends Submission, Report> {
 
   #apply(row: Row, looked: LookedUp<readonly Report[]>, asked: Asked): Change<Row, Report> | undefined {
     const { kind, clock, clockSkewMs } = this.options;
-    if (!this.#mustLookUp(row)) return undefined; // A report came while the record was asked.
+    if (!this.#mustLookUp(row)) return undefined; // A report came during the query.
     const again = () => applyUnanswered(kind, row, clock.realNow() + waitAfter(row.checks), clock.now());
     if (looked.found) return applyFound(kind, row, looked.answer, clock.now()) ?? again();
-    if (!isUnsettled(row.state)) return again(); // What is not in the record now says nothing of an object that was there.
+    if (!isUnsettled(row.state)) return again(); // The object was there before, so its absence now proves nothing.
     const provableFrom = row.notAfter + clockSkewMs;
     const { notAfter, createdAt, missingSince } = row;
     const now = clock.realNow();
-    // The clock of the replica that made it may have been behind, by no more than this.
+    // The clock of the replica that created it may have been behind by at most this.
     const behindMs = Math.max(0, (missingSince ?? now) - notAfter);
     const lastArrival = createdAt + behindMs + lateMs;
     const absence = { lookedUp: looked, ...asked, notAfter, clockSkewMs, lastArrival };
     const proof = missingSince !== null && isProven(absence);
     const next = Math.max(now + waitAfter(row.checks), missingSince === null ? 0 : provableFrom + 1);
-    // By a clock that was ahead its time ends much later, and it may come to be found before.
+    // A clock that was ahead sets a much later end, and the record may have the object before it.
     const nextCheckAt = Math.min(next, now + longestWaitMs);
     const { askedAt } = asked;
     return applyMissing(kind, row, { askedAt, provesAbsence: proof, nextCheckAt }, clock.now());
@@ -170,14 +170,14 @@ export class Reconciler<Row extends Submission, Report> {
   }
 }
 
-/** Rows that must be looked at, longest due first. Those this version does not know are not among them. */
+/** Finds the rows to query, longest due first, without those that this version does not know. */
 function due({ table }: AnyKind, realNow: number): Statement {
   const { sql, values } = mustBeLookedAt(realNow);
   const where = `${sql} AND ${table.isKnownSql} ORDER BY check_at LIMIT ${mostAtOnce}`;
   return { sql: `SELECT ${table.all.list} FROM ${table.name} WHERE ${where}`, values };
 }
 
-/** A change with what the record said when it was asked, for those who want to know how it is known. */
+/** The change together with its query of the record, for operators. */
 function noted<Row extends Submission, Report>(
   change: Change<Row, Report> | undefined,
   lookUp: LookUp,
@@ -185,7 +185,7 @@ function noted<Row extends Submission, Report>(
   return change?.write(saveLookUp(change.after, lookUp));
 }
 
-/** What kept a look-up from being answered, in a word: a code of the catalogue, or a status. Never anybody's text. */
+/** Why a query had no answer: a code of the catalogue or a status. Never another system's text. */
 function errorClassOf(error: unknown): string {
   return error instanceof ApiError ? error.code : (statusOf(error) ?? 'failed');
 }
@@ -194,30 +194,30 @@ function waitAfter(checks: number): number {
   return Math.min(firstWaitMs * 2 ** Math.min(checks, 10), longestWaitMs);
 }
 
-/** How long after its time something could still have come in, with a broker that takes what comes late. */
+/** How long after its `not_after` an object could still arrive at a broker that takes late ones. */
 export const lateMs = 3_600_000;
 
-/** What is known when the broker's record does not have something. */
+/** The facts about an object that the broker's record does not have. */
 export interface Absence {
   readonly lookedUp: LookedUp<unknown> & { readonly found: false };
   /** Real time by our clock. */
   readonly askedAt: number;
-  /** Real time by our clock past which the broker must not take it. */
+  /** Real time by our clock after which the broker must not take it. */
   readonly notAfter: number;
-  /** By how much the clocks may differ. */
+  /** The largest expected difference of the clocks. */
   readonly clockSkewMs: number;
-  /** Whether they do, as far as is known after the answer. */
+  /** Whether the clocks agree, as far as is known after the answer. */
   readonly agreement: ClockAgreement;
-  /** Whether the broker refuses what comes after its `not_after`. */
+  /** Whether the broker refuses a submission after its `not_after`. */
   readonly honoursNotAfter: boolean;
-  /** Business time. A record that is complete for longer than this cannot lack it. */
+  /** Business time. A record that is complete until later than this cannot lack it. */
   readonly lastArrival: number;
 }
 
 /**
- * Whether the broker can never have what its record does not have. Our clock must say that its time is over. Besides, either
- * the broker refuses what comes late, and its own clock says that its time is over too; or its record is complete. A clock
- * that is known to be wrong proves nothing, and neither does one of which nothing is known.
+ * Whether it is proven that the broker will never have the object. By our clock its time must be over. In addition, either
+ * the broker refuses late objects and its time is over by the broker's clock too, or the broker's record is complete. A clock
+ * that is wrong, or about which nothing is known, proves nothing.
  */
 export function isProven({
   lookedUp: { brokerTime, completeUntil },

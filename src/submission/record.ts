@@ -12,14 +12,14 @@ import type { Kind } from './kind.ts';
 import type { StartGate } from './start-gate.ts';
 import type { Submission } from './table.ts';
 
-/** What the upstream said of an object that cannot be, by whichever way it came. The object's state was kept. */
+/** A report that contradicts the state of its object, from the stream or the record. The state was kept. */
 export interface Inconsistency {
   /** The kind's name. */
   readonly kind: string;
   readonly partnerId: string;
   readonly id: string;
   readonly state: string;
-  /** What it said, in our own words. */
+  /** The content of the report, in our own words. */
   readonly detail: string;
 }
 
@@ -30,36 +30,36 @@ export interface RecorderParts {
   readonly gate: StartGate;
   /** Called when there are events to publish. */
   readonly onEvents: () => void;
-  /** Called with what a person must look at, once it is recorded. */
+  /** Called after an inconsistent report was recorded: a person must look. */
   readonly onInconsistency: (inconsistency: Inconsistency) => void;
-  /** Called for each change with reports: how long after its object was stored the earliest of them happened. */
+  /** Called for each change with reports, with the time from the storing of the object to the earliest report. */
   readonly onReported: (afterMs: number) => void;
 }
 
-/** What becomes of an object, as it is under the lock; undefined if nothing changes. */
+/** Decides how an object changes, from its row under the lock; undefined if nothing changes. */
 type Decide<Row extends Submission, Report, Extra> = (row: Row, extra: Extra) => Change<Row, Report> | undefined;
 
-/** Which objects a change is about, and what else it depends on. */
+/** The objects of a change, and the other facts that it depends on. */
 interface Objects<Row extends Submission, Report, Extra> {
   readonly partnerId: string;
   readonly ids: readonly string[];
   readonly decide: Decide<Row, Report, Extra>;
-  /** Decides about objects that this version does not know; without it they are left alone. */
+  /** Decides about objects that this version does not know. Without it they do not change. */
   readonly decideUnknown?: Decide<Row, Report, Extra>;
   readonly extra?: Fact<Extra>;
   readonly touches?: readonly string[];
-  /** The one object, as it is expected to be. */
+  /** The expected row, if there is one object. */
   readonly expected?: Row;
 }
 
-/** Saves what became of objects, with their events, in one partner transaction: the only way an object ever changes. */
+/** Saves changed objects with their events in one partner transaction. No other code changes objects. */
 export class Recorder {
   constructor(private readonly parts: RecorderParts) {}
 
   /**
-   * Reads an object under its partner's lock, lets `decide` say what becomes of it, and saves that with its events.
+   * Reads an object under its partner's lock, calls `decide`, and saves the change with its events.
    * Returns the object as it is afterwards. Throws if there is no such object, without calling `decide`. An object that
-   * this version does not know (`Table.isKnown`) is returned as it is. `extra` is what `decide` depends on besides.
+   * this version does not know (`Table.isKnown`) is returned as it is. `extra` is a further fact for `decide`.
    */
   async change<Row extends Submission, Report, Extra = undefined>(
     kind: Kind<Row, Report>,
@@ -75,8 +75,8 @@ export class Recorder {
   }
 
   /**
-   * The same for an object that was read or stored a moment ago. It is decided on the row as it was then, and read under
-   * the lock only if something came to it, or to its partner, since.
+   * The same for an object that was read or stored a moment ago. It decides on that row, and reads it again under
+   * the lock only if the object or its partner has changed since.
    */
   async changeCached<Row extends Submission, Report>(
     kind: Kind<Row, Report>,
@@ -141,7 +141,7 @@ export class Recorder {
     return [
       ...changes.flatMap(({ before, after, writes }) => [
         ...kind.table.update(before, after),
-        // An object whose key nobody may use any more loses it when it is final.
+        // A final object gives up its key once nobody may use it any more.
         ...(kind.states.isFinal(after.state) ? freeOldKey(kind.table.name, after, clock) : []),
         ...(kind.settle?.(before, after, partner) ?? []),
         ...writes,
@@ -152,7 +152,7 @@ export class Recorder {
 }
 
 /**
- * Some objects, as they are. Everything that comes to an object makes a step of its history or is counted as a check, so a
+ * The present rows of some objects. Each change of an object adds a step to its history or counts as a check, so a
  * row with the same counts is the same row.
  */
 function rowsOf<Row extends Submission>(

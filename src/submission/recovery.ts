@@ -28,30 +28,30 @@ export interface RecoveryOptions {
 }
 
 const positionName = 'submissions';
-/** At which position the database was last said, or seen, to be restored. */
+/** The position at which the database was last declared, or found, to be restored. */
 const restoredName = 'restored-at-submission';
 const mostAtOnce = 1_000;
 const lookEveryMs = 10_000;
-/** While something cannot be stored that must be. */
+/** The same while an object cannot be restored. */
 const lookEveryWhileHeldMs = 1_000;
 const retryMs = 500;
 
-/** What the history of an object says that was lost and restored. */
+/** The history's sentence for a restored object. */
 const restoredDetail = "stored anew from the note in the broker's record: the database had lost it";
 
-/** What became of one submission that is not stored here. */
+/** The outcome for one submission that is not stored here. */
 type Outcome = 'restored' | 'passed over' | 'held';
 
 /**
- * Stores anew what the broker was given and the database lacks, as after a restore from a backup. The broker lists what it
- * took, each with the note that we sent with it; what is listed and not stored is stored from its note, under its own id
- * and Idempotency-Key, as it was before anything came back. What became of it then comes as it does after a crash: from the
+ * Restores the objects that the broker was sent and the database lacks, as after a restore from a backup. The broker lists
+ * the submissions it took, each with our note. A submission that is not stored is restored from its note, with its own id
+ * and Idempotency-Key, as it was when it was sent. Its outcome then comes as after a crash: from the
  * broker's record, by reports and the reconciler.
  */
 export class Recovery {
-  /** Looks once, as soon as the broker answers, and opens the gate. */
+  /** Runs once, as soon as the broker answers, and opens the start-up gate. */
   readonly starting: Worker;
-  /** Looks now and then, in one process at a time, so that a start has little to look at. */
+  /** Runs every few seconds, in one process at a time, so that a start has little to do. */
   readonly worker: Worker;
   #looking: Promise<void> | undefined;
   #saidMissing = false;
@@ -66,7 +66,7 @@ export class Recovery {
     });
   }
 
-  /** Looks through what the broker took since the last look. Those who ask meanwhile share one. */
+  /** Goes through the submissions that the broker took since the last run. Callers at the same time share one run. */
   look(): Promise<void> {
     this.#looking ??= this.#look().finally(() => {
       this.#looking = undefined;
@@ -87,7 +87,7 @@ export class Recovery {
         await pause(retryMs, signal);
       }
     }
-    // A worker that ends is begun again.
+    // A worker that ends is started again.
     while (!signal.aborted) await pause(lookEveryMs, signal);
   }
 
@@ -184,8 +184,8 @@ export class Recovery {
   }
 
   /**
-   * What another version sent and this one cannot store is held until that version stores it: a partner who repeats the
-   * request meanwhile would have it sent again.
+   * An object that another version sent and this one cannot restore waits for that version. Its kind is held, because a
+   * partner who repeats the request meanwhile would have it sent again.
    */
   #hold(id: string, error: unknown): Outcome {
     this.options.log.error(
@@ -196,7 +196,7 @@ export class Recovery {
   }
 }
 
-/** An object as it was when it was sent and nothing more is known of it, for the reconciler to find out. */
+/** The row of a restored object, with an unknown outcome for the reconciler to settle. */
 function restoredRow(kind: AnyKind, id: string, submission: NewSubmission, facts: FactReader, realNow: number) {
   const createdAt = facts.instant('createdAt');
   const noted = readFacts(kind, facts);
@@ -205,8 +205,8 @@ function restoredRow(kind: AnyKind, id: string, submission: NewSubmission, facts
 }
 
 /**
- * Says that the database was restored from a backup: partners may have seen events that it does not know of, so no version
- * of theirs is used again. To be said before a gateway starts; one that finds it by itself does the same, once.
+ * Declares that the database was restored from a backup. Partners may have seen events that it has lost, so no version
+ * of those is used again. To be called before a gateway starts. A gateway that finds out by itself calls it once.
  */
 export async function declareRestored(database: Database, position?: bigint): Promise<boolean> {
   const at = (position ?? (await readPosition(database, positionName)) ?? 0).toString();

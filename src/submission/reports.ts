@@ -13,18 +13,18 @@ import type { AnyKind, Kind } from './kind.ts';
 import type { Recorder } from './record.ts';
 import { isBehind, readPosition, type Submission, savePosition } from './table.ts';
 
-/** One of the things the upstream says, by its place in their sequence. */
+/** A report with its number in the upstream's sequence. */
 interface Numbered {
   readonly number: bigint;
-  /** When the upstream made it, by its clock in business time. */
+  /** The upstream's time of it, in business time. */
   readonly at?: Timestamp | undefined;
 }
 
 /** A kind of object about which the upstream sends reports. */
 export interface ReportedKind<Row extends Submission, Report extends Numbered> extends Kind<Row, Report> {
-  /** Batches of reports above a number, in order; an empty batch only shows that the link lives. Throws when it breaks. */
+  /** Batches of reports above a number, in order. An empty batch is a heartbeat. Throws when the stream breaks. */
   streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]>;
-  /** Which object a report is about. */
+  /** The id of a report's object. */
   objectIdOf(report: Report): string;
 }
 
@@ -35,43 +35,43 @@ export interface ReportConsumerOptions<Row extends Submission, Report extends Nu
   readonly log: Logger;
   readonly holder: string;
   readonly clock: Clock;
-  /** Stores anew what the broker was given and the database has lost. */
+  /** Restores objects that the broker was sent and the database has lost. */
   readonly findLost: () => Promise<void>;
-  /** Hears of each batch how long after its last report was made it was applied. */
+  /** Called for each batch with the age of its last report when it was applied, in seconds. */
   readonly onApplied?: (kind: string, seconds: number) => void;
 }
 
 const mostAtOnce = 1_000;
 const partnersAtOnce = 4;
 /**
- * How long the first of some reports waits for others. It lets the answer to a send, which carries the same report, be
- * recorded first, and what comes together be applied together.
+ * How long the first of some reports waits for others, in milliseconds. The answer to a send carries the same report and
+ * is then recorded first, and reports that come together are applied together.
  */
-const lingerMs = 20;
-/** How often the position is stored. What was applied since is applied again after a crash, and changes nothing. */
+const batchingWindowMs = 20;
+/** How often the position is stored. After a crash, later reports are applied again and change nothing. */
 const storeEveryMs = 250;
-/** A stream that has lasted this long since it said something is whole again, though nothing new may have come by it. */
-const holdsAfterMs = 2_000;
+/** A stream counts as healthy once it has lasted this long after its first message. */
+const healthyAfterMs = 2_000;
 const firstRefetchMs = 50;
 const longestRefetchMs = 5_000;
 
 /**
- * Applies the upstream's numbered stream of reports about one kind of object: each once, each object's in number order. The position moves on only
- * when a whole batch is applied, so a crash at any point repeats reports, and an object ignores those it has seen. A gap
- * in the numbers ends the stream, and what is missing is fetched again.
+ * Applies the upstream's numbered stream of reports about one kind of object: each once, and each object's in the order of
+ * their numbers. The position moves only after a whole batch, so a crash repeats reports, and an object ignores those it has
+ * seen. A gap in the numbers ends the stream, and the missing reports are fetched again.
  */
 export class ReportConsumer<Row extends Submission, Report extends Numbered> {
   readonly worker: Worker;
-  /** The number of the last report applied: from where the stream goes on when it breaks. Shown in the metrics too. */
+  /** The number of the last report applied: a new stream begins after it. It is a metric too. */
   position = 0n;
-  /** Names the stored position, and the lease on taking the stream. */
+  /** The name of the stored position, and of the lease on the stream. */
   readonly #positionName: string;
   #stored = 0n;
   #storedAt = 0;
   #fruitless = 0;
   #followingSince: number | undefined;
-  /** Since when the stream that is followed says something; a broker that is frozen takes the call and says nothing. */
-  #heardSince: number | undefined;
+  /** When the present stream had its first message. A frozen broker accepts the call and sends none. */
+  #firstMessageAt: number | undefined;
 
   constructor(private readonly options: ReportConsumerOptions<Row, Report>) {
     const { kind, database, holder } = options;
@@ -79,10 +79,10 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     this.worker = underLease(database, this.#positionName, holder, (lease) => this.#run(lease));
   }
 
-  /** Whether the stream broke again and again without anything applied: a person should look. */
+  /** Whether the stream broke several times in a row and no report was applied: a person should look. */
   get isBroken(): boolean {
-    const holds = this.#heardSince !== undefined && performance.now() - this.#heardSince > holdsAfterMs;
-    return this.#fruitless >= 5 && !holds;
+    const isHealthy = this.#firstMessageAt !== undefined && performance.now() - this.#firstMessageAt > healthyAfterMs;
+    return this.#fruitless >= 5 && !isHealthy;
   }
 
   /** Whether this process follows the stream now. */
@@ -105,7 +105,7 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
         this.options.log.warn({ err: error, position: Number(this.position) }, 'the stream of reports broke');
       }
       this.#followingSince = undefined;
-      this.#heardSince = undefined;
+      this.#firstMessageAt = undefined;
       this.#fruitless = this.position > before ? 0 : this.#fruitless + 1;
       waitMs = this.position > before ? firstRefetchMs : Math.min(waitMs * 2, longestRefetchMs);
       await pause(waitMs, lease.signal);
@@ -118,12 +118,12 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     const leaving = new AbortController();
     const stream = kind.streamReports(this.position, AbortSignal.any([lease.signal, leaving.signal]));
     try {
-      for await (const reports of coalesce(this.#hear(stream), mostAtOnce)) {
+      for await (const reports of coalesce(this.#noteMessages(stream), mostAtOnce)) {
         const { fresh, gapBefore } = inSequence(reports, this.position);
         if (fresh.length > 0) await this.#applyBatch(fresh);
         await this.#storePosition(lease, false);
         if (gapBefore === undefined) {
-          await pause(lingerMs, lease.signal);
+          await pause(batchingWindowMs, lease.signal);
           continue;
         }
         log.warn({ after: Number(this.position), got: Number(gapBefore) }, 'reports are missing; fetching again');
@@ -135,9 +135,9 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     }
   }
 
-  async *#hear(stream: AsyncIterable<readonly Report[]>): AsyncIterable<readonly Report[]> {
+  async *#noteMessages(stream: AsyncIterable<readonly Report[]>): AsyncIterable<readonly Report[]> {
     for await (const reports of stream) {
-      this.#heardSince ??= performance.now();
+      this.#firstMessageAt ??= performance.now();
       yield reports;
     }
   }
@@ -148,7 +148,7 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     const byObject = groupBy(reports, (report) => kind.objectIdOf(report));
     let [owners = []] = await database.readAll([findPartners(kind, [...byObject.keys()])]);
     if (owners.length < byObject.size) {
-      // Before a report is passed over: it would be missing from an object that is stored anew a moment later.
+      // Before a report is dropped: an object that is restored a moment later would lack it.
       await this.options.findLost();
       [owners = []] = await database.readAll([findPartners(kind, [...byObject.keys()])]);
     }
@@ -156,7 +156,7 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     for (const id of byObject.keys()) {
       if (!known.has(id)) log.error({ objectId: id }, 'the upstream reports about an object that is not stored here');
     }
-    // The answer to a send brings the same report as the stream, and was usually recorded by now.
+    // The answer to a send has the same report, and is usually recorded by now.
     const behind = owners.filter((owner) => {
       const last = byObject.get(String(owner.id))?.at(-1)?.number ?? 0n;
       return last > toBigInt(owner.last_report);
@@ -188,7 +188,7 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
       partnerId,
       ids,
       decide: (row) => {
-        // Reports are applied in the order of their numbers: first come those that were passed over.
+        // Reports are applied in the order of their numbers: first the ones that were not applied before.
         if (isBehind(row)) return passOver(kind, row, of(row), clock.realNow(), clock.now());
         const change = new Change(kind, row, clock.now()).reports(of(row));
         return change.after === row ? undefined : change;
@@ -197,7 +197,7 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
     });
   }
 
-  /** Stores how far reports were applied, unless another holder has the lease by now. */
+  /** Stores the position, unless another holder has the lease by now. */
   async #storePosition(lease: Lease, now: boolean): Promise<void> {
     if (this.#stored === this.position) return;
     if (!now && performance.now() - this.#storedAt < storeEveryMs) return;
@@ -214,7 +214,7 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
   }
 }
 
-/** The partners of some objects, for reports that name objects only. */
+/** Finds the partners of some objects, because reports name only the objects. */
 function findPartners({ table }: AnyKind, ids: readonly string[]): Statement {
   const marks = ids.map(() => '?').join(', ');
   return statement(`SELECT id, partner_id, last_report FROM ${table.name} WHERE id IN (${marks})`, ...ids);
@@ -224,7 +224,7 @@ class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError';
 }
 
-/** The reports that follow on from a position without a gap, and the number before which the first gap is. */
+/** The reports that follow a position without a gap, and the number after the first gap. */
 function inSequence<Report extends Numbered>(
   reports: readonly Report[],
   position: bigint,

@@ -1,10 +1,10 @@
 import type { GenEnum } from '@bufbuild/protobuf/codegenv2';
 import { type EnumName, enumWords } from '../lib/enums.ts';
 
-/** Which states an object of one kind can go to from where it is. A state of another version is in no list. */
+/** The next states of each state. It has no states of other versions. */
 export type Transitions<State extends string> = Readonly<Record<State, readonly State[]>>;
 
-/** Where an object stands, and the sentence that explains it. */
+/** The state of an object, and the sentence that explains it. */
 export interface Standing<State extends string> {
   readonly state: State;
   readonly reason: string | null;
@@ -14,9 +14,9 @@ export interface Standing<State extends string> {
 /** The states of one kind of object. */
 export interface States<State extends string> {
   readonly transitions: Transitions<State>;
-  /** Those of which nothing more is expected. */
+  /** The states that no other follows. */
   readonly final: readonly State[];
-  /** Whether nothing more is expected of an object. Of a state of another version this is not known. */
+  /** Whether no other state follows. False for a state of another version. */
   isFinal(state: State): boolean;
   /** Moves an object to a state its transitions allow, with the sentence that explains it. */
   move<Row extends Standing<State>>(row: Row, state: State, reason: string | null, now: number): Row;
@@ -37,19 +37,19 @@ export function statesOf<State extends string>(what: string, transitions: Transi
   };
 }
 
-/** Whether it is unknown if the upstream has an object. */
+/** Whether the outcome of a send is unknown in this state. */
 export function isUnsettled(state: string): boolean {
   return state === 'sending' || state === 'uncertain';
 }
 
-/** What one report of the upstream does to an object. */
+/** The effect of one report of the upstream on an object. */
 export interface Applied<Row> {
   readonly row: Row;
-  /** Whether the partner must hear of it: the state changed, or more filled. */
+  /** Whether it makes an event: the state changed, or more filled. */
   readonly changed: boolean;
-  /** The report says what cannot be. The state was kept, and a person should look. */
+  /** Whether the report contradicts the state. The state was kept, and a person should look. */
   readonly inconsistent: boolean;
-  /** What was reported, in our own words. */
+  /** The content of the report, in our own words. */
   readonly detail: string;
 }
 
@@ -63,7 +63,7 @@ export function inconsistent<Row extends { readonly state: string }>(
   return { row, changed: false, inconsistent: true, detail };
 }
 
-/** A report that says nothing new. */
+/** A report without news. */
 export function unchanged<Row>(row: Row, detail: string): Applied<Row> {
   return { row, changed: false, inconsistent: false, detail };
 }
@@ -74,8 +74,8 @@ export function changed<Row>(row: Row, detail: string): Applied<Row> {
 }
 
 /**
- * Our name and sentence for each of the broker's reject reasons, which have the same names as ours. A reason of a later
- * version of the broker is the general one. It does not compile when a reason has no sentence.
+ * Our name and sentence for each of the broker's reject reasons, which have the same names as ours. A reason of a newer
+ * broker becomes the general one. It does not compile if a reason has no sentence.
  */
 export function rejectReasons<Broker extends object, Name extends string>(
   desc: GenEnum<Broker[keyof Broker & string] & number>,

@@ -1,12 +1,12 @@
 import { ApiError } from '../lib/errors.ts';
 import type { Worker } from '../lib/worker.ts';
 
-/** How long a request may wait for the gate: a start takes less when the broker is there. */
+/** How long a request may wait for the gate. A start takes less time if the broker answers. */
 const mostWaitMs = 3_000;
 
 /**
- * Stands before everything that stores or changes an object until this process knows that its database lacks nothing of
- * what the broker was given: a partner who repeats a request whose order was lost would have it sent again.
+ * Holds back all code that stores or changes objects until this process knows that its database has every object that
+ * the broker was sent. Otherwise a partner who repeats the request of a lost order would have it sent twice.
  */
 export class StartGate {
   #isOpen = false;
@@ -17,7 +17,7 @@ export class StartGate {
     return this.#isOpen;
   }
 
-  /** Kinds of which something that was lost could not be stored anew; nothing is added to them until it could. */
+  /** Kinds with a lost object that could not be restored yet. No new objects of these kinds are stored. */
   get held(): readonly string[] {
     return [...this.#held];
   }
@@ -33,18 +33,18 @@ export class StartGate {
     for (const kind of kinds) this.#held.add(kind);
   }
 
-  /** Whether something new of a kind can be stored now. */
+  /** Whether new objects of a kind can be stored now. */
   admits(kind: string): boolean {
     return this.#isOpen && !this.#held.has(kind);
   }
 
-  /** Waits a moment for the gate. Throws `exchange_unavailable`: nothing was stored, nothing was sent. */
+  /** Waits for the gate, at most 3 s. Throws `exchange_unavailable`: then nothing is stored or sent. */
   async pass(newOf?: string): Promise<void> {
     if (!this.#isOpen) await this.#opened(mostWaitMs);
     if (!this.#isOpen || (newOf !== undefined && this.#held.has(newOf))) throw new ApiError('exchange_unavailable');
   }
 
-  /** A worker that begins when the gate is open. */
+  /** The worker, starting when the gate is open. */
   behind({ name, run }: Worker): Worker {
     return {
       name,

@@ -17,16 +17,16 @@ import type { StartGate } from './start-gate.ts';
 import type { Submission } from './table.ts';
 import { pausedBeforeSend, tradingPause } from './trading-pause.ts';
 
-/** A request to submit something, with what makes two requests the same. */
+/** A request to submit something, with its key and its digest. */
 export interface SubmitRequest<Request> {
   readonly origin: Origin;
   readonly idempotencyKey: string;
   /** A keyed digest of the request after defaults and upper-casing. */
   readonly digest: Buffer;
   readonly request: Request;
-  /** The caller's, who must still have it when the object is stored. */
+  /** The caller's permission, which must still hold when the object is stored. */
   readonly permission: Permission;
-  /** Makes the request's own log, which is rarely needed. */
+  /** Creates the request's logger on demand. */
   readonly log: () => Logger;
 }
 
@@ -42,14 +42,14 @@ export interface SubmitterParts extends SendTimes {
   readonly clock: Clock;
   readonly ids: IdMaker;
   readonly notes: Notes;
-  /** Whether trading is paused, as far as this process knows. Under the lock the database is asked. */
+  /** Whether trading is paused, as far as this process knows. The transaction reads it from the database. */
   readonly isPaused: () => boolean;
   readonly gate: StartGate;
 }
 
 /**
- * Stores, sends once, records. Whatever a partner submits goes out here and nowhere else: a request with a key seen
- * before never does, and what is not provably stored is not sent. Cancels go the same three steps in `orders/cancel`.
+ * Stores, sends once, records. Everything that partners submit is sent here and nowhere else. A repeated key is never sent,
+ * and nothing is sent before it is provably stored. Cancels take the same three steps in `orders/cancel`.
  */
 export class Submitter {
   constructor(private readonly parts: SubmitterParts) {}
@@ -64,8 +64,8 @@ export class Submitter {
     const byKey = { partnerId, idempotencyKey } as never;
     let draft = isPaused() || !gate.admits(kind.name) ? undefined : kind.prepareCached(partnerId, request);
     if (draft === undefined) {
-      // Something may be refused or have to be waited for, and a request seen before must be neither: its key is looked
-      // for first. If all is known, the look under the lock is enough.
+      // The request may be refused or have to wait, but a repeated one must get its first answer at once: so its key is
+      // looked up first. If everything is cached, the check under the lock is enough.
       const [priors = [], ...rows] = await database.readAll([
         kind.table.find(byKey),
         ...(kind.preparationReads?.(partnerId, request) ?? []),
@@ -94,7 +94,7 @@ export class Submitter {
     return { row, replayed: false };
   }
 
-  /** Stores the row. Undefined if the key was used since it was looked for: only here the answer is certain. */
+  /** Stores the row. Undefined if the key is used: only the transaction can be certain of that. */
   #store<Row extends Submission, Report, Request, Facts>(
     kind: CreatedKind<Row, Report, Request, Facts>,
     { origin, idempotencyKey, digest, permission }: SubmitRequest<Request>,
@@ -118,7 +118,7 @@ export class Submitter {
           if (isUsed) return { writes: [], result: undefined };
           if (isPaused) throw new ApiError('trading_paused');
           kind.check(made, facts, partner);
-          // Whatever was waited for the lock is not taken from the time to send.
+          // The wait for the lock does not shorten the time to send.
           const notAfter = clock.realNow() + submitTimeoutMs;
           const row = { ...made, notAfter, checkAt: notAfter + clockSkewMs };
           notes.checkLength(kind, row);
@@ -129,7 +129,7 @@ export class Submitter {
     );
   }
 
-  /** What came back is recorded. If that fails, the answer says so, and the reconciler finds out by itself. */
+  /** Records the outcome. If that fails, the partner gets `outcome_not_recorded`, and the reconciler settles the object. */
   async #record<Row extends Submission>(
     kind: KindOf<Row>,
     stored: Row,
@@ -152,7 +152,7 @@ export function storing<Row extends Submission>(kind: KindOf<Row>, row: Row, det
   return [kind.table.insert(stored), ...kind.history.append(row, [{ kind: 'stored', at, state, detail }])];
 }
 
-/** Whether a key is used. Under the lock it nearly never is, and the columns of a whole row cost without one too. */
+/** Whether a key is used. It selects no columns, because it nearly never finds a row. */
 function isKeyUsed({ table }: AnyKind, partnerId: string, idempotencyKey: string) {
   const { sql, values } = table.where({ partnerId, idempotencyKey } as never);
   return whether(statement(`SELECT 1 FROM ${table.name} WHERE ${sql}`, ...values), false);
@@ -160,7 +160,7 @@ function isKeyUsed({ table }: AnyKind, partnerId: string, idempotencyKey: string
 
 type FirstAnswers = Pick<CreatedKind<never, never, never, never>, 'codes' | 'path'>;
 
-/** The first answer again. Works whatever the state of trading, limits and upstream, and never sends. */
+/** Repeats the first answer. It does not depend on trading, limits or the upstream, and never sends. */
 function replay<Row extends Submission>(kind: FirstAnswers, row: Row, digest: Buffer): Submitted<Row> {
   if (!row.requestDigest.equals(digest)) throw new ApiError(kind.codes.duplicate, { param: 'Idempotency-Key' });
   throwFirstError(kind, row);

@@ -15,15 +15,15 @@ import {
   whole,
 } from '../db/table.ts';
 
-/** What the creating request was first answered with: the object, or one of the two errors that a replay repeats. */
+/** The first answer to the creating request: the object, or one of the two errors that a replay repeats. */
 export type FirstAnswer = 'object' | 'rejected' | 'not_sent';
 
-/** On whose behalf an object was created or an event happened (`lib/origin`). */
+/** The request that an object or an event comes from (`lib/origin`). */
 export const originColumns = { requestId: optional(text(36)), traceParent: optional(text(55)) };
 
 /**
- * The columns that orders, applications and allocations share: whose they are, what a repeated request is compared with, and
- * what settles an unknown outcome. Instants marked real are not business time.
+ * The columns that orders, applications and allocations share: the owner, the data to compare a repeated request with, and
+ * the data to settle an unknown outcome. Instants marked real are not business time.
  */
 export const submissionColumns = {
   partnerId: text(24),
@@ -38,19 +38,19 @@ export const submissionColumns = {
   idempotencyKey: optional(exactText(255)),
   requestDigest: bytes(32),
   firstAnswer: optional(text<FirstAnswer>(16)),
-  /** How many steps the history has. */
+  /** The number of steps in the history. */
   steps: count(),
-  /** Real: past this the upstream must not take it. */
+  /** Real: the upstream must not take it after this. */
   notAfter: instant(),
-  /** Real: when the reconciler must look at it; null once nothing is unclear. */
+  /** Real: when the reconciler queries it next; null once the outcome is known. */
   checkAt: optional(instant()),
-  /** How often the reconciler has asked about it. */
+  /** How often the reconciler has queried it. */
   checks: count(),
-  /** Real: since when the upstream's record is known not to have it. */
+  /** Real: when the upstream's record first did not have it. */
   missingSince: optional(instant()),
 };
 
-/** The indexes that go with them, in the table of that name. */
+/** The indexes on the shared columns, for the table of that name. */
 export function submissionIndexes(table: string) {
   return {
     indexes: { [`${table}_check_at`]: ['checkAt'] as const },
@@ -67,19 +67,19 @@ type Shared = {
     : never;
 };
 
-/** What everything that is stored, sent once and recorded has. */
+/** The fields of every object that is stored, sent once and recorded. */
 export interface Submission extends Shared {
   readonly state: string;
   /** The field that caused a rejection, by its name; never its value. */
   readonly param?: string | null;
-  /** The numbers of the last report applied, and of the last that a version passed over because it did not know the object. */
+  /** The numbers of the last report applied, and of the last that a version did not apply because it did not know the object. */
   readonly lastReport?: bigint;
   readonly missedReport?: bigint;
 }
 
 /**
- * Finds an object alike that may or may not be at the upstream. `now` is real time. An object in a state of another version
- * counts while the reconciler must look at it. `hint` names an index.
+ * Finds a similar object whose outcome is unknown. `now` is real time. An object in a state of another version
+ * counts while the reconciler has it on its list. `hint` names an index.
  */
 export function findSimilarUnsettled<Row extends Submission>(
   table: Table<Row>,
@@ -96,18 +96,18 @@ export function findSimilarUnsettled<Row extends Submission>(
   );
 }
 
-/** No look at an object is put off for longer. */
+/** The longest time until the next query about an object, in milliseconds. */
 export const farAheadMs = 300_000;
 
 /**
- * A condition that is true for what the reconciler must look at. `now` is real time. If the next look is further ahead than
- * any is put off, a clock that was wrong put it there.
+ * A condition for the rows that the reconciler must query now. `now` is real time. A next query that is further ahead than
+ * the longest time was set by a wrong clock.
  */
 export function mustBeLookedAt(now: number): Statement {
   return statement('(check_at <= ? OR check_at > ?)', new Date(now), new Date(now + farAheadMs));
 }
 
-/** Whether reports about an object were passed over by a version that did not know it, and not looked up since. */
+/** Whether a version that did not know the object left reports unapplied that nobody has looked up since. */
 export function isBehind({
   missedReport = 0n,
   lastReport = 0n,
@@ -115,7 +115,7 @@ export function isBehind({
   return missedReport > lastReport;
 }
 
-/** What happened at a step of an object's history. */
+/** The kinds of steps in an object's history. */
 export type StepKind = 'stored' | 'sent' | 'report' | 'reconciliation' | 'cancel' | 'document' | 'contradiction';
 
 /** The columns of every history. */
@@ -127,10 +127,10 @@ export const stepColumns = {
   at: instant(),
   /** The object's state after the step. */
   state: text(20),
-  /** Never anything a customer said. */
+  /** Never a customer's data. */
   detail: shortened(300),
   reportNumber: optional(whole()),
-  /** When the upstream says that it happened. */
+  /** The upstream's time of it. */
   upstreamAt: optional(instant()),
 };
 
@@ -141,7 +141,7 @@ export const objectSteps = defineTable({
   primary: ['partnerId', 'objectId', 'sequence'],
 });
 
-/** A step as it is made: the history gives it its place. */
+/** A new step. The history numbers it. */
 export interface NewStep {
   readonly kind: StepKind;
   readonly at: number;
@@ -153,14 +153,14 @@ export interface NewStep {
   readonly priceKobo?: bigint | undefined;
 }
 
-/** What a history is about, and how many steps it has. */
+/** An object with a history. */
 interface Stepped {
   readonly partnerId: string;
   readonly id: string;
   readonly steps: number;
 }
 
-/** Where the steps of one kind of object are kept. */
+/** The history of one kind of object. */
 export interface History {
   /** Appends steps; `object` is as it is after them. */
   append(object: Stepped, steps: readonly NewStep[]): Statement[];
@@ -200,7 +200,7 @@ export function historyIn<Row extends { readonly sequence: number }>(
 
 export const objectHistory = historyIn(objectSteps, 'objectId');
 
-/** How often the upstream's record was asked about an object whose outcome was unknown, and what it said last. Real time. */
+/** The queries of the upstream's record about an object with an unknown outcome: their number and the last result. Real time. */
 export const lookUps = defineTable({
   name: 'look_ups',
   columns: {
@@ -210,7 +210,7 @@ export const lookUps = defineTable({
     firstAt: instant(),
     lastAt: instant(),
     outcome: text<'found' | 'missing' | 'unanswered'>(16),
-    /** What kept it from being answered, in a word. */
+    /** Why there was no answer: an error code or a status. */
     errorClass: optional(shortened(40)),
   },
   primary: ['partnerId', 'objectId'],
@@ -218,27 +218,27 @@ export const lookUps = defineTable({
 
 export type StoredLookUp = RowOf<typeof lookUps>;
 
-/** What the upstream's record said when it was asked about an object. Real time. */
+/** One query of the upstream's record about an object. Real time. */
 export interface LookUp {
   readonly at: number;
   readonly outcome: StoredLookUp['outcome'];
   readonly errorClass: string | null;
 }
 
-/** Counts a look-up, and keeps what it came to in place of the one before. The partner's lock must be held. */
+/** Counts a query, and keeps its result instead of the one before. The partner's lock must be held. */
 export function saveLookUp({ partnerId, id }: Stepped, { at, outcome, errorClass }: LookUp): Statement {
   const row = { partnerId, objectId: id, asked: 1, firstAt: at, lastAt: at, outcome, errorClass };
   const { sql, values } = lookUps.put(row, 'lastAt', 'outcome', 'errorClass');
   return { sql: `${sql}, asked = asked + 1`, values };
 }
 
-/** How long after an instant the earliest of some steps happened at the upstream; undefined: none of them did. */
+/** The time from an instant to the earliest of some steps at the upstream, in milliseconds; undefined if none has a time. */
 export function earliestAfter(at: number, steps: readonly Pick<NewStep, 'upstreamAt'>[]): number | undefined {
   const times = steps.flatMap(({ upstreamAt }) => upstreamAt ?? []);
   return times.length === 0 ? undefined : Math.min(...times) - at;
 }
 
-/** How far work that goes on for ever has come: the last report applied, the last key looked at for removal. */
+/** The positions of continuous jobs: the last report applied, the last key checked for removal. */
 export const positions = defineTable({
   name: 'positions',
   columns: { name: text(40), position: text(64) },
@@ -255,7 +255,7 @@ export function savePosition(name: string, position: string): Statement {
   return positions.put({ name, position }, 'position');
 }
 
-/** Saves a number as a position unless a larger one is stored: whoever was ahead has looked at all before it. */
+/** Saves a number as a position unless a larger one is stored: another process has then done everything before it. */
 export function advancePosition(name: string, position: bigint): Statement {
   const { sql, values } = positions.insert({ name, position: position.toString() });
   const larger = 'CAST(position AS UNSIGNED) < CAST(VALUES(position) AS UNSIGNED)';

@@ -5,16 +5,16 @@ const row = 'environment WHERE id = 1';
 
 /**
  * Whether trading is paused, inside a partner's transaction. The shared lock makes the transaction and `PauseTrading` wait
- * for each other: what commits after that call has answered was decided with the pause in force. The partner's row is
- * always locked before this row, and `PauseTrading` locks this row alone, so they cannot deadlock. A database without the
- * row is not one to trade on.
+ * for each other: every commit after that call's answer was decided with the pause in force. The partner's row is
+ * always locked before this row, and `PauseTrading` locks only this row, so they cannot deadlock. A database without the
+ * row counts as paused.
  */
 export const tradingPause: Fact<boolean> = {
   reads: [statement(`SELECT trading_paused_at FROM ${row} LOCK IN SHARE MODE`)],
   value: ([rows]) => rows?.[0]?.trading_paused_at !== null,
   expected: {
     value: false,
-    // It does not wait for the lock if the server can do without (for MySQL the comment is one).
+    // NOWAIT on MariaDB only: MySQL reads it as a comment.
     locks: [statement(`SELECT id FROM ${row} LOCK IN SHARE MODE /*M!100300 NOWAIT */`)],
     guards: [statement(`(SELECT trading_paused_at IS NULL FROM ${row})`)],
   },
