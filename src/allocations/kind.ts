@@ -30,7 +30,7 @@ import {
   toAllocationMessage,
 } from './table.ts';
 
-/** What allocations need from the rest of the gateway. */
+/** The parts of the gateway that allocations need. */
 export interface AllocationParts {
   readonly broker: AllocationBroker;
   readonly clock: Clock;
@@ -70,7 +70,7 @@ export class AllocationKind
 
   constructor(private readonly parts: AllocationParts) {}
 
-  /** Nothing outside has to be asked: everything is decided with the store. */
+  /** It needs no other system: everything is decided in the transaction that stores it. */
   prepareCached(_: string, request: CreateAllocationRequest): Draft<StoredAllocation> {
     const wanted = storedFields(CreateAllocationRequestSchema, request) as WantedAllocation;
     return { ...this.blank, ...wanted, countedDay: lagosDay(this.parts.clock.now()) };

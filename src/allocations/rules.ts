@@ -10,7 +10,7 @@ import { type Applied, changed, isUnsettled, rejectReasons, statesOf, unchanged 
 
 export type AllocationStateName = EnumName<typeof AllocationState>;
 
-/** Which states an allocation can go to from where it is. While it is unsettled its amount is reserved. */
+/** The next states of each state. While the outcome is unknown, the amount is reserved. */
 export const allocationStates = statesOf<AllocationStateName>('an allocation', {
   sending: ['booked', 'rejected', 'refused', 'uncertain'],
   uncertain: ['booked', 'rejected', 'refused'],
@@ -19,7 +19,7 @@ export const allocationStates = statesOf<AllocationStateName>('an allocation', {
   refused: [],
 });
 
-/** What an allocation's fate turns on. The stored allocation has more. */
+/** The fields of an allocation that decide its outcome. */
 export interface AllocationFacts {
   readonly state: AllocationStateName;
   readonly reason: string | null;
@@ -37,23 +37,23 @@ const isCounted: Readonly<Record<AllocationStateName, boolean>> = {
   refused: false,
 };
 
-/** What an allocation counts against its day's limit, in kobo. In a state of another version it counts whole. */
+/** The amount of an allocation that counts against the day's limit, in kobo; all of it in a state of another version. */
 export function countedKobo({ state, amountKobo }: { state: AllocationStateName; amountKobo: bigint }): bigint {
   return (isCounted[state] ?? true) ? amountKobo : 0n;
 }
 
-/** The entry of the wallet's ledger that comes with a change of state; undefined where no money moves. */
+/** The type of the ledger entry for a change of state; undefined if no money moves. */
 export function settlementOf(before: AllocationStateName, after: AllocationStateName): 'post' | 'return' | undefined {
   if (!isUnsettled(before) || isUnsettled(after)) return undefined;
   return after === 'booked' ? 'post' : 'return';
 }
 
-/** What its partner reads of an allocation that was refused and is booked all the same. */
+/** The reason of a refused allocation that the broker has booked. */
 const bookedAfterAll =
   'It was reported as never having reached the broker. That was wrong: the broker has booked it, and its amount was returned.';
 
 /**
- * Applies the broker's record, which never changes: to a settled allocation it can only say the same again. Undefined if it
+ * Applies the broker's record, which never changes: for a settled allocation it can only repeat the outcome. Undefined if it
  * does.
  */
 export function applyRecord<Row extends AllocationFacts>(
@@ -65,7 +65,7 @@ export function applyRecord<Row extends AllocationFacts>(
   const isBooked = outcome === AllocationOutcome.BOOKED;
   if (!isUnsettled(state)) {
     const isSame = state === (isBooked ? 'booked' : 'rejected');
-    // What never was at the broker was not booked there, and that is all a rejection says too.
+    // A refused allocation never reached the broker, which agrees with a rejection.
     if (isSame || (state === 'refused' && !isBooked)) return undefined;
     const detail = `the broker's record says ${isBooked ? 'booked' : 'rejected'}, and the allocation is ${state}`;
     if (state !== 'refused' || reason === bookedAfterAll)

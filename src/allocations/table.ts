@@ -50,14 +50,14 @@ export const allocations = defineTable({
 
 export type StoredAllocation = RowOf<typeof allocations>;
 
-/** What partners see of an allocation. */
+/** The fields of an allocation that partners see. */
 export const shownAllocation = allocations.only(
   ...(['id', 'state', 'account', 'amountKobo', 'clientReference', 'brokerReference'] as const),
   ...(['reason', 'rejectReason', 'createdAt', 'updatedAt'] as const),
 );
 export type ShownAllocation = ShownBy<typeof shownAllocation>;
 
-/** What a note to the broker keeps of an allocation. */
+/** The fields of an allocation in its note to the broker. */
 export const notedAllocation = [
   ...(['account', 'amountKobo', 'clientReference', 'createdAt', 'countedDay', 'notAfter'] as const),
 ];

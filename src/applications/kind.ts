@@ -21,7 +21,7 @@ import { objectHistory } from '../submission/table.ts';
 import { applicationStates, applyReport } from './rules.ts';
 import { applications, findForeignAccount, type StoredApplication, toApplicationMessage } from './table.ts';
 
-/** What applications need from the rest of the gateway. */
+/** The parts of the gateway that applications need. */
 export interface ApplicationParts {
   readonly broker: ApplicationBroker;
   readonly database: Database;
@@ -59,7 +59,7 @@ export class ApplicationKind
 
   constructor(private readonly parts: ApplicationParts) {}
 
-  /** Nothing must be known beforehand: what there is to refuse, the broker refuses. */
+  /** It needs no facts, because only the broker refuses applications. */
   prepareCached(): Draft<StoredApplication> {
     return this.blank;
   }
@@ -122,8 +122,8 @@ export class ApplicationKind
   }
 
   /**
-   * An account belongs to one partner. If the broker opens one that is another partner's, the report is taken to name no
-   * account. That makes it inconsistent: a person must look, and until then nobody trades for another's account.
+   * An account belongs to one partner. If the broker opens one that is another partner's, the report counts as one without an
+   * account. That makes it inconsistent: a person must look, and until then no partner trades for another's account.
    */
   #vet(reports: readonly ApplicationReport[]): Promise<ApplicationReport[]> {
     return Promise.all(
@@ -141,12 +141,12 @@ export class ApplicationKind
 
 type FieldOf<Shape extends Message> = Exclude<keyof Shape, keyof Message>;
 
-/** What partners give and what the broker takes have one name. A field that only one of them has does not compile. */
+/** The fields have the same names for partners and for the broker. A field that only one of them has does not compile. */
 const fieldNames: readonly FieldOf<ApplicationFields>[] = ApplicationFieldsSchema.fields.map(
   ({ localName }) => localName as FieldOf<CreateApplicationRequest>,
 );
 
-/** What the broker learns of a customer. It must not outlive the send. */
+/** The customer's data for the broker. It must not outlive the send. */
 function toApplicationFields(request: CreateApplicationRequest): ApplicationFields {
   const fields = create(ApplicationFieldsSchema);
   for (const name of fieldNames) fields[name] = request[name] ?? '';

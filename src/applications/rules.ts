@@ -19,7 +19,7 @@ import {
 
 export type ApplicationStateName = EnumName<typeof ApplicationState>;
 
-/** What an application's fate turns on. The stored application has more. */
+/** The fields of an application that decide its outcome. */
 export interface ApplicationFacts {
   readonly state: ApplicationStateName;
   readonly reference: string | null;
@@ -33,7 +33,7 @@ export interface ApplicationFacts {
 }
 
 /**
- * Which states an application can go to from where it is. The broker says what it took, opened and rejected; that the four
+ * The next states of each state. The broker reports what it accepted, opened and rejected; that the four
  * documents are there (`submitted`), the gateway knows itself, and the broker may decide before it does.
  */
 export const applicationStates = statesOf<ApplicationStateName>('an application', {
@@ -91,7 +91,7 @@ const afterAll: Readonly<Record<KnownKind, { what: string; reason: string }>> = 
   [ApplicationReportKind.REJECTED]: { what: 'the broker rejected it', reason: 'The broker rejected it.' },
 };
 
-/** The partner was told that it never arrived, and may have applied again. The state is final; the reason is corrected. */
+/** The partner learned that it never arrived, and may have applied again. The state is final; the reason is corrected. */
 function applyAfterAll<Row extends ApplicationFacts>(application: Row, kind: KnownKind, now: number): Applied<Row> {
   const { what, reason } = afterAll[kind];
   const corrected = {
@@ -144,7 +144,7 @@ function contradiction<Row extends ApplicationFacts>(application: Row, what: str
 
 const fieldNames: ReadonlySet<string> = new Set(ApplicationFieldsSchema.fields.map(({ name }) => name));
 
-/** The field a rejection names. What is no field's name could be a value, and is left out. */
+/** The field that a rejection names. Any other text could be personal data and is left out. */
 function paramOf({ param }: ApplicationReport): string | null {
   return fieldNames.has(param) ? param : null;
 }

@@ -9,7 +9,7 @@ import {
 import { shownMessage } from '../lib/shown-message.ts';
 import { submissionColumns, submissionIndexes } from '../submission/table.ts';
 
-/** Applications for customers' accounts. Nothing of the customer is stored. */
+/** Applications for customers' accounts. No personal data is stored. */
 export const applications = defineTable({
   name: 'applications',
   columns: {
@@ -32,7 +32,7 @@ export const applications = defineTable({
 
 export type StoredApplication = RowOf<typeof applications>;
 
-/** What partners see of an application. */
+/** The fields of an application that partners see. */
 export const shownApplication = applications.only(
   ...(['id', 'state', 'reference', 'account', 'reason', 'rejectReason', 'param', 'createdAt', 'updatedAt'] as const),
 );

@@ -3,7 +3,7 @@ import { createPool, type Pool } from 'mysql2';
 import { AbstractLogger, DataSource, type EntitySchema, type MigrationInterface } from 'typeorm';
 import { migrations } from '../../migrations/index.ts';
 
-/** What every session of ours sets, whatever the server's defaults are. */
+/** The settings of each session, whatever the server's defaults. */
 const sessionSettings = [
   "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
   "time_zone = '+00:00'",
@@ -29,7 +29,7 @@ export interface ConnectOptions {
   /** The tables that cold paths use through TypeORM. */
   readonly tables?: readonly EntitySchema[];
   readonly migrations?: readonly (new () => MigrationInterface)[];
-  /** Whether a statement may take as long as it takes: migrating and waiting for those who migrate do. */
+  /** Whether statements have no time limit, as for migrations. */
   readonly isPatient?: boolean;
 }
 

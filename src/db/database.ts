@@ -62,7 +62,7 @@ export async function openDatabase(options: {
 }
 
 /**
- * Sees that a guard that is not true fails. A server that does not enforce checks would take optimistic decisions unproven:
+ * Checks that a false guard fails. A server that does not enforce checks would commit optimistic decisions unproven:
  * MySQL before 8.0.16 reads them and ignores them. A database without the table is older, and refused for that elsewhere.
  */
 async function checkGuards(database: Database): Promise<void> {
@@ -94,7 +94,7 @@ export class Database {
     private readonly poolSize: number,
   ) {}
 
-  /** Why a write was refused since this was last forgotten: the server can take none. */
+  /** Why the server refused a write since the last `forgetRefusedWrite`. */
   get refusedWrite(): WriteObstacle | undefined {
     return this.#refusedWrite;
   }
@@ -175,8 +175,8 @@ export class Database {
   }
 
   /**
-   * Decides on what is expected and proves it in the transaction that writes: one round trip. Undefined if something is not
-   * known, is refused or was wrong: then nothing was written, and the work is decided again under the lock.
+   * Decides on expected values and proves them in the transaction that writes: one round trip. Undefined if a value is not
+   * known or was wrong, or if the work is refused: then nothing was written, and it is decided again under the lock.
    */
   async #runOptimistic(partnerId: string, group: readonly WaitingWork[]): Promise<Decided<unknown>[] | undefined> {
     const state = this.#cache.expected(partnerId);
@@ -192,7 +192,7 @@ export class Database {
     try {
       decisions = group.map(({ work }, at) => work.decide(expected[at]?.value, partner));
     } catch {
-      return undefined; // Whatever it is, the decision under the lock says it again.
+      return undefined; // The decision under the lock refuses again.
     }
     const writes = [...new Set(decisions.flatMap((decision) => decision.writes)), ...partner.save()];
     if (writes.length === 0) return undefined;
@@ -291,7 +291,7 @@ export class Database {
   }
 }
 
-/** Tries again what the server undid because of a deadlock or a lock wait; everything else is thrown at once. */
+/** Tries work again that the server undid because of a deadlock or a lock wait. Other errors are thrown at once. */
 async function retrying<T>(work: () => Promise<T>): Promise<T> {
   const end = performance.now() + retriedForMs;
   for (let tries = 1; ; tries += 1) {
@@ -304,7 +304,7 @@ async function retrying<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A connection whose last word was no clean answer of the server may be in any state, and is not used again. */
+/** After an error that is no clean answer of the server, a connection may be in any state and is not used again. */
 function giveBack(connection: PoolConnection, error: unknown): void {
   if (isUsable(error)) connection.release();
   else connection.destroy();
@@ -315,7 +315,7 @@ function isUsable(error: unknown): boolean {
   return error instanceof ApiError || (error as { sqlState?: string }).sqlState !== undefined;
 }
 
-/** Decides piece by piece, each seeing what those before it took of what they share. */
+/** Decides piece by piece. Each piece sees the shared values as the pieces before it left them. */
 function decideAll(
   partner: PartnerTransaction,
   group: readonly WaitingWork[],
@@ -335,13 +335,13 @@ function decideAll(
   return { writes: [...writes, ...partner.save()], result: outcomes };
 }
 
-/** What some work shares, each once. */
+/** The shared values of some work, each once. */
 function sharedOf(group: readonly WaitingWork[]): Shared<unknown>[] {
   const byName = new Map(group.flatMap(({ work }) => work.fact.shared ?? []).map((shared) => [shared.name, shared]));
   return [...byName.values()];
 }
 
-/** What a transaction came to. A refusal is what `decide` threw, kept apart from what the database throws. */
+/** The outcome of a transaction. A refusal is an error that `decide` threw, as opposed to one of the database. */
 type Decided<T> = { readonly result: T } | { readonly refusal: unknown };
 
 async function runTransaction<T>(
@@ -381,7 +381,7 @@ async function rollingBack<T>(connection: PoolConnection, work: () => Promise<T>
   }
 }
 
-/** Rolls back where the connection still answers. One that does not is destroyed, and the server rolls back for it. */
+/** Rolls back if the connection still answers. Otherwise it is destroyed, and the server rolls back. */
 async function rollBack(connection: PoolConnection, error: unknown): Promise<void> {
   if (!isUsable(error)) return;
   await runBatch(connection, [statement('ROLLBACK')]).catch(() => connection.destroy());

@@ -20,20 +20,20 @@ const noSuchTable = 1146;
 const misfits = new Set([1264, 1265, 1292, 1366, 1406, 1690]);
 /** A check of a table fails: on MariaDB, on MySQL. */
 const checkFailed = new Set([4025, 3819]);
-/** A row is locked, asked for with NOWAIT. MariaDB says that the wait for it was too long. */
+/** A row is locked, with NOWAIT on MySQL. MariaDB reports a lock wait timeout instead. */
 const lockedByAnother = 3572;
 /** The account has no right to write a table, or the table is not there yet. */
 const noRight = 1142;
 /** No room for a file, a table or a temporary table; on a full disk InnoDB says that the table is full. */
 const diskFull = new Set([3, 20, 1021, 1026, 1114, 1878]);
 const readOnly = new Set([1290, 1792, 1836]);
-/** Too many connections, shutdown in progress, killed, and what keeps the server from writing. */
+/** Too many connections, shutdown in progress, killed, and the reasons why the server cannot write. */
 const unavailable = new Set([1040, 1053, 1203, 1317, 1927, 3100, clusterNotReady, ...diskFull, ...readOnly]);
 
-/** What keeps the server from taking writes. */
+/** Why a server cannot write. */
 export type WriteObstacle = 'disk-full' | 'read-only';
 
-/** What keeps the server from taking writes, if that is what an error says. */
+/** Why the server cannot write, if the error has such a reason. */
 export function writeObstacle(error: unknown): WriteObstacle | undefined {
   const { errno = 0 } = error as DatabaseError;
   if (diskFull.has(errno)) return 'disk-full';
@@ -69,14 +69,14 @@ export function isTableMissing(error: unknown): boolean {
   return (error as DatabaseError).errno === noSuchTable;
 }
 
-/** Whether a failed COMMIT may have happened all the same: the server's word never came, or said so. */
+/** Whether a failed COMMIT may have happened: the server did not answer, or its answer leaves it open. */
 export function isOutcomeUnknown(error: unknown): boolean {
   const { errno, sqlState } = error as DatabaseError;
   return sqlState === undefined || errno === errorDuringCommit;
 }
 
 /**
- * What a caller is answered about a database error: `service_unavailable` when the database cannot be reached or cannot
+ * The error for the caller after a database error: `service_unavailable` when the database cannot be reached or cannot
  * serve now, the error itself when a statement is wrong.
  */
 export function toApiError(error: unknown): unknown {

@@ -10,7 +10,7 @@ export interface Fact<Value> {
   value(rows: readonly SqlRow[][]): Value;
   /** Absent: it must be read. */
   readonly expected?: Expected<Value> | undefined;
-  /** What the decision asks the transaction for: values that a partner's work shares. */
+  /** The shared values that the decision reads and changes through the transaction. */
   readonly shared?: readonly Shared<unknown>[];
 }
 
@@ -19,7 +19,7 @@ export interface Expected<Value> {
   readonly value: Value;
   /** Conditions that are all true exactly if the fact has this value. */
   readonly guards: readonly Statement[];
-  /** Run before the guards: they lock what must not change before COMMIT, and do not wait. */
+  /** Run before the guards: they lock rows that must not change before COMMIT, without waiting. */
   readonly locks?: readonly Statement[];
 }
 
@@ -34,7 +34,7 @@ export interface Shared<Value> {
   /** A condition that is true exactly if this is still the value. */
   guard(value: Value): Statement;
   save(before: Value, after: Value): readonly Statement[];
-  /** What is remembered of a value that was saved; absent: all of it. */
+  /** The part of a saved value to cache; absent: all of it. */
   remembered?(saved: Value): Value;
 }
 
@@ -50,7 +50,7 @@ export const noFact: Fact<undefined> = {
   expected: { value: undefined, guards: [] },
 };
 
-/** Whether a query finds a row, with what is expected. */
+/** Whether a query finds a row, with the expected answer. */
 export function whether(query: Statement, isExpected: boolean): Fact<boolean> {
   const guard = { sql: `${isExpected ? '' : 'NOT '}EXISTS (${query.sql})`, values: query.values };
   return {
@@ -65,12 +65,12 @@ export function reading(...queries: readonly Statement[]): Fact<readonly SqlRow[
   return { reads: queries, value: (rows) => rows };
 }
 
-/** What a query finds, which must be read. */
+/** The result of a query that must be read. */
 export function found<Value>(query: Statement, value: (rows: readonly SqlRow[]) => Value): Fact<Value> {
   return { reads: [query], value: ([rows = []]) => value(rows) };
 }
 
-/** What the decision asks the transaction for, and no other value. */
+/** Shared values, without a value of their own. */
 export function sharing(...shared: readonly Shared<unknown>[]): Fact<undefined> {
   return { ...noFact, shared };
 }

@@ -7,8 +7,8 @@ interface Waiting<Asked, Answer> {
 }
 
 /**
- * Gathers what is asked for in one turn of the event loop, so that it shares a round trip: under load most of what a
- * read costs is the round trip. What is of one group goes together, at most `most` at a time; what has the same name
+ * Gathers the reads of one turn of the event loop, so that they share a round trip: under load, most of the cost of a
+ * read is the round trip. The reads of one group go together, at most `most` at a time. Reads with the same name
  * within its group is asked for once.
  */
 export class Gathering<Asked, Answer> {
@@ -64,7 +64,7 @@ export function fillPlaces<Item>(items: readonly Item[], filler: Item): Item[] {
 /** How many rows one round trip reads at most. */
 const mostRows = 64;
 
-/** Reads rows of one table by their partner and id. What is asked for at the same time of a partner is read together. */
+/** Reads rows of one table by their partner and id. Concurrent reads of a partner share a round trip. */
 export class RowReader {
   readonly #gathering: Gathering<string, SqlRow | undefined>;
 
@@ -81,7 +81,7 @@ export class RowReader {
     });
   }
 
-  /** One row, or undefined where the partner has none of that id. */
+  /** One row, or undefined if the partner has none with that id. */
   read(partnerId: string, id: string): Promise<SqlRow | undefined> {
     return this.#gathering.ask(partnerId, id, id);
   }
@@ -97,7 +97,7 @@ export class RowReader {
 /** How many pages one round trip reads at most. */
 const mostPages = 16;
 
-/** Which page: of whom, after what, and how long. */
+/** A page of a partner's rows: after a number, at most so many. */
 interface Page {
   readonly partnerId: string;
   readonly after: string;

@@ -8,7 +8,7 @@ import { defineTable, instant, text, whole } from './table.ts';
 const lengthMs = 4_000;
 const renewEveryMs = 1_000;
 
-/** Who does the work that only one process may do. Times are the database's own, the one use of them. */
+/** The holder of each job that only one process may do. Its times are the database's own, which nothing else uses. */
 export const leases = defineTable({
   name: 'leases',
   columns: { name: text(40), holder: text(64), fence: whole(), expiresAt: instant() },
@@ -93,7 +93,7 @@ async function runHolding(
 }
 
 /**
- * Renews until told to stop; says so when the lease was taken by another or not renewed within its length, however long a
+ * Renews until it is stopped. Calls `lost` if another took the lease or it was not renewed within its length, however long a
  * renewal takes.
  */
 async function keepRenewing(
@@ -173,7 +173,7 @@ export interface RemovalOptions {
 }
 
 /**
- * A worker that removes what is old, in one process at a time and in small batches, while clocks agree. `remove` removes a
+ * A worker that removes old rows, in one process at a time and in small batches, while clocks agree. `remove` removes a
  * batch by the given time, and answers whether there may be more.
  */
 export function removalWorker(options: RemovalOptions, remove: (now: number) => Promise<boolean>): Worker {

@@ -3,16 +3,16 @@ import type { Fact } from './facts.ts';
 import type { PartnerTransaction } from './partner-transaction.ts';
 import type { Decision } from './statement.ts';
 
-/** One piece of work on a partner's objects: what it depends on, and what it makes of it. */
+/** One piece of work on a partner's objects: its facts, and its decision. */
 export interface PartnerWork<Value, T> {
   /**
-   * What only one piece of work in a transaction may touch: an object's id, an idempotency key. Work that touches the
-   * same waits for the next transaction, so that its reads see what the earlier wrote.
+   * Names that only one piece of work in a transaction may touch: an object's id, an Idempotency-Key. Work that touches the
+   * same name waits for the next transaction, so that its reads see the earlier writes.
    */
   readonly touches: readonly string[];
   readonly fact: Fact<Value>;
   /**
-   * Decides, under the lock or on what is expected. Throws to refuse: then this work writes nothing. It may be called twice,
+   * Decides, under the lock or on expected values. Throws to refuse: then this work writes nothing. It may be called twice,
    * because a decision on expected values is made again under the lock if they are wrong or if it refuses.
    */
   decide(value: Value, partner: PartnerTransaction): Decision<T>;
@@ -82,7 +82,7 @@ export class PartnerQueue {
   }
 }
 
-/** Refuses what waited too long, and returns the rest. */
+/** Refuses the work that waited too long, and returns the rest. */
 function refuseLate(waiting: readonly WaitingWork[]): readonly WaitingWork[] {
   const oldest = performance.now() - longestWaitMs;
   if (waiting[0] === undefined || waiting[0].since >= oldest) return waiting;
@@ -90,7 +90,7 @@ function refuseLate(waiting: readonly WaitingWork[]): readonly WaitingWork[] {
   return waiting.filter(({ since }) => since >= oldest);
 }
 
-/** The work that can go together: the first that waits, and those after it that touch nothing an earlier one touches. */
+/** The work that can share a transaction: the first that waits, and those after it that touch no name of an earlier one. */
 function takeGroup(waiting: readonly WaitingWork[]): { group: WaitingWork[]; rest: WaitingWork[] } {
   const group: WaitingWork[] = [];
   const rest: WaitingWork[] = [];

@@ -5,7 +5,7 @@ import { type SqlRow, type Statement, statement, toBigInt } from './statement.ts
 const mostPartners = 10_000;
 /** How many shared values of each: a wallet, and the sums of this day and the last ones. */
 const mostValues = 8;
-/** How long nothing is expected of a partner after an expectation was wrong: another replica may work for it too. */
+/** How long a partner has no optimistic transaction after a wrong one: another replica may work for it too. */
 const doubtedMs = 1_000;
 
 interface Remembered {
@@ -14,7 +14,7 @@ interface Remembered {
 }
 
 /**
- * What each partner's row and shared values were after this process's last transaction for it. They may have changed since,
+ * Each partner's row and shared values after this process's last transaction for it. They may have changed since,
  * so a transaction that relies on them proves them.
  */
 export class PartnerCache {
@@ -22,7 +22,7 @@ export class PartnerCache {
 
   constructor(private readonly monotonicNow: () => number = () => performance.now()) {}
 
-  /** What to expect; undefined if nothing is known, or if it was wrong a moment ago. */
+  /** The expected state; undefined if it is not known, or if it was wrong a moment ago. */
   expected(partnerId: string): PartnerState | undefined {
     const remembered = this.#remembered.get(partnerId);
     const isUsable = remembered !== undefined && this.monotonicNow() >= remembered.doubtedUntil;
@@ -41,7 +41,7 @@ export class PartnerCache {
     this.#keep(partnerId, { state: { row, shared: kept }, doubtedUntil });
   }
 
-  /** What was expected was wrong. */
+  /** Notes that the expected state was wrong. */
   doubt(partnerId: string): void {
     this.#keep(partnerId, { state: undefined, doubtedUntil: this.monotonicNow() + doubtedMs });
   }
@@ -55,10 +55,10 @@ export class PartnerCache {
   }
 }
 
-/** What decisions may ask of a partner's row: every column costs a packet, read or not. */
+/** The columns of a partner's row for decisions. Each column costs a packet, used or not. */
 const partnerColumns = ['version', 'orders_kobo_per_day', 'allocations_kobo_per_day'] as const;
 
-/** What is known of a partner: its row, and the values that its work shares, by their names. */
+/** The known state of a partner: its row, and its shared values by their names. */
 export interface PartnerState {
   readonly row: SqlRow;
   readonly shared: ReadonlyMap<string, unknown>;
@@ -163,7 +163,7 @@ export class PartnerTransaction {
     }
   }
 
-  /** What is written at the end of the transaction. */
+  /** The statements at the end of the transaction. */
   save(): Statement[] {
     const added = [...this.#added.values()].map(({ counter, amount }) => counter.add(amount));
     const changed = [...this.#changed].flatMap(([name, { shared, value }]) =>
@@ -173,7 +173,7 @@ export class PartnerTransaction {
     return [statement('UPDATE partners SET version = ? WHERE id = ?', this.#version, this.id), ...added, ...changed];
   }
 
-  /** What is known of the partner once the transaction is committed. `known` is what was known besides before. */
+  /** The partner's state after COMMIT. `known` are the other shared values that were cached before. */
   after(known: ReadonlyMap<string, unknown>): PartnerState {
     const shared = new Map([...known, ...this.before.shared]);
     for (const [name, { shared: one, value }] of this.#changed) shared.set(name, one.remembered?.(value) ?? value);

@@ -9,7 +9,7 @@ export type SqlValue = string | number | bigint | boolean | Date | Buffer | null
 /** A row as the driver returns it. */
 export type SqlRow = Record<string, unknown>;
 
-/** What a transaction writes, and what it comes to. No writes: nothing changed. */
+/** The writes and the result of a transaction. No writes: nothing changed. */
 export interface Decision<T> {
   readonly writes: readonly Statement[];
   readonly result: T;
@@ -46,7 +46,7 @@ export function toBigInt(value: unknown): bigint {
   throw new Error('a column that must be a whole number is not');
 }
 
-/** An instant from a column, in milliseconds; null where there is none. */
+/** An instant from a column, in milliseconds, or null. */
 export function milliseconds(value: unknown): number | null {
   return value === null ? null : (value as Date).getTime();
 }
@@ -65,7 +65,7 @@ export function binary(text: string | null): Buffer | null {
 const longestLease = 15;
 
 /**
- * A condition that is true where a lease has not run out, by its end. One that ends later than any lease can was written
+ * A condition for leases that have not run out, by their end. One that ends later than any lease can was written
  * before the database's clock was set back, or by a server with another clock: its holder may be gone, and it has run out.
  */
 export function hasNotRunOut(end: string): string {

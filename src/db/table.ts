@@ -3,7 +3,7 @@ import { type ColumnType, EntitySchema, type EntitySchemaColumnOptions } from 't
 import { type EnumName, enumNames, enumNumbers } from '../lib/enums.ts';
 import { insertRows, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
 
-/** What a column holds. Notes to the broker write each kind of value in a form of their own. */
+/** The kinds of values in columns. Notes to the broker write each in its own form. */
 export type ColumnKind = 'text' | 'bytes' | 'whole' | 'count' | 'instant' | 'day' | 'flag';
 
 /** How a column keeps the values of one field. `read` and `write` are never given a null. */
@@ -47,7 +47,7 @@ export function enumName<Enum extends object>(
   };
 }
 
-/** Text that is cut off where it is longer than its column. */
+/** Text that is cut off at the length of its column. */
 export function shortened(length: number): Column<string> {
   return { ...text(length), write: (value) => value.slice(0, length) };
 }
@@ -111,7 +111,7 @@ export function flag(): Column<boolean> {
   return { ...asIs, kind: 'flag', type: 'tinyint', read: (stored) => Number(stored) !== 0 };
 }
 
-/** The same column where there may be no value. */
+/** The same column with NULL allowed. */
 export function optional<Value>(column: Column<Value>): Column<Value | null> {
   return { ...column, isNullable: true } as Column<Value | null>;
 }
@@ -127,12 +127,12 @@ type RowOfColumns<Of extends Columns> = {
 /** A row of a table, as the code has it. */
 export type RowOf<Of> = Of extends Table<infer Row> ? Row : never;
 
-/** What a selection reads. */
+/** The rows that a selection reads. */
 export type ShownBy<Of> = Of extends Selection<infer Shown> ? Shown : never;
 
 type Field<Row> = keyof Row & string;
 
-/** What rows must be like: each field has the value given, or one of the values of a list. */
+/** Conditions on rows: each field has the given value, or one of a list of values. */
 type Where<Row> = { readonly [F in Field<Row>]?: Row[F] | readonly Row[F][] };
 
 interface TableOptions<Row> {
@@ -147,7 +147,7 @@ interface TableOptions<Row> {
   readonly unique?: Readonly<Record<string, readonly Field<Row>[]>>;
 }
 
-/** Some of a table's columns, as a list for SELECT and as a reader of what it finds. */
+/** Some of a table's columns: a list for SELECT, and a reader of its rows. */
 export interface Selection<Shown> {
   /** The columns' names with commas between them. */
   readonly list: string;
@@ -162,7 +162,7 @@ export function defineTable<const Of extends Columns>(
 }
 
 /**
- * A table, described once: its TypeORM schema for cold paths, and what is compiled from the same columns for hot ones.
+ * A table, described once: its TypeORM schema for cold paths, and compiled statements from the same columns for hot ones.
  * Statements hold one `?` for each value, so each is prepared once per connection.
  */
 export class Table<Row extends object> {
@@ -238,7 +238,7 @@ export class Table<Row extends object> {
     return this.#enumerations.map(({ field }) => this.hasKnownName(field)).join(' AND ');
   }
 
-  /** A condition that is true where an enumeration has a name that this version knows, of those not left out. */
+  /** A condition for rows whose enumeration has a name that this version knows, except those left out. */
   hasKnownName(field: Field<Row>, ...leftOut: readonly string[]): string {
     const names = this.column(field).names?.all.filter((name) => !leftOut.includes(name)) ?? [];
     return `${columnName(field)} IN (${names.map((name) => `'${name}'`).join(', ')})`;
@@ -257,7 +257,7 @@ export class Table<Row extends object> {
     const parts: string[] = [];
     const values: SqlValue[] = [];
     for (const [field, wanted] of Object.entries<unknown>(where)) {
-      // One that is left out would find, change or remove every row.
+      // Leaving it out would find, change or remove every row.
       if (wanted === undefined) throw new Error(`${this.name} is asked for rows without a ${field}`);
       const many = Array.isArray(wanted) ? wanted : undefined;
       const marks = many === undefined ? '= ?' : `IN (${many.map(() => '?').join(', ')})`;

@@ -17,13 +17,13 @@ import type { StoredOrder } from './table.ts';
 const { isFinal } = orderStates;
 type OrderChange = Change<StoredOrder, Report>;
 
-/** What a cancel came to, with what the exchange had said of the order by then. */
+/** The outcome of a cancel, with the reports about the order until then. */
 type Ended =
   | { readonly outcome: 'cancelled'; readonly reports: readonly Report[] }
   | { readonly outcome: 'too-late'; readonly reports: readonly Report[] }
   | { readonly outcome: 'unclear'; readonly evidence: string };
 
-/** More than a cancel is given, whatever the settings. */
+/** Longer than any setting gives a cancel. */
 const longestCancelMs = 300_000;
 
 export interface CancellerParts {
@@ -47,7 +47,7 @@ export class Canceller {
 
   constructor(private readonly parts: CancellerParts) {}
 
-  /** Throws `order_not_cancelable` or `cancel_unconfirmed`, or what the caller may no longer do. */
+  /** Throws `order_not_cancelable` or `cancel_unconfirmed`, or an error if the caller lost its permission. */
   cancel(order: StoredOrder, call: Pick<Call, 'log' | 'origin' | 'permission'>): Promise<StoredOrder> {
     return whilePermitted(call.permission, (check) => {
       const underWay = this.#underWay.get(order.id);
@@ -83,14 +83,14 @@ export class Canceller {
     }
     crash('cancel.recorded');
     if (order.state === 'cancelled') return order;
-    // Nothing clear came back, but what the exchange reported meanwhile may have settled it.
+    // The outcome of the cancel is unknown, but a report may have settled the order meanwhile.
     if (outcome.outcome === 'too-late' || isFinal(order.state)) throw tooLate();
     throw new ApiError('cancel_unconfirmed');
   }
 
   /**
-   * Sends the cancel, and reads what the exchange has said of the order until then: trades from before its end may still
-   * be on their way by the stream, and an order takes its reports in the order of their numbers.
+   * Sends the cancel, and reads the reports about the order until then: trades from before its end may still
+   * come by the stream, and reports are applied in the order of their numbers.
    */
   async #send({ id, lastReport }: StoredOrder, origin: Origin): Promise<Ended> {
     const { broker } = this.parts;
@@ -105,7 +105,7 @@ export class Canceller {
   }
 
   /**
-   * Finds out what became of a cancel that is unclear, by the order's record: it is cancelled there, it has ended
+   * Settles a cancel with an unknown outcome by the exchange's record of the order: the order is cancelled there, it has ended
    * otherwise, or it goes on, and then the cancel was not taken and may be sent again. Sends nothing. Answers with the
    * order before and after. An order whose cancel may still be under way is left alone, and one that this version does not
    * know. Neither is asked about. Throws when the record gives no answer.
@@ -132,7 +132,7 @@ export class Canceller {
     return { before, after, lookUp: record.found ? 'found' : 'missing' };
   }
 
-  /** Whether a cancel has time left. A time that no cancel is given was set by a clock that was ahead, and says nothing. */
+  /** Whether a cancel has time left. A time further ahead than any cancel's was set by a wrong clock and does not count. */
   #mayBeUnderWay(until: number, realNow: number): boolean {
     return until > realNow && until <= realNow + longestCancelMs;
   }
@@ -169,13 +169,13 @@ export class Canceller {
     if (outcome.outcome === 'too-late') {
       return change.step('cancel', 'the exchange said it was too late to cancel').reports(outcome.reports);
     }
-    // Past by now, so that it may be sent again; and set, so that it is known to be unclear.
+    // In the past, so that it may be sent again, and not null, because its outcome is unknown.
     if (isLatest && !isFinal(order.state)) change.note({ cancelUntil: clock.realNow() });
     return change.step('cancel', `the cancel is unconfirmed: ${outcome.evidence}`);
   }
 }
 
-/** Another version stored what this one does not know: whether the order can be cancelled is for that version to say. */
+/** Another version stored a value that this one does not know: only that version can decide about a cancel. */
 function unknownToThisVersion(): ApiError {
   return new ApiError('order_not_cancelable', {
     message: 'The order cannot be cancelled now, because the gateway is being updated. Send the cancel again later.',

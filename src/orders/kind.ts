@@ -30,7 +30,7 @@ import {
 } from './table.ts';
 import type { TradingContexts } from './trading-context.ts';
 
-/** What orders need from the rest of the gateway. */
+/** The parts of the gateway that orders need. */
 export interface OrderParts {
   readonly broker: Broker;
   readonly contexts: TradingContexts;
@@ -84,7 +84,7 @@ export class OrderKind
   }
 
   #draft(wanted: WantedOrder, { upperPriceKobo }: Instrument): Draft<StoredOrder> {
-    // A limit purchase cannot cost more than its limit; what everything else can come to, the day's upper price says.
+    // A limit purchase costs at most its limit. The day's upper price bounds every other order.
     const countedPriceKobo = wanted.side === 'buy' ? (wanted.priceKobo ?? upperPriceKobo) : upperPriceKobo;
     return {
       ...this.blank,
@@ -137,7 +137,7 @@ export class OrderKind
     return { reportNumber: number, upstreamAt: statedInstant(at), ...trade };
   }
 
-  /** Nothing of a cancel is unclear once the order is final. */
+  /** A final order has no open cancel. */
   cleared({ state, cancelUntil }: StoredOrder): Partial<StoredOrder> {
     return { cancelUntil: orderStates.isFinal(state) ? null : cancelUntil };
   }

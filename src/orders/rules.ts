@@ -14,7 +14,7 @@ import {
 
 export type OrderStateName = EnumName<typeof OrderState>;
 
-/** What an order's fate turns on. The stored order has more. */
+/** The fields of an order that decide its outcome. */
 export interface OrderFacts {
   readonly state: OrderStateName;
   readonly quantity: bigint;
@@ -32,10 +32,10 @@ export interface OrderFacts {
   readonly updatedAt: number;
 }
 
-/** Above every price the gateway takes or the exchange trades at, and low enough that all sums stay exact. */
+/** Above every price that the gateway accepts or the exchange trades at, and low enough for exact sums. */
 const highestPriceKobo = 10_000_000_000n;
 
-/** Which states an order can go to from where it is. `partially_filled` goes to itself with more filled. */
+/** The next states of each state. `partially_filled` follows itself when more fills. */
 export const orderStates = statesOf<OrderStateName>('an order', {
   sending: ['pending', 'partially_filled', 'filled', 'rejected', 'refused', 'uncertain', 'cancelled', 'expired'],
   uncertain: ['pending', 'partially_filled', 'filled', 'rejected', 'refused', 'cancelled', 'expired'],
@@ -76,7 +76,7 @@ const countedShares: Readonly<Record<OrderStateName, 'all' | 'filled' | 'none'>>
   refused: 'none',
 };
 
-/** What an order counts against its day's limit, in kobo. In a state of another version it counts whole. */
+/** The value of an order that counts against the day's limit, in kobo; all of it in a state of another version. */
 export function countedKobo({ state, quantity, filledQuantity, countedPriceKobo }: OrderFacts): bigint {
   const counted = countedShares[state] ?? 'all';
   if (counted === 'none') return 0n;
@@ -98,7 +98,7 @@ function applyTrade<Row extends OrderFacts>(order: Row, report: Report, now: num
   };
   const detail = `${report.quantity} shares traded`;
   if (isFinal(order.state)) {
-    // A late fill: the final state stays, what filled still counts, and the partner hears of it.
+    // A late fill: the final state stays, the fill counts, and the partner gets an event.
     const reason = order.state === 'refused' ? reachedAfterAll(filled, 'It may trade further.') : order.reason;
     const late = { ...filled, reason, updatedAt: Math.max(now, order.updatedAt) };
     const impossible = order.state === 'refused' || order.state === 'rejected';
@@ -109,12 +109,12 @@ function applyTrade<Row extends OrderFacts>(order: Row, report: Report, now: num
   return changed(complete ? { ...moved, filledAt: statedInstant(report.at) ?? now } : moved, detail);
 }
 
-/** What a report that is no trade says. */
+/** The effect of a report that is not a trade. */
 interface End {
-  /** Where the order goes. */
+  /** The order's next state. */
   readonly state: OrderStateName;
   readonly detail: string;
-  /** What the partner reads; of a rejection, the reject reason says it. */
+  /** The reason that partners read; null for a rejection, which has a reject reason. */
   readonly reason: string | null;
   /** The same where the order was refused before: what happens to the rest of it. */
   readonly afterRefusal: string;
@@ -147,7 +147,7 @@ const ends: Readonly<Record<Exclude<ReportKind, ReportKind.UNSPECIFIED | ReportK
   },
 };
 
-/** What the partner reads of an order that was refused, and that the exchange has. It may have placed another meanwhile. */
+/** The reason of a refused order that the exchange has. Its partner may have placed another meanwhile. */
 function reachedAfterAll({ filledQuantity, quantity }: OrderFacts, rest: string): string {
   const isFull = filledQuantity === quantity;
   const traded = filledQuantity === 0n ? '' : ` ${filledQuantity} of ${quantity} shares have traded.`;
@@ -166,7 +166,7 @@ function applyEnd<Row extends OrderFacts>(order: Row, report: Report, now: numbe
   }
   if (state === order.state || isOld) return unchanged(order, detail);
   if (state === 'rejected' && order.state === 'partially_filled') {
-    // Given up after some of it traded: no state says that better than the one for an order whose rest will not trade.
+    // The exchange gave it up after some of it traded. `cancelled` is the state of an order whose rest will not trade.
     const ended = move(order, 'cancelled', 'The exchange gave up what had not traded.', now);
     return changed(ended, 'the exchange gave up what had not traded');
   }

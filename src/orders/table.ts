@@ -81,7 +81,7 @@ export const orders = defineTable({
 
 export type StoredOrder = RowOf<typeof orders>;
 
-/** What partners see of an order. */
+/** The fields of an order that partners see. */
 export const shownOrder = orders.only(
   ...(['id', 'state', 'account', 'symbol', 'side', 'type', 'timeInForce', 'quantity', 'priceKobo'] as const),
   ...(['filledQuantity', 'filledValueKobo', 'exchangeOrderId', 'reason', 'rejectReason'] as const),
@@ -89,7 +89,7 @@ export const shownOrder = orders.only(
 );
 export type ShownOrder = ShownBy<typeof shownOrder>;
 
-/** What a note to the broker keeps of an order. */
+/** The fields of an order in its note to the broker. */
 export const notedOrder = [
   ...(['account', 'symbol', 'side', 'type', 'timeInForce', 'quantity', 'priceKobo', 'clientReference'] as const),
   ...(['createdAt', 'countedDay', 'countedPriceKobo', 'notAfter'] as const),
@@ -133,6 +133,6 @@ export function toStepMessage(step: StoredStep): OrderStep {
 export function findSimilarOrder(order: StoredOrder, now: number): Statement {
   const { partnerId, account, symbol, side, type, quantity, priceKobo } = order;
   const alike = { partnerId, account, symbol, side, type, quantity, priceKobo };
-  // Named because the server looks at all indexes first, which takes it longer than the rest.
+  // Named because the server would weigh all indexes first, which takes longer than the query.
   return findSimilarUnsettled(orders, alike, now, 'FORCE INDEX (orders_state)');
 }

@@ -3,7 +3,7 @@ import { AccountStatus, type GetTradingContextResponse, type Instrument } from '
 import { ApiError } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';
 
-/** How long what was read may serve, and how many partners, accounts and symbols together are remembered. */
+/** How long an entry is used, in milliseconds, and the most entries (a partner, an account and a symbol each). */
 const usableMs = 5_000;
 const mostRemembered = 20_000;
 
@@ -12,12 +12,12 @@ interface Remembered {
   readonly until: number;
 }
 
-/** What must be known of an account and a symbol before an order is placed, read from the broker and kept shortly. */
+/** The broker's data about an account and a symbol that an order needs, cached for a few seconds. */
 export class TradingContexts {
   /** By partner, because an account is here only after it was found to be that partner's. */
   readonly #remembered = new Map<string, Remembered>();
 
-  /** Grows when something is forgotten: what was being read then may be of before, and is not kept. */
+  /** Grows when something is forgotten: a read that began before is not cached. */
   #generation = 0;
 
   constructor(private readonly broker: Pick<Broker, 'tradingContext'>) {}
@@ -31,8 +31,8 @@ export class TradingContexts {
   }
 
   /**
-   * The instrument an account of a partner may trade now, by what is remembered alone. Undefined where it must be read,
-   * or where there is something to refuse.
+   * The instrument that an account of a partner may trade now, from the cache. Undefined if it must be read,
+   * or if there is a reason to refuse.
    */
   cached(partnerId: string, account: string, symbol: string): Instrument | undefined {
     const found = this.#recall(`${partnerId} ${account} ${symbol}`);
@@ -63,7 +63,7 @@ export class TradingContexts {
     const context = await this.broker.tradingContext(account, symbol, origin);
     if (generation !== this.#generation) return context;
     const until = askedAt + usableMs;
-    // Of two reads at the same time, the one that was asked for later stays, whichever is answered last.
+    // Of two concurrent reads, the result of the later one stays, also if its answer came first.
     if ((this.#remembered.get(key)?.until ?? 0) > until) return context;
     this.#remembered.delete(key);
     this.#remembered.set(key, { context, until });

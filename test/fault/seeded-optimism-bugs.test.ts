@@ -94,7 +94,7 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'what is refused on expected values is not decided again',
     file: 'src/db/database.ts',
-    find: '} catch {\n      return undefined; // Whatever',
+    find: '} catch {\n      return undefined; // The decision under the lock',
     replace: '} catch (error) {\n      throw error; // Whatever',
     test: work,
     pattern: 'when it is refused, and refused then',
