@@ -7,7 +7,7 @@ import { partners } from '../auth/table.ts';
 import type { Database } from '../db/database.ts';
 import type { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { IdMaker } from '../lib/ids.ts';
-import { recordCredit } from './credit.ts';
+import { recordCredit } from './wallets.ts';
 
 const ids = new IdMaker(Date.now);
 

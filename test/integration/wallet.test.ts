@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { ledgerCheck } from '../../src/admin/ledger-check.ts';
+import { ledgerCheck } from '../../src/admin/ledger.ts';
 import { createPartner, creditWallet } from '../../src/admin/provision.ts';
 import { statement } from '../../src/db/statement.ts';
 import { LedgerFaultKind } from '../../src/gen/marina/admin/v1/wallets_pb.ts';

@@ -13,10 +13,8 @@ import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { lookUps } from '../../submission/table.ts';
 import { audit } from '../audit.ts';
-import { type AdminCalls, AdminError, invalidField, type Operator } from '../call.ts';
-import { requirePartner } from '../credit.ts';
-import { kindWords, type UnsettledPages } from './unsettled.ts';
-import type { UnsettledWord } from './unsettled-store.ts';
+import { type AdminCall, type AdminCalls, AdminError, invalidField, requirePartner } from '../call.ts';
+import { kindWords, type UnsettledPages, type UnsettledWord } from './unsettled.ts';
 
 /** An object before and after it was asked about. */
 interface Asked {
@@ -84,23 +82,22 @@ interface Target {
 }
 
 /** The operators' call that asks the broker's record now. */
-export function reconcileHandlers(parts: ReconcileParts): Pick<AdminCalls<typeof Diagnostics>, 'reconcileNow'> {
+export function reconcileCalls(parts: ReconcileParts): Pick<AdminCalls<typeof Diagnostics>, 'reconcileNow'> {
   const { database, clock, log, pages } = parts;
   let underWay = false;
 
-  async function reconcileNow(request: ReconcileNowRequest, operator: Operator) {
-    const { objectId, cursor, reason } = request;
+  async function reconcileNow({ objectId, cursor, reason, ...request }: ReconcileNowRequest, call: AdminCall) {
     if (objectId === '' && request.partnerId === '') throw invalidField('object_id', 'or `partner_id` is required.');
-    if (objectId !== '' && request.partnerId !== '')
-      throw invalidField('partner_id', 'must not be given together with `object_id`.');
-    if (objectId !== '' && cursor !== '') throw invalidField('cursor', 'must not be given together with `object_id`.');
+    for (const [name, value] of Object.entries({ partner_id: request.partnerId, cursor })) {
+      if (objectId !== '' && value !== '') throw invalidField(name, 'must not be given together with `object_id`.');
+    }
     if (underWay) throw new AdminError(status.RESOURCE_EXHAUSTED, 'another call reconciles: call again');
     underWay = true;
     try {
       const partnerId = objectId === '' ? request.partnerId : await findOwner(objectId);
       await requirePartner(database, partnerId);
-      const entry = { at: clock.now(), operator, action: 'Diagnostics.ReconcileNow', partnerId };
-      await database.write(audit({ ...entry, subject: objectId || partnerId, detail: { reason } }));
+      const entry = { partnerId, subject: objectId || partnerId, detail: { reason } };
+      await database.write(audit(call, clock.now(), entry));
       return await (objectId === '' ? reconcilePartner(partnerId, cursor) : reconcileObject(partnerId, objectId));
     } finally {
       underWay = false;
@@ -120,9 +117,9 @@ export function reconcileHandlers(parts: ReconcileParts): Pick<AdminCalls<typeof
     let next: string | undefined = cursor;
     while (next !== undefined && objects.length + pageOfObjects <= mostObjects && performance.now() < end) {
       const page = await pages.read('reconcile', askedKinds, { partnerId }, next, pageOfObjects);
-      const targets = page.rows.map(({ kind, row }) => ({ kind: kind as AskedKind, partnerId, id: String(row.id) }));
+      const targets = page.data.map(({ kind, row }) => ({ kind: kind as AskedKind, partnerId, id: String(row.id) }));
       objects.push(...(await askAll(targets)));
-      next = page.next;
+      next = page.nextCursor;
     }
     return { objects, nextCursor: next };
   }

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { BrokerClock, ClockAgreement } from '../../broker/clock.ts';
 import type { Database } from '../../db/database.ts';
 import { milliseconds, statement, toBigInt } from '../../db/statement.ts';
@@ -17,8 +16,8 @@ import { type BacklogFigures, mostCounted, readBacklog } from '../../telemetry/b
 import { readDatabaseClock } from '../../telemetry/database-clock.ts';
 import type { Trouble } from '../../telemetry/health.ts';
 import { dispatcherLeasePrefix } from '../../webhooks/endpoint-store.ts';
-import type { AdminCalls } from '../call.ts';
-import { countUnsettled } from './unsettled-store.ts';
+import { type AdminCalls, toTimestamp } from '../call.ts';
+import { countUnsettled } from './unsettled.ts';
 
 export interface StatusParts {
   readonly database: Database;
@@ -49,7 +48,7 @@ const longestMs = 3_000;
 const mostLeases = 500;
 
 /** The operators' call that shows the state of the gateway. */
-export function statusHandlers(parts: StatusParts): Pick<AdminCalls<typeof Diagnostics>, 'getStatus'> {
+export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnostics>, 'getStatus'> {
   const { database, clock, nats, stream, broker, brokerClock, clocks } = parts;
 
   async function getStatus() {
@@ -68,14 +67,14 @@ export function statusHandlers(parts: StatusParts): Pick<AdminCalls<typeof Diagn
         name: parts.holder,
         version: parts.version,
         nodeVersion: process.versions.node,
-        startedAt: timestampFromMs(parts.startedAt),
+        startedAt: toTimestamp(parts.startedAt),
       },
       environment: database.environment,
       troubles: troubles.map(({ part, reason, stops, sinceMs }) => ({
         part,
         reason,
         stops,
-        since: timestampFromMs(sinceMs),
+        since: toTimestamp(sinceMs),
       })),
       upstream: {
         connected: broker.connected,
@@ -91,8 +90,8 @@ export function statusHandlers(parts: StatusParts): Pick<AdminCalls<typeof Diagn
         ...queues,
       ],
       leases,
-      tradingPausedSince: facts?.pausedAt == null ? undefined : timestampFromMs(facts.pausedAt),
-      now: timestampFromMs(clock.now()),
+      tradingPausedSince: toTimestamp(facts?.pausedAt),
+      now: toTimestamp(clock.now()),
       businessAheadMs: BigInt(clock.offsetMs),
       databaseAheadMs: facts && BigInt(facts.aheadMs),
       databaseRoundTripMs: facts && BigInt(facts.roundTripMs),
