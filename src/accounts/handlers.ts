@@ -84,7 +84,7 @@ export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof A
   ) {
     const { from, to, cursor, limit = 25 } = request;
     const issuedFor = [list, call.caller.partnerId, request.account ?? '', JSON.stringify({ from, to })];
-    // The dates are looked at first, as a first page would.
+    // The dates are checked first, as on a first page.
     const range = dayRange({ from, to }, clock.now());
     const given =
       cursor === undefined ? undefined : (JSON.parse(cursors.read(issuedFor, cursor)) as PositionInRange<Position>);
@@ -155,7 +155,7 @@ export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof A
 }
 
 /**
- * The days a request asks for: to today unless it says otherwise, and from 30 days before that. Throws `invalid_request`
+ * The days a request asks for: by default to today, and from 30 days before that. Throws `invalid_request`
  * for the first of the two that cannot be.
  */
 export function dayRange(asked: { from?: string | undefined; to?: string | undefined }, now: number): DayRange {

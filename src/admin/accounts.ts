@@ -17,10 +17,7 @@ import {
   requirePartner,
 } from './call.ts';
 
-/**
- * The operators' calls on partners' accounts. `unlinked` tells this replica and the others that an account is a partner's no
- * more.
- */
+/** The operators' calls on partners' accounts. `unlinked` notifies all replicas that an account is no longer a partner's. */
 export function accountService(
   { database, clock }: AdminParts,
   unlinked: (partnerId: string, account: string) => void,

@@ -8,7 +8,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { TypedService } from '../lib/grpc-service.ts';
 import type { IdMaker } from '../lib/ids.ts';
 
-/** The name of an operator, as its token says. */
+/** The name of an operator, by its token. */
 export type Operator = string;
 
 /** A call, as its handler and the audit see it. */

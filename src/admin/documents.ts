@@ -5,7 +5,7 @@ import { Documents, ReleaseOutcome } from '../gen/marina/admin/v1/documents_pb.t
 import { audit } from './audit.ts';
 import { AdminError, type AdminParts, adminService } from './call.ts';
 
-/** Settles a document that stays unconfirmed, by what the broker says. */
+/** Settles a document that stays unconfirmed, by the broker's record. */
 export interface Releasing {
   release(
     partnerId: string,

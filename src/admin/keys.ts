@@ -36,7 +36,7 @@ export interface KeyAdminParts extends AdminParts {
   readonly keyMacSecret: Buffer;
 }
 
-/** The operators' calls on partners' keys. `ended` tells this replica and the others that a key has ended. */
+/** The operators' calls on partners' keys. `ended` notifies all replicas that a key has ended. */
 export function keyService({ database, clock, ids, keyMacSecret }: KeyAdminParts, ended: (keyId: string) => void) {
   return adminService(Keys, {
     async createKey({ partnerId, reason, ...request }, call) {

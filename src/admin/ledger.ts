@@ -66,7 +66,7 @@ export async function walkLedger(
   if (atEnd) {
     faults.push(...headFaults(wallet, last, toBigInt(row.highest_sequence ?? 0)));
     const unsettled = toBigInt(row.unsettled_kobo);
-    // Whether an allocation in a state of another version is reserved, this version cannot say.
+    // This version does not know whether an allocation in a state of another version is reserved.
     const most = unsettled + toBigInt(row.unknown_kobo);
     if (wallet.reservedKobo < unsettled || wallet.reservedKobo > most) {
       const detail = `${wallet.reservedKobo} kobo are reserved, and unsettled allocations come to ${unsettled}`;
@@ -88,7 +88,7 @@ const whole = `SELECT w.*,
 /** What the ledger must agree with, of an allocation. */
 const allocationFacts = allocations.only('id', 'state', 'account', 'amountKobo');
 
-/** The entries that do not agree with their allocations. A settled allocation never changes, so when it is read is all one. */
+/** The entries that do not agree with their allocations. A settled allocation never changes, so it does not matter when it is read. */
 async function allocationFaults(
   database: Database,
   partnerId: string,
@@ -122,7 +122,7 @@ export interface LedgerCheckParts {
   readonly database: Database;
   readonly log: Logger;
   readonly holder: string;
-  /** Hears what a round over all ledgers came to: how many of them are at fault. */
+  /** Called after each round over all ledgers with how many of them are at fault. */
   readonly checked: (faultyLedgers: number) => void;
   /** How long after a round over all ledgers the next begins. */
   readonly betweenRoundsMs?: number;

@@ -27,7 +27,7 @@ import {
   listed,
 } from './call.ts';
 
-/** Which limit each name of the proto stands for. */
+/** The limits by the numbers of the proto. */
 const agreedLimits: Partial<Record<AgreedLimit, keyof PartnerLimits>> = {
   [AgreedLimit.REQUESTS_PER_SECOND]: 'requestsPerSecond',
   [AgreedLimit.REQUESTS_BURST]: 'requestsBurst',
@@ -43,7 +43,7 @@ const partnerStates: ReadonlyMap<string, PartnerState> = new Map([
   ['suspended', PartnerState.SUSPENDED],
 ]);
 
-/** The operators' calls on partners. `changed` tells all replicas that what was agreed with a partner has changed. */
+/** The operators' calls on partners. `changed` notifies all replicas that what was agreed with a partner has changed. */
 export function partnerService({ database, clock, ids }: AdminParts, changed: (partnerId: string) => void) {
   return adminService(Partners, {
     async createPartner({ name, reason, ...request }, call) {

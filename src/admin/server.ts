@@ -28,7 +28,7 @@ export interface AdminServerOptions {
   /** Each operator's name by its token. */
   readonly operators: ReadonlyMap<string, Operator>;
   readonly log: Logger;
-  /** Hears of each call that ended, by its service and method and the name of its gRPC status. */
+  /** Called when a call ended, with its service and method and the name of its gRPC status. */
   readonly onCalled: (call: string, code: string) => void;
   /** Without them the port speaks plain text. */
   readonly credentials: ServerCredentials | undefined;
@@ -49,8 +49,8 @@ const slowEndMs = 5_000;
 const answerMs = 30_000;
 
 /**
- * The operators' port: gRPC with reflection and health, every call under a named operator's token. A message is looked at
- * after the token, and a handler runs after its fields were checked.
+ * The operators' port: gRPC with reflection and health, every call under a named operator's token. A message is read
+ * after the token was checked, and a handler runs after the fields were checked.
  */
 export function createAdminServer({ services, log, shownAddress, ...options }: AdminServerOptions) {
   const strangersCalls = new LineSampler(log, 'an operator call failed', shownAddress);
@@ -80,7 +80,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
     connectionMegabytes: 16,
   });
 
-  /** Looks at the token before any byte of the message is read. */
+  /** Checks the token before any byte of the message is read. */
   async function authorize(arrival: Arrival): Promise<GrpcStatus | undefined> {
     const method = methods.get(arrival.path);
     const visit = begin(method, arrival);
@@ -158,7 +158,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
       return { requestId, operator, clientAddress, action, durationMs };
     };
     return {
-      /** Throws where nobody known calls. */
+      /** Throws unless a known operator calls. */
       identify: (): AdminCall => {
         operator = identify(arrival.values('authorization'));
         if (operator === undefined) throw new AdminError(status.UNAUTHENTICATED, 'a valid operator token is needed');
@@ -186,7 +186,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
 
   return {
     listen: (port: number, host: string) => server.listen(port, host),
-    /** Says NOT_SERVING, ends streams, answers what is under way for at most `graceMs`, and closes. */
+    /** Reports NOT_SERVING, ends streams, waits at most `graceMs` for calls in progress, and closes. */
     close: (graceMs: number) => {
       streams.close();
       return server.close(graceMs);
@@ -218,7 +218,7 @@ function identifyOperators(operators: ReadonlyMap<string, Operator>) {
     if (token === undefined) return undefined;
     const given = sha256(token);
     let found: Operator | undefined;
-    // It is compared with every token, so that the time it takes says nothing.
+    // It is compared with every token, so that the time it takes reveals nothing.
     for (const { name, hash } of hashes) {
       if (timingSafeEqual(hash, given)) found = name;
     }

@@ -4,6 +4,7 @@ import type { Database } from '../db/database.ts';
 import { reading } from '../db/facts.ts';
 import type { Decision, SqlRow, Statement } from '../db/statement.ts';
 import { AttemptOutcome, type Webhooks } from '../gen/marina/admin/v1/webhooks_pb.ts';
+import { atMost } from '../lib/at-most.ts';
 import type { Seal } from '../lib/seal.ts';
 import { findAdopted, lockEndpoints, moved, newEndpoint, resumed, saveEndpoint } from '../webhooks/endpoint-store.ts';
 import { type Outcome, rotationMs, rowServesMs, type SendResult, signsWithOld } from '../webhooks/rules.ts';
@@ -49,7 +50,7 @@ export function webhookEndpointCalls(
     const endpoint = await changeEndpoint<Endpoint | undefined>(parts, partnerId, (before, now) => {
       const after = changed(before, now);
       if (after === undefined) return { writes: [], result: undefined };
-      // Whoever sends to it must say that it has seen this revision.
+      // The process that sends to it must confirm that it has seen this revision.
       const { writes, saved } = saveEndpoint(before, { ...after, changedRevision: before.revision + 1n });
       return { writes: [...writes, audit(call, now, { ...entry(before, saved), partnerId })], result: saved };
     });
@@ -167,18 +168,15 @@ export async function changeEndpoint<T>(
 
 /**
  * Waits until no process begins an attempt by an endpoint's row as it was before the last change. The process that sends to
- * the endpoint says so, usually within milliseconds. One that says nothing, because it is frozen, was cut off or is of an
- * earlier version, is waited for as long as a row serves: after that it begins nothing by it.
+ * the endpoint confirms it, usually within milliseconds. If it does not, because it is frozen, was cut off or is of an
+ * earlier version, this waits as long as a process may use a row: after that it begins no attempt by it.
  */
 async function waitUntilAdopted(database: Database, partnerId: string): Promise<void> {
   const end = performance.now() + rowServesMs + adoptionMarginMs;
   for (let waitMs = 5; performance.now() < end; waitMs = Math.min(waitMs * 2, 80)) {
     // If the database does not answer, the time is waited for.
     const asking = database.read(findAdopted(partnerId)).catch(() => []);
-    const late = new AbortController();
-    const found = await Promise.race([asking, delay(end - performance.now(), [], { signal: late.signal })]);
-    late.abort();
-    if (found.length > 0) return;
+    if ((await atMost(end - performance.now(), asking)) && (await asking).length > 0) return;
     await delay(Math.max(0, Math.min(waitMs, end - performance.now())));
   }
 }
@@ -193,7 +191,7 @@ function onlyEndpoint([row]: readonly SqlRow[]): Endpoint {
   return endpoints.all.read(row);
 }
 
-/** Tells what keeps an endpoint from being sent to. */
+/** The audit entry of a pause or its end: what keeps an endpoint from being sent to, before and after. */
 function pausesOf(reason: string) {
   const pauses = ({ heldAt, pausedAt }: Endpoint) => ({ paused: heldAt !== null, failing: pausedAt !== null });
   return (before: Endpoint, after: Endpoint) => ({ detail: { reason }, before: pauses(before), after: pauses(after) });

@@ -18,7 +18,6 @@ import { Diagnostics } from '../gen/marina/admin/v1/diagnostics_pb.ts';
 import { Webhooks } from '../gen/marina/admin/v1/webhooks_pb.ts';
 import { addressShower } from '../lib/network.ts';
 import { IdentityCredentials } from '../lib/server-identity.ts';
-import { version } from '../lib/version.ts';
 import type { Health } from '../telemetry/health.ts';
 import { makeSecret } from '../webhooks/signature.ts';
 import { checkEndpointUrl } from '../webhooks/url.ts';
@@ -72,21 +71,16 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
 }
 
 function diagnosticsCalls(base: Base, { events, upstream, submissions, outcomes, health }: OperatorParts) {
-  const { log, database, clock, cursors, holder, startedAt, nats } = base;
-  const { stream, feedWatch } = events;
+  const { database, clock, cursors } = base;
   const { broker, clock: brokerClock } = upstream;
-  const { clocks } = submissions;
+  const { clocks, canceller, allKinds } = submissions;
   const pages = new UnsettledPages(database, cursors);
-  const troubles = () => health.troubles();
   return {
-    ...statusCalls({
-      ...{ database, clock, nats, stream, broker, brokerClock, clocks, troubles },
-      ...{ holder, version, startedAt },
-    }),
+    ...statusCalls({ ...base, stream: events.stream, broker, brokerClock, clocks, health }),
     ...unsettledCalls(pages, clock),
-    ...reconcileCalls({ database, clock, log, pages, ...outcomes.reconcilers, cancel: submissions.canceller }),
-    ...timelineCalls(database, submissions.allKinds),
-    ...watchCalls(database, feedWatch, cursors),
+    ...reconcileCalls({ ...base, pages, ...outcomes.reconcilers, cancel: canceller }),
+    ...timelineCalls(database, allKinds),
+    ...watchCalls(database, events.feedWatch, cursors),
   };
 }
 

@@ -11,33 +11,30 @@ import {
 import type { Clock } from '../../lib/clock.ts';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import type { Reconciled } from '../../submission/reconcile.ts';
 import { lookUps } from '../../submission/table.ts';
 import { audit } from '../audit.ts';
 import { type AdminCall, type AdminCalls, AdminError, invalidField, requirePartner } from '../call.ts';
 import { kindWords, type UnsettledPages, type UnsettledWord } from './unsettled.ts';
 
-/** An object before and after it was asked about. */
-interface Asked {
-  readonly before: { readonly state: string };
-  readonly after: { readonly state: string };
+interface Facts {
+  readonly state: string;
+}
+
+interface CancelFacts extends Facts {
+  readonly cancelUntil: number | null;
 }
 
 /** Asks the broker's record about one object of a kind. */
-export interface Reconciling {
-  reconcileNow(
-    partnerId: string,
-    id: string,
-  ): Promise<Asked & { readonly asked: boolean; readonly isSettled: boolean; readonly isKnown: boolean }>;
+interface Reconciling {
+  reconcileNow(partnerId: string, id: string): Promise<Reconciled<Facts>>;
 }
 
-export interface ReconcileParts {
+export interface ReconcileParts extends Record<'order' | 'application' | 'allocation', Reconciling> {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;
   readonly pages: UnsettledPages;
-  readonly order: Reconciling;
-  readonly application: Reconciling;
-  readonly allocation: Reconciling;
   readonly cancel: {
     reconcileNow(
       partnerId: string,
@@ -49,11 +46,6 @@ export interface ReconcileParts {
       readonly lookUp: 'found' | 'missing' | undefined;
     }>;
   };
-}
-
-interface CancelFacts {
-  readonly state: string;
-  readonly cancelUntil: number | null;
 }
 
 /** What can be asked about. A document is settled by the partner's next send of the file, or by `Documents.ReleaseDocument`. */
@@ -180,7 +172,7 @@ function objectsOf(id: string) {
 
 function toMessage(
   { kind, partnerId, id }: Target,
-  { before, after }: Asked,
+  { before, after }: { readonly before: Facts; readonly after: Facts },
   outcome: ReconcileOutcome,
   lookUp = '',
   errorClass?: string | null,

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { BrokerClock, ClockAgreement } from '../../broker/clock.ts';
 import type { Database } from '../../db/database.ts';
@@ -9,12 +8,14 @@ import {
   type Diagnostics,
   type QueueStatusSchema,
 } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
+import { atMost } from '../../lib/at-most.ts';
 import type { SystemClock } from '../../lib/clock.ts';
 import { groupBy } from '../../lib/group.ts';
 import type { Nats } from '../../lib/nats.ts';
+import { version } from '../../lib/version.ts';
 import { type BacklogFigures, mostCounted, readBacklog } from '../../telemetry/backlog.ts';
 import { readDatabaseClock } from '../../telemetry/database-clock.ts';
-import type { Trouble } from '../../telemetry/health.ts';
+import type { Health } from '../../telemetry/health.ts';
 import { dispatcherLeasePrefix } from '../../webhooks/endpoint-store.ts';
 import { type AdminCalls, toTimestamp } from '../call.ts';
 import { countUnsettled } from './unsettled.ts';
@@ -27,10 +28,9 @@ export interface StatusParts {
   readonly broker: { readonly connected: boolean; honoursNotAfter(): Promise<boolean> };
   readonly brokerClock: Pick<BrokerClock, 'estimateMs'>;
   readonly clocks: { readonly known: ClockAgreement };
-  readonly troubles: () => Promise<readonly Trouble[]>;
+  readonly health: Pick<Health, 'troubles'>;
   /** This process's name among the holders of leases. */
   readonly holder: string;
-  readonly version: string;
   /** Real time. */
   readonly startedAt: number;
 }
@@ -53,7 +53,7 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
 
   async function getStatus() {
     const [troubles = [], facts, backlog, queues = [], leases = [], honours, pending] = await Promise.all([
-      inTime(parts.troubles()),
+      inTime(parts.health.troubles()),
       inTime(readFacts()),
       inTime(readBacklog(database, clock)),
       inTime(readQueues()),
@@ -65,7 +65,7 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
     return {
       replica: {
         name: parts.holder,
-        version: parts.version,
+        version,
         nodeVersion: process.versions.node,
         startedAt: toTimestamp(parts.startedAt),
       },
@@ -181,12 +181,9 @@ function queue(name: string, count: number, oldestMs?: number): Queue {
 
 /** The result of some work, or undefined if it fails or takes too long. What is wrong with it is among the troubles. */
 async function inTime<T>(work: Promise<T>): Promise<T | undefined> {
-  const late = new AbortController();
   try {
-    return await Promise.race([work, delay(longestMs, undefined, { signal: late.signal })]);
+    return (await atMost(longestMs, work)) ? await work : undefined;
   } catch {
     return undefined;
-  } finally {
-    late.abort();
   }
 }

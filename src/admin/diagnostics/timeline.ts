@@ -19,7 +19,7 @@ import { type AdminCalls, AdminError, toTimestamp } from '../call.ts';
 
 type Entry = MessageInitShape<typeof TimelineEntrySchema> & { readonly atMs: number };
 
-/** A table with entries about a subject as a whole: which of its rows, and what each says. */
+/** A table with entries about a subject as a whole: which of its rows, and the entry of each. */
 interface Source {
   find(partnerId: string, id: string): Statement;
   toEntry(row: SqlRow): Entry;
@@ -99,7 +99,7 @@ export function timelineCalls(database: Database, kinds: Kinds): Pick<AdminCalls
     if (found === undefined) throw notFound();
     const partnerId = String(found.partner_id);
     const page = kind && (await readPage(kind.history, partnerId, id, found.updated_at, request));
-    // What concerns the subject as a whole stands on the first page.
+    // What concerns the subject as a whole is on the first page.
     const sources = other?.sources ?? ofObject;
     const whole = request.afterStep === 0 ? await readSources(sources, partnerId, id) : [];
     return {
@@ -199,8 +199,8 @@ const inBody = (path: string) => `JSON_UNQUOTE(JSON_EXTRACT(CONVERT(e.body USING
  * the object's id wrote events without it. Such an event is one of the instant of a change whose body names the object.
  */
 function findEvents(partnerId: string, objectId: string, { after, until, instants }: EventWindow): Statement[] {
-  const select = (table: string, place: string, condition: string) =>
-    `SELECT e.version, e.id, e.occurred_at, COALESCE(e.type, ${inBody('type')}) AS type, '${place}' AS place,
+  const select = (table: string, where: string, condition: string) =>
+    `SELECT e.version, e.id, e.occurred_at, COALESCE(e.type, ${inBody('type')}) AS type, '${where}' AS held,
       d.state AS delivery, d.due_at
       FROM ${table} LEFT JOIN webhook_deliveries d ON d.partner_id = e.partner_id AND d.version = e.version
       WHERE e.partner_id = ? AND ${condition} ORDER BY e.version LIMIT ${mostEvents}`;
@@ -250,7 +250,7 @@ function eventEntry(row: SqlRow): Entry & { readonly version: bigint; readonly e
     kind: type,
     // A type is the object's kind, a full stop and its new state.
     state: type.slice(type.indexOf('.') + 1),
-    detail: row.delivery === null ? String(row.place) : `${row.place}; webhook ${row.delivery}${dueAt}`,
+    detail: row.delivery === null ? String(row.held) : `${row.held}; webhook ${row.delivery}${dueAt}`,
     eventId: String(row.id),
     version: toBigInt(row.version),
   };

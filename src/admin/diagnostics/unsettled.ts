@@ -20,7 +20,7 @@ interface UnsettledFilter {
   readonly until?: number | undefined;
 }
 
-/** The last step of an order says by what its state is known. */
+/** How the state of an order became known: the detail of its last step. */
 const lastStep = `COALESCE((SELECT s.detail FROM order_steps s WHERE s.partner_id = o.partner_id AND s.order_id = o.id
   ORDER BY s.sequence DESC LIMIT 1), '')`;
 
@@ -34,7 +34,7 @@ interface Source {
 }
 
 /**
- * Where each kind is found without reading the whole of its table: by the index of what the reconciler looks at, which
+ * Where each kind is found without reading the whole of its table: by the index that the reconciler reads, which
  * holds nothing that is settled; documents by partner and state. Without a hint a server may rather walk all ids, because
  * it is asked for their order.
  */
@@ -145,7 +145,7 @@ export function unsettledCalls(
 
 function toMessage(kind: UnsettledWord, row: SqlRow, now: number, realNow: number) {
   const createdAt = milliseconds(row.created_at) ?? 0;
-  // These have no state that says whether they are still being sent, or the send was cut off.
+  // By the state of these it is not known whether they are still being sent, or the send was cut off.
   const hasOwnState = kind !== 'cancel' && kind !== 'document';
   const isUnderWay = (milliseconds(row.until_at) ?? 0) > realNow && row.state !== 'unconfirmed';
   const instant = (value: unknown = null) => toTimestamp(milliseconds(value));
