@@ -30,10 +30,12 @@ export function insertAccount(partnerId: string, account: string, createdAt: num
  * Makes an account that an application opened one the partner can trade for. One that was linked before is that
  * application's from now on; another partner's stays as it is.
  */
-export function openAccount(opened: StoredAccount): Statement {
-  const { sql, values } = accounts.insert(opened);
-  const application = 'IF(partner_id = VALUES(partner_id), VALUES(application_id), application_id)';
-  return { sql: `${sql} ON DUPLICATE KEY UPDATE application_id = ${application}`, values };
+export function openAccount({ partnerId, account, applicationId, createdAt }: StoredAccount): Statement {
+  return statement(
+    `INSERT INTO accounts (partner_id, account, application_id, created_at) VALUES (?, ?, ?, ?)
+      ON DUPLICATE KEY UPDATE application_id = IF(partner_id = VALUES(partner_id), VALUES(application_id), application_id)`,
+    ...[partnerId, account, applicationId, new Date(createdAt)],
+  );
 }
 
 /** Lists a partner's accounts, newest first, from a position on. */
