@@ -28,7 +28,7 @@ import { shownMessage } from '../lib/shown-message.ts';
 import type { ReadQueue } from '../limits/read-queue.ts';
 import { type AccountPosition, findAccount, listAccounts, toShownAccount } from './store.ts';
 
-export interface AccountHandlerParts {
+interface AccountHandlerParts {
   readonly database: Database;
   readonly records: RecordsBroker;
   readonly reads: ReadQueue;

@@ -6,7 +6,7 @@ import { audit } from './audit.ts';
 import { AdminError, type AdminParts, adminService } from './call.ts';
 
 /** Settles a document that stays unconfirmed, by the broker's record. */
-export interface Releasing {
+interface Releasing {
   release(
     partnerId: string,
     applicationId: string,

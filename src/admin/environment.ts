@@ -11,7 +11,7 @@ import { type AdminCall, AdminError, type AdminParts, adminService, invalidField
 
 const longestAdvanceMs = 400 * 86_400_000;
 
-export interface EnvironmentParts extends AdminParts {
+interface EnvironmentParts extends AdminParts {
   readonly clock: SystemClock;
   readonly environment: EnvironmentState;
   /** Notifies the other processes. */

@@ -31,7 +31,7 @@ import {
 
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 
-export interface KeyAdminParts extends AdminParts {
+interface KeyAdminParts extends AdminParts {
   /** What the MACs of keys are made with. */
   readonly keyMacSecret: Buffer;
 }

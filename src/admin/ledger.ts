@@ -18,7 +18,7 @@ import {
 import { listEntries, listWallets, toEntry, transfers, wallets } from '../wallet/store.ts';
 
 /** What a walk along a ledger came to. */
-export interface LedgerWalk {
+interface LedgerWalk {
   readonly complete: boolean;
   readonly faults: readonly LedgerFault[];
   readonly entries: number;
@@ -118,7 +118,7 @@ function disagreement(entry: LedgerEntry, allocation: ShownBy<typeof allocationF
   return undefined;
 }
 
-export interface LedgerCheckParts {
+interface LedgerCheckParts {
   readonly database: Database;
   readonly log: Logger;
   readonly holder: string;

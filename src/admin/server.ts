@@ -23,7 +23,7 @@ import { rpcStatus } from '../transport/rpc.ts';
 import { deliver, OpenStreams } from '../transport/streams.ts';
 import { type AdminCall, AdminError, type AdminService, type Operator } from './call.ts';
 
-export interface AdminServerOptions {
+interface AdminServerOptions {
   readonly services: readonly AdminService[];
   /** Each operator's name by its token. */
   readonly operators: ReadonlyMap<string, Operator>;

@@ -19,7 +19,7 @@ import type { Origin } from '../lib/origin.ts';
 import { toSecond } from '../lib/timestamps.ts';
 import type { ReadQueue } from '../limits/read-queue.ts';
 
-export interface ReferenceHandlerParts {
+interface ReferenceHandlerParts {
   readonly records: RecordsBroker;
   readonly reads: ReadQueue;
   /** How long reading the exchange's session may take. */

@@ -16,7 +16,7 @@ import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import type { GrpcClient } from '../lib/grpc-client.ts';
 import type { Kinds } from '../submission/kind.ts';
 
-export interface SandboxHandlerParts {
+interface SandboxHandlerParts {
   readonly database: Database;
   readonly kinds: Kinds;
   readonly simulator: GrpcClient<typeof simulated.Controls>;

@@ -91,7 +91,7 @@ export function availableChange({ type, amountKobo }: Pick<Transfer, 'type' | 'a
 }
 
 /** Whether the sums of two wallets are the same. */
-export function sameSums(one: WalletSums, other: WalletSums): boolean {
+function sameSums(one: WalletSums, other: WalletSums): boolean {
   return (
     one.availableKobo === other.availableKobo &&
     one.reservedKobo === other.reservedKobo &&

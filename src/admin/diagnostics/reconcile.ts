@@ -30,7 +30,7 @@ interface Reconciling {
   reconcileNow(partnerId: string, id: string): Promise<Reconciled<Facts>>;
 }
 
-export interface ReconcileParts extends Record<'order' | 'application' | 'allocation', Reconciling> {
+interface ReconcileParts extends Record<'order' | 'application' | 'allocation', Reconciling> {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;

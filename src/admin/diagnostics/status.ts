@@ -20,7 +20,7 @@ import { dispatcherLeasePrefix } from '../../webhooks/endpoint-store.ts';
 import { type AdminCalls, toTimestamp } from '../call.ts';
 import { countUnsettled } from './unsettled.ts';
 
-export interface StatusParts {
+interface StatusParts {
   readonly database: Database;
   readonly clock: SystemClock;
   readonly nats: Pick<Nats, 'connection'>;

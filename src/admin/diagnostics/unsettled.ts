@@ -7,7 +7,7 @@ import type { Cursors } from '../../lib/paging.ts';
 import { type AdminCalls, toTimestamp, usuallyListed } from '../call.ts';
 
 /** What can be unsettled, in the order in which it is listed. */
-export const unsettledKinds = ['order', 'cancel', 'application', 'document', 'allocation'] as const;
+const unsettledKinds = ['order', 'cancel', 'application', 'document', 'allocation'] as const;
 export type UnsettledWord = (typeof unsettledKinds)[number];
 
 export const kindWords = enumWords<typeof UnsettledKind>(UnsettledKindSchema);
