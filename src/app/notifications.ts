@@ -1,4 +1,3 @@
-import { notificationNames } from '../admin/handlers.ts';
 import type { Base } from './base.ts';
 import type { Callers } from './callers.ts';
 import type { Events } from './events.ts';
@@ -18,10 +17,10 @@ export function createNotifications(
   notifications.subscribe('feed', () => feedWatch.wake());
   notifications.subscribe('webhooks', (partnerIds) => dispatcher.wake(partnerIds.split(',')));
   notifications.subscribe('webhooks-changed', () => dispatcher.changed());
-  notifications.subscribe(notificationNames.environmentChanged, () => environment.wakeup.wake());
-  notifications.subscribe(notificationNames.keyRevoked, (keyId) => authenticator.forget(keyId));
-  notifications.subscribe(notificationNames.partnerChanged, (partnerId) => authenticator.forgetPartner(partnerId));
-  notifications.subscribe(notificationNames.accountUnlinked, (text) => {
+  notifications.subscribe('environment-changed', () => environment.wakeup.wake());
+  notifications.subscribe('key-revoked', (keyId) => authenticator.forget(keyId));
+  notifications.subscribe('partner-changed', (partnerId) => authenticator.forgetPartner(partnerId));
+  notifications.subscribe('account-unlinked', (text) => {
     const [partnerId = '', account = ''] = text.split(' ');
     contexts.forget(partnerId, account);
   });
@@ -30,17 +29,18 @@ export function createNotifications(
       dispatcher.changed();
       notifications.publish('webhooks-changed');
     },
+    environmentChanged: () => notifications.publish('environment-changed'),
     keyEnded: (keyId: string) => {
       authenticator.forget(keyId);
-      notifications.publish(notificationNames.keyRevoked, keyId);
+      notifications.publish('key-revoked', keyId);
     },
     partnerChanged: (partnerId: string) => {
       authenticator.forgetPartner(partnerId);
-      notifications.publish(notificationNames.partnerChanged, partnerId);
+      notifications.publish('partner-changed', partnerId);
     },
     accountUnlinked: (partnerId: string, account: string) => {
       contexts.forget(partnerId, account);
-      notifications.publish(notificationNames.accountUnlinked, `${partnerId} ${account}`);
+      notifications.publish('account-unlinked', `${partnerId} ${account}`);
     },
   };
 }

@@ -48,7 +48,7 @@ export function createOperations(base: Base, parts: OperationParts): Operation[]
   return [
     ...defineOperations(Orders, orderHandlers({ ...submitted, kind: kinds.order, broker, canceller, contexts })),
     ...defineOperations(Allocations, allocationHandlers({ ...submitted, kind: kinds.allocation })),
-    ...defineOperations(Wallet, walletHandlers({ database, cursors })),
+    ...defineOperations(Wallet, walletHandlers(database, cursors)),
     ...defineOperations(Applications, {
       ...applicationHandlers({ ...submitted, kind: kinds.application }),
       ...documentHandlers({ database, images, sender: documents }),

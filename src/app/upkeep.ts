@@ -1,4 +1,4 @@
-import { ledgerCheck } from '../admin/ledger-check.ts';
+import { ledgerCheck } from '../admin/ledger.ts';
 import { feedRetention } from '../events/retention.ts';
 import type { Worker } from '../lib/worker.ts';
 import { keyRetention } from '../submission/key-retention.ts';

@@ -1,4 +1,3 @@
-import type { Environment } from '../db/database.ts';
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
 import { type Feature, FeatureSchema, Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
 import { enumWords } from '../lib/enums.ts';
@@ -158,12 +157,6 @@ function agreed(limits: Partial<PartnerLimits>): typeof noLimits {
   return { ...noLimits, ...Object.fromEntries(given) };
 }
 
-/** What was agreed with a partner, without the defaults. */
-export function toAgreedLimits(partner: StoredPartner): Partial<PartnerLimits> {
-  const names = Object.keys(noLimits) as (keyof typeof noLimits)[];
-  return Object.fromEntries(names.map((name) => [name, partner[name] ?? undefined]));
-}
-
 export interface NewKey {
   readonly id: string;
   readonly partnerId: string;
@@ -187,11 +180,4 @@ export function insertKey({ scopes, addresses, ...key }: NewKey): Statement {
 /** Ends a key that has not ended. */
 export function revokeKey(id: string, at: number): Statement {
   return apiKeys.set({ id, revokedAt: null }, { revokedAt: at });
-}
-
-/** Refuses a live key without a registered address: a live key works only from the addresses registered for it. */
-export function checkAddresses(environment: Environment, addresses: readonly string[]): void {
-  if (environment === 'live' && addresses.length === 0) {
-    throw new Error('a live key needs at least one registered address or range');
-  }
 }

@@ -24,7 +24,7 @@ import type { IdMaker } from '../lib/ids.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { shownMessage } from '../lib/shown-message.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import { activeChildren, isWithin, mostActiveKeys, mostGenerations, normalAddress } from './rules.ts';
+import { activeChildren, badAddress, isWithin, mostActiveKeys, mostGenerations, normalAddresses } from './rules.ts';
 import {
   countActiveKeys,
   findShownKey,
@@ -154,15 +154,6 @@ function checkScopes({ scopes }: CreateKeyRequest, using: ShownKey): void {
   });
 }
 
-function normalAddresses(addresses: readonly string[]): string[] {
-  const normal = addresses.map((address, at) => {
-    const known = normalAddress(address);
-    if (known === undefined) throw badAddress(at, 'must be an IPv4 or IPv6 address or range.');
-    return known;
-  });
-  return [...new Set(normal)];
-}
-
 /** A key without addresses works from everywhere, which is wider than any address. */
 function checkAddresses(addresses: readonly string[], using: ShownKey, isLive: boolean): void {
   const isBound = using.addresses.length > 0;
@@ -176,11 +167,6 @@ function checkAddresses(addresses: readonly string[], using: ShownKey, isLive: b
   }
   const at = isBound ? addresses.findIndex((address) => !isWithin(address, using.addresses)) : -1;
   if (at >= 0) throw badAddress(at, 'must lie within an address or range of this key.');
-}
-
-function badAddress(at: number, problem: string): ApiError {
-  const param = `addresses[${at}]`;
-  return new ApiError('invalid_request', { param, message: `\`${param}\` ${problem}` });
 }
 
 function checkCount(active: number): void {

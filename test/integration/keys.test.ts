@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { createPartner } from '../../src/admin/provision.ts';
 import { startApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { statement } from '../../src/db/statement.ts';
+import { createPartner } from '../../src/dev/provision.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
 import { createLogger } from '../../src/lib/log.ts';

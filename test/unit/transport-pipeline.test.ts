@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import type { CallLimits, Identification } from '../../src/auth/call.ts';
+import type { CallLimits, HandlersOf, Identification } from '../../src/auth/call.ts';
 import {
   CreateOrderRequestSchema,
   type Order,
@@ -12,7 +12,7 @@ import {
 import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';
-import { defineOperations, type HandlersOf, type Operation } from '../../src/transport/operations.ts';
+import { defineOperations, type Operation } from '../../src/transport/operations.ts';
 import { Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
 import type { Finished } from '../../src/transport/request-log.ts';
 import { defaultRequestBounds, RequestsUnderWay } from '../../src/transport/requests-under-way.ts';

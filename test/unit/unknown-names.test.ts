@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { toContractNoteMessage, toTradeMessage } from '../../src/accounts/messages.ts';
+import { toContractNoteMessage, toTradeMessage } from '../../src/accounts/handlers.ts';
 import { allocationStates, countedKobo as valueOfAllocation } from '../../src/allocations/rules.ts';
 import { isTradesPage } from '../../src/broker/record-checks.ts';
 import { ContractNoteSchema, ListTradesResponseSchema } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
