@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import type { Call, Handler } from '../auth/call.ts';
-import type { ReadTime, RecordRange, RecordsBroker } from '../broker/port.ts';
-import { placeOfTrade } from '../broker/record-checks.ts';
+import type { ReadTime } from '../broker/port.ts';
+import { placeOfTrade, type RecordRange, type RecordsBroker } from '../broker/records.ts';
 import type { Database } from '../db/database.ts';
 import type { ContractNote } from '../gen/marina/broker/v1/accounts_pb.ts';
 import {

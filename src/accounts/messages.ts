@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { placeOfTrade, tradeDate } from '../broker/record-checks.ts';
+import { placeOfTrade, tradeDate } from '../broker/records.ts';
 import type {
   ContractNote as BrokerContractNote,
   Position as BrokerPosition,

@@ -1,6 +1,7 @@
 import { findAccount } from '../accounts/store.ts';
 import { toDayLimits } from '../auth/store.ts';
-import type { AllocationBroker, LookedUp, Sent } from '../broker/port.ts';
+import type { AllocationBroker } from '../broker/back-office.ts';
+import type { LookedUp, Sent } from '../broker/port.ts';
 import { type Fact, sharing, together, whether } from '../db/facts.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
 import type { Statement } from '../db/statement.ts';

@@ -1,6 +1,7 @@
 import { findAccount } from '../accounts/store.ts';
 import { toDayLimits } from '../auth/store.ts';
-import type { Broker, LookedUp, Sent } from '../broker/port.ts';
+import type { Broker } from '../broker/orders.ts';
+import type { LookedUp, Sent } from '../broker/port.ts';
 import { type Fact, sharing, together, whether } from '../db/facts.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
 import type { SqlRow, Statement } from '../db/statement.ts';

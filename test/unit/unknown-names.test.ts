@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { toContractNoteMessage, toTradeMessage } from '../../src/accounts/messages.ts';
 import { allocationStates, countedKobo as valueOfAllocation } from '../../src/allocations/rules.ts';
-import { isTradesPage } from '../../src/broker/record-checks.ts';
+import { isTradesPage } from '../../src/broker/records.ts';
 import { ContractNoteSchema, ListTradesResponseSchema } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { ReportKind, ReportSchema, Side } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { TradeSchema, TradeSide } from '../../src/gen/marina/gateway/v1/accounts_pb.ts';
