@@ -14,8 +14,7 @@ import { CreateOrderRequestSchema } from '../gen/marina/gateway/v1/orders_pb.ts'
 import { field as fieldOption } from '../gen/marina/options/v1/options_pb.ts';
 import { type Clock, lagosDay, nextLagosMidnight } from '../lib/clock.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import { remaining } from './rules.ts';
-import { readDay, type UsageKind } from './usage.ts';
+import { readDay, remaining, type UsageKind } from './caller-limits.ts';
 
 export interface LimitHandlerParts {
   readonly database: Database;

@@ -1,7 +1,6 @@
-import { once } from '../lib/once.ts';
-import type { Purpose } from './counter.ts';
+import { once } from '../lib/counts.ts';
 import { type Change, SharedCounter } from './shared-counter.ts';
-import type { Sharing } from './sharing.ts';
+import type { Purpose, Sharing } from './sharing.ts';
 
 /** A concurrency slot that was acquired. */
 export interface Slot {

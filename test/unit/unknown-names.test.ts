@@ -11,8 +11,8 @@ import { OrderState, OrderStateSchema } from '../../src/gen/marina/gateway/v1/or
 import { compileEncoder } from '../../src/json/encoder.ts';
 import { type EnumName, enumWords, logUnknownNames, translateEnum } from '../../src/lib/enums.ts';
 import { createLogger } from '../../src/lib/log.ts';
-import { bucketFrom } from '../../src/limits/bucket.ts';
 import { parse } from '../../src/limits/counter-store.ts';
+import { bucketFrom } from '../../src/limits/shared-buckets.ts';
 import { applyReport, countedKobo, type OrderFacts, type OrderStateName, orderStates } from '../../src/orders/rules.ts';
 import { isUnsettled } from '../../src/submission/rules.ts';
 
