@@ -16,7 +16,7 @@ import {
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { compileEncoder, quote } from '../../src/json/encoder.ts';
 import { decodeStored, materialize, storedMessage } from '../../src/json/stored.ts';
-import { formatTimestamp } from '../../src/json/timestamps.ts';
+import { formatTimestamp } from '../../src/json/values.ts';
 import { withStoredNames } from '../../src/lib/enums.ts';
 import { fc } from '../support/properties.ts';
 
