@@ -1,6 +1,5 @@
 import { create, type DescMethod, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
 import {
-  type CallOptions,
   type ChannelCredentials,
   type ChannelOptions,
   Client,
@@ -8,7 +7,7 @@ import {
   credentials,
   Metadata,
 } from '@grpc/grpc-js';
-import { type GrpcMethod, grpcMethod, type TypedService } from './grpc-service.ts';
+import { grpcMethod, type TypedService } from './grpc-service.ts';
 
 /** How one unary call is made. */
 export interface UnaryCallOptions {
@@ -110,36 +109,25 @@ function unaryCall(client: Client, method: DescMethod): UnaryCall<DescMethod> {
 
 function streamCall(client: Client, method: DescMethod): StreamCall<DescMethod> {
   const definition = grpcMethod(method);
-  return (request, options = {}) => ({
-    [Symbol.asyncIterator]: () => readStream(client, definition, create(method.input, request), options),
-  });
-}
-
-async function* readStream(
-  client: Client,
-  definition: GrpcMethod<DescMethod>,
-  request: MessageShape<DescMethod['input']>,
-  options: StreamCallOptions,
-): AsyncGenerator<MessageShape<DescMethod['output']>, void, undefined> {
-  const { signal, timeoutMs } = options;
-  signal?.throwIfAborted();
-  const callOptions: CallOptions = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
-  const call: ClientReadableStream<MessageShape<DescMethod['output']>> = client.makeServerStreamRequest(
-    definition.path,
-    definition.requestSerialize,
-    definition.responseDeserialize,
-    request,
-    options.metadata ?? new Metadata(),
-    callOptions,
-  );
-  const cancel = () => call.cancel();
-  // Cancelling makes an error event even when nobody reads any more; without a listener it would end the process.
-  call.on('error', () => {});
-  signal?.addEventListener('abort', cancel, { once: true });
-  try {
-    yield* call;
-  } finally {
-    signal?.removeEventListener('abort', cancel);
-    cancel();
-  }
+  return async function* (request, { signal, timeoutMs, metadata = new Metadata() } = {}) {
+    signal?.throwIfAborted();
+    const call: ClientReadableStream<MessageShape<DescMethod['output']>> = client.makeServerStreamRequest(
+      definition.path,
+      definition.requestSerialize,
+      definition.responseDeserialize,
+      create(method.input, request),
+      metadata,
+      timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs },
+    );
+    const cancel = () => call.cancel();
+    // Cancelling makes an error event even when nobody reads any more; without a listener it would end the process.
+    call.on('error', () => {});
+    signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      yield* call;
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+      cancel();
+    }
+  };
 }
