@@ -1,6 +1,5 @@
 import { AllocationBroker, ApplicationBroker, SubmissionsBroker } from '../broker/back-office.ts';
 import { BrokerClock } from '../broker/clock.ts';
-import type { BrokerOptions } from '../broker/connection.ts';
 import { Broker } from '../broker/orders.ts';
 import { RecordsBroker } from '../broker/records.ts';
 import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
@@ -13,10 +12,7 @@ export type Upstream = ReturnType<typeof createUpstream>;
 export function createUpstream({ config, log, tracer, metrics }: Base) {
   const { brokerAddress: address, simulatorAddress, submitTimeoutMs, readTimeoutMs } = config;
   const clock = new BrokerClock(config.clockSkewMs);
-  const options: BrokerOptions = {
-    ...{ address, submitTimeoutMs, readTimeoutMs, clock, log, tracer },
-    onEnded: ({ method, outcome, seconds }) => metrics.upstreamCalls.observe({ method, outcome }, seconds),
-  };
+  const options = { address, submitTimeoutMs, readTimeoutMs, clock, log, tracer, metrics };
   const isSteered = config.environment === 'sandbox' && simulatorAddress !== undefined;
   const clients = {
     broker: new Broker(options),

@@ -5,6 +5,7 @@ import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import { createGrpcClient, type GrpcClient, type UnaryCallOptions } from '../lib/grpc-client.ts';
 import type { TypedService } from '../lib/grpc-service.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Metrics } from '../lib/metrics.ts';
 import type { Origin } from '../lib/origin.ts';
 import { passingTracer, type Tracer, traceIdOf } from '../lib/trace.ts';
 import { BrokerClock } from './clock.ts';
@@ -47,8 +48,7 @@ export interface BrokerOptions {
   readonly clock?: BrokerClock;
   readonly log?: Logger;
   readonly tracer?: Tracer;
-  /** Counts each call. Its outcome is `ok`, `nonsense`, `never_left`, or the gRPC status in lower case. */
-  readonly onEnded?: (call: { method: string; outcome: string; seconds: number }) => void;
+  readonly metrics?: Pick<Metrics, 'upstreamCalls'>;
 }
 
 /** The names of a service's calls that have one answer. */
@@ -68,6 +68,7 @@ type AnyUnaryCall<M extends DescMethod> = (
 interface CallUnderWay {
   /** What goes with it: the request's id and place in a trace. */
   readonly metadata: Metadata;
+  /** The outcome is `ok`, `nonsense`, `never_left`, or the gRPC status in lower case. */
   readonly end: (outcome: string) => void;
 }
 
@@ -248,7 +249,7 @@ export class Connection<Service extends TypedService> {
   }
 
   #begin(name: UnaryName<Service>, { origin, objectId }: CallAbout): CallUnderWay {
-    const { tracer = passingTracer, onEnded } = this.options;
+    const { tracer = passingTracer, metrics } = this.options;
     const method = `${this.service.name}.${this.service.method[name]?.name}`;
     const startedAt = performance.now();
     const span = tracer.begin({ name: method, kind: 'client', parent: origin?.traceParent ?? null });
@@ -261,7 +262,7 @@ export class Connection<Service extends TypedService> {
       const { requestId, partnerId } = origin ?? {};
       const traceId = traceIdOf(traceParent);
       this.#log?.info({ requestId, partnerId, objectId, method, outcome, durationMs, traceId }, 'upstream call');
-      onEnded?.({ method, outcome, seconds: durationMs / 1_000 });
+      metrics?.upstreamCalls.observe({ method, outcome }, durationMs / 1_000);
       const attributes = {
         'rpc.system': 'grpc',
         'rpc.method': method,
