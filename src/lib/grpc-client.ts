@@ -9,22 +9,19 @@ import {
 } from '@grpc/grpc-js';
 import { grpcMethod, type TypedService } from './grpc-service.ts';
 
-/** How one unary call is made. */
-export interface UnaryCallOptions {
+/** How one stream is opened. */
+interface StreamCallOptions {
   /** Gives the call up; it then fails with CANCELLED. Aborted before the call, nothing is sent and its reason is thrown. */
-  signal?: AbortSignal;
-  /** After how long the call fails with DEADLINE_EXCEEDED. Required, so that no call waits for ever. */
-  timeoutMs: number;
-  metadata?: Metadata;
+  readonly signal?: AbortSignal;
+  /** After how long the call fails with DEADLINE_EXCEEDED; absent: never. */
+  readonly timeoutMs?: number;
+  readonly metadata?: Metadata;
 }
 
-/** How one stream is opened. */
-export interface StreamCallOptions {
-  /** Ends the stream; reading it then fails with CANCELLED. Leaving the loop ends it too. */
-  signal?: AbortSignal;
-  /** After how long the stream fails with DEADLINE_EXCEEDED; absent: never. */
-  timeoutMs?: number;
-  metadata?: Metadata;
+/** How one unary call is made. */
+export interface UnaryCallOptions extends StreamCallOptions {
+  /** Required, so that no call waits for ever. */
+  readonly timeoutMs: number;
 }
 
 /**
