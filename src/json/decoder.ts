@@ -1,7 +1,14 @@
 import { create, type DescField, type DescMessage, type Message, type MessageShape } from '@bufbuild/protobuf';
 import { ApiError, invalidParam } from '../lib/errors.ts';
-import { JsonObject, type JsonTree, MalformedJson, readJson } from './strict-reader.ts';
-import { type TreeReader, type ValueType, valueReader } from './values.ts';
+import {
+  JsonObject,
+  type JsonTree,
+  MalformedJson,
+  readJson,
+  type TreeReader,
+  type ValueType,
+  valueReader,
+} from './reader.ts';
 
 /** Reads a body; `into` is a message that has its other fields already. Throws an ApiError. */
 export type Decoder<Shape extends Message> = (bytes: Buffer, into?: Shape) => Shape;

@@ -1,7 +1,6 @@
 import { type DescEnum, ScalarType } from '@bufbuild/protobuf';
 import type { JsonForm } from './decoder.ts';
-import { JsonNumber, type JsonTree } from './strict-reader.ts';
-import { type TreeReader, type ValueReader, type ValueType, valueReader } from './values.ts';
+import { JsonNumber, type JsonTree, type TreeReader, type ValueReader, type ValueType, valueReader } from './reader.ts';
 
 /**
  * Protobuf's own JSON, as its clients write it: names in camelCase or the proto's own, enumerations by full name or
