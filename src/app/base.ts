@@ -99,5 +99,5 @@ async function openTracer(
     'service.instance.id': holder,
     'deployment.environment.name': environment,
   };
-  return otlpTracer({ url: otlpUrl, ratio: tracePercent / 100, resource, log });
+  return otlpTracer(otlpUrl, tracePercent / 100, resource, log);
 }

@@ -170,30 +170,22 @@ export type Limit =
 /** An error from the catalogue: what domain code throws, and what each protocol translates in one place. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
-  readonly status: HttpStatus;
-  readonly type: ErrorType;
-  readonly retryAfterSeconds: number | undefined;
-  readonly param: string | undefined;
-  readonly rejectReason: string | undefined;
-  readonly location: string | undefined;
-  readonly allow: readonly string[] | undefined;
-  readonly limit: Limit | undefined;
+  declare readonly status: HttpStatus;
+  declare readonly type: ErrorType;
+  declare readonly retryAfterSeconds: number | undefined;
+  declare readonly param: string | undefined;
+  declare readonly rejectReason: string | undefined;
+  declare readonly location: string | undefined;
+  declare readonly allow: readonly string[] | undefined;
+  declare readonly limit: Limit | undefined;
 
   constructor(
     readonly code: ErrorCode,
-    details: ErrorDetails = {},
+    { message, cause, ...details }: ErrorDetails = {},
   ) {
-    const { status, type } = catalogue[code];
-    const { message, retryAfterSeconds }: CatalogueEntry = catalogue[code];
-    super(details.message ?? message, { cause: details.cause });
-    this.status = status;
-    this.type = type;
-    this.retryAfterSeconds = retryAfterSeconds;
-    this.param = details.param;
-    this.rejectReason = details.rejectReason;
-    this.location = details.location;
-    this.allow = details.allow;
-    this.limit = details.limit;
+    const { message: usual, ...entry } = catalogue[code];
+    super(message ?? usual, { cause });
+    Object.assign(this, entry, details);
   }
 }
 
