@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import type { Call, HandlersOf } from '../auth/call.ts';
-import type { ReadTime, RecordRange, RecordsBroker } from '../broker/port.ts';
-import { placeOfTrade, tradeDate } from '../broker/record-checks.ts';
+import type { ReadTime } from '../broker/port.ts';
+import { placeOfTrade, type RecordRange, type RecordsBroker, tradeDate } from '../broker/records.ts';
 import type { Database } from '../db/database.ts';
 import type { ContractNote as BrokerNote, Trade as BrokerTrade } from '../gen/marina/broker/v1/accounts_pb.ts';
 import { Side, SideSchema } from '../gen/marina/broker/v1/orders_pb.ts';

@@ -11,11 +11,10 @@ import { IdMaker } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { LogOutput } from '../lib/log-output.ts';
 import { Metrics } from '../lib/metrics.ts';
-import { Nats } from '../lib/nats.ts';
-import { Notifications } from '../lib/notifications.ts';
+import { Nats, Notifications } from '../lib/nats.ts';
 import { Cursors } from '../lib/paging.ts';
 import { subkey } from '../lib/seal.ts';
-import { openIdentity } from '../lib/server-identity.ts';
+import { ServerIdentity } from '../lib/server-identity.ts';
 import { passingTracer, type Tracer } from '../lib/trace.ts';
 import { version } from '../lib/version.ts';
 import { EnvironmentState } from '../submission/environment.ts';
@@ -81,8 +80,8 @@ async function openOn(database: Database, config: Config, log: Logger, output: L
 async function openIdentities(config: Config, log: Logger) {
   const { tlsCertificate, tlsKey, adminTlsCertificate, adminTlsKey, adminTlsAuthorities } = config;
   return {
-    partners: await openIdentity(tlsCertificate, tlsKey, undefined, log),
-    operators: await openIdentity(adminTlsCertificate, adminTlsKey, adminTlsAuthorities, log),
+    partners: await ServerIdentity.open(tlsCertificate, tlsKey, undefined, log),
+    operators: await ServerIdentity.open(adminTlsCertificate, adminTlsKey, adminTlsAuthorities, log),
   };
 }
 
@@ -100,5 +99,5 @@ async function openTracer(
     'service.instance.id': holder,
     'deployment.environment.name': environment,
   };
-  return otlpTracer({ url: otlpUrl, ratio: tracePercent / 100, resource, log });
+  return otlpTracer(otlpUrl, tracePercent / 100, resource, log);
 }

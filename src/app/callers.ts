@@ -26,6 +26,6 @@ export function createCallers({ config, log, database, clock, keyMacSecret, nats
   const sharing = new Sharing({ nats, store, prefix, replica, log });
   const slots = new SharedSlots(sharing);
   const limits = new CallerLimits(slots, new SharedBuckets(sharing));
-  const reads = new ReadQueue({ slots, timeoutMs: config.recordsTimeoutMs });
+  const reads = new ReadQueue(slots, config.recordsTimeoutMs);
   return { keyUses, authenticator, sharing, slots, limits, reads };
 }

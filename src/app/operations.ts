@@ -56,15 +56,7 @@ export function createOperations(base: Base, parts: OperationParts): Operation[]
     ...defineOperations(Accounts, accountHandlers({ database, records, reads, cursors, clock })),
     ...defineOperations(Reference, referenceHandlers({ records, reads, readTimeoutMs, isPaused })),
     ...defineOperations(EventsService, eventHandlers({ database, cursors, feedWatch: parts.events.feedWatch })),
-    ...defineOperations(
-      Limits,
-      limitHandlers({
-        database,
-        clock,
-        underWay: (caller) => limits.underWay(caller),
-        requestBodyBytes: maxBodyBytes,
-      }),
-    ),
+    ...defineOperations(Limits, limitHandlers(database, clock, limits, maxBodyBytes)),
     ...defineOperations(
       Keys,
       keyHandlers({ database, clock, ids, macSecret, cursors, uses: keyUses, ended: parts.notify.keyEnded }),

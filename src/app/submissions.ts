@@ -64,7 +64,7 @@ export function createSubmissions(base: Base, upstream: Upstream, { relay }: Eve
     ...sending,
     database,
     kind: kinds.application,
-    broker,
+    broker: upstream.applications,
     digestKey: base.key('document digests'),
     onSent: (outcome) => metrics.documents.inc({ outcome }),
   });

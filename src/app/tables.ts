@@ -9,7 +9,7 @@ import { leases } from '../db/lease.ts';
 import type { Table } from '../db/table.ts';
 import { feedEvents, feedPurges, feedSkips, outbox } from '../events/table.ts';
 import { keyChanges, keyUses } from '../keys/store.ts';
-import { usageDays } from '../limits/usage.ts';
+import { usageDays } from '../limits/caller-limits.ts';
 import { openCancels, orderSteps, orders } from '../orders/table.ts';
 import { environments } from '../submission/environment.ts';
 import { lookUps, objectSteps, positions } from '../submission/table.ts';

@@ -1,10 +1,7 @@
-import { UpstreamCalls } from '../broker/calls.ts';
+import { AllocationBroker, ApplicationBroker, SubmissionsBroker } from '../broker/back-office.ts';
 import { BrokerClock } from '../broker/clock.ts';
-import { GrpcAllocations } from '../broker/grpc-allocations.ts';
-import { GrpcApplications } from '../broker/grpc-applications.ts';
-import { GrpcBroker } from '../broker/grpc-broker.ts';
-import { GrpcRecords } from '../broker/grpc-records.ts';
-import { GrpcSubmissions } from '../broker/grpc-submissions.ts';
+import { Broker } from '../broker/orders.ts';
+import { RecordsBroker } from '../broker/records.ts';
 import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../lib/grpc-client.ts';
 import type { Base } from './base.ts';
@@ -15,23 +12,14 @@ export type Upstream = ReturnType<typeof createUpstream>;
 export function createUpstream({ config, log, tracer, metrics }: Base) {
   const { brokerAddress: address, simulatorAddress, submitTimeoutMs, readTimeoutMs } = config;
   const clock = new BrokerClock(config.clockSkewMs);
-  const calls = new UpstreamCalls({
-    clock,
-    log,
-    tracer,
-    onEnded: ({ method, outcome, seconds }) => metrics.upstreamCalls.observe({ method, outcome }, seconds),
-  });
-  const options = { address, submitTimeoutMs, readTimeoutMs, calls };
+  const options = { address, submitTimeoutMs, readTimeoutMs, clock, log, tracer, metrics };
   const isSteered = config.environment === 'sandbox' && simulatorAddress !== undefined;
   const clients = {
-    /** Orders, documents, and what is asked before them. */
-    broker: new GrpcBroker(options),
-    applications: new GrpcApplications(options),
-    allocations: new GrpcAllocations(options),
-    /** What the broker was given. */
-    submissions: new GrpcSubmissions(options),
-    /** What is read of accounts, and the reference lists. */
-    records: new GrpcRecords(options),
+    broker: new Broker(options),
+    applications: new ApplicationBroker(options),
+    allocations: new AllocationBroker(options),
+    submissions: new SubmissionsBroker(options),
+    records: new RecordsBroker(options),
     simulator: isSteered ? createGrpcClient(Controls, simulatorAddress) : undefined,
   };
   return {

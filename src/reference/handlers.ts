@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { HandlersOf } from '../auth/call.ts';
-import type { RecordsBroker } from '../broker/port.ts';
+import type { RecordsBroker } from '../broker/records.ts';
 import {
   MarketSession as BrokerSession,
   type GetMarketResponse,

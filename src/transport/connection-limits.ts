@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
+import { Counts } from '../lib/counts.ts';
 import { networkOf } from '../lib/network.ts';
-import { Counts } from './requests-under-way.ts';
 
 /** How many connections may be open at once at the partners' ports of this process. */
 const defaultBounds = {

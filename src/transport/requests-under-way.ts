@@ -1,6 +1,6 @@
+import { Counts } from '../lib/counts.ts';
 import { ApiError } from '../lib/errors.ts';
 import { networkOf } from '../lib/network.ts';
-import { once } from '../lib/once.ts';
 
 /** How many requests may be under way at once in this process. */
 export const defaultRequestBounds = {
@@ -58,27 +58,5 @@ export class RequestsUnderWay {
     }
     if (this.total >= total) throw new ApiError('service_unavailable', { limit: 'all_requests' });
     return this.#byPartner.add(partnerId);
-  }
-}
-
-/** Counts what is open, by whose it is. A name of which nothing is open is forgotten. */
-export class Counts {
-  total = 0;
-  readonly #byName = new Map<string, number>();
-
-  of(name: string): number {
-    return this.#byName.get(name) ?? 0;
-  }
-
-  /** Counts one more. Call what it returns when that one is over. */
-  add(name: string): () => void {
-    this.total += 1;
-    this.#byName.set(name, this.of(name) + 1);
-    return once(() => {
-      this.total -= 1;
-      const left = this.of(name) - 1;
-      if (left === 0) this.#byName.delete(name);
-      else this.#byName.set(name, left);
-    });
   }
 }

@@ -28,7 +28,7 @@ it('an allocation that was lost reserves its money again, to the last kobo, and 
   let listed: readonly Taken[] = [];
   const recovery = new Recovery({
     ...{ database, clock, notes, gate, log },
-    broker: { submissionsAfter: async () => listed, close: () => {} },
+    broker: { submissionsAfter: async () => listed },
     kinds: new Kinds([allocation]),
     holder: 'test',
   });

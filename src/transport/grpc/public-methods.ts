@@ -1,6 +1,6 @@
 import { Health } from '../../gen/grpc/health/v1/health_pb.ts';
+import { Counts } from '../../lib/counts.ts';
 import { networkOf } from '../../lib/network.ts';
-import { Counts } from '../requests-under-way.ts';
 
 /** What a gRPC port serves without a key, and what bounds it. */
 export interface PublicMethod {

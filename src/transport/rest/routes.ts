@@ -3,7 +3,7 @@ import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { field as fieldOption } from '../../gen/marina/options/v1/options_pb.ts';
 import { compileDecoder, type Decoder } from '../../json/decoder.ts';
 import { compileEncoder, type Encoder } from '../../json/encoder.ts';
-import { valueReader } from '../../json/values.ts';
+import { valueReader } from '../../json/reader.ts';
 import { ApiError, type ErrorCode, invalidParam } from '../../lib/errors.ts';
 import type { HttpBinding, Operation } from '../operations.ts';
 
