@@ -26,7 +26,7 @@ import { ApiError } from '../lib/errors.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { shownMessage } from '../lib/shown-message.ts';
 import type { ReadQueue } from '../limits/read-queue.ts';
-import { type AccountPosition, findAccount, listAccounts, toShownAccount } from './store.ts';
+import { type AccountPosition, accounts, listAccounts, toShownAccount } from './store.ts';
 
 interface AccountHandlerParts {
   readonly database: Database;
@@ -65,7 +65,7 @@ export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof A
 
   /** Another partner's account is found exactly as little, and as fast, as one that does not exist. */
   async function ownAccount({ caller }: Call, account = ''): Promise<string> {
-    const [row] = await database.read(findAccount(caller.partnerId, account));
+    const [row] = await database.read(accounts.find({ partnerId: caller.partnerId, account }));
     if (row === undefined) throw new ApiError('account_not_found');
     return account;
   }

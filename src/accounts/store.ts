@@ -1,7 +1,7 @@
 import { type Statement, statement } from '../db/statement.ts';
 import { defineTable, instant, optional, type RowOf, text } from '../db/table.ts';
 
-/** The accounts a partner can trade for. An account belongs to one partner. */
+/** The accounts that partners can trade for: a partner can trade for no other. An account belongs to one partner. */
 export const accounts = defineTable({
   name: 'accounts',
   columns: { partnerId: text(24), account: text(64), applicationId: optional(text(24)), createdAt: instant() },
@@ -15,11 +15,6 @@ export type StoredAccount = RowOf<typeof accounts>;
 
 /** The position of an account in the list: newest first, of the same time by code. */
 export type AccountPosition = Pick<StoredAccount, 'account' | 'createdAt'>;
-
-/** Finds an account of a partner by its code. No row: the partner cannot trade for it. */
-export function findAccount(partnerId: string, account: string): Statement {
-  return statement('SELECT account FROM accounts WHERE partner_id = ? AND account = ?', partnerId, account);
-}
 
 /** Makes an account one the partner can trade for. An account belongs to one partner. */
 export function insertAccount(partnerId: string, account: string, createdAt: number): Statement {

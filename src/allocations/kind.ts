@@ -1,4 +1,4 @@
-import { findAccount } from '../accounts/store.ts';
+import { accounts } from '../accounts/store.ts';
 import { toDayLimits } from '../auth/store.ts';
 import type { AllocationBroker } from '../broker/back-office.ts';
 import type { LookedUp, Sent } from '../broker/port.ts';
@@ -79,7 +79,7 @@ export class AllocationKind
   facts(row: StoredAllocation): Fact<AllocationFacts> {
     const { partnerId, account, countedDay } = row;
     return together({
-      isOwnAccount: whether(findAccount(partnerId, account), true),
+      isOwnAccount: whether(accounts.find({ partnerId, account }), true),
       isSimilar: whether(findSimilarAllocation(row, this.parts.clock.realNow()), false),
       shared: sharing(usage(partnerId, countedDay, 'allocations'), wallet(partnerId)),
     });

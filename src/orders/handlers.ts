@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { findAccount } from '../accounts/store.ts';
+import { accounts } from '../accounts/store.ts';
 import type { Handler } from '../auth/call.ts';
 import type { Broker } from '../broker/orders.ts';
 import {
@@ -49,7 +49,7 @@ export function orderHandlers(parts: OrderHandlerParts) {
       'timeInForce' | 'clientReference'
     >;
     const { account, symbol } = wanted;
-    const [known] = await database.read(findAccount(caller.partnerId, account));
+    const [known] = await database.read(accounts.find({ partnerId: caller.partnerId, account }));
     if (known === undefined) throw new ApiError('unknown_account', { param: 'account' });
     await parts.contexts.instrument(origin, account, symbol);
     const estimate = await parts.broker.estimateOrder(wanted, origin);

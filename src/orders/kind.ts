@@ -1,4 +1,4 @@
-import { findAccount } from '../accounts/store.ts';
+import { accounts } from '../accounts/store.ts';
 import { toDayLimits } from '../auth/store.ts';
 import type { Broker } from '../broker/orders.ts';
 import type { LookedUp, Sent } from '../broker/port.ts';
@@ -68,7 +68,7 @@ export class OrderKind
   constructor(private readonly parts: OrderParts) {}
 
   preparationReads(partnerId: string, { account }: CreateOrderRequest): Statement[] {
-    return [findAccount(partnerId, account ?? '')];
+    return [accounts.find({ partnerId, account: account ?? '' })];
   }
 
   prepareCached(partnerId: string, request: CreateOrderRequest): Draft<StoredOrder> | undefined {

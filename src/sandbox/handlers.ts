@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { type ServiceError, status } from '@grpc/grpc-js';
-import { findAccount } from '../accounts/store.ts';
+import { accounts } from '../accounts/store.ts';
 import type { Call, HandlersOf } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
 import * as allocations from '../gen/marina/broker/v1/allocations_pb.ts';
@@ -147,7 +147,7 @@ export function sandboxHandlers(parts: SandboxHandlerParts): HandlersOf<typeof s
   };
 
   async function checkAccount(account: string, { caller }: Call): Promise<void> {
-    const [known] = await database.read(findAccount(caller.partnerId, account));
+    const [known] = await database.read(accounts.find({ partnerId: caller.partnerId, account }));
     if (known === undefined) throw new ApiError('unknown_account', { param: 'account' });
   }
 
