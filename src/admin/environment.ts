@@ -4,7 +4,9 @@ import { type Statement, statement } from '../db/statement.ts';
 import type { ShownBy } from '../db/table.ts';
 import { Clock } from '../gen/marina/admin/v1/clock_pb.ts';
 import { Trading } from '../gen/marina/admin/v1/trading_pb.ts';
+import type { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import type { SystemClock } from '../lib/clock.ts';
+import type { GrpcClient } from '../lib/grpc-client.ts';
 import { type EnvironmentState, environmentState, environments } from '../submission/environment.ts';
 import { audit } from './audit.ts';
 import { type AdminCall, AdminError, type AdminParts, adminService, invalidField } from './call.ts';
@@ -16,12 +18,16 @@ interface EnvironmentParts extends AdminParts {
   readonly environment: EnvironmentState;
   /** Notifies the other processes. */
   readonly changed: () => void;
-  /** Moves the simulator's clock to an offset; undefined where there is no simulator. */
-  readonly moveSimulator: ((offsetMs: bigint) => Promise<void>) | undefined;
+  /** Its clock moves together with ours. */
+  readonly simulator: GrpcClient<typeof Controls> | undefined;
+  /** How long the simulator may take to answer. */
+  readonly timeoutMs: number;
 }
 
 /** The operators' calls that pause trading, and that advance the clock of a sandbox. */
-export function environmentServices({ database, clock, environment, changed, moveSimulator }: EnvironmentParts) {
+export function environmentServices(parts: EnvironmentParts) {
+  const { database, clock, environment, changed, simulator, timeoutMs } = parts;
+
   /** Changes the environment. This process knows at once, the others when the notification comes or when they poll. */
   async function change<T>(decide: (before: ShownBy<typeof environmentState>) => { writes: Statement[]; result: T }) {
     const lock = environments.find({ id: 1 }, environmentState, statement('FOR UPDATE'));
@@ -66,7 +72,7 @@ export function environmentServices({ database, clock, environment, changed, mov
         return { writes, result: after };
       });
       try {
-        await moveSimulator?.(offsetMs);
+        await simulator?.setClock({ offsetMs }, { timeoutMs });
       } catch (error) {
         throw new AdminError(
           status.UNAVAILABLE,

@@ -54,8 +54,9 @@ export function createOperators(base: Base, parts: OperatorParts) {
 /** Everything operators can call, service by service. */
 function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const { upstream, submissions, notify } = parts;
-  const moveSimulator = simulatorMover(base, upstream);
-  const environment = environmentServices({ ...base, changed: notify.environmentChanged, moveSimulator });
+  const { simulator } = upstream;
+  const timeoutMs = base.config.readTimeoutMs;
+  const environment = environmentServices({ ...base, changed: notify.environmentChanged, simulator, timeoutMs });
   return [
     adminService(Diagnostics, diagnosticsCalls(base, parts)),
     environment.trading,
@@ -98,12 +99,4 @@ function webhookCalls(base: Base, { events, notify }: OperatorParts) {
     onChange: notify.endpointsChanged,
   };
   return { ...webhookEndpointCalls(parts), ...webhookDeliveryCalls(parts) };
-}
-
-/** Moves the simulator's clock with ours; undefined where there is no simulator. */
-function simulatorMover({ config }: Base, { simulator }: Upstream) {
-  if (simulator === undefined) return undefined;
-  return async (offsetMs: bigint) => {
-    await simulator.setClock({ offsetMs }, { timeoutMs: config.readTimeoutMs });
-  };
 }
