@@ -143,15 +143,12 @@ export function isPositionsPage(
 export function isTradesPage(page: ListTradesResponse, range: RecordRange<TradePlace>): boolean {
   const { trades } = page;
   if (!isPage(page, range.account, trades.length, range.limit) || page.inRange < trades.length) return false;
-  if (!trades.every(isTrade)) return false;
-  const places = trades.map(placeOfTrade);
-  return (
-    trades.every((trade) => isWithin(range, tradeDate(trade))) &&
-    places.every((place, at) => {
-      const before = places[at - 1] ?? range.after;
-      return before === undefined || isOlder(place.executedAtMs, before.executedAtMs, place.id, before.id);
-    })
-  );
+  return trades.every((trade, at) => {
+    const [place, earlier] = [placeOfTrade(trade), trades[at - 1]];
+    const before = earlier === undefined ? range.after : placeOfTrade(earlier);
+    const isInOrder = before === undefined || isOlder(place.executedAtMs, before.executedAtMs, place.id, before.id);
+    return isInOrder && isTrade(trade) && isWithin(range, tradeDate(trade));
+  });
 }
 
 /** Whether an answer is the page of contract notes that was asked for. */
