@@ -15,8 +15,14 @@ import { Side } from '../gen/marina/broker/v1/orders_pb.ts';
 import { type Lga, Reference, type State } from '../gen/marina/broker/v1/reference_pb.ts';
 import { isDate, lagosDay } from '../lib/clock.ts';
 import { isKoboDecimal } from '../lib/money.ts';
+import type { Origin } from '../lib/origin.ts';
 import { type BrokerOptions, Connection } from './connection.ts';
-import type { ReadTime } from './port.ts';
+
+/** What a read of records needs besides what is read: how long it may take, and on whose behalf it is made. */
+export interface ReadTime {
+  readonly timeoutMs: number;
+  readonly origin: Origin;
+}
 
 /** A part of an account's records between two Lagos days, both YYYY-MM-DD, from a place on. */
 export interface RecordRange<Place> {

@@ -1,4 +1,4 @@
-import type { ReadTime } from '../broker/port.ts';
+import type { ReadTime } from '../broker/records.ts';
 import { Counts, once } from '../lib/counts.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';
