@@ -1,7 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import type { Call, HandlersOf } from '../auth/call.ts';
-import type { ReadTime } from '../broker/port.ts';
-import { placeOfTrade, type RecordRange, type RecordsBroker, tradeDate } from '../broker/records.ts';
+import { placeOfTrade, type ReadTime, type RecordRange, type RecordsBroker, tradeDate } from '../broker/records.ts';
 import type { Database } from '../db/database.ts';
 import type { ContractNote as BrokerNote, Trade as BrokerTrade } from '../gen/marina/broker/v1/accounts_pb.ts';
 import { Side, SideSchema } from '../gen/marina/broker/v1/orders_pb.ts';

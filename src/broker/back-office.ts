@@ -7,6 +7,7 @@ import {
   Allocations,
 } from '../gen/marina/broker/v1/allocations_pb.ts';
 import {
+  type ApplicationFields,
   type ApplicationReport,
   ApplicationReportKind,
   Applications,
@@ -18,16 +19,41 @@ import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';
 import { type BrokerOptions, Connection, codeOf } from './connection.ts';
-import {
-  type AllocationToSend,
-  type ApplicationToSend,
-  type DocumentToSend,
-  type LookedUp,
-  type Noted,
-  reportsOf,
-  type Sent,
-  type Taken,
-} from './port.ts';
+import { type LookedUp, type Noted, reportsOf, type Sent } from './port.ts';
+
+/** An application as the broker must know it. */
+export interface ApplicationToSend {
+  readonly id: string;
+  readonly fields: ApplicationFields;
+  readonly origin: Origin;
+}
+
+/** A file for the broker. */
+export interface DocumentToSend {
+  readonly applicationId: string;
+  readonly type: 'photo' | 'government_id' | 'utility_bill' | 'signature';
+  /** `image/jpeg` or `image/png`. */
+  readonly mediaType: string;
+  readonly content: Buffer;
+  readonly origin: Origin;
+}
+
+/** An allocation as the broker must know it. */
+export interface AllocationToSend {
+  readonly id: string;
+  readonly account: string;
+  readonly amountKobo: bigint;
+  readonly origin: Origin;
+}
+
+/** One thing the broker took, by its number among all. */
+export interface Taken {
+  readonly number: bigint;
+  /** The id the gateway gave it. */
+  readonly clientId: string;
+  /** The note it was sent with. */
+  readonly note: Uint8Array;
+}
 
 const documentTypes = {
   photo: DocumentType.PHOTO,

@@ -15,7 +15,26 @@ import { ApiError } from '../lib/errors.ts';
 import { isKoboDecimal } from '../lib/money.ts';
 import type { Origin } from '../lib/origin.ts';
 import { type BrokerOptions, Connection, evidenceOf } from './connection.ts';
-import { type Cancelled, type LookedUp, type Noted, type OrderToSend, reportsOf, type Sent } from './port.ts';
+import { type LookedUp, type Noted, reportsOf, type Sent } from './port.ts';
+
+/** An order as the broker must know it. Names are the ones the database and partners use. */
+export interface OrderToSend {
+  readonly id: string;
+  readonly account: string;
+  readonly symbol: string;
+  readonly side: 'buy' | 'sell';
+  readonly quantity: bigint;
+  readonly type: 'limit' | 'market';
+  readonly timeInForce: 'day' | 'gtc' | 'ioc' | 'fok';
+  readonly priceKobo: bigint | null;
+  /** On whose behalf it is sent. */
+  readonly origin: Origin;
+}
+
+export type Cancelled =
+  | { readonly outcome: 'cancelled'; readonly report: Report }
+  | { readonly outcome: 'too-late' }
+  | { readonly outcome: 'unclear'; readonly evidence: string };
 
 /** How many pages of reports a look-up reads, of at most 1,000 each. */
 const mostLookUpPages = 100;

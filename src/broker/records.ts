@@ -15,8 +15,14 @@ import { Side } from '../gen/marina/broker/v1/orders_pb.ts';
 import { type Lga, Reference, type State } from '../gen/marina/broker/v1/reference_pb.ts';
 import { isDate, lagosDay } from '../lib/clock.ts';
 import { isKoboDecimal } from '../lib/money.ts';
+import type { Origin } from '../lib/origin.ts';
 import { type BrokerOptions, Connection } from './connection.ts';
-import type { ReadTime } from './port.ts';
+
+/** What a read of records needs besides what is read: how long it may take, and on whose behalf it is made. */
+export interface ReadTime {
+  readonly timeoutMs: number;
+  readonly origin: Origin;
+}
 
 /** A part of an account's records between two Lagos days, both YYYY-MM-DD, from a place on. */
 export interface RecordRange<Place> {
@@ -143,15 +149,12 @@ export function isPositionsPage(
 export function isTradesPage(page: ListTradesResponse, range: RecordRange<TradePlace>): boolean {
   const { trades } = page;
   if (!isPage(page, range.account, trades.length, range.limit) || page.inRange < trades.length) return false;
-  if (!trades.every(isTrade)) return false;
-  const places = trades.map(placeOfTrade);
-  return (
-    trades.every((trade) => isWithin(range, tradeDate(trade))) &&
-    places.every((place, at) => {
-      const before = places[at - 1] ?? range.after;
-      return before === undefined || isOlder(place.executedAtMs, before.executedAtMs, place.id, before.id);
-    })
-  );
+  return trades.every((trade, at) => {
+    const [place, earlier] = [placeOfTrade(trade), trades[at - 1]];
+    const before = earlier === undefined ? range.after : placeOfTrade(earlier);
+    const isInOrder = before === undefined || isOlder(place.executedAtMs, before.executedAtMs, place.id, before.id);
+    return isInOrder && isTrade(trade) && isWithin(range, tradeDate(trade));
+  });
 }
 
 /** Whether an answer is the page of contract notes that was asked for. */

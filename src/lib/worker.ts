@@ -30,7 +30,7 @@ const mostListeners = 100;
 export class Supervisor {
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>[] = [];
-  readonly #failing = new Map<string, number>();
+  readonly #failing = new Set<string>();
 
   constructor(private readonly log: Logger) {
     // Each worker listens to the one signal; Node takes more than ten listeners for a leak.
@@ -43,7 +43,7 @@ export class Supervisor {
 
   /** Names of workers whose last run failed, for readiness and diagnostics. */
   get failing(): string[] {
-    return [...this.#failing.keys()];
+    return [...this.#failing];
   }
 
   /** Stops all workers and waits for them, at most the given time. Returns whether all stopped. */
@@ -65,7 +65,7 @@ export class Supervisor {
       } catch (error) {
         if (signal.aborted) return;
         if (performance.now() - startedAt > healthyAfterMs) waitMs = firstRestartMs;
-        this.#failing.set(worker.name, (this.#failing.get(worker.name) ?? 0) + 1);
+        this.#failing.add(worker.name);
         this.log.error({ err: error, worker: worker.name, restartMs: waitMs }, 'a worker failed and will be restarted');
         await pause(waitMs, signal);
         waitMs = Math.min(waitMs * 2, longestRestartMs);

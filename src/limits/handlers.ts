@@ -14,7 +14,9 @@ import { CreateOrderRequestSchema } from '../gen/marina/gateway/v1/orders_pb.ts'
 import { field as fieldOption } from '../gen/marina/options/v1/options_pb.ts';
 import { type Clock, lagosDay, nextLagosMidnight } from '../lib/clock.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import { type CallerLimits, readDay, remaining, type UsageKind } from './caller-limits.ts';
+import { remaining } from '../submission/rules.ts';
+import { readDay, type UsageKind } from '../submission/table.ts';
+import type { CallerLimits } from './caller-limits.ts';
 
 /** The operation on a partner's limits. */
 export function limitHandlers(database: Database, clock: Clock, callerLimits: CallerLimits, requestBodyBytes: number) {

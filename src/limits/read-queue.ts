@@ -1,4 +1,4 @@
-import type { ReadTime } from '../broker/port.ts';
+import type { ReadTime } from '../broker/records.ts';
 import { Counts, once } from '../lib/counts.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';
@@ -20,7 +20,6 @@ const askAgainMs = 25;
 export class ReadQueue {
   /** The reads that wait, by partner. The partner that was served last comes last. */
   readonly #queues = new Map<string, Set<Begin>>();
-  readonly #waiting = new Counts();
   readonly #underWay = new Counts();
   #isServing = false;
   #serveAgain = false;
@@ -36,7 +35,7 @@ export class ReadQueue {
 
   /** How many reads wait here for their turn. */
   get waiting(): number {
-    return this.#waiting.total;
+    return [...this.#queues.values()].reduce((total, queue) => total + queue.size, 0);
   }
 
   /** How many are under way here. */
@@ -49,7 +48,7 @@ export class ReadQueue {
     const { partnerId } = origin;
     const { timeoutMs } = this;
     const deadline = performance.now() + timeoutMs;
-    if (this.#waiting.of(partnerId) >= mostWaiting - this.waiting) {
+    if ((this.#queues.get(partnerId)?.size ?? 0) >= mostWaiting - this.waiting) {
       return Promise.reject(tooLate('too many reads wait already'));
     }
     return new Promise((resolve, reject) => {
@@ -72,9 +71,7 @@ export class ReadQueue {
   #wait(partnerId: string, begin: Begin): () => void {
     const queue = this.#queues.get(partnerId) ?? new Set();
     this.#queues.set(partnerId, queue.add(begin));
-    const countOff = this.#waiting.add(partnerId);
     return once(() => {
-      countOff();
       queue.delete(begin);
       if (queue.size === 0) this.#queues.delete(partnerId);
     });
@@ -109,7 +106,7 @@ export class ReadQueue {
     }
     this.#isServing = false;
     // Another replica gives no notice when it gives a slot back.
-    if (this.waiting > 0) this.#timer = setTimeout(() => void this.#serve(), askAgainMs).unref();
+    if (this.#queues.size > 0) this.#timer = setTimeout(() => void this.#serve(), askAgainMs).unref();
   }
 
   /** Begins one read of each partner that can have one. */
@@ -117,7 +114,7 @@ export class ReadQueue {
     const { slots, mostPerPartner, mostInAll } = this;
     for (const partnerId of [...this.#queues.keys()]) {
       if (this.underWay >= mostInAll) return;
-      if (this.#waiting.of(partnerId) === 0 || this.#underWay.of(partnerId) >= mostPerPartner) continue;
+      if (!this.#queues.has(partnerId) || this.#underWay.of(partnerId) >= mostPerPartner) continue;
       const ofPartner = await slots.acquire(`reads.${partnerId}`, mostPerPartner, true);
       if (ofPartner === undefined) continue;
       const ofAll = await slots.acquire('reads', mostInAll, true);

@@ -12,11 +12,11 @@ import { ApiError } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';
 import { type StoredFields, storedFields } from '../lib/shown-message.ts';
 import { statedInstant } from '../lib/timestamps.ts';
-import { checkDayLimit, usage } from '../limits/caller-limits.ts';
 import { Change } from '../submission/change.ts';
 import type { CreatedKind, Draft } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/reports.ts';
-import type { NewStep } from '../submission/table.ts';
+import { checkDayLimit } from '../submission/rules.ts';
+import { type NewStep, usage } from '../submission/table.ts';
 import { applyReport, countedKobo, orderStates } from './rules.ts';
 import {
   findSimilarOrder,

@@ -1,6 +1,5 @@
 import { partners } from '../auth/table.ts';
-import type { SubmissionsBroker } from '../broker/back-office.ts';
-import type { Taken } from '../broker/port.ts';
+import type { SubmissionsBroker, Taken } from '../broker/back-office.ts';
 import type { Database } from '../db/database.ts';
 import { isMisfit } from '../db/errors.ts';
 import { sharing, together, whether } from '../db/facts.ts';

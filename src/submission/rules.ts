@@ -1,5 +1,7 @@
 import type { GenEnum } from '@bufbuild/protobuf/codegenv2';
+import { nextLagosMidnight } from '../lib/clock.ts';
 import { type EnumName, enumWords } from '../lib/enums.ts';
+import { ApiError } from '../lib/errors.ts';
 
 /** The next states of each state. It has no states of other versions. */
 export type Transitions<State extends string> = Readonly<Record<State, readonly State[]>>;
@@ -87,4 +89,32 @@ export function rejectReasons<Broker extends object, Name extends string>(
     const word = names.find(reason) ?? general;
     return { word, sentence: sentences[word] };
   };
+}
+
+const counted = {
+  'order value per day': 'order_value_per_day',
+  'allocations per day': 'allocations_per_day',
+} as const;
+
+/** Refuses what would go above a daily limit. Exactly at the limit passes. Amounts in kobo. */
+export function checkDayLimit(
+  name: keyof typeof counted,
+  limit: bigint,
+  used: bigint,
+  wanted: bigint,
+  now: number,
+): void {
+  if (used + wanted <= limit) return;
+  const resetsAt = new Date(nextLagosMidnight(now)).toISOString().replace('.000Z', 'Z');
+  throw new ApiError('limit_exceeded', {
+    limit: counted[name],
+    message:
+      `The limit on ${name} of ${limit} kobo would be exceeded: ${used} kobo are used, ${remaining(limit, used)} remain, ` +
+      `and this request needs ${wanted}. It resets at ${resetsAt}.`,
+  });
+}
+
+/** What is left of a limit, of which more may be used than there is since it was lowered. */
+export function remaining(limit: bigint, used: bigint): bigint {
+  return used < limit ? limit - used : 0n;
 }

@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { Call } from '../../src/auth/call.ts';
-import type { Cancelled } from '../../src/broker/port.ts';
+import type { Cancelled } from '../../src/broker/orders.ts';
 import { statement } from '../../src/db/statement.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { ApiError } from '../../src/lib/errors.ts';

@@ -7,7 +7,7 @@ import { migrate } from '../../src/db/migrate.ts';
 import { statement, toBigInt } from '../../src/db/statement.ts';
 import { createPartner } from '../../src/dev/provision.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
-import { usage } from '../../src/limits/caller-limits.ts';
+import { usage } from '../../src/submission/table.ts';
 import { tradingPause } from '../../src/submission/trading-pause.ts';
 import { transfer, wallet } from '../../src/wallet/store.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { allocations, type StoredAllocation } from '../../src/allocations/table.ts';
-import type { Taken } from '../../src/broker/port.ts';
+import type { Taken } from '../../src/broker/back-office.ts';
 import { statement } from '../../src/db/statement.ts';
 import { creditWallet } from '../../src/dev/provision.ts';
 import { Seal } from '../../src/lib/seal.ts';

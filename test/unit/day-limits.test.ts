@@ -4,7 +4,8 @@ import type { Shared } from '../../src/db/facts.ts';
 import { PartnerTransaction, partnerGuard } from '../../src/db/partner-transaction.ts';
 import { statement } from '../../src/db/statement.ts';
 import { refusalOf } from '../../src/lib/errors.ts';
-import { checkDayLimit, remaining, usage } from '../../src/limits/caller-limits.ts';
+import { checkDayLimit, remaining } from '../../src/submission/rules.ts';
+import { usage } from '../../src/submission/table.ts';
 
 /** 23:00 in Lagos: the limit is fresh in an hour. */
 const elevenPm = Date.UTC(2026, 2, 2, 22);
