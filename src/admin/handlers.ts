@@ -17,9 +17,9 @@ import {
 } from '../gen/marina/admin/v1/trading_pb.ts';
 import type { SystemClock } from '../lib/clock.ts';
 import type { Notifications } from '../lib/notifications.ts';
+import { type EnvironmentState, environments, lockEnvironment, toOffsetMs } from '../submission/environment.ts';
 import { audit } from './audit.ts';
 import { AdminError, invalidField, type Operator } from './call.ts';
-import { type EnvironmentState, environments, lockEnvironment, toOffsetMs } from './environment.ts';
 
 export interface AdminParts {
   readonly database: Database;

@@ -9,7 +9,7 @@ import type { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { IdMaker } from '../lib/ids.ts';
 import { recordCredit } from './credit.ts';
 
-const ids = new IdMaker(Date.now);
+const ids = new IdMaker(Date);
 
 /** Creates a partner and returns its id. Limits not given are the defaults; features not given are not enabled. */
 export async function createPartner(

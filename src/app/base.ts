@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { EnvironmentState } from '../admin/environment.ts';
 import { keyMacSecret } from '../auth/keys.ts';
 import type { Config, Role } from '../config.ts';
 import { type Database, openDatabase } from '../db/database.ts';
@@ -19,6 +18,7 @@ import { subkey } from '../lib/seal.ts';
 import { openIdentity } from '../lib/server-identity.ts';
 import { passingTracer, type Tracer } from '../lib/trace.ts';
 import { version } from '../lib/version.ts';
+import { EnvironmentState } from '../submission/environment.ts';
 import { tables } from './tables.ts';
 
 /** What every part of the gateway stands on. */
@@ -65,7 +65,7 @@ async function openOn(database: Database, config: Config, log: Logger, output: L
     metrics: new Metrics(),
     nats,
     notifications: new Notifications(nats, config.natsPrefix),
-    ids: new IdMaker(() => clock.now()),
+    ids: new IdMaker(clock),
     /** A key of its own for each use of the one secret. */
     key,
     keyMacSecret: keyMacSecret(config.secretKey),

@@ -40,7 +40,6 @@ interface OperationParts {
 export function createOperations(base: Base, parts: OperationParts): Operation[] {
   const { config, database, clock, ids, cursors, environment, keyMacSecret: macSecret } = base;
   const { readTimeoutMs } = config;
-  const isPaused = () => environment.paused;
   const { keyUses, limits, reads } = parts.callers;
   const { broker, records, simulator } = parts.upstream;
   const { kinds, allKinds, submitter, canceller, contexts, images, documents } = parts.submissions;
@@ -54,7 +53,7 @@ export function createOperations(base: Base, parts: OperationParts): Operation[]
       ...documentHandlers({ database, images, sender: documents }),
     }),
     ...defineOperations(Accounts, accountHandlers({ database, records, reads, cursors, clock })),
-    ...defineOperations(Reference, referenceHandlers({ records, reads, readTimeoutMs, isPaused })),
+    ...defineOperations(Reference, referenceHandlers({ records, reads, readTimeoutMs, environment })),
     ...defineOperations(EventsService, eventHandlers({ database, cursors, feedWatch: parts.events.feedWatch })),
     ...defineOperations(
       Limits,

@@ -10,7 +10,7 @@ import { TradingContexts } from '../orders/trading-context.ts';
 import { ClockWatch } from '../submission/clock-watch.ts';
 import { Kinds } from '../submission/kind.ts';
 import { Notes } from '../submission/notes.ts';
-import { type Inconsistency, Recorder } from '../submission/record.ts';
+import { Recorder } from '../submission/record.ts';
 import { StartGate } from '../submission/start-gate.ts';
 import { Submitter } from '../submission/submit.ts';
 import type { Base } from './base.ts';
@@ -24,35 +24,16 @@ export function createSubmissions(base: Base, upstream: Upstream, { relay }: Eve
   const { config, log, database, clock, ids, environment, metrics } = base;
   const { submitTimeoutMs, clockSkewMs } = config;
   const { broker } = upstream;
-  const isPaused = () => environment.paused;
   const gate = new StartGate();
   const clocks = new ClockWatch({
     ...{ database, clock, log },
     brokerClock: upstream.clock,
     askBroker: () => broker.honoursNotAfter(),
   });
-  const onInconsistency = ({ kind, partnerId, id, state, detail }: Inconsistency) => {
-    metrics.contradictions.inc({ kind });
-    if (state === 'refused' || state === 'unplaced') {
-      metrics.falseRefusals.inc({ kind });
-      log.error(
-        { kind, partnerId, objectId: id, state, reported: detail },
-        'the broker has what its partner was told had never arrived',
-      );
-    }
-    log.error(
-      { kind, partnerId, objectId: id, state, contradiction: detail },
-      'the upstream says what contradicts the state of an object',
-    );
-  };
-  const recorder = new Recorder({
-    ...{ database, clock, ids, gate, onInconsistency },
-    onEvents: () => relay.notify(),
-    onReported: (afterMs) => clocks.reported(afterMs),
-  });
+  const recorder = new Recorder({ database, clock, ids, gate, log, metrics, relay, clocks });
   const notes = new Notes(new Seal(base.key('submission notes')));
   const contexts = new TradingContexts(broker);
-  const sending = { recorder, clock, clocks, ids, notes, log, isPaused, submitTimeoutMs, clockSkewMs };
+  const sending = { recorder, clock, clocks, ids, notes, log, environment, submitTimeoutMs, clockSkewMs };
   const kinds = {
     order: new OrderKind({ ...sending, broker, contexts }),
     application: new ApplicationKind({ ...sending, broker: upstream.applications, database }),

@@ -1,7 +1,6 @@
 import type { EntitySchema } from 'typeorm';
 import { accounts } from '../accounts/store.ts';
 import { auditEntries } from '../admin/audit.ts';
-import { environments } from '../admin/environment.ts';
 import { allocations } from '../allocations/table.ts';
 import { documents } from '../applications/documents/store.ts';
 import { applications } from '../applications/table.ts';
@@ -12,6 +11,7 @@ import { feedEvents, feedPurges, feedSkips, outbox } from '../events/table.ts';
 import { keyChanges, keyUses } from '../keys/store.ts';
 import { usageDays } from '../limits/usage.ts';
 import { openCancels, orderSteps, orders } from '../orders/table.ts';
+import { environments } from '../submission/environment.ts';
 import { lookUps, objectSteps, positions } from '../submission/table.ts';
 import { writeChecks } from '../telemetry/write-probe.ts';
 import { transfers, wallets } from '../wallet/store.ts';

@@ -73,7 +73,7 @@ export function createTelemetry(base: Base, watched: Watched) {
     dispatcher: webhooks.dispatcher,
     stream,
     reports,
-    isPaused: () => environment.paused,
+    environment,
     brokerClock: upstream.clock,
     log: output,
   });

@@ -15,12 +15,7 @@ export type Upstream = ReturnType<typeof createUpstream>;
 export function createUpstream({ config, log, tracer, metrics }: Base) {
   const { brokerAddress: address, simulatorAddress, submitTimeoutMs, readTimeoutMs } = config;
   const clock = new BrokerClock(config.clockSkewMs);
-  const calls = new UpstreamCalls({
-    clock,
-    log,
-    tracer,
-    onEnded: ({ method, outcome, seconds }) => metrics.upstreamCalls.observe({ method, outcome }, seconds),
-  });
+  const calls = new UpstreamCalls({ clock, log, tracer, metrics });
   const options = { address, submitTimeoutMs, readTimeoutMs, calls };
   const isSteered = config.environment === 'sandbox' && simulatorAddress !== undefined;
   const clients = {

@@ -1,5 +1,6 @@
 import { Metadata } from '@grpc/grpc-js';
 import type { Logger } from '../lib/log.ts';
+import type { Metrics } from '../lib/metrics.ts';
 import type { Origin } from '../lib/origin.ts';
 import { passingTracer, type Tracer, traceIdOf } from '../lib/trace.ts';
 import { BrokerClock } from './clock.ts';
@@ -25,7 +26,7 @@ export interface CallUnderWay {
 export interface UpstreamCallsOptions {
   readonly log: Logger;
   readonly tracer: Tracer;
-  readonly onEnded: (call: { method: string; outcome: string; seconds: number }) => void;
+  readonly metrics: Pick<Metrics, 'upstreamCalls'>;
   /** Learns from the times that the broker states. */
   readonly clock: BrokerClock;
 }
@@ -42,7 +43,7 @@ export class UpstreamCalls {
   }
 
   begin({ method, origin, objectId }: UpstreamCall): CallUnderWay {
-    const { tracer = passingTracer, onEnded } = this.options;
+    const { tracer = passingTracer, metrics } = this.options;
     const startedAt = performance.now();
     const span = tracer.begin({ name: method, kind: 'client', parent: origin?.traceParent ?? null });
     const { traceParent } = span;
@@ -56,7 +57,7 @@ export class UpstreamCalls {
         const { requestId, partnerId } = origin ?? {};
         const traceId = traceIdOf(traceParent);
         this.#log?.info({ requestId, partnerId, objectId, method, outcome, durationMs, traceId }, 'upstream call');
-        onEnded?.({ method, outcome, seconds: durationMs / 1_000 });
+        metrics?.upstreamCalls.observe({ method, outcome }, durationMs / 1_000);
         span.end({
           failed: outcome !== 'ok' && outcome !== 'not_found',
           attributes: {

@@ -30,7 +30,7 @@ export interface GaugeSources {
   readonly dispatcher: { readonly lagMs: number };
   readonly stream: { pending(): Promise<ReadonlyMap<string, number>> };
   readonly reports: Readonly<Record<'order' | 'application', { position: bigint; isFollowing: boolean }>>;
-  readonly isPaused: () => boolean;
+  readonly environment: { readonly paused: boolean };
   readonly brokerClock: { readonly estimateMs: number | undefined };
   /** Absent: no line of the log can be dropped. */
   readonly log: { readonly dropped: number } | undefined;
@@ -67,7 +67,8 @@ export class Gauges {
 
   /** What this process knows by itself. */
   #setOwn(): void {
-    const { metrics, database, clock, pipeline, limits, reads, images, dispatcher, reports, isPaused } = this.sources;
+    const { metrics, database, clock, pipeline, limits, reads, images, dispatcher, reports, environment } =
+      this.sources;
     metrics.requestsUnderWay.set(pipeline.underWay);
     metrics.connections.set(this.sources.connections.total);
     metrics.streams.set(limits.streams);
@@ -88,7 +89,7 @@ export class Gauges {
     metrics.databaseConnections.set({ state: 'in_use' }, inUse);
     metrics.databaseConnections.set({ state: 'waiting' }, waiting);
     metrics.partnerQueue.set(partnersWaiting);
-    metrics.paused.set(isPaused() ? 1 : 0);
+    metrics.paused.set(environment.paused ? 1 : 0);
     metrics.clockOffset.set(clock.offsetMs / 1_000);
     const { estimateMs } = this.sources.brokerClock;
     if (estimateMs === undefined) metrics.brokerClockOffset.remove();

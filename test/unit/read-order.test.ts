@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EnvironmentState, ReadOrder } from '../../src/admin/environment.ts';
 import type { SqlRow } from '../../src/db/statement.ts';
 import { SystemClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { EnvironmentState, ReadOrder } from '../../src/submission/environment.ts';
 
 describe('reads that are under way at once', () => {
   it('are used as long as none that began later was', () => {
