@@ -1,6 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
+import { normalAddress } from '../auth/addresses.ts';
 import { makeKey } from '../auth/keys.ts';
 import { insertKey, revokeKey } from '../auth/store.ts';
 import type { Database } from '../db/database.ts';
@@ -20,7 +21,7 @@ import {
   RevokeKeyResponseSchema,
 } from '../gen/marina/admin/v1/keys_pb.ts';
 import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
-import { activeChildren, mostActiveKeys, mostGenerations, normalAddress } from '../keys/rules.ts';
+import { activeChildren, mostActiveKeys, mostGenerations } from '../keys/rules.ts';
 import {
   countActiveKeys,
   findShownKey,

@@ -8,11 +8,12 @@ import {
   defaultLimits,
   featureList,
   insertPartner,
+  partners,
+  type StoredPartner,
   saveLimits,
   toAgreedLimits,
   toFeatures,
 } from '../auth/store.ts';
-import { partners, type StoredPartner } from '../auth/table.ts';
 import type { Database } from '../db/database.ts';
 import { reading } from '../db/facts.ts';
 import { type Statement, statement, toBigInt } from '../db/statement.ts';

@@ -5,7 +5,7 @@ import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_p
 import { LineSampler } from '../lib/line-sampler.ts';
 import type { Logger } from '../lib/log.ts';
 import { addressShower } from '../lib/network.ts';
-import { ConnectionLimits } from '../transport/connection-limits.ts';
+import { ConnectionLimits } from '../transport/bounds.ts';
 import { compileFieldRules } from '../transport/field-rules.ts';
 import type { Arrival } from '../transport/grpc/arrival.ts';
 import { compressed, isCompressed } from '../transport/grpc/listener.ts';

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Authenticator } from '../auth/authenticate.ts';
-import { KeyUses } from '../keys/uses.ts';
+import { Authenticator, KeyUses } from '../auth/authenticate.ts';
 import { CallerLimits } from '../limits/caller-limits.ts';
 import { CounterStore } from '../limits/counter-store.ts';
 import { ReadQueue } from '../limits/read-queue.ts';
@@ -18,7 +17,7 @@ export function createCallers({ config, log, database, clock, keyMacSecret, nats
     database,
     environment: config.environment,
     macSecret: keyMacSecret,
-    onUsed: (partnerId, keyId) => keyUses.note(partnerId, keyId),
+    uses: keyUses,
   });
   const { natsPrefix: prefix } = config;
   const replica = randomUUID();

@@ -1,16 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isRegistered } from '../auth/addresses.ts';
-import { clientAddressBehind } from '../auth/client-address.ts';
+import { clientAddressBehind } from '../auth/addresses.ts';
 import { Site } from '../docs/site.ts';
 import { addressShower } from '../lib/network.ts';
 import { IdentityCredentials } from '../lib/server-identity.ts';
+import { ConnectionLimits } from '../transport/bounds.ts';
 import { ConnectProtocol } from '../transport/connect/protocol.ts';
-import { ConnectionLimits } from '../transport/connection-limits.ts';
 import { GrpcProtocol } from '../transport/grpc/protocol.ts';
 import { HttpServer } from '../transport/http/server.ts';
 import type { Operation } from '../transport/operations.ts';
 import { Pipeline } from '../transport/pipeline.ts';
-import { RequestsUnderWay } from '../transport/requests-under-way.ts';
 import { PagesProtocol } from '../transport/rest/pages.ts';
 import { RestProtocol } from '../transport/rest/protocol.ts';
 import type { Base } from './base.ts';
@@ -25,27 +23,11 @@ export function createServers(
   operations: readonly Operation[],
 ) {
   const { partners: identity } = identities;
-  const connectionLimits = new ConnectionLimits(
-    { perAddress: config.connectionsPerAddress },
-    (address) => isRegistered(address, config.trustedProxies),
-    () => metrics.connectionsRefused.inc(),
-  );
-  const requests = new RequestsUnderWay();
-  const pipeline = new Pipeline({
-    requests,
-    onIdentified: (clientAddress) => connectionLimits.note(clientAddress),
-    identify: authenticator.identify,
-    limits,
-    log,
-    tracer,
-    shownAddress: addressShower(config.logClientAddress),
-    onFinished: ({ protocol, operation = 'none', status, code, limit, credentialRefusal: reason, durationMs }) => {
-      metrics.requests.observe({ protocol, operation, status }, durationMs / 1_000);
-      if (code !== undefined) metrics.refusals.inc({ protocol, operation, code });
-      if (limit !== undefined) metrics.limitRefusals.inc({ limit });
-      if (reason !== undefined) metrics.credentialRefusals.inc({ reason });
-    },
-  });
+  const perAddress = config.connectionsPerAddress;
+  const connectionLimits = new ConnectionLimits({ perAddress }, config.trustedProxies, metrics);
+  const { identify } = authenticator;
+  const shownAddress = addressShower(config.logClientAddress);
+  const pipeline = new Pipeline({ connectionLimits, identify, limits, log, tracer, shownAddress, metrics });
   let { restPort } = config;
   const options = {
     identity,

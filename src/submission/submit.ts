@@ -1,5 +1,5 @@
 import type { Permission } from '../auth/call.ts';
-import { whilePermitted } from '../auth/permission.ts';
+import { whilePermitted } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
 import { together, whether } from '../db/facts.ts';
 import { type Statement, statement } from '../db/statement.ts';

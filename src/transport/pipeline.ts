@@ -1,13 +1,15 @@
 import type { Message } from '@bufbuild/protobuf';
-import type { Caller, CallLimits, Identification, Identify, Permission, ReceivedFile } from '../auth/call.ts';
+import type { Call, Caller, Identification, Identify, Permission, ReceivedFile } from '../auth/call.ts';
 import { Feature } from '../gen/marina/options/v1/options_pb.ts';
 import { atMost } from '../lib/at-most.ts';
 import { ApiError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Origin } from '../lib/origin.ts';
+import type { CallerLimits } from '../limits/caller-limits.ts';
+import { type ConnectionLimits, RequestsUnderWay } from './bounds.ts';
 import { type FileBody, receiveWithMessage } from './file-body.ts';
 import type { Operation, UnaryOperation } from './operations.ts';
-import { HandlerCall, type ProtocolName, RequestContext } from './request-context.ts';
-import { type EndCode, RequestLog, type RequestLogOptions } from './request-log.ts';
-import { RequestsUnderWay } from './requests-under-way.ts';
+import { type EndCode, type ProtocolName, RequestContext, RequestLog, type RequestLogOptions } from './request.ts';
 
 /** What each protocol is made of. */
 export interface ProtocolOptions {
@@ -34,13 +36,16 @@ export interface Reply {
   readonly location: string | undefined;
 }
 
+/** Holds callers to their limits. */
+export type CallLimits = Pick<CallerLimits, 'takeRequest' | 'acquireSlot' | 'takeStream' | 'takeFile'>;
+
 export interface PipelineOptions extends RequestLogOptions {
   readonly identify: Identify;
   readonly limits: CallLimits;
   /** Bounds the requests under way in all protocols together. */
   readonly requests?: RequestsUnderWay;
-  /** Notes the client address of each request that came with a good key. It must be quick. */
-  readonly onIdentified?: (clientAddress: string) => void;
+  /** Notes the client address of each request that came with a good key. */
+  readonly connectionLimits?: Pick<ConnectionLimits, 'note'>;
   /** How often it is made sure that the caller of an open stream still may call. */
   readonly recheckMs?: number;
 }
@@ -96,7 +101,7 @@ export class Pipeline {
     { authorization, traceParent }: Head,
     find: () => Found,
   ): Promise<Found> {
-    const { limits, onIdentified } = this.#options;
+    const { limits, connectionLimits } = this.#options;
     this.#log.begin(context, traceParent);
     context.authorization = authorization;
     const identification = await this.#identify(context);
@@ -106,7 +111,7 @@ export class Pipeline {
     // A request that ends in 401 takes nothing of a partner's.
     if (known !== undefined && refusal === undefined) {
       context.holdUntilAnswered(this.#requests.take(known.partnerId));
-      onIdentified?.(context.clientAddress);
+      connectionLimits?.note(context.clientAddress);
       await limits.takeRequest(known);
     }
     const found = find();
@@ -247,10 +252,42 @@ export class Pipeline {
 
 /** The caller, if the credential is good and lets it use the operation. */
 export function permit(operation: Operation, { caller, refusal }: Identification): Caller {
-  if (refusal !== undefined) throw new ApiError(refusal);
-  if (caller === undefined) throw new ApiError('unauthorized');
+  if (refusal !== undefined || caller === undefined) throw new ApiError('unauthorized');
   if (!caller.scopes.has(operation.scope)) throw new ApiError('insufficient_scope');
   const { feature } = operation;
   if (feature !== Feature.UNSPECIFIED && !caller.features.has(feature)) throw new ApiError('feature_not_enabled');
   return caller;
+}
+
+/** A call as its handler sees it. */
+class HandlerCall implements Call {
+  readonly reply = { replayed: false };
+  readonly requestId: string;
+  readonly origin: Origin;
+  #log: Logger | undefined;
+
+  constructor(
+    { requestId, span }: RequestContext,
+    readonly caller: Caller,
+    readonly permission: Permission,
+    readonly idempotencyKey: string | undefined,
+    readonly root: Logger,
+    private readonly receive?: () => Promise<ReceivedFile>,
+  ) {
+    this.requestId = requestId;
+    this.origin = { partnerId: caller.partnerId, requestId, traceParent: span?.traceParent ?? null };
+  }
+
+  async receiveFile(): Promise<ReceivedFile> {
+    if (this.receive === undefined) throw new Error('the operation takes no file');
+    const file = await this.receive();
+    await this.permission.renew();
+    return file;
+  }
+
+  /** Made when it is first used: most calls log nothing of their own. */
+  get log(): Logger {
+    this.#log ??= this.root.child({ requestId: this.requestId, partnerId: this.caller.partnerId });
+    return this.#log;
+  }
 }

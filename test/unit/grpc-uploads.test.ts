@@ -5,7 +5,7 @@ import net, { type AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type handleUnaryCall, Server, ServerCredentials, status } from '@grpc/grpc-js';
-import { ConnectionLimits } from '../../src/transport/connection-limits.ts';
+import { ConnectionLimits } from '../../src/transport/bounds.ts';
 import { guardServer } from '../../src/transport/grpc/listener.ts';
 import type { GrpcStatus } from '../../src/transport/grpc/status.ts';
 

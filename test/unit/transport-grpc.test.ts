@@ -223,7 +223,7 @@ test('a repeated authorization is unauthenticated, even when both are good', asy
   const code = new Promise((resolve) => {
     refused = resolve;
   });
-  await withServers({ pipeline: { onFinished: (finished) => refused(finished.code) } }, async (own) => {
+  await withServers({ onFinished: (finished) => refused(finished.code) }, async (own) => {
     // No client of ours would send this: the frames are made by hand.
     const headers: [string, string][] = [
       [':method', 'POST'],
@@ -334,7 +334,7 @@ test('a client that gives up does not stop its order', async () => {
   };
   const settings = {
     orders: { createOrder: slow },
-    pipeline: { onFinished: (end: { status: number }) => finish(end.status) },
+    onFinished: (end: { status: number }) => finish(end.status),
   };
   await withServers(settings, async (own) => {
     const client = new Client(`127.0.0.1:${own.grpcPort}`, credentials.createInsecure());

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Call } from '../../auth/call.ts';
-import { whilePermitted } from '../../auth/permission.ts';
+import { whilePermitted } from '../../auth/call.ts';
 import type { Broker } from '../../broker/port.ts';
 import type { Database } from '../../db/database.ts';
 import { found, together } from '../../db/facts.ts';

@@ -13,7 +13,7 @@ import { type HttpRequest, readTarget } from '../http/request.ts';
 import type { HttpProtocol } from '../http/server.ts';
 import { type Operation, rpcPath } from '../operations.ts';
 import type { ProtocolOptions } from '../pipeline.ts';
-import type { RequestContext } from '../request-context.ts';
+import type { RequestContext } from '../request.ts';
 import { errorDetails, readRpcRequest, rpcStatus } from '../rpc.ts';
 import { Codec, envelope, type MediaType, readMediaType } from './codec.ts';
 

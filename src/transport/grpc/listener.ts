@@ -6,7 +6,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import { Metadata, type Server, status } from '@grpc/grpc-js';
-import { type ConnectionLimits, takeOver } from '../connection-limits.ts';
+import { type ConnectionLimits, takeOver } from '../bounds.ts';
 import { Arrival, arrivalId } from './arrival.ts';
 import { GrpcConnection } from './connection.ts';
 import { PublicCalls, type PublicMethod, publicMethods } from './public-methods.ts';

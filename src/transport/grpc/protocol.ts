@@ -1,13 +1,13 @@
 import type { Message } from '@bufbuild/protobuf';
 import { Metadata, type ServerCredentials } from '@grpc/grpc-js';
 import { ApiError } from '../../lib/errors.ts';
-import { ConnectionLimits } from '../connection-limits.ts';
+import { ConnectionLimits } from '../bounds.ts';
 import { fileTooLarge } from '../file-body.ts';
 import { maxBodyBytes, type Operation, rpcPath, type StreamOperation, type UnaryOperation } from '../operations.ts';
 import type { ProtocolOptions } from '../pipeline.ts';
 import { ClientGone, type Reply } from '../pipeline.ts';
 import { decodeProtobuf, encodeProtobuf } from '../protobuf.ts';
-import type { RequestContext } from '../request-context.ts';
+import type { RequestContext } from '../request.ts';
 import { errorDetails, type RpcRequest, readRpcRequest, rpcStatus } from '../rpc.ts';
 import { deliver, OpenStreams } from '../streams.ts';
 import type { Arrival } from './arrival.ts';

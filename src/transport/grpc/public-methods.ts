@@ -1,6 +1,6 @@
 import { Health } from '../../gen/grpc/health/v1/health_pb.ts';
 import { networkOf } from '../../lib/network.ts';
-import { Counts } from '../requests-under-way.ts';
+import { LocalCount } from '../../limits/local-count.ts';
 
 /** What a gRPC port serves without a key, and what bounds it. */
 export interface PublicMethod {
@@ -51,14 +51,14 @@ export const publicMethods: ReadonlyMap<string, PublicMethod> = new Map([
   ['/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo', reflect],
 ]);
 
-/** Counts the open calls of public methods. */
+/** LocalCount the open calls of public methods. */
 export class PublicCalls {
-  readonly #open = new Map<Bounds, Counts>();
+  readonly #open = new Map<Bounds, LocalCount>();
 
-  /** Counts a call, or returns undefined when there are too many. Call what it returns when the call has ended. */
+  /** LocalCount a call, or returns undefined when there are too many. Call what it returns when the call has ended. */
   take({ group }: PublicMethod, clientAddress: string, isKnown: boolean): (() => void) | undefined {
     const bounds = isKnown ? group.known : group.strangers;
-    const open = this.#open.get(bounds) ?? new Counts();
+    const open = this.#open.get(bounds) ?? new LocalCount();
     this.#open.set(bounds, open);
     const network = networkOf(clientAddress);
     if (open.of(network) >= bounds.perAddress || open.total >= bounds.total) return undefined;

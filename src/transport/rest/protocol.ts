@@ -6,7 +6,7 @@ import type { HttpRequest } from '../http/request.ts';
 import type { HttpProtocol } from '../http/server.ts';
 import { readIdempotencyKey } from '../operations.ts';
 import type { ProtocolOptions } from '../pipeline.ts';
-import type { RequestContext } from '../request-context.ts';
+import type { RequestContext } from '../request.ts';
 import { Routes } from './routes.ts';
 
 const token = "[!#$%&'*+.^_`|~0-9a-z-]{1,64}";
