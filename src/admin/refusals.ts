@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { BadRequestSchema } from '../gen/google/rpc/error_details_pb.ts';
 import { ApiError } from '../lib/errors.ts';
-import { type RichStatus, richStatus } from '../transport/grpc/status.ts';
+import { type RichStatus, richStatus } from '../transport/grpc/arrival.ts';
 import { rpcStatus } from '../transport/rpc.ts';
 import { AdminError } from './call.ts';
 

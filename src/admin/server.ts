@@ -7,7 +7,7 @@ import type { Logger } from '../lib/log.ts';
 import { addressShower } from '../lib/network.ts';
 import { ConnectionLimits } from '../transport/bounds.ts';
 import { compileFieldRules } from '../transport/field-rules.ts';
-import type { Arrival } from '../transport/grpc/arrival.ts';
+import type { Arrival, GrpcStatus } from '../transport/grpc/arrival.ts';
 import { compressed, isCompressed } from '../transport/grpc/listener.ts';
 import {
   GrpcServer,
@@ -16,10 +16,9 @@ import {
   type StreamCall,
   type UnaryCall,
 } from '../transport/grpc/server.ts';
-import type { GrpcStatus } from '../transport/grpc/status.ts';
 import { rpcPath } from '../transport/operations.ts';
-import { decodeProtobuf, encodeProtobuf } from '../transport/protobuf.ts';
-import { deliver, OpenStreams } from '../transport/streams.ts';
+import { decodeProtobuf, encodeProtobuf } from '../transport/rpc.ts';
+import { deliver, OpenStreams, slowEndMs } from '../transport/streams.ts';
 import { AdminError, type AdminHandler, type AdminService, type AdminStreamHandler, type Operator } from './call.ts';
 import { identifyOperators } from './operators.ts';
 import { toRefusal } from './refusals.ts';
@@ -41,10 +40,6 @@ const mostMessageBytes = 64 * 1024;
 const connectionBounds = { total: 200, reserve: 50, perAddress: 50 };
 /** Streams of all operators together. */
 const mostStreams = 20;
-/** How long the end of a stream that is read too slowly may take to be written out. */
-const slowEndMs = 5_000;
-/** How long an operator may take to read an answer. */
-const answerMs = 30_000;
 
 /**
  * The operators' port: gRPC with reflection and health, every call under a named operator's token. A message is looked at
@@ -72,10 +67,8 @@ export function createAdminServer(options: AdminServerOptions) {
     methods: served,
     moreFiles: [file_google_rpc_error_details],
     authorize,
-    clientOf: ({ peer }) => peer,
     connections,
     credentials: options.credentials,
-    messageTimeoutMs: 30_000,
     callsPerConnection: 100,
     connectionMegabytes: 16,
   });
@@ -109,7 +102,7 @@ export function createAdminServer(options: AdminServerOptions) {
       } catch (error) {
         respond(visit.refused(error));
       } finally {
-        arrival.answered(answerMs);
+        arrival.answered();
       }
     };
   }

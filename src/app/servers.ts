@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { clientAddressBehind } from '../auth/addresses.ts';
 import { Site } from '../docs/site.ts';
 import { addressShower } from '../lib/network.ts';
 import { IdentityCredentials } from '../lib/server-identity.ts';
@@ -35,8 +34,6 @@ export function createServers(
     pipeline,
     operations,
     log,
-    connectionLimits,
-    clientAddress: clientAddressBehind(config.trustedProxies),
     // Read at each answer: the port may be known only when it is open.
     get baseUrl(): string {
       return config.baseUrl ?? `${identity === undefined ? 'http' : 'https'}://${config.host}:${restPort}`;
@@ -48,7 +45,6 @@ export function createServers(
   const grpc = new GrpcProtocol(options);
   return {
     pipeline,
-    connectionLimits,
     /** Opens the ports; they are 0 in a process that does not serve partners. */
     listen: async () => {
       if (!does('api')) return { restPort: 0, grpcPort: 0 };

@@ -65,7 +65,7 @@ export function createTelemetry(base: Base, watched: Watched) {
     health,
     holder,
     pipeline: servers.pipeline,
-    connections: servers.connectionLimits,
+    connections: servers.pipeline.connectionLimits,
     limits: callers.limits,
     slots: callers.slots,
     reads: callers.reads,

@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
-import { isRegistered } from '../auth/addresses.ts';
+import { clientAddressBehind, isRegistered } from '../auth/addresses.ts';
 import { ApiError } from '../lib/errors.ts';
 import { networkOf } from '../lib/network.ts';
 import { LocalCount } from '../limits/local-count.ts';
@@ -36,6 +36,8 @@ const noteAgainMs = 60_000;
  * only the total bounds those; the requests on them are counted by the client that the proxy names.
  */
 export class ConnectionLimits {
+  /** Whose address a request counts for, from the connection's other end and the X-Forwarded-For it brought. */
+  readonly clientOf: (peer: string, forwardedFor: string | undefined) => string;
   readonly #bounds: typeof defaultBounds;
   readonly #open = new LocalCount();
   /** When a good key was last noted, by address. */
@@ -49,6 +51,7 @@ export class ConnectionLimits {
     private readonly proxies: readonly string[] = [],
     private readonly metrics?: { readonly connectionsRefused: { inc(): void } },
   ) {
+    this.clientOf = clientAddressBehind(proxies);
     this.#bounds = { ...defaultBounds, ...bounds };
   }
 

@@ -42,13 +42,9 @@ export function checkFileType({ mediaTypes }: FileBody, contentType: string | un
   throw new ApiError('unsupported_media_type', { message });
 }
 
-export function fileTooLarge({ tooLargeCode }: FileBody): ApiError {
-  return new ApiError(tooLargeCode);
-}
-
 /** A file that arrived, if there is anything of it and not too much. */
 export function wholeFile(file: FileBody, mediaType: string, content: Buffer): ReceivedFile {
-  if (content.length > file.maxBytes) throw fileTooLarge(file);
+  if (content.length > file.maxBytes) throw new ApiError(file.tooLargeCode);
   if (content.length === 0) throw new ApiError('invalid_request', { message: 'The file is empty.' });
   return { mediaType, content };
 }

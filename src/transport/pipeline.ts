@@ -6,7 +6,7 @@ import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Origin } from '../lib/origin.ts';
 import type { CallerLimits } from '../limits/caller-limits.ts';
-import { type ConnectionLimits, RequestsUnderWay } from './bounds.ts';
+import { ConnectionLimits, RequestsUnderWay } from './bounds.ts';
 import { type FileBody, receiveWithMessage } from './file-body.ts';
 import type { Operation, UnaryOperation } from './operations.ts';
 import { type EndCode, type ProtocolName, RequestContext, RequestLog, type RequestLogOptions } from './request.ts';
@@ -17,6 +17,8 @@ export interface ProtocolOptions {
   readonly operations: readonly Operation[];
   /** Where partners reach us, for links to the documentation. Known once the port is open, so it is read at each answer. */
   readonly baseUrl: string;
+  /** How long a client may take over one message of a stream. */
+  readonly slowReaderMs?: number;
 }
 
 /** What a request's head says of who sends it. */
@@ -44,8 +46,8 @@ export interface PipelineOptions extends RequestLogOptions {
   readonly limits: CallLimits;
   /** Bounds the requests under way in all protocols together. */
   readonly requests?: RequestsUnderWay;
-  /** Notes the client address of each request that came with a good key. */
-  readonly connectionLimits?: Pick<ConnectionLimits, 'note'>;
+  /** Bounds the connections of all partners' ports together. */
+  readonly connectionLimits?: ConnectionLimits;
   /** How often it is made sure that the caller of an open stream still may call. */
   readonly recheckMs?: number;
 }
@@ -70,13 +72,16 @@ export class ClientGone extends Error {
  * else.
  */
 export class Pipeline {
+  readonly connectionLimits: ConnectionLimits;
   readonly #options: PipelineOptions;
   readonly #requests: RequestsUnderWay;
   readonly #log: RequestLog;
   #underWay = 0;
+  #whenIdle: (() => void)[] = [];
 
   constructor(options: PipelineOptions) {
     this.#options = options;
+    this.connectionLimits = options.connectionLimits ?? new ConnectionLimits();
     this.#requests = options.requests ?? new RequestsUnderWay();
     this.#log = new RequestLog(options);
   }
@@ -84,6 +89,14 @@ export class Pipeline {
   /** How many requests are under way in all protocols. */
   get underWay(): number {
     return this.#underWay;
+  }
+
+  /** Resolves when no request is under way. */
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#underWay === 0) resolve();
+      else this.#whenIdle.push(resolve);
+    });
   }
 
   /** `peer` is the address of the connection's other end. */
@@ -101,7 +114,7 @@ export class Pipeline {
     { authorization, traceParent }: Head,
     find: () => Found,
   ): Promise<Found> {
-    const { limits, connectionLimits } = this.#options;
+    const { limits } = this.#options;
     this.#log.begin(context, traceParent);
     context.authorization = authorization;
     const identification = await this.#identify(context);
@@ -111,7 +124,7 @@ export class Pipeline {
     // A request that ends in 401 takes nothing of a partner's.
     if (known !== undefined && refusal === undefined) {
       context.holdUntilAnswered(this.#requests.take(known.partnerId));
-      connectionLimits?.note(context.clientAddress);
+      this.connectionLimits.note(context.clientAddress);
       await limits.takeRequest(known);
     }
     const found = find();
@@ -202,6 +215,7 @@ export class Pipeline {
     context.end();
     this.#underWay -= 1;
     this.#log.ended(context, status, code);
+    if (this.#underWay === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 
   async #identify({ authorization, clientAddress }: RequestContext): Promise<Identification> {

@@ -137,6 +137,7 @@ const notUsed = Object.fromEntries(
 export interface Finished {
   readonly protocol: string;
   readonly operation?: string;
+  readonly clientAddress: string;
   readonly status: number;
   readonly code?: string;
 }
@@ -161,7 +162,6 @@ export interface ServerSettings {
   readonly onFinished?: (finished: Finished) => void;
   readonly limits?: Partial<HttpLimits>;
   readonly messageTimeoutMs?: number;
-  readonly clientAddress?: (peer: string, forwardedFor: string | undefined) => string;
   readonly slowReaderMs?: number;
   readonly slowEndMs?: number;
 }
@@ -186,12 +186,11 @@ export async function openServers(settings: ServerSettings = {}): Promise<Server
     ...defineOperations(Events, { ...handlers.events, ...settings.events }),
     ...defineOperations(Applications, { ...notUsed, ...settings.applications } as HandlersOf<typeof Applications>),
   ];
-  const { clientAddress, messageTimeoutMs, slowReaderMs, slowEndMs } = settings;
+  const { messageTimeoutMs, slowReaderMs, slowEndMs } = settings;
   const shared = {
     pipeline,
     operations,
     baseUrl,
-    ...(clientAddress && { clientAddress }),
     ...(slowReaderMs && { slowReaderMs }),
   };
   const limits = { lingerMs: 200, ...settings.limits };

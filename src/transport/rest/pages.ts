@@ -1,6 +1,5 @@
 import { ApiError } from '../../lib/errors.ts';
-import type { Answer } from '../http/answer.ts';
-import type { HttpRequest } from '../http/request.ts';
+import type { Answer, HttpRequest } from '../http/messages.ts';
 import type { HttpProtocol } from '../http/server.ts';
 import { errorAnswer } from './protocol.ts';
 
