@@ -32,21 +32,10 @@ import type { Health } from '../telemetry/health.ts';
 import { makeSecret } from '../webhooks/signature.ts';
 import { checkEndpointUrl } from '../webhooks/url.ts';
 import type { Base } from './base.ts';
-import type { Events } from './events.ts';
-import type { Notify } from './notifications.ts';
-import type { Outcomes } from './outcomes.ts';
-import type { Submissions } from './submissions.ts';
-import type { Upstream } from './upstream.ts';
+import type { Parts } from './parts.ts';
 
 /** What the operators' calls reach into. */
-interface OperatorParts {
-  readonly events: Events;
-  readonly upstream: Upstream;
-  readonly submissions: Submissions;
-  readonly outcomes: Outcomes;
-  readonly notify: Notify;
-  readonly health: Health;
-}
+type OperatorParts = Parts & { readonly health: Health };
 
 /** The operators' port. */
 export function createOperators(base: Base, parts: OperatorParts) {
@@ -72,7 +61,14 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     { service: Trading, handlers: handlers.trading },
     { service: Partners, handlers: partnerAdminHandlers({ database, clock, ids, changed: notify.partnerChanged }) },
     { service: Keys, handlers: keyAdminHandlers({ database, clock, ids, macSecret, ended: notify.keyEnded }) },
-    { service: Accounts, handlers: accountAdminHandlers({ database, clock, unlinked: notify.accountUnlinked }) },
+    {
+      service: Accounts,
+      handlers: accountAdminHandlers({
+        database,
+        clock,
+        unlinked: notify.accountUnlinked,
+      }),
+    },
     { service: Documents, handlers: documentAdminHandlers({ database, clock, releasing: submissions.release }) },
     { service: Audit, handlers: auditHandlers(database) },
     { service: Wallets, handlers: walletAdminHandlers({ database, clock, ids }) },
@@ -123,7 +119,7 @@ function webhookHandlers({ config, database, clock, ids }: Base, { events, notif
 }
 
 /** Moves the simulator's clock with ours; undefined where there is no simulator. */
-function simulatorMover({ config }: Base, { simulator }: Upstream) {
+function simulatorMover({ config }: Base, { simulator }: Parts['upstream']) {
   if (simulator === undefined) return undefined;
   return async (offsetMs: number) => {
     await simulator.setClock({ offsetMs: BigInt(offsetMs) }, { timeoutMs: config.readTimeoutMs });
