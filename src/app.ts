@@ -115,31 +115,21 @@ function stop(gateway: Gateway): Promise<void> {
 }
 
 /** Closes all there is: first what brings work, then the work, then what it needs. */
-function closeAll({
-  base,
-  supervisor,
-  callers,
-  events,
-  upstream,
-  submissions,
-  servers,
-  telemetry,
-  operators,
-}: Gateway) {
-  const { config, log, nats, tracer, database } = base;
-  const graceMs = config.shutdownTimeoutMs;
+function closeAll({ base, supervisor, ...gateway }: Gateway) {
+  const { log, nats, tracer, database } = base;
+  const graceMs = base.config.shutdownTimeoutMs;
   return inOrder([
-    () => Promise.all([servers.close(graceMs), operators.close(graceMs)]),
+    () => Promise.all([gateway.servers.close(graceMs), gateway.operators.close(graceMs)]),
     async () => {
       if (!(await supervisor.stop(graceMs))) log.warn('background work did not end in time');
     },
-    () => callers.sharing.close(),
+    () => gateway.callers.sharing.close(),
     () => nats.close(),
-    () => events.webhooks.sender.close(),
+    () => gateway.events.webhooks.sender.close(),
     () => tracer.close(),
-    () => upstream.close(),
-    () => submissions.images.close(),
-    () => telemetry.ops.close(),
+    () => gateway.upstream.close(),
+    () => gateway.submissions.images.close(),
+    () => gateway.telemetry.ops.close(),
     async () => void base.stopLoggingUnknownNames(),
     () => database.close(),
   ]);

@@ -28,7 +28,6 @@ import { GrpcProtocol } from '../transport/grpc/protocol.ts';
 import { HttpServer } from '../transport/http/server.ts';
 import { defineOperations, maxBodyBytes, type Operation } from '../transport/operations.ts';
 import { Pipeline } from '../transport/pipeline.ts';
-import { PagesProtocol } from '../transport/rest/pages.ts';
 import { RestProtocol } from '../transport/rest/protocol.ts';
 import { walletHandlers } from '../wallet/handlers.ts';
 import type { Base } from './base.ts';
@@ -98,8 +97,7 @@ export function createServers(base: Base, parts: Parts) {
     },
   };
   const site = new Site({ operations, environment: config.environment, baseUrl: (): string => options.baseUrl });
-  const others = [new ConnectProtocol(options), new PagesProtocol(site, options)];
-  const http = new HttpServer(options, others, new RestProtocol(options));
+  const http = new HttpServer(options, [new ConnectProtocol(options), site], new RestProtocol(options));
   const grpc = new GrpcProtocol(options);
   return {
     pipeline,

@@ -10,7 +10,7 @@ import { type ConnectionLimits, takeOver } from '../bounds.ts';
 import type { GrpcStatus, RichStatus } from './arrival.ts';
 import { Arrival, arrivalId } from './arrival.ts';
 import { GrpcConnection } from './connection.ts';
-import { PublicCalls, type PublicMethod, publicMethods } from './public.ts';
+import { type MethodRules, PublicCalls, type PublicMethod, publicMethods } from './public.ts';
 
 export interface ListenerRules {
   /** The methods that need a key, or an operator's token. */
@@ -26,13 +26,6 @@ export interface ListenerRules {
   readonly messageTimeoutMs?: number | undefined;
   /** How many calls one connection may have open; what the server tells its clients too. */
   readonly callsPerConnection: number;
-}
-
-export interface MethodRules {
-  /** How many bytes a call may send, with what stands before a message on the wire. */
-  readonly maxBytes: number;
-  /** Whether the client may send messages for as long as the call is open. */
-  readonly isOpenEnded?: boolean;
 }
 
 export interface Listener {

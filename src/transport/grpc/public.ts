@@ -12,14 +12,17 @@ import { type GrpcImplementation, serviceDefinition } from '../../lib/grpc-servi
 import { networkOf } from '../../lib/network.ts';
 import { LocalCount } from '../../limits/local-count.ts';
 
-/** What a gRPC port serves without a key, and what bounds it. */
-export interface PublicMethod {
-  /** How many bytes a call may send: its requests are names. */
+export interface MethodRules {
+  /** How many bytes a call may send, with what stands before a message on the wire. */
   readonly maxBytes: number;
+  /** Whether the client may send messages for as long as the call is open. */
+  readonly isOpenEnded?: boolean;
+}
+
+/** What a gRPC port serves without a key, and what bounds it. */
+export interface PublicMethod extends MethodRules {
   /** How long a call may stay open. */
   readonly lifetimeMs: number;
-  /** Whether the client may send requests for as long as the call is open. */
-  readonly isOpenEnded: boolean;
   /** How many calls of such methods may be open at once. */
   readonly group: Group;
 }
