@@ -111,7 +111,11 @@ async function listen({ base: { config }, servers, operators, telemetry }: Gatew
 
 /** Sends clients away while everything still works, then closes. */
 function stop(gateway: Gateway): Promise<void> {
-  return inOrder([() => gateway.telemetry.sayStopping(), () => gateway.servers.drain(), () => closeAll(gateway)]);
+  return inOrder([
+    () => gateway.telemetry.health.sayStopping(),
+    () => gateway.servers.drain(),
+    () => closeAll(gateway),
+  ]);
 }
 
 /** Closes all there is: first what brings work, then the work, then what it needs. */

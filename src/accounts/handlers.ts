@@ -1,35 +1,34 @@
 import { create } from '@bufbuild/protobuf';
-import type { Call, Handler } from '../auth/call.ts';
-import type { ReadTime, RecordRange, RecordsBroker } from '../broker/port.ts';
-import { placeOfTrade } from '../broker/record-checks.ts';
+import type { Call, HandlersOf } from '../auth/call.ts';
+import type { ReadTime } from '../broker/port.ts';
+import { placeOfTrade, type RecordRange, type RecordsBroker, tradeDate } from '../broker/records.ts';
 import type { Database } from '../db/database.ts';
-import type { ContractNote } from '../gen/marina/broker/v1/accounts_pb.ts';
+import type { ContractNote as BrokerNote, Trade as BrokerTrade } from '../gen/marina/broker/v1/accounts_pb.ts';
+import { Side, SideSchema } from '../gen/marina/broker/v1/orders_pb.ts';
 import {
-  type Balance,
+  AccountSchema,
+  type Accounts,
   BalanceSchema,
-  type GetBalanceRequest,
-  type ListAccountsRequest,
-  type ListAccountsResponse,
+  type ContractNote,
+  ContractNoteSchema,
   ListAccountsResponseSchema,
-  type ListContractNotesRequest,
-  type ListContractNotesResponse,
   ListContractNotesResponseSchema,
-  type ListPositionsRequest,
-  type ListPositionsResponse,
   ListPositionsResponseSchema,
-  type ListTradesRequest,
-  type ListTradesResponse,
   ListTradesResponseSchema,
+  PositionSchema,
+  type Trade,
+  TradeSchema,
+  TradeSide,
 } from '../gen/marina/gateway/v1/accounts_pb.ts';
-import type { Clock } from '../lib/clock.ts';
+import { type Clock, daysBefore, isDate, lagosDay } from '../lib/clock.ts';
+import { translateEnum, unnamed, withStoredNames } from '../lib/enums.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Cursors } from '../lib/paging.ts';
+import { shownMessage } from '../lib/shown-message.ts';
 import type { ReadQueue } from '../limits/read-queue.ts';
-import { toAccountMessage, toContractNoteMessage, toPositionMessage, toTradeMessage } from './messages.ts';
-import { checkInRange, type DayRange, dayRange } from './rules.ts';
-import { type AccountPlace, findAccount, listAccounts, toShownAccount } from './store.ts';
+import { type AccountPosition, findAccount, listAccounts, toShownAccount } from './store.ts';
 
-export interface AccountHandlerParts {
+interface AccountHandlerParts {
   readonly database: Database;
   readonly records: RecordsBroker;
   readonly reads: ReadQueue;
@@ -37,9 +36,19 @@ export interface AccountHandlerParts {
   readonly clock: Clock;
 }
 
-/** What a cursor in a range of days holds: the range of the first page, so that midnight does not move it, and a place. */
-interface PlaceInRange<Place> extends DayRange {
-  readonly after: Place;
+/** How many records a range of days can have. */
+const mostInRange = 1_000;
+const usualDays = 30;
+
+/** From one Lagos day to another, both YYYY-MM-DD and both within. */
+interface DayRange {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** What a cursor in a range of days holds: the range of the first page, so that midnight does not move it, and a position. */
+interface PositionInRange<Position> extends DayRange {
+  readonly after: Position;
 }
 
 interface RangeRequest {
@@ -51,7 +60,9 @@ interface RangeRequest {
 }
 
 /** The operations on accounts. All but the list of accounts is read from the broker on each call. */
-export function accountHandlers({ database, records, reads, cursors, clock }: AccountHandlerParts) {
+export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof Accounts> {
+  const { database, records, reads, cursors, clock } = parts;
+
   /** Another partner's account is found exactly as little, and as fast, as one that does not exist. */
   async function ownAccount({ caller }: Call, account = ''): Promise<string> {
     const [row] = await database.read(findAccount(caller.partnerId, account));
@@ -60,86 +71,140 @@ export function accountHandlers({ database, records, reads, cursors, clock }: Ac
   }
 
   /** Reads a page of a list in a range of days. */
-  async function pageOf<Item, Place>(
+  async function pageOf<Item, Position, Shown>(
     list: string,
     request: RangeRequest,
     call: Call,
-    placeOf: (item: Item) => Place,
-    read: (range: RecordRange<Place>, time: ReadTime) => Promise<{ items: Item[]; hasMore: boolean; inRange: number }>,
+    positionOf: (item: Item) => Position,
+    toMessage: (account: string, item: Item) => Shown,
+    read: (
+      range: RecordRange<Position>,
+      time: ReadTime,
+    ) => Promise<{ items: Item[]; hasMore: boolean; inRange: number }>,
   ) {
     const { from, to, cursor, limit = 25 } = request;
     const issuedFor = [list, call.caller.partnerId, request.account ?? '', JSON.stringify({ from, to })];
-    // The dates are looked at first, as a first page would.
+    // The dates are checked first, as on a first page.
     const range = dayRange({ from, to }, clock.now());
-    const place =
-      cursor === undefined ? undefined : (JSON.parse(cursors.read(issuedFor, cursor)) as PlaceInRange<Place>);
-    const { from: first, to: last } = place ?? range;
+    const given =
+      cursor === undefined ? undefined : (JSON.parse(cursors.read(issuedFor, cursor)) as PositionInRange<Position>);
+    const { from: first, to: last } = given ?? range;
     const account = await ownAccount(call, request.account);
     const { items, hasMore, inRange } = await reads.read(call.origin, (time) =>
-      read({ account, from: first, to: last, after: place?.after, limit }, time),
+      read({ account, from: first, to: last, after: given?.after, limit }, time),
     );
     if (cursor === undefined) checkInRange(inRange);
     const end = items.at(-1);
-    const after: PlaceInRange<Place> | undefined = end && { from: first, to: last, after: placeOf(end) };
+    const after: PositionInRange<Position> | undefined = end && { from: first, to: last, after: positionOf(end) };
     const nextCursor = hasMore && after ? cursors.issue(issuedFor, JSON.stringify(after)) : undefined;
-    return { account, items, page: { hasMore, nextCursor } };
+    return { hasMore, nextCursor, data: items.map((item) => toMessage(account, item)) };
   }
 
-  const listAccounts_: Handler<ListAccountsRequest, ListAccountsResponse> = async (request, { caller }) => {
-    const { limit = 25, cursor } = request;
-    const issuedFor = ['accounts', caller.partnerId];
-    const before = cursor === undefined ? undefined : (JSON.parse(cursors.read(issuedFor, cursor)) as AccountPlace);
-    const rows = await database.read(listAccounts(caller.partnerId, before, limit + 1));
-    const shown = rows.slice(0, limit).map(toShownAccount);
-    const hasMore = rows.length > limit;
-    const last = shown.at(-1);
-    const place = last && ({ account: last.account, createdAt: last.createdAt } satisfies AccountPlace);
-    return create(ListAccountsResponseSchema, {
-      hasMore,
-      nextCursor: hasMore && place !== undefined ? cursors.issue(issuedFor, JSON.stringify(place)) : undefined,
-      data: shown.map(toAccountMessage),
-    });
-  };
+  return {
+    async listAccounts({ limit = 25, cursor }, { caller }) {
+      const issuedFor = ['accounts', caller.partnerId];
+      const after = cursor === undefined ? undefined : (JSON.parse(cursors.read(issuedFor, cursor)) as AccountPosition);
+      const rows = await database.read(listAccounts(caller.partnerId, after, limit + 1));
+      const page = cursors.page(issuedFor, rows.map(toShownAccount), limit, ({ account, createdAt }) =>
+        JSON.stringify({ account, createdAt } satisfies AccountPosition),
+      );
+      const data = page.data.map((each) => shownMessage(AccountSchema, each, { application: each.applicationId }));
+      return create(ListAccountsResponseSchema, { ...page, data });
+    },
 
-  const getBalance: Handler<GetBalanceRequest, Balance> = async (request, call) => {
-    const account = await ownAccount(call, request.account);
-    const balance = await reads.read(call.origin, (time) => records.balance(account, time));
-    const { openingKobo, pendingDebitsKobo, availableKobo } = balance;
-    return create(BalanceSchema, { account, currency: 'NGN', openingKobo, pendingDebitsKobo, availableKobo });
-  };
+    async getBalance(request, call) {
+      const account = await ownAccount(call, request.account);
+      const balance = await reads.read(call.origin, (time) => records.balance(account, time));
+      const { openingKobo, pendingDebitsKobo, availableKobo } = balance;
+      return create(BalanceSchema, { account, currency: 'NGN', openingKobo, pendingDebitsKobo, availableKobo });
+    },
 
-  const listPositions: Handler<ListPositionsRequest, ListPositionsResponse> = async (request, call) => {
-    const { limit = 25, cursor, account = '' } = request;
-    const issuedFor = ['positions', call.caller.partnerId, account];
-    const afterSymbol = cursor === undefined ? '' : cursors.read(issuedFor, cursor);
-    await ownAccount(call, account);
-    const { positions, hasMore } = await reads.read(call.origin, (time) =>
-      records.positions(account, { afterSymbol, limit }, time),
+    async listPositions({ limit = 25, cursor, account = '' }, call) {
+      const issuedFor = ['positions', call.caller.partnerId, account];
+      const afterSymbol = cursor === undefined ? '' : cursors.read(issuedFor, cursor);
+      await ownAccount(call, account);
+      const { positions, hasMore } = await reads.read(call.origin, (time) =>
+        records.positions(account, { afterSymbol, limit }, time),
+      );
+      const last = positions.at(-1);
+      return create(ListPositionsResponseSchema, {
+        hasMore,
+        nextCursor: hasMore && last !== undefined ? cursors.issue(issuedFor, last.symbol) : undefined,
+        data: positions.map((position) => shownMessage(PositionSchema, position, { account })),
+      });
+    },
+
+    async listTrades(request, call) {
+      const page = await pageOf('trades', request, call, placeOfTrade, toTradeMessage, async (range, time) => {
+        const { trades, ...rest } = await records.trades(range, time);
+        return { ...rest, items: trades };
+      });
+      return create(ListTradesResponseSchema, page);
+    },
+
+    async listContractNotes(request, call) {
+      const positionOf = ({ tradeDate, ticket }: BrokerNote) => ({ tradeDate, ticket });
+      const toMessage = (_: string, note: BrokerNote) => toContractNoteMessage(note);
+      const page = await pageOf('contract-notes', request, call, positionOf, toMessage, async (range, time) => {
+        const { notes, ...rest } = await records.contractNotes(range, time);
+        return { ...rest, items: notes };
+      });
+      return create(ListContractNotesResponseSchema, page);
+    },
+  };
+}
+
+/**
+ * The days a request asks for: by default to today, and from 30 days before that. Throws `invalid_request`
+ * for the first of the two that cannot be.
+ */
+export function dayRange(asked: { from?: string | undefined; to?: string | undefined }, now: number): DayRange {
+  const today = lagosDay(now);
+  const to = asked.to ?? today;
+  if (asked.from !== undefined && !isDate(asked.from)) throw refusal('from', 'must be a date, YYYY-MM-DD.');
+  if (asked.from !== undefined && isDate(to) && asked.from > to) {
+    throw refusal('from', asked.to === undefined ? 'must not be after today in Lagos.' : 'must not be after `to`.');
+  }
+  if (!isDate(to)) throw refusal('to', 'must be a date, YYYY-MM-DD.');
+  if (to > today) throw refusal('to', `must not be after today in Lagos, ${today}.`);
+  return { from: asked.from ?? daysBefore(to, usualDays), to };
+}
+
+/** Refuses a range with too many records, at its first page: what comes later ends nobody's walk. Exactly so many pass. */
+export function checkInRange(count: number): void {
+  if (count > mostInRange) {
+    throw refusal(
+      'from',
+      'is too early: there are more than 1,000 records in the range. Ask for fewer days at a time.',
     );
-    const last = positions.at(-1);
-    return create(ListPositionsResponseSchema, {
-      hasMore,
-      nextCursor: hasMore && last !== undefined ? cursors.issue(issuedFor, last.symbol) : undefined,
-      data: positions.map((position) => toPositionMessage(account, position)),
-    });
-  };
+  }
+}
 
-  const listTrades: Handler<ListTradesRequest, ListTradesResponse> = async (request, call) => {
-    const { account, items, page } = await pageOf('trades', request, call, placeOfTrade, async (range, time) => {
-      const { trades, ...rest } = await records.trades(range, time);
-      return { ...rest, items: trades };
-    });
-    return create(ListTradesResponseSchema, { ...page, data: items.map((trade) => toTradeMessage(account, trade)) });
-  };
+function refusal(param: 'from' | 'to', problem: string): ApiError {
+  return new ApiError('invalid_request', { param, message: `\`${param}\` ${problem}` });
+}
 
-  const listContractNotes: Handler<ListContractNotesRequest, ListContractNotesResponse> = async (request, call) => {
-    const placeOf = ({ tradeDate, ticket }: ContractNote) => ({ tradeDate, ticket });
-    const { items, page } = await pageOf('contract-notes', request, call, placeOf, async (range, time) => {
-      const { notes, ...rest } = await records.contractNotes(range, time);
-      return { ...rest, items: notes };
-    });
-    return create(ListContractNotesResponseSchema, { ...page, data: items.map(toContractNoteMessage) });
-  };
+const orderId = /^ord_[a-z2-7]{20}$/;
 
-  return { listAccounts: listAccounts_, getBalance, listPositions, listTrades, listContractNotes };
+export function toTradeMessage(account: string, trade: BrokerTrade): Trade {
+  const message = shownMessage(TradeSchema, trade, {
+    account,
+    // Whatever else the broker has there is no order of ours.
+    order: orderId.test(trade.clientOrderId) ? trade.clientOrderId : undefined,
+    side: undefined,
+    tradeDate: tradeDate(trade),
+    executedAt: placeOfTrade(trade).executedAtMs,
+  });
+  return withSide(message, trade.side);
+}
+
+export function toContractNoteMessage(note: BrokerNote): ContractNote {
+  return withSide(shownMessage(ContractNoteSchema, note, { side: undefined }), note.side);
+}
+
+const sideOf = translateEnum(Side, TradeSide, SideSchema);
+
+function withSide<Shape extends Trade | ContractNote>(message: Shape, side: Side): Shape {
+  message.side = sideOf(side);
+  return withStoredNames(message, { side: unnamed });
 }

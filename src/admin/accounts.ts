@@ -1,131 +1,79 @@
-import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import { accounts, insertAccount, listAccountsByCode, type StoredAccount } from '../accounts/store.ts';
-import type { Database } from '../db/database.ts';
+import { MoreThan } from 'typeorm';
+import { accounts, insertAccount, type StoredAccount } from '../accounts/store.ts';
+import { isDuplicate } from '../db/errors.ts';
 import { found } from '../db/facts.ts';
 import type { Statement } from '../db/statement.ts';
-import {
-  type LinkAccountRequest,
-  type LinkAccountResponse,
-  LinkAccountResponseSchema,
-  type LinkedAccount,
-  LinkedAccountSchema,
-  type ListAccountsRequest,
-  type ListAccountsResponse,
-  ListAccountsResponseSchema,
-  type UnlinkAccountRequest,
-  type UnlinkAccountResponse,
-  UnlinkAccountResponseSchema,
-} from '../gen/marina/admin/v1/accounts_pb.ts';
-import type { Clock } from '../lib/clock.ts';
+import { Accounts } from '../gen/marina/admin/v1/accounts_pb.ts';
 import { audit } from './audit.ts';
-import { AdminError, invalidField, type Operator, pageSize } from './call.ts';
-import { requirePartner } from './credit.ts';
+import {
+  AdminError,
+  type AdminParts,
+  adminService,
+  changeOwned,
+  invalidField,
+  listed,
+  requirePartner,
+} from './call.ts';
 
-export interface AccountAdminParts {
-  readonly database: Database;
-  readonly clock: Clock;
-  /** Tells this replica and the others that an account is a partner's no more. */
-  readonly unlinked: (partnerId: string, account: string) => void;
-}
-
-const duplicateEntry = 1062;
-
-/** The operators' calls on partners' accounts. Each change is written down in the transaction that makes it. */
-export function accountAdminHandlers({ database, clock, unlinked }: AccountAdminParts) {
-  async function linkAccount(request: LinkAccountRequest, operator: Operator): Promise<LinkAccountResponse> {
-    const { partnerId, account, reason } = request;
-    await requirePartner(database, partnerId);
-    const createdAt = clock.now();
-    try {
-      const changed = await change(partnerId, account, (owner) => {
-        if (owner?.partnerId === partnerId) return [];
-        if (owner !== undefined) throw anotherPartners();
-        const said = audit({
-          ...entry('LinkAccount', request, operator, createdAt),
-          detail: { reason },
-          after: { partner: partnerId },
+/** The operators' calls on partners' accounts. `unlinked` notifies all replicas that an account is no longer a partner's. */
+export function accountService(
+  { database, clock }: AdminParts,
+  unlinked: (partnerId: string, account: string) => void,
+) {
+  return adminService(Accounts, {
+    async linkAccount({ partnerId, account, reason }, call) {
+      const createdAt = clock.now();
+      try {
+        const changed = await change(partnerId, account, (owner) => {
+          if (owner?.partnerId === partnerId) return [];
+          if (owner !== undefined) throw anotherPartners();
+          const entry = { partnerId, subject: account, detail: { reason }, after: { partner: partnerId } };
+          return [insertAccount(partnerId, account, createdAt), audit(call, createdAt, entry)];
         });
-        return [insertAccount(partnerId, account, createdAt), said];
-      });
-      return create(LinkAccountResponseSchema, { changed });
-    } catch (error) {
-      // Two partners' locks are two: of an account raced for two partners the database itself takes only one.
-      if ((error as { errno?: number }).errno === duplicateEntry) throw anotherPartners();
-      throw error;
-    }
-  }
+        return { changed };
+      } catch (error) {
+        // Two partners' locks are two: of an account raced for two partners the database itself takes only one.
+        throw isDuplicate(error) ? anotherPartners() : error;
+      }
+    },
 
-  async function unlinkAccount(request: UnlinkAccountRequest, operator: Operator): Promise<UnlinkAccountResponse> {
-    const { partnerId, account, reason } = request;
-    await requirePartner(database, partnerId);
-    try {
-      const changed = await change(partnerId, account, (owner) => {
+    async unlinkAccount({ partnerId, account, reason }, call) {
+      const decide = (owner: StoredAccount | undefined) => {
         if (owner?.partnerId !== partnerId) return [];
-        const said = audit({
-          ...entry('UnlinkAccount', request, operator, clock.now()),
-          detail: { reason },
-          before: { partner: partnerId, application: owner.applicationId, createdAt: new Date(owner.createdAt) },
-        });
-        return [accounts.remove({ partnerId, account }), said];
-      });
-      return create(UnlinkAccountResponseSchema, { changed });
-    } finally {
-      // Whether it was unlinked may be unknown by now: whoever uses it next asks the database.
-      unlinked(partnerId, account);
-    }
-  }
+        const { applicationId: application, createdAt } = owner;
+        const before = { partner: partnerId, application, createdAt: new Date(createdAt) };
+        const entry = { partnerId, subject: account, detail: { reason }, before };
+        return [accounts.remove({ partnerId, account }), audit(call, clock.now(), entry)];
+      };
+      // Whether it was unlinked may be unknown in the end: whoever uses it next asks the database.
+      return { changed: await change(partnerId, account, decide, () => unlinked(partnerId, account)) };
+    },
 
-  async function listAccounts(request: ListAccountsRequest): Promise<ListAccountsResponse> {
-    const { partnerId, account, afterAccount } = request;
-    const limit = pageSize(request.limit);
-    if (partnerId === '' && account === '') throw invalidField('partner_id', 'or `account` is required.');
-    if (partnerId !== '') await requirePartner(database, partnerId);
-    const rows =
-      account === ''
-        ? await database.read(listAccountsByCode(partnerId, afterAccount, limit + 1))
-        : await database.read(accounts.find(partnerId === '' ? { account } : { account, partnerId }));
-    return create(ListAccountsResponseSchema, {
-      accounts: rows.slice(0, limit).map(accounts.all.read).map(toMessage),
-      hasMore: rows.length > limit,
-    });
-  }
+    async listAccounts({ partnerId, account, afterAccount, limit }) {
+      if (partnerId === '' && account === '') throw invalidField('partner_id', 'or `account` is required.');
+      if (partnerId !== '') await requirePartner(database, partnerId);
+      const where = { ...(partnerId && { partnerId }), account: account || MoreThan(afterAccount) };
+      const { rows, hasMore } = await listed(limit, (take) =>
+        database.manage((manager) => manager.find(accounts.schema, { where, order: { account: 'ASC' }, take })),
+      );
+      const shown = rows.map(({ applicationId, createdAt, ...row }) => ({
+        ...{ ...row, application: applicationId ?? '', createdAt: timestampFromMs(createdAt) },
+      }));
+      return { accounts: shown, hasMore };
+    },
+  });
 
   function change(
     partnerId: string,
     account: string,
-    decide: (owner: StoredAccount | undefined) => readonly Statement[],
+    decide: (owner: StoredAccount | undefined) => Statement[],
+    ended?: () => void,
   ): Promise<boolean> {
-    return database.inPartner(partnerId, {
-      touches: [`account ${account}`],
-      fact: found(accounts.find({ account }), ([row]) => row && accounts.all.read(row)),
-      decide: (owner) => {
-        const writes = decide(owner);
-        return { writes, result: writes.length > 0 };
-      },
-    });
+    const owner = found(accounts.find({ account }), ([row]) => row && accounts.all.read(row));
+    return changeOwned(database, partnerId, `account ${account}`, owner, decide, ended);
   }
-
-  return { linkAccount, unlinkAccount, listAccounts };
-}
-
-function entry(
-  action: string,
-  { partnerId, account }: { partnerId: string; account: string },
-  operator: Operator,
-  at: number,
-) {
-  return { at, operator, action: `Accounts.${action}`, partnerId, subject: account };
-}
-
-function toMessage({ partnerId, account, applicationId, createdAt }: StoredAccount): LinkedAccount {
-  return create(LinkedAccountSchema, {
-    partnerId,
-    account,
-    application: applicationId ?? '',
-    createdAt: timestampFromMs(createdAt),
-  });
 }
 
 function anotherPartners(): AdminError {

@@ -1,27 +1,15 @@
-import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import type { Database } from '../db/database.ts';
 import type { Statement } from '../db/statement.ts';
-import { defineTable, instant, longText, optional, type RowOf, text, whole } from '../db/table.ts';
-import {
-  AuditEntrySchema,
-  type AuditEntry as AuditMessage,
-  type ListEntriesRequest,
-  type ListEntriesResponse,
-  ListEntriesResponseSchema,
-} from '../gen/marina/admin/v1/audit_pb.ts';
+import { defineTable, instant, longText, optional, text, whole } from '../db/table.ts';
+import { Audit } from '../gen/marina/admin/v1/audit_pb.ts';
 import { toMilliseconds } from '../lib/timestamps.ts';
-import { invalidField, type Operator, pageSize } from './call.ts';
+import { type AdminCall, type AdminParts, adminService, invalidField, listed } from './call.ts';
 
-/** What an operator did. */
+/** What is written down of a call that changes something. */
 export interface AuditEntry {
-  readonly at: number;
-  readonly operator: Operator;
-  /** Service and method, as in `Trading.PauseTrading`. */
-  readonly action: string;
   /** The partner it concerns, when it concerns one. */
   readonly partnerId?: string;
-  /** The id of what was changed, when it has one. */
+  /** The id of what was changed, when it has one; by default the partner. */
   readonly subject?: string;
   /** What was asked for, and why. */
   readonly detail: Record<string, unknown>;
@@ -51,7 +39,8 @@ export const auditEntries = defineTable({
 });
 
 /** Writes down what an operator did; belongs into the transaction of the change itself. */
-export function audit({ at, operator, action, partnerId, subject, detail, before, after }: AuditEntry): Statement {
+export function audit({ operator, action }: AdminCall, at: number, entry: AuditEntry): Statement {
+  const { partnerId, subject = partnerId, detail, before, after } = entry;
   return auditEntries.insert({
     id: 0n,
     ...{ at, operator, action },
@@ -63,49 +52,39 @@ export function audit({ at, operator, action, partnerId, subject, detail, before
   });
 }
 
-/** The operators' calls on the audit log. */
-export function auditHandlers(database: Database) {
-  async function listEntries(request: ListEntriesRequest): Promise<ListEntriesResponse> {
-    const limit = pageSize(request.limit);
-    const from = request.from && toMilliseconds(request.from);
-    const to = request.to && toMilliseconds(request.to);
-    if (from !== undefined && to !== undefined && to <= from) throw invalidField('to', 'must be after `from`.');
-    const { partnerId, subject, operator, action, beforeId } = request;
-    const where = { partnerId, subject, operator, action };
-    const rows = await database.manage((manager) => {
-      const query = manager
-        .createQueryBuilder(auditEntries.schema, 'entry')
-        .orderBy('entry.id', 'DESC')
-        .take(limit + 1);
-      for (const [field, value] of Object.entries(where)) {
-        if (value !== '') query.andWhere(`entry.${field} = :${field}`, { [field]: value });
-      }
-      if (from !== undefined) query.andWhere('entry.at >= :from', { from: new Date(from) });
-      if (to !== undefined) query.andWhere('entry.at < :to', { to: new Date(to) });
-      if (beforeId !== 0n) query.andWhere('entry.id < :beforeId', { beforeId: beforeId.toString() });
-      return query.getMany();
-    });
-    return create(ListEntriesResponseSchema, {
-      entries: rows.slice(0, limit).map(toMessage),
-      hasMore: rows.length > limit,
-    });
-  }
-  return { listEntries };
-}
-
-function toMessage(entry: RowOf<typeof auditEntries>): AuditMessage {
-  const { id, at, operator, action, partnerId, subject, detail, was, became } = entry;
-  return create(AuditEntrySchema, {
-    ...{ id, operator, action, detail },
-    at: timestampFromMs(at),
-    partnerId: partnerId ?? '',
-    subject: subject ?? '',
-    before: was ?? '',
-    after: became ?? '',
-  });
-}
-
 /** Amounts beyond 2^53 are written whole, as texts. */
 function toJson(value: Record<string, unknown>): string {
   return JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? member.toString() : member));
+}
+
+/** The operators' calls on the audit log. */
+export function auditService({ database }: AdminParts) {
+  return adminService(Audit, {
+    async listEntries({ partnerId, subject, operator, action, beforeId, limit, ...request }) {
+      const from = request.from && toMilliseconds(request.from);
+      const to = request.to && toMilliseconds(request.to);
+      if (from !== undefined && to !== undefined && to <= from) throw invalidField('to', 'must be after `from`.');
+      const read = (most: number) =>
+        database.manage((manager) => {
+          const query = manager.createQueryBuilder(auditEntries.schema, 'entry').orderBy('entry.id', 'DESC').take(most);
+          for (const [field, value] of Object.entries({ partnerId, subject, operator, action })) {
+            if (value !== '') query.andWhere(`entry.${field} = :${field}`, { [field]: value });
+          }
+          if (from !== undefined) query.andWhere('entry.at >= :from', { from: new Date(from) });
+          if (to !== undefined) query.andWhere('entry.at < :to', { to: new Date(to) });
+          if (beforeId !== 0n) query.andWhere('entry.id < :beforeId', { beforeId: beforeId.toString() });
+          return query.getMany();
+        });
+      const { rows, hasMore } = await listed(limit, read);
+      const entries = rows.map(({ at, partnerId, subject, was, became, ...entry }) => ({
+        ...entry,
+        at: timestampFromMs(at),
+        partnerId: partnerId ?? '',
+        subject: subject ?? '',
+        before: was ?? '',
+        after: became ?? '',
+      }));
+      return { entries, hasMore };
+    },
+  });
 }

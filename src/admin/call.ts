@@ -1,9 +1,29 @@
-import type { DescMethodUnary, Message, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
+import type { DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
+import { type Timestamp, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
+import type { Database } from '../db/database.ts';
+import type { Fact } from '../db/facts.ts';
+import { type Statement, statement } from '../db/statement.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { TypedService } from '../lib/grpc-service.ts';
+import type { IdMaker } from '../lib/ids.ts';
 
-/** The name of an operator, as its token says. */
+/** The name of an operator, by its token. */
 export type Operator = string;
+
+/** A call, as its handler and the audit see it. */
+export interface AdminCall {
+  readonly operator: Operator;
+  /** Service and method, as in `Trading.PauseTrading`. */
+  readonly action: string;
+}
+
+/** What operators' calls work with. */
+export interface AdminParts {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly ids: IdMaker;
+}
 
 /** What an operator's call is refused with. */
 export class AdminError extends Error {
@@ -26,30 +46,78 @@ export function invalidField(param: string, problem: string): AdminError {
   return new AdminError(status.INVALID_ARGUMENT, `\`${param}\` ${problem}`, { param });
 }
 
-/** The code of a call: message in, what the answer is made of out. */
-export type AdminHandler = (request: never, operator: Operator) => Promise<object>;
-
-/** The code of a service's unary calls, by its descriptor. */
+/**
+ * The code of a service's calls, by its descriptor: message in, what the answer is made of out. A stream ends when the signal
+ * is aborted.
+ */
 export type AdminCalls<S extends TypedService> = {
-  readonly [K in keyof S['method'] as S['method'][K] extends DescMethodUnary ? K : never]: (
-    request: MessageShape<S['method'][K]['input']>,
-    operator: Operator,
-  ) => Promise<MessageInitShape<S['method'][K]['output']>>;
+  readonly [K in keyof S['method']]: S['method'][K] extends DescMethodUnary
+    ? (
+        request: MessageShape<S['method'][K]['input']>,
+        call: AdminCall,
+      ) => Promise<MessageInitShape<S['method'][K]['output']>>
+    : (
+        request: MessageShape<S['method'][K]['input']>,
+        call: AdminCall,
+        signal: AbortSignal,
+      ) => AsyncIterable<MessageInitShape<S['method'][K]['output']>>;
 };
-
-/** The code of a call that is answered with a stream. It ends when the signal is aborted. */
-export type AdminStreamHandler = (request: never, operator: Operator, signal: AbortSignal) => AsyncIterable<Message>;
 
 /** A service of the operators' port, with its calls. */
 export interface AdminService {
   readonly service: TypedService;
-  readonly handlers: Record<string, AdminHandler | AdminStreamHandler>;
+  readonly calls: Readonly<Record<string, unknown>>;
 }
 
-/** How many a list shows where it is not said, and at most. */
+/** Joins a service with its calls. It does not compile when one is missing. */
+export function adminService<S extends TypedService>(service: S, calls: AdminCalls<S>): AdminService {
+  return { service, calls };
+}
+
+/** Throws where there is no such partner. */
+export async function requirePartner(database: Database, partnerId: string): Promise<void> {
+  const [row] = await database.read(statement('SELECT id FROM partners WHERE id = ?', partnerId));
+  if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such partner');
+}
+
+/**
+ * Changes what is a partner's, under the partner's lock. Answers whether there was anything to change. `ended` is called also
+ * when whether it was changed is unknown.
+ */
+export async function changeOwned<Value>(
+  database: Database,
+  partnerId: string,
+  touches: string,
+  fact: Fact<Value>,
+  decide: (value: Value) => readonly Statement[],
+  ended?: () => void,
+): Promise<boolean> {
+  await requirePartner(database, partnerId);
+  try {
+    return await database.inPartner(partnerId, {
+      touches: [touches],
+      fact,
+      decide: (value) => {
+        const writes = decide(value);
+        return { writes, result: writes.length > 0 };
+      },
+    });
+  } finally {
+    ended?.();
+  }
+}
+
+/** How many a list shows where no limit is given. */
 export const usuallyListed = 25;
 
-/** The rules of lists: a limit of 0 is the usual one. */
-export function pageSize(limit: number): number {
-  return limit === 0 ? usuallyListed : limit;
+/** A page of a list, by the limit that is given, or 0. `read` reads at most so many. */
+export async function listed<Row>(limit: number, read: (most: number) => Promise<Row[]>, usual = usuallyListed) {
+  const most = limit || usual;
+  const rows = await read(most + 1);
+  return { rows: rows.slice(0, most), hasMore: rows.length > most, most };
+}
+
+/** An instant in an answer, if there is one. */
+export function toTimestamp(ms: number | null | undefined): Timestamp | undefined {
+  return ms == null ? undefined : timestampFromMs(ms);
 }

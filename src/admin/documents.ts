@@ -1,38 +1,24 @@
-import { create } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import type { DocumentTypeWord } from '../applications/documents/rules.ts';
-import type { Database } from '../db/database.ts';
 import { type Statement, statement } from '../db/statement.ts';
-import {
-  type ReleaseDocumentRequest,
-  type ReleaseDocumentResponse,
-  ReleaseDocumentResponseSchema,
-  ReleaseOutcome,
-} from '../gen/marina/admin/v1/documents_pb.ts';
-import type { Clock } from '../lib/clock.ts';
+import { Documents, ReleaseOutcome } from '../gen/marina/admin/v1/documents_pb.ts';
 import { audit } from './audit.ts';
-import { AdminError, type Operator } from './call.ts';
+import { AdminError, type AdminParts, adminService } from './call.ts';
 
-/** Settles a document that stays unconfirmed, by what the broker says. */
-export interface Releasing {
+/** Settles a document that stays unconfirmed, by the broker's record. */
+interface Releasing {
   release(
     partnerId: string,
     applicationId: string,
     type: DocumentTypeWord,
     audit: (before: { readonly state: string; readonly attempt: number }, after: string) => Statement,
-  ): Promise<Released>;
+  ): Promise<
+    | { readonly outcome: keyof typeof outcomes; readonly changed: boolean; readonly applicationState: string }
+    | { readonly outcome: keyof typeof refusals; readonly until?: number }
+  >;
 }
 
-type Released =
-  | { readonly outcome: 'delivered' | 'released'; readonly changed: boolean; readonly applicationState: string }
-  | { readonly outcome: Exclude<keyof typeof refusals, 'may-still-arrive'> }
-  | { readonly outcome: 'may-still-arrive'; readonly until: number };
-
-export interface DocumentAdminParts {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly releasing: Releasing;
-}
+const outcomes = { delivered: ReleaseOutcome.DELIVERED, released: ReleaseOutcome.RELEASED } as const;
 
 const refusals = {
   'not-stored': [status.NOT_FOUND, 'no document of this type is stored: it was never sent, or is released already'],
@@ -53,39 +39,30 @@ const refusals = {
   unanswered: [status.UNAVAILABLE, 'the broker gave no answer that makes sense; nothing was changed'],
 } as const;
 
-const outcomes = { delivered: ReleaseOutcome.DELIVERED, released: ReleaseOutcome.RELEASED } as const;
-
 /** The operators' call that settles a document whose file nobody has any more. */
-export function documentAdminHandlers({ database, clock, releasing }: DocumentAdminParts) {
-  async function releaseDocument(
-    request: ReleaseDocumentRequest,
-    operator: Operator,
-  ): Promise<ReleaseDocumentResponse> {
-    const { applicationId, reason } = request;
-    const type = request.type as DocumentTypeWord; // Its pattern was checked.
-    const [row] = await database.read(statement('SELECT partner_id FROM applications WHERE id = ?', applicationId));
-    if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such application');
-    const partnerId = String(row.partner_id);
-    const released = await releasing.release(partnerId, applicationId, type, ({ state, attempt }, after) =>
-      audit({
-        at: clock.now(),
-        operator,
-        action: 'Documents.ReleaseDocument',
-        partnerId,
-        subject: applicationId,
-        detail: { type, reason },
-        before: { state, sends: attempt },
-        after: { state: after },
-      }),
-    );
-    if (released.outcome === 'delivered' || released.outcome === 'released') {
-      const { outcome, changed, applicationState } = released;
-      return create(ReleaseDocumentResponseSchema, { outcome: outcomes[outcome], changed, applicationState });
-    }
-    const [code, message] = refusals[released.outcome];
-    const until = 'until' in released ? ` until ${new Date(released.until).toISOString()}` : '';
-    throw new AdminError(code, `${message}${until}`);
-  }
-
-  return { releaseDocument };
+export function documentService({ database, clock }: AdminParts, releasing: Releasing) {
+  return adminService(Documents, {
+    async releaseDocument({ applicationId, reason, ...request }, call) {
+      const type = request.type as DocumentTypeWord; // Its pattern was checked.
+      const [row] = await database.read(statement('SELECT partner_id FROM applications WHERE id = ?', applicationId));
+      if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such application');
+      const partnerId = String(row.partner_id);
+      const released = await releasing.release(partnerId, applicationId, type, ({ state, attempt }, after) =>
+        audit(call, clock.now(), {
+          partnerId,
+          subject: applicationId,
+          detail: { type, reason },
+          before: { state, sends: attempt },
+          after: { state: after },
+        }),
+      );
+      if ('changed' in released) {
+        const { outcome, changed, applicationState } = released;
+        return { outcome: outcomes[outcome], changed, applicationState };
+      }
+      const [code, message] = refusals[released.outcome];
+      const until = released.until === undefined ? '' : ` until ${new Date(released.until).toISOString()}`;
+      throw new AdminError(code, `${message}${until}`);
+    },
+  });
 }

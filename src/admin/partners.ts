@@ -1,9 +1,10 @@
-import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import { MoreThan } from 'typeorm';
+import { IsNull, MoreThan } from 'typeorm';
+import { accounts } from '../accounts/store.ts';
 import type { PartnerLimits } from '../auth/call.ts';
 import {
+  apiKeys,
   changedFeatureList,
   defaultLimits,
   featureList,
@@ -11,56 +12,24 @@ import {
   partners,
   type StoredPartner,
   saveLimits,
-  toAgreedLimits,
   toFeatures,
 } from '../auth/store.ts';
-import type { Database } from '../db/database.ts';
-import { reading } from '../db/facts.ts';
-import { type Statement, statement, toBigInt } from '../db/statement.ts';
-import {
-  AgreedLimit,
-  type CreatePartnerRequest,
-  type CreatePartnerResponse,
-  CreatePartnerResponseSchema,
-  type GetPartnerRequest,
-  type GetPartnerResponse,
-  GetPartnerResponseSchema,
-  type PartnerLimits as LimitsMessage,
-  type ListPartnersRequest,
-  type ListPartnersResponse,
-  ListPartnersResponseSchema,
-  type Partner,
-  PartnerLimitsSchema,
-  PartnerSchema,
-  PartnerState,
-  type ResumePartnerRequest,
-  type ResumePartnerResponse,
-  ResumePartnerResponseSchema,
-  type SetFeaturesRequest,
-  type SetFeaturesResponse,
-  SetFeaturesResponseSchema,
-  type SetLimitsRequest,
-  type SetLimitsResponse,
-  SetLimitsResponseSchema,
-  type SuspendPartnerRequest,
-  type SuspendPartnerResponse,
-  SuspendPartnerResponseSchema,
-} from '../gen/marina/admin/v1/partners_pb.ts';
+import { found } from '../db/facts.ts';
+import type { Statement } from '../db/statement.ts';
+import { AgreedLimit, PartnerState, Partners } from '../gen/marina/admin/v1/partners_pb.ts';
 import type { Feature } from '../gen/marina/options/v1/options_pb.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { IdMaker } from '../lib/ids.ts';
 import { audit } from './audit.ts';
-import { AdminError, invalidField, type Operator, pageSize } from './call.ts';
+import {
+  type AdminCall,
+  AdminError,
+  type AdminParts,
+  adminService,
+  changeOwned,
+  invalidField,
+  listed,
+} from './call.ts';
 
-export interface PartnerAdminParts {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly ids: IdMaker;
-  /** Tells this replica and the others that what was agreed with a partner has changed. */
-  readonly changed: (partnerId: string) => void;
-}
-
-/** Which limit each name of the proto stands for. */
+/** The limits by the numbers of the proto. */
 const agreedLimits: Partial<Record<AgreedLimit, keyof PartnerLimits>> = {
   [AgreedLimit.REQUESTS_PER_SECOND]: 'requestsPerSecond',
   [AgreedLimit.REQUESTS_BURST]: 'requestsBurst',
@@ -68,6 +37,7 @@ const agreedLimits: Partial<Record<AgreedLimit, keyof PartnerLimits>> = {
   [AgreedLimit.ORDERS_KOBO_PER_DAY]: 'ordersKoboPerDay',
   [AgreedLimit.ALLOCATIONS_KOBO_PER_DAY]: 'allocationsKoboPerDay',
 };
+const limitNames = Object.values(agreedLimits);
 
 /** A state of another version is not among them. */
 const partnerStates: ReadonlyMap<string, PartnerState> = new Map([
@@ -75,67 +45,78 @@ const partnerStates: ReadonlyMap<string, PartnerState> = new Map([
   ['suspended', PartnerState.SUSPENDED],
 ]);
 
-/** The operators' calls on partners. Each change is written down in the transaction that makes it. */
-export function partnerAdminHandlers({ database, clock, ids, changed }: PartnerAdminParts) {
-  async function createPartner(request: CreatePartnerRequest, operator: Operator): Promise<CreatePartnerResponse> {
-    const { name, reason } = request;
-    const id = ids.object('par');
-    const createdAt = clock.now();
-    const limits = request.limits === undefined ? {} : given(request.limits);
-    const features = distinct(request.features);
-    const after = { name, state: 'active', limits, features: featureList(features) };
-    await database.transaction([], () => ({
-      writes: [
-        insertPartner({ id, name, limits, features, createdAt }),
-        audit({ ...entry('CreatePartner', id, operator, createdAt), detail: { reason }, after }),
-      ],
-      result: undefined,
-    }));
-    return create(CreatePartnerResponseSchema, { partner: toMessage(await find(id)) });
-  }
+/** The operators' calls on partners. `changed` notifies all replicas that what was agreed with a partner has changed. */
+export function partnerService({ database, clock, ids }: AdminParts, changed: (partnerId: string) => void) {
+  return adminService(Partners, {
+    async createPartner({ name, reason, ...request }, call) {
+      const partnerId = ids.object('par');
+      const createdAt = clock.now();
+      const limits = limitsIn(request.limits);
+      const features = distinct(request.features);
+      const after = { name, state: 'active', limits, features: featureList(features) };
+      const writes = [
+        insertPartner({ id: partnerId, name, limits, features, createdAt }),
+        audit(call, createdAt, { partnerId, detail: { reason }, after }),
+      ];
+      await database.transaction([], () => ({ writes, result: undefined }));
+      return { partner: toMessage(await find(partnerId)) };
+    },
 
-  async function getPartner({ partnerId }: GetPartnerRequest): Promise<GetPartnerResponse> {
-    const [row] = await database.read(readPartner(partnerId));
-    if (row === undefined) throw noPartner();
-    return create(GetPartnerResponseSchema, {
-      partner: toMessage(partners.all.read(row)),
-      activeKeys: Number(row.active_keys),
-      accounts: toBigInt(row.accounts),
-    });
-  }
+    async getPartner({ partnerId }) {
+      const partner = await find(partnerId);
+      return database.manage(async (manager) => ({
+        partner: toMessage(partner),
+        activeKeys: await manager.countBy(apiKeys.schema, { partnerId, revokedAt: IsNull() }),
+        accounts: BigInt(await manager.countBy(accounts.schema, { partnerId })),
+      }));
+    },
 
-  async function listPartners(request: ListPartnersRequest): Promise<ListPartnersResponse> {
-    const limit = pageSize(request.limit);
-    const rows = await database.manage((manager) =>
-      manager.getRepository(partners.schema).find({
-        ...{ where: { id: MoreThan(request.afterPartnerId) }, order: { id: 'ASC' as const }, take: limit + 1 },
-      }),
-    );
-    return create(ListPartnersResponseSchema, {
-      partners: rows.slice(0, limit).map(toMessage),
-      hasMore: rows.length > limit,
-    });
-  }
+    async listPartners({ limit, afterPartnerId }) {
+      const where = { id: MoreThan(afterPartnerId) };
+      const { rows, hasMore } = await listed(limit, (take) =>
+        database.manage((manager) => manager.find(partners.schema, { where, order: { id: 'ASC' }, take })),
+      );
+      return { partners: rows.map(toMessage), hasMore };
+    },
 
-  async function suspendPartner(request: SuspendPartnerRequest, operator: Operator): Promise<SuspendPartnerResponse> {
-    return create(SuspendPartnerResponseSchema, {
-      changed: await setState('SuspendPartner', 'suspended', request, operator),
-    });
-  }
+    suspendPartner: (request, call) => setState('suspended', request, call),
+    resumePartner: (request, call) => setState('active', request, call),
 
-  async function resumePartner(request: ResumePartnerRequest, operator: Operator): Promise<ResumePartnerResponse> {
-    return create(ResumePartnerResponseSchema, {
-      changed: await setState('ResumePartner', 'active', request, operator),
-    });
-  }
+    async setLimits({ partnerId, reason, ...request }, call) {
+      const limits = limitsIn(request.limits);
+      const setBack = request.setBack.flatMap((limit) => agreedLimits[limit] ?? []);
+      if (Object.keys(limits).length + setBack.length === 0) {
+        throw invalidField('limits', 'must name at least one limit.');
+      }
+      const both = setBack.findIndex((limit) => limits[limit] !== undefined);
+      if (both >= 0) throw invalidField(`set_back[${both}]`, 'must not be a limit that is also given.');
+      const isChanged = await change(partnerId, (partner) => {
+        const before = limitsIn(partner);
+        const after = limitsIn({ ...before, ...limits, ...Object.fromEntries(setBack.map((name) => [name, null])) });
+        if (limitNames.every((name) => before[name] === after[name])) return [];
+        const entry = { partnerId, detail: { limits, setBack, reason }, before, after };
+        return [saveLimits(partnerId, after), audit(call, clock.now(), entry)];
+      });
+      return { changed: isChanged, partner: toMessage(await find(partnerId)) };
+    },
 
-  function setState(
-    action: string,
+    async setFeatures({ partnerId, reason, features: wanted }, call) {
+      const isChanged = await change(partnerId, (partner) => {
+        const features = changedFeatureList(distinct(wanted), partner);
+        if (partner.features === features) return [];
+        const entry = { partnerId, detail: { reason }, before: { features: partner.features }, after: { features } };
+        return [partners.set({ id: partnerId }, { features }), audit(call, clock.now(), entry)];
+      });
+      return { changed: isChanged, partner: toMessage(await find(partnerId)) };
+    },
+  });
+
+  async function setState(
     state: 'active' | 'suspended',
-    { partnerId, reason }: { partnerId: string; reason: string },
-    operator: Operator,
-  ): Promise<boolean> {
-    return change(partnerId, (partner) => {
+    { partnerId, reason }: { readonly partnerId: string; readonly reason: string },
+    call: AdminCall,
+  ) {
+    const isChanged = await change(partnerId, (partner) => {
       if (partner.state === state) return [];
       // To suspend is safe whatever it means; what another version closed is not opened by mistake.
       if (state === 'active' && partner.state !== 'suspended') {
@@ -144,135 +125,46 @@ export function partnerAdminHandlers({ database, clock, ids, changed }: PartnerA
           'another version of the gateway stored a state this one does not know: call a replica of that version',
         );
       }
-      return [
-        partners.set({ id: partnerId }, { state }),
-        audit({
-          ...entry(action, partnerId, operator, clock.now()),
-          detail: { reason },
-          before: { state: partner.state },
-          after: { state },
-        }),
-      ];
+      const entry = { partnerId, detail: { reason }, before: { state: partner.state }, after: { state } };
+      return [partners.set({ id: partnerId }, { state }), audit(call, clock.now(), entry)];
     });
+    return { changed: isChanged };
   }
 
-  async function setLimits(request: SetLimitsRequest, operator: Operator): Promise<SetLimitsResponse> {
-    const { partnerId, reason } = request;
-    const wanted = request.limits === undefined ? {} : given(request.limits);
-    const setBack = request.setBack.flatMap((limit) => agreedLimits[limit] ?? []);
-    if (Object.keys(wanted).length + setBack.length === 0)
-      throw invalidField('limits', 'must name at least one limit.');
-    const both = setBack.findIndex((limit) => wanted[limit] !== undefined);
-    if (both >= 0) throw invalidField(`set_back[${both}]`, 'must not be a limit that is also given.');
-    const isChanged = await change(partnerId, (partner) => {
-      const before = defined(toAgreedLimits(partner));
-      const after = defined({ ...before, ...wanted, ...Object.fromEntries(setBack.map((name) => [name, undefined])) });
-      if (isSame(before, after)) return [];
-      const said = audit({
-        ...entry('SetLimits', partnerId, operator, clock.now()),
-        detail: { limits: wanted, setBack, reason },
-        before,
-        after,
-      });
-      return [saveLimits(partnerId, after), said];
-    });
-    return create(SetLimitsResponseSchema, { changed: isChanged, partner: toMessage(await find(partnerId)) });
-  }
-
-  async function setFeatures(request: SetFeaturesRequest, operator: Operator): Promise<SetFeaturesResponse> {
-    const { partnerId, reason } = request;
-    const wanted = distinct(request.features);
-    const isChanged = await change(partnerId, (partner) => {
-      const features = changedFeatureList(wanted, partner);
-      if (partner.features === features) return [];
-      return [
-        partners.set({ id: partnerId }, { features }),
-        audit({
-          ...entry('SetFeatures', partnerId, operator, clock.now()),
-          detail: { reason },
-          before: { features: partner.features },
-          after: { features },
-        }),
-      ];
-    });
-    return create(SetFeaturesResponseSchema, { changed: isChanged, partner: toMessage(await find(partnerId)) });
-  }
-
-  /** Changes a partner under its lock, and tells all replicas, also when whether it was changed is unknown. */
-  async function change(partnerId: string, decide: (partner: StoredPartner) => readonly Statement[]): Promise<boolean> {
-    await find(partnerId);
-    try {
-      return await database.inPartner(partnerId, {
-        touches: ['partner'],
-        // The lock reads only what orders need.
-        fact: reading(partners.find({ id: partnerId })),
-        decide: ([rows]) => {
-          const row = rows?.[0];
-          if (row === undefined) throw noPartner();
-          const writes = decide(partners.all.read(row));
-          return { writes, result: writes.length > 0 };
-        },
-      });
-    } finally {
-      changed(partnerId);
-    }
+  function change(partnerId: string, decide: (partner: StoredPartner) => Statement[]): Promise<boolean> {
+    // The lock reads only what orders need.
+    const fact = found(partners.find({ id: partnerId }), ([row = {}]) => partners.all.read(row));
+    return changeOwned(database, partnerId, 'partner', fact, decide, () => changed(partnerId));
   }
 
   async function find(id: string): Promise<StoredPartner> {
-    const partner = await database.manage((manager) => manager.getRepository(partners.schema).findOneBy({ id }));
-    if (partner === null) throw noPartner();
+    const partner = await database.manage((manager) => manager.findOneBy(partners.schema, { id }));
+    if (partner === null) throw new AdminError(status.NOT_FOUND, 'there is no such partner');
     return partner;
   }
-
-  return { createPartner, getPartner, listPartners, suspendPartner, resumePartner, setLimits, setFeatures };
 }
 
-function readPartner(partnerId: string): Statement {
-  return statement(
-    `SELECT p.*,
-      (SELECT COUNT(*) FROM api_keys k WHERE k.partner_id = p.id AND k.revoked_at IS NULL) AS active_keys,
-      (SELECT COUNT(*) FROM accounts a WHERE a.partner_id = p.id) AS accounts
-      FROM partners p WHERE p.id = ?`,
-    partnerId,
-  );
-}
-
-function entry(action: string, partnerId: string, operator: Operator, at: number) {
-  return { at, operator, action: `Partners.${action}`, partnerId, subject: partnerId };
-}
-
-function toMessage(partner: StoredPartner): Partner {
+function toMessage(partner: StoredPartner) {
   const { id, name, state, createdAt, version } = partner;
-  return create(PartnerSchema, {
+  const agreed = limitsIn(partner);
+  return {
     id,
     name,
     state: partnerStates.get(state) ?? PartnerState.UNSPECIFIED,
-    limits: create(PartnerLimitsSchema, { ...defaultLimits, ...defined(toAgreedLimits(partner)) }),
-    agreedLimits: create(PartnerLimitsSchema, toAgreedLimits(partner)),
+    limits: { ...defaultLimits, ...agreed },
+    agreedLimits: agreed,
     features: [...toFeatures(partner)],
     createdAt: timestampFromMs(createdAt),
     lastVersion: version,
-  });
+  };
 }
 
-/** The values a request gives. */
-function given(limits: LimitsMessage): Partial<PartnerLimits> {
-  const { requestsPerSecond, requestsBurst, requestsUnderWay, ordersKoboPerDay, allocationsKoboPerDay } = limits;
-  return defined({ requestsPerSecond, requestsBurst, requestsUnderWay, ordersKoboPerDay, allocationsKoboPerDay });
-}
-
-function defined(limits: Partial<PartnerLimits>): Partial<PartnerLimits> {
-  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
-}
-
-function isSame(one: Partial<PartnerLimits>, other: Partial<PartnerLimits>): boolean {
-  return Object.values(agreedLimits).every((name) => one[name] === other[name]);
+/** The limits that a request gives or a partner's row has. */
+function limitsIn(from: { readonly [Name in keyof PartnerLimits]?: PartnerLimits[Name] | null } = {}) {
+  const given = limitNames.flatMap((name) => (from[name] == null ? [] : [[name, from[name]]]));
+  return Object.fromEntries(given) as Partial<PartnerLimits>;
 }
 
 function distinct(features: readonly Feature[]): Feature[] {
   return [...new Set(features)].sort((one, other) => one - other);
-}
-
-function noPartner(): AdminError {
-  return new AdminError(status.NOT_FOUND, 'there is no such partner');
 }

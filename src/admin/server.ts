@@ -1,13 +1,13 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import { create, type DescMessage, type DescMethod, type Message, type MessageInitShape } from '@bufbuild/protobuf';
 import { Metadata, type ServerCredentials, status } from '@grpc/grpc-js';
-import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.ts';
+import { BadRequestSchema, file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.ts';
+import { ApiError } from '../lib/errors.ts';
 import { LineSampler } from '../lib/line-sampler.ts';
 import type { Logger } from '../lib/log.ts';
-import { addressShower } from '../lib/network.ts';
 import { ConnectionLimits } from '../transport/bounds.ts';
 import { compileFieldRules } from '../transport/field-rules.ts';
-import type { Arrival, GrpcStatus } from '../transport/grpc/arrival.ts';
+import { type Arrival, type GrpcStatus, type RichStatus, richStatus } from '../transport/grpc/arrival.ts';
 import { compressed, isCompressed } from '../transport/grpc/listener.ts';
 import {
   GrpcServer,
@@ -17,24 +17,25 @@ import {
   type UnaryCall,
 } from '../transport/grpc/server.ts';
 import { rpcPath } from '../transport/operations.ts';
-import { decodeProtobuf, encodeProtobuf } from '../transport/rpc.ts';
+import { decodeProtobuf, encodeProtobuf, rpcStatus } from '../transport/rpc.ts';
 import { deliver, OpenStreams, slowEndMs } from '../transport/streams.ts';
-import { AdminError, type AdminHandler, type AdminService, type AdminStreamHandler, type Operator } from './call.ts';
-import { identifyOperators } from './operators.ts';
-import { toRefusal } from './refusals.ts';
+import { type AdminCall, AdminError, type AdminService, type Operator } from './call.ts';
 
-export interface AdminServerOptions {
+interface AdminServerOptions {
   readonly services: readonly AdminService[];
   /** Each operator's name by its token. */
   readonly operators: ReadonlyMap<string, Operator>;
   readonly log: Logger;
-  /** Hears of each call that ended, by its service and method and the name of its gRPC status. */
-  readonly onCalled?: (call: string, code: string) => void;
+  /** Called when a call ended, with its service and method and the name of its gRPC status. */
+  readonly onCalled: (call: string, code: string) => void;
   /** Without them the port speaks plain text. */
-  readonly credentials?: ServerCredentials;
-  /** How a client's address is logged; undefined: not at all. By default it is logged whole. */
-  readonly shownAddress?: (address: string) => string | undefined;
+  readonly credentials: ServerCredentials | undefined;
+  /** How a client's address is logged; undefined: not at all. */
+  readonly shownAddress: (address: string) => string | undefined;
 }
+
+type Answer = MessageInitShape<DescMessage>;
+type Handle<Answered> = (request: Message, call: AdminCall, signal?: AbortSignal) => Answered;
 
 const mostMessageBytes = 64 * 1024;
 const connectionBounds = { total: 200, reserve: 50, perAddress: 50 };
@@ -42,24 +43,22 @@ const connectionBounds = { total: 200, reserve: 50, perAddress: 50 };
 const mostStreams = 20;
 
 /**
- * The operators' port: gRPC with reflection and health, every call under a named operator's token. A message is looked at
- * after the token, and a handler runs after its fields were checked.
+ * The operators' port: gRPC with reflection and health, every call under a named operator's token. A message is read
+ * after the token was checked, and a handler runs after the fields were checked.
  */
-export function createAdminServer(options: AdminServerOptions) {
-  const { services, log, shownAddress = addressShower('full') } = options;
+export function createAdminServer({ services, log, shownAddress, ...options }: AdminServerOptions) {
   const strangersCalls = new LineSampler(log, 'an operator call failed', shownAddress);
   const identify = identifyOperators(options.operators);
   const streams = new OpenStreams();
   const connections = new ConnectionLimits(connectionBounds);
   let openStreams = 0;
-  const served = services.flatMap(({ service, handlers }) =>
+  const served = services.flatMap(({ service, calls }) =>
     service.methods.map((method): ServedMethod => {
-      const handler = handlers[method.localName];
-      if (handler === undefined) throw new Error(`${method.parent.typeName}.${method.name} has no handler`);
+      const handle = calls[method.localName] as Handle<unknown>;
       const what = { method, maxBytes: mostMessageBytes };
       return method.methodKind === 'server_streaming'
-        ? { ...what, serveStream: streamServer(method, handler as AdminStreamHandler) }
-        : { ...what, serve: unaryServer(method, handler as AdminHandler) };
+        ? { ...what, serveStream: streamServer(method, handle as Handle<AsyncIterable<Answer>>) }
+        : { ...what, serve: unaryServer(method, handle as Handle<Promise<Answer>>) };
     }),
   );
   const methods = new Map(served.map(({ method }) => [rpcPath(method), method]));
@@ -73,13 +72,12 @@ export function createAdminServer(options: AdminServerOptions) {
     connectionMegabytes: 16,
   });
 
-  /** Looks at the token before any byte of the message is read. */
+  /** Checks the token before any byte of the message is read. */
   async function authorize(arrival: Arrival): Promise<GrpcStatus | undefined> {
     const method = methods.get(arrival.path);
-    const action = method === undefined ? 'unknown' : actionOf(method);
-    const visit = begin(action, arrival.values('authorization'), arrival.peer);
+    const visit = begin(method, arrival);
     try {
-      visit.operator();
+      visit.identify();
     } catch (error) {
       return visit.refused(error);
     }
@@ -89,15 +87,15 @@ export function createAdminServer(options: AdminServerOptions) {
     return undefined;
   }
 
-  function unaryServer(method: DescMethod, handler: AdminHandler) {
+  function unaryServer(method: DescMethod, handle: Handle<Promise<Answer>>) {
     const read = requestReader(method);
     return async (arrival: Arrival, call: UnaryCall, respond: Respond) => {
-      const visit = begin(actionOf(method), arrival.values('authorization'), arrival.peer);
+      const visit = begin(method, arrival);
       try {
-        const operator = visit.operator();
-        const answer = await handler(read(call.request) as never, operator);
+        const caller = visit.identify();
+        const answer = await handle(read(call.request), caller);
         call.sendMetadata(visit.metadata());
-        respond(null, encodeProtobuf(method.output, create(method.output, answer as MessageInitShape<DescMessage>)));
+        respond(null, encode(method, answer));
         visit.answered();
       } catch (error) {
         respond(visit.refused(error));
@@ -107,10 +105,10 @@ export function createAdminServer(options: AdminServerOptions) {
     };
   }
 
-  function streamServer(method: DescMethod, handler: AdminStreamHandler) {
+  function streamServer(method: DescMethod, handle: Handle<AsyncIterable<Answer>>) {
     const read = requestReader(method);
     return async (arrival: Arrival, call: StreamCall) => {
-      const visit = begin(actionOf(method), arrival.values('authorization'), arrival.peer);
+      const visit = begin(method, arrival);
       const ending = streams.open();
       let isGone = false;
       call.on('cancelled', () => {
@@ -119,13 +117,13 @@ export function createAdminServer(options: AdminServerOptions) {
       });
       openStreams += 1;
       try {
-        const operator = visit.operator();
+        const caller = visit.identify();
         if (openStreams > mostStreams) throw new AdminError(status.RESOURCE_EXHAUSTED, 'too many streams are open');
         const request = read(call.request);
         call.sendMetadata(visit.metadata());
-        const write = (message: Message) =>
-          new Promise<void>((resolve) => call.write(encodeProtobuf(method.output, message), () => resolve()));
-        await deliver(handler(request as never, operator, ending.signal), ending, write);
+        const write = (answer: Answer) =>
+          new Promise<void>((resolve) => call.write(encode(method, answer), () => resolve()));
+        await deliver(handle(request, caller, ending.signal), ending, write);
         call.end();
         visit.answered();
       } catch (error) {
@@ -139,7 +137,10 @@ export function createAdminServer(options: AdminServerOptions) {
     };
   }
 
-  function begin(action: string, authorization: readonly (string | Buffer)[], peer: string) {
+  /** What is known of a call from its start until its end is logged. `method` is undefined for one there is not. */
+  function begin(method: DescMethod | undefined, arrival: Arrival) {
+    const { peer } = arrival;
+    const action = method === undefined ? 'unknown' : `${method.parent.name}.${method.name}`;
     const requestId = randomUUID();
     const startedAt = performance.now();
     const clientAddress = shownAddress(peer);
@@ -149,11 +150,11 @@ export function createAdminServer(options: AdminServerOptions) {
       return { requestId, operator, clientAddress, action, durationMs };
     };
     return {
-      /** Who calls. Throws where nobody known does. */
-      operator: (): Operator => {
-        operator = identify(authorization);
+      /** Throws unless a known operator calls. */
+      identify: (): AdminCall => {
+        operator = identify(arrival.values('authorization'));
         if (operator === undefined) throw new AdminError(status.UNAUTHENTICATED, 'a valid operator token is needed');
-        return operator;
+        return { operator, action };
       },
       metadata: () => {
         const answered = new Metadata();
@@ -162,14 +163,14 @@ export function createAdminServer(options: AdminServerOptions) {
       },
       answered: () => {
         log.info(facts(), 'an operator called');
-        options.onCalled?.(action, 'OK');
+        options.onCalled(action, 'OK');
       },
       refused: (error: unknown) => {
         const refusal = toRefusal(error, requestId);
         if (operator !== undefined || strangersCalls.take(peer)) {
           log.warn({ err: error, ...facts(), code: status[refusal.code] }, 'an operator call failed');
         }
-        options.onCalled?.(action, status[refusal.code] ?? 'UNKNOWN');
+        options.onCalled(action, status[refusal.code] ?? 'UNKNOWN');
         return refusal;
       },
     };
@@ -177,7 +178,7 @@ export function createAdminServer(options: AdminServerOptions) {
 
   return {
     listen: (port: number, host: string) => server.listen(port, host),
-    /** Says NOT_SERVING, ends streams, answers what is under way for at most `graceMs`, and closes. */
+    /** Reports NOT_SERVING, ends streams, waits at most `graceMs` for calls in progress, and closes. */
     close: (graceMs: number) => {
       streams.close();
       return server.close(graceMs);
@@ -195,7 +196,47 @@ function requestReader(method: DescMethod): (bytes: Buffer) => Message {
   };
 }
 
-/** A call's name in logs, metrics and the audit. */
-function actionOf({ parent, name }: DescMethod): string {
-  return `${parent.name}.${name}`;
+function encode({ output }: DescMethod, answer: Answer): Buffer {
+  return encodeProtobuf(output, create(output, answer));
+}
+
+/** Finds out which operator a call's `authorization` metadata belongs to. */
+function identifyOperators(operators: ReadonlyMap<string, Operator>) {
+  const hashes = [...operators].map(([token, name]) => ({ name, hash: sha256(token) }));
+  return (authorization: readonly (string | Buffer)[]): Operator | undefined => {
+    const [value] = authorization;
+    if (authorization.length !== 1 || typeof value !== 'string') return undefined;
+    const token = /^bearer +([^ ]+)$/i.exec(value)?.[1];
+    if (token === undefined) return undefined;
+    const given = sha256(token);
+    let found: Operator | undefined;
+    // It is compared with every token, so that the time it takes reveals nothing.
+    for (const { name, hash } of hashes) {
+      if (timingSafeEqual(hash, given)) found = name;
+    }
+    return found;
+  };
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** What an operator gets for an error: a field that is at fault is named in a `google.rpc.BadRequest`. */
+function toRefusal(error: unknown, requestId: string): RichStatus {
+  const { code, message, param } = describe(error);
+  if (param === undefined) return richStatus(code, message, requestId, []);
+  const fieldViolations = [{ field: param, description: message.toWellFormed() }];
+  const detail = { desc: BadRequestSchema, value: create(BadRequestSchema, { fieldViolations }) };
+  return richStatus(code, message, requestId, [detail]);
+}
+
+function describe(error: unknown): { code: status; message: string; param?: string } {
+  if (error instanceof AdminError) return { code: error.status, message: error.message, param: error.param };
+  if (error instanceof ApiError) {
+    // A message that cannot be read is at fault as a whole.
+    const param = error.param ?? (error.code === 'invalid_request' ? '' : undefined);
+    return { code: rpcStatus(error), message: error.message, param };
+  }
+  return { code: status.INTERNAL, message: 'something went wrong; the log has more' };
 }

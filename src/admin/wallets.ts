@@ -1,111 +1,133 @@
-import { create } from '@bufbuild/protobuf';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import type { Database } from '../db/database.ts';
-import {
-  type Credit,
-  CreditSchema,
-  type CreditWalletRequest,
-  type CreditWalletResponse,
-  CreditWalletResponseSchema,
-  type LedgerFaultKind,
-  LedgerFaultKindSchema,
-  type ListCreditsRequest,
-  type ListCreditsResponse,
-  ListCreditsResponseSchema,
-  type ListWalletsRequest,
-  type ListWalletsResponse,
-  ListWalletsResponseSchema,
-  type VerifyLedgerRequest,
-  type VerifyLedgerResponse,
-  VerifyLedgerResponseSchema,
-} from '../gen/marina/admin/v1/wallets_pb.ts';
-import type { Clock } from '../lib/clock.ts';
+import { isDuplicate } from '../db/errors.ts';
+import { found, sharing, together } from '../db/facts.ts';
+import type { Decision, SqlRow, Statement } from '../db/statement.ts';
+import { type LedgerFaultKind, LedgerFaultKindSchema, Wallets } from '../gen/marina/admin/v1/wallets_pb.ts';
 import { enumWords } from '../lib/enums.ts';
-import type { IdMaker } from '../lib/ids.ts';
-import type { LedgerEntry } from '../wallet/rules.ts';
-import { listCredits, listWallets, toEntry, wallets } from '../wallet/store.ts';
+import { type LedgerEntry, mostInWalletKobo } from '../wallet/rules.ts';
+import { listCredits, listWallets, toEntry, transfer, transfers, wallet, wallets } from '../wallet/store.ts';
 import { audit } from './audit.ts';
-import { AdminError, type Operator } from './call.ts';
-import { recordCredit, requirePartner } from './credit.ts';
+import { AdminError, type AdminParts, adminService, listed, requirePartner, toTimestamp } from './call.ts';
 import { walkLedger } from './ledger.ts';
 
 const faultWords = enumWords<typeof LedgerFaultKind>(LedgerFaultKindSchema);
-
 const usuallyListed = 100;
 
-export interface WalletAdminParts {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly ids: IdMaker;
-}
-
 /** The operators' calls on wallets. */
-export function walletAdminHandlers({ database, clock, ids }: WalletAdminParts) {
+export function walletService({ database, clock, ids }: AdminParts) {
   let verifying = false;
 
-  async function creditWallet(request: CreditWalletRequest, operator: Operator): Promise<CreditWalletResponse> {
-    const { partnerId, amountKobo, bankReference } = request;
-    const id = ids.object('wtr');
-    const createdAt = clock.now();
-    const detail = { entry: id, amountKobo: amountKobo.toString(), bankReference };
-    const { entry, recorded } = await recordCredit(database, { id, partnerId, amountKobo, bankReference, createdAt }, [
-      audit({ at: createdAt, operator, action: 'Wallets.CreditWallet', partnerId, subject: partnerId, detail }),
-    ]);
-    return create(CreditWalletResponseSchema, { recorded, credit: toCredit(entry) });
-  }
+  return adminService(Wallets, {
+    async creditWallet({ partnerId, amountKobo, bankReference }, call) {
+      const id = ids.object('wtr');
+      const createdAt = clock.now();
+      const detail = { entry: id, amountKobo, bankReference };
+      const credit = { id, partnerId, amountKobo, bankReference, createdAt };
+      const { entry, recorded } = await recordCredit(database, credit, [audit(call, createdAt, { partnerId, detail })]);
+      return { recorded, credit: toMessage(entry) };
+    },
 
-  async function listCredits_(request: ListCreditsRequest): Promise<ListCreditsResponse> {
-    const { partnerId, beforeSequence } = request;
-    const limit = pageSize(request.limit);
-    await requirePartner(database, partnerId);
-    const rows = await database.read(listCredits(partnerId, beforeSequence, limit + 1));
-    const credits = rows.slice(0, limit).map((row) => toCredit(toEntry(row)));
-    return create(ListCreditsResponseSchema, { credits, hasMore: rows.length > limit });
-  }
+    async listCredits({ partnerId, beforeSequence, limit }) {
+      await requirePartner(database, partnerId);
+      const read = (most: number) => database.read(listCredits(partnerId, beforeSequence, most));
+      const { rows, hasMore } = await listed(limit, read, usuallyListed);
+      return { credits: rows.map(toEntry).map(toMessage), hasMore };
+    },
 
-  async function listWallets_(request: ListWalletsRequest): Promise<ListWalletsResponse> {
-    const limit = pageSize(request.limit);
-    const rows = await database.read(listWallets(request.afterPartnerId, limit + 1));
-    return create(ListWalletsResponseSchema, {
-      wallets: rows.slice(0, limit).map(wallets.all.read),
-      hasMore: rows.length > limit,
-    });
-  }
+    async listWallets({ afterPartnerId, limit }) {
+      const read = (most: number) => database.read(listWallets(afterPartnerId, most));
+      const { rows, hasMore } = await listed(limit, read, usuallyListed);
+      return { wallets: rows.map(wallets.all.read), hasMore };
+    },
 
-  async function verifyLedger({ partnerId, afterSequence }: VerifyLedgerRequest): Promise<VerifyLedgerResponse> {
-    if (verifying) throw new AdminError(status.RESOURCE_EXHAUSTED, 'another ledger is being walked: call again');
-    verifying = true;
-    try {
-      const walk = await walkLedger(database, partnerId, afterSequence);
-      if (walk === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such partner, or no such entry');
-      const { complete, faults, entries, last } = walk;
-      return create(VerifyLedgerResponseSchema, {
-        complete,
-        faults: faults.map(({ kind, ...fault }) => ({ ...fault, kind: faultWords.value(kind) })),
-        entries: BigInt(entries),
-        lastSequence: last.lastSequence,
-        lastHash: last.lastHash,
-      });
-    } finally {
-      verifying = false;
-    }
-  }
-
-  return { creditWallet, listCredits: listCredits_, listWallets: listWallets_, verifyLedger };
-}
-
-function toCredit(entry: LedgerEntry): Credit {
-  return create(CreditSchema, {
-    id: entry.id,
-    sequence: entry.sequence,
-    amountKobo: entry.amountKobo,
-    bankReference: entry.bankReference ?? '',
-    createdAt: timestampFromMs(entry.createdAt),
-    availableAfterKobo: entry.availableKobo,
+    async verifyLedger({ partnerId, afterSequence }) {
+      if (verifying) throw new AdminError(status.RESOURCE_EXHAUSTED, 'another ledger is being walked: call again');
+      verifying = true;
+      try {
+        const walk = await walkLedger(database, partnerId, afterSequence);
+        if (walk === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such partner, or no such entry');
+        const { complete, faults, entries, last } = walk;
+        return {
+          complete,
+          faults: faults.map((fault) => ({ ...fault, kind: faultWords.value(fault.kind) })),
+          entries: BigInt(entries),
+          lastSequence: last.lastSequence,
+          lastHash: last.lastHash,
+        };
+      } finally {
+        verifying = false;
+      }
+    },
   });
 }
 
-function pageSize(limit: number): number {
-  return limit === 0 ? usuallyListed : limit;
+/** A payment to record. */
+interface NewCredit {
+  /** The id its entry gets. */
+  readonly id: string;
+  readonly partnerId: string;
+  readonly amountKobo: bigint;
+  readonly bankReference: string;
+  readonly createdAt: number;
+}
+
+interface RecordedCredit {
+  readonly entry: LedgerEntry;
+  /** False: an earlier call recorded it. */
+  readonly recorded: boolean;
+}
+
+/** Records a payment once for its bank reference, with what else is to be written when it is new. Throws an AdminError. */
+export async function recordCredit(
+  database: Database,
+  credit: NewCredit,
+  writtenWithIt: readonly Statement[] = [],
+): Promise<RecordedCredit> {
+  const { partnerId, amountKobo, bankReference } = credit;
+  await requirePartner(database, partnerId);
+  const find = transfers.find({ bankReference });
+  try {
+    return await database.inPartner(partnerId, {
+      touches: [`bank reference ${bankReference}`],
+      fact: together({ prior: found(find, ([row]) => row), shared: sharing(wallet(partnerId)) }),
+      decide: ({ prior }, partner): Decision<RecordedCredit> => {
+        if (prior !== undefined) return { writes: [], result: recordedBefore(prior, credit) };
+        const { availableKobo, reservedKobo, postedKobo } = partner.get(wallet(partnerId)).head;
+        if (availableKobo + reservedKobo + postedKobo + amountKobo > mostInWalletKobo) {
+          throw new AdminError(status.FAILED_PRECONDITION, 'the wallet would hold more than 10^18 kobo in all');
+        }
+        const { partnerId: _, ...paid } = credit;
+        const entry = transfer(partner, { ...paid, type: 'credit', allocation: null, account: null });
+        return { writes: writtenWithIt, result: { entry, recorded: true } };
+      },
+    });
+  } catch (error) {
+    // Two partners' locks are two: of a reference raced for two partners the database itself takes only one.
+    const [row] = isDuplicate(error) ? await database.read(find) : [];
+    if (row === undefined) throw error;
+    return recordedBefore(row, credit);
+  }
+}
+
+/** The entry that an earlier call made. Throws unless it was of the same payment. */
+function recordedBefore(row: SqlRow, { partnerId, amountKobo }: NewCredit): RecordedCredit {
+  const entry = toEntry(row);
+  if (entry.partnerId !== partnerId) {
+    throw new AdminError(status.ALREADY_EXISTS, 'the bank reference is recorded for another partner');
+  }
+  if (entry.amountKobo !== amountKobo) {
+    const amount = entry.amountKobo.toLocaleString('en-US');
+    throw new AdminError(status.ALREADY_EXISTS, `the bank reference is recorded with another amount, ${amount} kobo`);
+  }
+  return { entry, recorded: false };
+}
+
+function toMessage({ id, sequence, amountKobo, bankReference, createdAt, availableKobo }: LedgerEntry) {
+  return {
+    ...{ id, sequence, amountKobo },
+    bankReference: bankReference ?? '',
+    createdAt: toTimestamp(createdAt),
+    availableAfterKobo: availableKobo,
+  };
 }

@@ -1,53 +1,65 @@
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
+import type { Database } from '../db/database.ts';
 import { reading } from '../db/facts.ts';
-import type { Webhooks } from '../gen/marina/admin/v1/webhooks_pb.ts';
-import { lockEndpoints, moved, newEndpoint, resumed, saveEndpoint } from '../webhooks/endpoint-store.ts';
-import { rotationMs, signsWithOld } from '../webhooks/rules.ts';
+import type { Decision, SqlRow, Statement } from '../db/statement.ts';
+import { AttemptOutcome, type Webhooks } from '../gen/marina/admin/v1/webhooks_pb.ts';
+import { atMost } from '../lib/at-most.ts';
+import type { Seal } from '../lib/seal.ts';
+import { findAdopted, lockEndpoints, moved, newEndpoint, resumed, saveEndpoint } from '../webhooks/endpoint-store.ts';
+import { type Outcome, rotationMs, rowServesMs, type SendResult, signsWithOld } from '../webhooks/rules.ts';
 import { type Endpoint, endpoints } from '../webhooks/table.ts';
-import type { AuditEntry } from './audit.ts';
-import { type AdminCalls, AdminError, type Operator } from './call.ts';
-import { requirePartner } from './credit.ts';
-import {
-  changeEndpoint,
-  entry,
-  outcomes,
-  readEndpoint,
-  toTimestamp,
-  type WebhookAdminParts,
-  waitUntilAdopted,
-} from './webhook-parts.ts';
+import { type AuditEntry, audit } from './audit.ts';
+import { type AdminCall, type AdminCalls, AdminError, type AdminParts, requirePartner, toTimestamp } from './call.ts';
+
+export interface WebhookAdminParts extends AdminParts {
+  /** Checks a URL, and answers with it as it will be used. Throws `invalid_request` with a sentence for people. */
+  readonly checkUrl: (url: string) => string;
+  readonly makeSecret: () => string;
+  readonly seal: Seal;
+  /** Makes one attempt to send a body, signed like any other. */
+  readonly sendTest: (endpoint: Endpoint, id: string, body: Buffer) => Promise<SendResult>;
+  /** Called when an endpoint was changed, or has something to be sent. */
+  readonly onChange: () => void;
+}
+
+export const outcomes: Record<Outcome, AttemptOutcome> = {
+  delivered: AttemptOutcome.DELIVERED,
+  'endpoint-failed': AttemptOutcome.ENDPOINT_FAILED,
+  'event-failed': AttemptOutcome.EVENT_FAILED,
+};
 
 const mostTestsAtOnce = 10;
+/** Between the moment an attempt is decided and the one in which its time and signature are written. */
+const adoptionMarginMs = 100;
 
 /** The operators' calls on endpoints themselves: where events go, under which secret, and whether they do. */
-export function webhookEndpointHandlers(
+export function webhookEndpointCalls(
   parts: WebhookAdminParts,
 ): Omit<AdminCalls<typeof Webhooks>, 'listDeliveries' | 'redeliver'> {
-  const { database, clock, ids } = parts;
+  const { database, clock, ids, seal } = parts;
   let testsUnderWay = 0;
 
   /** Makes a change, and answers with the endpoint when it is in force; undefined when there was nothing to change. */
   async function change(
-    call: string,
     { partnerId }: { readonly partnerId: string },
-    operator: Operator,
+    call: AdminCall,
     changed: (endpoint: Endpoint, now: number) => Endpoint | undefined,
-    told: (before: Endpoint, after: Endpoint) => Pick<AuditEntry, 'detail' | 'before' | 'after'>,
+    entry: (before: Endpoint, after: Endpoint) => AuditEntry,
   ): Promise<Endpoint | undefined> {
     const endpoint = await changeEndpoint<Endpoint | undefined>(parts, partnerId, (before, now) => {
       const after = changed(before, now);
       if (after === undefined) return { writes: [], result: undefined };
-      // Whoever sends to it must say that it has seen this revision.
+      // The process that sends to it must confirm that it has seen this revision.
       const { writes, saved } = saveEndpoint(before, { ...after, changedRevision: before.revision + 1n });
-      return { writes: [...writes, entry(call, partnerId, operator, now, told(before, saved))], result: saved };
+      return { writes: [...writes, audit(call, now, { ...entry(before, saved), partnerId })], result: saved };
     });
-    await waitUntilAdopted(parts, partnerId);
+    await waitUntilAdopted(database, partnerId);
     return endpoint;
   }
 
   return {
-    async registerEndpoint({ partnerId, url: text }, operator) {
+    async registerEndpoint({ partnerId, url: text }, call) {
       const url = parts.checkUrl(text);
       await requirePartner(database, partnerId);
       const secret = parts.makeSecret();
@@ -59,66 +71,61 @@ export function webhookEndpointHandlers(
           if (rows.length > 0) {
             throw new AdminError(status.ALREADY_EXISTS, 'the partner has an endpoint: move it, or rotate its secret');
           }
-          const sealed = parts.seal(partnerId, secret);
+          const sealed = seal.seal(partnerId, secret);
           const made = newEndpoint({ partnerId, url, secret: sealed, afterVersion, registeredAt });
-          const said = { detail: {}, after: { url, afterVersion } };
-          const writes = [endpoints.insert(made), entry('RegisterEndpoint', partnerId, operator, registeredAt, said)];
-          return { writes, result: made };
+          const entry = { partnerId, detail: {}, after: { url, afterVersion } };
+          return { writes: [endpoints.insert(made), audit(call, registeredAt, entry)], result: made };
         },
       });
       return { endpoint: toMessage(endpoint, registeredAt), secret };
     },
 
-    async moveEndpoint(request, operator) {
+    async moveEndpoint(request, call) {
       const url = parts.checkUrl(request.url);
       const endpoint = await change(
-        'MoveEndpoint',
         request,
-        operator,
+        call,
         (before) => moved(before, url),
         (before, after) => ({ detail: {}, before: { url: before.url }, after: { url: after.url } }),
       );
       return { endpoint: endpoint && toMessage(endpoint, clock.now()) };
     },
 
-    async rotateSecret(request, operator) {
+    async rotateSecret(request, call) {
       const secret = parts.makeSecret();
       const endpoint = await change(
-        'RotateSecret',
         request,
-        operator,
+        call,
         (before, now) => {
           const { oldSecretUntil } = before;
           if (oldSecretUntil !== null && signsWithOld(oldSecretUntil, now)) {
             const end = new Date(oldSecretUntil).toISOString();
             throw new AdminError(status.FAILED_PRECONDITION, `the last rotation runs until ${end}`);
           }
-          const sealed = parts.seal(request.partnerId, secret);
+          const sealed = seal.seal(request.partnerId, secret);
           return { ...before, secret: sealed, oldSecret: before.secret, oldSecretUntil: now + rotationMs };
         },
         (_, { oldSecretUntil }) => ({ detail: { oldUntil: new Date(oldSecretUntil ?? 0).toISOString() } }),
       );
-      return { secret, oldSecretUntil: toTimestamp(endpoint?.oldSecretUntil ?? null) };
+      return { secret, oldSecretUntil: toTimestamp(endpoint?.oldSecretUntil) };
     },
 
-    async pauseEndpoint(request, operator) {
+    async pauseEndpoint(request, call) {
       const hold = (before: Endpoint, now: number) => (before.heldAt === null ? { ...before, heldAt: now } : undefined);
-      const endpoint = await change('PauseEndpoint', request, operator, hold, pausesOf(request.reason));
-      return { changed: endpoint !== undefined };
+      return { changed: (await change(request, call, hold, pausesOf(request.reason))) !== undefined };
     },
 
-    async resumeEndpoint(request, operator) {
+    async resumeEndpoint(request, call) {
       const resume = (before: Endpoint) =>
         before.heldAt === null && before.pausedAt === null ? undefined : resumed(before);
-      const endpoint = await change('ResumeEndpoint', request, operator, resume, pausesOf(request.reason));
-      return { changed: endpoint !== undefined };
+      return { changed: (await change(request, call, resume, pausesOf(request.reason))) !== undefined };
     },
 
     async getEndpoint({ partnerId }) {
       return { endpoint: toMessage(await readEndpoint(database, partnerId), clock.now()) };
     },
 
-    async sendTest({ partnerId }, operator) {
+    async sendTest({ partnerId }, call) {
       const endpoint = await readEndpoint(database, partnerId);
       if (testsUnderWay >= mostTestsAtOnce) {
         throw new AdminError(status.RESOURCE_EXHAUSTED, 'too many tests are under way: call again');
@@ -128,7 +135,7 @@ export function webhookEndpointHandlers(
         const id = ids.event();
         const now = clock.now();
         const timestamp = new Date(Math.floor(now / 1_000) * 1_000).toISOString().replace('.000Z', 'Z');
-        await database.write(entry('SendTest', partnerId, operator, now, { detail: { id } }));
+        await database.write(audit(call, now, { partnerId, detail: { id } }));
         const body = Buffer.from(JSON.stringify({ object: 'webhook_test', id, timestamp }));
         const { outcome, status: code, errorClass, durationMs } = await parts.sendTest(endpoint, id, body);
         return {
@@ -145,7 +152,46 @@ export function webhookEndpointHandlers(
   };
 }
 
-/** Tells what keeps an endpoint from being sent to. */
+/** Changes an endpoint under its lock, and notifies those who send to it. */
+export async function changeEndpoint<T>(
+  { database, clock, onChange }: WebhookAdminParts,
+  partnerId: string,
+  decide: (endpoint: Endpoint, now: number, rows: SqlRow[]) => Decision<T>,
+  reads: readonly Statement[] = [],
+): Promise<T> {
+  const result = await database.transaction<T>([lockEndpoints([partnerId]), ...reads], ([found = [], rows = []]) =>
+    decide(onlyEndpoint(found), clock.now(), rows),
+  );
+  onChange();
+  return result;
+}
+
+/**
+ * Waits until no process begins an attempt by an endpoint's row as it was before the last change. The process that sends to
+ * the endpoint confirms it, usually within milliseconds. If it does not, because it is frozen, was cut off or is of an
+ * earlier version, this waits as long as a process may use a row: after that it begins no attempt by it.
+ */
+async function waitUntilAdopted(database: Database, partnerId: string): Promise<void> {
+  const end = performance.now() + rowServesMs + adoptionMarginMs;
+  for (let waitMs = 5; performance.now() < end; waitMs = Math.min(waitMs * 2, 80)) {
+    // If the database does not answer, the time is waited for.
+    const asking = database.read(findAdopted(partnerId)).catch(() => []);
+    if ((await atMost(end - performance.now(), asking)) && (await asking).length > 0) return;
+    await delay(Math.max(0, Math.min(waitMs, end - performance.now())));
+  }
+}
+
+/** A partner's endpoint. Refused when it has none. */
+export async function readEndpoint(database: Database, partnerId: string): Promise<Endpoint> {
+  return onlyEndpoint(await database.read(endpoints.find({ partnerId })));
+}
+
+function onlyEndpoint([row]: readonly SqlRow[]): Endpoint {
+  if (row === undefined) throw new AdminError(status.NOT_FOUND, 'the partner has no endpoint');
+  return endpoints.all.read(row);
+}
+
+/** The audit entry of a pause or its end: what keeps an endpoint from being sent to, before and after. */
 function pausesOf(reason: string) {
   const pauses = ({ heldAt, pausedAt }: Endpoint) => ({ paused: heldAt !== null, failing: pausedAt !== null });
   return (before: Endpoint, after: Endpoint) => ({ detail: { reason }, before: pauses(before), after: pauses(after) });
@@ -156,12 +202,12 @@ function toMessage(endpoint: Endpoint, now: number) {
   return {
     partnerId,
     url,
-    registeredAt: timestampFromMs(endpoint.registeredAt),
+    registeredAt: toTimestamp(endpoint.registeredAt),
     afterVersion,
     failuresInARow: streak,
     failingSince: toTimestamp(endpoint.pausedAt),
     nextProbeAt: toTimestamp(endpoint.probeAt),
     pausedSince: toTimestamp(endpoint.heldAt),
-    oldSecretUntil: toTimestamp(signsWithOld(oldSecretUntil, now) ? oldSecretUntil : null),
+    oldSecretUntil: signsWithOld(oldSecretUntil, now) ? toTimestamp(oldSecretUntil) : undefined,
   };
 }

@@ -1,6 +1,7 @@
 import { findAccount } from '../accounts/store.ts';
 import { toDayLimits } from '../auth/store.ts';
-import type { AllocationBroker, LookedUp, Sent } from '../broker/port.ts';
+import type { AllocationBroker } from '../broker/back-office.ts';
+import type { LookedUp, Sent } from '../broker/port.ts';
 import { type Fact, sharing, together, whether } from '../db/facts.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
 import type { Statement } from '../db/statement.ts';
@@ -14,8 +15,7 @@ import { ApiError } from '../lib/errors.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import { type StoredFields, storedFields } from '../lib/shown-message.ts';
 import { statedInstant } from '../lib/timestamps.ts';
-import { checkDayLimit } from '../limits/rules.ts';
-import { usage } from '../limits/usage.ts';
+import { checkDayLimit, usage } from '../limits/caller-limits.ts';
 import type { CreatedKind, Draft } from '../submission/kind.ts';
 import { objectHistory } from '../submission/table.ts';
 import type { TransferTypeWord } from '../wallet/rules.ts';

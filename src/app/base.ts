@@ -22,14 +22,13 @@ import { IdMaker } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { LogOutput } from '../lib/log-output.ts';
 import { Metrics } from '../lib/metrics.ts';
-import { Nats } from '../lib/nats.ts';
-import { Notifications } from '../lib/notifications.ts';
+import { Nats, Notifications } from '../lib/nats.ts';
 import { Cursors } from '../lib/paging.ts';
 import { subkey } from '../lib/seal.ts';
-import { openIdentity } from '../lib/server-identity.ts';
+import { ServerIdentity } from '../lib/server-identity.ts';
 import { passingTracer, type Tracer } from '../lib/trace.ts';
 import { version } from '../lib/version.ts';
-import { usageDays } from '../limits/usage.ts';
+import { usageDays } from '../limits/caller-limits.ts';
 import { openCancels, orderSteps, orders } from '../orders/table.ts';
 import { EnvironmentState, environments } from '../submission/environment.ts';
 import { lookUps, objectSteps, positions } from '../submission/table.ts';
@@ -97,8 +96,8 @@ async function openOn(database: Database, config: Config, log: Logger, output: L
 async function openIdentities(config: Config, log: Logger) {
   const { tlsCertificate, tlsKey, adminTlsCertificate, adminTlsKey, adminTlsAuthorities } = config;
   return {
-    partners: await openIdentity(tlsCertificate, tlsKey, undefined, log),
-    operators: await openIdentity(adminTlsCertificate, adminTlsKey, adminTlsAuthorities, log),
+    partners: await ServerIdentity.open(tlsCertificate, tlsKey, undefined, log),
+    operators: await ServerIdentity.open(adminTlsCertificate, adminTlsKey, adminTlsAuthorities, log),
   };
 }
 
@@ -116,7 +115,7 @@ async function openTracer(
     'service.instance.id': holder,
     'deployment.environment.name': environment,
   };
-  return otlpTracer({ url: otlpUrl, ratio: tracePercent / 100, resource, log });
+  return otlpTracer(otlpUrl, tracePercent / 100, resource, log);
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tables of all rows stand in one list.

@@ -44,7 +44,7 @@ function createOperations(base: Base, parts: Parts): Operation[] {
   return [
     ...defineOperations(Orders, orderHandlers({ ...submitted, kind: kinds.order, broker, canceller, contexts })),
     ...defineOperations(Allocations, allocationHandlers({ ...submitted, kind: kinds.allocation })),
-    ...defineOperations(Wallet, walletHandlers({ database, cursors })),
+    ...defineOperations(Wallet, walletHandlers(database, cursors)),
     ...defineOperations(Applications, {
       ...applicationHandlers({ ...submitted, kind: kinds.application }),
       ...documentHandlers({ database, images, sender: documents }),
@@ -52,15 +52,7 @@ function createOperations(base: Base, parts: Parts): Operation[] {
     ...defineOperations(Accounts, accountHandlers({ database, records, reads, cursors, clock })),
     ...defineOperations(Reference, referenceHandlers({ records, reads, readTimeoutMs, environment })),
     ...defineOperations(EventsService, eventHandlers({ database, cursors, feedWatch: parts.events.feedWatch })),
-    ...defineOperations(
-      Limits,
-      limitHandlers({
-        database,
-        clock,
-        underWay: (caller) => limits.underWay(caller),
-        requestBodyBytes: maxBodyBytes,
-      }),
-    ),
+    ...defineOperations(Limits, limitHandlers(database, clock, limits, maxBodyBytes)),
     ...defineOperations(
       Keys,
       keyHandlers({ database, clock, ids, macSecret, cursors, uses: keyUses, ended: parts.notify.keyEnded }),

@@ -1,19 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { notificationNames } from '../admin/handlers.ts';
-import { ledgerCheck } from '../admin/ledger-check.ts';
+import { ledgerCheck } from '../admin/ledger.ts';
 import { AllocationKind } from '../allocations/kind.ts';
 import { DocumentRelease } from '../applications/documents/release.ts';
 import { DocumentSender } from '../applications/documents/sender.ts';
 import { ImageChecker } from '../applications/images/checker.ts';
 import { ApplicationKind } from '../applications/kind.ts';
 import { Authenticator, KeyUses } from '../auth/authenticate.ts';
-import { UpstreamCalls } from '../broker/calls.ts';
+import { AllocationBroker, ApplicationBroker, SubmissionsBroker } from '../broker/back-office.ts';
 import { BrokerClock } from '../broker/clock.ts';
-import { GrpcAllocations } from '../broker/grpc-allocations.ts';
-import { GrpcApplications } from '../broker/grpc-applications.ts';
-import { GrpcBroker } from '../broker/grpc-broker.ts';
-import { GrpcRecords } from '../broker/grpc-records.ts';
-import { GrpcSubmissions } from '../broker/grpc-submissions.ts';
+import { Broker } from '../broker/orders.ts';
+import { RecordsBroker } from '../broker/records.ts';
 import { FeedConsumer } from '../events/feed.ts';
 import { FeedWatch } from '../events/feed-watch.ts';
 import { Relay } from '../events/relay.ts';
@@ -86,7 +82,7 @@ function createCallers({ config, log, database, clock, keyMacSecret: macSecret, 
   const sharing = new Sharing({ nats, store, prefix, replica, log });
   const slots = new SharedSlots(sharing);
   const limits = new CallerLimits(slots, new SharedBuckets(sharing));
-  const reads = new ReadQueue({ slots, timeoutMs: config.recordsTimeoutMs });
+  const reads = new ReadQueue(slots, config.recordsTimeoutMs);
   return { keyUses, authenticator, sharing, slots, limits, reads };
 }
 
@@ -130,18 +126,14 @@ function createWebhooks(base: Base, stream: EventStream) {
 function createUpstream({ config, log, tracer, metrics }: Base) {
   const { brokerAddress: address, simulatorAddress, submitTimeoutMs, readTimeoutMs } = config;
   const clock = new BrokerClock(config.clockSkewMs);
-  const calls = new UpstreamCalls({ clock, log, tracer, metrics });
-  const options = { address, submitTimeoutMs, readTimeoutMs, calls };
+  const options = { address, submitTimeoutMs, readTimeoutMs, clock, log, tracer, metrics };
   const isSteered = config.environment === 'sandbox' && simulatorAddress !== undefined;
   const clients = {
-    /** Orders, documents, and what is asked before them. */
-    broker: new GrpcBroker(options),
-    applications: new GrpcApplications(options),
-    allocations: new GrpcAllocations(options),
-    /** What the broker was given. */
-    submissions: new GrpcSubmissions(options),
-    /** What is read of accounts, and the reference lists. */
-    records: new GrpcRecords(options),
+    broker: new Broker(options),
+    applications: new ApplicationBroker(options),
+    allocations: new AllocationBroker(options),
+    submissions: new SubmissionsBroker(options),
+    records: new RecordsBroker(options),
     simulator: isSteered ? createGrpcClient(Controls, simulatorAddress) : undefined,
   };
   return {
@@ -174,7 +166,7 @@ function createSubmissions(base: Base, upstream: Upstream, { relay }: Events) {
   const documents = new DocumentSender({
     ...sending,
     kind: kinds.application,
-    broker,
+    broker: upstream.applications,
     digestKey: base.key('document digests'),
     onSent: (outcome) => metrics.documents.inc({ outcome }),
   });
@@ -234,7 +226,7 @@ function createNotifications(
   notifications.subscribe('relay', () => relay.wake());
   notifications.subscribe('feed', () => feedWatch.wake());
   notifications.subscribe('webhooks', (partnerIds) => dispatcher.wake(partnerIds.split(',')));
-  notifications.subscribe(notificationNames.environmentChanged, () => environment.wakeup.wake());
+  notifications.subscribe('environment-changed', () => environment.wakeup.wake());
   /** What is done here at once, and in the other processes when the notification comes. */
   const everywhere = (name: string, change: (text: string) => void) => {
     notifications.subscribe(name, change);
@@ -243,14 +235,15 @@ function createNotifications(
       notifications.publish(name, text);
     };
   };
-  const forgetContext = everywhere(notificationNames.accountUnlinked, (text) => {
+  const forgetContext = everywhere('account-unlinked', (text) => {
     const [partnerId = '', account = ''] = text.split(' ');
     contexts.forget(partnerId, account);
   });
   return {
+    environmentChanged: () => notifications.publish('environment-changed'),
     endpointsChanged: everywhere('webhooks-changed', () => dispatcher.changed()),
-    keyEnded: everywhere(notificationNames.keyRevoked, (keyId) => authenticator.forget(keyId)),
-    partnerChanged: everywhere(notificationNames.partnerChanged, (partnerId) => authenticator.forgetPartner(partnerId)),
+    keyEnded: everywhere('key-revoked', (keyId) => authenticator.forget(keyId)),
+    partnerChanged: everywhere('partner-changed', (partnerId) => authenticator.forgetPartner(partnerId)),
     accountUnlinked: (partnerId: string, account: string) => forgetContext(`${partnerId} ${account}`),
   };
 }

@@ -1,8 +1,7 @@
 import { DatabaseProbe } from '../telemetry/database-clock.ts';
-import { Gauges } from '../telemetry/gauges.ts';
+import { type Figure, Gauges } from '../telemetry/gauges.ts';
 import { Health } from '../telemetry/health.ts';
 import { createOpsServer } from '../telemetry/ops-server.ts';
-import { lookAtParts } from '../telemetry/parts.ts';
 import { WriteProbe } from '../telemetry/write-probe.ts';
 import type { Base } from './base.ts';
 import type { Servers } from './partners.ts';
@@ -19,69 +18,65 @@ interface Watched extends Parts {
 
 /** What is seen of this process from outside: whether it is ready, what is wrong, its metrics; and the port for that. */
 export function createTelemetry(base: Base, watched: Watched) {
-  const { database, clock, environment, holder, log, metrics, output, nats } = base;
-  const { callers, upstream, servers, failingWorkers } = watched;
-  const { stream, webhooks } = watched.events;
-  const { gate, images } = watched.submissions;
-  const { reports } = watched.outcomes;
-  let stopping = false;
+  const { database, clock, holder, log, metrics, nats } = base;
+  const { callers, upstream, submissions, outcomes, failingWorkers } = watched;
+  const { stream } = watched.events;
   const probe = new DatabaseProbe(database, clock);
   const writes = new WriteProbe(database, holder, log);
   const parts = {
     database: probe,
     writes,
     broker: upstream.broker,
-    brokerClocks: watched.submissions.clocks,
+    brokerClocks: submissions.clocks,
     brokerClock: upstream.clock,
     nats,
     stream,
     sharing: callers.sharing,
-    reports: reports.order,
-    applicationReports: reports.application,
-    gate,
+    reports: outcomes.reports.order,
+    applicationReports: outcomes.reports.application,
+    gate: submissions.gate,
     failingWorkers,
-    isStopping: () => stopping,
-    log: output,
+    log: base.output,
   };
-  const health = new Health(
-    () => lookAtParts(parts),
-    () => probe.ask(),
-    () => clock.realNow(),
-  );
-  const gauges = new Gauges({
-    metrics,
-    database,
-    probe,
-    clock,
-    health,
-    holder,
-    pipeline: servers.pipeline,
-    connections: servers.pipeline.connectionLimits,
-    limits: callers.limits,
-    slots: callers.slots,
-    reads: callers.reads,
-    images,
-    dispatcher: webhooks.dispatcher,
-    stream,
-    reports,
-    environment,
-    brokerClock: upstream.clock,
-    log: output,
-  });
-  const ops = createOpsServer({
-    troubles: () => health.troubles(),
-    metrics: async () => {
-      await gauges.set();
-      return { body: await metrics.registry.metrics(), contentType: metrics.registry.contentType };
-    },
-  });
-  return {
-    health,
-    writes,
-    ops,
-    /** From now on this process says that it is not ready. */
-    sayStopping: () => {
-      stopping = true;
-    },
-  };
+  const health = new Health(parts, () => clock.realNow());
+  const gauges = new Gauges({ metrics, database, probe, clock, holder, stream }, figures(base, watched, health));
+  return { health, writes, ops: createOpsServer(health, metrics, gauges) };
+}
+
+/** What this process knows by itself. */
+function figures(base: Base, watched: Watched, health: Health): readonly Figure[] {
+  const { clock, database, environment, metrics, output } = base;
+  const { callers, upstream, servers, submissions, outcomes } = watched;
+  const { limits, slots, reads } = callers;
+  const { images } = submissions;
+  const reports = Object.entries(outcomes.reports);
+  const inSeconds = (ms: number | undefined) => ms && ms / 1_000;
+  const troubleMs = (sinceMs: number) => Math.max(0, clock.realNow() - sinceMs);
+  return [
+    [metrics.requestsUnderWay, () => servers.pipeline.underWay],
+    [metrics.connections, () => servers.pipeline.connectionLimits.total],
+    [metrics.streams, () => limits.streams],
+    [metrics.files, () => limits.files],
+    [metrics.limitSlots, () => slots.usedHere],
+    [metrics.reads, 'state', () => Object.entries({ waiting: reads.waiting, under_way: reads.underWay })],
+    [metrics.images, 'state', () => Object.entries({ waiting: images.waiting, decoding: images.decoding })],
+    [metrics.decoderWalls, 'wall', () => images.walls.map(([wall, holds]) => [wall, Number(holds)])],
+    [metrics.webhookLag, () => inSeconds(watched.events.webhooks.dispatcher.lagMs)],
+    [metrics.reportPosition, 'kind', () => reports.map(([kind, { position }]) => [kind, Number(position)])],
+    [metrics.reportStreams, 'kind', () => reports.map(([kind, { isFollowing }]) => [kind, Number(isFollowing)])],
+    [
+      metrics.databaseConnections,
+      'state',
+      () => {
+        const { limit, inUse, waiting } = database.load;
+        return Object.entries({ limit, in_use: inUse, waiting });
+      },
+    ],
+    [metrics.partnerQueue, () => database.load.partnersWaiting],
+    [metrics.paused, () => Number(environment.paused)],
+    [metrics.clockOffset, () => inSeconds(clock.offsetMs)],
+    [metrics.brokerClockOffset, () => inSeconds(upstream.clock.estimateMs)],
+    [metrics.troubles, 'part', () => health.known().map(({ part, sinceMs }) => [part, troubleMs(sinceMs) / 1_000])],
+    [metrics.logLinesDropped, () => output?.dropped ?? 0],
+  ];
 }

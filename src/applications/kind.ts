@@ -1,6 +1,7 @@
 import { create, type Message } from '@bufbuild/protobuf';
 import { openAccount } from '../accounts/store.ts';
-import type { ApplicationBroker, LookedUp, Sent } from '../broker/port.ts';
+import type { ApplicationBroker } from '../broker/back-office.ts';
+import type { LookedUp, Sent } from '../broker/port.ts';
 import type { Database } from '../db/database.ts';
 import { noFact } from '../db/facts.ts';
 import type { Statement } from '../db/statement.ts';

@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js';
+import { ApiError } from '../lib/errors.ts';
 
 /** An address and of how many of its bits a range is; all of them: of the address alone. */
 type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
@@ -63,6 +64,22 @@ export function normalAddress(text: string): string | undefined {
   if (range === undefined) return undefined;
   const [address, bits] = range;
   return bits === wholeBits(address) ? address.toString() : `${address}/${bits}`;
+}
+
+/** The addresses or ranges that a request gives, each once. Throws `invalid_request` for the first that is neither. */
+export function normalAddresses(addresses: readonly string[]): string[] {
+  const normal = addresses.map((address, at) => {
+    const known = normalAddress(address);
+    if (known === undefined) throw badAddress(at, 'must be an IPv4 or IPv6 address or range.');
+    return known;
+  });
+  return [...new Set(normal)];
+}
+
+/** `invalid_request` for one of the addresses that a request gives. */
+export function badAddress(at: number, problem: string): ApiError {
+  const param = `addresses[${at}]`;
+  return new ApiError('invalid_request', { param, message: `\`${param}\` ${problem}` });
 }
 
 /** Whether an address or range lies within one of some others. */

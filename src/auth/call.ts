@@ -1,3 +1,5 @@
+import type { MessageShape } from '@bufbuild/protobuf';
+import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2';
 import type { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
@@ -63,6 +65,19 @@ export type StreamHandler<Request, Response> = (
   call: Call,
   signal: AbortSignal,
 ) => AsyncIterable<Response>;
+
+/** A handler for each of a service's methods. */
+export type ServiceHandlers<Shape extends GenServiceMethods> = {
+  readonly [Name in keyof Shape]: Shape[Name]['methodKind'] extends 'unary'
+    ? Handler<MessageShape<Shape[Name]['input']>, MessageShape<Shape[Name]['output']>>
+    : Shape[Name]['methodKind'] extends 'server_streaming'
+      ? StreamHandler<MessageShape<Shape[Name]['input']>, MessageShape<Shape[Name]['output']>>
+      : never;
+};
+
+/** The handlers of a generated service, as in `HandlersOf<typeof Orders>`. */
+export type HandlersOf<Service> =
+  Service extends GenService<infer Shape extends GenServiceMethods> ? ServiceHandlers<Shape> : never;
 
 /** Why a credential is refused, for metrics. The caller is told none of it. */
 export type CredentialRefusal =

@@ -1,4 +1,3 @@
-import type { Environment } from '../db/database.ts';
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
 import { bytes, count, defineTable, flag, instant, longText, optional, type RowOf, text, whole } from '../db/table.ts';
 import { type Feature, FeatureSchema, Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
@@ -195,11 +194,6 @@ function agreed(limits: Partial<PartnerLimits>) {
   return Object.fromEntries(columns) as Pick<StoredPartner, keyof PartnerLimits>;
 }
 
-/** What was agreed with a partner, without the defaults. */
-export function toAgreedLimits(partner: StoredPartner): Partial<PartnerLimits> {
-  return Object.fromEntries(limitNames.map((name) => [name, partner[name] ?? undefined]));
-}
-
 export interface NewKey {
   readonly id: string;
   readonly partnerId: string;
@@ -223,13 +217,6 @@ export function insertKey({ scopes, addresses, ...key }: NewKey): Statement {
 /** Ends a key that has not ended. */
 export function revokeKey(id: string, at: number): Statement {
   return apiKeys.set({ id, revokedAt: null }, { revokedAt: at });
-}
-
-/** Refuses a live key without a registered address: a live key works only from the addresses registered for it. */
-export function checkAddresses(environment: Environment, addresses: readonly string[]): void {
-  if (environment === 'live' && addresses.length === 0) {
-    throw new Error('a live key needs at least one registered address or range');
-  }
 }
 
 /** When keys were used. Apart from the keys, so that noting a use never waits for the row of a key. */

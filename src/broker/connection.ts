@@ -1,14 +1,17 @@
 import type { DescMethod, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
-import type { Timestamp } from '@bufbuild/protobuf/wkt';
-import { connectivityState, type ServiceError, status } from '@grpc/grpc-js';
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
+import { connectivityState, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import { createGrpcClient, type GrpcClient, type UnaryCallOptions } from '../lib/grpc-client.ts';
 import type { TypedService } from '../lib/grpc-service.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Metrics } from '../lib/metrics.ts';
 import type { Origin } from '../lib/origin.ts';
-import { type CallUnderWay, UpstreamCalls } from './calls.ts';
-import type { BrokerClock } from './clock.ts';
-import type { Sent } from './port.ts';
+import { passingTracer, type Tracer, traceIdOf } from '../lib/trace.ts';
+import { BrokerClock } from './clock.ts';
+import type { LookedUp, Sent } from './port.ts';
 
-export const channelOptions = {
+const channelOptions = {
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
   'grpc.keepalive_time_ms': 10_000,
@@ -16,24 +19,36 @@ export const channelOptions = {
 };
 
 /**
- * How long a link that is down may take to come up before a call is said never to have left: longer than the pause between
+ * How long a link that is down may take to come up before a call counts as never having left: longer than the pause between
  * two tries, so that it was tried.
  */
 const connectTimeoutMs = 1_500;
+/** A stream of reports says something every second; one silent for this long is taken for dead. */
+const longestSilenceMs = 5_000;
 
-/** What is said of a call beside its request. */
+/** What goes with a call besides its request. */
 export interface CallAbout {
-  readonly timeoutMs: number;
   /** On whose behalf; undefined: the gateway's own. */
   readonly origin?: Origin | undefined;
   /** The object it is about. */
   readonly objectId?: string | undefined;
+  /** How long it may take; absent: as long as a read. */
+  readonly timeoutMs?: number | undefined;
 }
 
-/** The same of a send. */
-export interface SendAbout extends Omit<CallAbout, 'timeoutMs'> {
-  readonly notAfterMs: number;
-  readonly longestMs: number;
+/** How the broker is reached. */
+export interface BrokerOptions {
+  /** `host:port` of the broker's services. */
+  readonly address: string;
+  /** How long a submission or a cancel may take. */
+  readonly submitTimeoutMs: number;
+  /** How long a read may take. */
+  readonly readTimeoutMs: number;
+  /** Learns from the times that the broker states. */
+  readonly clock?: BrokerClock;
+  readonly log?: Logger;
+  readonly tracer?: Tracer;
+  readonly metrics?: Pick<Metrics, 'upstreamCalls'>;
 }
 
 /** The names of a service's calls that have one answer. */
@@ -41,38 +56,50 @@ type UnaryName<Service extends TypedService> = {
   [Name in keyof Service['method']]: Service['method'][Name]['methodKind'] extends 'unary' ? Name & string : never;
 }[keyof Service['method']];
 
+type Request<S extends TypedService, Name extends UnaryName<S>> = MessageInitShape<S['method'][Name]['input']>;
+type Answer<S extends TypedService, Name extends UnaryName<S>> = MessageShape<S['method'][Name]['output']>;
+
 type AnyUnaryCall<M extends DescMethod> = (
   request: MessageInitShape<M['input']>,
   options: UnaryCallOptions,
 ) => Promise<MessageShape<M['output']>>;
 
-/** How a service of the broker is reached. */
-export interface GrpcBrokerOptions {
-  /** `host:port` of the broker's service. */
-  readonly address: string;
-  /** How long a submission or a cancel may take. */
-  readonly submitTimeoutMs: number;
-  /** How long a read may take. */
-  readonly readTimeoutMs: number;
-  /** Notes each call. */
-  readonly calls?: UpstreamCalls;
+/** A call that is under way. */
+interface CallUnderWay {
+  /** What goes with it: the request's id and place in a trace. */
+  readonly metadata: Metadata;
+  /** The outcome is `ok`, `nonsense`, `never_left`, or the gRPC status in lower case. */
+  readonly end: (outcome: string) => void;
+}
+
+/** Some of a stream of reports. */
+interface Batch<Report> {
+  readonly reports: readonly Report[];
+  /** The number of the last report there is; 0: not stated. */
+  readonly lastNumber: bigint;
+  readonly brokerTime?: Timestamp | undefined;
 }
 
 /**
  * A connection to one service of the broker, replaced once a call over it got no answer in time: it may be dead and not
  * show it, and what follows is better off with a new one. Calls that are under way over the old one go on to their end.
+ * Each call is one line in the log, one metric, one span.
  */
 export class Connection<Service extends TypedService> {
   #client: GrpcClient<Service>;
+  readonly #clock: BrokerClock;
+  readonly #log: Logger | undefined;
 
   constructor(
     private readonly service: Service,
-    private readonly address: string,
     /** What the other side is called in what proves an outcome. */
     private readonly upstream: 'exchange' | 'broker',
-    private readonly calls: UpstreamCalls,
+    private readonly options: BrokerOptions,
   ) {
-    this.#client = createGrpcClient(service, address, channelOptions);
+    this.#client = this.#connect();
+    this.#clock = options.clock ?? new BrokerClock(0);
+    // Every member of the line is chosen below, so the net that searches it for secrets is left out.
+    this.#log = options.log?.child({}, { redact: [] });
   }
 
   get connected(): boolean {
@@ -82,12 +109,12 @@ export class Connection<Service extends TypedService> {
   /** Makes one call. Errors are grpc-js's, unchanged. */
   async call<Name extends UnaryName<Service>>(
     name: Name,
-    request: MessageInitShape<Service['method'][Name]['input']>,
+    request: Request<Service, Name>,
     about: CallAbout,
-  ): Promise<MessageShape<Service['method'][Name]['output']>> {
+  ): Promise<Answer<Service, Name>> {
     const underWay = this.#begin(name, about);
     try {
-      const answer = await this.#call(name, request, about.timeoutMs, underWay);
+      const answer = await this.#call(name, request, about.timeoutMs ?? this.options.readTimeoutMs, underWay);
       underWay.end('ok');
       return answer;
     } catch (error) {
@@ -97,24 +124,70 @@ export class Connection<Service extends TypedService> {
   }
 
   /**
-   * Sends something once, in the time it has at most, and says what that came to. `read` answers undefined where the
-   * answer makes no sense. `isRefusal` says whether a status proves that it was not and will not be taken. Does not throw.
+   * Reads something. A read that fails changed nothing, whatever the reason. Throws `missing` if the broker does not have
+   * it, otherwise `exchange_unavailable`, or `exchange_error` if the answer makes no sense.
    */
-  async send<Name extends UnaryName<Service>, Answer>(
+  async read<Name extends UnaryName<Service>>(
     name: Name,
-    request: MessageInitShape<Service['method'][Name]['input']>,
-    { notAfterMs, longestMs, origin, objectId }: SendAbout,
-    read: (answer: MessageShape<Service['method'][Name]['output']>) => Answer | undefined,
-    isRefusal: (code: status | undefined) => boolean = isTooLate,
-  ): Promise<Sent<Answer>> {
-    const underWay = this.#begin(name, { origin, objectId });
-    const neverLeft = (evidence: string): Sent<Answer> => {
+    request: Request<Service, Name>,
+    about: CallAbout,
+    missing: ErrorCode,
+    makesSense: (answer: Answer<Service, Name>) => boolean,
+  ): Promise<Answer<Service, Name>> {
+    const answer = await this.call(name, request, about).catch((error: unknown) => {
+      const code = codeOf(error);
+      if (code === status.NOT_FOUND) throw new ApiError(missing, { cause: error });
+      const isNonsense = code === status.INTERNAL || code === status.UNIMPLEMENTED;
+      throw new ApiError(isNonsense ? 'exchange_error' : 'exchange_unavailable', { cause: error });
+    });
+    if (!makesSense(answer)) throw new ApiError('exchange_error');
+    return answer;
+  }
+
+  /** Asks what the broker's record says of an object. `found` answers undefined if the record does not have it. */
+  async lookUp<Name extends UnaryName<Service>, Found>(
+    name: Name,
+    request: Request<Service, Name>,
+    about: CallAbout,
+    found: (answer: Answer<Service, Name>) => Found | undefined,
+  ): Promise<LookedUp<Found>> {
+    const askedAt = performance.now();
+    const answer = await this.call(name, request, about);
+    const value = found(answer);
+    if (value !== undefined) return { found: true, answer: value };
+    const { completeUntil, brokerTime } = answer as {
+      readonly completeUntil?: Timestamp;
+      readonly brokerTime?: Timestamp;
+    };
+    const tookMs = performance.now() - askedAt;
+    return {
+      found: false,
+      completeUntil: completeUntil && timestampMs(completeUntil),
+      brokerTime: brokerTime && timestampMs(brokerTime) - tookMs,
+    };
+  }
+
+  /**
+   * Sends something once, in the time it has at most, and says what that came to. `read` answers undefined where the
+   * answer makes no sense. `refusalProves`: whether the status that says "too late" proves that it was not and will not be
+   * taken. Does not throw.
+   */
+  async send<Name extends UnaryName<Service>, Read>(
+    name: Name,
+    request: Request<Service, Name>,
+    notAfterMs: number,
+    about: CallAbout,
+    read: (answer: Answer<Service, Name>) => Read | undefined,
+    refusalProves = true,
+  ): Promise<Sent<Read>> {
+    const underWay = this.#begin(name, about);
+    const neverLeft = (evidence: string): Sent<Read> => {
       underWay.end('never_left');
       return { outcome: 'never-left', evidence };
     };
     const unreachable = await this.#waitForLink();
     if (unreachable !== undefined) return neverLeft(unreachable);
-    const timeoutMs = Math.min(longestMs, notAfterMs - Date.now());
+    const timeoutMs = Math.min(this.options.submitTimeoutMs, notAfterMs - Date.now());
     if (timeoutMs <= 0) return neverLeft('its time had run out before it was sent');
     try {
       const answer = read(await this.#call(name, request, timeoutMs, underWay));
@@ -124,10 +197,46 @@ export class Connection<Service extends TypedService> {
         : { outcome: 'answered', answer };
     } catch (error) {
       underWay.end(outcomeOf(error));
-      if (isRefusal(codeOf(error))) {
+      if (refusalProves && codeOf(error) === status.FAILED_PRECONDITION) {
         return { outcome: 'never-left', evidence: `the ${this.upstream} refused it as too late` };
       }
       return { outcome: 'unclear', evidence: evidenceOf(error) };
+    }
+  }
+
+  /**
+   * The batches of a stream of reports above a number, over a connection of its own. It must say something every few
+   * seconds and leave nothing out at its end. Throws when it breaks, falls silent or ends, and when the broker has fewer
+   * reports than it was asked to go on from. Such a broker has lost reports or counts anew, and what it says next would be
+   * taken for old.
+   */
+  async *follow<Report extends { readonly number: bigint }>(
+    open: (client: GrpcClient<Service>, signal: AbortSignal) => AsyncIterable<Batch<Report>>,
+    afterNumber: bigint,
+    signal: AbortSignal,
+  ): AsyncIterable<readonly Report[]> {
+    // A stream that broke may have left a connection that is dead and does not show it.
+    const client = this.#connect();
+    const silence = new AbortController();
+    const timer = setTimeout(() => silence.abort(), longestSilenceMs);
+    try {
+      let last = afterNumber;
+      const batches = open(client, AbortSignal.any([signal, silence.signal]));
+      for await (const { reports, lastNumber, brokerTime } of batches) {
+        timer.refresh();
+        this.#clock.streamed(brokerTime);
+        if (lastNumber !== 0n && lastNumber < afterNumber) {
+          throw new Error(`the broker's last report is ${lastNumber}, and reports up to ${afterNumber} were applied`);
+        }
+        for (const { number } of reports) if (number > last) last = number;
+        yield reports;
+        if (lastNumber > last) throw new Error('the stream left out its last reports');
+        timer.refresh(); // The time that the consumer needed is not the broker's silence.
+      }
+      throw new Error('the stream of reports ended');
+    } finally {
+      clearTimeout(timer);
+      client.close();
     }
   }
 
@@ -135,30 +244,54 @@ export class Connection<Service extends TypedService> {
     this.#client.close();
   }
 
-  #begin(name: UnaryName<Service>, { origin, objectId }: Pick<CallAbout, 'origin' | 'objectId'>): CallUnderWay {
+  #connect(): GrpcClient<Service> {
+    return createGrpcClient(this.service, this.options.address, channelOptions);
+  }
+
+  #begin(name: UnaryName<Service>, { origin, objectId }: CallAbout): CallUnderWay {
+    const { tracer = passingTracer, metrics } = this.options;
     const method = `${this.service.name}.${this.service.method[name]?.name}`;
-    return this.calls.begin({ method, origin, objectId });
+    const startedAt = performance.now();
+    const span = tracer.begin({ name: method, kind: 'client', parent: origin?.traceParent ?? null });
+    const { traceParent } = span;
+    const metadata = new Metadata();
+    if (origin?.requestId) metadata.set('x-request-id', origin.requestId);
+    if (traceParent !== null) metadata.set('traceparent', traceParent);
+    const end = (outcome: string) => {
+      const durationMs = Math.round((performance.now() - startedAt) * 1_000) / 1_000;
+      const { requestId, partnerId } = origin ?? {};
+      const traceId = traceIdOf(traceParent);
+      this.#log?.info({ requestId, partnerId, objectId, method, outcome, durationMs, traceId }, 'upstream call');
+      metrics?.upstreamCalls.observe({ method, outcome }, durationMs / 1_000);
+      const attributes = {
+        'rpc.system': 'grpc',
+        'rpc.method': method,
+        'marina.outcome': outcome,
+        'marina.object_id': objectId,
+      };
+      span.end({ failed: outcome !== 'ok' && outcome !== 'not_found', attributes });
+    };
+    return { metadata, end };
   }
 
   async #call<Name extends UnaryName<Service>>(
     name: Name,
-    request: MessageInitShape<Service['method'][Name]['input']>,
+    request: Request<Service, Name>,
     timeoutMs: number,
     { metadata }: CallUnderWay,
-  ): Promise<MessageShape<Service['method'][Name]['output']>> {
+  ): Promise<Answer<Service, Name>> {
     const used = this.#client;
     // The compiler cannot see that the client has a call for each unary method.
     const calls = used as unknown as Record<Name, AnyUnaryCall<Service['method'][Name]>>;
-    const { clock } = this.calls;
-    const sentAt = clock.now();
+    const sentAt = this.#clock.now();
     try {
       const answer = await calls[name](request, { timeoutMs, metadata });
       // Every answer may state the broker's time.
-      clock.answered(sentAt, (answer as { readonly brokerTime?: Timestamp }).brokerTime);
+      this.#clock.answered(sentAt, (answer as { readonly brokerTime?: Timestamp }).brokerTime);
       return answer;
     } catch (error) {
       if (codeOf(error) === status.DEADLINE_EXCEEDED && used === this.#client) {
-        this.#client = createGrpcClient(this.service, this.address, channelOptions);
+        this.#client = this.#connect();
         used.close();
       }
       throw error;
@@ -176,53 +309,22 @@ export class Connection<Service extends TypedService> {
   }
 }
 
-/** The one status that says it was not and will not be taken: its not_after had passed. */
-function isTooLate(code: status | undefined): boolean {
-  return code === status.FAILED_PRECONDITION;
-}
-
 export function codeOf(error: unknown): status | undefined {
   return (error as Partial<ServiceError>).code;
 }
 
-/** The status a call failed with, in a word; undefined for what is none. */
+/** The status a call failed with, in lower case; undefined for what is none. */
 export function statusOf(error: unknown): string | undefined {
   const code = codeOf(error);
   return code === undefined ? undefined : status[code]?.toLowerCase();
 }
 
-/** What a failed call proves in a word: its status, never the broker's own text. */
+/** What a failed call proves: its status, never the broker's own text. */
 export function evidenceOf(error: unknown): string {
   return codeOf(error) === undefined ? 'no answer' : `no answer: ${outcomeOf(error).replaceAll('_', ' ')}`;
 }
 
-/** A failed call's status in lower case. */
+/** A failed call's status for the log and the metrics. */
 function outcomeOf(error: unknown): string {
-  const code = codeOf(error);
-  return code === undefined ? 'no_answer' : (status[code] ?? 'unknown').toLowerCase();
-}
-
-/**
- * One service of the broker that takes submissions. Submissions and look-ups have a connection each, so that a look-up that
- * hangs does not delay a submission.
- */
-export class SubmissionService<Service extends TypedService> {
-  protected readonly submissions: Connection<Service>;
-  protected readonly lookUps: Connection<Service>;
-  protected readonly clock: BrokerClock;
-
-  constructor(
-    service: Service,
-    protected readonly options: GrpcBrokerOptions,
-  ) {
-    const { address, calls = new UpstreamCalls() } = options;
-    this.submissions = new Connection(service, address, 'broker', calls);
-    this.lookUps = new Connection(service, address, 'broker', calls);
-    this.clock = calls.clock;
-  }
-
-  close(): void {
-    this.submissions.close();
-    this.lookUps.close();
-  }
+  return codeOf(error) === undefined ? 'no_answer' : (statusOf(error) ?? 'unknown');
 }

@@ -1,17 +1,9 @@
-import type {
-  GetBalanceResponse,
-  GetMarketResponse,
-  ListContractNotesResponse,
-  ListPositionsResponse,
-  ListTradesResponse,
-} from '../gen/marina/broker/v1/accounts_pb.ts';
-import type { AllocationRecord } from '../gen/marina/broker/v1/allocations_pb.ts';
-import type { ApplicationFields, ApplicationReport } from '../gen/marina/broker/v1/applications_pb.ts';
-import type { EstimateOrderResponse, GetTradingContextResponse, Report } from '../gen/marina/broker/v1/orders_pb.ts';
-import type { Lga, State } from '../gen/marina/broker/v1/reference_pb.ts';
+import type { ApplicationFields } from '../gen/marina/broker/v1/applications_pb.ts';
+import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
+import { ApiError } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';
 
-/** An order as the broker must know it. Words are the ones the database and partners use. */
+/** An order as the broker must know it. Names are the ones the database and partners use. */
 export interface OrderToSend {
   readonly id: string;
   readonly account: string;
@@ -25,7 +17,7 @@ export interface OrderToSend {
   readonly origin: Origin;
 }
 
-/** What is sent, with the note by which it can be stored anew. */
+/** What is sent, with the note by which it can be restored. */
 export interface Noted {
   readonly note: Buffer;
 }
@@ -70,53 +62,11 @@ export type LookedUp<Answer> =
     }
   | { readonly found: true; readonly answer: Answer };
 
-/**
- * What the gateway needs from a broker. An adapter for another broker implements this. Every call has a deadline, and
- * none is ever tried again by the adapter or anything below it.
- */
-export interface Broker {
-  /** Whether a submission that comes after its `not_after` is refused. Throws when the broker does not say. */
-  honoursNotAfter(): Promise<boolean>;
-  /** Throws `exchange_unavailable` or `exchange_error`. */
-  tradingContext(account: string, symbol: string, origin: Origin): Promise<GetTradingContextResponse>;
-  /** Throws `exchange_unavailable`, `exchange_error` or `unknown_symbol`. */
-  estimateOrder(
-    order: Omit<OrderToSend, 'id' | 'timeInForce' | 'origin'>,
-    origin: Origin,
-  ): Promise<EstimateOrderResponse>;
-  /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
-  submitOrder(order: OrderToSend & Noted, notAfterMs: number): Promise<Sent<Report>>;
-  /** Sends a cancel once. Does not throw. */
-  cancelOrder(orderId: string, origin: Origin): Promise<Cancelled>;
-  /** Throws when the broker gives no answer that makes sense. */
-  lookUpOrder(orderId: string, afterNumber: bigint, origin: Origin): Promise<LookedUp<readonly Report[]>>;
-  /** Batches of reports above a number, in order; an empty batch only shows that the link lives. Throws when it breaks. */
-  streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]>;
-  /** Sends a file once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
-  sendDocument(document: DocumentToSend, notAfterMs: number): Promise<Sent<'delivered' | 'refused'>>;
-  /** Whether the broker can be reached, as far as is known. */
-  readonly connected: boolean;
-  close(): void;
-}
-
 /** An application as the broker must know it. */
 export interface ApplicationToSend {
   readonly id: string;
   readonly fields: ApplicationFields;
   readonly origin: Origin;
-}
-
-/** What the gateway needs from a broker to open accounts, by the same rules as a `Broker`. */
-export interface ApplicationBroker {
-  /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
-  submitApplication(application: ApplicationToSend & Noted, notAfterMs: number): Promise<Sent<ApplicationReport>>;
-  /** Throws when the broker gives no answer that makes sense. */
-  lookUpApplication(id: string, afterNumber: bigint, origin: Origin): Promise<LookedUp<readonly ApplicationReport[]>>;
-  /** Whether the broker has a document of a type. Throws when the broker gives no answer that makes sense. */
-  lookUpDocument(id: string, type: DocumentToSend['type'], origin: Origin): Promise<LookedUp<'delivered'>>;
-  /** As `streamReports`, of the reports about applications, which have numbers of their own. */
-  streamApplicationReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly ApplicationReport[]>;
-  close(): void;
 }
 
 /** An allocation as the broker must know it. */
@@ -127,7 +77,7 @@ export interface AllocationToSend {
   readonly origin: Origin;
 }
 
-/** One thing the broker took, by its place among all. */
+/** One thing the broker took, by its number among all. */
 export interface Taken {
   readonly number: bigint;
   /** The id the gateway gave it. */
@@ -136,65 +86,22 @@ export interface Taken {
   readonly note: Uint8Array;
 }
 
-/** What the gateway needs from a broker to find what its database has lost. */
-export interface SubmissionsBroker {
-  /** What was taken above a number, in order and without a gap; undefined where the broker keeps no such record. */
-  submissionsAfter(number: bigint, most: number): Promise<readonly Taken[] | undefined>;
-  close(): void;
-}
-
-/** What the gateway needs from a broker to move money to accounts, by the same rules as a `Broker`. */
-export interface AllocationBroker {
-  /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
-  submitAllocation(allocation: AllocationToSend & Noted, notAfterMs: number): Promise<Sent<AllocationRecord>>;
-  /** Throws when the broker gives no answer that makes sense. */
-  lookUpAllocation(allocationId: string, origin: Origin): Promise<LookedUp<AllocationRecord>>;
-  close(): void;
-}
-
-/** What reads of records need beside what is read: how long they may take, and on whose behalf they are made. */
+/** What a read of records needs besides what is read: how long it may take, and on whose behalf it is made. */
 export interface ReadTime {
   readonly timeoutMs: number;
   readonly origin: Origin;
 }
 
-/** A part of an account's records between two Lagos days, both YYYY-MM-DD, from a place on. */
-export interface RecordRange<Place> {
-  readonly account: string;
-  readonly from: string;
-  readonly to: string;
-  /** Only what comes after it; undefined: from the newest. */
-  readonly after: Place | undefined;
-  /** How many at most, 1 to 100. */
-  readonly limit: number;
-}
-
-export interface TradePlace {
-  readonly executedAtMs: number;
-  readonly id: string;
-}
-
-export interface ContractNotePlace {
-  readonly tradeDate: string;
-  readonly ticket: string;
-}
-
 /**
- * What the gateway reads of a broker's records. Every read throws `exchange_unavailable`, or `exchange_error` where the
- * answer makes no sense; those of an account also `account_not_at_broker`.
+ * The reports in the answer to a look-up, above a number and in order; undefined if the object was not found. Throws if the
+ * answer makes no sense.
  */
-export interface RecordsBroker {
-  balance(account: string, time: ReadTime): Promise<GetBalanceResponse>;
-  positions(
-    account: string,
-    page: { readonly afterSymbol: string; readonly limit: number },
-    time: ReadTime,
-  ): Promise<ListPositionsResponse>;
-  trades(range: RecordRange<TradePlace>, time: ReadTime): Promise<ListTradesResponse>;
-  contractNotes(range: RecordRange<ContractNotePlace>, time: ReadTime): Promise<ListContractNotesResponse>;
-  market(time: ReadTime): Promise<GetMarketResponse>;
-  states(time: ReadTime): Promise<readonly State[]>;
-  /** Throws `not_found` for a state there is not. */
-  lgas(state: string, time: ReadTime): Promise<readonly Lga[]>;
-  close(): void;
+export function reportsOf<Report extends { readonly number: bigint }>(
+  { found, reports }: { readonly found: boolean; readonly reports: readonly Report[] },
+  afterNumber: bigint,
+  isReport: (report: Report) => boolean,
+): readonly Report[] | undefined {
+  const isInOrder = reports.every((report, at) => report.number > (reports[at - 1]?.number ?? afterNumber));
+  if (!isInOrder || !reports.every(isReport) || (!found && reports.length > 0)) throw new ApiError('exchange_error');
+  return found ? reports : undefined;
 }

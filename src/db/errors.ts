@@ -16,6 +16,7 @@ const lockWaitTimeout = 1205;
 const clusterNotReady = 1047;
 const errorDuringCommit = 1180;
 const noSuchTable = 1146;
+const duplicateEntry = 1062;
 /** Values that are too long, too large, or none of their column's type. */
 const misfits = new Set([1264, 1265, 1292, 1366, 1406, 1690]);
 /** A check of a table fails: on MariaDB, on MySQL. */
@@ -67,6 +68,11 @@ export function isOptimismWrong(error: unknown): boolean {
 /** Whether a statement failed because the database does not have its table. */
 export function isTableMissing(error: unknown): boolean {
   return (error as DatabaseError).errno === noSuchTable;
+}
+
+/** Whether a row was refused because another has the same unique value. */
+export function isDuplicate(error: unknown): boolean {
+  return (error as DatabaseError).errno === duplicateEntry;
 }
 
 /** Whether a failed COMMIT may have happened: the server did not answer, or its answer leaves it open. */

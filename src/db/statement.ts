@@ -30,16 +30,6 @@ export function guard(conditions: readonly Statement[]): Statement {
   return { sql: `INSERT INTO guards (ok) SELECT 0 FROM DUAL WHERE (${sql}) IS NOT TRUE`, values };
 }
 
-/** An INSERT of some rows, each a list of values in the order of the columns. */
-export function insertRows(
-  table: string,
-  columns: readonly string[],
-  rows: readonly (readonly SqlValue[])[],
-): Statement {
-  // One place for all rows: looking for a place for each value took longer than writing the values.
-  return { sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ?`, values: [rows] };
-}
-
 /** A whole number from a column that can be beyond 2^53. */
 export function toBigInt(value: unknown): bigint {
   if (typeof value === 'number' || typeof value === 'string' || typeof value === 'bigint') return BigInt(value);

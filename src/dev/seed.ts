@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto';
-import { createKey, createPartner, creditWallet, linkAccount, setFeatures } from '../admin/provision.ts';
 import { type Database, openDatabase } from '../db/database.ts';
 import { statement } from '../db/statement.ts';
 import { AccountStatus } from '../gen/marina/broker/v1/orders_pb.ts';
 import { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../lib/grpc-client.ts';
+import { createKey, createPartner, creditWallet, linkAccount, setFeatures } from './provision.ts';
 import type { SandboxPartner } from './sandbox-file.ts';
 
 /** A partner before its events have a place to go. */

@@ -1,7 +1,14 @@
 import { create, type DescField, type DescMessage, type Message, type MessageShape } from '@bufbuild/protobuf';
 import { ApiError, invalidParam } from '../lib/errors.ts';
-import { JsonObject, type JsonTree, MalformedJson, readJson } from './strict-reader.ts';
-import { type ValueReader, type ValueType, valueReader } from './values.ts';
+import {
+  JsonObject,
+  type JsonTree,
+  MalformedJson,
+  readJson,
+  type TreeReader,
+  type ValueType,
+  valueReader,
+} from './reader.ts';
 
 /** Reads a body; `into` is a message that has its other fields already. Throws an ApiError. */
 export type Decoder<Shape extends Message> = (bytes: Buffer, into?: Shape) => Shape;
@@ -9,7 +16,7 @@ export type Decoder<Shape extends Message> = (bytes: Buffer, into?: Shape) => Sh
 /** How names and values are written: in our own JSON, unless said otherwise. */
 export interface JsonForm {
   readonly namesOf: (field: DescField) => readonly string[];
-  readonly readerOf: (type: ValueType) => ValueReader | undefined;
+  readonly readerOf: (type: ValueType) => TreeReader | undefined;
 }
 
 const ownForm: JsonForm = { namesOf: ({ name }) => [name], readerOf: valueReader };
@@ -49,7 +56,7 @@ interface Member {
   readonly index: number;
   readonly isList: boolean;
   /** How to read its value, or an element of its list; a message with members of its own has a shape instead. */
-  readonly reader: ValueReader | undefined;
+  readonly reader: TreeReader | undefined;
   readonly shape: Shape | undefined;
 }
 

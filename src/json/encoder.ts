@@ -9,8 +9,7 @@ import {
 import { FeatureSet_FieldPresence, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { message as messageOption } from '../gen/marina/options/v1/options_pb.ts';
 import { enumNames, type StoredNames, storedNames, unnamed } from '../lib/enums.ts';
-import { formatTimestamp } from './timestamps.ts';
-import type { ValueType } from './values.ts';
+import { formatTimestamp, type ValueType } from './reader.ts';
 
 /** Writes a message as partners see it. */
 export type Encoder = (message: Message) => string;

@@ -1,7 +1,6 @@
 import { type DescEnum, ScalarType } from '@bufbuild/protobuf';
 import type { JsonForm } from './decoder.ts';
-import { JsonNumber, type JsonTree } from './strict-reader.ts';
-import { type ValueReader, type ValueType, valueReader } from './values.ts';
+import { JsonNumber, type JsonTree, type TreeReader, type ValueReader, type ValueType, valueReader } from './reader.ts';
 
 /**
  * Protobuf's own JSON, as its clients write it: names in camelCase or the proto's own, enumerations by full name or
@@ -13,7 +12,7 @@ export const protobufForm: JsonForm = {
   readerOf,
 };
 
-function readerOf(type: ValueType): ValueReader | undefined {
+function readerOf(type: ValueType): TreeReader | undefined {
   if (type.enum !== undefined) return enumReader(type.enum);
   if (type.scalar === ScalarType.STRING) return anyText;
   if (type.scalar === ScalarType.BYTES) return base64;
@@ -21,17 +20,15 @@ function readerOf(type: ValueType): ValueReader | undefined {
   return reader !== undefined && type.scalar !== undefined && integers.has(type.scalar) ? orText(reader) : reader;
 }
 
-const anyText: ValueReader = {
+const anyText: TreeReader = {
   expected: 'a text',
   read: (tree) => (typeof tree === 'string' ? tree : undefined),
-  readText: (text) => text,
 };
 
 /** Either alphabet, padded or not, as protobuf's JSON allows. */
-const base64: ValueReader = {
+const base64: TreeReader = {
   expected: 'bytes in base64',
   read: (tree) => (typeof tree === 'string' ? readBase64(tree) : undefined),
-  readText: readBase64,
 };
 
 function readBase64(text: string): Uint8Array | undefined {
@@ -46,18 +43,16 @@ const integers: ReadonlySet<ScalarType> = new Set([
   ScalarType.UINT64,
 ]);
 
-function orText(reader: ValueReader): ValueReader {
+function orText(reader: ValueReader): TreeReader {
   return { ...reader, read: (tree) => (typeof tree === 'string' ? reader.readText(tree) : reader.read(tree)) };
 }
 
-function enumReader(desc: DescEnum): ValueReader {
+function enumReader(desc: DescEnum): TreeReader {
   const numbers = new Map(desc.values.map(({ name, number }) => [name, number]));
-  const readText = (text: string) => numbers.get(text);
   return {
     expected: `one of ${[...numbers.keys()].join(', ')}`,
-    readText,
     read: (tree: JsonTree) => {
-      if (typeof tree === 'string') return readText(tree);
+      if (typeof tree === 'string') return numbers.get(tree);
       return tree instanceof JsonNumber && /^\d{1,9}$/.test(tree.text) ? Number(tree.text) : undefined;
     },
   };

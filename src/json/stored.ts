@@ -10,8 +10,7 @@ import {
 } from '@bufbuild/protobuf';
 import { message as messageOption } from '../gen/marina/options/v1/options_pb.ts';
 import { storedBytes } from './encoder.ts';
-import { JsonNumber, JsonObject, type JsonTree, readJson } from './strict-reader.ts';
-import { type ValueType, valueReader } from './values.ts';
+import { JsonNumber, JsonObject, type JsonTree, readJson, type ValueType, valueReader } from './reader.ts';
 
 /**
  * A message that carries the JSON it was stored as, byte for byte, and is not decoded: REST writes the bytes as they

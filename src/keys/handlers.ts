@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { isWithin, normalAddress } from '../auth/addresses.ts';
+import { badAddress, isWithin, normalAddresses } from '../auth/addresses.ts';
 import type { KeyUses } from '../auth/authenticate.ts';
 import type { Call, Handler } from '../auth/call.ts';
 import { makeKey } from '../auth/keys.ts';
@@ -155,15 +155,6 @@ function checkScopes({ scopes }: CreateKeyRequest, using: ShownKey): void {
   });
 }
 
-function normalAddresses(addresses: readonly string[]): string[] {
-  const normal = addresses.map((address, at) => {
-    const known = normalAddress(address);
-    if (known === undefined) throw badAddress(at, 'must be an IPv4 or IPv6 address or range.');
-    return known;
-  });
-  return [...new Set(normal)];
-}
-
 /** A key without addresses works from everywhere, which is wider than any address. */
 function checkAddresses(addresses: readonly string[], using: ShownKey, isLive: boolean): void {
   const isBound = using.addresses.length > 0;
@@ -177,11 +168,6 @@ function checkAddresses(addresses: readonly string[], using: ShownKey, isLive: b
   }
   const at = isBound ? addresses.findIndex((address) => !isWithin(address, using.addresses)) : -1;
   if (at >= 0) throw badAddress(at, 'must lie within an address or range of this key.');
-}
-
-function badAddress(at: number, problem: string): ApiError {
-  const param = `addresses[${at}]`;
-  return new ApiError('invalid_request', { param, message: `\`${param}\` ${problem}` });
 }
 
 function checkCount(active: number): void {

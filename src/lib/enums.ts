@@ -17,21 +17,6 @@ export function enumNames(desc: DescEnum): ReadonlyMap<number, string> {
   return new Map(named.map(({ number, localName }) => [number, localName.toLowerCase()]));
 }
 
-/** The two ways between an enumeration's numbers and its names. */
-export interface EnumWords<Enum> {
-  /** The name of a number. Throws on a number the proto does not have. */
-  word(value: number): EnumName<Enum>;
-  /** The name of a number that another system sent; undefined for 0 and for a number of a later version. */
-  find(value: number): EnumName<Enum> | undefined;
-  /**
-   * The number of a name. A name this version does not know comes from another version: it is logged once, and its number
-   * is 0 (`…_UNSPECIFIED`). `withStoredNames` keeps the name for those who are shown names.
-   */
-  value(word: string): NumberOf<Enum>;
-  /** Whether this version knows a name. One it does not know is logged once. */
-  knows(word: string): boolean;
-}
-
 /** Finds the numbers of names. That of a name of another version is 0, and the name is logged once. */
 export function enumNumbers(desc: DescEnum): (name: string) => number {
   const numbers = new Map([...enumNames(desc)].map(([number, name]) => [name, number]));
@@ -42,19 +27,27 @@ export function enumNumbers(desc: DescEnum): (name: string) => number {
   };
 }
 
-/** The names of a generated enumeration, as in `enumWords<typeof OrderState>(OrderStateSchema)`. */
-export function enumWords<Enum extends object>(desc: GenEnum<NumberOf<Enum>>): EnumWords<Enum> {
+/**
+ * The two ways between an enumeration's numbers and its names, as in `enumWords<typeof OrderState>(OrderStateSchema)`. A name
+ * this version does not know comes from another version: it is logged once, and its number is 0 (`…_UNSPECIFIED`).
+ * `withStoredNames` keeps the name for those who are shown names.
+ */
+export function enumWords<Enum extends object>(desc: GenEnum<NumberOf<Enum>>) {
   const names = enumNames(desc) as ReadonlyMap<number, EnumName<Enum>>;
   const numberOf = enumNumbers(desc);
   return {
-    word: (value) => {
+    /** The name of a number. Throws on a number the proto does not have. */
+    word: (value: number): EnumName<Enum> => {
       const name = names.get(value);
       if (name === undefined) throw new Error(`${desc.typeName} has no value ${value}`);
       return name;
     },
-    find: (value) => names.get(value),
-    value: (name) => numberOf(name) as NumberOf<Enum>,
-    knows: (name) => numberOf(name) !== 0,
+    /** The name of a number that another system sent; undefined for 0 and for a number of a later version. */
+    find: (value: number): EnumName<Enum> | undefined => names.get(value),
+    /** The number of a name. */
+    value: (name: string): NumberOf<Enum> => numberOf(name) as NumberOf<Enum>,
+    /** Whether this version knows a name. */
+    knows: (name: string): boolean => numberOf(name) !== 0,
   };
 }
 

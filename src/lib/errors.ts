@@ -1,13 +1,33 @@
-interface CatalogueEntry {
-  readonly status: number;
+interface CatalogueEntry<Status extends number = number> {
+  readonly status: Status;
   /** The sentence used where the thrower has nothing more exact to say. */
   readonly message: string;
   /** Seconds for `Retry-After`; absent: the header is not sent. */
   readonly retryAfterSeconds?: number;
 }
 
+/** Makes entries of one HTTP status. */
+function entries<Status extends number>(status: Status) {
+  return (message: string, retryAfterSeconds?: number): CatalogueEntry<Status> =>
+    retryAfterSeconds === undefined ? { status, message } : { status, message, retryAfterSeconds };
+}
+
+const badRequest = entries(400);
+const unauthenticated = entries(401);
+const forbidden = entries(403);
+const notFound = entries(404);
+const methodNotAllowed = entries(405);
+const conflict = entries(409);
+const tooLarge = entries(413);
+const unsupportedMediaType = entries(415);
+const unprocessable = entries(422);
+const tooManyRequests = entries(429);
+const internal = entries(500);
+const badGateway = entries(502);
+const unavailable = entries(503);
+
 /** Errors of one family, which partners see in `type`. */
-function family<Type extends string, const Errors extends Readonly<Record<string, CatalogueEntry>>>(
+function family<Type extends string, Errors extends Readonly<Record<string, CatalogueEntry>>>(
   type: Type,
   errors: Errors,
 ) {
@@ -18,139 +38,94 @@ function family<Type extends string, const Errors extends Readonly<Record<string
 /** Every error that a request can be answered with: the one table that protocols, documents and tests read. */
 export const catalogue = {
   ...family('authentication_error', {
-    unauthorized: { status: 401, message: 'The credentials are missing or invalid.' },
+    unauthorized: unauthenticated('The credentials are missing or invalid.'),
   }),
   ...family('permission_error', {
-    insufficient_scope: { status: 403, message: 'The key lacks the scope this operation needs.' },
-    feature_not_enabled: { status: 403, message: 'This feature is not enabled.' },
+    insufficient_scope: forbidden('The key lacks the scope this operation needs.'),
+    feature_not_enabled: forbidden('This feature is not enabled.'),
   }),
   ...family('invalid_request_error', {
-    not_found: { status: 404, message: 'There is nothing at this path.' },
-    method_not_allowed: { status: 405, message: 'The path does not support this method.' },
-    unsupported_media_type: {
-      status: 415,
-      message: 'The Content-Type must be application/json in UTF-8, without Content-Encoding.',
-    },
-    request_too_large: { status: 413, message: 'The request is too large.' },
-    invalid_request: { status: 400, message: 'The request is invalid.' },
-    missing_required_field: { status: 400, message: 'A required field is missing.' },
-    order_not_found: { status: 404, message: 'There is no such order.' },
-    account_not_found: { status: 404, message: 'There is no such account.' },
-    application_not_found: { status: 404, message: 'There is no such application.' },
-    allocation_not_found: { status: 404, message: 'There is no such allocation.' },
-    unknown_account: { status: 422, message: 'The account is not one this partner can trade for.' },
-    application_not_accepting_documents: {
-      status: 409,
-      message: 'The application does not take documents in its state.',
-    },
-    document_already_delivered: { status: 409, message: 'The broker already has a different file of this type.' },
-    document_in_flight: {
-      status: 409,
-      message: 'A document is being sent. Send this one again shortly.',
-      retryAfterSeconds: 1,
-    },
-    earlier_document_unconfirmed: {
-      status: 409,
-      message: 'The broker did not confirm an earlier file of this type. Send that earlier file again.',
-    },
-    document_too_large: { status: 413, message: 'The file must be smaller than 1,000,000 bytes.' },
-    invalid_document: { status: 422, message: 'The file is not the image its Content-Type says.' },
+    not_found: notFound('There is nothing at this path.'),
+    method_not_allowed: methodNotAllowed('The path does not support this method.'),
+    unsupported_media_type: unsupportedMediaType(
+      'The Content-Type must be application/json in UTF-8, without Content-Encoding.',
+    ),
+    request_too_large: tooLarge('The request is too large.'),
+    invalid_request: badRequest('The request is invalid.'),
+    missing_required_field: badRequest('A required field is missing.'),
+    order_not_found: notFound('There is no such order.'),
+    account_not_found: notFound('There is no such account.'),
+    application_not_found: notFound('There is no such application.'),
+    allocation_not_found: notFound('There is no such allocation.'),
+    unknown_account: unprocessable('The account is not one this partner can trade for.'),
+    application_not_accepting_documents: conflict('The application does not take documents in its state.'),
+    document_already_delivered: conflict('The broker already has a different file of this type.'),
+    document_in_flight: conflict('A document is being sent. Send this one again shortly.', 1),
+    earlier_document_unconfirmed: conflict(
+      'The broker did not confirm an earlier file of this type. Send that earlier file again.',
+    ),
+    document_too_large: tooLarge('The file must be smaller than 1,000,000 bytes.'),
+    invalid_document: unprocessable('The file is not the image its Content-Type says.'),
   }),
   ...family('idempotency_error', {
-    duplicate_order: {
-      status: 409,
-      message: 'This Idempotency-Key was used for another order. Use a new key for a new order.',
-    },
-    duplicate_application: {
-      status: 409,
-      message: 'This Idempotency-Key was used for another application. Use a new key for a new application.',
-    },
-    duplicate_allocation: {
-      status: 409,
-      message: 'This Idempotency-Key was used for another allocation. Use a new key for a new allocation.',
-    },
+    duplicate_order: conflict('This Idempotency-Key was used for another order. Use a new key for a new order.'),
+    duplicate_application: conflict(
+      'This Idempotency-Key was used for another application. Use a new key for a new application.',
+    ),
+    duplicate_allocation: conflict(
+      'This Idempotency-Key was used for another allocation. Use a new key for a new allocation.',
+    ),
   }),
   ...family('order_error', {
-    similar_order_unresolved: {
-      status: 409,
-      message: 'It is not yet known whether an order like this one reached the exchange. Wait until it is settled.',
-      retryAfterSeconds: 1,
-    },
-    cancel_unconfirmed: {
-      status: 503,
-      message: 'The exchange did not confirm the cancel. Sending the cancel again is safe.',
-      retryAfterSeconds: 5,
-    },
-    unknown_symbol: { status: 422, message: 'The exchange does not know this symbol.' },
-    account_not_at_broker: { status: 422, message: 'The broker does not have this account.' },
-    settlement_lockout: { status: 422, message: 'The account is locked until an earlier trade settles.' },
-    order_rejected: { status: 422, message: 'The exchange rejected the order.' },
-    order_not_sent: {
-      status: 503,
-      message: 'The order never left the gateway. Use a new Idempotency-Key for a new try.',
-    },
-    order_not_cancelable: { status: 409, message: 'The order can no longer be cancelled.' },
+    similar_order_unresolved: conflict(
+      'It is not yet known whether an order like this one reached the exchange. Wait until it is settled.',
+      1,
+    ),
+    cancel_unconfirmed: unavailable('The exchange did not confirm the cancel. Sending the cancel again is safe.', 5),
+    unknown_symbol: unprocessable('The exchange does not know this symbol.'),
+    account_not_at_broker: unprocessable('The broker does not have this account.'),
+    settlement_lockout: unprocessable('The account is locked until an earlier trade settles.'),
+    order_rejected: unprocessable('The exchange rejected the order.'),
+    order_not_sent: unavailable('The order never left the gateway. Use a new Idempotency-Key for a new try.'),
+    order_not_cancelable: conflict('The order can no longer be cancelled.'),
   }),
   ...family('application_error', {
-    application_not_sent: {
-      status: 503,
-      message: 'The application never left the gateway. Use a new Idempotency-Key for a new try.',
-    },
-    application_rejected: { status: 422, message: 'The broker rejected the application.' },
-    document_rejected: { status: 422, message: 'The broker refused the document.' },
+    application_not_sent: unavailable(
+      'The application never left the gateway. Use a new Idempotency-Key for a new try.',
+    ),
+    application_rejected: unprocessable('The broker rejected the application.'),
+    document_rejected: unprocessable('The broker refused the document.'),
   }),
   ...family('wallet_error', {
-    wallet_too_low: { status: 422, message: 'The wallet has too little available.' },
-    allocation_not_sent: {
-      status: 503,
-      message: 'The allocation never left the gateway. Use a new Idempotency-Key for a new try.',
-    },
-    allocation_rejected: { status: 422, message: 'The broker rejected the allocation.' },
-    similar_allocation_unresolved: {
-      status: 409,
-      message: 'It is not yet known whether an allocation like this one was booked. Wait until it is settled.',
-      retryAfterSeconds: 1,
-    },
+    wallet_too_low: unprocessable('The wallet has too little available.'),
+    allocation_not_sent: unavailable('The allocation never left the gateway. Use a new Idempotency-Key for a new try.'),
+    allocation_rejected: unprocessable('The broker rejected the allocation.'),
+    similar_allocation_unresolved: conflict(
+      'It is not yet known whether an allocation like this one was booked. Wait until it is settled.',
+      1,
+    ),
   }),
   ...family('limit_error', {
-    limit_exceeded: { status: 422, message: 'A daily limit would be exceeded.' },
-    too_many_keys: { status: 422, message: 'The partner has as many active keys as it may have.' },
+    limit_exceeded: unprocessable('A daily limit would be exceeded.'),
+    too_many_keys: unprocessable('The partner has as many active keys as it may have.'),
   }),
   ...family('rate_limit_error', {
-    rate_limited: {
-      status: 429,
-      message: 'Too many requests. Nothing was done; send the same request again.',
-      retryAfterSeconds: 1,
-    },
+    rate_limited: tooManyRequests('Too many requests. Nothing was done; send the same request again.', 1),
   }),
   ...family('api_error', {
-    exchange_unavailable: {
-      status: 503,
-      message: 'The exchange cannot be reached. Nothing was stored and nothing sent; send the same request again.',
-      retryAfterSeconds: 5,
-    },
-    outcome_not_recorded: {
-      status: 503,
-      message: 'The exchange answered and the answer is not recorded yet. Read the object to see what became of it.',
-      retryAfterSeconds: 5,
-    },
-    internal_error: { status: 500, message: 'Something went wrong on our side. Send exactly the same request again.' },
-    trading_paused: {
-      status: 503,
-      message: 'Trading is paused. Cancels, estimates and reads still work.',
-      retryAfterSeconds: 30,
-    },
-    exchange_error: { status: 502, message: 'The exchange gave an answer that makes no sense.' },
-    service_unavailable: {
-      status: 503,
-      message: 'The service is not available. Send exactly the same request again.',
-      retryAfterSeconds: 5,
-    },
-    document_unconfirmed: {
-      status: 503,
-      message: 'The broker did not confirm receipt. Sending the same file again is safe.',
-      retryAfterSeconds: 5,
-    },
+    exchange_unavailable: unavailable(
+      'The exchange cannot be reached. Nothing was stored and nothing sent; send the same request again.',
+      5,
+    ),
+    outcome_not_recorded: unavailable(
+      'The exchange answered and the answer is not recorded yet. Read the object to see what became of it.',
+      5,
+    ),
+    internal_error: internal('Something went wrong on our side. Send exactly the same request again.'),
+    trading_paused: unavailable('Trading is paused. Cancels, estimates and reads still work.', 30),
+    exchange_error: badGateway('The exchange gave an answer that makes no sense.'),
+    service_unavailable: unavailable('The service is not available. Send exactly the same request again.', 5),
+    document_unconfirmed: unavailable('The broker did not confirm receipt. Sending the same file again is safe.', 5),
   }),
 };
 
@@ -195,30 +170,22 @@ export type Limit =
 /** An error from the catalogue: what domain code throws, and what each protocol translates in one place. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
-  readonly status: HttpStatus;
-  readonly type: ErrorType;
-  readonly retryAfterSeconds: number | undefined;
-  readonly param: string | undefined;
-  readonly rejectReason: string | undefined;
-  readonly location: string | undefined;
-  readonly allow: readonly string[] | undefined;
-  readonly limit: Limit | undefined;
+  declare readonly status: HttpStatus;
+  declare readonly type: ErrorType;
+  declare readonly retryAfterSeconds: number | undefined;
+  declare readonly param: string | undefined;
+  declare readonly rejectReason: string | undefined;
+  declare readonly location: string | undefined;
+  declare readonly allow: readonly string[] | undefined;
+  declare readonly limit: Limit | undefined;
 
   constructor(
     readonly code: ErrorCode,
-    details: ErrorDetails = {},
+    { message, cause, ...details }: ErrorDetails = {},
   ) {
-    const { status, type } = catalogue[code];
-    const { message, retryAfterSeconds }: CatalogueEntry = catalogue[code];
-    super(details.message ?? message, { cause: details.cause });
-    this.status = status;
-    this.type = type;
-    this.retryAfterSeconds = retryAfterSeconds;
-    this.param = details.param;
-    this.rejectReason = details.rejectReason;
-    this.location = details.location;
-    this.allow = details.allow;
-    this.limit = details.limit;
+    const { message: usual, ...entry } = catalogue[code];
+    super(message ?? usual, { cause });
+    Object.assign(this, entry, details);
   }
 }
 

@@ -1,6 +1,5 @@
 import { create, type DescMethod, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
 import {
-  type CallOptions,
   type ChannelCredentials,
   type ChannelOptions,
   Client,
@@ -8,24 +7,21 @@ import {
   credentials,
   Metadata,
 } from '@grpc/grpc-js';
-import { type GrpcMethod, grpcMethod, type TypedService } from './grpc-service.ts';
-
-/** How one unary call is made. */
-export interface UnaryCallOptions {
-  /** Gives the call up; it then fails with CANCELLED. Aborted before the call, nothing is sent and its reason is thrown. */
-  signal?: AbortSignal;
-  /** After how long the call fails with DEADLINE_EXCEEDED. Required, so that no call waits for ever. */
-  timeoutMs: number;
-  metadata?: Metadata;
-}
+import { grpcMethod, type TypedService } from './grpc-service.ts';
 
 /** How one stream is opened. */
-export interface StreamCallOptions {
-  /** Ends the stream; reading it then fails with CANCELLED. Leaving the loop ends it too. */
-  signal?: AbortSignal;
-  /** After how long the stream fails with DEADLINE_EXCEEDED; absent: never. */
-  timeoutMs?: number;
-  metadata?: Metadata;
+interface StreamCallOptions {
+  /** Gives the call up; it then fails with CANCELLED. Aborted before the call, nothing is sent and its reason is thrown. */
+  readonly signal?: AbortSignal;
+  /** After how long the call fails with DEADLINE_EXCEEDED; absent: never. */
+  readonly timeoutMs?: number;
+  readonly metadata?: Metadata;
+}
+
+/** How one unary call is made. */
+export interface UnaryCallOptions extends StreamCallOptions {
+  /** Required, so that no call waits for ever. */
+  readonly timeoutMs: number;
 }
 
 /**
@@ -110,36 +106,25 @@ function unaryCall(client: Client, method: DescMethod): UnaryCall<DescMethod> {
 
 function streamCall(client: Client, method: DescMethod): StreamCall<DescMethod> {
   const definition = grpcMethod(method);
-  return (request, options = {}) => ({
-    [Symbol.asyncIterator]: () => readStream(client, definition, create(method.input, request), options),
-  });
-}
-
-async function* readStream(
-  client: Client,
-  definition: GrpcMethod<DescMethod>,
-  request: MessageShape<DescMethod['input']>,
-  options: StreamCallOptions,
-): AsyncGenerator<MessageShape<DescMethod['output']>, void, undefined> {
-  const { signal, timeoutMs } = options;
-  signal?.throwIfAborted();
-  const callOptions: CallOptions = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
-  const call: ClientReadableStream<MessageShape<DescMethod['output']>> = client.makeServerStreamRequest(
-    definition.path,
-    definition.requestSerialize,
-    definition.responseDeserialize,
-    request,
-    options.metadata ?? new Metadata(),
-    callOptions,
-  );
-  const cancel = () => call.cancel();
-  // Cancelling makes an error event even when nobody reads any more; without a listener it would end the process.
-  call.on('error', () => {});
-  signal?.addEventListener('abort', cancel, { once: true });
-  try {
-    yield* call;
-  } finally {
-    signal?.removeEventListener('abort', cancel);
-    cancel();
-  }
+  return async function* (request, { signal, timeoutMs, metadata = new Metadata() } = {}) {
+    signal?.throwIfAborted();
+    const call: ClientReadableStream<MessageShape<DescMethod['output']>> = client.makeServerStreamRequest(
+      definition.path,
+      definition.requestSerialize,
+      definition.responseDeserialize,
+      create(method.input, request),
+      metadata,
+      timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs },
+    );
+    const cancel = () => call.cancel();
+    // Cancelling makes an error event even when nobody reads any more; without a listener it would end the process.
+    call.on('error', () => {});
+    signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      yield* call;
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+      cancel();
+    }
+  };
 }

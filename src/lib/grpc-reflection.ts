@@ -45,17 +45,16 @@ export function addReflection(
 }
 
 /** What a set of services and the files they are made of say about themselves. */
-export class ReflectionIndex {
+class ReflectionIndex {
   readonly #services: readonly string[];
   readonly #files = new Map<string, DescFile>();
-  readonly #bytes = new Map<string, Uint8Array>();
+  readonly #bytes = new Map<DescFile, Uint8Array>();
   readonly #symbols = new Map<string, DescFile>();
   readonly #extensions = new Map<string, Map<number, DescFile>>();
 
-  constructor(services: readonly TypedService[], more: readonly DescFile[] = []) {
+  constructor(services: readonly TypedService[], more: readonly DescFile[]) {
     this.#services = [...new Set(services.map((service) => service.typeName))].sort();
-    for (const service of services) this.#addFile(service.file);
-    for (const file of more) this.#addFile(file);
+    for (const file of withDependencies([...services.map((service) => service.file), ...more])) this.#addFile(file);
   }
 
   answer(request: ServerReflectionRequest['messageRequest']): Answer {
@@ -82,10 +81,8 @@ export class ReflectionIndex {
   }
 
   #addFile(file: DescFile): void {
-    const name = file.proto.name;
-    if (this.#files.has(name)) return;
-    this.#files.set(name, file);
-    this.#bytes.set(name, toBinary(FileDescriptorProtoSchema, file.proto));
+    this.#files.set(file.proto.name, file);
+    this.#bytes.set(file, toBinary(FileDescriptorProtoSchema, file.proto));
     for (const type of nestedTypes(file)) {
       this.#symbols.set(type.typeName, file);
       const members = type.kind === 'service' ? type.methods : type.kind === 'message' ? type.members : [];
@@ -94,23 +91,20 @@ export class ReflectionIndex {
       const numbers = this.#extensions.get(type.extendee.typeName) ?? new Map<number, DescFile>();
       this.#extensions.set(type.extendee.typeName, numbers.set(type.number, file));
     }
-    for (const dependency of file.dependencies) this.#addFile(dependency);
   }
 
   /** A file and all it depends on, so that one request is enough. */
   #fileAnswer(file: DescFile | undefined, asked: string): Answer {
     if (file === undefined) return notFound(asked);
-    const files = new Map<string, Uint8Array>();
-    const collect = (each: DescFile): void => {
-      const name = each.proto.name;
-      const bytes = this.#bytes.get(name);
-      if (files.has(name) || bytes === undefined) return;
-      files.set(name, bytes);
-      for (const dependency of each.dependencies) collect(dependency);
-    };
-    collect(file);
-    return { case: 'fileDescriptorResponse', value: { fileDescriptorProto: [...files.values()] } };
+    const fileDescriptorProto = [...withDependencies([file])].map((each) => this.#bytes.get(each) ?? new Uint8Array());
+    return { case: 'fileDescriptorResponse', value: { fileDescriptorProto } };
   }
+}
+
+/** Files and all they depend on, each once. */
+function withDependencies(files: readonly DescFile[], found = new Set<DescFile>()): ReadonlySet<DescFile> {
+  for (const file of files) if (!found.has(file)) withDependencies(file.dependencies, found.add(file));
+  return found;
 }
 
 function notFound(name: string): Answer {

@@ -2,12 +2,6 @@ import { connect, type Msg, type NatsConnection } from 'nats';
 import type { Logger } from './log.ts';
 import { pause } from './worker.ts';
 
-export interface NatsOptions {
-  /** One or more NATS servers, separated by commas. */
-  readonly url: string;
-  readonly log: Logger;
-}
-
 type Receive = (text: string, message: Msg) => void;
 
 const connectTimeoutMs = 2_000;
@@ -28,7 +22,8 @@ export class Nats {
   #isConnected = false;
   #running: Promise<void> | undefined;
 
-  constructor(private readonly options: NatsOptions) {}
+  /** `url`: one or more NATS servers, separated by commas. */
+  constructor(private readonly options: { readonly url: string; readonly log: Logger }) {}
 
   /** The connection, while the server can be reached, as far as is known. */
   get connection(): NatsConnection | undefined {
@@ -146,4 +141,30 @@ function subscribeOn(connection: NatsConnection, { subject, receive }: { subject
       if (error === null) receive(message.string(), message);
     },
   });
+}
+
+/**
+ * What the processes of a gateway notify each other of, over NATS. A notification can be lost, so each only brings sooner
+ * what is found out without it.
+ */
+export class Notifications {
+  constructor(
+    private readonly nats: Nats,
+    private readonly prefix: string,
+  ) {}
+
+  /** Calls `receive` with each notification of a name that another process, or this one, publishes. */
+  subscribe(name: string, receive: (text: string) => void): void {
+    this.nats.subscribe(this.#subject(name), receive);
+  }
+
+  /** Notifies all processes, if NATS is there. */
+  publish(name: string, text = ''): void {
+    this.nats.publish(this.#subject(name), text);
+  }
+
+  /** Versions before this one listen to the same subjects. */
+  #subject(name: string): string {
+    return `${this.prefix}say.${name}`;
+  }
 }

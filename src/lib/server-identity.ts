@@ -6,16 +6,16 @@ import type { Logger } from './log.ts';
 import { periodic, type Worker } from './worker.ts';
 
 /** Where a server's certificate is, as paths of PEM files. */
-export interface IdentityFiles {
+interface IdentityFiles {
   /** The certificate, and those between it and its authority. */
   readonly certificate: string;
   readonly key: string;
   /** Authorities one of which a client's certificate must be from; absent: clients need none. */
-  readonly clientAuthorities?: string | undefined;
+  readonly clientAuthorities: string | undefined;
 }
 
 /** What a TLS server shows of itself, as Node takes it. */
-export interface TlsIdentity {
+interface TlsIdentity {
   readonly cert: Buffer;
   readonly key: Buffer;
   readonly ca?: Buffer;
@@ -23,17 +23,6 @@ export interface TlsIdentity {
 
 /** How long a client may take over its handshake. */
 export const handshakeTimeoutMs = 10_000;
-
-/** Opens the identity of a server if its files are set. */
-export async function openIdentity(
-  certificate: string | undefined,
-  key: string | undefined,
-  clientAuthorities: string | undefined,
-  log: Logger,
-): Promise<ServerIdentity | undefined> {
-  if (certificate === undefined || key === undefined) return undefined;
-  return ServerIdentity.open({ certificate, key, clientAuthorities }, log);
-}
 
 const checkEveryMs = 1_000;
 
@@ -60,8 +49,15 @@ export class ServerIdentity {
     if (wrong !== undefined) log.error({ file: files.certificate, wrong }, 'the certificate that is served is no good');
   }
 
-  /** Reads the files for the first time. Throws when no server can be made of them. */
-  static async open(files: IdentityFiles, log: Logger): Promise<ServerIdentity> {
+  /** Reads the files for the first time, if they are set. Throws when no server can be made of them. */
+  static async open(
+    certificate: string | undefined,
+    key: string | undefined,
+    clientAuthorities: string | undefined,
+    log: Logger,
+  ): Promise<ServerIdentity | undefined> {
+    if (certificate === undefined || key === undefined) return undefined;
+    const files = { certificate, key, clientAuthorities };
     const identity = await read(files);
     createSecureContext(identity);
     return new ServerIdentity(files, log, identity);

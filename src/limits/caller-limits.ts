@@ -1,6 +1,10 @@
 import type { Caller } from '../auth/call.ts';
+import type { Counter } from '../db/facts.ts';
+import { type Statement, statement, toBigInt } from '../db/statement.ts';
+import { day, defineTable, text, whole } from '../db/table.ts';
+import { nextLagosMidnight } from '../lib/clock.ts';
+import { Counts } from '../lib/counts.ts';
 import { ApiError, type Limit } from '../lib/errors.ts';
-import { LocalCount } from './local-count.ts';
 import type { SharedBuckets } from './shared-buckets.ts';
 import type { SharedSlots } from './shared-slots.ts';
 
@@ -15,8 +19,8 @@ const mostFiles = { ofPartner: 40, ofAll: 160 };
  * throws `rate_limited`.
  */
 export class CallerLimits {
-  readonly #streams = new LocalCount();
-  readonly #files = new LocalCount();
+  readonly #streams = new Counts();
+  readonly #files = new Counts();
 
   constructor(
     private readonly slots: Pick<SharedSlots, 'acquire' | 'used'>,
@@ -71,8 +75,8 @@ export class CallerLimits {
   }
 
   /**
-   * Counts a file in memory. Call what it returns when it is no longer there. A partner may have at most as many files as there is room left for others, so nobody fills all of
-   * it.
+   * Counts a file in memory. Call what it returns when it is no longer there. A partner may have at most as many files as
+   * there is room left for others, so nobody fills all of it.
    */
   takeFile({ partnerId }: Caller): () => void {
     const held = this.#files.of(partnerId);
@@ -103,4 +107,62 @@ function tooFast({ limits: { requestsPerSecond, requestsBurst } }: Caller): ApiE
 
 function limited(limit: Limit, message: string): ApiError {
   return new ApiError('rate_limited', { limit, message });
+}
+
+/** What is counted by Lagos day. */
+export type UsageKind = 'orders' | 'allocations';
+
+/** What counts against a daily limit, by the Lagos day it counts for. */
+export const usageDays = defineTable({
+  name: 'usage_days',
+  columns: { partnerId: text(24), day: day(), kind: text<UsageKind>(16), usedKobo: whole() },
+  primary: ['partnerId', 'day', 'kind'],
+});
+
+/** What a partner has used of a daily limit, in kobo. */
+export function usage(partnerId: string, day: string, kind: UsageKind): Counter {
+  const row = { partnerId, day, kind };
+  const { sql, values } = usageDays.where(row);
+  const used = `(SELECT used_kobo FROM usage_days WHERE ${sql})`;
+  return {
+    name: `${kind} used on ${day}`,
+    read: usageDays.find(row),
+    value: ([read]) => (read === undefined ? 0n : toBigInt(read.used_kobo)),
+    guard: (value) => statement(`COALESCE(${used}, 0) = ?`, ...values, value),
+    add: (amount) => usageDays.addTo({ ...row, usedKobo: amount }, 'usedKobo'),
+    save: () => [],
+  };
+}
+
+/** Reads what a partner has used of every daily limit. */
+export function readDay(partnerId: string, day: string): Statement {
+  return usageDays.find({ partnerId, day });
+}
+
+const counted = {
+  'order value per day': 'order_value_per_day',
+  'allocations per day': 'allocations_per_day',
+} as const;
+
+/** Refuses what would go above a daily limit. Exactly at the limit passes. Amounts in kobo. */
+export function checkDayLimit(
+  name: keyof typeof counted,
+  limit: bigint,
+  used: bigint,
+  wanted: bigint,
+  now: number,
+): void {
+  if (used + wanted <= limit) return;
+  const resetsAt = new Date(nextLagosMidnight(now)).toISOString().replace('.000Z', 'Z');
+  throw new ApiError('limit_exceeded', {
+    limit: counted[name],
+    message:
+      `The limit on ${name} of ${limit} kobo would be exceeded: ${used} kobo are used, ${remaining(limit, used)} remain, ` +
+      `and this request needs ${wanted}. It resets at ${resetsAt}.`,
+  });
+}
+
+/** What is left of a limit, of which more may be used than there is since it was lowered. */
+export function remaining(limit: bigint, used: bigint): bigint {
+  return used < limit ? limit - used : 0n;
 }

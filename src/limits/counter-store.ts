@@ -31,7 +31,8 @@ const grainMs = 1;
  */
 export class CounterStore {
   #bucket: KV | undefined;
-  #createdAt = 0;
+  /** When the bucket was made, in milliseconds of the server's clock. */
+  createdAt = 0;
   /** How far the server's clock is ahead of this process's monotonic one: between the two. */
   #ahead: (Instant & { readonly readAt: number }) | undefined;
 
@@ -40,11 +41,6 @@ export class CounterStore {
     private readonly prefix: string,
     private readonly replica: string,
   ) {}
-
-  /** When the bucket was made, in milliseconds of the server's clock. */
-  get createdAt(): number {
-    return this.#createdAt;
-  }
 
   /** What the server's clock says now. Throws if it was never read. */
   get now(): Instant {
@@ -69,8 +65,8 @@ export class CounterStore {
     // NATS may run on another server than before.
     this.#ahead = undefined;
     const [{ streamInfo }, now] = await Promise.all([bucket.status(), this.readClock()]);
-    this.#createdAt = Date.parse(streamInfo.created);
-    return now - this.#createdAt;
+    this.createdAt = Date.parse(streamInfo.created);
+    return now - this.createdAt;
   }
 
   #openBucket(): Promise<KV> {

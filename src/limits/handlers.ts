@@ -1,5 +1,5 @@
 import { create, type DescMessage, getOption } from '@bufbuild/protobuf';
-import type { Caller, Handler } from '../auth/call.ts';
+import type { Handler } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
 import { toBigInt } from '../db/statement.ts';
 import { CreateAllocationRequestSchema } from '../gen/marina/gateway/v1/allocations_pb.ts';
@@ -14,19 +14,10 @@ import { CreateOrderRequestSchema } from '../gen/marina/gateway/v1/orders_pb.ts'
 import { field as fieldOption } from '../gen/marina/options/v1/options_pb.ts';
 import { type Clock, lagosDay, nextLagosMidnight } from '../lib/clock.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import { remaining } from './rules.ts';
-import { readDay, type UsageKind } from './usage.ts';
-
-export interface LimitHandlerParts {
-  readonly database: Database;
-  readonly clock: Clock;
-  /** How many of a partner's requests are in progress. */
-  readonly underWay: (caller: Caller) => Promise<number>;
-  readonly requestBodyBytes: number;
-}
+import { type CallerLimits, readDay, remaining, type UsageKind } from './caller-limits.ts';
 
 /** The operation on a partner's limits. */
-export function limitHandlers({ database, clock, underWay, requestBodyBytes }: LimitHandlerParts) {
+export function limitHandlers(database: Database, clock: Clock, callerLimits: CallerLimits, requestBodyBytes: number) {
   const perRequest = {
     orderQuantity: maximumOf(CreateOrderRequestSchema, 'quantity'),
     allocationKobo: maximumOf(CreateAllocationRequestSchema, 'amount_kobo'),
@@ -37,7 +28,10 @@ export function limitHandlers({ database, clock, underWay, requestBodyBytes }: L
     const { partnerId, limits } = caller;
     const now = clock.now();
     const day = lagosDay(now);
-    const [rows, inProgress] = await Promise.all([database.read(readDay(partnerId, day)), underWay(caller)]);
+    const [rows, inProgress] = await Promise.all([
+      database.read(readDay(partnerId, day)),
+      callerLimits.underWay(caller),
+    ]);
     const used = new Map(rows.map((row) => [row.kind as UsageKind, toBigInt(row.used_kobo)]));
     const midnight = nextLagosMidnight(now);
     return create(PartnerLimitsSchema, {

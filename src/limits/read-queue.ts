@@ -1,17 +1,8 @@
 import type { ReadTime } from '../broker/port.ts';
+import { Counts, once } from '../lib/counts.ts';
 import { ApiError } from '../lib/errors.ts';
-import { once } from '../lib/once.ts';
 import type { Origin } from '../lib/origin.ts';
-import { LocalCount } from './local-count.ts';
 import type { SharedSlots, Slot } from './shared-slots.ts';
-
-export interface ReadQueueOptions {
-  readonly slots: Pick<SharedSlots, 'acquire'>;
-  /** How long a read has from its arrival to its answer. */
-  readonly timeoutMs: number;
-  readonly mostPerPartner?: number;
-  readonly mostInAll?: number;
-}
 
 /** Begins a read in slots that were acquired for it. */
 type Begin = (slots: readonly Slot[]) => void;
@@ -29,13 +20,19 @@ const askAgainMs = 25;
 export class ReadQueue {
   /** The reads that wait, by partner. The partner that was served last comes last. */
   readonly #queues = new Map<string, Set<Begin>>();
-  readonly #waiting = new LocalCount();
-  readonly #underWay = new LocalCount();
+  readonly #waiting = new Counts();
+  readonly #underWay = new Counts();
   #isServing = false;
   #serveAgain = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly options: ReadQueueOptions) {}
+  constructor(
+    private readonly slots: Pick<SharedSlots, 'acquire'>,
+    /** How long a read has from its arrival to its answer. */
+    private readonly timeoutMs: number,
+    private readonly mostPerPartner = 2,
+    private readonly mostInAll = 4,
+  ) {}
 
   /** How many reads wait here for their turn. */
   get waiting(): number {
@@ -50,7 +47,7 @@ export class ReadQueue {
   /** Does a read of a partner's when it is its turn. The read gets the time that is left of its own. */
   read<T>(origin: Origin, work: (time: ReadTime) => Promise<T>): Promise<T> {
     const { partnerId } = origin;
-    const { timeoutMs } = this.options;
+    const { timeoutMs } = this;
     const deadline = performance.now() + timeoutMs;
     if (this.#waiting.of(partnerId) >= mostWaiting - this.waiting) {
       return Promise.reject(tooLate('too many reads wait already'));
@@ -117,7 +114,7 @@ export class ReadQueue {
 
   /** Begins one read of each partner that can have one. */
   async #serveOnce(): Promise<void> {
-    const { slots, mostPerPartner = 2, mostInAll = 4 } = this.options;
+    const { slots, mostPerPartner, mostInAll } = this;
     for (const partnerId of [...this.#queues.keys()]) {
       if (this.underWay >= mostInAll) return;
       if (this.#waiting.of(partnerId) === 0 || this.#underWay.of(partnerId) >= mostPerPartner) continue;

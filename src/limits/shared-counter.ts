@@ -1,6 +1,5 @@
-import type { Counter, Purpose } from './counter.ts';
 import type { Entry } from './counter-store.ts';
-import type { Sharing } from './sharing.ts';
+import type { Counter, Purpose, Sharing } from './sharing.ts';
 
 /** What becomes of an entry. */
 export interface Change<Value> {

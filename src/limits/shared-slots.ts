@@ -1,7 +1,6 @@
-import { once } from '../lib/once.ts';
-import type { Purpose } from './counter.ts';
+import { once } from '../lib/counts.ts';
 import { type Change, SharedCounter } from './shared-counter.ts';
-import type { Sharing } from './sharing.ts';
+import type { Purpose, Sharing } from './sharing.ts';
 
 /** A concurrency slot that was acquired. */
 export interface Slot {
@@ -26,15 +25,11 @@ const yieldMs = 100;
  */
 export class SharedSlots {
   readonly #counterOf: (name: string) => SlotCounter;
-  #usedHere = 0;
+  /** How many slots of all names are in use here. */
+  usedHere = 0;
 
   constructor(sharing: Sharing) {
     this.#counterOf = sharing.counters((name) => new SlotCounter(sharing, name));
-  }
-
-  /** How many slots of all names are in use here. */
-  get usedHere(): number {
-    return this.#usedHere;
   }
 
   /**
@@ -47,9 +42,9 @@ export class SharedSlots {
   async acquire(name: string, most: number, isInLine = false): Promise<Slot | undefined> {
     const counter = this.#counterOf(name);
     if (!(await counter.acquire(most, isInLine))) return undefined;
-    this.#usedHere += 1;
+    this.usedHere += 1;
     const release = once(() => {
-      this.#usedHere -= 1;
+      this.usedHere -= 1;
       counter.release();
     });
     return { release };

@@ -1,8 +1,34 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../lib/log.ts';
 import type { Nats } from '../lib/nats.ts';
-import type { Counter, Purpose } from './counter.ts';
 import type { CounterStore } from './counter-store.ts';
+
+/** Why a counter's entry is changed. */
+export type Purpose =
+  /** To take more than is held here. */
+  | 'draw'
+  /** Another replica needs what is held here and not used. */
+  | 'give'
+  /** Now and then, while all count together. */
+  | 'sweep'
+  /** Before all count together: the others must see what was taken here by share. */
+  | 'settle'
+  /** The replica ends. */
+  | 'leave';
+
+/** A counter of which each replica holds a part. */
+export interface Counter {
+  /** Whether nothing is lost if it is forgotten. */
+  readonly isUnused: boolean;
+  /** Whether its entry must be changed for this purpose. */
+  needs(purpose: Purpose): boolean;
+  /** Changes the entry. Throws if NATS does not do it. */
+  update(purpose: Purpose): Promise<unknown>;
+  /** The others may be lost: what was read may no longer be so, and each replica keeps to its share. */
+  lost(): void;
+  /** Another replica needs what is held here and not used. Some may wait in line for it. */
+  give(isInLine: boolean): Promise<void>;
+}
 
 /** A clock that never goes back, in milliseconds, and waiting by it. */
 export interface MonotonicTime {
@@ -54,6 +80,12 @@ export class Sharing {
   readonly store: SharingParts['store'];
   readonly replica: string;
   readonly time: MonotonicTime;
+  /** Set while it is about to be decided whether all count together: that is worth a moment's wait. */
+  undecided: Promise<void> | undefined;
+  /** Whether the store was empty and nobody else was there when this replica began to count by it. */
+  isFirst = false;
+  /** How often the others were lost. */
+  losses = 0;
   readonly #leaseMs: number;
   readonly #heartbeatMs: number;
   readonly #kinds: Map<string, Counter>[] = [];
@@ -66,12 +98,9 @@ export class Sharing {
   #isConnected = false;
   #wasAway = false;
   #isShared = false;
-  #isFirst = false;
-  #losses = 0;
   #lostAt = Number.NEGATIVE_INFINITY;
   #isNew = true;
   #joining: Promise<void> | undefined;
-  #undecided: Promise<void> | undefined;
 
   constructor(private readonly parts: SharingParts) {
     this.store = parts.store;
@@ -84,21 +113,6 @@ export class Sharing {
   /** Whether all count together now, and not by share. */
   get isShared(): boolean {
     return this.#isShared && this.#isHeard;
-  }
-
-  /** Set while it is about to be decided whether all count together: that is worth a moment's wait. */
-  get undecided(): Promise<void> | undefined {
-    return this.#undecided;
-  }
-
-  /** Whether the store was empty and nobody else was there when this replica began to count by it. */
-  get isFirst(): boolean {
-    return this.#isFirst;
-  }
-
-  /** How often the others were lost. */
-  get losses(): number {
-    return this.#losses;
   }
 
   /** Since when this replica keeps to its share, on the monotonic clock. If it never counted with others: long ago. */
@@ -157,7 +171,7 @@ export class Sharing {
 
   /** Until NATS does again what it did not do, each replica keeps to its share. What began before a loss says nothing. */
   fail(error: unknown, lossesBefore: number): void {
-    if (this.#losses !== lossesBefore) return;
+    if (this.losses !== lossesBefore) return;
     if (this.#isShared) this.parts.log.warn({ err: error }, 'limits are not counted across replicas now');
     this.#lose();
     this.#join();
@@ -247,7 +261,7 @@ export class Sharing {
   }
 
   #lose(): void {
-    this.#losses += 1;
+    this.losses += 1;
     if (this.#isShared) this.#lostAt = this.time.now();
     this.#isShared = false;
     for (const counters of this.#kinds) for (const counter of counters.values()) counter.lost();
@@ -277,7 +291,7 @@ export class Sharing {
 
   /** Writes what is used here, waits until all replicas have, and counts together with them from then on. */
   async #joinOnce(signal: AbortSignal): Promise<void> {
-    const before = this.#losses;
+    const before = this.losses;
     const ageMs = await this.store.open(this.#wasAway);
     const waitMs = this.#wasAway ? settleMs : Math.max(0, settleMs - ageMs);
     await this.#updateAll('settle');
@@ -287,9 +301,9 @@ export class Sharing {
     if (!isAlone) await this.time.wait(Math.max(0, waitMs - quietMs - lastMs), signal);
     const last = this.#updateAll('settle').then(async () => {
       await this.time.wait(lastMs, signal);
-      if (this.#losses !== before || signal.aborted) return;
+      if (this.losses !== before || signal.aborted) return;
       if (this.#lostAt > 0) this.parts.log.info('limits are counted across replicas again');
-      this.#isFirst = isAlone && waitMs > 0;
+      this.isFirst = isAlone && waitMs > 0;
       this.#isShared = true;
     });
     // What is taken by share now would not be written before others draw.
@@ -299,8 +313,8 @@ export class Sharing {
 
   /** Whoever takes something meanwhile waits for the work, but not longer than the given time. */
   #holdRequests(work: Promise<void>, mostMs: number): void {
-    this.#undecided ??= Promise.race([work.catch(() => undefined), this.time.wait(mostMs)]).then(() => {
-      this.#undecided = undefined;
+    this.undecided ??= Promise.race([work.catch(() => undefined), this.time.wait(mostMs)]).then(() => {
+      this.undecided = undefined;
     });
   }
 

@@ -1,7 +1,7 @@
 import type { Call } from '../auth/call.ts';
 import { whilePermitted } from '../auth/call.ts';
 import type { ClockAgreement } from '../broker/clock.ts';
-import type { Broker } from '../broker/port.ts';
+import type { Broker } from '../broker/orders.ts';
 import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { findAccount } from '../accounts/store.ts';
 import type { Handler } from '../auth/call.ts';
-import type { Broker } from '../broker/port.ts';
+import type { Broker } from '../broker/orders.ts';
 import {
   type CancelOrderRequest,
   CreateOrderRequestSchema,

@@ -1,6 +1,7 @@
 import { findAccount } from '../accounts/store.ts';
 import { toDayLimits } from '../auth/store.ts';
-import type { Broker, LookedUp, Sent } from '../broker/port.ts';
+import type { Broker } from '../broker/orders.ts';
+import type { LookedUp, Sent } from '../broker/port.ts';
 import { type Fact, sharing, together, whether } from '../db/facts.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
 import type { SqlRow, Statement } from '../db/statement.ts';
@@ -11,8 +12,7 @@ import { ApiError } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';
 import { type StoredFields, storedFields } from '../lib/shown-message.ts';
 import { statedInstant } from '../lib/timestamps.ts';
-import { checkDayLimit } from '../limits/rules.ts';
-import { usage } from '../limits/usage.ts';
+import { checkDayLimit, usage } from '../limits/caller-limits.ts';
 import { Change } from '../submission/change.ts';
 import type { CreatedKind, Draft } from '../submission/kind.ts';
 import type { ReportedKind } from '../submission/reports.ts';

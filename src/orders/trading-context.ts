@@ -1,4 +1,4 @@
-import type { Broker } from '../broker/port.ts';
+import type { Broker } from '../broker/orders.ts';
 import { AccountStatus, type GetTradingContextResponse, type Instrument } from '../gen/marina/broker/v1/orders_pb.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';

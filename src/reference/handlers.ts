@@ -1,30 +1,25 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
-import type { Handler } from '../auth/call.ts';
-import type { RecordsBroker } from '../broker/port.ts';
+import type { HandlersOf } from '../auth/call.ts';
+import type { RecordsBroker } from '../broker/records.ts';
 import {
   MarketSession as BrokerSession,
   type GetMarketResponse,
   MarketSessionSchema,
 } from '../gen/marina/broker/v1/accounts_pb.ts';
 import {
-  type GetMarketRequest,
-  type ListLgasRequest,
-  type ListLgasResponse,
   ListLgasResponseSchema,
-  type ListStatesRequest,
-  type ListStatesResponse,
   ListStatesResponseSchema,
-  type Market,
   MarketSchema,
   MarketSession,
+  type Reference,
 } from '../gen/marina/gateway/v1/reference_pb.ts';
 import { translateEnum, unnamed, withStoredNames } from '../lib/enums.ts';
 import type { Origin } from '../lib/origin.ts';
 import { toSecond } from '../lib/timestamps.ts';
 import type { ReadQueue } from '../limits/read-queue.ts';
 
-export interface ReferenceHandlerParts {
+interface ReferenceHandlerParts {
   readonly records: RecordsBroker;
   readonly reads: ReadQueue;
   /** How long reading the exchange's session may take. */
@@ -36,7 +31,8 @@ export interface ReferenceHandlerParts {
 const sessionOf = translateEnum(BrokerSession, MarketSession, MarketSessionSchema);
 
 /** The operations on the lists applications use, and on the exchange's session. */
-export function referenceHandlers({ records, reads, readTimeoutMs, environment }: ReferenceHandlerParts) {
+export function referenceHandlers(parts: ReferenceHandlerParts): HandlersOf<typeof Reference> {
+  const { records, reads, readTimeoutMs, environment } = parts;
   let marketRead: Promise<GetMarketResponse> | undefined;
 
   /** The session is the same for all: whoever asks while it is read, waits for that answer. */
@@ -47,26 +43,27 @@ export function referenceHandlers({ records, reads, readTimeoutMs, environment }
     return marketRead;
   }
 
-  const listStates: Handler<ListStatesRequest, ListStatesResponse> = async (_, { origin }) => {
-    const states = await reads.read(origin, (time) => records.states(time));
-    return create(ListStatesResponseSchema, { hasMore: false, data: states.map(({ code, name }) => ({ code, name })) });
-  };
+  return {
+    async listStates(_, { origin }) {
+      const states = await reads.read(origin, (time) => records.states(time));
+      const data = states.map(({ code, name }) => ({ code, name }));
+      return create(ListStatesResponseSchema, { hasMore: false, data });
+    },
 
-  const listLgas: Handler<ListLgasRequest, ListLgasResponse> = async ({ state = '' }, { origin }) => {
-    const lgas = await reads.read(origin, (time) => records.lgas(state, time));
-    return create(ListLgasResponseSchema, { hasMore: false, data: lgas.map(({ code, name }) => ({ code, name })) });
-  };
+    async listLgas({ state = '' }, { origin }) {
+      const lgas = await reads.read(origin, (time) => records.lgas(state, time));
+      return create(ListLgasResponseSchema, { hasMore: false, data: lgas.map(({ code, name }) => ({ code, name })) });
+    },
 
-  const getMarket: Handler<GetMarketRequest, Market> = async (_, { origin }) => {
-    const { session, nextOpenAt, nextCloseAt } = await readMarket(origin);
-    const message = create(MarketSchema, {
-      session: sessionOf(session),
-      nextOpenAt: nextOpenAt && toSecond(timestampMs(nextOpenAt)),
-      nextCloseAt: nextCloseAt && toSecond(timestampMs(nextCloseAt)),
-      tradingPaused: environment.paused,
-    });
-    return withStoredNames(message, { session: unnamed });
+    async getMarket(_, { origin }) {
+      const { session, nextOpenAt, nextCloseAt } = await readMarket(origin);
+      const message = create(MarketSchema, {
+        session: sessionOf(session),
+        nextOpenAt: nextOpenAt && toSecond(timestampMs(nextOpenAt)),
+        nextCloseAt: nextCloseAt && toSecond(timestampMs(nextCloseAt)),
+        tradingPaused: environment.paused,
+      });
+      return withStoredNames(message, { session: unnamed });
+    },
   };
-
-  return { listStates, listLgas, getMarket };
 }

@@ -1,142 +1,149 @@
 import { create } from '@bufbuild/protobuf';
+import { type ServiceError, status } from '@grpc/grpc-js';
 import { findAccount } from '../accounts/store.ts';
-import type { Call, Handler } from '../auth/call.ts';
+import type { Call, HandlersOf } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
-import { type Report, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
-import {
-  type DecideApplicationRequest,
-  type Decision,
-  DecisionSchema,
-  type Directive,
-  DirectiveSchema,
-  type ExchangeReport,
-  ExchangeReportSchema,
-  type ExpireOrderRequest,
-  type FillOrderRequest,
-  type ForceAllocationRequest,
-  type ForceDocumentRequest,
-  type ForceOrderRequest,
-  type InjectFaultRequest,
-  type RejectOrderRequest,
-  type RepeatReportRequest,
-  SandboxCall,
-} from '../gen/marina/gateway/v1/sandbox_pb.ts';
-import type { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
+import * as allocations from '../gen/marina/broker/v1/allocations_pb.ts';
+import * as applications from '../gen/marina/broker/v1/applications_pb.ts';
+import { RejectReason, type Report, ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
+import { AllocationRejectReason } from '../gen/marina/gateway/v1/allocations_pb.ts';
+import { DocumentType } from '../gen/marina/gateway/v1/documents_pb.ts';
+import { OrderRejectReason } from '../gen/marina/gateway/v1/orders_pb.ts';
+import * as sandbox from '../gen/marina/gateway/v1/sandbox_pb.ts';
+import * as simulated from '../gen/marina/simulator/v1/controls_pb.ts';
+import { translateEnum } from '../lib/enums.ts';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import type { GrpcClient } from '../lib/grpc-client.ts';
 import type { Kinds } from '../submission/kind.ts';
-import { steered } from './steering.ts';
-import * as words from './words.ts';
 
-export interface SandboxHandlerParts {
+interface SandboxHandlerParts {
   readonly database: Database;
   readonly kinds: Kinds;
-  readonly simulator: GrpcClient<typeof Controls>;
+  readonly simulator: GrpcClient<typeof simulated.Controls>;
   /** How long the simulator may take to answer. */
   readonly timeoutMs: number;
 }
 
-/** What the simulator's refusals come to. */
-const orderRefusals = { notFound: 'order_not_found', final: 'order_not_cancelable' } as const;
-const applicationRefusals = { notFound: 'application_not_found' } as const;
+/** The partners' enumerations and the simulator's have the same names; their numbers are their own. */
+const translated = {
+  orderOutcome: translateEnum(sandbox.SandboxOrderOutcome, simulated.Outcome),
+  orderRejectReason: translateEnum(OrderRejectReason, RejectReason),
+  reportKind: translateEnum(ReportKind, sandbox.ExchangeReportKind),
+  applicationOutcome: translateEnum(sandbox.SandboxApplicationOutcome, simulated.ApplicationOutcome),
+  documentType: translateEnum(DocumentType, applications.DocumentType),
+  documentOutcome: translateEnum(sandbox.SandboxDocumentOutcome, applications.DocumentOutcome),
+  allocationOutcome: translateEnum(sandbox.SandboxAllocationOutcome, allocations.AllocationOutcome),
+  allocationRejectReason: translateEnum(AllocationRejectReason, allocations.AllocationRejectReason),
+  call: translateEnum(sandbox.SandboxCall, simulated.Call),
+  fault: translateEnum(sandbox.SandboxFault, simulated.WireFault),
+};
+
+/** What the simulator's refusals mean to the partner that steers. */
+interface Refusals {
+  /** The simulator does not have the object. */
+  readonly notFound: ErrorCode;
+  /** The object is where nothing more can become of it. */
+  readonly final?: ErrorCode;
+}
+
+const orderRefusals: Refusals = { notFound: 'order_not_found', final: 'order_not_cancelable' };
+const applicationRefusals: Refusals = { notFound: 'application_not_found' };
 
 /** What is asked on behalf of no account. */
-const byIdOnly: ReadonlySet<SandboxCall | undefined> = new Set([
-  SandboxCall.LOOK_UP_APPLICATION,
-  SandboxCall.SEND_DOCUMENT,
+const byIdOnly: ReadonlySet<sandbox.SandboxCall | undefined> = new Set([
+  sandbox.SandboxCall.LOOK_UP_APPLICATION,
+  sandbox.SandboxCall.SEND_DOCUMENT,
 ]);
 
 /** The operations that steer a sandbox: each on what is the caller's own, and nothing else. */
-export function sandboxHandlers({ database, kinds, simulator, timeoutMs }: SandboxHandlerParts) {
+export function sandboxHandlers(parts: SandboxHandlerParts): HandlersOf<typeof sandbox.Sandbox> {
+  const { database, kinds, simulator, timeoutMs } = parts;
   const within = { timeoutMs };
-
-  const forceOrder: Handler<ForceOrderRequest, Directive> = async (request, call) => {
-    const { account = '', symbol = '', parts = 1, delayMs = 0, times = 1 } = request;
-    await checkAccount(account, call);
-    const outcome = words.orderOutcome(request.outcome);
-    const rejectReason = words.orderRejectReason(request.rejectReason);
-    const directive = { account, symbol, outcome, rejectReason, parts, delayMs, times };
-    await steered(simulator.forceOutcome(directive, within), orderRefusals);
-    return create(DirectiveSchema, { account, times });
-  };
 
   /** Makes the exchange report on an order of the caller's. */
   async function report(
     id: string | undefined,
     call: Call,
     steer: (clientOrderId: string) => Promise<{ report?: Report | undefined }>,
-  ): Promise<ExchangeReport> {
-    const clientOrderId = await ownOrder(id, call);
+  ): Promise<sandbox.ExchangeReport> {
+    const clientOrderId = await ownObject(id, call, 'order_not_found', 'ord_');
     const { report } = await steered(steer(clientOrderId), orderRefusals);
-    return toReport(clientOrderId, report);
+    const traded = report?.kind === ReportKind.TRADE;
+    return create(sandbox.ExchangeReportSchema, {
+      id: clientOrderId,
+      kind: translated.reportKind(report?.kind),
+      quantity: traded ? report.quantity : undefined,
+      priceKobo: traded ? report.priceKobo : undefined,
+    });
   }
 
-  const fillOrder: Handler<FillOrderRequest, ExchangeReport> = ({ id, quantity = 0n, priceKobo = 0n }, call) =>
-    report(id, call, (clientOrderId) => simulator.fillOrder({ clientOrderId, quantity, priceKobo }, within));
+  return {
+    async forceOrder({ account = '', symbol = '', parts = 1, delayMs = 0, times = 1, ...request }, call) {
+      await checkAccount(account, call);
+      const outcome = translated.orderOutcome(request.outcome);
+      const rejectReason = translated.orderRejectReason(request.rejectReason);
+      const directive = { account, symbol, outcome, rejectReason, parts, delayMs, times };
+      await steered(simulator.forceOutcome(directive, within), orderRefusals);
+      return create(sandbox.DirectiveSchema, { account, times });
+    },
 
-  const expireOrder: Handler<ExpireOrderRequest, ExchangeReport> = ({ id }, call) =>
-    report(id, call, (clientOrderId) => simulator.expireOrder({ clientOrderId }, within));
+    fillOrder: ({ id, quantity = 0n, priceKobo = 0n }, call) =>
+      report(id, call, (clientOrderId) => simulator.fillOrder({ clientOrderId, quantity, priceKobo }, within)),
 
-  const rejectOrder: Handler<RejectOrderRequest, ExchangeReport> = ({ id, rejectReason: reason }, call) => {
-    const rejectReason = words.orderRejectReason(reason);
-    return report(id, call, (clientOrderId) => simulator.rejectOrder({ clientOrderId, rejectReason }, within));
-  };
+    expireOrder: ({ id }, call) =>
+      report(id, call, (clientOrderId) => simulator.expireOrder({ clientOrderId }, within)),
 
-  const repeatReport: Handler<RepeatReportRequest, ExchangeReport> = ({ id }, call) =>
-    report(id, call, (clientOrderId) => simulator.repeatReport({ clientOrderId }, within));
+    rejectOrder({ id, ...request }, call) {
+      const rejectReason = translated.orderRejectReason(request.rejectReason);
+      return report(id, call, (clientOrderId) => simulator.rejectOrder({ clientOrderId, rejectReason }, within));
+    },
 
-  const decideApplication: Handler<DecideApplicationRequest, Decision> = async (request, call) => {
-    const id = await ownApplication(request.id, call);
-    const outcome = words.applicationOutcome(request.outcome);
-    const decided = simulator.decideApplication({ clientApplicationId: id, outcome }, within);
-    const { report } = await steered(decided, applicationRefusals);
-    return create(DecisionSchema, { id, outcome: request.outcome, account: report?.account || undefined });
-  };
+    repeatReport: ({ id }, call) =>
+      report(id, call, (clientOrderId) => simulator.repeatReport({ clientOrderId }, within)),
 
-  const forceDocument: Handler<ForceDocumentRequest, Directive> = async (request, call) => {
-    const { times = 1 } = request;
-    const id = await ownApplication(request.id, call);
-    const directive = {
-      clientApplicationId: id,
-      type: words.documentType(request.type),
-      outcome: words.documentOutcome(request.outcome),
-      times,
-    };
-    await steered(simulator.forceDocument(directive, within), applicationRefusals);
-    return create(DirectiveSchema, { id, times });
-  };
+    async decideApplication(request, call) {
+      const id = await ownObject(request.id, call, 'application_not_found', 'app_');
+      const outcome = translated.applicationOutcome(request.outcome);
+      const decided = simulator.decideApplication({ clientApplicationId: id, outcome }, within);
+      const { report } = await steered(decided, applicationRefusals);
+      return create(sandbox.DecisionSchema, { id, outcome: request.outcome, account: report?.account || undefined });
+    },
 
-  const forceAllocation: Handler<ForceAllocationRequest, Directive> = async (request, call) => {
-    const { account = '', times = 1 } = request;
-    await checkAccount(account, call);
-    const outcome = words.allocationOutcome(request.outcome);
-    const rejectReason = words.allocationRejectReason(request.rejectReason);
-    const directive = { account, outcome, rejectReason, times };
-    await steered(simulator.forceAllocation(directive, within), { notFound: 'not_found' });
-    return create(DirectiveSchema, { account, times });
-  };
+    async forceDocument({ times = 1, ...request }, call) {
+      const id = await ownObject(request.id, call, 'application_not_found', 'app_');
+      const type = translated.documentType(request.type);
+      const outcome = translated.documentOutcome(request.outcome);
+      await steered(
+        simulator.forceDocument({ clientApplicationId: id, type, outcome, times }, within),
+        applicationRefusals,
+      );
+      return create(sandbox.DirectiveSchema, { id, times });
+    },
 
-  const injectFault: Handler<InjectFaultRequest, Directive> = async (request, call) => {
-    const { account, id, delayMs = 0, times = 1 } = request;
-    if (account === undefined && id === undefined) {
-      const message = '`account` is required where there is no `id`.';
-      throw new ApiError('missing_required_field', { param: 'account', message });
-    }
-    if (id === undefined && byIdOnly.has(request.call)) {
-      throw new ApiError('missing_required_field', { param: 'id', message: '`id` is required with this `call`.' });
-    }
-    if (account !== undefined) await checkAccount(account, call);
-    if (id !== undefined) await checkOwn(id, call, 'not_found');
-    const directive = {
-      call: words.call(request.call),
-      fault: words.fault(request.fault),
-      account: account ?? '',
-      clientId: id ?? '',
-      delayMs,
-      times,
-    };
-    await steered(simulator.injectFault(directive, within), { notFound: 'not_found' });
-    return create(DirectiveSchema, { account, id, times });
+    async forceAllocation({ account = '', times = 1, ...request }, call) {
+      await checkAccount(account, call);
+      const outcome = translated.allocationOutcome(request.outcome);
+      const rejectReason = translated.allocationRejectReason(request.rejectReason);
+      const directive = { account, outcome, rejectReason, times };
+      await steered(simulator.forceAllocation(directive, within), { notFound: 'not_found' });
+      return create(sandbox.DirectiveSchema, { account, times });
+    },
+
+    async injectFault({ account, id, delayMs = 0, times = 1, ...request }, call) {
+      if (account === undefined && id === undefined) {
+        const message = '`account` is required where there is no `id`.';
+        throw new ApiError('missing_required_field', { param: 'account', message });
+      }
+      if (id === undefined && byIdOnly.has(request.call)) {
+        throw new ApiError('missing_required_field', { param: 'id', message: '`id` is required with this `call`.' });
+      }
+      if (account !== undefined) await checkAccount(account, call);
+      if (id !== undefined) await ownObject(id, call, 'not_found');
+      const what = { call: translated.call(request.call), fault: translated.fault(request.fault), delayMs, times };
+      const injected = simulator.injectFault({ ...what, account: account ?? '', clientId: id ?? '' }, within);
+      await steered(injected, { notFound: 'not_found' });
+      return create(sandbox.DirectiveSchema, { account, id, times });
+    },
   };
 
   async function checkAccount(account: string, { caller }: Call): Promise<void> {
@@ -144,42 +151,33 @@ export function sandboxHandlers({ database, kinds, simulator, timeoutMs }: Sandb
     if (known === undefined) throw new ApiError('unknown_account', { param: 'account' });
   }
 
-  /** Another partner's object is found exactly as little as one that does not exist. */
-  async function checkOwn(id: string, { caller }: Call, notFound: ErrorCode): Promise<void> {
-    const kind = kinds.ofId(id);
+  /** An object's id. Another partner's is found exactly as little as one that does not exist, or is of another kind. */
+  async function ownObject(id = '', { caller }: Call, notFound: ErrorCode, prefix = ''): Promise<string> {
+    const kind = id.startsWith(prefix) ? kinds.ofId(id) : undefined;
     const known = kind && (await database.read(kind.table.find({ partnerId: caller.partnerId, id })))[0];
     if (known === undefined) throw new ApiError(notFound);
-  }
-
-  async function ownOrder(id = '', call: Call): Promise<string> {
-    await checkOwn(id.startsWith('ord_') ? id : '', call, 'order_not_found');
     return id;
   }
-
-  async function ownApplication(id = '', call: Call): Promise<string> {
-    await checkOwn(id.startsWith('app_') ? id : '', call, 'application_not_found');
-    return id;
-  }
-
-  return {
-    forceOrder,
-    fillOrder,
-    expireOrder,
-    rejectOrder,
-    repeatReport,
-    decideApplication,
-    forceDocument,
-    forceAllocation,
-    injectFault,
-  };
 }
 
-function toReport(id: string, report: Report | undefined): ExchangeReport {
-  const traded = report?.kind === ReportKind.TRADE;
-  return create(ExchangeReportSchema, {
-    id,
-    kind: words.reportKind(report?.kind),
-    quantity: traded ? report.quantity : undefined,
-    priceKobo: traded ? report.priceKobo : undefined,
-  });
+/** Waits for the simulator's answer. Throws with the catalogue's code what it refused, or that it did not answer. */
+async function steered<Answer>(answer: Promise<Answer>, refusals: Refusals): Promise<Answer> {
+  try {
+    return await answer;
+  } catch (error) {
+    const { code, details: message } = error as ServiceError;
+    switch (code) {
+      case status.NOT_FOUND:
+        throw new ApiError(refusals.notFound, { message });
+      case status.FAILED_PRECONDITION:
+        throw new ApiError(refusals.final ?? 'invalid_request', { message });
+      case status.INVALID_ARGUMENT:
+        throw new ApiError('invalid_request', { message });
+      default:
+        throw new ApiError('exchange_unavailable', {
+          message: "The sandbox's exchange did not answer. What was asked may have been done.",
+          cause: error,
+        });
+    }
+  }
 }

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts';
 import type { Fact } from '../db/facts.ts';
-import { type SqlRow, type Statement, statement } from '../db/statement.ts';
+import { statement } from '../db/statement.ts';
 import { defineTable, instant, optional, small, text, whole } from '../db/table.ts';
 import type { SystemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
@@ -9,11 +9,27 @@ import { Wakeup, type Worker } from '../lib/worker.ts';
 /** How long a change made by another process can stay unknown when the message about it is lost. */
 const pollMs = 500;
 
+/** One row: which environment the database belongs to, and what holds for all partners. */
+export const environments = defineTable({
+  name: 'environment',
+  columns: {
+    id: small(),
+    name: text(16),
+    clockOffsetMs: whole(),
+    tradingPausedAt: optional(instant()),
+  },
+  primary: ['id'],
+});
+
+/** What of it changes. */
+export const environmentState = environments.only('clockOffsetMs', 'tradingPausedAt');
+
 /** What holds for the whole environment, read again and again: whether trading is paused, how far the clock is ahead. */
 export class EnvironmentState {
   readonly wakeup = new Wakeup();
   readonly worker: Worker;
-  readonly #order = new ReadOrder();
+  #begun = 0;
+  #used = 0;
   #paused = false;
 
   constructor(
@@ -39,37 +55,15 @@ export class EnvironmentState {
 
   /** Reads the environment now. A read that began earlier and ends later changes nothing. */
   async refresh(): Promise<void> {
-    const isNewest = this.#order.begin();
-    const [row] = await this.database.read(readEnvironment());
-    if (row === undefined || !isNewest()) return;
-    this.#paused = row.trading_paused_at !== null;
-    this.clock.moveTo(Number(row.clock_offset_ms));
+    this.#begun += 1;
+    const number = this.#begun;
+    const [row] = await this.database.read(environments.find({ id: 1 }, environmentState));
+    if (row === undefined || number < this.#used) return;
+    this.#used = number;
+    const { tradingPausedAt, clockOffsetMs } = environmentState.read(row);
+    this.#paused = tradingPausedAt !== null;
+    this.clock.moveTo(Number(clockOffsetMs));
   }
-}
-
-/** One row: which environment the database belongs to, and what holds for all partners. */
-export const environments = defineTable({
-  name: 'environment',
-  columns: {
-    id: small(),
-    name: text(16),
-    clockOffsetMs: whole(),
-    tradingPausedAt: optional(instant()),
-  },
-  primary: ['id'],
-});
-
-export function readEnvironment(): Statement {
-  return environments.find({ id: 1 });
-}
-
-/** The same, for a transaction that changes it. */
-export function lockEnvironment(): Statement {
-  return environments.find({ id: 1 }, environments.all, statement('FOR UPDATE'));
-}
-
-export function toOffsetMs(rows: readonly SqlRow[] | undefined): number {
-  return Number(rows?.[0]?.clock_offset_ms ?? 0);
 }
 
 const row = 'environment WHERE id = 1';
@@ -97,23 +91,3 @@ export const pausedBeforeSend = {
   evidence: 'trading was paused before it was sent',
   reason: 'Trading was paused before it was sent: it never left the gateway.',
 } as const;
-
-/**
- * Keeps an older read from undoing a newer one. Reads of the same thing may be under way at once and end in any order;
- * what each brought is used only if no read that began later has been used already.
- */
-export class ReadOrder {
-  #begun = 0;
-  #used = 0;
-
-  /** To be called before a read begins. The answer, called when the read has ended, tells whether to use what it brought. */
-  begin(): () => boolean {
-    this.#begun += 1;
-    const number = this.#begun;
-    return () => {
-      if (number < this.#used) return false;
-      this.#used = number;
-      return true;
-    };
-  }
-}

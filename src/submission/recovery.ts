@@ -1,5 +1,6 @@
 import { partners } from '../auth/store.ts';
-import type { SubmissionsBroker, Taken } from '../broker/port.ts';
+import type { SubmissionsBroker } from '../broker/back-office.ts';
+import type { Taken } from '../broker/port.ts';
 import type { Database } from '../db/database.ts';
 import { isMisfit } from '../db/errors.ts';
 import { sharing, together, whether } from '../db/facts.ts';
@@ -18,7 +19,7 @@ import { advancePosition, readPosition, savePosition } from './table.ts';
 
 export interface RecoveryOptions {
   readonly database: Database;
-  readonly broker: SubmissionsBroker;
+  readonly broker: Pick<SubmissionsBroker, 'submissionsAfter'>;
   readonly kinds: Kinds;
   readonly clock: Clock;
   readonly notes: Notes;

@@ -1,43 +1,10 @@
 import type { Database } from '../db/database.ts';
 import { hasNotRunOut, type SqlRow, type Statement, statement } from '../db/statement.ts';
-import { type ConsumerName, consumerNames, countUnacknowledged } from '../events/outbox.ts';
+import { consumerNames, countUnacknowledged } from '../events/outbox.ts';
 import type { Clock } from '../lib/clock.ts';
 
-/** Objects of one kind and state of which it is not known whether the broker has them. */
-export interface UnsettledFigure {
-  readonly kind: 'order' | 'application' | 'allocation';
-  /** `other`: reports about it were missed, or this version does not know its state. */
-  readonly state: 'sending' | 'uncertain' | 'other';
-  /** At most `mostCounted` of a kind. */
-  readonly count: number;
-  /**
-   * How long ago the oldest of them was stored, in business milliseconds; of `other`, since when one must be looked at, in
-   * real milliseconds. 0 when there is none.
-   */
-  readonly oldestMs: number;
-}
-
-/** Committed events that one consumer has not acknowledged. */
-export interface OutboxFigure {
-  readonly consumer: ConsumerName;
-  /** At most `mostCounted`. */
-  readonly count: number;
-  /** How long ago the oldest was committed, in real milliseconds; 0 when there is none. */
-  readonly oldestMs: number;
-}
-
-/** Who holds a lease now. */
-export interface LeaseFigure {
-  readonly name: string;
-  readonly holder: string;
-}
-
 /** What waits in the database, for all replicas. */
-export interface BacklogFigures {
-  readonly unsettled: readonly UnsettledFigure[];
-  readonly outbox: readonly OutboxFigure[];
-  readonly leases: readonly LeaseFigure[];
-}
+export type BacklogFigures = Awaited<ReturnType<typeof readBacklog>>;
 
 /** How many rows of a kind are looked at: a number that is not exact beyond it costs no more than one that is. */
 export const mostCounted = 10_000;
@@ -47,8 +14,15 @@ const tables = { order: 'orders', application: 'applications', allocation: 'allo
 const kinds = Object.keys(tables) as (keyof typeof tables)[];
 const states = ['sending', 'uncertain', 'other'] as const;
 
-/** Reads what waits, in one round trip. */
-export async function readBacklog(database: Database, clock: Clock): Promise<BacklogFigures> {
+/**
+ * Reads what waits, in one round trip: objects of which it is not known whether the broker has them, committed events that a
+ * consumer has not acknowledged, and who holds a lease.
+ *
+ * `oldestMs` is how long ago the oldest was stored, 0 if there is none: of objects in business time, of events in real time.
+ * Objects in the state `other` are those of which reports were missed, or whose state this version does not know: of them
+ * it is how long ago one had to be looked at, in real time.
+ */
+export async function readBacklog(database: Database, clock: Clock) {
   const rows = await database.readAll([
     ...kinds.map((kind) => countUnsettled(tables[kind])),
     ...consumerNames.map((consumer) => countUnacknowledged(consumer, mostCounted)),

@@ -5,17 +5,11 @@ import { atMost } from '../lib/at-most.ts';
 import type { Clock, RemovalTime } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 
-/** The database's clock compared with ours. */
-export interface DatabaseClock {
-  /** How far it is ahead of ours, to within half a round trip. */
-  readonly aheadMs: number;
-  readonly roundTripMs: number;
-  /** The server's version. */
-  readonly version: string;
-}
-
-/** Compares the database's clock, by which leases go, with this process's. */
-export async function readDatabaseClock(database: Database, clock: Clock): Promise<DatabaseClock> {
+/**
+ * Compares the database's clock, by which leases go, with this process's: how far it is ahead, to within half a round trip.
+ * Reads the server's version too.
+ */
+export async function readDatabaseClock(database: Database, clock: Clock) {
   const askedAt = clock.realNow();
   const startedAt = performance.now();
   const [row] = await database.read(statement('SELECT NOW(3) AS now, VERSION() AS version'));
@@ -30,24 +24,16 @@ const answerWithinMs = 2_000;
 
 /** Asks the database repeatedly whether it answers, and what time it is, for code that cannot wait for an answer. */
 export class DatabaseProbe {
-  #isReachable = true;
-  #clockAheadMs: number | undefined;
+  /** Whether the database answered when it was asked last. */
+  isReachable = true;
+  /** How far the database's clock is ahead of ours. Undefined: it did not answer. */
+  clockAheadMs: number | undefined;
   #asking: Promise<void> | undefined;
 
   constructor(
     private readonly database: Database,
     private readonly clock: Clock,
   ) {}
-
-  /** Whether the database answered when it was asked last. */
-  get isReachable(): boolean {
-    return this.#isReachable;
-  }
-
-  /** How far the database's clock is ahead of ours. Undefined: it did not answer. */
-  get clockAheadMs(): number | undefined {
-    return this.#clockAheadMs;
-  }
 
   /** Asks it now. Callers that come while it is asked share the answer. Never throws, and ends within seconds. */
   ask(): Promise<void> {
@@ -58,16 +44,14 @@ export class DatabaseProbe {
   }
 
   async #ask(): Promise<void> {
-    let found: DatabaseClock | undefined;
-    const answer = readDatabaseClock(this.database, this.clock).then(
-      (read) => {
-        found = read;
-      },
-      () => undefined,
+    let aheadMs: number | undefined;
+    const answer = readDatabaseClock(this.database, this.clock).then((found) => (aheadMs = found.aheadMs));
+    await atMost(
+      answerWithinMs,
+      answer.catch(() => undefined),
     );
-    await atMost(answerWithinMs, answer);
-    this.#isReachable = found !== undefined;
-    this.#clockAheadMs = found?.aheadMs;
+    this.isReachable = aheadMs !== undefined;
+    this.clockAheadMs = aheadMs;
   }
 }
 

@@ -1,40 +1,28 @@
+import type { Counter, Gauge } from 'prom-client';
 import type { Database } from '../db/database.ts';
 import type { SqlRow } from '../db/statement.ts';
-import type { SystemClock } from '../lib/clock.ts';
+import { atMost } from '../lib/at-most.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import { countPaused, dispatcherLeasePrefix } from '../webhooks/endpoint-store.ts';
 import { type BacklogFigures, readBacklog } from './backlog.ts';
 import type { DatabaseProbe } from './database-clock.ts';
-import type { Health } from './health.ts';
-import { Reading } from './reading.ts';
 
-/** What the gauges show. */
+/** What is read for the gauges from outside the process. */
 export interface GaugeSources {
   readonly metrics: Metrics;
   readonly database: Database;
   readonly probe: DatabaseProbe;
-  readonly clock: SystemClock;
-  readonly health: Health;
+  readonly clock: Clock;
   /** This process's name among the holders of leases. */
   readonly holder: string;
-  readonly pipeline: { readonly underWay: number };
-  readonly connections: { readonly total: number };
-  readonly limits: { readonly streams: number; readonly files: number };
-  readonly slots: { readonly usedHere: number };
-  readonly reads: { readonly waiting: number; readonly underWay: number };
-  readonly images: {
-    readonly waiting: number;
-    readonly decoding: number;
-    readonly walls: readonly (readonly [wall: string, holds: boolean])[];
-  };
-  readonly dispatcher: { readonly lagMs: number };
   readonly stream: { pending(): Promise<ReadonlyMap<string, number>> };
-  readonly reports: Readonly<Record<'order' | 'application', { position: bigint; isFollowing: boolean }>>;
-  readonly environment: { readonly paused: boolean };
-  readonly brokerClock: { readonly estimateMs: number | undefined };
-  /** Absent: no line of the log can be dropped. */
-  readonly log: { readonly dropped: number } | undefined;
 }
+
+/** A metric and its figure now, undefined if it is not known; of a metric with a label, a figure for each of its values. */
+export type Figure =
+  | readonly [metric: Gauge | Counter, figure: () => number | undefined]
+  | readonly [metric: Gauge<string>, label: string, figures: () => Iterable<readonly [value: string, figure: number]>];
 
 /** How long a scrape waits for what is read from the database and from NATS. It must be answered within a second. */
 const readWithinMs = 500;
@@ -42,10 +30,11 @@ const readWithinMs = 500;
 /** Sets the gauges when Prometheus asks for them. A figure that cannot be read in time is absent, not old. */
 export class Gauges {
   readonly #readings: readonly { refresh(withinMs: number): Promise<void> }[];
-  /** Dropped lines of the log that have been counted. */
-  #dropped = 0;
 
-  constructor(private readonly sources: GaugeSources) {
+  constructor(
+    private readonly sources: GaugeSources,
+    private readonly own: readonly Figure[],
+  ) {
     const { database, clock, stream, probe } = sources;
     const readClock = async () => {
       await probe.ask();
@@ -62,66 +51,15 @@ export class Gauges {
   /** Sets all gauges, within a second. Never throws. */
   async set(): Promise<void> {
     await Promise.all(this.#readings.map((reading) => reading.refresh(readWithinMs)));
-    this.#setOwn();
-  }
-
-  /** What this process knows by itself. */
-  #setOwn(): void {
-    const { metrics, database, clock, pipeline, limits, reads, images, dispatcher, reports, environment } =
-      this.sources;
-    metrics.requestsUnderWay.set(pipeline.underWay);
-    metrics.connections.set(this.sources.connections.total);
-    metrics.streams.set(limits.streams);
-    metrics.files.set(limits.files);
-    metrics.limitSlots.set(this.sources.slots.usedHere);
-    metrics.reads.set({ state: 'waiting' }, reads.waiting);
-    metrics.reads.set({ state: 'under_way' }, reads.underWay);
-    metrics.images.set({ state: 'waiting' }, images.waiting);
-    metrics.images.set({ state: 'decoding' }, images.decoding);
-    for (const [wall, holds] of images.walls) metrics.decoderWalls.set({ wall }, holds ? 1 : 0);
-    metrics.webhookLag.set(dispatcher.lagMs / 1_000);
-    for (const [kind, { position, isFollowing }] of Object.entries(reports)) {
-      metrics.reportPosition.set({ kind }, Number(position));
-      metrics.reportStreams.set({ kind }, isFollowing ? 1 : 0);
-    }
-    const { limit, inUse, waiting, partnersWaiting } = database.load;
-    metrics.databaseConnections.set({ state: 'limit' }, limit);
-    metrics.databaseConnections.set({ state: 'in_use' }, inUse);
-    metrics.databaseConnections.set({ state: 'waiting' }, waiting);
-    metrics.partnerQueue.set(partnersWaiting);
-    metrics.paused.set(environment.paused ? 1 : 0);
-    metrics.clockOffset.set(clock.offsetMs / 1_000);
-    const { estimateMs } = this.sources.brokerClock;
-    if (estimateMs === undefined) metrics.brokerClockOffset.remove();
-    else metrics.brokerClockOffset.set(estimateMs / 1_000);
-    this.#setTroubles();
-    this.#countDropped();
-  }
-
-  #setTroubles(): void {
-    const { metrics, clock, health } = this.sources;
-    metrics.troubles.reset();
-    const now = clock.realNow();
-    for (const { part, sinceMs } of health.known()) metrics.troubles.set({ part }, Math.max(0, now - sinceMs) / 1_000);
-  }
-
-  #countDropped(): void {
-    const { metrics, log } = this.sources;
-    const dropped = log?.dropped ?? 0;
-    metrics.logLinesDropped.inc(dropped - this.#dropped);
-    this.#dropped = dropped;
+    for (const figure of this.own) setFigure(figure);
   }
 
   readonly #setDatabaseClock = (aheadMs: number | undefined): void => {
-    const { databaseAhead } = this.sources.metrics;
-    databaseAhead.reset();
-    if (aheadMs !== undefined) databaseAhead.set(aheadMs / 1_000);
+    setFigure([this.sources.metrics.databaseAhead, () => aheadMs && aheadMs / 1_000]);
   };
 
   readonly #setPending = (pending: ReadonlyMap<string, number> | undefined): void => {
-    const { streamPending } = this.sources.metrics;
-    streamPending.reset();
-    for (const [consumer, count] of pending ?? []) streamPending.set({ consumer }, count);
+    setFigure([this.sources.metrics.streamPending, 'consumer', () => pending ?? []]);
   };
 
   readonly #setBacklog = (backlog: BacklogFigures | undefined): void => {
@@ -151,4 +89,55 @@ export class Gauges {
     webhookPaused.set({ by: 'failures' }, Number(row.failing));
     webhookPaused.set({ by: 'operator' }, Number(row.held));
   };
+}
+
+function setFigure(figure: Figure): void {
+  figure[0].reset();
+  if (figure.length === 3) {
+    const [metric, label, figures] = figure;
+    for (const [value, number] of figures()) metric.inc({ [label]: value }, number);
+    return;
+  }
+  const [metric, now] = figure;
+  const number = now();
+  if (number === undefined) metric.remove();
+  else metric.inc(number);
+}
+
+/** How old what was read may be: many who scrape cost no more than one. */
+const usableMs = 1_000;
+
+/**
+ * Reads a figure from outside the process and shows it. Nobody waits long for it: while the read is late, the figure is
+ * absent. A read that hangs is not begun a second time.
+ */
+export class Reading<T> {
+  #startedAt = Number.NEGATIVE_INFINITY;
+  #underWay: Promise<void> | undefined;
+
+  constructor(
+    private readonly read: () => Promise<T>,
+    /** Shows what was read; undefined: it could not be read, or not yet. */
+    private readonly show: (value: T | undefined) => void,
+  ) {}
+
+  /** Shows the figure as it is now, or that it is late. Never throws. */
+  async refresh(withinMs: number): Promise<void> {
+    if (this.#underWay === undefined) {
+      if (performance.now() - this.#startedAt < usableMs) return;
+      this.#startedAt = performance.now();
+      this.#underWay = this.#read();
+    }
+    if (!(await atMost(withinMs, this.#underWay))) this.show(undefined);
+  }
+
+  async #read(): Promise<void> {
+    try {
+      this.show(await this.read());
+    } catch {
+      this.show(undefined);
+    } finally {
+      this.#underWay = undefined;
+    }
+  }
 }

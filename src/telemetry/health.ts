@@ -1,20 +1,42 @@
+import type { ClockAgreement } from '../broker/clock.ts';
 import { atMost } from '../lib/at-most.ts';
 import { periodic, type Worker } from '../lib/worker.ts';
+import type { WriteTrouble } from './write-probe.ts';
 
 /** A part that does not work as it should. */
-export interface Finding {
-  /** Which part, in a word or two; the same for as long as it lasts. */
+export interface Trouble {
+  /** Which part; the same for as long as it lasts. */
   readonly part: string;
   /** What is wrong with it, for people. */
   readonly reason: string;
   /** Whether this process should get no requests because of it. */
   readonly stops: boolean;
+  /** Since when, in real time, in milliseconds. */
+  readonly sinceMs: number;
 }
 
-/** A finding, and since when. */
-export interface Trouble extends Finding {
-  /** Real time in milliseconds. */
-  readonly sinceMs: number;
+/** The parts whose health is checked. */
+export interface Parts {
+  readonly database: {
+    readonly isReachable: boolean;
+    readonly clockAheadMs: number | undefined;
+    /** Finds both out. Never throws, and ends within seconds. */
+    ask(): Promise<void>;
+  };
+  readonly writes: { readonly trouble: WriteTrouble | undefined };
+  readonly broker: { readonly connected: boolean };
+  readonly brokerClocks: { readonly known: ClockAgreement };
+  readonly brokerClock: { readonly estimateMs: number | undefined };
+  readonly nats: { readonly connection: object | undefined };
+  readonly stream: { readonly isStoring: boolean };
+  readonly sharing: { readonly isShared: boolean };
+  readonly reports: { readonly isBroken: boolean };
+  readonly applicationReports: { readonly isBroken: boolean };
+  readonly gate: { readonly isOpen: boolean; readonly held: readonly string[] };
+  /** Names of background work that fails. */
+  readonly failingWorkers: () => readonly string[];
+  /** Where the log goes; absent: it cannot be stuck. */
+  readonly log: { readonly isStuck: boolean } | undefined;
 }
 
 /** How often parts are checked when nobody asks, so that it is known since when something is wrong. */
@@ -26,32 +48,96 @@ const answerWithinMs = 500;
 export class Health {
   readonly worker: Worker;
   #troubles: readonly Trouble[] = [];
+  #isStopping = false;
 
   constructor(
-    /** What is known of all parts. Never throws. */
-    private readonly look: () => readonly Finding[],
-    /** Asks the database, of which nothing is known otherwise. Never throws, and ends within seconds. */
-    private readonly askDatabase: () => Promise<void>,
+    private readonly parts: Parts,
     private readonly realNow: () => number,
   ) {
     this.worker = periodic('health', checkEveryMs, async () => {
-      await this.askDatabase();
+      await parts.database.ask();
       this.known();
     });
   }
 
+  /** From now on this process is not ready. */
+  sayStopping(): void {
+    this.#isStopping = true;
+  }
+
   /** What is wrong now, answered within a second. */
   async troubles(): Promise<readonly Trouble[]> {
-    await atMost(answerWithinMs, this.askDatabase());
+    await atMost(answerWithinMs, this.parts.database.ask());
     return this.known();
   }
 
   /** What is wrong as far as is known, answered at once. */
   known(): readonly Trouble[] {
-    const findings = this.look();
     const now = this.realNow();
     const since = new Map(this.#troubles.map(({ part, sinceMs }) => [part, sinceMs]));
-    this.#troubles = findings.map((finding) => ({ ...finding, sinceMs: since.get(finding.part) ?? now }));
+    this.#troubles = this.#checks()
+      .filter(([isWrong]) => isWrong)
+      .map(([, part, reason, stops = false]) => ({ part, reason, stops, sinceMs: since.get(part) ?? now }));
     return this.#troubles;
   }
+
+  #checks(): readonly Check[] {
+    const { parts } = this;
+    const { database, broker, brokerClocks, nats, stream, sharing, reports, applicationReports, gate } = parts;
+    const ownClockIsWrong = isWrong(database.clockAheadMs, parts.brokerClock.estimateMs);
+    return [
+      [this.#isStopping, 'process', 'stopping', true],
+      [!database.isReachable, 'database', 'the database cannot be reached', true],
+      ...(database.isReachable ? findWriteTrouble(parts.writes.trouble) : []),
+      [ownClockIsWrong, 'clock', "this machine's clock is wrong: the database's and the broker's both say so", true],
+      [!broker.connected, 'broker', 'the broker cannot be reached'],
+      [
+        brokerClocks.known === 'apart',
+        'broker-clock',
+        "the broker's clock and this process's are too far apart; what the broker does not have stays unclear",
+      ],
+      [nats.connection === undefined, 'nats', 'NATS cannot be reached; events go on without it'],
+      [
+        nats.connection !== undefined && !stream.isStoring,
+        'jetstream',
+        'JetStream stores no events; see to its memory and its disk',
+      ],
+      [!sharing.isShared, 'limits', 'limits are not counted across replicas'],
+      [reports.isBroken, 'order-reports', "the exchange's reports cannot be applied"],
+      [applicationReports.isBroken, 'application-reports', "the broker's reports about applications cannot be applied"],
+      [!gate.isOpen, 'start', 'what the broker was given is not known yet, and nothing new is taken'],
+      ...gate.held.map(
+        (kind): Check => [true, `lost ${kind}s`, `${kind}s that were lost cannot be stored, and none is taken`],
+      ),
+      [parts.log?.isStuck === true, 'log', 'the log cannot be written'],
+      ...parts.failingWorkers().map((name): Check => [true, `worker ${name}`, `${name} fails`]),
+    ];
+  }
 }
+
+type Check = readonly [isWrong: boolean, part: string, reason: string, stops?: boolean];
+
+/** By more than this our clock must differ from both others, and they may not differ from each other. */
+const clockWrongMs = 10_000;
+
+/**
+ * Whether our own clock is the wrong one of three. Orders would be stored with a wrong time, and count for the limit of a
+ * wrong day. One other clock that differs may itself be wrong.
+ */
+function isWrong(databaseAheadMs: number | undefined, brokerAheadMs: number | undefined): boolean {
+  if (databaseAheadMs === undefined || brokerAheadMs === undefined) return false;
+  const leastMs = Math.min(Math.abs(databaseAheadMs), Math.abs(brokerAheadMs));
+  return leastMs > clockWrongMs && Math.abs(databaseAheadMs - brokerAheadMs) < clockWrongMs;
+}
+
+/** What writes meet. The part names the disk where it is known to be full. */
+function findWriteTrouble(trouble: WriteTrouble | undefined): Check[] {
+  if (trouble === undefined) return [];
+  return [[true, trouble === 'disk-full' ? 'database-disk' : 'database-writes', writeReasons[trouble], true]];
+}
+
+const writeReasons: Readonly<Record<WriteTrouble, string>> = {
+  'disk-full': 'the database takes no writes: its disk is full',
+  'read-only': 'the database takes no writes: it is read-only',
+  silent: 'the database does not answer writes; its disk may be full',
+};

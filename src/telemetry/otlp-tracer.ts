@@ -13,16 +13,6 @@ import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/log.ts';
 import type { SpanKind, Tracer } from '../lib/trace.ts';
 
-export interface OtlpOptions {
-  /** Where spans go, by OTLP over HTTP: `/v1/traces` is appended. */
-  readonly url: string;
-  /** Of how many traces that begin here spans are made, 0 to 1. Those that come in say themselves. */
-  readonly ratio: number;
-  /** What the spans are of: the service's version, its environment, this process. */
-  readonly resource: Readonly<Record<string, string>>;
-  readonly log: Logger;
-}
-
 const exportTimeoutMs = 5_000;
 const exportEveryMs = 1_000;
 /** Spans that wait to be exported, and that go together. What is beyond them is dropped: a trace is not a record. */
@@ -42,8 +32,12 @@ const kinds: Readonly<Record<SpanKind, ApiSpanKind>> = {
 /**
  * Makes spans and exports them to an OpenTelemetry collector. Imported where that is configured, and only then: what it
  * needs takes time and memory to load.
+ *
+ * @param url Where spans go, by OTLP over HTTP: `/v1/traces` is appended.
+ * @param ratio Of how many traces that begin here spans are made, 0 to 1. Those that come in decide for themselves.
+ * @param resource What the spans are of: the service's version, its environment, this process.
  */
-export function otlpTracer({ url, ratio, resource, log }: OtlpOptions): Tracer {
+export function otlpTracer(url: string, ratio: number, resource: Record<string, string>, log: Logger): Tracer {
   const exporter = new OTLPTraceExporter({ url: `${url}/v1/traces`, timeoutMillis: exportTimeoutMs });
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes(resource),

@@ -53,13 +53,7 @@ export class WriteProbe {
     this.#noteRefusedWrite();
     const found = await this.#check();
     if (found === 'unknown') return;
-    if (found === 'unchecked') {
-      this.#noteRefusedWrite();
-      // Nothing will ever prove that writes work again, so what a real write met counts for its time only.
-      if (performance.now() > this.#doubtedUntil) this.#trouble = undefined;
-      return;
-    }
-    if (found !== undefined) {
+    if (found !== undefined && found !== 'unchecked') {
       // From now on a check that succeeds is proof.
       this.#trouble = found;
       this.#doubtedUntil = 0;
@@ -67,6 +61,7 @@ export class WriteProbe {
       return;
     }
     this.#noteRefusedWrite();
+    // If checks cannot be made, nothing ever proves that writes work again: what a real write met counts for its time only.
     if (performance.now() > this.#doubtedUntil) this.#trouble = undefined;
   }
 

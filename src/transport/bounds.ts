@@ -1,9 +1,9 @@
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { clientAddressBehind, isRegistered } from '../auth/addresses.ts';
+import { Counts } from '../lib/counts.ts';
 import { ApiError } from '../lib/errors.ts';
 import { networkOf } from '../lib/network.ts';
-import { LocalCount } from '../limits/local-count.ts';
 
 /** How many connections may be open at once at the partners' ports of this process. */
 const defaultBounds = {
@@ -39,7 +39,7 @@ export class ConnectionLimits {
   /** Whose address a request counts for, from the connection's other end and the X-Forwarded-For it brought. */
   readonly clientOf: (peer: string, forwardedFor: string | undefined) => string;
   readonly #bounds: typeof defaultBounds;
-  readonly #open = new LocalCount();
+  readonly #open = new Counts();
   /** When a good key was last noted, by address. */
   readonly #known = new Map<string, number>();
   readonly #rates = new Map<string, Allowance>();
@@ -178,8 +178,8 @@ export const defaultRequestBounds = {
  * A request without a good key is not counted: it is answered 401 at once, and the number of connections bounds it.
  */
 export class RequestsUnderWay {
-  readonly #byPartner = new LocalCount();
-  readonly #identifying = new LocalCount();
+  readonly #byPartner = new Counts();
+  readonly #identifying = new Counts();
 
   constructor(private readonly bounds: Readonly<typeof defaultRequestBounds> = defaultRequestBounds) {}
 

@@ -1,8 +1,7 @@
 import { type DescField, type DescMessage, getOption, type Message, ScalarType } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence, type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { type FieldRules, field as fieldOption } from '../gen/marina/options/v1/options_pb.ts';
-import { isTimestampInRange } from '../json/timestamps.ts';
-import { isWholeText } from '../json/values.ts';
+import { isTimestampInRange, isWholeText } from '../json/reader.ts';
 import { enumNames } from '../lib/enums.ts';
 import { ApiError, type ErrorCode, invalidParam } from '../lib/errors.ts';
 

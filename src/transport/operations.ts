@@ -1,13 +1,6 @@
-import {
-  type DescField,
-  type DescMessage,
-  type DescMethod,
-  getOption,
-  type Message,
-  type MessageShape,
-} from '@bufbuild/protobuf';
+import { type DescField, type DescMessage, type DescMethod, getOption, type Message } from '@bufbuild/protobuf';
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2';
-import type { Handler, StreamHandler } from '../auth/call.ts';
+import type { Handler, ServiceHandlers, StreamHandler } from '../auth/call.ts';
 import { http } from '../gen/google/api/annotations_pb.ts';
 import {
   Feature,
@@ -82,19 +75,6 @@ export interface HttpBinding {
   /** What a request's body is: the fields in JSON, one field's bytes as they are, or nothing that is looked at. */
   readonly body: 'json' | 'file' | 'none';
 }
-
-/** A handler for each of a service's methods. */
-export type ServiceHandlers<Shape extends GenServiceMethods> = {
-  readonly [Name in keyof Shape]: Shape[Name]['methodKind'] extends 'unary'
-    ? Handler<MessageShape<Shape[Name]['input']>, MessageShape<Shape[Name]['output']>>
-    : Shape[Name]['methodKind'] extends 'server_streaming'
-      ? StreamHandler<MessageShape<Shape[Name]['input']>, MessageShape<Shape[Name]['output']>>
-      : never;
-};
-
-/** The handlers of a generated service, as in `HandlersOf<typeof Orders>`. */
-export type HandlersOf<Service> =
-  Service extends GenService<infer Shape extends GenServiceMethods> ? ServiceHandlers<Shape> : never;
 
 /** Joins a service's descriptors with its handlers. Fails at the start on anything no protocol could serve. */
 export function defineOperations<Shape extends GenServiceMethods>(

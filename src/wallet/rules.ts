@@ -12,7 +12,7 @@ export interface WalletSums {
   readonly postedKobo: bigint;
 }
 
-/** An entry of the ledger, without its place in it. */
+/** An entry of the ledger, without its position in it. */
 export interface Transfer {
   readonly id: string;
   readonly type: TransferTypeWord;
@@ -26,7 +26,7 @@ export interface Transfer {
   readonly createdAt: number;
 }
 
-/** An entry in its place: 1, 2, 3 …, with the sums after it and the hash of the entry it follows. */
+/** An entry at its position: 1, 2, 3 …, with the sums after it and the hash of the entry it follows. */
 export interface LedgerEntry extends Transfer, WalletSums {
   readonly partnerId: string;
   readonly sequence: bigint;
@@ -90,8 +90,8 @@ export function availableChange({ type, amountKobo }: Pick<Transfer, 'type' | 'a
   return movements[type].availableKobo * amountKobo;
 }
 
-/** Whether two places of money are the same. */
-export function sameSums(one: WalletSums, other: WalletSums): boolean {
+/** Whether the sums of two wallets are the same. */
+function sameSums(one: WalletSums, other: WalletSums): boolean {
   return (
     one.availableKobo === other.availableKobo &&
     one.reservedKobo === other.reservedKobo &&
@@ -112,8 +112,9 @@ export interface LedgerFault {
 }
 
 /**
- * What is wrong with an entry, given the one before it as it is stored. Its place is not in its hash, so that an entry that
- * was moved is told from one that was changed: it is whole, and follows another than it was made to follow.
+ * What is wrong with an entry, given the one before it as it is stored. The hash leaves the position out, so that
+ * an entry that was moved differs from one that was changed: its hash is right, and it follows another entry than it was
+ * made to follow.
  */
 export function entryFaults(before: LedgerHead, entry: LedgerEntry): LedgerFault[] {
   const fault = (kind: LedgerFaultWord, detail: string) => ({ kind, sequence: entry.sequence, id: entry.id, detail });
@@ -122,7 +123,7 @@ export function entryFaults(before: LedgerHead, entry: LedgerEntry): LedgerFault
     entry.sequence === first
       ? []
       : [{ kind: 'missing' as const, sequence: first, id: '', detail: missing(first, entry.sequence - 1n) }];
-  // What an entry of another version's type moves, this version cannot say: the rest of it is looked at.
+  // This version does not know what an entry of another version's type moves. The rest of it is checked.
   const isKnown = isKnownType(entry.type);
   if (!hashOf(entry).equals(entry.hash)) return [...gap, fault('changed', 'it is not what its hash was made of')];
   const wrong = (isKnown ? wrongForm(entry) : undefined) ?? wrongSums(entry);

@@ -1,7 +1,7 @@
 import type { Shared } from '../db/facts.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
 import { type SqlRow, type Statement, statement, toBigInt } from '../db/statement.ts';
-import { bytes, defineTable, exactText, instant, optional, type RowOf, text, whole } from '../db/table.ts';
+import { bytes, defineTable, exactText, instant, optional, text, whole } from '../db/table.ts';
 import {
   availableChange,
   emptyLedger,
@@ -59,18 +59,14 @@ export const transfers = defineTable({
 const shownTransfer = transfers.only(
   ...(['sequence', 'id', 'type', 'amountKobo', 'allocationId', 'account', 'bankReference', 'createdAt'] as const),
 );
+const knownTypes = Object.keys(movements).map((type) => `'${type}'`);
 
 /**
  * What partners see of an entry. Its sums and hashes are for those who prove the ledger. What an entry of another version's
- * type moved is told by the sums after it and after the entry before.
+ * type moved follows from the sums after it and after the entry before.
  */
-const shown = `${shownTransfer.list
-  .split(', ')
-  .map((column) => `t.${column}`)
-  .join(', ')},
-  IF(t.type IN (${Object.keys(movements)
-    .map((type) => `'${type}'`)
-    .join(', ')}), NULL, t.available_after_kobo - COALESCE((SELECT p.available_after_kobo FROM wallet_transfers p
+const shown = `${shownTransfer.list}, IF(type IN (${knownTypes.join(', ')}), NULL,
+  available_after_kobo - COALESCE((SELECT p.available_after_kobo FROM wallet_transfers p
     WHERE p.partner_id = t.partner_id AND p.sequence = t.sequence - 1), 0)) AS available_change_kobo`;
 
 /** A wallet in a transaction, with the entries made in it so far. */
@@ -110,13 +106,7 @@ export function transfer(partner: PartnerTransaction, transferred: Transfer): Le
   return entry;
 }
 
-function toRow({
-  availableKobo,
-  reservedKobo,
-  postedKobo,
-  allocation,
-  ...entry
-}: LedgerEntry): RowOf<typeof transfers> {
+function toRow({ availableKobo, reservedKobo, postedKobo, allocation, ...entry }: LedgerEntry) {
   const sums = { availableAfterKobo: availableKobo, reservedAfterKobo: reservedKobo, postedAfterKobo: postedKobo };
   return { ...entry, ...sums, allocationId: allocation };
 }
@@ -125,16 +115,11 @@ function toRow({
 export function listTransfers(partnerId: string, before: bigint | undefined, most: number): Statement {
   const from = before === undefined ? [] : [before.toString()];
   return statement(
-    `SELECT ${shown} FROM wallet_transfers t WHERE t.partner_id = ? ${from.length > 0 ? 'AND t.sequence < ?' : ''}
-      ORDER BY t.sequence DESC LIMIT ${most}`,
+    `SELECT ${shown} FROM wallet_transfers t WHERE partner_id = ? ${from.length > 0 ? 'AND sequence < ?' : ''}
+      ORDER BY sequence DESC LIMIT ${most}`,
     partnerId,
     ...from,
   );
-}
-
-/** The credit with a bank reference, whoever's it is. */
-export function findCredit(bankReference: string): Statement {
-  return transfers.find({ bankReference });
 }
 
 /** A page of a partner's credits, newest first, from before an entry on; 0: from the newest. */
@@ -156,14 +141,8 @@ export function listEntries(partnerId: string, after: bigint, most: number): Sta
   return transfers.find({ partnerId }, transfers.all, tail);
 }
 
-export function findEntry(partnerId: string, sequence: bigint): Statement {
-  return transfers.find({ partnerId, sequence });
-}
-
-/** An entry as partners see it, with the place it has in the ledger. */
-export type ShownTransfer = Transfer & Pick<LedgerEntry, 'sequence'> & { readonly availableChangeKobo: bigint };
-
-export function toShownTransfer(row: SqlRow): ShownTransfer {
+/** An entry as partners see it, with its position in the ledger. */
+export function toShownTransfer(row: SqlRow) {
   const { allocationId: allocation, ...entry } = shownTransfer.read(row);
   const isKnown = isKnownType(entry.type);
   const availableChangeKobo = isKnown ? availableChange(entry) : toBigInt(row.available_change_kobo);

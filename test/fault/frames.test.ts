@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { GrpcBroker } from '../../src/broker/grpc-broker.ts';
+import { Broker } from '../../src/broker/orders.ts';
 import { ReportKind, SubmitOrderResponseSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 
 const order = {
@@ -249,7 +249,7 @@ describe('an exchange that takes an order and', { concurrency: true }, () => {
   for (const { name, before: first, taken: then, outcome } of cases) {
     it(`${name}: ${outcome}, and it took the order once`, async () => {
       const exchange = await Exchange.start(first, then);
-      const broker = new GrpcBroker({ address: exchange.address, submitTimeoutMs: 700, readTimeoutMs: 700 });
+      const broker = new Broker({ address: exchange.address, submitTimeoutMs: 700, readTimeoutMs: 700 });
       try {
         const sent = await broker.submitOrder(order, Date.now() + 2_000);
         assert.equal(
@@ -276,7 +276,7 @@ describe('an exchange that sends bytes that are no HTTP/2', () => {
       });
       await new Promise<void>((resolve) => raw.listen(0, '127.0.0.1', resolve));
       const address = `127.0.0.1:${(raw.address() as AddressInfo).port}`;
-      const broker = new GrpcBroker({ address, submitTimeoutMs: 700, readTimeoutMs: 700 });
+      const broker = new Broker({ address, submitTimeoutMs: 700, readTimeoutMs: 700 });
       const sent = await broker.submitOrder(order, Date.now() + 5_000);
       assert.notEqual(sent.outcome, 'answered');
       broker.close();
@@ -287,13 +287,13 @@ describe('an exchange that sends bytes that are no HTTP/2', () => {
 
 describe('after an exchange broke off', () => {
   let exchange: Exchange;
-  let broker: GrpcBroker;
+  let broker: Broker;
   before(async () => {
     exchange = await Exchange.start(undefined, (stream, socket) => {
       if (exchange.taken % 2 === 1) socket.resetAndDestroy();
       else answer(stream);
     });
-    broker = new GrpcBroker({ address: exchange.address, submitTimeoutMs: 700, readTimeoutMs: 700 });
+    broker = new Broker({ address: exchange.address, submitTimeoutMs: 700, readTimeoutMs: 700 });
   });
   after(() => {
     broker.close();

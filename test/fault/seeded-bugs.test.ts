@@ -21,7 +21,7 @@ const bugs: readonly SeededBug[] = [
     file: 'src/broker/connection.ts',
     find: "return { outcome: 'unclear', evidence: evidenceOf(error) };",
     replace:
-      "if (notAfterMs > Date.now() - 500) return this.send({ notAfterMs: notAfterMs - 600 + 1_000, longestMs }, call);\n      return { outcome: 'unclear', evidence: evidenceOf(error) };",
+      "if (notAfterMs > Date.now() - 500) return this.send(name, request, notAfterMs - 600 + 1_000, about, read);\n      return { outcome: 'unclear', evidence: evidenceOf(error) };",
     test: lost,
     pattern: 'is answered UNAVAILABLE and taken',
   },

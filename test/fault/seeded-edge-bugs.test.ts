@@ -2,7 +2,7 @@ import { describeBugs, type SeededBug } from './support/seeded-bugs.ts';
 
 const authentication = 'test/integration/authentication.test.ts';
 const documents = 'test/integration/documents.test.ts';
-const records = 'test/unit/record-checks.test.ts';
+const records = 'test/unit/broker-records.test.ts';
 const restored = 'test/integration/recovery.test.ts';
 const wallet = 'test/unit/wallet-rules.test.ts';
 
@@ -42,7 +42,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'a short page that says more follows is believed',
-    file: 'src/broker/record-checks.ts',
+    file: 'src/broker/records.ts',
     find: 'length <= limit && (!hasMore || length === limit)',
     replace: 'length <= limit && (!hasMore || length > 0)',
     test: records,
@@ -50,7 +50,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'a page that repeats the last record of the one before it is believed',
-    file: 'src/broker/record-checks.ts',
+    file: 'src/broker/records.ts',
     find: 'one === before && id < beforeId',
     replace: 'one === before && id <= beforeId',
     test: records,

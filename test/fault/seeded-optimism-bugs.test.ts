@@ -26,7 +26,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'what is proven of a day is that no less was used of it',
-    file: 'src/limits/usage.ts',
+    file: 'src/limits/caller-limits.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     find: 'COALESCE(${used}, 0) = ?',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.

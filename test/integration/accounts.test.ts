@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { linkAccount } from '../../src/admin/provision.ts';
+import { linkAccount } from '../../src/dev/provision.ts';
 import { MarketSession } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { Side } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { linkAccount } from '../../src/admin/provision.ts';
 import { statement } from '../../src/db/statement.ts';
+import { linkAccount } from '../../src/dev/provision.ts';
 import { ApplicationRejectReason } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { ApplicationOutcome, Call } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { adminClient } from '../support/admin.ts';

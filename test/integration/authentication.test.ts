@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, mock } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createPartner } from '../../src/admin/provision.ts';
 import { Authenticator } from '../../src/auth/authenticate.ts';
 import { keyMacSecret, makeKey } from '../../src/auth/keys.ts';
 import { KeysWithoutMac } from '../../src/auth/keys-without-mac.ts';
 import type { Database } from '../../src/db/database.ts';
 import { statement } from '../../src/db/statement.ts';
+import { createPartner } from '../../src/dev/provision.ts';
 import { Partners } from '../../src/gen/marina/admin/v1/partners_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';

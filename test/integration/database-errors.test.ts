@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { createPartner } from '../../src/admin/provision.ts';
 import type { Database } from '../../src/db/database.ts';
 import { noFact, reading } from '../../src/db/facts.ts';
 import { type Statement, statement } from '../../src/db/statement.ts';
+import { createPartner } from '../../src/dev/provision.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 import { withDatabase } from '../support/database.ts';
 

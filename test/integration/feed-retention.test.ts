@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Database } from '../../src/db/database.ts';
-import { insertRows, statement } from '../../src/db/statement.ts';
+import { statement } from '../../src/db/statement.ts';
 import { FeedConsumer } from '../../src/events/feed.ts';
 import { feedRetention } from '../../src/events/retention.ts';
 import { EventStream } from '../../src/events/stream.ts';
@@ -9,6 +9,7 @@ import { createLogger } from '../../src/lib/log.ts';
 import { Nats } from '../../src/lib/nats.ts';
 import { whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { insertRows } from '../support/insert-rows.ts';
 import { testServers } from '../support/servers.ts';
 
 const dayMs = 86_400_000;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { createPartner } from '../../src/admin/provision.ts';
 import { startApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
-import { insertRows, statement } from '../../src/db/statement.ts';
+import { statement } from '../../src/db/statement.ts';
+import { createPartner } from '../../src/dev/provision.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
 import { createLogger } from '../../src/lib/log.ts';
@@ -11,6 +11,7 @@ import { adminClient } from '../support/admin.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { restCaller, startGateway, type TestGateway } from '../support/gateway.ts';
+import { insertRows } from '../support/insert-rows.ts';
 import { createKey } from '../support/keys.ts';
 
 const silent = createLogger({ name: 'test', level: 'silent' });

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { walkLedger } from '../../src/admin/ledger.ts';
-import { createPartner } from '../../src/admin/provision.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { reading, sharing, together, whether } from '../../src/db/facts.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { statement, toBigInt } from '../../src/db/statement.ts';
+import { createPartner } from '../../src/dev/provision.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
-import { usage } from '../../src/limits/usage.ts';
+import { usage } from '../../src/limits/caller-limits.ts';
 import { tradingPause } from '../../src/submission/environment.ts';
 import { transfer, wallet } from '../../src/wallet/store.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';

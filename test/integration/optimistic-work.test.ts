@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { createPartner } from '../../src/admin/provision.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { type Fact, noFact, reading, sharing } from '../../src/db/facts.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { statement, toBigInt } from '../../src/db/statement.ts';
-import { usage } from '../../src/limits/usage.ts';
+import { createPartner } from '../../src/dev/provision.ts';
+import { usage } from '../../src/limits/caller-limits.ts';
 import { orders, type StoredOrder } from '../../src/orders/table.ts';
 import { Change } from '../../src/submission/change.ts';
 import { orderKind } from '../support/kinds.ts';

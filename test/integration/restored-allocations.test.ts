@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { creditWallet } from '../../src/admin/provision.ts';
 import { allocations, type StoredAllocation } from '../../src/allocations/table.ts';
 import type { Taken } from '../../src/broker/port.ts';
 import { statement } from '../../src/db/statement.ts';
+import { creditWallet } from '../../src/dev/provision.ts';
 import { Seal } from '../../src/lib/seal.ts';
 import { Kinds, newRow } from '../../src/submission/kind.ts';
 import { Notes } from '../../src/submission/notes.ts';
@@ -28,7 +28,7 @@ it('an allocation that was lost reserves its money again, to the last kobo, and 
   let listed: readonly Taken[] = [];
   const recovery = new Recovery({
     ...{ database, clock, notes, gate, log },
-    broker: { submissionsAfter: async () => listed, close: () => {} },
+    broker: { submissionsAfter: async () => listed },
     kinds: new Kinds([allocation]),
     holder: 'test',
   });

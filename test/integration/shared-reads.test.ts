@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Database } from '../../src/db/database.ts';
 import { PageReader, RowReader } from '../../src/db/gathering.ts';
-import { insertRows, statement } from '../../src/db/statement.ts';
+import { statement } from '../../src/db/statement.ts';
 import { withDatabase } from '../support/database.ts';
+import { insertRows } from '../support/insert-rows.ts';
 
 describe('rows asked for at the same time', () => {
   let database: Database;

@@ -93,7 +93,7 @@ describe('reads of the broker on two replicas', () => {
   it('have their turn with a crowd on the other, of the same partner or of others', async () => {
     const prefix = newPrefix();
     const [one, other] = [await startSharing({ url: nats.url, prefix }), await startSharing({ url: nats.url, prefix })];
-    const [crowded, quiet] = [one, other].map((slots) => new ReadQueue({ slots, timeoutMs: 20_000 }));
+    const [crowded, quiet] = [one, other].map((slots) => new ReadQueue(slots, 20_000));
     let done = 0;
     const work = async () => {
       await delay(20);

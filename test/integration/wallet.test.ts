@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { ledgerCheck } from '../../src/admin/ledger-check.ts';
-import { createPartner, creditWallet } from '../../src/admin/provision.ts';
+import { ledgerCheck } from '../../src/admin/ledger.ts';
 import { statement } from '../../src/db/statement.ts';
+import { createPartner, creditWallet } from '../../src/dev/provision.ts';
 import { LedgerFaultKind } from '../../src/gen/marina/admin/v1/wallets_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createLogger } from '../../src/lib/log.ts';

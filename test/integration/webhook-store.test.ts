@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { after, beforeEach, describe, it } from 'node:test';
 import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
 import type { Database } from '../../src/db/database.ts';
-import { insertRows, type Statement, statement, toBigInt } from '../../src/db/statement.ts';
+import { type Statement, statement, toBigInt } from '../../src/db/statement.ts';
 import { EventStream } from '../../src/events/stream.ts';
 import { SystemClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
@@ -35,6 +35,7 @@ import { freshHealth, sentForMs } from '../../src/webhooks/rules.ts';
 import { type Endpoint, endpoints, progress } from '../../src/webhooks/table.ts';
 import { withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { insertRows } from '../support/insert-rows.ts';
 import { testServers } from '../support/servers.ts';
 
 const minute = 60_000;

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { after, describe, it } from 'node:test';
 import type { Database } from '../../src/db/database.ts';
-import { insertRows, statement } from '../../src/db/statement.ts';
+import { statement } from '../../src/db/statement.ts';
 import { SystemClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { Metrics } from '../../src/lib/metrics.ts';
@@ -16,6 +16,7 @@ import { makeSecret, signingKeys } from '../../src/webhooks/signature.ts';
 import { endpoints } from '../../src/webhooks/table.ts';
 import { whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { insertRows } from '../support/insert-rows.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 describe('a process that sends webhooks after, and together with, a version that does not mark endpoints with work', () => {

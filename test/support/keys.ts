@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { createKey as provisionKey } from '../../src/admin/provision.ts';
 import type { Database, Environment } from '../../src/db/database.ts';
 import { statement } from '../../src/db/statement.ts';
+import { createKey as provisionKey } from '../../src/dev/provision.ts';
 import type { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { IdMaker, randomBase32 } from '../../src/lib/ids.ts';
 

@@ -1,5 +1,5 @@
 import { createLogger } from '../../src/lib/log.ts';
-import type { Rate } from '../../src/limits/bucket.ts';
+import type { Rate } from '../../src/limits/shared-buckets.ts';
 import { SharedBuckets } from '../../src/limits/shared-buckets.ts';
 import { SharedSlots } from '../../src/limits/shared-slots.ts';
 import { Sharing, type SharingParts } from '../../src/limits/sharing.ts';

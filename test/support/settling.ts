@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { createPartner } from '../../src/admin/provision.ts';
 import { AllocationKind } from '../../src/allocations/kind.ts';
 import { DocumentRelease } from '../../src/applications/documents/release.ts';
 import { ApplicationKind } from '../../src/applications/kind.ts';
 import { applications as applicationTable, type StoredApplication } from '../../src/applications/table.ts';
-import type { AllocationBroker, ApplicationBroker, Broker } from '../../src/broker/port.ts';
+import type { AllocationBroker, ApplicationBroker } from '../../src/broker/back-office.ts';
+import type { Broker } from '../../src/broker/orders.ts';
 import { statement } from '../../src/db/statement.ts';
+import { createPartner } from '../../src/dev/provision.ts';
 import type { Report } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { type Clock, lagosDay } from '../../src/lib/clock.ts';
 import { IdMaker } from '../../src/lib/ids.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Bucket, bucketFrom, type Draw, draw, holdersBut, waitForToken } from '../../src/limits/bucket.ts';
 import { parse } from '../../src/limits/counter-store.ts';
+import { type Bucket, bucketFrom, type Draw, draw, holdersBut, waitForToken } from '../../src/limits/shared-buckets.ts';
 
 /** A draw by replica `a`, at an instant that is known exactly. */
 function by(nowMs: number, fields: Partial<Draw> = {}): Draw {

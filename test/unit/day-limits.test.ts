@@ -4,8 +4,7 @@ import type { Shared } from '../../src/db/facts.ts';
 import { PartnerTransaction, partnerGuard } from '../../src/db/partner-transaction.ts';
 import { statement } from '../../src/db/statement.ts';
 import { refusalOf } from '../../src/lib/errors.ts';
-import { checkDayLimit, remaining } from '../../src/limits/rules.ts';
-import { usage } from '../../src/limits/usage.ts';
+import { checkDayLimit, remaining, usage } from '../../src/limits/caller-limits.ts';
 
 /** 23:00 in Lagos: the limit is fresh in an hour. */
 const elevenPm = Date.UTC(2026, 2, 2, 22);

@@ -15,8 +15,8 @@ import {
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { compileEncoder, quote } from '../../src/json/encoder.ts';
+import { formatTimestamp } from '../../src/json/reader.ts';
 import { decodeStored, materialize, storedMessage } from '../../src/json/stored.ts';
-import { formatTimestamp } from '../../src/json/timestamps.ts';
 import { withStoredNames } from '../../src/lib/enums.ts';
 import { fc } from '../support/properties.ts';
 

@@ -1,13 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  JsonNumber,
-  JsonObject,
-  type JsonTree,
-  MalformedJson,
-  maxDepth,
-  readJson,
-} from '../../src/json/strict-reader.ts';
+import { JsonNumber, JsonObject, type JsonTree, MalformedJson, maxDepth, readJson } from '../../src/json/reader.ts';
 import { fc } from '../support/properties.ts';
 
 /** The tree as JSON.parse would have given it. */

@@ -51,7 +51,7 @@ function mayImport(from: string, to: string): boolean {
     return ['lib', 'gen', 'json', 'db', fromFolder].includes(toFolder) || to === 'submission/table.ts';
   }
   // The operators' port is a gRPC server too.
-  if (/^admin\/(server|refusals)\.ts$/.test(from) && toFolder === 'transport') return true;
+  if (from === 'admin/server.ts' && toFolder === 'transport') return true;
   // What is made of gRPC's own protos counts as a library.
   if (fromFolder === 'lib' && to.startsWith('gen/grpc/')) return true;
   if (fromFolder === 'transport' && toFolder === 'transport') return mayImportInTransport(from, to);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { lookAtParts, type Parts } from '../../src/telemetry/parts.ts';
+import { Health, type Parts } from '../../src/telemetry/health.ts';
 
 /** Everything is well, and the two other clocks are so far ahead of ours. */
 function parts(databaseAheadMs: number | undefined, brokerAheadMs: number | undefined): Parts {
   return {
-    database: { isReachable: true, clockAheadMs: databaseAheadMs },
+    database: { isReachable: true, clockAheadMs: databaseAheadMs, ask: async () => undefined },
     writes: { trouble: undefined },
     broker: { connected: true },
     brokerClocks: { known: 'in_step' },
@@ -17,7 +17,6 @@ function parts(databaseAheadMs: number | undefined, brokerAheadMs: number | unde
     applicationReports: { isBroken: false },
     gate: { isOpen: true, held: [] },
     failingWorkers: () => [],
-    isStopping: () => false,
     log: undefined,
   };
 }
@@ -37,7 +36,8 @@ describe("the machine's clock", () => {
   ];
   for (const [what, databaseAheadMs, brokerAheadMs, isWrong] of cases) {
     it(`${isWrong ? 'is wrong' : 'is not blamed'} when ${what}`, () => {
-      const found = lookAtParts(parts(databaseAheadMs, brokerAheadMs)).map(({ part, stops }) => ({ part, stops }));
+      const health = new Health(parts(databaseAheadMs, brokerAheadMs), () => 0);
+      const found = health.known().map(({ part, stops }) => ({ part, stops }));
       assert.deepEqual(found, isWrong ? [{ part: 'clock', stops: true }] : []);
     });
   }

@@ -3,24 +3,40 @@ import { describe, it } from 'node:test';
 import type { SqlRow } from '../../src/db/statement.ts';
 import { SystemClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
-import { EnvironmentState, ReadOrder } from '../../src/submission/environment.ts';
+import { EnvironmentState } from '../../src/submission/environment.ts';
 
-describe('reads that are under way at once', () => {
-  it('are used as long as none that began later was', () => {
-    const order = new ReadOrder();
-    const [first, second, third] = [order.begin(), order.begin(), order.begin()];
-    assert.deepEqual([second(), first(), third()], [true, false, true]);
+/** An environment whose reads end when the test says so, each with whether trading is paused. */
+function environment() {
+  const reads: ((rows: SqlRow[]) => void)[] = [];
+  const read = () => new Promise<SqlRow[]>((resolve) => reads.push(resolve));
+  const state = new EnvironmentState({ read }, new SystemClock(), createLogger({ name: 'test', level: 'silent' }));
+  const answer = (index: number, isPaused: boolean) =>
+    reads[index]?.([{ trading_paused_at: isPaused ? new Date() : null, clock_offset_ms: 0 }]);
+  return { state, answer };
+}
+
+describe('reads of the environment that are under way at once', () => {
+  it('are used as long as none that began later was', async () => {
+    const { state, answer } = environment();
+    const [first, second, third] = [state.refresh(), state.refresh(), state.refresh()];
+    answer(1, true);
+    await second;
+    assert.equal(state.paused, true);
+    answer(0, false);
+    await first;
+    assert.equal(state.paused, true, 'the first began before the second');
+    answer(2, false);
+    await third;
+    assert.equal(state.paused, false);
   });
 
-  it('of the environment: one that began before a pause and ends after it does not undo it', async () => {
-    const reads: ((rows: SqlRow[]) => void)[] = [];
-    const read = () => new Promise<SqlRow[]>((resolve) => reads.push(resolve));
-    const state = new EnvironmentState({ read }, new SystemClock(), createLogger({ name: 'test', level: 'silent' }));
+  it('one that began before a pause and ends after it does not undo it', async () => {
+    const { state, answer } = environment();
     const [poll, afterThePause] = [state.refresh(), state.refresh()];
-    reads[1]?.([{ trading_paused_at: new Date(), clock_offset_ms: 5_000 }]);
+    answer(1, true);
     await afterThePause;
     assert.equal(state.paused, true);
-    reads[0]?.([{ trading_paused_at: null, clock_offset_ms: 0 }]);
+    answer(0, false);
     await poll;
     assert.equal(state.paused, true);
   });

@@ -24,7 +24,7 @@ function of(partnerId: string): Origin {
 
 /** A queue, and the reads it has begun in order. */
 function startQueue(timeoutMs = 30_000) {
-  const queue = new ReadQueue({ slots: slotsOfOne(), timeoutMs });
+  const queue = new ReadQueue(slotsOfOne(), timeoutMs);
   const begun: string[] = [];
   const read = (name: string) => {
     const { ended, finish } = held();
@@ -147,7 +147,7 @@ describe('reads of the broker', () => {
 
   it('that ran out of time while their slots were asked for leave none of them in use', async () => {
     const slots = new SlowSlots();
-    const queue = new ReadQueue({ slots, timeoutMs: 20, mostPerPartner: 1, mostInAll: 1 });
+    const queue = new ReadQueue(slots, 20, 1, 1);
     await assert.rejects(
       queue.read(of('a'), async () => assert.fail('it was begun after its time')),
       unavailable,

@@ -133,7 +133,6 @@ function rightsOf(file: string, source: string): [table: string, right: Right][]
     assert.ok(tables, `${file} has a statement on ${table ?? 'a table that is not named'}: see tablesInVariables`);
     return found.push(...tables.map((each): [string, Right] => [each, right]));
   };
-  for (const [, table] of source.matchAll(/insertRows\(\s*'(\w+)'/g)) add(table, 'INSERT');
   for (const [, name = '', method = ''] of source.matchAll(
     /((?:\w+\.)?\w+)\.(insert|put|addTo|set|update|remove)\(/g,
   )) {

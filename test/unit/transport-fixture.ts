@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { create, type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
-import type { Call, Caller, Identify } from '../../src/auth/call.ts';
+import type { Call, Caller, HandlersOf, Identify } from '../../src/auth/call.ts';
 import { type RetryInfo, RetryInfoSchema } from '../../src/gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
 import { Applications } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
@@ -29,7 +29,7 @@ import { ConnectProtocol } from '../../src/transport/connect/protocol.ts';
 import { GrpcProtocol } from '../../src/transport/grpc/protocol.ts';
 import type { HttpLimits } from '../../src/transport/http/node-server.ts';
 import { HttpServer } from '../../src/transport/http/server.ts';
-import { defineOperations, type HandlersOf } from '../../src/transport/operations.ts';
+import { defineOperations } from '../../src/transport/operations.ts';
 import { type CallLimits, Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
 import { RestProtocol } from '../../src/transport/rest/protocol.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import type { Identification } from '../../src/auth/call.ts';
+import type { HandlersOf, Identification } from '../../src/auth/call.ts';
 import {
   CreateOrderRequestSchema,
   type Order,
@@ -14,7 +14,7 @@ import { ApiError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { Metrics } from '../../src/lib/metrics.ts';
 import { defaultRequestBounds, RequestsUnderWay } from '../../src/transport/bounds.ts';
-import { defineOperations, type HandlersOf, type Operation } from '../../src/transport/operations.ts';
+import { defineOperations, type Operation } from '../../src/transport/operations.ts';
 import { type CallLimits, Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
 import { callerWith, noLimits, order, recordingHandlers } from './transport-fixture.ts';
 

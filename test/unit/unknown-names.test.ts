@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { toContractNoteMessage, toTradeMessage } from '../../src/accounts/messages.ts';
+import { toContractNoteMessage, toTradeMessage } from '../../src/accounts/handlers.ts';
 import { allocationStates, countedKobo as valueOfAllocation } from '../../src/allocations/rules.ts';
-import { isTradesPage } from '../../src/broker/record-checks.ts';
+import { isTradesPage } from '../../src/broker/records.ts';
 import { ContractNoteSchema, ListTradesResponseSchema } from '../../src/gen/marina/broker/v1/accounts_pb.ts';
 import { ReportKind, ReportSchema, Side } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { TradeSchema, TradeSide } from '../../src/gen/marina/gateway/v1/accounts_pb.ts';
@@ -11,8 +11,8 @@ import { OrderState, OrderStateSchema } from '../../src/gen/marina/gateway/v1/or
 import { compileEncoder } from '../../src/json/encoder.ts';
 import { type EnumName, enumWords, logUnknownNames, translateEnum } from '../../src/lib/enums.ts';
 import { createLogger } from '../../src/lib/log.ts';
-import { bucketFrom } from '../../src/limits/bucket.ts';
 import { parse } from '../../src/limits/counter-store.ts';
+import { bucketFrom } from '../../src/limits/shared-buckets.ts';
 import { applyReport, countedKobo, type OrderFacts, type OrderStateName, orderStates } from '../../src/orders/rules.ts';
 import { isUnsettled } from '../../src/submission/rules.ts';
 

@@ -11,35 +11,30 @@ import {
 import type { Clock } from '../../lib/clock.ts';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import type { Reconciled } from '../../submission/reconcile.ts';
 import { lookUps } from '../../submission/table.ts';
 import { audit } from '../audit.ts';
-import { type AdminCalls, AdminError, invalidField, type Operator } from '../call.ts';
-import { requirePartner } from '../credit.ts';
-import { kindWords, type UnsettledPages } from './unsettled.ts';
-import type { UnsettledWord } from './unsettled-store.ts';
+import { type AdminCall, type AdminCalls, AdminError, invalidField, requirePartner } from '../call.ts';
+import { kindWords, type UnsettledPages, type UnsettledWord } from './unsettled.ts';
 
-/** An object before and after it was asked about. */
-interface Asked {
-  readonly before: { readonly state: string };
-  readonly after: { readonly state: string };
+interface Facts {
+  readonly state: string;
+}
+
+interface CancelFacts extends Facts {
+  readonly cancelUntil: number | null;
 }
 
 /** Asks the broker's record about one object of a kind. */
-export interface Reconciling {
-  reconcileNow(
-    partnerId: string,
-    id: string,
-  ): Promise<Asked & { readonly asked: boolean; readonly isSettled: boolean; readonly isKnown: boolean }>;
+interface Reconciling {
+  reconcileNow(partnerId: string, id: string): Promise<Reconciled<Facts>>;
 }
 
-export interface ReconcileParts {
+interface ReconcileParts extends Record<'order' | 'application' | 'allocation', Reconciling> {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;
   readonly pages: UnsettledPages;
-  readonly order: Reconciling;
-  readonly application: Reconciling;
-  readonly allocation: Reconciling;
   readonly cancel: {
     reconcileNow(
       partnerId: string,
@@ -51,11 +46,6 @@ export interface ReconcileParts {
       readonly lookUp: 'found' | 'missing' | undefined;
     }>;
   };
-}
-
-interface CancelFacts {
-  readonly state: string;
-  readonly cancelUntil: number | null;
 }
 
 /** What can be asked about. A document is settled by the partner's next send of the file, or by `Documents.ReleaseDocument`. */
@@ -84,23 +74,22 @@ interface Target {
 }
 
 /** The operators' call that asks the broker's record now. */
-export function reconcileHandlers(parts: ReconcileParts): Pick<AdminCalls<typeof Diagnostics>, 'reconcileNow'> {
+export function reconcileCalls(parts: ReconcileParts): Pick<AdminCalls<typeof Diagnostics>, 'reconcileNow'> {
   const { database, clock, log, pages } = parts;
   let underWay = false;
 
-  async function reconcileNow(request: ReconcileNowRequest, operator: Operator) {
-    const { objectId, cursor, reason } = request;
+  async function reconcileNow({ objectId, cursor, reason, ...request }: ReconcileNowRequest, call: AdminCall) {
     if (objectId === '' && request.partnerId === '') throw invalidField('object_id', 'or `partner_id` is required.');
-    if (objectId !== '' && request.partnerId !== '')
-      throw invalidField('partner_id', 'must not be given together with `object_id`.');
-    if (objectId !== '' && cursor !== '') throw invalidField('cursor', 'must not be given together with `object_id`.');
+    for (const [name, value] of Object.entries({ partner_id: request.partnerId, cursor })) {
+      if (objectId !== '' && value !== '') throw invalidField(name, 'must not be given together with `object_id`.');
+    }
     if (underWay) throw new AdminError(status.RESOURCE_EXHAUSTED, 'another call reconciles: call again');
     underWay = true;
     try {
       const partnerId = objectId === '' ? request.partnerId : await findOwner(objectId);
       await requirePartner(database, partnerId);
-      const entry = { at: clock.now(), operator, action: 'Diagnostics.ReconcileNow', partnerId };
-      await database.write(audit({ ...entry, subject: objectId || partnerId, detail: { reason } }));
+      const entry = { partnerId, subject: objectId || partnerId, detail: { reason } };
+      await database.write(audit(call, clock.now(), entry));
       return await (objectId === '' ? reconcilePartner(partnerId, cursor) : reconcileObject(partnerId, objectId));
     } finally {
       underWay = false;
@@ -120,9 +109,9 @@ export function reconcileHandlers(parts: ReconcileParts): Pick<AdminCalls<typeof
     let next: string | undefined = cursor;
     while (next !== undefined && objects.length + pageOfObjects <= mostObjects && performance.now() < end) {
       const page = await pages.read('reconcile', askedKinds, { partnerId }, next, pageOfObjects);
-      const targets = page.rows.map(({ kind, row }) => ({ kind: kind as AskedKind, partnerId, id: String(row.id) }));
+      const targets = page.data.map(({ kind, row }) => ({ kind: kind as AskedKind, partnerId, id: String(row.id) }));
       objects.push(...(await askAll(targets)));
-      next = page.next;
+      next = page.nextCursor;
     }
     return { objects, nextCursor: next };
   }
@@ -183,7 +172,7 @@ function objectsOf(id: string) {
 
 function toMessage(
   { kind, partnerId, id }: Target,
-  { before, after }: Asked,
+  { before, after }: { readonly before: Facts; readonly after: Facts },
   outcome: ReconcileOutcome,
   lookUp = '',
   errorClass?: string | null,

@@ -1,6 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { BrokerClock, ClockAgreement } from '../../broker/clock.ts';
 import type { Database } from '../../db/database.ts';
 import { milliseconds, statement, toBigInt } from '../../db/statement.ts';
@@ -10,17 +8,19 @@ import {
   type Diagnostics,
   type QueueStatusSchema,
 } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
+import { atMost } from '../../lib/at-most.ts';
 import type { SystemClock } from '../../lib/clock.ts';
 import { groupBy } from '../../lib/group.ts';
 import type { Nats } from '../../lib/nats.ts';
+import { version } from '../../lib/version.ts';
 import { type BacklogFigures, mostCounted, readBacklog } from '../../telemetry/backlog.ts';
 import { readDatabaseClock } from '../../telemetry/database-clock.ts';
-import type { Trouble } from '../../telemetry/health.ts';
+import type { Health } from '../../telemetry/health.ts';
 import { dispatcherLeasePrefix } from '../../webhooks/endpoint-store.ts';
-import type { AdminCalls } from '../call.ts';
-import { countUnsettled } from './unsettled-store.ts';
+import { type AdminCalls, toTimestamp } from '../call.ts';
+import { countUnsettled } from './unsettled.ts';
 
-export interface StatusParts {
+interface StatusParts {
   readonly database: Database;
   readonly clock: SystemClock;
   readonly nats: Pick<Nats, 'connection'>;
@@ -28,10 +28,9 @@ export interface StatusParts {
   readonly broker: { readonly connected: boolean; honoursNotAfter(): Promise<boolean> };
   readonly brokerClock: Pick<BrokerClock, 'estimateMs'>;
   readonly clocks: { readonly known: ClockAgreement };
-  readonly troubles: () => Promise<readonly Trouble[]>;
+  readonly health: Pick<Health, 'troubles'>;
   /** This process's name among the holders of leases. */
   readonly holder: string;
-  readonly version: string;
   /** Real time. */
   readonly startedAt: number;
 }
@@ -49,12 +48,12 @@ const longestMs = 3_000;
 const mostLeases = 500;
 
 /** The operators' call that shows the state of the gateway. */
-export function statusHandlers(parts: StatusParts): Pick<AdminCalls<typeof Diagnostics>, 'getStatus'> {
+export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnostics>, 'getStatus'> {
   const { database, clock, nats, stream, broker, brokerClock, clocks } = parts;
 
   async function getStatus() {
     const [troubles = [], facts, backlog, queues = [], leases = [], honours, pending] = await Promise.all([
-      inTime(parts.troubles()),
+      inTime(parts.health.troubles()),
       inTime(readFacts()),
       inTime(readBacklog(database, clock)),
       inTime(readQueues()),
@@ -66,16 +65,16 @@ export function statusHandlers(parts: StatusParts): Pick<AdminCalls<typeof Diagn
     return {
       replica: {
         name: parts.holder,
-        version: parts.version,
+        version,
         nodeVersion: process.versions.node,
-        startedAt: timestampFromMs(parts.startedAt),
+        startedAt: toTimestamp(parts.startedAt),
       },
       environment: database.environment,
       troubles: troubles.map(({ part, reason, stops, sinceMs }) => ({
         part,
         reason,
         stops,
-        since: timestampFromMs(sinceMs),
+        since: toTimestamp(sinceMs),
       })),
       upstream: {
         connected: broker.connected,
@@ -91,8 +90,8 @@ export function statusHandlers(parts: StatusParts): Pick<AdminCalls<typeof Diagn
         ...queues,
       ],
       leases,
-      tradingPausedSince: facts?.pausedAt == null ? undefined : timestampFromMs(facts.pausedAt),
-      now: timestampFromMs(clock.now()),
+      tradingPausedSince: toTimestamp(facts?.pausedAt),
+      now: toTimestamp(clock.now()),
       businessAheadMs: BigInt(clock.offsetMs),
       databaseAheadMs: facts && BigInt(facts.aheadMs),
       databaseRoundTripMs: facts && BigInt(facts.roundTripMs),
@@ -182,12 +181,9 @@ function queue(name: string, count: number, oldestMs?: number): Queue {
 
 /** The result of some work, or undefined if it fails or takes too long. What is wrong with it is among the troubles. */
 async function inTime<T>(work: Promise<T>): Promise<T | undefined> {
-  const late = new AbortController();
   try {
-    return await Promise.race([work, delay(longestMs, undefined, { signal: late.signal })]);
+    return (await atMost(longestMs, work)) ? await work : undefined;
   } catch {
     return undefined;
-  } finally {
-    late.abort();
   }
 }

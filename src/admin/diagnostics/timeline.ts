@@ -1,49 +1,95 @@
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import type { Database } from '../../db/database.ts';
-import { type SqlRow, type Statement, statement } from '../../db/statement.ts';
-import { type Diagnostics, type GetTimelineRequest, TimelineSource } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
-import type { Kinds } from '../../submission/kind.ts';
-import type { History } from '../../submission/table.ts';
-import { findAttempts } from '../../webhooks/delivery-store.ts';
-import { attempts as attemptTable } from '../../webhooks/table.ts';
-import { type AdminCalls, AdminError } from '../call.ts';
+import { milliseconds, type SqlRow, type Statement, statement, toBigInt } from '../../db/statement.ts';
 import {
-  attemptEntry,
-  type Entry,
-  type EventWindow,
-  eventEntry,
-  findEvents,
-  findObjectOf,
-  keyChanges,
-  ledger,
-  lookUps,
+  type Diagnostics,
+  type GetTimelineRequest,
+  type TimelineEntrySchema,
+  TimelineSource,
+} from '../../gen/marina/admin/v1/diagnostics_pb.ts';
+import { keyChanges } from '../../keys/store.ts';
+import type { Kinds } from '../../submission/kind.ts';
+import { type History, lookUps } from '../../submission/table.ts';
+import { transfers } from '../../wallet/store.ts';
+import { findAttempts } from '../../webhooks/delivery-store.ts';
+import { type Attempt, attempts as attemptTable } from '../../webhooks/table.ts';
+import { auditEntries } from '../audit.ts';
+import { type AdminCalls, AdminError, toTimestamp } from '../call.ts';
+
+type Entry = MessageInitShape<typeof TimelineEntrySchema> & { readonly atMs: number };
+
+/** A table with entries about a subject as a whole: which of its rows, and the entry of each. */
+interface Source {
+  find(partnerId: string, id: string): Statement;
+  toEntry(row: SqlRow): Entry;
+}
+
+const usualSteps = 100;
+const mostEvents = 1_000;
+const mostAttempts = 2_000;
+const mostOperatorEntries = 100;
+const endOfTime = Date.UTC(9999, 0);
+/** By how much the instant of a change and that of its event's id may differ: clocks of replicas may. */
+const nearMs = 5_000;
+
+/** What operators did, the newest of it. */
+const operators: Source = {
+  find: (_, subject) =>
+    auditEntries.find({ subject }, auditEntries.all, statement(`ORDER BY id DESC LIMIT ${mostOperatorEntries}`)),
+  toEntry: (row) => {
+    const { at, operator, action, detail, became } = auditEntries.all.read(row);
+    return {
+      ...{ atMs: at, source: TimelineSource.OPERATOR, kind: action, by: operator },
+      detail: became === null ? detail : `${detail} became ${became}`,
+    };
+  },
+};
+
+/** What the partner did with a key. */
+const ofKey: Source = {
+  find: (partnerId, keyId) => keyChanges.find({ partnerId, keyId }),
+  toEntry: (row) => {
+    const { at, action, byKeyId } = keyChanges.all.read(row);
+    return { atMs: at, source: TimelineSource.PARTNER, kind: action, by: byKeyId };
+  },
+};
+
+/** What an object's timeline has besides its steps, events and webhook attempts. */
+const ofObject: readonly Source[] = [
+  {
+    find: (partnerId, objectId) => lookUps.find({ partnerId, objectId }),
+    toEntry: (row) => {
+      const { asked, firstAt, lastAt, outcome, errorClass } = lookUps.all.read(row);
+      return {
+        ...{ atMs: lastAt, source: TimelineSource.LOOK_UP, kind: outcome, errorClass: errorClass ?? '' },
+        detail: `the record was asked ${asked} times, first at ${new Date(firstAt).toISOString()}`,
+      };
+    },
+  },
   operators,
-  type Source,
-  stepEntry,
-} from './timeline-sources.ts';
+  // The entries of an allocation in its partner's ledger.
+  {
+    find: (partnerId, id) =>
+      transfers.find({ partnerId, allocationId: id }, transfers.all, statement('ORDER BY sequence')),
+    toEntry: (row) => {
+      const { id, type, amountKobo, createdAt } = transfers.all.read(row);
+      return { atMs: createdAt, source: TimelineSource.LEDGER, kind: type, detail: id, amountKobo };
+    },
+  },
+];
 
 /** What has a timeline besides objects, by the prefixes of their ids: how it is found, and what it consists of. */
 const others: Readonly<Record<string, { readonly find: string; readonly sources: readonly Source[] }>> = {
   key: {
     find: `SELECT partner_id, IF(revoked_at IS NULL, 'active', 'revoked') AS state FROM api_keys WHERE id = ?`,
-    sources: [keyChanges, operators],
+    sources: [ofKey, operators],
   },
   par: { find: 'SELECT id AS partner_id, state FROM partners WHERE id = ?', sources: [operators] },
 };
 
-/** What an object's timeline has besides its steps, events and webhook attempts. */
-const objectSources = [lookUps, operators, ledger];
-
-const usualSteps = 100;
-const mostAttempts = 2_000;
-const endOfTime = Date.UTC(9999, 0);
-
 /** The operators' call that shows what happened to an object. */
-export function timelineHandlers(
-  database: Database,
-  kinds: Kinds,
-): Pick<AdminCalls<typeof Diagnostics>, 'getTimeline'> {
+export function timelineCalls(database: Database, kinds: Kinds): Pick<AdminCalls<typeof Diagnostics>, 'getTimeline'> {
   async function getTimeline(request: GetTimelineRequest) {
     const id = request.id.startsWith('msg_') ? await findObject(request.id) : request.id;
     const kind = kinds.ofId(id);
@@ -53,8 +99,8 @@ export function timelineHandlers(
     if (found === undefined) throw notFound();
     const partnerId = String(found.partner_id);
     const page = kind && (await readPage(kind.history, partnerId, id, found.updated_at, request));
-    // What concerns the subject as a whole stands on the first page.
-    const sources = other?.sources ?? objectSources;
+    // What concerns the subject as a whole is on the first page.
+    const sources = other?.sources ?? ofObject;
     const whole = request.afterStep === 0 ? await readSources(sources, partnerId, id) : [];
     return {
       id,
@@ -121,6 +167,111 @@ export function timelineHandlers(
   return { getTimeline };
 }
 
+function stepEntry(row: SqlRow): Entry {
+  // Only orders' steps have a quantity and a price.
+  const optional = (value: unknown) => (value === null || value === undefined ? undefined : toBigInt(value));
+  return {
+    atMs: (row.at as Date).getTime(),
+    source: TimelineSource.STEP,
+    kind: String(row.kind),
+    state: String(row.state),
+    detail: String(row.detail),
+    step: Number(row.sequence),
+    reportNumber: optional(row.report_number),
+    quantity: optional(row.quantity),
+    priceKobo: optional(row.price_kobo),
+    upstreamAt: toTimestamp(milliseconds(row.upstream_at)),
+  };
+}
+
+/** Which of an object's events: those of changes after an instant, up to another one. */
+interface EventWindow {
+  readonly after: number;
+  readonly until: number;
+  /** The instants of the object's changes in that time. */
+  readonly instants: readonly number[];
+}
+
+const inBody = (path: string) => `JSON_UNQUOTE(JSON_EXTRACT(CONVERT(e.body USING utf8mb4), '$.${path}'))`;
+
+/**
+ * A partner's events about an object: on their way to the feed, and in it. A version of the gateway from before the feed had
+ * the object's id wrote events without it. Such an event is one of the instant of a change whose body names the object.
+ */
+function findEvents(partnerId: string, objectId: string, { after, until, instants }: EventWindow): Statement[] {
+  const select = (table: string, where: string, condition: string) =>
+    `SELECT e.version, e.id, e.occurred_at, COALESCE(e.type, ${inBody('type')}) AS type, '${where}' AS held,
+      d.state AS delivery, d.due_at
+      FROM ${table} LEFT JOIN webhook_deliveries d ON d.partner_id = e.partner_id AND d.version = e.version
+      WHERE e.partner_id = ? AND ${condition} ORDER BY e.version LIMIT ${mostEvents}`;
+  const isInWindow = 'e.occurred_at > ? AND e.occurred_at <= ?';
+  const window = [new Date(after), new Date(until)];
+  return [
+    statement(
+      select('outbox e', 'on its way to the feed', `COALESCE(e.object_id, ${inBody('data.id')}) = ? AND ${isInWindow}`),
+      ...[partnerId, objectId, ...window],
+    ),
+    statement(
+      select('feed_events e FORCE INDEX (feed_events_object)', 'in the feed', `e.object_id = ? AND ${isInWindow}`),
+      ...[partnerId, objectId, ...window],
+    ),
+    statement(
+      select(
+        'feed_events e FORCE INDEX (feed_events_occurred_at)',
+        'in the feed',
+        `e.object_id IS NULL AND e.occurred_at IN (?) AND ${inBody('data.id')} = ?`,
+      ),
+      ...[partnerId, instants.map((instant) => new Date(instant)), objectId],
+    ),
+  ];
+}
+
+/** Finds the object of an event by the event's id, which begins with when it was made. */
+function findObjectOf(eventId: string): Statement[] {
+  const madeAt = Number.parseInt(eventId.slice('msg_'.length, 'msg_'.length + 12), 16);
+  const select = `SELECT COALESCE(e.object_id, ${inBody('data.id')}) AS object_id FROM`;
+  return [
+    statement(
+      `${select} feed_events e WHERE e.occurred_at BETWEEN ? AND ? AND e.id = ?`,
+      new Date(madeAt - nearMs),
+      new Date(madeAt + nearMs),
+      eventId,
+    ),
+    statement(`${select} outbox e WHERE e.id = ?`, eventId),
+  ];
+}
+
+function eventEntry(row: SqlRow): Entry & { readonly version: bigint; readonly eventId: string } {
+  const type = String(row.type);
+  const dueAt = row.due_at === null ? '' : `, due at ${(row.due_at as Date).toISOString()}`;
+  return {
+    atMs: (row.occurred_at as Date).getTime(),
+    source: TimelineSource.EVENT,
+    kind: type,
+    // A type is the object's kind, a full stop and its new state.
+    state: type.slice(type.indexOf('.') + 1),
+    detail: row.delivery === null ? String(row.held) : `${row.held}; webhook ${row.delivery}${dueAt}`,
+    eventId: String(row.id),
+    version: toBigInt(row.version),
+  };
+}
+
+function attemptEntry(attempt: Attempt, event: Entry | undefined): Entry {
+  const probe = attempt.isProbe ? ', a try of a paused endpoint' : '';
+  return {
+    atMs: attempt.at,
+    source: TimelineSource.WEBHOOK,
+    kind: attempt.outcome,
+    detail: `${event?.kind}, attempt ${attempt.number}${probe}`,
+    eventId: event?.eventId ?? '',
+    version: attempt.version,
+    attempt: attempt.number,
+    status: attempt.status ?? undefined,
+    errorClass: attempt.errorClass ?? '',
+    durationMs: BigInt(attempt.durationMs),
+  };
+}
+
 function instantOf(step: SqlRow): number {
   return (step.at as Date).getTime();
 }
@@ -130,7 +281,7 @@ function inOrder(entries: readonly Entry[]) {
   const rank = ({ source }: Entry) => (source === TimelineSource.WEBHOOK ? 2 : source === TimelineSource.EVENT ? 1 : 0);
   return [...entries]
     .sort((one, other) => one.atMs - other.atMs || rank(one) - rank(other))
-    .map(({ atMs, ...entry }) => ({ ...entry, at: timestampFromMs(atMs) }));
+    .map(({ atMs, ...entry }) => ({ ...entry, at: toTimestamp(atMs) }));
 }
 
 function notFound(): AdminError {

@@ -1,25 +1,103 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
-import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { Database } from '../../db/database.ts';
-import { milliseconds, type SqlRow } from '../../db/statement.ts';
-import {
-  type Diagnostics,
-  UnsettledKind,
-  UnsettledKindSchema,
-  type UnsettledObjectSchema,
-} from '../../gen/marina/admin/v1/diagnostics_pb.ts';
+import { milliseconds, type SqlRow, type Statement, statement } from '../../db/statement.ts';
+import { type Diagnostics, UnsettledKind, UnsettledKindSchema } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { enumWords } from '../../lib/enums.ts';
 import type { Cursors } from '../../lib/paging.ts';
-import { type AdminCalls, pageSize } from '../call.ts';
-import { findUnsettled, type UnsettledFilter, type UnsettledWord, unsettledKinds } from './unsettled-store.ts';
+import { type AdminCalls, toTimestamp, usuallyListed } from '../call.ts';
+
+/** What can be unsettled, in the order in which it is listed. */
+const unsettledKinds = ['order', 'cancel', 'application', 'document', 'allocation'] as const;
+export type UnsettledWord = (typeof unsettledKinds)[number];
 
 export const kindWords = enumWords<typeof UnsettledKind>(UnsettledKindSchema);
 
-/** A part of what is unsettled, and where the next begins; undefined: there is none. */
-export interface UnsettledPage {
-  readonly rows: readonly { readonly kind: UnsettledWord; readonly row: SqlRow }[];
-  readonly next: string | undefined;
+/** Which unsettled objects to read. */
+interface UnsettledFilter {
+  /** Of this partner only. */
+  readonly partnerId?: string | undefined;
+  /** Stored at this instant or before. */
+  readonly until?: number | undefined;
+}
+
+/** How the state of an order became known: the detail of its last step. */
+const lastStep = `COALESCE((SELECT s.detail FROM order_steps s WHERE s.partner_id = o.partner_id AND s.order_id = o.id
+  ORDER BY s.sequence DESC LIMIT 1), '')`;
+
+interface Source {
+  /** Selects what is shown of an object, and all that is unsettled. */
+  readonly sql: string;
+  readonly partner: string;
+  readonly createdAt: string;
+  /** An object's position among those of its kind. */
+  readonly position: string;
+}
+
+/**
+ * Where each kind is found without reading the whole of its table: by the index that the reconciler reads, which
+ * holds nothing that is settled; documents by partner and state. Without a hint a server may rather walk all ids, because
+ * it is asked for their order.
+ */
+const sources: Record<UnsettledWord, Source> = {
+  order: submissions('orders', lastStep),
+  cancel: {
+    sql: `SELECT o.partner_id, o.id, o.id AS position, c.sent_at AS created_at, o.cancel_until AS until_at,
+      ${lastStep} AS evidence
+      FROM open_cancels c STRAIGHT_JOIN orders o ON o.partner_id = c.partner_id AND o.id = c.order_id
+      WHERE o.cancel_until IS NOT NULL`,
+    partner: 'c.partner_id',
+    createdAt: 'c.sent_at',
+    position: 'o.id',
+  },
+  application: submissions('applications', 'o.evidence'),
+  document: {
+    sql: `SELECT d.partner_id, d.application_id AS id, d.type, CONCAT(d.application_id, ' ', d.type) AS position, d.state,
+      d.created_at, d.lease_until AS until_at, d.attempt AS sends
+      FROM partners p STRAIGHT_JOIN documents d ON d.partner_id = p.id WHERE d.state IN ('sending', 'unconfirmed')`,
+    partner: 'p.id',
+    createdAt: 'd.created_at',
+    position: "CONCAT(d.application_id, ' ', d.type)",
+  },
+  allocation: submissions('allocations', 'o.evidence'),
+};
+
+/** What is stored before it is sent, and looked up until it is known what became of it. */
+function submissions(table: string, evidence: string): Source {
+  return {
+    sql: `SELECT o.partner_id, o.id, o.id AS position, o.state, o.created_at, o.not_after AS until_at, o.check_at,
+      l.asked, l.last_at, l.outcome, l.error_class, ${evidence} AS evidence
+      FROM ${table} o FORCE INDEX (${table}_check_at)
+      LEFT JOIN look_ups l ON l.partner_id = o.partner_id AND l.object_id = o.id WHERE o.check_at IS NOT NULL`,
+    partner: 'o.partner_id',
+    createdAt: 'o.created_at',
+    position: 'o.id',
+  };
+}
+
+/** What is unsettled of a kind, oldest first, after a position. */
+function findUnsettled(
+  kind: UnsettledWord,
+  { partnerId, until }: UnsettledFilter,
+  after: string,
+  most: number,
+): Statement {
+  const { sql, partner, createdAt, position } = sources[kind];
+  const conditions = [
+    ...(partnerId === undefined ? [] : [statement(`${partner} = ?`, partnerId)]),
+    ...(until === undefined ? [] : [statement(`${createdAt} <= ?`, new Date(until))]),
+    ...(after === '' ? [] : [statement(`${position} > ?`, after)]),
+  ];
+  return statement(
+    `${[sql, ...conditions.map((condition) => condition.sql)].join(' AND ')} ORDER BY position LIMIT ${most}`,
+    ...conditions.flatMap(({ values }) => values),
+  );
+}
+
+/** Counts the cancels and documents that are unsettled, at most so many of each, and finds the oldest. */
+export function countUnsettled(kind: 'cancel' | 'document', most: number): Statement {
+  return statement(
+    `SELECT COUNT(*) AS count, MIN(created_at) AS oldest FROM (${sources[kind].sql} LIMIT ${most}) AS unsettled`,
+  );
 }
 
 /** What is unsettled, in pages over all kinds. */
@@ -30,34 +108,25 @@ export class UnsettledPages {
   ) {}
 
   /** Throws `invalid_request` for a cursor that was not issued for this list and these kinds and filters. */
-  async read(
-    list: string,
-    kinds: readonly UnsettledWord[],
-    filter: UnsettledFilter,
-    cursor: string,
-    most: number,
-  ): Promise<UnsettledPage> {
+  async read(list: string, kinds: readonly UnsettledWord[], filter: UnsettledFilter, cursor: string, most: number) {
     // What is old enough changes from page to page: it is no part of what a cursor is for.
     const issuedFor = [list, kinds.join(), filter.partnerId ?? ''];
-    // A kind and a place, which can have a space in it.
-    const [from = '', ...place] = cursor === '' ? [] : this.cursors.read(issuedFor, cursor).split(' ');
+    // A kind and a position, which can have a space in it.
+    const [from = '', ...position] = cursor === '' ? [] : this.cursors.read(issuedFor, cursor).split(' ');
     const found: { kind: UnsettledWord; row: SqlRow }[] = [];
     for (const kind of kinds.slice(Math.max(0, kinds.indexOf(from as UnsettledWord)))) {
       const wanted = most + 1 - found.length;
       if (wanted <= 0) break;
-      const after = kind === from ? place.join(' ') : '';
+      const after = kind === from ? position.join(' ') : '';
       const [rows = []] = await this.database.readAll([findUnsettled(kind, filter, after, wanted)]);
       found.push(...rows.map((row) => ({ kind, row })));
     }
-    const rows = found.slice(0, most);
-    const last = rows.at(-1);
-    const hasMore = found.length > most && last !== undefined;
-    return { rows, next: hasMore ? this.cursors.issue(issuedFor, `${last.kind} ${last.row.place}`) : undefined };
+    return this.cursors.page(issuedFor, found, most, ({ kind, row }) => `${kind} ${row.position}`);
   }
 }
 
 /** The operators' call that lists what is unsettled. */
-export function unsettledHandlers(
+export function unsettledCalls(
   pages: UnsettledPages,
   clock: Clock,
 ): Pick<AdminCalls<typeof Diagnostics>, 'listUnsettled'> {
@@ -67,43 +136,34 @@ export function unsettledHandlers(
       const until = olderThanSeconds === 0n ? undefined : now - Number(olderThanSeconds) * 1_000;
       const filter = { partnerId: partnerId || undefined, until };
       const kinds = kind === UnsettledKind.UNSPECIFIED ? unsettledKinds : [kindWords.word(kind)];
-      const { rows, next } = await pages.read('unsettled', kinds, filter, cursor, pageSize(limit));
-      const objects = rows.map((each) => toMessage(each.kind, each.row, now, clock.realNow()));
-      return { objects, nextCursor: next };
+      const { data, nextCursor } = await pages.read('unsettled', kinds, filter, cursor, limit || usuallyListed);
+      const objects = data.map((each) => toMessage(each.kind, each.row, now, clock.realNow()));
+      return { objects, nextCursor };
     },
   };
 }
 
-function toMessage(
-  kind: UnsettledWord,
-  row: SqlRow,
-  now: number,
-  realNow: number,
-): MessageInitShape<typeof UnsettledObjectSchema> {
-  const createdAt = row.created_at as Date;
-  // These have no state that says whether they are still being sent, or the send was cut off.
+function toMessage(kind: UnsettledWord, row: SqlRow, now: number, realNow: number) {
+  const createdAt = milliseconds(row.created_at) ?? 0;
+  // By the state of these it is not known whether they are still being sent, or the send was cut off.
   const hasOwnState = kind !== 'cancel' && kind !== 'document';
   const isUnderWay = (milliseconds(row.until_at) ?? 0) > realNow && row.state !== 'unconfirmed';
+  const instant = (value: unknown = null) => toTimestamp(milliseconds(value));
   return {
     kind: kindWords.value(kind),
     partnerId: String(row.partner_id),
     id: String(row.id),
-    documentType: String(row.type),
+    documentType: String(row.type ?? ''),
     state: hasOwnState ? String(row.state) : isUnderWay ? 'sending' : 'unconfirmed',
-    createdAt: timestampFromDate(createdAt),
-    ageMs: BigInt(Math.max(0, now - createdAt.getTime())),
-    notAfter: toTimestamp(row.until_at),
-    nextCheckAt: toTimestamp(row.check_at),
-    sends: Number(row.sends),
+    createdAt: toTimestamp(createdAt),
+    ageMs: BigInt(Math.max(0, now - createdAt)),
+    notAfter: instant(row.until_at),
+    nextCheckAt: instant(row.check_at),
+    sends: Number(row.sends ?? 1),
     lookUps: Number(row.asked ?? 0),
-    lastLookUpAt: toTimestamp(row.last_at),
+    lastLookUpAt: instant(row.last_at),
     lastLookUp: String(row.outcome ?? ''),
     errorClass: String(row.error_class ?? ''),
-    evidence: String(row.evidence),
+    evidence: String(row.evidence ?? ''),
   };
-}
-
-function toTimestamp(instant: unknown) {
-  const ms = milliseconds(instant);
-  return ms === null ? undefined : timestampFromMs(ms);
 }

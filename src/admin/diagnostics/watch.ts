@@ -1,20 +1,13 @@
-import { create } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import type { Database } from '../../db/database.ts';
 import { statement } from '../../db/statement.ts';
 import { FeedReader } from '../../events/feed.ts';
 import { type FeedWatch, findLastVersions, toVersions } from '../../events/feed-watch.ts';
-import {
-  type WatchEventsRequest,
-  type WatchEventsResponse,
-  WatchEventsResponseSchema,
-  type WatchedEvent,
-  WatchedEventSchema,
-} from '../../gen/marina/admin/v1/diagnostics_pb.ts';
+import type { Diagnostics, WatchEventsRequest } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { Cursors } from '../../lib/paging.ts';
 import { toMilliseconds } from '../../lib/timestamps.ts';
 import { Wakeup } from '../../lib/worker.ts';
-import { AdminError, invalidField, type Operator } from '../call.ts';
+import { type AdminCalls, AdminError, invalidField } from '../call.ts';
 
 /** How far each partner's events were sent: by its id, the version of the last one. */
 type Positions = Map<string, bigint>;
@@ -27,17 +20,16 @@ const heartbeatMs = 10_000;
 const pollPartnersMs = 2_000;
 
 /** The operators' call that streams events. Each partner's feed is read as its partner reads it, so none is left out. */
-export function watchHandlers(database: Database, feedWatch: FeedWatch, cursors: Cursors) {
+export function watchCalls(
+  database: Database,
+  feedWatch: FeedWatch,
+  cursors: Cursors,
+): Pick<AdminCalls<typeof Diagnostics>, 'watchEvents'> {
   const reader = new FeedReader(database);
 
-  async function* watchEvents(
-    request: WatchEventsRequest,
-    _: Operator,
-    signal: AbortSignal,
-  ): AsyncIterable<WatchEventsResponse> {
-    const { cursor, since } = request;
+  async function* watchEvents({ cursor, since, partnerIds }: WatchEventsRequest, _: unknown, signal: AbortSignal) {
     if (cursor !== '' && since !== undefined) throw invalidField('since', 'must not be given together with `cursor`.');
-    const wanted = [...new Set(request.partnerIds)].sort();
+    const wanted = [...new Set(partnerIds)].sort();
     const issuedFor = ['watched events', wanted.join()];
     const positions = await firstPositions(wanted, cursor === '' ? undefined : cursors.read(issuedFor, cursor), since);
     const wakeup = new Wakeup();
@@ -55,7 +47,7 @@ export function watchHandlers(database: Database, feedWatch: FeedWatch, cursors:
         }
         const events = await readNew(positions, cursor !== '');
         if (events.length > 0 || performance.now() - sentAtMs >= heartbeatMs) {
-          yield create(WatchEventsResponseSchema, { events, nextCursor: cursors.issue(issuedFor, write(positions)) });
+          yield { events, nextCursor: cursors.issue(issuedFor, write(positions)) };
           sentAtMs = performance.now();
         }
         if (events.length < mostPerMessage) await wakeup.wait(pollPartnersMs, signal);
@@ -66,11 +58,11 @@ export function watchHandlers(database: Database, feedWatch: FeedWatch, cursors:
   }
 
   /** The next events of those partners who have some, and moves on. Partners who have much take turns with the others. */
-  async function readNew(positions: Positions, isResumed: boolean): Promise<WatchedEvent[]> {
-    if (positions.size === 0) return [];
+  async function readNew(positions: Positions, isResumed: boolean) {
+    const events: { partnerId: string; version: bigint; id: string; body: string }[] = [];
+    if (positions.size === 0) return events;
     const [rows = []] = await database.readAll([findLastVersions([...positions.keys()])]);
     const behind = [...toVersions(rows)].flatMap(([id, last]) => (last > (positions.get(id) ?? 0n) ? [id] : []));
-    const events: WatchedEvent[] = [];
     const share = Math.ceil(mostPerMessage / Math.max(1, behind.length));
     for (const partnerId of behind) {
       const most = Math.min(share, mostPerMessage - events.length);
@@ -87,7 +79,7 @@ export function watchHandlers(database: Database, feedWatch: FeedWatch, cursors:
       for (const { version, body } of page.events) {
         const text = body.toString();
         const { id } = JSON.parse(text) as { id: string };
-        events.push(create(WatchedEventSchema, { partnerId, version, id, body: text }));
+        events.push({ partnerId, version, id, body: text });
         positions.set(partnerId, version);
       }
     }

@@ -1,5 +1,6 @@
+import type { ApplicationBroker } from '../../broker/back-office.ts';
 import type { ClockAgreement } from '../../broker/clock.ts';
-import type { ApplicationBroker, Broker } from '../../broker/port.ts';
+import type { Broker } from '../../broker/orders.ts';
 import type { Statement } from '../../db/statement.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Call } from '../../auth/call.ts';
 import { whilePermitted } from '../../auth/call.ts';
-import type { Broker } from '../../broker/port.ts';
+import type { ApplicationBroker } from '../../broker/back-office.ts';
 import type { Database } from '../../db/database.ts';
 import { found, together } from '../../db/facts.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -33,7 +33,7 @@ export interface DocumentSenderParts {
   readonly database: Database;
   readonly kind: ApplicationKind;
   readonly recorder: Recorder;
-  readonly broker: Broker;
+  readonly broker: Pick<ApplicationBroker, 'sendDocument'>;
   readonly clock: Clock;
   /** Keys the digests of files. */
   readonly digestKey: Buffer;

@@ -8,9 +8,9 @@ import {
   HealthCheckResponseSchema,
   HealthListResponseSchema,
 } from '../../gen/grpc/health/v1/health_pb.ts';
+import { Counts } from '../../lib/counts.ts';
 import { type GrpcImplementation, serviceDefinition } from '../../lib/grpc-service.ts';
 import { networkOf } from '../../lib/network.ts';
-import { LocalCount } from '../../limits/local-count.ts';
 
 export interface MethodRules {
   /** How many bytes a call may send, with what stands before a message on the wire. */
@@ -64,14 +64,14 @@ export const publicMethods: ReadonlyMap<string, PublicMethod> = new Map([
   ['/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo', reflect],
 ]);
 
-/** LocalCount the open calls of public methods. */
+/** Counts the open calls of public methods. */
 export class PublicCalls {
-  readonly #open = new Map<Bounds, LocalCount>();
+  readonly #open = new Map<Bounds, Counts>();
 
-  /** LocalCount a call, or returns undefined when there are too many. Call what it returns when the call has ended. */
+  /** Counts a call, or returns undefined when there are too many. Call what it returns when the call has ended. */
   take({ group }: PublicMethod, clientAddress: string, isKnown: boolean): (() => void) | undefined {
     const bounds = isKnown ? group.known : group.strangers;
-    const open = this.#open.get(bounds) ?? new LocalCount();
+    const open = this.#open.get(bounds) ?? new Counts();
     this.#open.set(bounds, open);
     const network = networkOf(clientAddress);
     if (open.of(network) >= bounds.perAddress || open.total >= bounds.total) return undefined;

@@ -4,7 +4,7 @@ import type { ReceivedFile } from '../../auth/call.ts';
 import { field as fieldOption } from '../../gen/marina/options/v1/options_pb.ts';
 import { compileDecoder, type Decoder } from '../../json/decoder.ts';
 import { compileEncoder, type Encoder } from '../../json/encoder.ts';
-import { valueReader } from '../../json/values.ts';
+import { valueReader } from '../../json/reader.ts';
 import { ApiError, docUrl, type ErrorCode, invalidParam, refusalOf } from '../../lib/errors.ts';
 import { checkFileType, type FileBody, wholeFile } from '../file-body.ts';
 import { type Answer, errorHeaders, type HttpRequest, replyHeaders } from '../http/messages.ts';

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { insertRows } from '../../../src/db/statement.ts';
 import { makeAuthority } from '../../../src/dev/certificates.ts';
 import { sharedKeeper } from '../../../src/dev/keeper.ts';
 import { markDue } from '../../../src/webhooks/endpoint-store.ts';
@@ -9,6 +8,7 @@ import { adminClient } from '../../support/admin.ts';
 import type { Cluster, GatewayProcess, Partner } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';
 import { temporaryFolder } from '../../support/folders.ts';
+import { insertRows } from '../../support/insert-rows.ts';
 import { startBaseline } from './processes.ts';
 
 const loopAtOnce = 64;

@@ -1,5 +1,6 @@
-import { timestampMs } from '@bufbuild/protobuf/wkt';
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import {
+  Accounts,
   type ContractNote,
   type GetBalanceResponse,
   type GetMarketResponse,
@@ -11,11 +12,104 @@ import {
   type Trade,
 } from '../gen/marina/broker/v1/accounts_pb.ts';
 import { Side } from '../gen/marina/broker/v1/orders_pb.ts';
+import { type Lga, Reference, type State } from '../gen/marina/broker/v1/reference_pb.ts';
 import { isDate, lagosDay } from '../lib/clock.ts';
 import { isKoboDecimal } from '../lib/money.ts';
-import type { ContractNotePlace, RecordRange, TradePlace } from './port.ts';
+import { type BrokerOptions, Connection } from './connection.ts';
+import type { ReadTime } from './port.ts';
 
-/** What a page of records says beside the records. */
+/** A part of an account's records between two Lagos days, both YYYY-MM-DD, from a place on. */
+export interface RecordRange<Place> {
+  readonly account: string;
+  readonly from: string;
+  readonly to: string;
+  /** Only what comes after it; undefined: from the newest. */
+  readonly after: Place | undefined;
+  /** How many at most, 1 to 100. */
+  readonly limit: number;
+}
+
+export interface TradePlace {
+  readonly executedAtMs: number;
+  readonly id: string;
+}
+
+export interface ContractNotePlace {
+  readonly tradeDate: string;
+  readonly ticket: string;
+}
+
+/** The part of the positions that is asked for: after a symbol, at most `limit`. */
+interface PositionsRange {
+  readonly afterSymbol: string;
+  readonly limit: number;
+}
+
+/**
+ * What the gateway reads of the broker's records. Every read throws `exchange_unavailable`, or `exchange_error` where the
+ * answer makes no sense; those of an account also `account_not_at_broker`. Its reads have connections of their own, so that
+ * a hanging one stands in no order's way.
+ */
+export class RecordsBroker {
+  readonly #accounts: Connection<typeof Accounts>;
+  readonly #reference: Connection<typeof Reference>;
+
+  constructor(options: BrokerOptions) {
+    this.#accounts = new Connection(Accounts, 'broker', options);
+    this.#reference = new Connection(Reference, 'broker', options);
+  }
+
+  balance(account: string, time: ReadTime): Promise<GetBalanceResponse> {
+    return this.#accounts.read('getBalance', { account }, time, 'account_not_at_broker', (answer) =>
+      isBalance(answer, account),
+    );
+  }
+
+  positions(account: string, range: PositionsRange, time: ReadTime): Promise<ListPositionsResponse> {
+    return this.#accounts.read('listPositions', { account, ...range }, time, 'account_not_at_broker', (answer) =>
+      isPositionsPage(answer, account, range),
+    );
+  }
+
+  trades(range: RecordRange<TradePlace>, time: ReadTime): Promise<ListTradesResponse> {
+    const { account, from: fromDate, to: toDate, limit } = range;
+    const after = range.after && { executedAt: timestampFromMs(range.after.executedAtMs), id: range.after.id };
+    const request = { account, fromDate, toDate, limit, after };
+    return this.#accounts.read('listTrades', request, time, 'account_not_at_broker', (answer) =>
+      isTradesPage(answer, range),
+    );
+  }
+
+  contractNotes(range: RecordRange<ContractNotePlace>, time: ReadTime): Promise<ListContractNotesResponse> {
+    const { account, from: fromDate, to: toDate, limit, after } = range;
+    const request = { account, fromDate, toDate, limit, after };
+    return this.#accounts.read('listContractNotes', request, time, 'account_not_at_broker', (answer) =>
+      isNotesPage(answer, range),
+    );
+  }
+
+  market(time: ReadTime): Promise<GetMarketResponse> {
+    return this.#accounts.read('getMarket', {}, time, 'exchange_error', isMarket);
+  }
+
+  async states(time: ReadTime): Promise<readonly State[]> {
+    const isList = ({ states }: { readonly states: readonly State[] }) => isAreaList(states, 32);
+    return (await this.#reference.read('listStates', {}, time, 'exchange_error', isList)).states;
+  }
+
+  /** Throws `not_found` for a state there is not. */
+  async lgas(state: string, time: ReadTime): Promise<readonly Lga[]> {
+    const isList = ({ lgas }: { readonly lgas: readonly Lga[] }) => isAreaList(lgas, 64);
+    return (await this.#reference.read('listLgas', { state }, time, 'not_found', isList)).lgas;
+  }
+
+  close(): void {
+    this.#accounts.close();
+    this.#reference.close();
+  }
+}
+
+/** What a page of records says besides the records. */
 interface Page {
   readonly account: string;
   readonly hasMore: boolean;
@@ -30,7 +124,7 @@ const mostAreas = 1_000;
 const lastMs = 253_402_300_799_999;
 
 /** Whether an answer is the balance of the account asked for. */
-export function isBalance(balance: GetBalanceResponse, account: string): boolean {
+function isBalance(balance: GetBalanceResponse, account: string): boolean {
   return balance.account === account && balance.pendingDebitsKobo >= 0n;
 }
 
@@ -38,7 +132,7 @@ export function isBalance(balance: GetBalanceResponse, account: string): boolean
 export function isPositionsPage(
   page: ListPositionsResponse,
   account: string,
-  { afterSymbol, limit }: { readonly afterSymbol: string; readonly limit: number },
+  { afterSymbol, limit }: PositionsRange,
 ): boolean {
   const { positions } = page;
   const isInOrder = positions.every(({ symbol }, at) => symbol > (positions[at - 1]?.symbol ?? afterSymbol));
@@ -72,14 +166,14 @@ export function isNotesPage(page: ListContractNotesResponse, range: RecordRange<
 }
 
 /** Whether an answer says what the exchange does now. A later version of the broker may have more sessions. */
-export function isMarket({ session, nextOpenAt, nextCloseAt }: GetMarketResponse): boolean {
+function isMarket({ session, nextOpenAt, nextCloseAt }: GetMarketResponse): boolean {
   return (
     session !== MarketSession.UNSPECIFIED &&
     [nextOpenAt, nextCloseAt].every((at) => at === undefined || isInstant(timestampMs(at)))
   );
 }
 
-/** Whether an answer is a list of places: each with a code of its own and a name. */
+/** Whether an answer is a list of areas: each with a code of its own and a name. */
 export function isAreaList(
   areas: readonly { readonly code: string; readonly name: string }[],
   maxCodeLength: number,

@@ -1,0 +1,200 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { status } from '@grpc/grpc-js';
+import {
+  AllocationOutcome,
+  type AllocationRecord,
+  AllocationRejectReason,
+  Allocations,
+} from '../gen/marina/broker/v1/allocations_pb.ts';
+import {
+  type ApplicationReport,
+  ApplicationReportKind,
+  Applications,
+  DocumentOutcome,
+  DocumentPresence,
+  DocumentType,
+} from '../gen/marina/broker/v1/applications_pb.ts';
+import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
+import { ApiError } from '../lib/errors.ts';
+import type { Origin } from '../lib/origin.ts';
+import { type BrokerOptions, Connection, codeOf } from './connection.ts';
+import {
+  type AllocationToSend,
+  type ApplicationToSend,
+  type DocumentToSend,
+  type LookedUp,
+  type Noted,
+  reportsOf,
+  type Sent,
+  type Taken,
+} from './port.ts';
+
+const documentTypes = {
+  photo: DocumentType.PHOTO,
+  government_id: DocumentType.GOVERNMENT_ID,
+  utility_bill: DocumentType.UTILITY_BILL,
+  signature: DocumentType.SIGNATURE,
+} as const;
+const documentOutcomes: ReadonlyMap<DocumentOutcome, 'delivered' | 'refused'> = new Map([
+  [DocumentOutcome.DELIVERED, 'delivered'],
+  [DocumentOutcome.REFUSED, 'refused'],
+]);
+
+/**
+ * The broker's applications and their documents. What is submitted, documents, look-ups and the stream of reports each have
+ * a connection of their own, so that none delays another.
+ */
+export class ApplicationBroker {
+  readonly #submissions: Connection<typeof Applications>;
+  readonly #documents: Connection<typeof Applications>;
+  readonly #lookUps: Connection<typeof Applications>;
+
+  constructor(options: BrokerOptions) {
+    this.#submissions = new Connection(Applications, 'broker', options);
+    this.#documents = new Connection(Applications, 'broker', options);
+    this.#lookUps = new Connection(Applications, 'broker', options);
+  }
+
+  /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
+  submitApplication(application: ApplicationToSend & Noted, notAfterMs: number): Promise<Sent<ApplicationReport>> {
+    const { id, fields, origin, note } = application;
+    const request = { clientApplicationId: id, fields, notAfter: timestampFromMs(notAfterMs), note };
+    return this.#submissions.send('submitApplication', request, notAfterMs, { origin, objectId: id }, ({ report }) => {
+      const { ACCEPTED, REJECTED } = ApplicationReportKind;
+      const answers = report?.kind === ACCEPTED || report?.kind === REJECTED;
+      return answers && isReport(report, id) ? report : undefined;
+    });
+  }
+
+  /** Throws when the broker gives no answer that makes sense. */
+  lookUpApplication(id: string, afterNumber: bigint, origin: Origin): Promise<LookedUp<readonly ApplicationReport[]>> {
+    const request = { clientApplicationId: id, afterNumber };
+    return this.#lookUps.lookUp('lookUpApplication', request, { origin, objectId: id }, (answer) =>
+      reportsOf(answer, afterNumber, (report) => isReport(report, id)),
+    );
+  }
+
+  /** As `Broker.streamReports`, of the reports about applications, which have numbers of their own. */
+  streamApplicationReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly ApplicationReport[]> {
+    return this.#lookUps.follow(
+      (client, stopping) => client.streamApplicationReports({ afterNumber }, { signal: stopping }),
+      afterNumber,
+      signal,
+    );
+  }
+
+  /** Sends a file once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
+  sendDocument(document: DocumentToSend, notAfterMs: number): Promise<Sent<'delivered' | 'refused'>> {
+    const { applicationId, type, mediaType, content, origin } = document;
+    const request = {
+      clientApplicationId: applicationId,
+      type: documentTypes[type],
+      contentType: mediaType,
+      content,
+      notAfter: timestampFromMs(notAfterMs),
+    };
+    const about = { origin, objectId: applicationId };
+    const read = ({ outcome }: { readonly outcome: DocumentOutcome }) => documentOutcomes.get(outcome);
+    // Of a document no status proves anything, the one neither that says too late.
+    return this.#documents.send('sendDocument', request, notAfterMs, about, read, false);
+  }
+
+  /** Whether the broker has a document of a type. Throws when the broker gives no answer that makes sense. */
+  lookUpDocument(id: string, type: DocumentToSend['type'], origin: Origin): Promise<LookedUp<'delivered'>> {
+    const request = { clientApplicationId: id, type: documentTypes[type] };
+    return this.#lookUps.lookUp('lookUpDocument', request, { origin, objectId: id }, ({ presence }) => {
+      if (presence === DocumentPresence.DELIVERED) return 'delivered';
+      if (presence !== DocumentPresence.MISSING) throw new ApiError('exchange_error');
+      return undefined;
+    });
+  }
+
+  close(): void {
+    for (const connection of [this.#submissions, this.#documents, this.#lookUps]) connection.close();
+  }
+}
+
+/** The broker's allocations. A look-up that hangs delays no submission. */
+export class AllocationBroker {
+  readonly #submissions: Connection<typeof Allocations>;
+  readonly #lookUps: Connection<typeof Allocations>;
+
+  constructor(options: BrokerOptions) {
+    this.#submissions = new Connection(Allocations, 'broker', options);
+    this.#lookUps = new Connection(Allocations, 'broker', options);
+  }
+
+  /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
+  submitAllocation(allocation: AllocationToSend & Noted, notAfterMs: number): Promise<Sent<AllocationRecord>> {
+    const { id, account, amountKobo, origin, note } = allocation;
+    const request = { clientAllocationId: id, account, amountKobo, notAfter: timestampFromMs(notAfterMs), note };
+    return this.#submissions.send('submitAllocation', request, notAfterMs, { origin, objectId: id }, ({ record }) =>
+      record !== undefined && isRecord(record, id) ? record : undefined,
+    );
+  }
+
+  /** Throws when the broker gives no answer that makes sense. */
+  lookUpAllocation(id: string, origin: Origin): Promise<LookedUp<AllocationRecord>> {
+    const request = { clientAllocationId: id };
+    return this.#lookUps.lookUp('lookUpAllocation', request, { origin, objectId: id }, ({ record }) => {
+      if (record !== undefined && !isRecord(record, id)) throw new ApiError('exchange_error');
+      return record;
+    });
+  }
+
+  close(): void {
+    this.#submissions.close();
+    this.#lookUps.close();
+  }
+}
+
+/** The broker's list of what it was given, by which the gateway finds what its database has lost. */
+export class SubmissionsBroker {
+  readonly #submissions: Connection<typeof Submissions>;
+
+  constructor(options: BrokerOptions) {
+    this.#submissions = new Connection(Submissions, 'broker', options);
+  }
+
+  /** What was taken above a number, in order and without a gap; undefined where the broker keeps no such record. */
+  async submissionsAfter(number: bigint, most: number): Promise<readonly Taken[] | undefined> {
+    try {
+      const { submissions } = await this.#submissions.call('listSubmissions', { afterNumber: number, limit: most }, {});
+      const isDense = submissions.every((submission, index) => submission.number === number + BigInt(index + 1));
+      if (!isDense || submissions.length > most) throw new Error('the list of submissions makes no sense');
+      return submissions;
+    } catch (error) {
+      if (codeOf(error) === status.UNIMPLEMENTED) return undefined;
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#submissions.close();
+  }
+}
+
+/**
+ * Whether a report is about the application and has what its kind needs. A kind of a later version is left to the
+ * application's rules.
+ */
+function isReport(report: ApplicationReport, id: string): boolean {
+  if (report.clientApplicationId !== id || report.number <= 0n || report.at === undefined) return false;
+  if (report.reference.length > 64) return false;
+  if (report.kind === ApplicationReportKind.ACCEPTED) return report.reference !== '';
+  if (report.kind === ApplicationReportKind.OPENED) return /^[A-Z0-9]{1,64}$/.test(report.account);
+  return report.kind !== ApplicationReportKind.UNSPECIFIED;
+}
+
+/** Whether a record is of the allocation and has what its outcome needs, and nothing of the other outcome. */
+function isRecord(record: AllocationRecord, allocationId: string): boolean {
+  const { clientAllocationId, outcome, brokerReference, rejectReason, at } = record;
+  if (clientAllocationId !== allocationId || at === undefined) return false;
+  if (outcome === AllocationOutcome.REJECTED) return brokerReference === '';
+  return (
+    outcome === AllocationOutcome.BOOKED &&
+    brokerReference !== '' &&
+    brokerReference.length <= 64 &&
+    rejectReason === AllocationRejectReason.UNSPECIFIED
+  );
+}
