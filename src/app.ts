@@ -54,7 +54,7 @@ export async function startApp(
 
 type Gateway = ReturnType<typeof putTogether>;
 
-/** Makes the parts and hands each what it needs. Nothing is opened by it: they connect, work and listen when told to. */
+/** Makes the parts and hands each what it needs. Nothing is opened by it: they connect, work and listen later. */
 function putTogether(base: Base) {
   const supervisor = new Supervisor(base.log);
   const parts = createParts(base);

@@ -8,11 +8,9 @@ type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 export function isRegistered(clientAddress: string, registered: readonly string[]): boolean {
   if (!ipaddr.isValid(clientAddress)) return false;
   const client = ipaddr.process(clientAddress); // An IPv4 address mapped into IPv6 is the IPv4 address.
-  return registered.some((entry) => {
-    if (!isAddressOrRange(entry)) return false; // Another version may have stored another form.
-    const [range, bits] = parseRange(entry);
-    return client.kind() === range.kind() && client.match(range, bits);
-  });
+  const whole = [client, wholeBits(client)] as const;
+  // Another version may have stored another form.
+  return registered.some((entry) => isAddressOrRange(entry) && contains(parseRange(entry), whole));
 }
 
 /** Whether a text is an address or a range that can be registered. */

@@ -18,70 +18,6 @@ export interface AuthenticatorOptions {
   readonly uses?: Pick<KeyUses, 'note'>;
 }
 
-/** Tells whose key a request carries. A forged key is refused without asking the database. */
-export class Authenticator {
-  readonly #keys: KnownKeys;
-  readonly #keysWithoutMac: KeysWithoutMac;
-
-  constructor(private readonly options: AuthenticatorOptions) {
-    this.#keys = new KnownKeys(options.database);
-    this.#keysWithoutMac = new KeysWithoutMac(options.database);
-  }
-
-  readonly identify: Identify = async (authorization, clientAddress) => {
-    if (authorization === undefined) return refused('missing');
-    const { environment, macSecret } = this.options;
-    const token = bearer.exec(authorization)?.[1];
-    const parts = token === undefined ? 'malformed' : parseKey(environment, macSecret, token);
-    if (typeof parts === 'string') return refused(parts);
-    const known = this.#keys.recall(parts.id);
-    if (known !== undefined) return this.#judge(known, parts, clientAddress);
-    return this.#find(parts, clientAddress);
-  };
-
-  /** Forgets a key, so that its next use asks the database. */
-  forget(keyId: string): void {
-    this.#keys.forget(keyId);
-  }
-
-  /** Forgets all keys of a partner, because what was agreed with it has changed. */
-  forgetPartner(partnerId: string): void {
-    this.#keys.forgetPartner(partnerId);
-  }
-
-  async #find(parts: KeyParts, clientAddress: string): Promise<Identification> {
-    if (!parts.hasMac && !(await this.#keysWithoutMac.has(parts.id))) return refused('forged');
-    const known = await this.#keys.find(parts.id);
-    return known === undefined ? refused('unknown') : this.#judge(known, parts, clientAddress);
-  }
-
-  /** A wrong secret is nobody's request; the right one of a key that may not be used is its partner's. */
-  #judge(known: KnownKey, parts: KeyParts, clientAddress: string): Identification {
-    const { key, caller } = known;
-    if (!sameHash(key.secretHash, parts.secretHash)) return refused('unknown');
-    const refusal = refusalOf(known, clientAddress);
-    if (refusal === undefined) this.options.uses?.note(key.partnerId, key.id);
-    const identification: Identification = {
-      caller,
-      refusal,
-      again: () => (this.#keys.recall(key.id) === known ? identification : this.#find(parts, clientAddress)),
-      isLatest: () => this.#keys.isLatest(known),
-    };
-    return identification;
-  }
-}
-
-function refusalOf({ key }: KnownKey, clientAddress: string): CredentialRefusal | undefined {
-  if (key.revoked) return 'revoked';
-  if (!key.partnerActive) return 'suspended';
-  if (key.addresses.length > 0 && !isRegistered(clientAddress, key.addresses)) return 'address';
-  return undefined;
-}
-
-function refused(refusal: CredentialRefusal): Identification {
-  return { caller: undefined, refusal };
-}
-
 /** How long a key is believed without asking the database: the longest a revocation can stay unknown to a replica. */
 const believedMs = 5_000;
 /** How many keys are remembered, and how many ids that no key has. */
@@ -94,33 +30,29 @@ interface KnownKey {
   readonly until: number;
 }
 
-/** The keys that were used lately, with their partners, as the database had them at most five seconds ago. */
-class KnownKeys {
+/** Tells whose key a request carries. A forged key is refused without asking the database. */
+export class Authenticator {
+  readonly #keysWithoutMac: KeysWithoutMac;
+  /** The keys that were used lately, with their partners, as the database had them at most five seconds ago. */
   readonly #known = new Map<string, KnownKey>();
   /** Until when an id is known to be nobody's. */
   readonly #absent = new Map<string, number>();
   readonly #asking = new Map<string, Promise<KnownKey | undefined>>();
 
-  constructor(private readonly database: Database) {}
-
-  /** A key that was read a short while ago. */
-  recall(keyId: string): KnownKey | undefined {
-    const known = this.#known.get(keyId);
-    return known !== undefined && performance.now() < known.until ? known : undefined;
+  constructor(private readonly options: AuthenticatorOptions) {
+    this.#keysWithoutMac = new KeysWithoutMac(options.database);
   }
 
-  /** Whether nothing was read or heard of the key since. */
-  isLatest(known: KnownKey): boolean {
-    return this.#known.get(known.key.id) === known;
-  }
-
-  /** Finds a key; undefined: there is none. Many requests with a key that is not known ask the database once. */
-  async find(keyId: string): Promise<KnownKey | undefined> {
-    const known = this.recall(keyId);
-    if (known !== undefined) return known;
-    if (performance.now() < (this.#absent.get(keyId) ?? 0)) return undefined;
-    return this.#asking.get(keyId) ?? this.#ask(keyId);
-  }
+  readonly identify: Identify = async (authorization, clientAddress) => {
+    if (authorization === undefined) return refused('missing');
+    const { environment, macSecret } = this.options;
+    const token = bearer.exec(authorization)?.[1];
+    const parts = token === undefined ? 'malformed' : parseKey(environment, macSecret, token);
+    if (typeof parts === 'string') return refused(parts);
+    const known = this.#recall(parts.id);
+    if (known !== undefined) return this.#judge(known, parts, clientAddress);
+    return this.#findAndJudge(parts, clientAddress);
+  };
 
   /** Forgets a key, so that its next use asks the database. */
   forget(keyId: string): void {
@@ -134,6 +66,41 @@ class KnownKeys {
     for (const [keyId, { key }] of this.#known) if (key.partnerId === partnerId) this.#known.delete(keyId);
     // Whose keys those are that are being read is not known yet: none of these answers is kept.
     this.#asking.clear();
+  }
+
+  async #findAndJudge(parts: KeyParts, clientAddress: string): Promise<Identification> {
+    if (!parts.hasMac && !(await this.#keysWithoutMac.has(parts.id))) return refused('forged');
+    const known = await this.#find(parts.id);
+    return known === undefined ? refused('unknown') : this.#judge(known, parts, clientAddress);
+  }
+
+  /** A wrong secret is nobody's request; the right one of a key that may not be used is its partner's. */
+  #judge(known: KnownKey, parts: KeyParts, clientAddress: string): Identification {
+    const { key, caller } = known;
+    if (!sameHash(key.secretHash, parts.secretHash)) return refused('unknown');
+    const refusal = refusalOf(known, clientAddress);
+    if (refusal === undefined) this.options.uses?.note(key.partnerId, key.id);
+    const identification: Identification = {
+      caller,
+      refusal,
+      again: () => (this.#recall(key.id) === known ? identification : this.#findAndJudge(parts, clientAddress)),
+      isLatest: () => this.#known.get(key.id) === known,
+    };
+    return identification;
+  }
+
+  /** A key that was read a short while ago. */
+  #recall(keyId: string): KnownKey | undefined {
+    const known = this.#known.get(keyId);
+    return known !== undefined && performance.now() < known.until ? known : undefined;
+  }
+
+  /** Finds a key; undefined: there is none. Many requests with a key that is not known ask the database once. */
+  async #find(keyId: string): Promise<KnownKey | undefined> {
+    const known = this.#recall(keyId);
+    if (known !== undefined) return known;
+    if (performance.now() < (this.#absent.get(keyId) ?? 0)) return undefined;
+    return this.#asking.get(keyId) ?? this.#ask(keyId);
   }
 
   #ask(keyId: string): Promise<KnownKey | undefined> {
@@ -159,12 +126,23 @@ class KnownKeys {
 
   async #read(keyId: string): Promise<KnownKey | undefined> {
     const askedAt = performance.now();
-    const [row] = await this.database.read(findKey(keyId));
+    const [row] = await this.options.database.read(findKey(keyId));
     if (row === undefined) return undefined;
     const key = toStoredKey(row);
     const { partnerId, id, scopes, features, limits } = key;
     return { key, caller: { partnerId, keyId: id, scopes, features, limits }, until: askedAt + believedMs };
   }
+}
+
+function refusalOf({ key }: KnownKey, clientAddress: string): CredentialRefusal | undefined {
+  if (key.revoked) return 'revoked';
+  if (!key.partnerActive) return 'suspended';
+  if (key.addresses.length > 0 && !isRegistered(clientAddress, key.addresses)) return 'address';
+  return undefined;
+}
+
+function refused(refusal: CredentialRefusal): Identification {
+  return { caller: undefined, refusal };
 }
 
 /** Keeps the newest entries, at most so many. */

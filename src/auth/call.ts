@@ -79,7 +79,7 @@ export type ServiceHandlers<Shape extends GenServiceMethods> = {
 export type HandlersOf<Service> =
   Service extends GenService<infer Shape extends GenServiceMethods> ? ServiceHandlers<Shape> : never;
 
-/** Why a credential is refused, for metrics. The caller is told none of it. */
+/** Why a credential is refused, for metrics. The caller learns none of it. */
 export type CredentialRefusal =
   /** There is no Authorization header, or more than one. */
   | 'missing'

@@ -7,8 +7,8 @@ import type { Logger } from '../lib/log.ts';
 import type { Origin } from '../lib/origin.ts';
 import type { CallerLimits } from '../limits/caller-limits.ts';
 import { ConnectionLimits, RequestsUnderWay } from './bounds.ts';
-import { type FileBody, receiveWithMessage } from './file-body.ts';
 import type { Operation, UnaryOperation } from './operations.ts';
+import { type FileBody, receiveWithMessage } from './operations.ts';
 import { type EndCode, type ProtocolName, RequestContext, RequestLog, type RequestLogOptions } from './request.ts';
 
 /** What each protocol is made of. */
@@ -132,7 +132,7 @@ export class Pipeline {
     context.operation = operation;
     const caller = permit(operation, identification);
     if (operation.kind === 'stream') context.hold(limits.takeStream(caller));
-    else if (operation.takesPlace) context.giveSlotBack = context.hold(await limits.acquireSlot(caller));
+    else if (operation.takesSlot) context.giveSlotBack = context.hold(await limits.acquireSlot(caller));
     if (operation.file !== undefined) context.hold(limits.takeFile(caller));
     return found;
   }
@@ -235,7 +235,7 @@ export class Pipeline {
    */
   async #identifyAgain(context: RequestContext, operation: UnaryOperation, before: Caller): Promise<Caller> {
     const caller = await this.#permitAgain(context, operation);
-    if (operation.takesPlace && caller.limits.requestsUnderWay < before.limits.requestsUnderWay) {
+    if (operation.takesSlot && caller.limits.requestsUnderWay < before.limits.requestsUnderWay) {
       context.giveSlotBack();
       context.giveSlotBack = context.hold(await this.#options.limits.acquireSlot(caller));
     }

@@ -76,7 +76,7 @@ export interface ErrorDetail<Desc extends DescMessage = DescMessage> {
   readonly value: MessageShape<Desc>;
 }
 
-/** The whole error as a typed detail of its status; where REST sends `Retry-After`, another detail says it too. */
+/** The whole error as a typed detail of its status; for REST's `Retry-After` there is another detail. */
 export function errorDetails(error: ApiError, baseUrl: string): ErrorDetail[] {
   const { type, code, message, param, rejectReason, retryAfterSeconds } = error;
   const whole = { type, code, message, docUrl: docUrl(baseUrl, code), param, rejectReason, retryAfterSeconds };

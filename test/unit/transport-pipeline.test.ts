@@ -186,7 +186,7 @@ test('a place is given back once whatever ends the call', async () => {
   }
 });
 
-test('an operation that takes no place leaves the limit alone', async () => {
+test('an operation that takes no slot leaves the limit alone', async () => {
   const { limits, held } = places();
   const { pipeline } = bench({ limits });
   const operation = find(operationsWith(), 'Orders.GetOrder');

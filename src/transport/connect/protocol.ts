@@ -113,7 +113,7 @@ async function* encoded(codec: Codec, mediaType: MediaType, messages: AsyncItera
   for await (const message of messages) yield codec.encode(mediaType, message);
 }
 
-/** The one place where an error of the catalogue becomes Connect's: a code with the whole error as a typed detail. */
+/** An error of the catalogue as Connect's, here alone: a code with the whole error as a typed detail. */
 function describe(error: ApiError, baseUrl: string): ConnectError {
   const metadata = new Headers();
   if (error.retryAfterSeconds !== undefined) metadata.set('retry-after', String(error.retryAfterSeconds));

@@ -37,7 +37,7 @@ export interface Listener {
   close(): void;
 }
 
-/** How long the message of a call may take to arrive, unless it is said. */
+/** How long the message of a call may take to arrive by default. */
 const messageMs = 30_000;
 /** Named as the last stream that is served, none is refused. */
 const lastStreamThereCanBe = 2 ** 31 - 1;

@@ -159,7 +159,7 @@ export class GrpcProtocol {
   }
 
   /**
-   * The one place where an error of the catalogue becomes gRPC: a status with the whole error as a typed detail; undefined
+   * An error of the catalogue as gRPC's, here alone: a status with the whole error as a typed detail; undefined
    * if the client has left.
    */
   #refuse(context: RequestContext, thrown: unknown): RichStatus | undefined {

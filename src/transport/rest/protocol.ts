@@ -6,10 +6,16 @@ import { compileDecoder, type Decoder } from '../../json/decoder.ts';
 import { compileEncoder, type Encoder } from '../../json/encoder.ts';
 import { valueReader } from '../../json/reader.ts';
 import { ApiError, docUrl, type ErrorCode, invalidParam, refusalOf } from '../../lib/errors.ts';
-import { checkFileType, type FileBody, wholeFile } from '../file-body.ts';
 import { type Answer, errorHeaders, type HttpRequest, replyHeaders } from '../http/messages.ts';
 import type { HttpProtocol } from '../http/server.ts';
-import { type HttpBinding, type Operation, readIdempotencyKey } from '../operations.ts';
+import {
+  checkFileType,
+  type FileBody,
+  type HttpBinding,
+  type Operation,
+  readIdempotencyKey,
+  wholeFile,
+} from '../operations.ts';
 import type { ProtocolOptions } from '../pipeline.ts';
 import type { RequestContext } from '../request.ts';
 
@@ -60,7 +66,7 @@ export class RestProtocol implements HttpProtocol {
   }
 }
 
-/** The one place where an error of the catalogue becomes HTTP. */
+/** An error of the catalogue as an HTTP answer, here alone. */
 export function errorAnswer(error: ApiError, baseUrl: string): Answer {
   const { status, type, code, message, param, rejectReason } = error;
   const body = JSON.stringify({
@@ -92,7 +98,7 @@ export interface Route {
   readonly encode: Encoder;
 }
 
-/** What a request asks for: a route, and the texts in the places of its path's parameters. */
+/** What a request asks for: a route, and the texts of its path's parameters. */
 export interface Match {
   readonly operation: Operation;
   readonly route: Route;
@@ -134,13 +140,13 @@ export class Routes {
   }
 }
 
-/** A place in the tree of paths. */
+/** A node in the tree of paths. */
 class Node {
   readonly literals = new Map<string, Node>();
   readonly methods = new Map<string, Route>();
   parameter: Node | undefined;
 
-  /** The place one segment further, made when it is first asked for. */
+  /** The node one segment further, made when it is first asked for. */
   below(segment: string | DescField): Node {
     const known = typeof segment === 'string' ? this.literals.get(segment) : this.parameter;
     if (known !== undefined) return known;
