@@ -1,15 +1,8 @@
 import { type Base, openBase } from './app/base.ts';
-import { createCallers } from './app/callers.ts';
-import { createEvents } from './app/events.ts';
-import { createNotifications } from './app/notifications.ts';
-import { createOperations } from './app/operations.ts';
 import { createOperators } from './app/operators.ts';
-import { createOutcomes } from './app/outcomes.ts';
-import { createServers } from './app/servers.ts';
-import { createSubmissions } from './app/submissions.ts';
+import { createServers } from './app/partners.ts';
+import { createParts } from './app/parts.ts';
 import { createTelemetry } from './app/telemetry.ts';
-import { upkeepWorkers } from './app/upkeep.ts';
-import { createUpstream } from './app/upstream.ts';
 
 import { isLoopback } from './auth/addresses.ts';
 import type { Config } from './config.ts';
@@ -61,22 +54,14 @@ export async function startApp(
 
 type Gateway = ReturnType<typeof putTogether>;
 
-/** Makes the parts and hands each what it needs. Nothing is opened by it: they connect, work and listen when told to. */
+/** Makes the parts and hands each what it needs. Nothing is opened by it: they connect, work and listen later. */
 function putTogether(base: Base) {
   const supervisor = new Supervisor(base.log);
-  const callers = createCallers(base);
-  const events = createEvents(base);
-  const upstream = createUpstream(base);
-  const submissions = createSubmissions(base, upstream, events);
-  const outcomes = createOutcomes(base, upstream, submissions);
-  const notify = createNotifications(base, callers, events, submissions);
-  const operations = createOperations(base, { callers, events, upstream, submissions, notify });
-  const servers = createServers(base, callers, operations);
-  const watched = { callers, events, upstream, submissions, outcomes, servers };
-  const telemetry = createTelemetry(base, { ...watched, failingWorkers: () => supervisor.failing });
-  const { health } = telemetry;
-  const operators = createOperators(base, { events, upstream, submissions, outcomes, notify, health });
-  return { base, supervisor, ...watched, telemetry, operators };
+  const parts = createParts(base);
+  const servers = createServers(base, parts);
+  const telemetry = createTelemetry(base, { ...parts, servers, failingWorkers: () => supervisor.failing });
+  const operators = createOperators(base, { ...parts, health: telemetry.health });
+  return { base, supervisor, ...parts, servers, telemetry, operators };
 }
 
 /** Connects to NATS, then starts the workers of this process's roles; those who change objects wait for the gate. */
@@ -106,7 +91,7 @@ async function startWork(gateway: Gateway): Promise<void> {
   supervisor.start(telemetry.health.worker);
   supervisor.start(telemetry.writes.worker);
   for (const identity of Object.values(identities)) if (identity !== undefined) supervisor.start(identity.worker);
-  if (does('worker')) for (const worker of upkeepWorkers(base, submissions)) supervisor.start(worker);
+  if (does('worker')) for (const worker of gateway.maintenance) supervisor.start(worker);
 }
 
 /** In live, keys must not cross a network that others can read. Something in front may speak TLS: only the operator knows. */
@@ -134,31 +119,21 @@ function stop(gateway: Gateway): Promise<void> {
 }
 
 /** Closes all there is: first what brings work, then the work, then what it needs. */
-function closeAll({
-  base,
-  supervisor,
-  callers,
-  events,
-  upstream,
-  submissions,
-  servers,
-  telemetry,
-  operators,
-}: Gateway) {
-  const { config, log, nats, tracer, database } = base;
-  const graceMs = config.shutdownTimeoutMs;
+function closeAll({ base, supervisor, ...gateway }: Gateway) {
+  const { log, nats, tracer, database } = base;
+  const graceMs = base.config.shutdownTimeoutMs;
   return inOrder([
-    () => Promise.all([servers.close(graceMs), operators.close(graceMs)]),
+    () => Promise.all([gateway.servers.close(graceMs), gateway.operators.close(graceMs)]),
     async () => {
       if (!(await supervisor.stop(graceMs))) log.warn('background work did not end in time');
     },
-    () => callers.sharing.close(),
+    () => gateway.callers.sharing.close(),
     () => nats.close(),
-    () => events.webhooks.sender.close(),
+    () => gateway.events.webhooks.sender.close(),
     () => tracer.close(),
-    () => upstream.close(),
-    () => submissions.images.close(),
-    () => telemetry.ops.close(),
+    () => gateway.upstream.close(),
+    () => gateway.submissions.images.close(),
+    () => gateway.telemetry.ops.close(),
     async () => void base.stopLoggingUnknownNames(),
     () => database.close(),
   ]);

@@ -1,21 +1,20 @@
 import { isAddressOrRange, isLoopback } from './auth/addresses.ts';
-import type { Environment } from './db/database.ts';
 import { type CrashPoint, isCrashPoint } from './lib/crash.ts';
-import { type AddressDetail, addressDetails } from './lib/network.ts';
+import { addressDetails } from './lib/network.ts';
 import {
   ConfigError,
   certificateFile,
   describeSettings,
-  type Form,
   oneOf,
   orNone,
   reading,
   readSetting,
   readSettings,
   type Setting,
-  type Settings,
+  setting,
   text,
   unknownVariables,
+  type ValuesOf,
   wholeNumber,
   yesOrNo,
 } from './lib/settings.ts';
@@ -30,133 +29,64 @@ export type Role = (typeof roles)[number];
 
 const roles = ['api', 'worker', 'webhooks'] as const;
 
-/** Everything the gateway is told from outside, checked. */
-export interface Config {
-  readonly environment: Environment;
-  readonly roles: readonly Role[];
-  readonly databaseUrl: string;
-  readonly databasePool: number;
-  readonly natsUrl: string;
-  readonly natsPrefix: string;
-  readonly brokerAddress: string;
-  /** Where the simulator is steered; undefined where the broker is a real one. */
-  readonly simulatorAddress: string | undefined;
-  readonly host: string;
-  readonly restPort: number;
-  readonly grpcPort: number;
-  readonly adminHost: string;
-  readonly adminPort: number;
-  readonly opsHost: string;
-  readonly opsPort: number;
-  readonly baseUrl: string | undefined;
-  /** Paths of PEM files. */
-  readonly tlsCertificate: string | undefined;
-  readonly tlsKey: string | undefined;
-  readonly adminTlsCertificate: string | undefined;
-  readonly adminTlsKey: string | undefined;
-  readonly adminTlsAuthorities: string | undefined;
-  /** Addresses and ranges of the proxies whose X-Forwarded-For is believed. */
-  readonly trustedProxies: readonly string[];
-  /** How many connections one address may have open at the partners' ports. */
-  readonly connectionsPerAddress: number;
-  readonly secretKey: Buffer;
-  /** Operators by token. */
-  readonly operators: ReadonlyMap<string, string>;
-  readonly logLevel: string;
-  readonly logClientAddress: AddressDetail;
-  /** Where spans are exported to; undefined: no spans are made. */
-  readonly otlpUrl: string | undefined;
-  /** Of how many of the traces that begin here spans are made. */
-  readonly tracePercent: number;
-  readonly submitTimeoutMs: number;
-  readonly readTimeoutMs: number;
-  readonly recordsTimeoutMs: number;
-  readonly decoderWalls: 'auto' | 'required' | 'off';
-  readonly clockSkewMs: number;
-  readonly drainMs: number;
-  readonly shutdownTimeoutMs: number;
-  /** Certificates of authorities that webhook endpoints' certificates may be from beside the known ones, in PEM. */
-  readonly webhookAuthorities: string | undefined;
-  readonly webhookAllowLoopback: boolean;
-  readonly crashPoint: CrashPoint | undefined;
-  readonly crashSignal: NodeJS.Signals;
-}
-
 /** How the names of all variables begin: one that does and is no setting stops the start. */
 const prefix = 'MARINA_';
+const address = text(/.+/, 'an address');
+const hostPort = text(/^.+:\d+$/, 'host:port');
+const httpUrl = text(/^https?:\/\/[^ ]+[^/ ]$/, 'an http(s) URL without a final slash');
 const hex64 = text(/^[0-9a-f]{64}$/i, '64 hex characters');
 
 /** Every setting, in the order `make config` lists them. */
-const settings: Settings<Config> = {
-  environment: {
-    variable: 'MARINA_ENVIRONMENT',
-    meaning: 'which environment this gateway is',
-    fallback: 'sandbox',
-    form: oneOf('sandbox', 'live'),
-  },
-  roles: {
-    variable: 'MARINA_ROLES',
-    meaning: 'what this process does: serve partners, work in the background, deliver webhooks',
-    fallback: roles.join(','),
-    form: reading(`one or more of ${roles.join(', ')}, separated by commas`, parseRoles),
-  },
-  databaseUrl: {
-    variable: 'MARINA_DATABASE_URL',
-    meaning: 'the database, as mysql://user:password@host:port/name',
-    fallback: undefined,
-    form: text(/^mysql:\/\/.+/, 'a mysql:// URL'),
-  },
-  databasePool: {
-    variable: 'MARINA_DATABASE_POOL',
-    meaning: 'how many database connections to keep',
-    fallback: '16',
-    form: wholeNumber(2, 200),
-  },
-  natsUrl: {
-    variable: 'MARINA_NATS_URL',
-    meaning: 'the NATS servers',
-    fallback: undefined,
-    form: text(/.+/, 'server addresses, separated by commas'),
-  },
-  natsPrefix: {
-    variable: 'MARINA_NATS_PREFIX',
-    meaning: 'a prefix for the names of streams and subjects, for gateways that share one NATS',
-    fallback: '',
-    form: text(/^[A-Za-z0-9_-]{0,32}$/, 'at most 32 letters, digits, hyphens and underscores'),
-  },
-  brokerAddress: {
-    variable: 'MARINA_BROKER_ADDRESS',
-    meaning: "the broker's gRPC service",
-    fallback: undefined,
-    form: text(/^.+:\d+$/, 'host:port'),
-  },
-  simulatorAddress: {
-    variable: 'MARINA_SIMULATOR_ADDRESS',
-    meaning: 'where the simulator is steered; sandbox only',
-    fallback: '',
-    form: orNone(text(/^.+:\d+$/, 'host:port')),
-  },
-  host: {
-    variable: 'MARINA_HOST',
-    meaning: 'the address the REST and gRPC ports listen on',
-    fallback: '127.0.0.1',
-    form: text(/.+/, 'an address'),
-  },
+const settings = {
+  environment: setting('MARINA_ENVIRONMENT', 'which environment this gateway is', 'sandbox', oneOf('sandbox', 'live')),
+  roles: setting(
+    'MARINA_ROLES',
+    'what this process does: serve partners, work in the background, deliver webhooks',
+    roles.join(','),
+    reading(`one or more of ${roles.join(', ')}, separated by commas`, parseRoles),
+  ),
+  databaseUrl: setting(
+    'MARINA_DATABASE_URL',
+    'the database, as mysql://user:password@host:port/name',
+    undefined,
+    text(/^mysql:\/\/.+/, 'a mysql:// URL'),
+  ),
+  databasePool: setting('MARINA_DATABASE_POOL', 'how many database connections to keep', '16', wholeNumber(2, 200)),
+  natsUrl: setting(
+    'MARINA_NATS_URL',
+    'the NATS servers',
+    undefined,
+    text(/.+/, 'server addresses, separated by commas'),
+  ),
+  natsPrefix: setting(
+    'MARINA_NATS_PREFIX',
+    'a prefix for the names of streams and subjects, for gateways that share one NATS',
+    '',
+    text(/^[A-Za-z0-9_-]{0,32}$/, 'at most 32 letters, digits, hyphens and underscores'),
+  ),
+  brokerAddress: setting('MARINA_BROKER_ADDRESS', "the broker's gRPC service", undefined, hostPort),
+  simulatorAddress: setting(
+    'MARINA_SIMULATOR_ADDRESS',
+    'where the simulator is steered; sandbox only',
+    '',
+    orNone(hostPort),
+  ),
+  host: setting('MARINA_HOST', 'the address the REST and gRPC ports listen on', '127.0.0.1', address),
   restPort: port('MARINA_REST_PORT', 'the REST port; 0: any free one', '8080'),
   grpcPort: port('MARINA_GRPC_PORT', 'the gRPC port; 0: any free one', '50051'),
-  adminHost: {
-    variable: 'MARINA_ADMIN_HOST',
-    meaning: "the address the operators' port listens on; in live the port needs TLS unless this is a loopback address",
-    fallback: '127.0.0.1',
-    form: text(/.+/, 'an address'),
-  },
+  adminHost: setting(
+    'MARINA_ADMIN_HOST',
+    "the address the operators' port listens on; in live the port needs TLS unless this is a loopback address",
+    '127.0.0.1',
+    address,
+  ),
   adminPort: port('MARINA_ADMIN_PORT', "the operators' gRPC port; 0: any free one", '50052'),
-  opsHost: {
-    variable: 'MARINA_OPS_HOST',
-    meaning: 'the address the operations port (health, metrics) listens on',
-    fallback: '127.0.0.1',
-    form: text(/.+/, 'an address'),
-  },
+  opsHost: setting(
+    'MARINA_OPS_HOST',
+    'the address the operations port (health, metrics) listens on',
+    '127.0.0.1',
+    address,
+  ),
   opsPort: port('MARINA_OPS_PORT', 'the operations port; 0: any free one', '9464'),
   tlsCertificate: pemPath(
     'MARINA_TLS_CERT_FILE',
@@ -169,156 +99,159 @@ const settings: Settings<Config> = {
     'MARINA_ADMIN_TLS_CLIENT_CA_FILE',
     "the authorities of operators' certificates; none: operators need no certificate",
   ),
-  baseUrl: {
-    variable: 'MARINA_BASE_URL',
-    meaning: 'the URL by which partners reach the REST port, for links; by default where it listens',
-    fallback: '',
-    form: orNone(text(/^https?:\/\/[^ ]+[^/ ]$/, 'an http(s) URL without a final slash')),
-  },
-  trustedProxies: {
-    variable: 'MARINA_TRUSTED_PROXIES',
-    meaning: 'the proxies whose X-Forwarded-For the gateway believes',
-    fallback: '',
-    form: reading('addresses or ranges, separated by commas', parseAddresses),
-  },
-  connectionsPerAddress: {
-    variable: 'MARINA_CONNECTIONS_PER_ADDRESS',
-    meaning:
-      "how many connections one address may have open at the partners' ports; four times as many when good keys come from it, and no such limit for a trusted proxy",
-    fallback: '500',
-    form: wholeNumber(10, 10_000),
-  },
-  secretKey: {
-    variable: 'MARINA_SECRET_KEY',
-    meaning: 'the secret behind cursors, digests, API keys and encrypted values: the same on every replica, for ever',
-    fallback: undefined,
-    form: reading('64 hex characters', (value) => Buffer.from(hex64.read(value), 'hex')),
-  },
-  operators: {
-    variable: 'MARINA_OPERATOR_TOKENS',
-    meaning: 'operators and their tokens',
-    fallback: '',
-    form: reading('name:token pairs separated by commas, with tokens of at least 24 characters', parseOperators),
-  },
-  logLevel: {
-    variable: 'MARINA_LOG_LEVEL',
-    meaning: 'how much is logged',
-    fallback: 'info',
-    form: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
-  },
-  logClientAddress: {
-    variable: 'MARINA_LOG_CLIENT_ADDRESS',
-    meaning: "how much of clients' addresses is logged: all, the first 24 bits (IPv6: 48), or nothing",
-    fallback: 'full',
-    form: oneOf(...addressDetails),
-  },
-  otlpUrl: {
-    variable: 'MARINA_OTLP_URL',
-    meaning: 'the URL of an OpenTelemetry collector (OTLP over HTTP) without /v1/traces; none: no spans are made',
-    fallback: '',
-    form: orNone(text(/^https?:\/\/[^ ]+[^/ ]$/, 'an http(s) URL without a final slash')),
-  },
-  tracePercent: {
-    variable: 'MARINA_TRACE_PERCENT',
-    meaning: 'the share of traces begun here that is exported; a trace that comes in decides for itself',
-    fallback: '100',
-    form: wholeNumber(0, 100),
-  },
-  submitTimeoutMs: {
-    variable: 'MARINA_SUBMIT_TIMEOUT_MS',
-    meaning: 'how long sending an order may take, in milliseconds; the exchange must not take it later',
-    fallback: '10000',
-    form: wholeNumber(100, 60_000),
-  },
-  readTimeoutMs: {
-    variable: 'MARINA_READ_TIMEOUT_MS',
-    meaning: 'how long a read from the broker may take, in milliseconds',
-    fallback: '5000',
-    form: wholeNumber(100, 20_000),
-  },
-  recordsTimeoutMs: {
-    variable: 'MARINA_RECORDS_TIMEOUT_MS',
-    meaning: "how long a partner's read of the broker's records may wait and take, in milliseconds",
-    fallback: '20000',
-    form: wholeNumber(100, 20_000),
-  },
-  decoderWalls: {
-    variable: 'MARINA_DECODER_WALLS',
-    meaning: 'isolation of the processes that decode images: what the machine offers, all or no start, or none',
-    fallback: 'auto',
-    form: oneOf('auto', 'required', 'off'),
-  },
-  clockSkewMs: {
-    variable: 'MARINA_CLOCK_SKEW_MS',
-    meaning: "how far the broker's clock may be from ours, in milliseconds; measured to 100 ms at best",
-    fallback: '2000',
-    form: wholeNumber(0, 60_000),
-  },
-  drainMs: {
-    variable: 'MARINA_DRAIN_MS',
-    meaning: 'how long a stopping gateway still serves requests, in milliseconds, so that load balancers notice',
-    fallback: '5000',
-    form: wholeNumber(0, 120_000),
-  },
-  shutdownTimeoutMs: {
-    variable: 'MARINA_SHUTDOWN_TIMEOUT_MS',
-    meaning: 'how long a stop waits for requests in progress, and again for background work, in milliseconds',
-    fallback: '15000',
-    form: wholeNumber(0, 120_000),
-  },
-  webhookAuthorities: {
-    variable: 'MARINA_WEBHOOK_CA_FILE',
-    meaning: 'further authorities that webhook endpoints may have certificates from; sandbox only',
-    fallback: '',
-    form: orNone(certificateFile()),
-  },
-  webhookAllowLoopback: {
-    variable: 'MARINA_WEBHOOK_ALLOW_LOOPBACK',
-    meaning: "whether webhooks may be sent to this machine's own addresses; sandbox only",
-    fallback: 'false',
-    form: yesOrNo(),
-  },
-  crashPoint: {
-    variable: 'MARINA_CRASH_POINT',
-    meaning: 'the point at which the process kills itself, for fault tests; sandbox only',
-    fallback: '',
-    form: orNone(crashPoint()),
-  },
-  crashSignal: {
-    variable: 'MARINA_CRASH_SIGNAL',
-    meaning: 'the signal with which it kills itself',
-    fallback: 'SIGKILL',
-    form: oneOf('SIGKILL', 'SIGSTOP'),
-  },
+  baseUrl: setting(
+    'MARINA_BASE_URL',
+    'the URL by which partners reach the REST port, for links; by default where it listens',
+    '',
+    orNone(httpUrl),
+  ),
+  trustedProxies: setting(
+    'MARINA_TRUSTED_PROXIES',
+    'the proxies whose X-Forwarded-For the gateway believes',
+    '',
+    reading('addresses or ranges, separated by commas', parseAddresses),
+  ),
+  connectionsPerAddress: setting(
+    'MARINA_CONNECTIONS_PER_ADDRESS',
+    "how many connections one address may have open at the partners' ports; four times as many when good keys come from it, and no such limit for a trusted proxy",
+    '500',
+    wholeNumber(10, 10_000),
+  ),
+  secretKey: setting(
+    'MARINA_SECRET_KEY',
+    'the secret behind cursors, digests, API keys and encrypted values: the same on every replica, for ever',
+    undefined,
+    reading('64 hex characters', (value) => Buffer.from(hex64.read(value), 'hex')),
+  ),
+  operators: setting(
+    'MARINA_OPERATOR_TOKENS',
+    'operators and their tokens',
+    '',
+    reading('name:token pairs separated by commas, with tokens of at least 24 characters', parseOperators),
+  ),
+  logLevel: setting(
+    'MARINA_LOG_LEVEL',
+    'how much is logged',
+    'info',
+    oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+  ),
+  logClientAddress: setting(
+    'MARINA_LOG_CLIENT_ADDRESS',
+    "how much of clients' addresses is logged: all, the first 24 bits (IPv6: 48), or nothing",
+    'full',
+    oneOf(...addressDetails),
+  ),
+  otlpUrl: setting(
+    'MARINA_OTLP_URL',
+    'the URL of an OpenTelemetry collector (OTLP over HTTP) without /v1/traces; none: no spans are made',
+    '',
+    orNone(httpUrl),
+  ),
+  tracePercent: setting(
+    'MARINA_TRACE_PERCENT',
+    'the share of traces begun here that is exported; a trace that comes in decides for itself',
+    '100',
+    wholeNumber(0, 100),
+  ),
+  submitTimeoutMs: setting(
+    'MARINA_SUBMIT_TIMEOUT_MS',
+    'how long sending an order may take, in milliseconds; the exchange must not take it later',
+    '10000',
+    wholeNumber(100, 60_000),
+  ),
+  readTimeoutMs: setting(
+    'MARINA_READ_TIMEOUT_MS',
+    'how long a read from the broker may take, in milliseconds',
+    '5000',
+    wholeNumber(100, 20_000),
+  ),
+  recordsTimeoutMs: setting(
+    'MARINA_RECORDS_TIMEOUT_MS',
+    "how long a partner's read of the broker's records may wait and take, in milliseconds",
+    '20000',
+    wholeNumber(100, 20_000),
+  ),
+  decoderWalls: setting(
+    'MARINA_DECODER_WALLS',
+    'isolation of the processes that decode images: what the machine offers, all or no start, or none',
+    'auto',
+    oneOf('auto', 'required', 'off'),
+  ),
+  clockSkewMs: setting(
+    'MARINA_CLOCK_SKEW_MS',
+    "how far the broker's clock may be from ours, in milliseconds; measured to 100 ms at best",
+    '2000',
+    wholeNumber(0, 60_000),
+  ),
+  drainMs: setting(
+    'MARINA_DRAIN_MS',
+    'how long a stopping gateway still serves requests, in milliseconds, so that load balancers notice',
+    '5000',
+    wholeNumber(0, 120_000),
+  ),
+  shutdownTimeoutMs: setting(
+    'MARINA_SHUTDOWN_TIMEOUT_MS',
+    'how long a stop waits for requests in progress, and again for background work, in milliseconds',
+    '15000',
+    wholeNumber(0, 120_000),
+  ),
+  webhookAuthorities: setting(
+    'MARINA_WEBHOOK_CA_FILE',
+    'further authorities that webhook endpoints may have certificates from; sandbox only',
+    '',
+    orNone(certificateFile()),
+  ),
+  webhookAllowLoopback: setting(
+    'MARINA_WEBHOOK_ALLOW_LOOPBACK',
+    "whether webhooks may be sent to this machine's own addresses; sandbox only",
+    'false',
+    yesOrNo(),
+  ),
+  crashPoint: setting(
+    'MARINA_CRASH_POINT',
+    'the point at which the process kills itself, for fault tests; sandbox only',
+    '',
+    orNone(reading('a point that lib/crash names', parseCrashPoint)),
+  ),
+  crashSignal: setting(
+    'MARINA_CRASH_SIGNAL',
+    'the signal with which it kills itself',
+    'SIGKILL',
+    oneOf('SIGKILL', 'SIGSTOP'),
+  ),
 };
 
-/** The name of a point at which a test ends the process. */
-function crashPoint(): Form<CrashPoint> {
-  const allowed = 'a point that lib/crash names';
-  const read = (value: string) => {
-    if (!isCrashPoint(value)) throw new Error(`must be ${allowed}`);
-    return value;
-  };
-  return { allowed, read };
-}
+/** Everything the gateway is told from outside, checked. */
+export type Config = ValuesOf<typeof settings>;
 
 /** Reads and checks all settings, and reports everything that is wrong at once. */
 export function readConfig(variables: NodeJS.ProcessEnv): Config {
   const problems = unknownVariables(prefix, settings, variables);
   const config = readSettings(settings, variables, problems);
-  if (config.environment === 'live') {
-    if (config.simulatorAddress !== undefined) problems.push('MARINA_SIMULATOR_ADDRESS must not be set in live');
-    if (config.webhookAuthorities !== undefined) problems.push('MARINA_WEBHOOK_CA_FILE must not be set in live');
-    if (config.webhookAllowLoopback) problems.push('MARINA_WEBHOOK_ALLOW_LOOPBACK must not be true in live');
-    if (config.crashPoint !== undefined) problems.push('MARINA_CRASH_POINT must not be set in live');
-    if (!isLoopback(config.adminHost) && config.adminTlsCertificate === undefined) {
-      problems.push(
-        "MARINA_ADMIN_HOST must be a loopback address in live, or the operators' port must speak TLS: " +
-          'set MARINA_ADMIN_TLS_CERT_FILE and MARINA_ADMIN_TLS_KEY_FILE',
-      );
-    }
-  }
-  problems.push(...whatTlsLacks(config));
+  const isLive = config.environment === 'live';
+  const speaksTls = config.tlsCertificate !== undefined;
+  const adminSpeaksTls = config.adminTlsCertificate !== undefined;
+  const rules: readonly [isBroken: boolean, problem: string][] = [
+    [isLive && config.simulatorAddress !== undefined, 'MARINA_SIMULATOR_ADDRESS must not be set in live'],
+    [isLive && config.webhookAuthorities !== undefined, 'MARINA_WEBHOOK_CA_FILE must not be set in live'],
+    [isLive && config.webhookAllowLoopback, 'MARINA_WEBHOOK_ALLOW_LOOPBACK must not be true in live'],
+    [isLive && config.crashPoint !== undefined, 'MARINA_CRASH_POINT must not be set in live'],
+    [
+      isLive && !adminSpeaksTls && !isLoopback(config.adminHost),
+      "MARINA_ADMIN_HOST must be a loopback address in live, or the operators' port must speak TLS: " +
+        'set MARINA_ADMIN_TLS_CERT_FILE and MARINA_ADMIN_TLS_KEY_FILE',
+    ],
+    [speaksTls !== (config.tlsKey !== undefined), 'MARINA_TLS_CERT_FILE and MARINA_TLS_KEY_FILE must be set together'],
+    [
+      adminSpeaksTls !== (config.adminTlsKey !== undefined),
+      'MARINA_ADMIN_TLS_CERT_FILE and MARINA_ADMIN_TLS_KEY_FILE must be set together',
+    ],
+    [
+      config.adminTlsAuthorities !== undefined && !adminSpeaksTls,
+      'MARINA_ADMIN_TLS_CLIENT_CA_FILE needs MARINA_ADMIN_TLS_CERT_FILE',
+    ],
+  ];
+  problems.push(...rules.filter(([isBroken]) => isBroken).map(([, problem]) => problem));
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;
 }
@@ -336,31 +269,22 @@ export function describeConfig(): string {
   return describeSettings(settings);
 }
 
-function whatTlsLacks(config: Config): string[] {
-  const lacks: string[] = [];
-  if ((config.tlsCertificate === undefined) !== (config.tlsKey === undefined)) {
-    lacks.push('MARINA_TLS_CERT_FILE and MARINA_TLS_KEY_FILE must be set together');
-  }
-  if ((config.adminTlsCertificate === undefined) !== (config.adminTlsKey === undefined)) {
-    lacks.push('MARINA_ADMIN_TLS_CERT_FILE and MARINA_ADMIN_TLS_KEY_FILE must be set together');
-  }
-  if (config.adminTlsAuthorities !== undefined && config.adminTlsCertificate === undefined) {
-    lacks.push('MARINA_ADMIN_TLS_CLIENT_CA_FILE needs MARINA_ADMIN_TLS_CERT_FILE');
-  }
-  return lacks;
-}
-
 function pemPath(variable: string, meaning: string): Setting<string | undefined> {
-  return { variable, meaning, fallback: '', form: orNone(text(/./, 'the path of a PEM file')) };
+  return setting(variable, meaning, '', orNone(text(/./, 'the path of a PEM file')));
 }
 
 function port(variable: string, meaning: string, fallback: string): Setting<number> {
-  return { variable, meaning, fallback, form: wholeNumber(0, 65_535) };
+  return setting(variable, meaning, fallback, wholeNumber(0, 65_535));
 }
 
 function parseRoles(value: string): readonly Role[] {
   const role = oneOf(...roles);
   return value.split(',').map((entry) => role.read(entry.trim()));
+}
+
+function parseCrashPoint(value: string): CrashPoint {
+  if (!isCrashPoint(value)) throw new Error('must be a point that lib/crash names');
+  return value;
 }
 
 function parseAddresses(value: string): readonly string[] {

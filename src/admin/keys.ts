@@ -1,11 +1,12 @@
 import { status } from '@grpc/grpc-js';
+import { normalAddresses } from '../auth/addresses.ts';
 import { makeKey } from '../auth/keys.ts';
 import { insertKey, revokeKey } from '../auth/store.ts';
 import { reading } from '../db/facts.ts';
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
 import { Keys, type RevokeKeyRequest } from '../gen/marina/admin/v1/keys_pb.ts';
 import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
-import { activeChildren, mostActiveKeys, mostGenerations, normalAddresses } from '../keys/rules.ts';
+import { activeChildren, mostActiveKeys, mostGenerations } from '../keys/rules.ts';
 import {
   countActiveKeys,
   findShownKey,

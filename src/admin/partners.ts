@@ -4,14 +4,16 @@ import { IsNull, MoreThan } from 'typeorm';
 import { accounts } from '../accounts/store.ts';
 import type { PartnerLimits } from '../auth/call.ts';
 import {
+  apiKeys,
   changedFeatureList,
   defaultLimits,
   featureList,
   insertPartner,
+  partners,
+  type StoredPartner,
   saveLimits,
   toFeatures,
 } from '../auth/store.ts';
-import { apiKeys, partners, type StoredPartner } from '../auth/table.ts';
 import { found } from '../db/facts.ts';
 import type { Statement } from '../db/statement.ts';
 import { AgreedLimit, PartnerState, Partners } from '../gen/marina/admin/v1/partners_pb.ts';

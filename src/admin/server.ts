@@ -5,9 +5,9 @@ import { BadRequestSchema, file_google_rpc_error_details } from '../gen/google/r
 import { ApiError } from '../lib/errors.ts';
 import { LineSampler } from '../lib/line-sampler.ts';
 import type { Logger } from '../lib/log.ts';
-import { ConnectionLimits } from '../transport/connection-limits.ts';
+import { ConnectionLimits } from '../transport/bounds.ts';
 import { compileFieldRules } from '../transport/field-rules.ts';
-import type { Arrival } from '../transport/grpc/arrival.ts';
+import { type Arrival, type GrpcStatus, type RichStatus, richStatus } from '../transport/grpc/arrival.ts';
 import { compressed, isCompressed } from '../transport/grpc/listener.ts';
 import {
   GrpcServer,
@@ -16,11 +16,9 @@ import {
   type StreamCall,
   type UnaryCall,
 } from '../transport/grpc/server.ts';
-import { type GrpcStatus, type RichStatus, richStatus } from '../transport/grpc/status.ts';
 import { rpcPath } from '../transport/operations.ts';
-import { decodeProtobuf, encodeProtobuf } from '../transport/protobuf.ts';
-import { rpcStatus } from '../transport/rpc.ts';
-import { deliver, OpenStreams } from '../transport/streams.ts';
+import { decodeProtobuf, encodeProtobuf, rpcStatus } from '../transport/rpc.ts';
+import { deliver, OpenStreams, slowEndMs } from '../transport/streams.ts';
 import { type AdminCall, AdminError, type AdminService, type Operator } from './call.ts';
 
 interface AdminServerOptions {
@@ -43,10 +41,6 @@ const mostMessageBytes = 64 * 1024;
 const connectionBounds = { total: 200, reserve: 50, perAddress: 50 };
 /** Streams of all operators together. */
 const mostStreams = 20;
-/** How long the end of a stream that is read too slowly may take to be written out. */
-const slowEndMs = 5_000;
-/** How long an operator may take to read an answer. */
-const answerMs = 30_000;
 
 /**
  * The operators' port: gRPC with reflection and health, every call under a named operator's token. A message is read
@@ -72,10 +66,8 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
     methods: served,
     moreFiles: [file_google_rpc_error_details],
     authorize,
-    clientOf: ({ peer }) => peer,
     connections,
     credentials: options.credentials,
-    messageTimeoutMs: 30_000,
     callsPerConnection: 100,
     connectionMegabytes: 16,
   });
@@ -108,7 +100,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
       } catch (error) {
         respond(visit.refused(error));
       } finally {
-        arrival.answered(answerMs);
+        arrival.answered();
       }
     };
   }

@@ -1,9 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import type { EntitySchema } from 'typeorm';
+import { accounts } from '../accounts/store.ts';
+import { auditEntries } from '../admin/audit.ts';
+import { allocations } from '../allocations/table.ts';
+import { documents } from '../applications/documents/store.ts';
+import { applications } from '../applications/table.ts';
 import { keyMacSecret } from '../auth/keys.ts';
+import { apiKeys, keyUses, partners } from '../auth/store.ts';
 import type { Config, Role } from '../config.ts';
 import { type Database, openDatabase } from '../db/database.ts';
+import { leases } from '../db/lease.ts';
 import { missingMigrations } from '../db/migrate.ts';
+import type { Table } from '../db/table.ts';
+import { feedEvents, feedPurges, feedSkips, outbox } from '../events/table.ts';
+import { keyChanges } from '../keys/store.ts';
 import { SystemClock } from '../lib/clock.ts';
 import { armCrash } from '../lib/crash.ts';
 import { logUnknownNames } from '../lib/enums.ts';
@@ -17,8 +28,13 @@ import { subkey } from '../lib/seal.ts';
 import { ServerIdentity } from '../lib/server-identity.ts';
 import { passingTracer, type Tracer } from '../lib/trace.ts';
 import { version } from '../lib/version.ts';
-import { EnvironmentState } from '../submission/environment.ts';
-import { tables } from './tables.ts';
+
+import { openCancels, orderSteps, orders } from '../orders/table.ts';
+import { EnvironmentState, environments } from '../submission/environment.ts';
+import { lookUps, objectSteps, positions, usageDays } from '../submission/table.ts';
+import { writeChecks } from '../telemetry/write-probe.ts';
+import { transfers, wallets } from '../wallet/store.ts';
+import { attempts, deliveries, endpoints } from '../webhooks/table.ts';
 
 /** What every part of the gateway stands on. */
 export type Base = Awaited<ReturnType<typeof openOn>>;
@@ -64,7 +80,7 @@ async function openOn(database: Database, config: Config, log: Logger, output: L
     metrics: new Metrics(),
     nats,
     notifications: new Notifications(nats, config.natsPrefix),
-    ids: new IdMaker(() => clock.now()),
+    ids: new IdMaker(clock),
     /** A key of its own for each use of the one secret. */
     key,
     keyMacSecret: keyMacSecret(config.secretKey),
@@ -101,3 +117,38 @@ async function openTracer(
   };
   return otlpTracer(otlpUrl, tracePercent / 100, resource, log);
 }
+
+// biome-ignore lint/suspicious/noExplicitAny: tables of all rows stand in one list.
+const described: readonly Table<any>[] = [
+  orders,
+  orderSteps,
+  openCancels,
+  applications,
+  documents,
+  allocations,
+  objectSteps,
+  lookUps,
+  usageDays,
+  wallets,
+  transfers,
+  environments,
+  partners,
+  apiKeys,
+  keyUses,
+  keyChanges,
+  accounts,
+  auditEntries,
+  positions,
+  leases,
+  writeChecks,
+  outbox,
+  feedEvents,
+  feedPurges,
+  feedSkips,
+  endpoints,
+  deliveries,
+  attempts,
+];
+
+/** Every table of the database. */
+export const tables: readonly EntitySchema[] = described.map(({ schema }) => schema);

@@ -22,21 +22,10 @@ import type { Health } from '../telemetry/health.ts';
 import { makeSecret } from '../webhooks/signature.ts';
 import { checkEndpointUrl } from '../webhooks/url.ts';
 import type { Base } from './base.ts';
-import type { Events } from './events.ts';
-import type { Notify } from './notifications.ts';
-import type { Outcomes } from './outcomes.ts';
-import type { Submissions } from './submissions.ts';
-import type { Upstream } from './upstream.ts';
+import type { Parts } from './parts.ts';
 
 /** What the operators' calls reach into. */
-interface OperatorParts {
-  readonly events: Events;
-  readonly upstream: Upstream;
-  readonly submissions: Submissions;
-  readonly outcomes: Outcomes;
-  readonly notify: Notify;
-  readonly health: Health;
-}
+type OperatorParts = Parts & { readonly health: Health };
 
 /** The operators' port. */
 export function createOperators(base: Base, parts: OperatorParts) {

@@ -4,22 +4,13 @@ import { Health } from '../telemetry/health.ts';
 import { createOpsServer } from '../telemetry/ops-server.ts';
 import { WriteProbe } from '../telemetry/write-probe.ts';
 import type { Base } from './base.ts';
-import type { Callers } from './callers.ts';
-import type { Events } from './events.ts';
-import type { Outcomes } from './outcomes.ts';
-import type { Servers } from './servers.ts';
-import type { Submissions } from './submissions.ts';
-import type { Upstream } from './upstream.ts';
+import type { Servers } from './partners.ts';
+import type { Parts } from './parts.ts';
 
 export type Telemetry = ReturnType<typeof createTelemetry>;
 
 /** What is looked at. */
-interface Watched {
-  readonly callers: Callers;
-  readonly events: Events;
-  readonly upstream: Upstream;
-  readonly submissions: Submissions;
-  readonly outcomes: Outcomes;
+interface Watched extends Parts {
   readonly servers: Servers;
   /** Names of background work that fails. */
   readonly failingWorkers: () => readonly string[];
@@ -63,7 +54,7 @@ function figures(base: Base, watched: Watched, health: Health): readonly Figure[
   const troubleMs = (sinceMs: number) => Math.max(0, clock.realNow() - sinceMs);
   return [
     [metrics.requestsUnderWay, () => servers.pipeline.underWay],
-    [metrics.connections, () => servers.connectionLimits.total],
+    [metrics.connections, () => servers.pipeline.connectionLimits.total],
     [metrics.streams, () => limits.streams],
     [metrics.files, () => limits.files],
     [metrics.limitSlots, () => slots.usedHere],

@@ -1,9 +1,11 @@
 import type { Database, Environment } from '../db/database.ts';
+import type { Clock } from '../lib/clock.ts';
+import { pause, type Worker } from '../lib/worker.ts';
 import { isRegistered } from './addresses.ts';
-import type { CredentialRefusal, Identification, Identify } from './call.ts';
+import type { Caller, CredentialRefusal, Identification, Identify } from './call.ts';
 import { type KeyParts, parseKey, sameHash } from './keys.ts';
 import { KeysWithoutMac } from './keys-without-mac.ts';
-import { type KnownKey, KnownKeys } from './known-keys.ts';
+import { findKey, type KeyUse, type StoredKey, saveKeyUses, toStoredKey } from './store.ts';
 
 const bearer = /^bearer +([^ ]+)$/i;
 
@@ -12,17 +14,32 @@ export interface AuthenticatorOptions {
   readonly environment: Environment;
   /** What the MACs of keys are made with. */
   readonly macSecret: Buffer;
-  /** Called at every use of a key that is good; it must be quick. */
-  readonly onUsed?: (partnerId: string, keyId: string) => void;
+  /** Notes every use of a key that is good. */
+  readonly uses?: Pick<KeyUses, 'note'>;
+}
+
+/** How long a key is believed without asking the database: the longest a revocation can stay unknown to a replica. */
+const believedMs = 5_000;
+/** How many keys are remembered, and how many ids that no key has. */
+const most = { keys: 10_000, absent: 1_000 };
+
+/** A key as it was read. Each read makes another one. */
+interface KnownKey {
+  readonly key: StoredKey;
+  readonly caller: Caller;
+  readonly until: number;
 }
 
 /** Tells whose key a request carries. A forged key is refused without asking the database. */
 export class Authenticator {
-  readonly #keys: KnownKeys;
   readonly #keysWithoutMac: KeysWithoutMac;
+  /** The keys that were used lately, with their partners, as the database had them at most five seconds ago. */
+  readonly #known = new Map<string, KnownKey>();
+  /** Until when an id is known to be nobody's. */
+  readonly #absent = new Map<string, number>();
+  readonly #asking = new Map<string, Promise<KnownKey | undefined>>();
 
   constructor(private readonly options: AuthenticatorOptions) {
-    this.#keys = new KnownKeys(options.database);
     this.#keysWithoutMac = new KeysWithoutMac(options.database);
   }
 
@@ -32,24 +49,28 @@ export class Authenticator {
     const token = bearer.exec(authorization)?.[1];
     const parts = token === undefined ? 'malformed' : parseKey(environment, macSecret, token);
     if (typeof parts === 'string') return refused(parts);
-    const known = this.#keys.recall(parts.id);
+    const known = this.#recall(parts.id);
     if (known !== undefined) return this.#judge(known, parts, clientAddress);
-    return this.#find(parts, clientAddress);
+    return this.#findAndJudge(parts, clientAddress);
   };
 
   /** Forgets a key, so that its next use asks the database. */
   forget(keyId: string): void {
-    this.#keys.forget(keyId);
+    this.#known.delete(keyId);
+    this.#absent.delete(keyId);
+    this.#asking.delete(keyId);
   }
 
   /** Forgets all keys of a partner, because what was agreed with it has changed. */
   forgetPartner(partnerId: string): void {
-    this.#keys.forgetPartner(partnerId);
+    for (const [keyId, { key }] of this.#known) if (key.partnerId === partnerId) this.#known.delete(keyId);
+    // Whose keys those are that are being read is not known yet: none of these answers is kept.
+    this.#asking.clear();
   }
 
-  async #find(parts: KeyParts, clientAddress: string): Promise<Identification> {
+  async #findAndJudge(parts: KeyParts, clientAddress: string): Promise<Identification> {
     if (!parts.hasMac && !(await this.#keysWithoutMac.has(parts.id))) return refused('forged');
-    const known = await this.#keys.find(parts.id);
+    const known = await this.#find(parts.id);
     return known === undefined ? refused('unknown') : this.#judge(known, parts, clientAddress);
   }
 
@@ -57,16 +78,59 @@ export class Authenticator {
   #judge(known: KnownKey, parts: KeyParts, clientAddress: string): Identification {
     const { key, caller } = known;
     if (!sameHash(key.secretHash, parts.secretHash)) return refused('unknown');
-    const reason = refusalOf(known, clientAddress);
-    if (reason === undefined) this.options.onUsed?.(key.partnerId, key.id);
+    const refusal = refusalOf(known, clientAddress);
+    if (refusal === undefined) this.options.uses?.note(key.partnerId, key.id);
     const identification: Identification = {
       caller,
-      refusal: reason === undefined ? undefined : 'unauthorized',
-      reason,
-      again: () => (this.#keys.recall(key.id) === known ? identification : this.#find(parts, clientAddress)),
-      isLatest: () => this.#keys.isLatest(known),
+      refusal,
+      again: () => (this.#recall(key.id) === known ? identification : this.#findAndJudge(parts, clientAddress)),
+      isLatest: () => this.#known.get(key.id) === known,
     };
     return identification;
+  }
+
+  /** A key that was read a short while ago. */
+  #recall(keyId: string): KnownKey | undefined {
+    const known = this.#known.get(keyId);
+    return known !== undefined && performance.now() < known.until ? known : undefined;
+  }
+
+  /** Finds a key; undefined: there is none. Many requests with a key that is not known ask the database once. */
+  async #find(keyId: string): Promise<KnownKey | undefined> {
+    const known = this.#recall(keyId);
+    if (known !== undefined) return known;
+    if (performance.now() < (this.#absent.get(keyId) ?? 0)) return undefined;
+    return this.#asking.get(keyId) ?? this.#ask(keyId);
+  }
+
+  #ask(keyId: string): Promise<KnownKey | undefined> {
+    const asked: Promise<KnownKey | undefined> = this.#read(keyId).then(
+      (known) => {
+        // An answer that was read before the key was forgotten may be of before its revocation: it serves those who
+        // asked then, and is not kept.
+        if (this.#asking.get(keyId) === asked) {
+          this.#asking.delete(keyId);
+          if (known !== undefined) keep(this.#known, keyId, known, most.keys);
+          else keep(this.#absent, keyId, performance.now() + believedMs, most.absent);
+        }
+        return known;
+      },
+      (error: unknown) => {
+        if (this.#asking.get(keyId) === asked) this.#asking.delete(keyId);
+        throw error;
+      },
+    );
+    this.#asking.set(keyId, asked);
+    return asked;
+  }
+
+  async #read(keyId: string): Promise<KnownKey | undefined> {
+    const askedAt = performance.now();
+    const [row] = await this.options.database.read(findKey(keyId));
+    if (row === undefined) return undefined;
+    const key = toStoredKey(row);
+    const { partnerId, id, scopes, features, limits } = key;
+    return { key, caller: { partnerId, keyId: id, scopes, features, limits }, until: askedAt + believedMs };
   }
 }
 
@@ -77,6 +141,62 @@ function refusalOf({ key }: KnownKey, clientAddress: string): CredentialRefusal 
   return undefined;
 }
 
-function refused(reason: CredentialRefusal): Identification {
-  return { caller: undefined, refusal: 'unauthorized', reason };
+function refused(refusal: CredentialRefusal): Identification {
+  return { caller: undefined, refusal };
+}
+
+/** Keeps the newest entries, at most so many. */
+function keep<T>(entries: Map<string, T>, keyId: string, entry: T, most: number): void {
+  entries.delete(keyId);
+  if (entries.size >= most) {
+    const [oldest] = entries.keys();
+    if (oldest !== undefined) entries.delete(oldest);
+  }
+  entries.set(keyId, entry);
+}
+
+/** How often uses are written down: by so much what other replicas show is behind. */
+const everyMs = 5_000;
+const mostTogether = 500;
+/** Keys whose use waits to be written at most. What more are used meanwhile is written when they are used again. */
+const mostWaiting = 10_000;
+
+/** Remembers when keys are used, and writes it down now and then, so that no request pays for it. */
+export class KeyUses {
+  readonly #waiting = new Map<string, KeyUse>();
+  readonly worker: Worker = { name: 'key uses', run: (signal) => this.#run(signal) };
+
+  constructor(
+    private readonly database: Database,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Notes that a key is used now. */
+  note(partnerId: string, keyId: string): void {
+    if (this.#waiting.size >= mostWaiting && !this.#waiting.has(keyId)) return;
+    this.#waiting.set(keyId, { partnerId, keyId, usedAt: this.clock.now() });
+  }
+
+  /** When a key was used here, if that is not written down yet. */
+  notedAt(keyId: string): number | undefined {
+    return this.#waiting.get(keyId)?.usedAt;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await pause(everyMs, signal);
+      // Also at the end, for what was used since.
+      await this.#save();
+    }
+  }
+
+  async #save(): Promise<void> {
+    // Those used while others are written wait for the next time.
+    const uses = [...this.#waiting.values()];
+    for (let first = 0; first < uses.length; first += mostTogether) {
+      const some = uses.slice(first, first + mostTogether);
+      await this.database.write(saveKeyUses(some));
+      for (const use of some) if (this.#waiting.get(use.keyId) === use) this.#waiting.delete(use.keyId);
+    }
+  }
 }

@@ -1,7 +1,7 @@
 import type { MessageShape } from '@bufbuild/protobuf';
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2';
 import type { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
-import type { ErrorCode } from '../lib/errors.ts';
+import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Origin } from '../lib/origin.ts';
 
@@ -79,7 +79,7 @@ export type ServiceHandlers<Shape extends GenServiceMethods> = {
 export type HandlersOf<Service> =
   Service extends GenService<infer Shape extends GenServiceMethods> ? ServiceHandlers<Shape> : never;
 
-/** Why a credential is refused, for metrics. The caller is told none of it. */
+/** Why a credential is refused, for metrics. The caller learns none of it. */
 export type CredentialRefusal =
   /** There is no Authorization header, or more than one. */
   | 'missing'
@@ -101,8 +101,7 @@ export interface Identification {
   /** Whose request it is, as soon as the key itself is proven. */
   readonly caller: Caller | undefined;
   /** Why the call must be refused (401), after the route was looked at. A refused call counts against no limit. */
-  readonly refusal: ErrorCode | undefined;
-  readonly reason?: CredentialRefusal | undefined;
+  readonly refusal: CredentialRefusal | undefined;
   /** Identifies again. It costs next to nothing when nothing has changed; without it the credential is read again. */
   readonly again?: () => Identification | Promise<Identification>;
   /** Whether nothing was read or heard since that may have changed it. It asks nobody; absent: nothing can. */
@@ -120,14 +119,30 @@ export interface Permission {
 /** Tells whose key a request carries. `authorization` is undefined when the header is absent or repeated. */
 export type Identify = (authorization: string | undefined, clientAddress: string) => Promise<Identification>;
 
-/** Holds callers to their limits. Each throws `rate_limited`. */
-export interface CallLimits {
-  /** Takes one request from the partner's bucket. Not called for a request that is refused with 401. */
-  takeRequest(caller: Caller): Promise<void> | undefined;
-  /** Acquires one of the partner's slots for requests in progress. Call what it returns to give it back. */
-  acquireSlot(caller: Caller): Promise<() => void> | (() => void);
-  /** Counts an open stream. Call what it returns when it ends. */
-  takeStream(caller: Caller): () => void;
-  /** Counts a file in memory. Call what it returns when it is no longer there. */
-  takeFile(caller: Caller): () => void;
+/** How often work is begun again because something was heard of its caller meanwhile. */
+const mostTries = 4;
+
+/** Something was heard of the caller since the permission was renewed, which may have ended it. */
+class PermissionInDoubt extends Error {
+  override readonly name = 'PermissionInDoubt';
+}
+
+/**
+ * Runs work that stores something in the name of a caller, who must still be permitted to when it is stored. The work may
+ * wait for a lock; when it has the lock it calls `check`, which throws if a key was revoked or a partner changed since.
+ * Then nothing is stored, the permission is renewed, and the work runs again.
+ */
+export async function whilePermitted<T>(permission: Permission, work: (check: () => void) => Promise<T>): Promise<T> {
+  const check = () => {
+    if (!permission.isLatest()) throw new PermissionInDoubt();
+  };
+  for (let tries = 1; ; tries += 1) {
+    await permission.renew();
+    try {
+      return await work(check);
+    } catch (error) {
+      if (!(error instanceof PermissionInDoubt)) throw error;
+      if (tries === mostTries) throw new ApiError('service_unavailable', { cause: error });
+    }
+  }
 }

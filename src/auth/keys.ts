@@ -77,7 +77,7 @@ function macOf(macSecret: Buffer, prefix: string, head: string, secret: string):
   return base32(code.readUInt32BE(), macLength);
 }
 
-/** Lets a mistyped or cut key be told from a forged one. */
+/** Distinguishes a mistyped or cut key from a forged one. */
 function checksum(body: string): string {
   return base32(crc32(body), checksumLength);
 }
@@ -87,7 +87,7 @@ function base32(bits: number, length: number): string {
   const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
   let value = bits;
   let text = '';
-  for (let place = 0; place < length; place += 1) {
+  for (let at = 0; at < length; at += 1) {
     text += alphabet[value & 31];
     value >>>= 5;
   }

@@ -1,9 +1,53 @@
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
+import { bytes, count, defineTable, flag, instant, longText, optional, type RowOf, text, whole } from '../db/table.ts';
 import { type Feature, FeatureSchema, Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
 import { enumWords } from '../lib/enums.ts';
 import { addressesFrom } from '../lib/stored-addresses.ts';
 import type { PartnerLimits } from './call.ts';
-import { apiKeys, partners, type StoredPartner } from './table.ts';
+
+/** Partners. A partner's row is the lock of everything the partner owns. A limit that is null is the default. */
+export const partners = defineTable({
+  name: 'partners',
+  columns: {
+    id: text(24),
+    name: text(200),
+    state: text(16),
+    /** Counts the partner's events. */
+    version: whole(),
+    requestsPerSecond: optional(count()),
+    requestsBurst: optional(count()),
+    requestsUnderWay: optional(count()),
+    ordersKoboPerDay: optional(whole()),
+    allocationsKoboPerDay: optional(whole()),
+    createdAt: instant(),
+    /** Names with commas between them; empty: nothing is enabled. */
+    features: text(200),
+  },
+  primary: ['id'],
+});
+
+export type StoredPartner = RowOf<typeof partners>;
+
+/** Partners' keys: of a key's secret there is a hash. */
+export const apiKeys = defineTable({
+  name: 'api_keys',
+  columns: {
+    partnerId: text(24),
+    id: text(24),
+    secretHash: bytes(32),
+    /** Names with commas between them. */
+    scopes: text(100),
+    /** A JSON list. */
+    addresses: longText(),
+    createdAt: instant(),
+    revokedAt: optional(instant()),
+    /** Whether the id carries a MAC. Keys of earlier versions have none. */
+    hasMac: flag(),
+  },
+  primary: ['partnerId', 'id'],
+  indexes: { api_keys_without_mac: ['hasMac', 'revokedAt', 'id'] },
+  unique: { api_keys_id: ['id'] },
+});
 
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 const featureWords = enumWords<typeof Feature>(FeatureSchema);
@@ -142,19 +186,12 @@ export function saveLimits(id: string, limits: Partial<PartnerLimits>): Statemen
   return partners.set({ id }, agreed(limits));
 }
 
-/** Nothing was agreed: the defaults hold. */
-const noLimits = {
-  requestsPerSecond: null,
-  requestsBurst: null,
-  requestsUnderWay: null,
-  ordersKoboPerDay: null,
-  allocationsKoboPerDay: null,
-};
+const limitNames = Object.keys(defaultLimits) as (keyof PartnerLimits)[];
 
 /** The columns of what was agreed; what was not is null. */
-function agreed(limits: Partial<PartnerLimits>): typeof noLimits {
-  const given = Object.entries(limits).filter(([, value]) => value !== undefined);
-  return { ...noLimits, ...Object.fromEntries(given) };
+function agreed(limits: Partial<PartnerLimits>) {
+  const columns = limitNames.map((name) => [name, limits[name] ?? null]);
+  return Object.fromEntries(columns) as Pick<StoredPartner, keyof PartnerLimits>;
 }
 
 export interface NewKey {
@@ -180,4 +217,19 @@ export function insertKey({ scopes, addresses, ...key }: NewKey): Statement {
 /** Ends a key that has not ended. */
 export function revokeKey(id: string, at: number): Statement {
   return apiKeys.set({ id, revokedAt: null }, { revokedAt: at });
+}
+
+/** When keys were used. Apart from the keys, so that noting a use never waits for the row of a key. */
+export const keyUses = defineTable({
+  name: 'key_uses',
+  columns: { partnerId: text(24), keyId: text(24), usedAt: instant() },
+  primary: ['partnerId', 'keyId'],
+});
+
+export type KeyUse = RowOf<typeof keyUses>;
+
+/** Writes down the last uses of some keys; another replica may have written later ones. */
+export function saveKeyUses(uses: readonly KeyUse[]): Statement {
+  const { sql, values } = keyUses.insert(...uses);
+  return { sql: `${sql} ON DUPLICATE KEY UPDATE used_at = GREATEST(used_at, VALUES(used_at))`, values };
 }

@@ -3,13 +3,12 @@ import { recordCredit } from '../admin/wallets.ts';
 import { isAddressOrRange } from '../auth/addresses.ts';
 import type { PartnerLimits } from '../auth/call.ts';
 import { keyMacSecret, makeKey } from '../auth/keys.ts';
-import { featureList, insertKey, insertPartner } from '../auth/store.ts';
-import { partners } from '../auth/table.ts';
+import { featureList, insertKey, insertPartner, partners } from '../auth/store.ts';
 import type { Database } from '../db/database.ts';
 import type { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { IdMaker } from '../lib/ids.ts';
 
-const ids = new IdMaker(Date.now);
+const ids = new IdMaker(Date);
 
 // What the sandbox and tests are seeded with. It leaves no trace in the audit: operators use the gateway's own calls.
 

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { Page, Pages } from '../transport/rest/pages.ts';
+import { ApiError } from '../lib/errors.ts';
+import type { Answer, HttpRequest } from '../transport/http/messages.ts';
+import type { HttpProtocol } from '../transport/http/server.ts';
+import { errorAnswer } from '../transport/rest/protocol.ts';
 import type { Content, SiteOptions } from './contents.ts';
 
 const compress = promisify(gzip);
@@ -17,18 +20,30 @@ const securityHeaders = [
   'no-referrer',
 ];
 
+/** A document that is the same for everyone. */
+interface Page {
+  readonly contentType: string;
+  readonly body: Buffer;
+  /** The same, compressed. */
+  readonly gzipped: Buffer;
+  /** Changes with the document, as the `ETag` header has it. */
+  readonly etag: string;
+}
+
 /**
  * `/openapi.json`, and the pages below `/docs`. Each is made when it is first asked for, and kept: there are as many as
- * there are names of them. Nothing of it is loaded before.
+ * there are names of them. Nothing of it is loaded before. They need no key. A client may keep one, and asks whether it
+ * changed.
  */
-export class Site implements Pages {
+export class Site implements HttpProtocol {
+  readonly name = 'rest';
+  readonly paths = /^\/(?:openapi\.json$|docs(?:\/|$))/;
   readonly #pages = new Map<string, Promise<Page>>();
   #contents: Promise<ReadonlyMap<string, () => Content>> | undefined;
 
   constructor(private readonly options: SiteOptions) {}
 
-  readonly paths = /^\/(?:openapi\.json$|docs(?:\/|$))/;
-
+  /** The document at a path, made when it is first asked for. */
   async find(path: string): Promise<Page | undefined> {
     const known = this.#pages.get(path);
     if (known !== undefined) return known;
@@ -42,6 +57,30 @@ export class Site implements Pages {
     return made;
   }
 
+  async answer(request: HttpRequest): Promise<Answer> {
+    const page = await this.find(request.path);
+    if (page === undefined) throw new ApiError('not_found');
+    if (request.method !== 'GET') throw new ApiError('method_not_allowed', { allow: ['GET'] });
+    request.passOver();
+    const { headers: asked } = request.exchange.request;
+    const head = {
+      contentType: page.contentType,
+      cacheControl: 'no-cache',
+      headers: [...securityHeaders, 'ETag', page.etag, 'Vary', 'Accept-Encoding'],
+    };
+    if (hasTag(asked['if-none-match'], page.etag)) return { ...head, status: 304, body: '' };
+    if (!takesGzip(asked['accept-encoding'])) return { ...head, status: 200, body: page.body };
+    return { ...head, headers: [...head.headers, 'Content-Encoding', 'gzip'], status: 200, body: page.gzipped };
+  }
+
+  refusal(error: ApiError): Answer {
+    return errorAnswer(error, this.options.baseUrl());
+  }
+
+  unknownMethod(): ApiError {
+    return new ApiError('method_not_allowed', { allow: ['GET'] });
+  }
+
   async #load(): Promise<ReadonlyMap<string, () => Content>> {
     const { siteContents } = await import('./contents.ts');
     return siteContents(this.options);
@@ -52,11 +91,21 @@ async function finish(make: () => Content): Promise<Page> {
   const { contentType, text } = make();
   const body = Buffer.from(text);
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
-  return { contentType, body, gzipped: await compress(body), etag, headers: securityHeaders };
+  return { contentType, body, gzipped: await compress(body), etag };
 }
 
 /** What failed is not kept: the next request tries again. */
 function forgetting<T>(made: Promise<T>, forget: () => void): Promise<T> {
   made.catch(forget);
   return made;
+}
+
+function hasTag(wanted: string | undefined, etag: string): boolean {
+  return wanted?.split(',').some((each) => each.trim().replace(/^W\//, '') === etag) ?? false;
+}
+
+function takesGzip(encodings: string | string[] | undefined): boolean {
+  return String(encodings ?? '')
+    .split(',')
+    .some((each) => /^\s*(?:gzip|\*)\s*(?:;\s*q=(?:0\.0*[1-9]\d*|0\.[1-9]\d*|1(?:\.0*)?)\s*)?$/i.test(each));
 }

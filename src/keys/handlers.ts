@@ -1,4 +1,6 @@
 import { create } from '@bufbuild/protobuf';
+import { badAddress, isWithin, normalAddresses } from '../auth/addresses.ts';
+import type { KeyUses } from '../auth/authenticate.ts';
 import type { Call, Handler } from '../auth/call.ts';
 import { makeKey } from '../auth/keys.ts';
 import { insertKey, revokeKey } from '../auth/store.ts';
@@ -24,18 +26,17 @@ import type { IdMaker } from '../lib/ids.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { shownMessage } from '../lib/shown-message.ts';
 import { toSecond } from '../lib/timestamps.ts';
-import { activeChildren, badAddress, isWithin, mostActiveKeys, mostGenerations, normalAddresses } from './rules.ts';
+import { activeChildren, mostActiveKeys, mostGenerations } from './rules.ts';
 import {
   countActiveKeys,
   findShownKey,
-  insertKeyChange,
+  keyChanges,
   listKeyLines,
   listKeys,
   type ShownKey,
   toKeyLine,
   toShownKey,
 } from './store.ts';
-import type { KeyUses } from './uses.ts';
 
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 
@@ -80,7 +81,7 @@ export function keyHandlers({ database, clock, ids, macSecret, cursors, uses, en
         return {
           writes: [
             insertKey({ id, partnerId, secretHash, scopes, addresses, createdAt }),
-            insertKeyChange({ ...changeBy(call, createdAt), keyId: id, action: 'created' }),
+            keyChanges.insert({ ...changeBy(call, createdAt), keyId: id, action: 'created' }),
           ],
           result: undefined,
         };
@@ -119,7 +120,7 @@ export function keyHandlers({ database, clock, ids, macSecret, cursors, uses, en
             revoked.add(id);
             return [
               revokeKey(id, revokedAt),
-              insertKeyChange({ ...changeBy(call, revokedAt), keyId: id, action: 'revoked' }),
+              keyChanges.insert({ ...changeBy(call, revokedAt), keyId: id, action: 'revoked' }),
             ];
           });
           return { writes, result: { ...found, revokedAt: found.revokedAt ?? revokedAt } };

@@ -1,5 +1,5 @@
 import { type SqlRow, type Statement, statement } from '../db/statement.ts';
-import { defineTable, instant, type RowOf, text } from '../db/table.ts';
+import { defineTable, instant, text } from '../db/table.ts';
 import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
 import { enumWords } from '../lib/enums.ts';
 import { addressesFrom } from '../lib/stored-addresses.ts';
@@ -90,7 +90,10 @@ export function toKeyLine(row: SqlRow): KeyLine {
   return { id: String(row.id), createdBy, isActive: Number(row.generation) === 1 };
 }
 
-/** What partners did with their keys; rows are only ever added. A key is made and ended once. */
+/**
+ * What partners did with their keys; rows are only ever added, in the transaction of the change itself. A key is made and
+ * ended once.
+ */
 export const keyChanges = defineTable({
   name: 'key_changes',
   columns: {
@@ -104,23 +107,3 @@ export const keyChanges = defineTable({
   },
   primary: ['partnerId', 'keyId', 'action'],
 });
-
-/** Writes down what a partner did with a key; belongs into the transaction of the change itself. */
-export function insertKeyChange(change: RowOf<typeof keyChanges>): Statement {
-  return keyChanges.insert(change);
-}
-
-/** When keys were used. Apart from the keys, so that noting a use never waits for the row of a key. */
-export const keyUses = defineTable({
-  name: 'key_uses',
-  columns: { partnerId: text(24), keyId: text(24), usedAt: instant() },
-  primary: ['partnerId', 'keyId'],
-});
-
-export type KeyUse = RowOf<typeof keyUses>;
-
-/** Writes down the last uses of some keys; another replica may have written later ones. */
-export function saveKeyUses(uses: readonly KeyUse[]): Statement {
-  const { sql, values } = keyUses.insert(...uses);
-  return { sql: `${sql} ON DUPLICATE KEY UPDATE used_at = GREATEST(used_at, VALUES(used_at))`, values };
-}

@@ -12,11 +12,11 @@ export class IdMaker {
   #lastKeyMs = 0;
   #lastKeyTail = 0n;
 
-  constructor(private readonly now: () => number) {}
+  constructor(private readonly clock: { now(): number }) {}
 
   /** An object's id: the prefix and 20 characters of a-z and 2-7, of which 9 are the clock and 11 are chance. */
   object(prefix: IdPrefix): string {
-    const ms = Math.max(this.now(), this.#lastMs);
+    const ms = Math.max(this.clock.now(), this.#lastMs);
     const tail =
       ms === this.#lastMs ? this.#lastTail + 1n + BigInt(randomBytes(2).readUInt16BE()) : randomBits(55) >> 1n;
     this.#lastMs = ms;
@@ -26,7 +26,7 @@ export class IdMaker {
 
   /** The first 14 characters of a key's id: 9 are the clock and 5 are chance. What follows is made from the whole key. */
   keyHead(): string {
-    const ms = Math.max(this.now(), this.#lastKeyMs);
+    const ms = Math.max(this.clock.now(), this.#lastKeyMs);
     const tail = ms === this.#lastKeyMs ? this.#lastKeyTail + 1n : randomBits(25) >> 1n;
     this.#lastKeyMs = ms;
     this.#lastKeyTail = tail;
@@ -35,7 +35,7 @@ export class IdMaker {
 
   /** An event's id: `msg_` and 24 lower-case hex characters. */
   event(): string {
-    return `msg_${Math.floor(this.now()).toString(16).padStart(12, '0').slice(-12)}${randomBytes(6).toString('hex')}`;
+    return `msg_${Math.floor(this.clock.now()).toString(16).padStart(12, '0').slice(-12)}${randomBytes(6).toString('hex')}`;
   }
 }
 

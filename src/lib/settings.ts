@@ -17,7 +17,16 @@ export interface Setting<T> {
 }
 
 /** Settings by name, in the order in which they are listed. */
-export type Settings<Config> = { readonly [Name in keyof Config]: Setting<Config[Name]> };
+type Settings = Readonly<Record<string, Setting<unknown>>>;
+
+/** The values of settings, by the same names. */
+export type ValuesOf<Some extends Settings> = {
+  readonly [Name in keyof Some]: Some[Name] extends Setting<infer T> ? T : never;
+};
+
+export function setting<T>(variable: string, meaning: string, fallback: string | undefined, form: Form<T>): Setting<T> {
+  return { variable, meaning, fallback, form };
+}
 
 /** Thrown with one line for each setting that is wrong. */
 export class ConfigError extends Error {
@@ -28,15 +37,13 @@ export class ConfigError extends Error {
  * Reads settings from variables, an empty one counting as not set. What is wrong is added to `problems`, a line each; the
  * values that are meant by it are undefined then.
  */
-export function readSettings<Config>(
-  settings: Settings<Config>,
+export function readSettings<Some extends Settings>(
+  settings: Some,
   variables: NodeJS.ProcessEnv,
   problems: string[],
-): Config {
-  const entries = Object.entries(settings) as [string, Setting<unknown>][];
-  return Object.fromEntries(
-    entries.map(([name, setting]) => [name, readSetting(setting, variables, problems)]),
-  ) as Config;
+): ValuesOf<Some> {
+  const values = Object.entries(settings).map(([name, each]) => [name, readSetting(each, variables, problems)]);
+  return Object.fromEntries(values);
 }
 
 /** Reads one setting, in the same way. */
@@ -52,12 +59,8 @@ export function readSetting<T>(setting: Setting<T>, variables: NodeJS.ProcessEnv
 }
 
 /** A line for each variable that looks like a setting and is none: in a misspelt one, what was meant would be lost. */
-export function unknownVariables<Config>(
-  prefix: string,
-  settings: Settings<Config>,
-  variables: NodeJS.ProcessEnv,
-): string[] {
-  const known = new Set(Object.values<Setting<unknown>>(settings).map(({ variable }) => variable));
+export function unknownVariables(prefix: string, settings: Settings, variables: NodeJS.ProcessEnv): string[] {
+  const known = new Set(Object.values(settings).map(({ variable }) => variable));
   return Object.entries(variables)
     .filter(([name, value]) => name.toUpperCase().startsWith(prefix) && value && !known.has(name))
     .map(([name]) => {
@@ -68,8 +71,8 @@ export function unknownVariables<Config>(
 }
 
 /** Every setting with its default, what it may be, and its meaning, for people. */
-export function describeSettings<Config>(settings: Settings<Config>): string {
-  return Object.values<Setting<unknown>>(settings)
+export function describeSettings(settings: Settings): string {
+  return Object.values(settings)
     .map(({ variable, fallback, form, meaning }) => {
       const standard = fallback === undefined ? 'must be set' : `default: ${fallback === '' ? 'none' : fallback}`;
       return `${variable}\n  ${meaning}\n  ${standard}; may be: ${form.allowed}`;

@@ -1,4 +1,4 @@
-import type { Caller, CallLimits } from '../auth/call.ts';
+import type { Caller } from '../auth/call.ts';
 import { Counts } from '../lib/counts.ts';
 import { ApiError, type Limit } from '../lib/errors.ts';
 import type { SharedBuckets } from './shared-buckets.ts';
@@ -10,8 +10,11 @@ const mostStreams = { ofPartner: 10, ofAll: 500 };
 /** Files of just under 1,000,000 bytes that may be in memory at once: a partner's, and all partners' together. */
 const mostFiles = { ofPartner: 40, ofAll: 160 };
 
-/** Holds callers to their limits: rate and requests in progress across replicas, streams and files in this process. */
-export class CallerLimits implements CallLimits {
+/**
+ * Holds callers to their limits: rate and requests in progress across replicas, streams and files in this process. Each
+ * throws `rate_limited`.
+ */
+export class CallerLimits {
   readonly #streams = new Counts();
   readonly #files = new Counts();
 
@@ -30,6 +33,7 @@ export class CallerLimits implements CallLimits {
     return this.#files.total;
   }
 
+  /** Takes one request from the partner's bucket. Not called for a request that is refused with 401. */
   takeRequest(caller: Caller): Promise<void> | undefined {
     const { requestsPerSecond, requestsBurst } = caller.limits;
     const taken = this.buckets.take(`rate.${caller.partnerId}`, { perSecond: requestsPerSecond, burst: requestsBurst });
@@ -40,6 +44,7 @@ export class CallerLimits implements CallLimits {
     });
   }
 
+  /** Acquires one of the partner's slots for requests in progress. Call what it returns to give it back. */
   async acquireSlot(caller: Caller): Promise<() => void> {
     const { requestsUnderWay } = caller.limits;
     const slot = requestsUnderWay > 0 ? await this.slots.acquire(slotsOf(caller), requestsUnderWay) : undefined;
@@ -50,6 +55,7 @@ export class CallerLimits implements CallLimits {
     );
   }
 
+  /** Counts an open stream. Call what it returns when it ends. */
   takeStream({ partnerId }: Caller): () => void {
     const open = this.#streams.of(partnerId);
     if (open >= mostStreams.ofPartner) {
@@ -64,7 +70,10 @@ export class CallerLimits implements CallLimits {
     return this.#streams.add(partnerId);
   }
 
-  /** A partner may have at most as many files as there is room left for others, so nobody fills all of it. */
+  /**
+   * Counts a file in memory. Call what it returns when it is no longer there. A partner may have at most as many files as
+   * there is room left for others, so nobody fills all of it.
+   */
   takeFile({ partnerId }: Caller): () => void {
     const held = this.#files.of(partnerId);
     const most = Math.max(0, Math.min(mostFiles.ofPartner, mostFiles.ofAll - this.files));

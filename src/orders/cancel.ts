@@ -1,5 +1,5 @@
 import type { Call } from '../auth/call.ts';
-import { whilePermitted } from '../auth/permission.ts';
+import { whilePermitted } from '../auth/call.ts';
 import type { ClockAgreement } from '../broker/clock.ts';
 import type { Broker } from '../broker/orders.ts';
 import type { Report } from '../gen/marina/broker/v1/orders_pb.ts';

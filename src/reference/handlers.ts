@@ -25,14 +25,14 @@ interface ReferenceHandlerParts {
   /** How long reading the exchange's session may take. */
   readonly readTimeoutMs: number;
   /** Whether trading is paused here, as far as this process knows. */
-  readonly isPaused: () => boolean;
+  readonly environment: { readonly paused: boolean };
 }
 
 const sessionOf = translateEnum(BrokerSession, MarketSession, MarketSessionSchema);
 
 /** The operations on the lists applications use, and on the exchange's session. */
 export function referenceHandlers(parts: ReferenceHandlerParts): HandlersOf<typeof Reference> {
-  const { records, reads, readTimeoutMs, isPaused } = parts;
+  const { records, reads, readTimeoutMs, environment } = parts;
   let marketRead: Promise<GetMarketResponse> | undefined;
 
   /** The session is the same for all: whoever asks while it is read, waits for that answer. */
@@ -61,7 +61,7 @@ export function referenceHandlers(parts: ReferenceHandlerParts): HandlersOf<type
         session: sessionOf(session),
         nextOpenAt: nextOpenAt && toSecond(timestampMs(nextOpenAt)),
         nextCloseAt: nextCloseAt && toSecond(timestampMs(nextCloseAt)),
-        tradingPaused: isPaused(),
+        tradingPaused: environment.paused,
       });
       return withStoredNames(message, { session: unnamed });
     },

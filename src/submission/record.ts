@@ -6,34 +6,26 @@ import type { Table } from '../db/table.ts';
 import { appendEvents } from '../events/outbox.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { IdMaker } from '../lib/ids.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Metrics } from '../lib/metrics.ts';
 import type { Change } from './change.ts';
+import type { ClockWatch } from './clock-watch.ts';
 import { freeOldKey } from './key-retention.ts';
 import type { Kind } from './kind.ts';
 import type { StartGate } from './start-gate.ts';
 import type { Submission } from './table.ts';
-
-/** A report that contradicts the state of its object, from the stream or the record. The state was kept. */
-export interface Inconsistency {
-  /** The kind's name. */
-  readonly kind: string;
-  readonly partnerId: string;
-  readonly id: string;
-  readonly state: string;
-  /** The content of the report, in our own words. */
-  readonly detail: string;
-}
 
 export interface RecorderParts {
   readonly database: Database;
   readonly clock: Clock;
   readonly ids: IdMaker;
   readonly gate: StartGate;
-  /** Called when there are events to publish. */
-  readonly onEvents: () => void;
-  /** Called after an inconsistent report was recorded: a person must look. */
-  readonly onInconsistency: (inconsistency: Inconsistency) => void;
-  /** Called for each change with reports, with the time from the storing of the object to the earliest report. */
-  readonly onReported: (afterMs: number) => void;
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, 'contradictions' | 'falseRefusals'>;
+  /** Notified when there are events to publish. */
+  readonly relay: { notify(): void };
+  /** Told of each change with reports how long after its object was stored the earliest of them happened. */
+  readonly clocks: Pick<ClockWatch, 'reported'>;
 }
 
 /** Decides how an object changes, from its row under the lock; undefined if nothing changes. */
@@ -94,7 +86,7 @@ export class Recorder {
     kind: Kind<Row, Report>,
     { partnerId, ids, decide, decideUnknown, extra, touches = [], expected }: Objects<Row, Report, Extra>,
   ): Promise<Row[]> {
-    const { database, gate, onEvents, onReported, onInconsistency } = this.parts;
+    const { database, gate, relay, clocks } = this.parts;
     await gate.pass();
     const { rows, changes } = await database.inPartner(partnerId, {
       touches: [...ids, ...touches],
@@ -115,13 +107,29 @@ export class Recorder {
         };
       },
     });
-    if (changes.some(({ events }) => events.length > 0)) onEvents();
+    if (changes.some(({ events }) => events.length > 0)) relay.notify();
     for (const { after, reportedAfterMs, inconsistencies } of changes) {
-      if (reportedAfterMs !== undefined) onReported(reportedAfterMs);
-      const { id, state } = after;
-      for (const detail of inconsistencies) onInconsistency({ kind: kind.name, partnerId, id, state, detail });
+      if (reportedAfterMs !== undefined) clocks.reported(reportedAfterMs);
+      for (const detail of inconsistencies) this.#warnOf(kind.name, after, detail);
     }
     return rows;
+  }
+
+  /** What the upstream said of an object cannot be. The object's state was kept; a person must look at it. */
+  #warnOf(kind: string, { partnerId, id, state }: Submission, detail: string): void {
+    const { metrics, log } = this.parts;
+    metrics.contradictions.inc({ kind });
+    if (state === 'refused' || state === 'unplaced') {
+      metrics.falseRefusals.inc({ kind });
+      log.error(
+        { kind, partnerId, objectId: id, state, reported: detail },
+        'the broker has what its partner was told had never arrived',
+      );
+    }
+    log.error(
+      { kind, partnerId, objectId: id, state, contradiction: detail },
+      'the upstream says what contradicts the state of an object',
+    );
   }
 
   #save<Row extends Submission, Report>(

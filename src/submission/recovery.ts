@@ -1,4 +1,4 @@
-import { partners } from '../auth/table.ts';
+import { partners } from '../auth/store.ts';
 import type { SubmissionsBroker, Taken } from '../broker/back-office.ts';
 import type { Database } from '../db/database.ts';
 import { isMisfit } from '../db/errors.ts';

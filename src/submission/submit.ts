@@ -1,5 +1,5 @@
 import type { Permission } from '../auth/call.ts';
-import { whilePermitted } from '../auth/permission.ts';
+import { whilePermitted } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
 import { together, whether } from '../db/facts.ts';
 import { type Statement, statement } from '../db/statement.ts';
@@ -10,12 +10,12 @@ import type { IdMaker } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Origin } from '../lib/origin.ts';
 import { applySent, type Change } from './change.ts';
+import { type EnvironmentState, pausedBeforeSend, tradingPause } from './environment.ts';
 import { type AnyKind, type CreatedKind, type KindOf, newRow, type SendTimes } from './kind.ts';
 import type { Notes } from './notes.ts';
 import type { Recorder } from './record.ts';
 import type { StartGate } from './start-gate.ts';
 import type { Submission } from './table.ts';
-import { pausedBeforeSend, tradingPause } from './trading-pause.ts';
 
 /** A request to submit something, with its key and its digest. */
 export interface SubmitRequest<Request> {
@@ -43,7 +43,7 @@ export interface SubmitterParts extends SendTimes {
   readonly ids: IdMaker;
   readonly notes: Notes;
   /** Whether trading is paused, as far as this process knows. The transaction reads it from the database. */
-  readonly isPaused: () => boolean;
+  readonly environment: Pick<EnvironmentState, 'paused'>;
   readonly gate: StartGate;
 }
 
@@ -59,10 +59,10 @@ export class Submitter {
     submission: SubmitRequest<Request>,
   ): Promise<Submitted<Row>> {
     const { origin, idempotencyKey, digest, request, log } = submission;
-    const { database, clock, isPaused, gate, notes } = this.parts;
+    const { database, clock, environment, gate, notes } = this.parts;
     const { partnerId } = origin;
     const byKey = { partnerId, idempotencyKey } as never;
-    let draft = isPaused() || !gate.admits(kind.name) ? undefined : kind.prepareCached(partnerId, request);
+    let draft = environment.paused || !gate.admits(kind.name) ? undefined : kind.prepareCached(partnerId, request);
     if (draft === undefined) {
       // The request may be refused or have to wait, but a repeated one must get its first answer at once: so its key is
       // looked up first. If everything is cached, the check under the lock is enough.
@@ -71,7 +71,7 @@ export class Submitter {
         ...(kind.preparationReads?.(partnerId, request) ?? []),
       ]);
       if (priors[0] !== undefined) return replay(kind, kind.table.all.read(priors[0]), digest);
-      if (isPaused()) throw new ApiError('trading_paused');
+      if (environment.paused) throw new ApiError('trading_paused');
       draft = kind.prepare ? await kind.prepare(origin, request, rows) : kind.prepareCached(partnerId, request);
     }
 
@@ -84,7 +84,7 @@ export class Submitter {
       return replay(kind, kind.table.all.read(prior), digest);
     }
     crash(`${kind.name}.stored`);
-    const sent = isPaused() ? pausedBeforeSend : await kind.send(stored, request, notes.write(kind, stored));
+    const sent = environment.paused ? pausedBeforeSend : await kind.send(stored, request, notes.write(kind, stored));
     crash(`${kind.name}.sent`);
     const row = await this.#record(kind, stored, log, (current) =>
       applySent(kind, current, sent, clock.now(), clock.realNow()),

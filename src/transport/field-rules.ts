@@ -102,7 +102,7 @@ function compileField(field: DescField, siblings: readonly DescField[], known: C
   const isList = field.fieldKind === 'list';
   const needsPresence = (rules.required && !isList) || rules.defaultValue !== undefined || rules.onlyWith !== '';
   if (needsPresence && !hasPresence) {
-    throw new Error(`${field}: whether it is there can only be told of an optional field`);
+    throw new Error(`${field}: only of an optional field can it be known whether it is there`);
   }
   if (rules.maxItems > 0 && !isList) throw new Error(`${field}: only a list has items`);
   const inside = field.message?.typeName === TimestampSchema.typeName ? undefined : field.message;

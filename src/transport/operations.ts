@@ -1,9 +1,17 @@
-import { type DescField, type DescMessage, type DescMethod, getOption, type Message } from '@bufbuild/protobuf';
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  getOption,
+  type Message,
+  ScalarType,
+} from '@bufbuild/protobuf';
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2';
-import type { Handler, ServiceHandlers, StreamHandler } from '../auth/call.ts';
+import type { Handler, ReceivedFile, ServiceHandlers, StreamHandler } from '../auth/call.ts';
 import { http } from '../gen/google/api/annotations_pb.ts';
 import {
   Feature,
+  type FileRules,
   field as fieldOption,
   type OperationRules as OperationOption,
   operation as operationOption,
@@ -11,7 +19,6 @@ import {
 } from '../gen/marina/options/v1/options_pb.ts';
 import { ApiError, catalogue, type ErrorCode } from '../lib/errors.ts';
 import { compileFieldRules, type FieldCheck } from './field-rules.ts';
-import { type FileBody, fileBody } from './file-body.ts';
 
 /** How many bytes a request's body, or its protobuf message, may have. */
 export const maxBodyBytes = 16_384;
@@ -41,7 +48,8 @@ export interface OperationRules {
   readonly scope: Scope;
   /** What must be enabled for the partner; `UNSPECIFIED`: nothing. */
   readonly feature: Feature;
-  readonly takesPlace: boolean;
+  /** Whether a call takes one of the partner's slots for requests in progress. */
+  readonly takesSlot: boolean;
   readonly takesIdempotencyKey: boolean;
   /** The path of the object it creates, as in `/v1/orders/{id}`; undefined on operations that create none. */
   readonly location: string | undefined;
@@ -64,7 +72,7 @@ export interface OperationRules {
   readonly checkBody: FieldCheck;
 }
 
-/** An operation's place in REST, read from its `google.api.http` annotation. */
+/** The path and method of an operation in REST, read from its `google.api.http` annotation. */
 export interface HttpBinding {
   readonly method: string;
   /** The path's segments in order: a fixed text, or the request field the segment fills. */
@@ -97,12 +105,12 @@ function defineOperation(method: DescMethod, handler: Operation['handler']): Ope
   if (method.methodKind !== 'server_streaming') throw new Error(`${rules.name}: requests are no streams`);
   if (
     rules.http !== undefined ||
-    rules.takesPlace ||
+    rules.takesSlot ||
     rules.takesIdempotencyKey ||
     rules.location !== undefined ||
     rules.file !== undefined
   ) {
-    throw new Error(`${rules.name}: a stream has no path, takes no place, key or file, and creates nothing`);
+    throw new Error(`${rules.name}: a stream has no path, takes no slot, key or file, and creates nothing`);
   }
   return { ...rules, kind: 'stream', handler: handler as StreamHandler<Message, Message> };
 }
@@ -132,7 +140,7 @@ export function readRules(method: DescMethod): OperationRules {
     output,
     scope: rules.scope,
     feature: rules.feature,
-    takesPlace: rules.takesPlace,
+    takesSlot: rules.takesPlace,
     takesIdempotencyKey: rules.idempotencyKey,
     location: location === '' ? undefined : location,
     objectOf: textField(input, 'id'),
@@ -249,4 +257,58 @@ function textField(schema: DescMessage, name: string): (message: Message) => str
     const value = (message as unknown as Record<string, unknown>)[key];
     return typeof value === 'string' && value !== '' ? value : undefined;
   };
+}
+
+/** The file an operation's requests carry, as its proto says. */
+export interface FileBody {
+  /** The name of the field that holds it. */
+  readonly content: string;
+  readonly contentKey: string;
+  readonly mediaTypeKey: string;
+  readonly mediaTypes: readonly string[];
+  readonly maxBytes: number;
+  readonly tooLargeCode: ErrorCode;
+}
+
+/** Reads the rules of an operation's file. Throws on what no protocol could serve. */
+function fileBody(method: DescMethod, rules: FileRules): FileBody {
+  const field = (name: string, scalar: ScalarType) => {
+    const found = method.input.fields.find((candidate) => candidate.name === name && candidate.scalar === scalar);
+    if (found === undefined) throw new Error(`${method.input.typeName} has no such field: ${name}`);
+    return found.localName;
+  };
+  if (rules.mediaTypes.length === 0 || rules.maxBytes === 0 || !(rules.tooLargeCode in catalogue)) {
+    throw new Error(`${method.name}: its file has no media types, no bound or no code`);
+  }
+  return {
+    content: rules.content,
+    contentKey: field(rules.content, ScalarType.BYTES),
+    mediaTypeKey: field(rules.mediaType, ScalarType.STRING),
+    mediaTypes: rules.mediaTypes,
+    maxBytes: rules.maxBytes,
+    tooLargeCode: rules.tooLargeCode as ErrorCode,
+  };
+}
+
+/** The file's media type, without parameters. Throws `unsupported_media_type` for one the operation does not take. */
+export function checkFileType({ mediaTypes }: FileBody, contentType: string | undefined): string {
+  const mediaType = contentType?.split(';', 1)[0]?.trim().toLowerCase();
+  if (mediaType !== undefined && mediaTypes.includes(mediaType)) return mediaType;
+  const message = `The Content-Type must be ${mediaTypes.join(' or ')}, without Content-Encoding.`;
+  throw new ApiError('unsupported_media_type', { message });
+}
+
+/** A file that arrived, if there is anything of it and not too much. */
+export function wholeFile(file: FileBody, mediaType: string, content: Buffer): ReceivedFile {
+  if (content.length > file.maxBytes) throw new ApiError(file.tooLargeCode);
+  if (content.length === 0) throw new ApiError('invalid_request', { message: 'The file is empty.' });
+  return { mediaType, content };
+}
+
+/** The file that came as a field of its message. */
+export async function receiveWithMessage(file: FileBody, message: Message): Promise<ReceivedFile> {
+  const values = message as unknown as Record<string, unknown>;
+  const mediaType = checkFileType(file, values[file.mediaTypeKey] as string | undefined);
+  const content = (values[file.contentKey] as Uint8Array | undefined) ?? new Uint8Array();
+  return wholeFile(file, mediaType, Buffer.from(content.buffer, content.byteOffset, content.byteLength));
 }

@@ -1,13 +1,15 @@
 import type { Message } from '@bufbuild/protobuf';
-import type { Caller, CallLimits, Identification, Identify, Permission, ReceivedFile } from '../auth/call.ts';
+import type { Call, Caller, Identification, Identify, Permission, ReceivedFile } from '../auth/call.ts';
 import { Feature } from '../gen/marina/options/v1/options_pb.ts';
 import { atMost } from '../lib/at-most.ts';
 import { ApiError } from '../lib/errors.ts';
-import { type FileBody, receiveWithMessage } from './file-body.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Origin } from '../lib/origin.ts';
+import type { CallerLimits } from '../limits/caller-limits.ts';
+import { ConnectionLimits, RequestsUnderWay } from './bounds.ts';
 import type { Operation, UnaryOperation } from './operations.ts';
-import { HandlerCall, type ProtocolName, RequestContext } from './request-context.ts';
-import { type EndCode, RequestLog, type RequestLogOptions } from './request-log.ts';
-import { RequestsUnderWay } from './requests-under-way.ts';
+import { type FileBody, receiveWithMessage } from './operations.ts';
+import { type EndCode, type ProtocolName, RequestContext, RequestLog, type RequestLogOptions } from './request.ts';
 
 /** What each protocol is made of. */
 export interface ProtocolOptions {
@@ -15,6 +17,8 @@ export interface ProtocolOptions {
   readonly operations: readonly Operation[];
   /** Where partners reach us, for links to the documentation. Known once the port is open, so it is read at each answer. */
   readonly baseUrl: string;
+  /** How long a client may take over one message of a stream. */
+  readonly slowReaderMs?: number;
 }
 
 /** What a request's head says of who sends it. */
@@ -34,13 +38,16 @@ export interface Reply {
   readonly location: string | undefined;
 }
 
+/** Holds callers to their limits. */
+export type CallLimits = Pick<CallerLimits, 'takeRequest' | 'acquireSlot' | 'takeStream' | 'takeFile'>;
+
 export interface PipelineOptions extends RequestLogOptions {
   readonly identify: Identify;
   readonly limits: CallLimits;
   /** Bounds the requests under way in all protocols together. */
   readonly requests?: RequestsUnderWay;
-  /** Notes the client address of each request that came with a good key. It must be quick. */
-  readonly onIdentified?: (clientAddress: string) => void;
+  /** Bounds the connections of all partners' ports together. */
+  readonly connectionLimits?: ConnectionLimits;
   /** How often it is made sure that the caller of an open stream still may call. */
   readonly recheckMs?: number;
 }
@@ -65,13 +72,16 @@ export class ClientGone extends Error {
  * else.
  */
 export class Pipeline {
+  readonly connectionLimits: ConnectionLimits;
   readonly #options: PipelineOptions;
   readonly #requests: RequestsUnderWay;
   readonly #log: RequestLog;
   #underWay = 0;
+  #whenIdle: (() => void)[] = [];
 
   constructor(options: PipelineOptions) {
     this.#options = options;
+    this.connectionLimits = options.connectionLimits ?? new ConnectionLimits();
     this.#requests = options.requests ?? new RequestsUnderWay();
     this.#log = new RequestLog(options);
   }
@@ -79,6 +89,14 @@ export class Pipeline {
   /** How many requests are under way in all protocols. */
   get underWay(): number {
     return this.#underWay;
+  }
+
+  /** Resolves when no request is under way. */
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#underWay === 0) resolve();
+      else this.#whenIdle.push(resolve);
+    });
   }
 
   /** `peer` is the address of the connection's other end. */
@@ -96,7 +114,7 @@ export class Pipeline {
     { authorization, traceParent }: Head,
     find: () => Found,
   ): Promise<Found> {
-    const { limits, onIdentified } = this.#options;
+    const { limits } = this.#options;
     this.#log.begin(context, traceParent);
     context.authorization = authorization;
     const identification = await this.#identify(context);
@@ -106,7 +124,7 @@ export class Pipeline {
     // A request that ends in 401 takes nothing of a partner's.
     if (known !== undefined && refusal === undefined) {
       context.holdUntilAnswered(this.#requests.take(known.partnerId));
-      onIdentified?.(context.clientAddress);
+      this.connectionLimits.note(context.clientAddress);
       await limits.takeRequest(known);
     }
     const found = find();
@@ -114,7 +132,7 @@ export class Pipeline {
     context.operation = operation;
     const caller = permit(operation, identification);
     if (operation.kind === 'stream') context.hold(limits.takeStream(caller));
-    else if (operation.takesPlace) context.giveSlotBack = context.hold(await limits.acquireSlot(caller));
+    else if (operation.takesSlot) context.giveSlotBack = context.hold(await limits.acquireSlot(caller));
     if (operation.file !== undefined) context.hold(limits.takeFile(caller));
     return found;
   }
@@ -197,6 +215,7 @@ export class Pipeline {
     context.end();
     this.#underWay -= 1;
     this.#log.ended(context, status, code);
+    if (this.#underWay === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 
   async #identify({ authorization, clientAddress }: RequestContext): Promise<Identification> {
@@ -216,7 +235,7 @@ export class Pipeline {
    */
   async #identifyAgain(context: RequestContext, operation: UnaryOperation, before: Caller): Promise<Caller> {
     const caller = await this.#permitAgain(context, operation);
-    if (operation.takesPlace && caller.limits.requestsUnderWay < before.limits.requestsUnderWay) {
+    if (operation.takesSlot && caller.limits.requestsUnderWay < before.limits.requestsUnderWay) {
       context.giveSlotBack();
       context.giveSlotBack = context.hold(await this.#options.limits.acquireSlot(caller));
     }
@@ -247,10 +266,42 @@ export class Pipeline {
 
 /** The caller, if the credential is good and lets it use the operation. */
 export function permit(operation: Operation, { caller, refusal }: Identification): Caller {
-  if (refusal !== undefined) throw new ApiError(refusal);
-  if (caller === undefined) throw new ApiError('unauthorized');
+  if (refusal !== undefined || caller === undefined) throw new ApiError('unauthorized');
   if (!caller.scopes.has(operation.scope)) throw new ApiError('insufficient_scope');
   const { feature } = operation;
   if (feature !== Feature.UNSPECIFIED && !caller.features.has(feature)) throw new ApiError('feature_not_enabled');
   return caller;
+}
+
+/** A call as its handler sees it. */
+class HandlerCall implements Call {
+  readonly reply = { replayed: false };
+  readonly requestId: string;
+  readonly origin: Origin;
+  #log: Logger | undefined;
+
+  constructor(
+    { requestId, span }: RequestContext,
+    readonly caller: Caller,
+    readonly permission: Permission,
+    readonly idempotencyKey: string | undefined,
+    readonly root: Logger,
+    private readonly receive?: () => Promise<ReceivedFile>,
+  ) {
+    this.requestId = requestId;
+    this.origin = { partnerId: caller.partnerId, requestId, traceParent: span?.traceParent ?? null };
+  }
+
+  async receiveFile(): Promise<ReceivedFile> {
+    if (this.receive === undefined) throw new Error('the operation takes no file');
+    const file = await this.receive();
+    await this.permission.renew();
+    return file;
+  }
+
+  /** Made when it is first used: most calls log nothing of their own. */
+  get log(): Logger {
+    this.#log ??= this.root.child({ requestId: this.requestId, partnerId: this.caller.partnerId });
+    return this.#log;
+  }
 }

@@ -1,7 +1,9 @@
 import { ApiError } from '../lib/errors.ts';
 
 /** How long a client may take over one message before its stream ends: it would fall ever further behind. */
-export const slowReaderMs = 30_000;
+const slowReaderMs = 30_000;
+/** How long the end of a stream that is read too slowly may take to be read. */
+export const slowEndMs = 5_000;
 
 /** The streams a port has open. Each ends when its controller is aborted, with the reason as its error. */
 export class OpenStreams {

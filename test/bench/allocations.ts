@@ -139,7 +139,7 @@ async function callsOf(pool: Pool, partner: Partner) {
 
 /** Makes entries, of payments: one is as long to read as any other. */
 async function fill({ database }: Cluster, { id: partnerId }: Partner, entries: number): Promise<void> {
-  const ids = new IdMaker(Date.now);
+  const ids = new IdMaker(Date);
   const batch = 1_000;
   for (let made = 0; made < entries; made += batch) {
     await database.inPartner(partnerId, {

@@ -94,7 +94,7 @@ async function callsOf(http: Pool, partner: Partner, cluster: Cluster) {
 async function fill(cluster: Cluster, partner: Partner, total: number): Promise<void> {
   // Ids of another day, in the order they would have been made.
   let madeAt = Date.UTC(2026, 0, 2, 10);
-  const ids = new IdMaker(() => madeAt);
+  const ids = new IdMaker({ now: () => madeAt });
   const batch = 5_000;
   for (let from = 0; from < total; from += batch) {
     const values = Array.from({ length: Math.min(batch, total - from) }, () => {

@@ -82,7 +82,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'what is being read of a key is kept though the key was forgotten',
-    file: 'src/auth/known-keys.ts',
+    file: 'src/auth/authenticate.ts',
     find: '    this.#absent.delete(keyId);\n    this.#asking.delete(keyId);\n  }\n\n  /** Forgets all',
     replace: '    this.#absent.delete(keyId);\n  }\n\n  /** Forgets all',
     test: authentication,
@@ -90,7 +90,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: "what is being read of a partner's keys is kept though they were forgotten",
-    file: 'src/auth/known-keys.ts',
+    file: 'src/auth/authenticate.ts',
     find: 'this.#asking.clear();',
     replace: '',
     test: authentication,

@@ -60,7 +60,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'it is not proven that trading goes on',
-    file: 'src/submission/trading-pause.ts',
+    file: 'src/submission/environment.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     find: 'guards: [statement(`(SELECT trading_paused_at IS NULL FROM ${row})`)],',
     replace: 'guards: [],',

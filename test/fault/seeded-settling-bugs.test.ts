@@ -120,8 +120,8 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'the times of reports that a look-up brings are no evidence',
     file: 'src/submission/record.ts',
-    find: 'if (reportedAfterMs !== undefined) onReported(reportedAfterMs);',
-    replace: 'void onReported;',
+    find: 'if (reportedAfterMs !== undefined) clocks.reported(reportedAfterMs);',
+    replace: 'void clocks;',
     test: reconciler,
     pattern: 'that the record has is settled with all its reports',
   },

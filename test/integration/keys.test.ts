@@ -154,7 +154,7 @@ describe("a partner's keys", () => {
   it('a key that was rotated 1,500 times is followed to the one that leaked', async () => {
     const partner = await gateway.newPartner();
     const { id: partnerId, keyId } = partner;
-    const ids = new IdMaker(Date.now);
+    const ids = new IdMaker(Date);
     const line = [keyId, ...Array.from({ length: 1_500 }, () => `key_${ids.keyHead()}aaaaaa`)];
     const last = await createKey(gateway.database, { partnerId, scopes: [Scope.READ] });
     line.push(last.id);

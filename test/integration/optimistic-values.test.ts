@@ -7,12 +7,12 @@ import { migrate } from '../../src/db/migrate.ts';
 import { statement, toBigInt } from '../../src/db/statement.ts';
 import { createPartner } from '../../src/dev/provision.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
+import { tradingPause } from '../../src/submission/environment.ts';
 import { usage } from '../../src/submission/table.ts';
-import { tradingPause } from '../../src/submission/trading-pause.ts';
 import { transfer, wallet } from '../../src/wallet/store.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
-const ids = new IdMaker(Date.now);
+const ids = new IdMaker(Date);
 const day = '2026-11-20';
 
 describe('what all work on one partner shares', () => {

@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { secretKey } from '../support/keys.ts';
 
-const ids = new IdMaker(Date.now);
+const ids = new IdMaker(Date);
 const seal = new Seal(subkey(Buffer.from(secretKey, 'hex'), 'submission notes'));
 
 describe('a lost order whose note another version wrote', () => {

@@ -109,7 +109,7 @@ describe('what a newer version stored with names this version does not know', { 
     const row = await readRow(wallets.find({ partnerId: partner.id }).sql, partner.id);
     assert.ok(row !== undefined);
     const head = wallets.all.read(row);
-    const id = new IdMaker(Date.now).object('wtr');
+    const id = new IdMaker(Date).object('wtr');
     const createdAt = Math.floor(Date.now() / 1_000) * 1_000;
     // A newer version's fee of 300: made as an entry of a known type is, with its own name and sums.
     const fee = feeEntry(head, { id, amountKobo: 300n, createdAt });

@@ -240,7 +240,7 @@ describe('an outcome that is unknown', () => {
     gate.open();
     const submitter = new Submitter({
       ...{ database, recorder, clock, ids, notes, submitTimeoutMs, clockSkewMs, gate },
-      isPaused: () => false,
+      environment: { paused: false },
     });
     const rows: Submission[] = [];
     /** Submits an object whose sender learns nothing, and keeps it as it was when it was sent. */
@@ -453,7 +453,7 @@ describe('an outcome that is unknown', () => {
       `the application is ${settled.state} with the account ${settled.account}, which is another partner's`,
     );
     assert.deepEqual(
-      settling.contradictions.map(({ id }) => id).filter((id) => id.startsWith('app_')),
+      settling.contradictions.map(({ objectId }) => objectId).filter((id) => id.startsWith('app_')),
       [application.id],
       'a person is told',
     );

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { removalTime } from '../../src/app/removal-time.ts';
 import type { ClockAgreement } from '../../src/broker/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { StartGate } from '../../src/submission/start-gate.ts';
+import { removalTime } from '../../src/telemetry/database-clock.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
 
 const minuteMs = 60_000;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { EntitySchema, EntitySchemaColumnOptions } from 'typeorm';
-import { tables } from '../../src/app/tables.ts';
+import { tables } from '../../src/app/base.ts';
 import { type Database, openDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { statement } from '../../src/db/statement.ts';

@@ -20,7 +20,7 @@ describe('a replica whose clock is an hour ahead', () => {
   /** Commits an event as that replica does. */
   async function commitEvent({ id: partnerId }: TestPartner): Promise<void> {
     const ahead = Date.now() + hourMs;
-    const ids = new IdMaker(() => ahead);
+    const ids = new IdMaker({ now: () => ahead });
     const origin = { partnerId, requestId: null, traceParent: null };
     const order = {
       ...plainOrder,

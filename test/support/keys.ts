@@ -9,7 +9,7 @@ import { IdMaker, randomBase32 } from '../../src/lib/ids.ts';
 /** The `MARINA_SECRET_KEY` of the gateways of tests, in hex. */
 export const secretKey = '42'.repeat(32);
 
-const ids = new IdMaker(Date.now);
+const ids = new IdMaker(Date);
 
 /** Creates a key for a gateway of a test. */
 export function createKey(

@@ -11,6 +11,7 @@ import type { Report } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { type Clock, lagosDay } from '../../src/lib/clock.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { Metrics } from '../../src/lib/metrics.ts';
 import { Seal } from '../../src/lib/seal.ts';
 import { Canceller } from '../../src/orders/cancel.ts';
 import { OrderKind } from '../../src/orders/kind.ts';
@@ -20,7 +21,7 @@ import { Change } from '../../src/submission/change.ts';
 import { type Kind, newRow } from '../../src/submission/kind.ts';
 import { Notes } from '../../src/submission/notes.ts';
 import { Reconciler } from '../../src/submission/reconcile.ts';
-import { type Inconsistency, Recorder } from '../../src/submission/record.ts';
+import { Recorder } from '../../src/submission/record.ts';
 import { StartGate } from '../../src/submission/start-gate.ts';
 import type { Submission } from '../../src/submission/table.ts';
 import { openTestDatabase } from './database.ts';
@@ -80,20 +81,27 @@ const noStream = () => {
 export async function openSettling() {
   const { database, close } = await openTestDatabase();
   const clock = new TestClock();
-  const ids = new IdMaker(() => clock.now());
+  const ids = new IdMaker(clock);
   const log = createLogger({ name: 'test', level: 'silent' });
   const gate = new StartGate();
   gate.open();
-  const contradictions: Inconsistency[] = [];
+  /** The lines of the log that alarm of a contradiction. */
+  const contradictions: { readonly objectId: string }[] = [];
+  const recorderLog = createLogger({
+    name: 'test',
+    level: 'error',
+    destination: { write: (line) => void contradictions.push(JSON.parse(line)) },
+  });
   const reportedAfterMs: number[] = [];
   let wakes = 0;
   const recorder = new Recorder({
-    ...{ database, clock, ids, gate },
-    onEvents: () => {
-      wakes += 1;
+    ...{ database, clock, ids, gate, log: recorderLog, metrics: new Metrics() },
+    relay: {
+      notify: () => {
+        wakes += 1;
+      },
     },
-    onInconsistency: (found) => contradictions.push(found),
-    onReported: (afterMs) => reportedAfterMs.push(afterMs),
+    clocks: { reported: (afterMs) => reportedAfterMs.push(afterMs) },
   });
   const broker: TestBroker = {
     honoursNotAfter: async () => true,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { clientAddressBehind, unknownAddress } from '../../src/auth/client-address.ts';
+import { clientAddressBehind, unknownAddress } from '../../src/auth/addresses.ts';
 import { readConfig } from '../../src/config.ts';
 
 describe('the client of a request', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, it } from 'node:test';
-import { ConnectionLimits } from '../../src/transport/connection-limits.ts';
+import { ConnectionLimits } from '../../src/transport/bounds.ts';
 
 /** What is looked at of a socket: where it comes from, and its end. */
 function socketFrom(remoteAddress: string | undefined): Socket {
@@ -23,8 +23,12 @@ const bounds = { total: 100, reserve: 40, perAddress: 10 };
 describe('connections', () => {
   it('one address has at most its share, and a closed one makes room', () => {
     let refused = 0;
-    const limits = new ConnectionLimits(bounds, undefined, () => {
-      refused += 1;
+    const limits = new ConnectionLimits(bounds, [], {
+      connectionsRefused: {
+        inc: () => {
+          refused += 1;
+        },
+      },
     });
     const [first, ...others] = openAll(limits, '192.0.2.1');
     assert.equal(others.length, 9);
@@ -53,7 +57,7 @@ describe('connections', () => {
   });
 
   it('a trusted proxy is bounded by the total alone, because many clients come through it', () => {
-    const limits = new ConnectionLimits(bounds, (address) => address === '10.0.0.1');
+    const limits = new ConnectionLimits(bounds, ['10.0.0.1']);
     assert.equal(openAll(limits, '10.0.0.1').length, 100);
   });
 

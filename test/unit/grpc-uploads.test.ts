@@ -5,9 +5,9 @@ import net, { type AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type handleUnaryCall, Server, ServerCredentials, status } from '@grpc/grpc-js';
-import { ConnectionLimits } from '../../src/transport/connection-limits.ts';
+import { ConnectionLimits } from '../../src/transport/bounds.ts';
+import type { GrpcStatus } from '../../src/transport/grpc/arrival.ts';
 import { guardServer } from '../../src/transport/grpc/listener.ts';
-import type { GrpcStatus } from '../../src/transport/grpc/status.ts';
 
 const upload = '/test.Files/Upload';
 const other = '/test.Files/Other';
@@ -58,8 +58,6 @@ async function serve(t: TestContext, decide: (path: string) => Promise<GrpcStatu
     methods: new Map([upload, other].map((path) => [path, { maxBytes: 1_000_000 }])),
     authorize: ({ path }) => decide(path),
     connections: new ConnectionLimits(),
-    messageTimeoutMs: 30_000,
-    clientOf: ({ peer }) => peer,
     callsPerConnection: 100,
   });
   t.after(() => {

@@ -124,10 +124,10 @@ describe('the layout', () => {
     assert.equal(mayImport('transport/connect/protocol.ts', 'transport/rest/protocol.ts'), false);
     assert.equal(mayImport('transport/http/server.ts', 'transport/rest/protocol.ts'), false);
     assert.equal(mayImport('transport/grpc/protocol.ts', 'transport/http/server.ts'), false);
-    assert.equal(mayImport('transport/pipeline.ts', 'transport/http/answer.ts'), false);
-    assert.equal(mayImport('transport/rest/protocol.ts', 'transport/http/answer.ts'), true);
+    assert.equal(mayImport('transport/pipeline.ts', 'transport/http/messages.ts'), false);
+    assert.equal(mayImport('transport/rest/protocol.ts', 'transport/http/messages.ts'), true);
     assert.equal(mayImport('app.ts', 'simulator/simulator.ts'), false);
-    assert.equal(mayImport('app/upstream.ts', 'simulator/simulator.ts'), false);
+    assert.equal(mayImport('app/parts.ts', 'simulator/simulator.ts'), false);
     assert.equal(mayImport('app/base.ts', 'app.ts'), false);
     assert.equal(mayImport('main.ts', 'app/base.ts'), false);
     assert.equal(mayImport('orders/handlers.ts', 'app/base.ts'), false);

@@ -23,7 +23,7 @@ import { slotsOfOne } from '../support/slots.ts';
 describe('ids', () => {
   it('have the form partners are promised, and sort in the order they were made', () => {
     let now = 1_700_000_000_000;
-    const ids = new IdMaker(() => now);
+    const ids = new IdMaker({ now: () => now });
     const made: string[] = [];
     for (let count = 0; count < 2_000; count += 1) {
       if (count % 100 === 0) now += count % 200 === 0 ? 1 : -1; // A clock that goes back does no harm.

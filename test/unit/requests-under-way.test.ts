@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ApiError } from '../../src/lib/errors.ts';
-import { RequestsUnderWay } from '../../src/transport/requests-under-way.ts';
+import { RequestsUnderWay } from '../../src/transport/bounds.ts';
 
 const bounds = {
   total: 20,

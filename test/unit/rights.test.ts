@@ -11,7 +11,7 @@ type Right = (typeof words)[number];
 /** The tables of statements whose table is in a variable, by file. A new one is added here. */
 const tablesInVariables: Record<string, readonly string[]> = {
   'submission/key-retention.ts': ['orders', 'applications', 'allocations'],
-  'keys/store.ts': ['key_uses'],
+  'auth/store.ts': ['key_uses'],
   'submission/table.ts': ['positions'],
   // What makes the statements of others has none of its own.
   'db/statement.ts': [],

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { create, type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
-import type { Call, Caller, CallLimits, HandlersOf, Identify } from '../../src/auth/call.ts';
+import type { Call, Caller, HandlersOf, Identify } from '../../src/auth/call.ts';
 import { type RetryInfo, RetryInfoSchema } from '../../src/gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
 import { Applications } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
@@ -30,8 +30,7 @@ import { GrpcProtocol } from '../../src/transport/grpc/protocol.ts';
 import type { HttpLimits } from '../../src/transport/http/node-server.ts';
 import { HttpServer } from '../../src/transport/http/server.ts';
 import { defineOperations } from '../../src/transport/operations.ts';
-import { Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
-import type { Finished } from '../../src/transport/request-log.ts';
+import { type CallLimits, Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
 import { RestProtocol } from '../../src/transport/rest/protocol.ts';
 
 export const orderId = 'ord_abcdefghijklmnopqrst';
@@ -81,13 +80,13 @@ export function callerWith(
 export const identify: Identify = async (authorization) => {
   if (authorization === 'Bearer full') return { caller: callerWith(), refusal: undefined };
   if (authorization === 'Bearer reader') return { caller: callerWith([Scope.READ]), refusal: undefined };
-  if (authorization === 'Bearer revoked') return { caller: callerWith(), refusal: 'unauthorized' };
-  return { caller: undefined, refusal: 'unauthorized' };
+  if (authorization === 'Bearer revoked') return { caller: callerWith(), refusal: 'revoked' };
+  return { caller: undefined, refusal: 'unknown' };
 };
 
 export const noLimits: CallLimits = {
   takeRequest: () => undefined,
-  acquireSlot: () => () => {},
+  acquireSlot: async () => () => {},
   takeStream: () => () => {},
   takeFile: () => () => {},
 };
@@ -134,6 +133,15 @@ const notUsed = Object.fromEntries(
   Applications.methods.map(({ localName }) => [localName, () => Promise.reject(new Error('not used'))]),
 );
 
+/** The line of the log about a request that ended. */
+export interface Finished {
+  readonly protocol: string;
+  readonly operation?: string;
+  readonly clientAddress: string;
+  readonly status: number;
+  readonly code?: string;
+}
+
 export interface Servers {
   readonly recorded: Recorded[];
   readonly finished: Finished[];
@@ -151,9 +159,9 @@ export interface ServerSettings {
   readonly events?: Partial<HandlersOf<typeof Events>>;
   readonly applications?: Partial<HandlersOf<typeof Applications>>;
   readonly pipeline?: Partial<PipelineOptions>;
+  readonly onFinished?: (finished: Finished) => void;
   readonly limits?: Partial<HttpLimits>;
   readonly messageTimeoutMs?: number;
-  readonly clientAddress?: (peer: string, forwardedFor: string | undefined) => string;
   readonly slowReaderMs?: number;
   readonly slowEndMs?: number;
 }
@@ -163,26 +171,26 @@ export async function openServers(settings: ServerSettings = {}): Promise<Server
   const recorded: Recorded[] = [];
   const finished: Finished[] = [];
   const logLines: string[] = [];
-  const log = createLogger({ name: 'test', level: 'info', destination: { write: (line) => void logLines.push(line) } });
-  const pipeline = new Pipeline({
-    identify,
-    limits: noLimits,
-    log,
-    onFinished: (each) => finished.push(each),
-    ...settings.pipeline,
-  });
+  const write = (text: string) => {
+    logLines.push(text);
+    const line = JSON.parse(text);
+    if (line.msg !== 'request') return;
+    finished.push(line);
+    settings.onFinished?.(line);
+  };
+  const log = createLogger({ name: 'test', level: 'info', destination: { write } });
+  const pipeline = new Pipeline({ identify, limits: noLimits, log, ...settings.pipeline });
   const handlers = recordingHandlers(recorded);
   const operations = [
     ...defineOperations(Orders, { ...handlers.orders, ...settings.orders }),
     ...defineOperations(Events, { ...handlers.events, ...settings.events }),
     ...defineOperations(Applications, { ...notUsed, ...settings.applications } as HandlersOf<typeof Applications>),
   ];
-  const { clientAddress, messageTimeoutMs, slowReaderMs, slowEndMs } = settings;
+  const { messageTimeoutMs, slowReaderMs, slowEndMs } = settings;
   const shared = {
     pipeline,
     operations,
     baseUrl,
-    ...(clientAddress && { clientAddress }),
     ...(slowReaderMs && { slowReaderMs }),
   };
   const limits = { lingerMs: 200, ...settings.limits };

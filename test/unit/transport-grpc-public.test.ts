@@ -12,6 +12,7 @@ import {
 import { Events } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import { Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { grpcMethod } from '../../src/lib/grpc-service.ts';
+import { ConnectionLimits } from '../../src/transport/bounds.ts';
 import { openServers, type Servers, withServers } from './transport-fixture.ts';
 
 let servers: Servers;
@@ -62,8 +63,8 @@ test('a health check of a name that is no text is NOT_FOUND, and ends nothing', 
 });
 
 test('half-sent health checks of one client of a proxy leave room for another, and for the proxy itself', async () => {
-  const clientAddress = (peer: string, forwardedFor: string | undefined) => forwardedFor ?? peer;
-  await withServers({ clientAddress }, async (own) => {
+  const connectionLimits = new ConnectionLimits({}, ['127.0.0.1']);
+  await withServers({ pipeline: { connectionLimits } }, async (own) => {
     const session = connectHttp2(`http://127.0.0.1:${own.grpcPort}`);
     const path = '/grpc.health.v1.Health/Check';
     const open = (forwardedFor?: string) =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import type { CallLimits, HandlersOf, Identification } from '../../src/auth/call.ts';
+import type { HandlersOf, Identification } from '../../src/auth/call.ts';
 import {
   CreateOrderRequestSchema,
   type Order,
@@ -12,10 +12,10 @@ import {
 import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';
+import { Metrics } from '../../src/lib/metrics.ts';
+import { defaultRequestBounds, RequestsUnderWay } from '../../src/transport/bounds.ts';
 import { defineOperations, type Operation } from '../../src/transport/operations.ts';
-import { Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
-import type { Finished } from '../../src/transport/request-log.ts';
-import { defaultRequestBounds, RequestsUnderWay } from '../../src/transport/requests-under-way.ts';
+import { type CallLimits, Pipeline, type PipelineOptions } from '../../src/transport/pipeline.ts';
 import { callerWith, noLimits, order, recordingHandlers } from './transport-fixture.ts';
 
 function operationsWith(orders: Partial<HandlersOf<typeof Orders>> = {}): Operation[] {
@@ -41,12 +41,12 @@ const goodMessage = () =>
 interface Bench {
   readonly pipeline: Pipeline;
   readonly lines: Record<string, unknown>[];
-  readonly finished: Finished[];
+  readonly metrics: Metrics;
 }
 
 function bench(options: Partial<PipelineOptions> = {}): Bench {
   const lines: Record<string, unknown>[] = [];
-  const finished: Finished[] = [];
+  const metrics = new Metrics();
   const log = createLogger({
     name: 'test',
     level: 'info',
@@ -57,10 +57,10 @@ function bench(options: Partial<PipelineOptions> = {}): Bench {
     identify,
     limits: noLimits,
     log,
-    onFinished: (each) => finished.push(each),
+    metrics,
     ...options,
   });
-  return { pipeline, lines, finished };
+  return { pipeline, lines, metrics };
 }
 
 const head = { authorization: 'Bearer x' };
@@ -92,14 +92,14 @@ function admission(faults: Faults): Promise<string> {
       if (faults.rate) throw new ApiError('rate_limited', { message: 'rate' });
       return undefined;
     },
-    acquireSlot: () => {
+    acquireSlot: async () => {
       if (faults.place) throw new ApiError('rate_limited', { message: 'place' });
       return () => {};
     },
   };
   const found: Identification = {
     caller: callerWith(faults.scope ? [Scope.READ] : [Scope.TRADE], faults.feature ? [] : [Feature.ACCOUNT_OPENING]),
-    refusal: faults.credential ? 'unauthorized' : undefined,
+    refusal: faults.credential ? 'revoked' : undefined,
   };
   const { pipeline } = bench({ limits, identify: async () => found });
   const route = () => {
@@ -133,8 +133,8 @@ test('a request with a refused key counts against nobody, nor does one without a
     const { pipeline } = bench({ limits, identify: async () => found });
     return codeOf(pipeline.admit(pipeline.begin('rest', '::1'), head, () => ({ operation: createOrder })));
   };
-  assert.equal(await admit({ caller: callerWith(), refusal: 'unauthorized' }), 'unauthorized');
-  assert.equal(await admit({ caller: undefined, refusal: 'unauthorized' }), 'unauthorized');
+  assert.equal(await admit({ caller: callerWith(), refusal: 'revoked' }), 'unauthorized');
+  assert.equal(await admit({ caller: undefined, refusal: 'unknown' }), 'unauthorized');
   assert.equal(taken, 0);
   assert.equal(await admit({ caller: callerWith(), refusal: undefined }), 'admitted');
   assert.equal(taken, 1);
@@ -142,7 +142,7 @@ test('a request with a refused key counts against nobody, nor does one without a
 
 function places(): { limits: CallLimits; held: () => number } {
   let held = 0;
-  const acquireSlot = () => {
+  const acquireSlot = async () => {
     held += 1;
     return () => {
       held -= 1;
@@ -186,7 +186,7 @@ test('a place is given back once whatever ends the call', async () => {
   }
 });
 
-test('an operation that takes no place leaves the limit alone', async () => {
+test('an operation that takes no slot leaves the limit alone', async () => {
   const { limits, held } = places();
   const { pipeline } = bench({ limits });
   const operation = find(operationsWith(), 'Orders.GetOrder');
@@ -229,7 +229,7 @@ test('a first answer is created with its path; a replay is neither', async () =>
 });
 
 test('a request makes one line and one count, with nothing of what was sent', async () => {
-  const { pipeline, lines, finished } = bench();
+  const { pipeline, lines, metrics } = bench();
   const context = pipeline.begin('rest', '::1');
   await pipeline.admit(context, head, () => ({ operation: createOrder }));
   await pipeline.call(context, goodMessage(), 'secret-idempotency-key');
@@ -250,9 +250,10 @@ test('a request makes one line and one count, with nothing of what was sent', as
   });
   assert.equal(typeof durationMs, 'number');
   assert.equal(lines.length, 1);
+  const { values } = await metrics.requests.get();
   assert.deepEqual(
-    finished.map(({ operation, status }) => [operation, status]),
-    [['Orders.CreateOrder', 201]],
+    values.filter(({ metricName }) => metricName?.endsWith('_count')).map(({ labels, value }) => [labels, value]),
+    [[{ protocol: 'rest', operation: 'Orders.CreateOrder', status: 201 }, 1]],
   );
 });
 

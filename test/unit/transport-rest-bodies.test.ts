@@ -191,18 +191,18 @@ for (const [how, expected] of [
     const codes: unknown[] = [];
     const taken = gate();
     const over = gate();
-    const acquireSlot = () => {
+    const acquireSlot = async () => {
       held += 1;
       taken.open();
       return () => {
         held -= 1;
       };
     };
-    const onFinished = ({ code }: { code: unknown }) => {
+    const onFinished = ({ code }: { code?: unknown }) => {
       codes.push(code);
       over.open();
     };
-    await withServers({ pipeline: { limits: { ...noLimits, acquireSlot }, onFinished } }, async (own) => {
+    await withServers({ pipeline: { limits: { ...noLimits, acquireSlot } }, onFinished }, async (own) => {
       const connection = new RawConnection(own.restPort);
       connection.send(requestText({ headers: { 'Content-Length': '100' } })).send('{');
       await taken.opened;
@@ -217,7 +217,7 @@ for (const [how, expected] of [
 test('a client that leaves while its order is placed does not stop it', async () => {
   const { createOrder, entered, release, ended } = slowOrder();
   const counted = gate();
-  await withServers({ orders: { createOrder }, pipeline: { onFinished: counted.open } }, async (own) => {
+  await withServers({ orders: { createOrder }, onFinished: counted.open }, async (own) => {
     const connection = new RawConnection(own.restPort);
     connection.send(requestText({ body: good }));
     await entered;

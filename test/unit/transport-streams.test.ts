@@ -183,7 +183,7 @@ for (const [name, transport] of transports) {
       const run = async (own: Servers) => {
         const stream = open(own)[Symbol.asyncIterator]();
         await stream.next();
-        found = { ...found, refusal: 'unauthorized' };
+        found = { ...found, refusal: 'revoked' };
         const { error, detail } = await readAll({ [Symbol.asyncIterator]: () => stream });
         assert.deepEqual([error?.code, detail?.code], [Code.Unauthenticated, 'unauthorized']);
       };
@@ -194,7 +194,7 @@ for (const [name, transport] of transports) {
       let found: Identification = { caller: callerWith(), refusal: undefined };
       const watch: Watch = async function* talking() {
         yield saying('1');
-        found = { ...found, refusal: 'unauthorized' };
+        found = { ...found, refusal: 'revoked' };
         yield saying('2');
       };
       await watching(

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Call } from '../../auth/call.ts';
-import { whilePermitted } from '../../auth/permission.ts';
+import { whilePermitted } from '../../auth/call.ts';
 import type { ApplicationBroker } from '../../broker/back-office.ts';
 import type { Database } from '../../db/database.ts';
 import { found, together } from '../../db/facts.ts';
@@ -8,8 +8,8 @@ import type { Clock } from '../../lib/clock.ts';
 import { crash } from '../../lib/crash.ts';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { type EnvironmentState, pausedBeforeSend, tradingPause } from '../../submission/environment.ts';
 import type { Recorder } from '../../submission/record.ts';
-import { pausedBeforeSend, tradingPause } from '../../submission/trading-pause.ts';
 import type { ApplicationKind } from '../kind.ts';
 import { changeWith } from './change.ts';
 import {
@@ -38,7 +38,7 @@ export interface DocumentSenderParts {
   /** Keys the digests of files. */
   readonly digestKey: Buffer;
   /** Whether trading is paused, as far as this process knows. */
-  readonly isPaused: () => boolean;
+  readonly environment: Pick<EnvironmentState, 'paused'>;
   /** How long a send may take. */
   readonly submitTimeoutMs: number;
   /** How far the clocks of replicas may be from each other. */
@@ -105,12 +105,12 @@ export class DocumentSender {
     digest: Buffer,
     { log, origin, permission }: Pick<Call, 'log' | 'origin' | 'permission'>,
   ): Promise<StoredDocument> {
-    const { broker, isPaused, submitTimeoutMs } = this.parts;
+    const { broker, environment, submitTimeoutMs } = this.parts;
     crash('document.before-store');
     const begun = await whilePermitted(permission, (check) => this.#begin(file, digest, check));
     if (begun.document.state === 'delivered') return begun.document;
     crash('document.stored');
-    const wasPaused = isPaused();
+    const wasPaused = environment.paused;
     const sent = wasPaused
       ? pausedBeforeSend
       : await broker.sendDocument({ ...file, origin }, begun.beganAt + submitTimeoutMs);

@@ -48,10 +48,10 @@ export function scopeWord(scope: Scope): string {
   return enumNames(ScopeSchema).get(scope) ?? Scope[scope];
 }
 
-function accessNote({ scope, feature, takesPlace }: OperationRules): string {
+function accessNote({ scope, feature, takesSlot }: OperationRules): string {
   const notes = [`Needs a key with the scope \`${scopeWord(scope)}\`.`];
   if (feature !== Feature.UNSPECIFIED) notes.push('It is enabled partner by partner.');
-  if (takesPlace) notes.push('It counts as a request in progress until it is answered.');
+  if (takesSlot) notes.push('It counts as a request in progress until it is answered.');
   return notes.join(' ');
 }
 

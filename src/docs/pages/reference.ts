@@ -138,12 +138,12 @@ function rpcOnly({ method }: OperationRules): Html {
   return html`${methodMark('RPC')}<code>${method.parent.typeName}/${method.name}</code>`;
 }
 
-function access({ scope, feature, takesPlace, takesIdempotencyKey }: OperationRules): Html {
+function access({ scope, feature, takesSlot, takesIdempotencyKey }: OperationRules): Html {
   const needed = enumNames(FeatureSchema).get(feature)?.replaceAll('_', ' ');
   return html`<span>scope <code>${scopeWord(scope)}</code></span>${
     feature !== Feature.UNSPECIFIED && html`<span>needs ${needed}</span>`
   }${takesIdempotencyKey && html`<span><a href="/docs/idempotency">Idempotency-Key</a></span>`}${
-    takesPlace && html`<span><a href="/docs/limits">counts as in progress</a></span>`
+    takesSlot && html`<span><a href="/docs/limits">counts as in progress</a></span>`
   }`;
 }
 

@@ -1,8 +1,40 @@
 import { randomUUID } from 'node:crypto';
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import type { Metadata } from '@grpc/grpc-js';
-import type { GrpcStatus } from './status.ts';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { anyPack } from '@bufbuild/protobuf/wkt';
+import { Metadata, type status } from '@grpc/grpc-js';
+import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
+import type { ErrorDetail } from '../rpc.ts';
 
+/** Why a call is not served: a gRPC status and what goes with it. */
+export interface GrpcStatus {
+  readonly code: status;
+  readonly details: string;
+  readonly metadata?: Metadata;
+}
+
+export type RichStatus = GrpcStatus & { readonly metadata: Metadata };
+
+/** A status with typed details, in the form `google.rpc.Status` that clients know. */
+export function richStatus(
+  code: status,
+  message: string,
+  requestId: string,
+  details: readonly ErrorDetail[],
+): RichStatus {
+  const text = message.toWellFormed();
+  const metadata = new Metadata();
+  metadata.set('x-request-id', requestId);
+  if (details.length > 0) {
+    const packed = details.map(({ desc, value }) => anyPack(desc, value));
+    const rich = toBinary(StatusSchema, create(StatusSchema, { code, message: text, details: packed }));
+    metadata.set('grpc-status-details-bin', Buffer.from(rich));
+  }
+  return { code, details: text, metadata };
+}
+
+/** How long a client may take to read a whole answer. */
+const answerMs = 30_000;
 /** How a handler finds the arrival of its call: a header that the listener sets, whatever the client sent in it. */
 const arrivalHeader = 'marina-arrival';
 
@@ -35,13 +67,19 @@ export class Arrival {
     return values.length === 1 ? values[0] : undefined;
   }
 
+  /** All X-Forwarded-For headers in the order sent, joined as one list. */
+  get forwardedFor(): string | undefined {
+    const values = this.values('x-forwarded-for');
+    return values.length === 0 ? undefined : values.join(', ');
+  }
+
   /** Whether the client has left, so that there is nobody to answer. */
   get isGone(): boolean {
     return this.stream.destroyed || this.stream.closed;
   }
 
   /** Gives the client a time to read an answer that was handed over. The stream is cut when it does not. */
-  answered(withinMs: number): void {
+  answered(withinMs = answerMs): void {
     const { stream } = this;
     if (this.isGone) return;
     clearTimeout(this.#answerTimer);

@@ -1,5 +1,5 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
-import { Allowance } from '../connection-limits.ts';
+import { Allowance } from '../bounds.ts';
 
 /** What a client may do in addition to calls with a good key: at once, and how much more each second. */
 const allowances = {

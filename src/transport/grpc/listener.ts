@@ -6,11 +6,11 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import { Metadata, type Server, status } from '@grpc/grpc-js';
-import { type ConnectionLimits, takeOver } from '../connection-limits.ts';
+import { type ConnectionLimits, takeOver } from '../bounds.ts';
+import type { GrpcStatus, RichStatus } from './arrival.ts';
 import { Arrival, arrivalId } from './arrival.ts';
 import { GrpcConnection } from './connection.ts';
-import { PublicCalls, type PublicMethod, publicMethods } from './public-methods.ts';
-import type { GrpcStatus, RichStatus } from './status.ts';
+import { type MethodRules, PublicCalls, type PublicMethod, publicMethods } from './public.ts';
 
 export interface ListenerRules {
   /** The methods that need a key, or an operator's token. */
@@ -22,19 +22,10 @@ export interface ListenerRules {
   readonly authorize: (arrival: Arrival) => Promise<GrpcStatus | undefined>;
   /** Decides about new connections. */
   readonly connections: ConnectionLimits;
-  /** The address of a call's client, which a trusted proxy names. */
-  readonly clientOf: (arrival: Arrival) => string;
   /** How long the message of a call may take to arrive. */
-  readonly messageTimeoutMs: number;
+  readonly messageTimeoutMs?: number | undefined;
   /** How many calls one connection may have open; what the server tells its clients too. */
   readonly callsPerConnection: number;
-}
-
-export interface MethodRules {
-  /** How many bytes a call may send, with what stands before a message on the wire. */
-  readonly maxBytes: number;
-  /** Whether the client may send messages for as long as the call is open. */
-  readonly isOpenEnded?: boolean;
 }
 
 export interface Listener {
@@ -46,6 +37,8 @@ export interface Listener {
   close(): void;
 }
 
+/** How long the message of a call may take to arrive by default. */
+const messageMs = 30_000;
 /** Named as the last stream that is served, none is refused. */
 const lastStreamThereCanBe = 2 ** 31 - 1;
 /** How often connections are looked at, when they are few and when they are many. */
@@ -97,7 +90,7 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
       connection.opened(stream);
       const arrival = new Arrival(stream, headers, rawHeaders, connection.peer);
       const serve = ({ maxBytes, isOpenEnded }: MethodRules) => {
-        if (isOpenEnded !== true) limitTime(stream, rules.messageTimeoutMs);
+        if (isOpenEnded !== true) limitTime(stream, rules.messageTimeoutMs ?? messageMs);
         limitBytes(stream, maxBytes, connection);
         arrivals.set(arrival.id, arrival);
         stream.once('close', () => arrivals.delete(arrival.id));
@@ -136,7 +129,7 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
 
   function servePublic(arrival: Arrival, method: PublicMethod, serve: (method: MethodRules) => void) {
     if (isCompressed(arrival)) return arrival.refuse(compressed);
-    const client = rules.clientOf(arrival);
+    const client = rules.connections.clientOf(arrival.peer, arrival.forwardedFor);
     const giveBack = publicCalls.take(method, client, rules.connections.isKnown(client));
     if (giveBack === undefined) return arrival.refuse(tooManyCalls);
     const { stream } = arrival;

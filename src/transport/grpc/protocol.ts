@@ -1,40 +1,26 @@
 import type { Message } from '@bufbuild/protobuf';
 import { Metadata, type ServerCredentials } from '@grpc/grpc-js';
 import { ApiError } from '../../lib/errors.ts';
-import { ConnectionLimits } from '../connection-limits.ts';
-import { fileTooLarge } from '../file-body.ts';
 import { maxBodyBytes, type Operation, rpcPath, type StreamOperation, type UnaryOperation } from '../operations.ts';
 import type { ProtocolOptions } from '../pipeline.ts';
 import { ClientGone, type Reply } from '../pipeline.ts';
-import { decodeProtobuf, encodeProtobuf } from '../protobuf.ts';
-import type { RequestContext } from '../request-context.ts';
-import { errorDetails, type RpcRequest, readRpcRequest, rpcStatus } from '../rpc.ts';
-import { deliver, OpenStreams } from '../streams.ts';
+import type { RequestContext } from '../request.ts';
+import { decodeProtobuf, encodeProtobuf, errorDetails, type RpcRequest, readRpcRequest, rpcStatus } from '../rpc.ts';
+import { deliver, OpenStreams, slowEndMs as usualSlowEndMs } from '../streams.ts';
 import type { Arrival } from './arrival.ts';
+import { type GrpcStatus, type RichStatus, richStatus } from './arrival.ts';
 import { compressed, isCompressed } from './listener.ts';
 import { GrpcServer, type Respond, type ServedMethod, type StreamCall, type UnaryCall } from './server.ts';
-import { type GrpcStatus, type RichStatus, richStatus } from './status.ts';
 
 export interface GrpcOptions extends ProtocolOptions {
   /** Without them the server speaks plain text, behind a proxy that ends TLS. */
   readonly credentials?: ServerCredentials | undefined;
-  /** Bounds the connections of all partners' ports together. */
-  readonly connectionLimits?: ConnectionLimits;
-  /** Whose address a call counts for; by default the connection's other end. */
-  readonly clientAddress?: (peer: string, forwardedFor: string | undefined) => string;
   /** How long a call's message may take to arrive. */
   readonly messageTimeoutMs?: number;
-  /** How long a client may take over one message of a stream. */
-  readonly slowReaderMs?: number;
-  /** How long a client may take to read a whole answer. */
-  readonly answerTimeoutMs?: number;
   /** How long the end of a stream that is read too slowly may take to be read. */
   readonly slowEndMs?: number;
 }
 
-const usualMessageMs = 30_000;
-const usualAnswerMs = 30_000;
-const usualSlowEndMs = 5_000;
 /** Above our own bound, so that our own error answers; what is above this one never reaches us. */
 const mostMessageBytes = 4 * maxBodyBytes;
 
@@ -49,20 +35,17 @@ export class GrpcProtocol {
   /** Calls that may be served, until their message has come. */
   readonly #admitted = new Map<Arrival, RequestContext>();
   readonly #server: GrpcServer;
-  #underWay = 0;
-  #whenIdle: (() => void) | undefined;
 
   constructor(options: GrpcOptions) {
     this.#options = options;
-    const { operations, credentials, connectionLimits: connections = new ConnectionLimits() } = options;
+    const { operations, credentials, pipeline, messageTimeoutMs } = options;
     this.#operations = new Map(operations.map((operation) => [rpcPath(operation.method), operation]));
     this.#server = new GrpcServer({
       methods: operations.map((operation) => this.#served(operation)),
       authorize: (arrival) => this.#authorize(arrival),
-      clientOf: (arrival) => this.#clientOf(arrival),
-      connections,
+      connections: pipeline.connectionLimits,
       credentials,
-      messageTimeoutMs: options.messageTimeoutMs ?? usualMessageMs,
+      messageTimeoutMs,
       callsPerConnection: 200,
       connectionMegabytes: 32,
     });
@@ -81,11 +64,7 @@ export class GrpcProtocol {
 
   /** Says NOT_SERVING, takes no more calls, answers what is under way for at most `graceMs`, and closes. */
   close(graceMs: number): Promise<void> {
-    const idle = new Promise<void>((resolve) => {
-      this.#whenIdle = resolve;
-      if (this.#underWay === 0) resolve();
-    });
-    const closed = this.#server.close(graceMs, idle);
+    const closed = this.#server.close(graceMs, this.#options.pipeline.idle());
     this.#streams.close();
     return closed;
   }
@@ -101,11 +80,9 @@ export class GrpcProtocol {
   /** The decided order of checks, as far as a call's head goes. Resolves with why the call is refused, if it is. */
   async #authorize(arrival: Arrival): Promise<GrpcStatus | undefined> {
     const { pipeline } = this.#options;
-    const context = pipeline.begin('grpc', arrival.peer);
+    const context = pipeline.begin('grpc', pipeline.connectionLimits.clientOf(arrival.peer, arrival.forwardedFor));
     arrival.stream.once('close', context.leaves());
-    this.#underWay += 1;
     try {
-      context.clientAddress = this.#clientOf(arrival);
       const head = { authorization: arrival.only('authorization'), traceParent: arrival.only('traceparent') };
       await pipeline.admit(context, head, () => {
         const operation = this.#operations.get(arrival.path);
@@ -132,21 +109,21 @@ export class GrpcProtocol {
   }
 
   async #serve(operation: UnaryOperation, arrival: Arrival, call: UnaryCall, respond: Respond): Promise<void> {
-    const { pipeline, answerTimeoutMs = usualAnswerMs } = this.#options;
+    const { pipeline } = this.#options;
     const context = this.#take(arrival);
     if (context === undefined) return;
     try {
       const { message, idempotencyKey } = await readRequest(operation, call.request, arrival);
       const reply = await pipeline.call(context, message, idempotencyKey);
       const bytes = encodeProtobuf(operation.output, reply.message);
-      this.#finish(context, reply.location === undefined ? 200 : 201);
+      pipeline.finish(context, reply.location === undefined ? 200 : 201);
       call.sendMetadata(replyMetadata(context, reply));
       respond(null, bytes);
     } catch (error) {
       const refusal = this.#refuse(context, error);
       if (refusal !== undefined) respond(refusal);
     } finally {
-      arrival.answered(answerTimeoutMs);
+      arrival.answered();
     }
   }
 
@@ -162,7 +139,7 @@ export class GrpcProtocol {
       const write = (each: Message) =>
         new Promise<void>((resolve) => call.write(encodeProtobuf(operation.output, each), () => resolve()));
       await deliver(pipeline.stream(context, message, ending), ending, write, slowReaderMs);
-      this.#finish(context, 200);
+      pipeline.finish(context, 200);
       call.end();
     } catch (error) {
       const refusal = this.#refuse(context, error);
@@ -181,37 +158,17 @@ export class GrpcProtocol {
     return context;
   }
 
-  /** The address a call counts for: the connection's other end, or whom a trusted proxy names. */
-  #clientOf(arrival: Arrival): string {
-    const { clientAddress } = this.#options;
-    const forwardedFor = arrival.values('x-forwarded-for');
-    return (
-      clientAddress?.(arrival.peer, forwardedFor.length === 0 ? undefined : forwardedFor.join(', ')) ?? arrival.peer
-    );
-  }
-
   /**
-   * The one place where an error of the catalogue becomes gRPC: a status with the whole error as a typed detail; undefined
+   * An error of the catalogue as gRPC's, here alone: a status with the whole error as a typed detail; undefined
    * if the client has left.
    */
   #refuse(context: RequestContext, thrown: unknown): RichStatus | undefined {
     const { pipeline, baseUrl } = this.#options;
     const error = pipeline.refuse(context, thrown);
-    this.#ended();
     if (error === undefined) return undefined;
     const refusal = richStatus(rpcStatus(error), error.message, context.requestId, errorDetails(error, baseUrl));
     if (error.location !== undefined) refusal.metadata.set('location', error.location);
     return refusal;
-  }
-
-  #finish(context: RequestContext, httpStatus: number): void {
-    this.#options.pipeline.finish(context, httpStatus);
-    this.#ended();
-  }
-
-  #ended(): void {
-    this.#underWay -= 1;
-    if (this.#underWay === 0) this.#whenIdle?.();
   }
 }
 
@@ -221,7 +178,7 @@ function readRequest(operation: Operation, bytes: Buffer, arrival: Arrival): Pro
   const keys = arrival.values('idempotency-key').map((value) => value.replace(/^[ \t]+|[ \t]+$/g, ''));
   return readRpcRequest(operation, keys, () => {
     const { file, input } = operation;
-    if (file !== undefined && bytes.length > file.maxBytes + maxBodyBytes) throw fileTooLarge(file);
+    if (file !== undefined && bytes.length > file.maxBytes + maxBodyBytes) throw new ApiError(file.tooLargeCode);
     if (file === undefined && bytes.length > maxBodyBytes) {
       throw new ApiError('request_too_large', { message: 'The message must have at most 16,384 bytes.' });
     }

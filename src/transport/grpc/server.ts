@@ -13,8 +13,8 @@ import { atMost } from '../../lib/at-most.ts';
 import { addReflection } from '../../lib/grpc-reflection.ts';
 import { rpcPath } from '../operations.ts';
 import type { Arrival } from './arrival.ts';
-import { HealthService } from './health.ts';
 import { guardServer, type Listener, type ListenerRules } from './listener.ts';
+import { HealthService } from './public.ts';
 
 /** A call of grpc-js, its message still bytes, and what answers it. */
 export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;

@@ -27,7 +27,6 @@ export const defaultHttpLimits = {
   refusedBodyLingerMs: 120_000,
   /** How often Node looks at the times of heads and requests. */
   checkIntervalMs: 1_000,
-  connections: 10_000,
   /** The body of an operation that takes none: how much of it is passed over to keep the connection. */
   passedOverBytes: maxBodyBytes,
 };
@@ -52,7 +51,6 @@ export function createNodeServer(limits: HttpLimits, identity: ServerIdentity | 
   const server = secure ?? createServer(settings);
   // Node would drop what is above its own count in silence; the bytes are bounded, and we count ourselves.
   server.maxHeadersCount = 0;
-  server.maxConnections = limits.connections;
   server.timeout = limits.idleMs;
   // A client that ends its side of the connection behind its last request still reads the answer. Node's types lack it.
   Object.assign(server, { httpAllowHalfOpen: true });

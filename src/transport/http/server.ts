@@ -4,15 +4,22 @@ import { atMost } from '../../lib/at-most.ts';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ServerIdentity } from '../../lib/server-identity.ts';
-import { ConnectionLimits } from '../connection-limits.ts';
 import { ClientGone, type Pipeline } from '../pipeline.ts';
-import type { ProtocolName, RequestContext } from '../request-context.ts';
+import type { ProtocolName, RequestContext } from '../request.ts';
 import { OpenStreams } from '../streams.ts';
-import { type Answer, answerHeaders, rawAnswer, type StreamAnswer } from './answer.ts';
-import { Connection, type Exchange } from './connection.ts';
+import { Connection, type Exchange, endStream, writeStream } from './connection.ts';
+import {
+  type Answer,
+  answerHeaders,
+  HttpRequest,
+  malformedEvent,
+  pathOfUnknownMethod,
+  rawAnswer,
+  readTarget,
+  type StreamAnswer,
+  unreadable,
+} from './messages.ts';
 import { createNodeServer, defaultHttpLimits, type HttpLimits } from './node-server.ts';
-import { HttpRequest, malformedEvent, pathOfUnknownMethod, readTarget, unreadable } from './request.ts';
-import { endStream, writeStream } from './stream.ts';
 
 /** One of the ways in which requests are read and answered: REST, Connect, or the pages. */
 export interface HttpProtocol {
@@ -33,12 +40,8 @@ export interface HttpServerOptions {
   readonly limits?: Partial<HttpLimits>;
   /** Without it the server speaks plain text, behind a proxy that ends TLS. */
   readonly identity?: ServerIdentity | undefined;
-  /** Whose address a request counts for; by default the connection's other end. */
-  readonly clientAddress?: (peer: string, forwardedFor: string | undefined) => string;
   /** How long a client may take over one message of a stream. */
   readonly slowReaderMs?: number;
-  /** Bounds the connections of all partners' ports together. */
-  readonly connectionLimits?: ConnectionLimits;
 }
 
 /** Serves requests on their connections over Node's own HTTP server, each by the protocol its path belongs to. */
@@ -49,12 +52,9 @@ export class HttpServer {
   readonly #streams = new OpenStreams();
   readonly #options: HttpServerOptions;
   readonly #limits: HttpLimits;
-  readonly #connectionLimits: ConnectionLimits;
   readonly #server: Server;
-  #underWay = 0;
   #isDraining = false;
   #silentUntilMs = 0;
-  #whenIdle: (() => void) | undefined;
 
   constructor(
     options: HttpServerOptions,
@@ -64,7 +64,6 @@ export class HttpServer {
   ) {
     this.#options = options;
     this.#limits = { ...defaultHttpLimits, ...options.limits };
-    this.#connectionLimits = options.connectionLimits ?? new ConnectionLimits();
     this.#server = createNodeServer(this.#limits, options.identity);
     this.#attach(this.#server, options.identity !== undefined);
   }
@@ -87,12 +86,8 @@ export class HttpServer {
   async close(graceMs: number): Promise<void> {
     this.drain();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    const idle = new Promise<void>((resolve) => {
-      this.#whenIdle = resolve;
-      if (this.#underWay === 0) resolve();
-    });
     for (const connection of this.#connections.values()) connection.closeIfIdle();
-    await atMost(graceMs, Promise.all([closed, idle]));
+    await atMost(graceMs, Promise.all([closed, this.#options.pipeline.idle()]));
     this.#server.closeAllConnections();
     for (const socket of this.#sockets) socket.destroy();
     await closed;
@@ -111,15 +106,14 @@ export class HttpServer {
       socket.once('close', () => this.#sockets.delete(socket));
       if (!isSecure) this.#open(socket);
     };
-    this.#connectionLimits.guard(server, onAdmitted, () => this.#onDrop());
+    this.#options.pipeline.connectionLimits.guard(server, onAdmitted, () => this.#onDrop());
     if (isSecure) server.on('secureConnection', (socket: Socket) => this.#open(socket));
     server.on('clientError', (error, socket) => this.#onClientError(error, socket as Socket));
     server.on('connect', (_request, socket) => this.#onConnect(socket as Socket));
-    server.on('drop', () => this.#onDrop());
   }
 
   #open(socket: Socket): void {
-    const onFlood = () => this.#connectionLimits.blame(socket.remoteAddress ?? '');
+    const onFlood = () => this.#options.pipeline.connectionLimits.blame(socket.remoteAddress ?? '');
     const serve = (connection: Connection, exchange: Exchange) => void this.#serve(connection, exchange);
     this.#connections.set(socket, new Connection(socket, serve, this.#limits.lingerMs, onFlood));
     socket.once('close', () => this.#connections.delete(socket));
@@ -130,16 +124,15 @@ export class HttpServer {
   }
 
   async #serve(connection: Connection, exchange: Exchange): Promise<void> {
-    const { pipeline, clientAddress } = this.#options;
+    const { pipeline } = this.#options;
     const { request, response } = exchange;
     const protocol = this.#protocolOf(readTarget(request).path);
     const peer = request.socket.remoteAddress ?? '';
     const context = pipeline.begin(protocol.name, peer);
     if (!response.destroyed) response.once('close', context.leaves());
-    this.#underWay += 1;
     try {
       const read = this.#read(connection, exchange);
-      context.clientAddress = clientAddress?.(peer, read.forwardedFor) ?? peer;
+      context.clientAddress = pipeline.connectionLimits.clientOf(peer, read.forwardedFor);
       const answer = await protocol.answer(read, context);
       if ('messages' in answer) {
         await this.#writeStream(connection, exchange, context, answer);
@@ -151,9 +144,6 @@ export class HttpServer {
       const refusal = pipeline.refuse(context, error);
       if (refusal === undefined) connection.answered(true);
       else this.#write(connection, exchange, context, protocol.refusal(refusal, request));
-    } finally {
-      this.#underWay -= 1;
-      if (this.#underWay === 0) this.#whenIdle?.();
     }
   }
 
@@ -170,7 +160,10 @@ export class HttpServer {
   #write(connection: Connection, exchange: Exchange, context: RequestContext, answer: Answer): void {
     const { request, response, hasUnreadBody } = exchange;
     const { strangersKeepAliveMs, refusedBodyLingerMs } = this.#limits;
-    if (!context.isIdentified && !this.#connectionLimits.takeStranger(connection.socket.remoteAddress ?? '')) {
+    if (
+      !context.isIdentified &&
+      !this.#options.pipeline.connectionLimits.takeStranger(connection.socket.remoteAddress ?? '')
+    ) {
       connection.isEnding = true;
     }
     const isLast = this.#isLast(connection, exchange);
@@ -206,7 +199,7 @@ export class HttpServer {
 
   /** A proxy keeps connections for all its clients, and expects them to stay. */
   #isStranger({ isKnown, socket }: Connection): boolean {
-    return !isKnown && !this.#connectionLimits.isProxy(socket.remoteAddress ?? '');
+    return !isKnown && !this.#options.pipeline.connectionLimits.isProxy(socket.remoteAddress ?? '');
   }
 
   async #writeStream(

@@ -1,13 +1,23 @@
+import { create, type DescField, getOption, type Message } from '@bufbuild/protobuf';
+import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import type { ReceivedFile } from '../../auth/call.ts';
-import { ApiError, docUrl, refusalOf } from '../../lib/errors.ts';
-import { checkFileType, type FileBody, fileTooLarge, wholeFile } from '../file-body.ts';
-import { type Answer, errorHeaders, replyHeaders } from '../http/answer.ts';
-import type { HttpRequest } from '../http/request.ts';
+import { field as fieldOption } from '../../gen/marina/options/v1/options_pb.ts';
+import { compileDecoder, type Decoder } from '../../json/decoder.ts';
+import { compileEncoder, type Encoder } from '../../json/encoder.ts';
+import { valueReader } from '../../json/reader.ts';
+import { ApiError, docUrl, type ErrorCode, invalidParam, refusalOf } from '../../lib/errors.ts';
+import { type Answer, errorHeaders, type HttpRequest, replyHeaders } from '../http/messages.ts';
 import type { HttpProtocol } from '../http/server.ts';
-import { readIdempotencyKey } from '../operations.ts';
+import {
+  checkFileType,
+  type FileBody,
+  type HttpBinding,
+  type Operation,
+  readIdempotencyKey,
+  wholeFile,
+} from '../operations.ts';
 import type { ProtocolOptions } from '../pipeline.ts';
-import type { RequestContext } from '../request-context.ts';
-import { Routes } from './routes.ts';
+import type { RequestContext } from '../request.ts';
 
 const token = "[!#$%&'*+.^_`|~0-9a-z-]{1,64}";
 const charset = 'charset=(?:utf-8|"utf-8")';
@@ -56,7 +66,7 @@ export class RestProtocol implements HttpProtocol {
   }
 }
 
-/** The one place where an error of the catalogue becomes HTTP. */
+/** An error of the catalogue as an HTTP answer, here alone. */
 export function errorAnswer(error: ApiError, baseUrl: string): Answer {
   const { status, type, code, message, param, rejectReason } = error;
   const body = JSON.stringify({
@@ -74,6 +84,169 @@ function checkMediaType({ contentType, isEncoded }: HttpRequest): void {
 /** Receives a file that is the body. */
 async function receiveBody(file: FileBody, request: HttpRequest): Promise<ReceivedFile> {
   const mediaType = checkFileType(file, request.isEncoded ? undefined : request.contentType);
-  const content = await request.readBody({ maxBytes: file.maxBytes, tooLarge: () => fileTooLarge(file) });
+  const content = await request.readBody({ maxBytes: file.maxBytes, tooLarge: () => new ApiError(file.tooLargeCode) });
   return wholeFile(file, mediaType, content);
+}
+
+/** An operation at its path and method, with what REST compiles for it. */
+export interface Route {
+  readonly operation: Operation;
+  /** The request as far as the path and the query say it, checked. Throws what a malformed one is answered with. */
+  readonly readTarget: (pathTexts: readonly string[], query: string) => Message;
+  /** Reads a JSON body into the request; undefined on operations that take none. */
+  readonly decode: Decoder<Message> | undefined;
+  readonly encode: Encoder;
+}
+
+/** What a request asks for: a route, and the texts of its path's parameters. */
+export interface Match {
+  readonly operation: Operation;
+  readonly route: Route;
+  readonly pathTexts: readonly string[];
+}
+
+/** The routing table of the operations' annotations. */
+export class Routes {
+  readonly #root = new Node();
+
+  constructor(operations: readonly Operation[]) {
+    for (const operation of operations) {
+      const { http, name } = operation;
+      if (http === undefined) continue;
+      const { methods } = http.segments.reduce((node, segment) => node.below(segment), this.#root);
+      if (methods.has(http.method)) throw new Error(`${name}: its path and method are another's too`);
+      methods.set(http.method, compileRoute(operation, http));
+    }
+  }
+
+  /**
+   * Finds what a method and path mean. A path is taken letter by letter: no slash too many, no dots, no other case, no
+   * percent-encoding in its fixed parts; and a fixed segment beats a parameter. Throws `not_found` or
+   * `method_not_allowed`.
+   */
+  find(method: string, path: string): Match {
+    const pathTexts: string[] = [];
+    let node = path.startsWith('/') ? this.#root : undefined;
+    for (let from = 1; node !== undefined && from > 0; ) {
+      const slash = path.indexOf('/', from);
+      const segment = slash === -1 ? path.slice(from) : path.slice(from, slash);
+      node = node.literals.get(segment) ?? parameterBelow(node, segment, pathTexts);
+      from = slash + 1;
+    }
+    if (node === undefined || node.methods.size === 0) throw new ApiError('not_found');
+    const route = node.methods.get(method);
+    if (route === undefined) throw new ApiError('method_not_allowed', { allow: [...node.methods.keys()] });
+    return { operation: route.operation, route, pathTexts };
+  }
+}
+
+/** A node in the tree of paths. */
+class Node {
+  readonly literals = new Map<string, Node>();
+  readonly methods = new Map<string, Route>();
+  parameter: Node | undefined;
+
+  /** The node one segment further, made when it is first asked for. */
+  below(segment: string | DescField): Node {
+    const known = typeof segment === 'string' ? this.literals.get(segment) : this.parameter;
+    if (known !== undefined) return known;
+    const made = new Node();
+    if (typeof segment === 'string') this.literals.set(segment, made);
+    else this.parameter = made;
+    return made;
+  }
+}
+
+function parameterBelow({ parameter }: Node, segment: string, pathTexts: string[]): Node | undefined {
+  if (parameter === undefined) return undefined;
+  const text = segment.includes('%') ? decodeSegment(segment) : segment;
+  if (text === '' || text === '.' || text === '..' || text.includes('/')) return undefined;
+  pathTexts.push(text);
+  return parameter;
+}
+
+/** A segment that cannot be decoded stays as it is: with its percent sign it is no value any parameter takes. */
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return /%2f/i.test(segment) ? '/' : segment;
+  }
+}
+
+function compileRoute(operation: Operation, { pathFields, queryFields, bodyFields, body }: HttpBinding): Route {
+  const { input, output } = operation;
+  // Read in the order of the proto, whatever their order in the path.
+  const parameters = input.fields
+    .filter((field) => pathFields.includes(field))
+    .map((field) => ({
+      read: compileParameter(field, getOption(field, fieldOption).malformedCode),
+      at: pathFields.indexOf(field),
+    }));
+  const readQuery = compileQuery(queryFields);
+  return {
+    operation,
+    readTarget: (pathTexts, query) => {
+      const message = create(input);
+      for (const { read, at } of parameters) read(message, pathTexts[at] ?? '');
+      operation.checkPath(message);
+      if (query !== '') readQuery(message, query);
+      operation.checkQuery(message);
+      return message;
+    },
+    decode: body === 'json' ? compileDecoder(input, bodyFields) : undefined,
+    encode: compileEncoder(output),
+  };
+}
+
+/**
+ * Compiles the reading of a query: every parameter is known and stands once, in the order written; then their types,
+ * in the order of the proto. Throws `invalid_request` with the parameter's name.
+ */
+function compileQuery(fields: readonly DescField[]): (message: Message, query: string) => void {
+  const parameters = fields.map((field) => compileParameter(field, ''));
+  const indexes = new Map(fields.map(({ name }, index) => [name, index]));
+  return (message, query) => {
+    const texts: string[] = [];
+    for (const pair of query.split('&')) {
+      if (pair === '') continue;
+      const equals = pair.indexOf('=');
+      const rawName = equals === -1 ? pair : pair.slice(0, equals);
+      const name = decode(rawName) ?? rawName;
+      const index = indexes.get(name);
+      if (index === undefined) throw invalidParam(name, 'is not a parameter of this path.');
+      if (texts[index] !== undefined) throw invalidParam(name, 'must not be repeated.');
+      const text = equals === -1 ? '' : decode(pair.slice(equals + 1));
+      if (text === undefined) throw invalidParam(name, 'is not properly percent-encoded UTF-8.');
+      texts[index] = text;
+    }
+    for (const [index, read] of parameters.entries()) {
+      const text = texts[index];
+      if (text !== undefined) read(message, text);
+    }
+  };
+}
+
+/** What forms and HTTP libraries write: a plus is a space. A time's offset, whose plus is meant, is put right below. */
+function decode(text: string): string | undefined {
+  if (!text.includes('%') && !text.includes('+')) return text;
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads one parameter of a path or query. What is malformed is answered with the code, if one is given. */
+function compileParameter(field: DescField, malformedCode: string): (message: Message, text: string) => void {
+  const { name, localName } = field;
+  const reader = field.fieldKind === 'list' ? undefined : valueReader(field);
+  if (reader === undefined) throw new Error(`${field} has no form in a path or query`);
+  const isTime = field.message?.typeName === TimestampSchema.typeName;
+  return (message, text) => {
+    const value = reader.readText(isTime ? text.replace(' ', '+') : text);
+    if (value === undefined && malformedCode !== '') throw new ApiError(malformedCode as ErrorCode);
+    if (value === undefined) throw invalidParam(name, `must be ${reader.expected}.`);
+    (message as unknown as Record<string, unknown>)[localName] = value;
+  };
 }

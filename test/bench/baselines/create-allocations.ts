@@ -19,7 +19,7 @@ const pool = createPool({
   supportBigNumbers: true,
 });
 const broker = createGrpcClient(Allocations, process.env.BASELINE_BROKER ?? '');
-const ids = new IdMaker(Date.now);
+const ids = new IdMaker(Date);
 const amount = 1_000;
 let turn = 0;
 

@@ -18,7 +18,7 @@ const pool = createPool({
   supportBigNumbers: true,
 });
 const broker = createGrpcClient(Orders, process.env.BASELINE_BROKER ?? '');
-const ids = new IdMaker(Date.now);
+const ids = new IdMaker(Date);
 let turn = 0;
 
 process.on('message', async ({ atOnce, durationMs }: { atOnce: number; durationMs: number }) => {

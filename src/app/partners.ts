@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { accountHandlers } from '../accounts/handlers.ts';
 import { allocationHandlers } from '../allocations/handlers.ts';
 import { documentHandlers } from '../applications/documents/handlers.ts';
 import { applicationHandlers } from '../applications/handlers.ts';
+import { Site } from '../docs/site.ts';
 import { eventHandlers } from '../events/handlers.ts';
 import { Accounts } from '../gen/marina/gateway/v1/accounts_pb.ts';
 import { Allocations } from '../gen/marina/gateway/v1/allocations_pb.ts';
@@ -14,33 +16,27 @@ import { Reference } from '../gen/marina/gateway/v1/reference_pb.ts';
 import { Sandbox } from '../gen/marina/gateway/v1/sandbox_pb.ts';
 import { Wallet } from '../gen/marina/gateway/v1/wallet_pb.ts';
 import { keyHandlers } from '../keys/handlers.ts';
+import { addressShower } from '../lib/network.ts';
+import { IdentityCredentials } from '../lib/server-identity.ts';
 import { limitHandlers } from '../limits/handlers.ts';
 import { orderHandlers } from '../orders/handlers.ts';
 import { referenceHandlers } from '../reference/handlers.ts';
 import { sandboxHandlers } from '../sandbox/handlers.ts';
+import { ConnectionLimits } from '../transport/bounds.ts';
+import { ConnectProtocol } from '../transport/connect/protocol.ts';
+import { GrpcProtocol } from '../transport/grpc/protocol.ts';
+import { HttpServer } from '../transport/http/server.ts';
 import { defineOperations, maxBodyBytes, type Operation } from '../transport/operations.ts';
+import { Pipeline } from '../transport/pipeline.ts';
+import { RestProtocol } from '../transport/rest/protocol.ts';
 import { walletHandlers } from '../wallet/handlers.ts';
 import type { Base } from './base.ts';
-import type { Callers } from './callers.ts';
-import type { Events } from './events.ts';
-import type { Notify } from './notifications.ts';
-import type { Submissions } from './submissions.ts';
-import type { Upstream } from './upstream.ts';
-
-/** What the handlers of operations reach into. */
-interface OperationParts {
-  readonly callers: Callers;
-  readonly events: Events;
-  readonly upstream: Upstream;
-  readonly submissions: Submissions;
-  readonly notify: Notify;
-}
+import type { Parts } from './parts.ts';
 
 /** Everything partners can call, service by service. */
-export function createOperations(base: Base, parts: OperationParts): Operation[] {
+function createOperations(base: Base, parts: Parts): Operation[] {
   const { config, database, clock, ids, cursors, environment, keyMacSecret: macSecret } = base;
   const { readTimeoutMs } = config;
-  const isPaused = () => environment.paused;
   const { keyUses, limits, reads } = parts.callers;
   const { broker, records, simulator } = parts.upstream;
   const { kinds, allKinds, submitter, canceller, contexts, images, documents } = parts.submissions;
@@ -54,7 +50,7 @@ export function createOperations(base: Base, parts: OperationParts): Operation[]
       ...documentHandlers({ database, images, sender: documents }),
     }),
     ...defineOperations(Accounts, accountHandlers({ database, records, reads, cursors, clock })),
-    ...defineOperations(Reference, referenceHandlers({ records, reads, readTimeoutMs, isPaused })),
+    ...defineOperations(Reference, referenceHandlers({ records, reads, readTimeoutMs, environment })),
     ...defineOperations(EventsService, eventHandlers({ database, cursors, feedWatch: parts.events.feedWatch })),
     ...defineOperations(Limits, limitHandlers(database, clock, limits, maxBodyBytes)),
     ...defineOperations(
@@ -65,4 +61,51 @@ export function createOperations(base: Base, parts: OperationParts): Operation[]
       ? []
       : defineOperations(Sandbox, sandboxHandlers({ database, kinds: allKinds, simulator, timeoutMs: readTimeoutMs }))),
   ];
+}
+
+export type Servers = ReturnType<typeof createServers>;
+
+/** The partners' servers: REST, Connect and the pages on one port, gRPC on another, one pipeline behind them. */
+export function createServers(base: Base, parts: Parts) {
+  const { config, log, does, identities, metrics, tracer } = base;
+  const { authenticator, limits } = parts.callers;
+  const operations = createOperations(base, parts);
+  const { partners: identity } = identities;
+  const perAddress = config.connectionsPerAddress;
+  const connectionLimits = new ConnectionLimits({ perAddress }, config.trustedProxies, metrics);
+  const { identify } = authenticator;
+  const shownAddress = addressShower(config.logClientAddress);
+  const pipeline = new Pipeline({ connectionLimits, identify, limits, log, tracer, shownAddress, metrics });
+  let { restPort } = config;
+  const options = {
+    identity,
+    credentials: identity && new IdentityCredentials(identity),
+    pipeline,
+    operations,
+    log,
+    // Read at each answer: the port may be known only when it is open.
+    get baseUrl(): string {
+      return config.baseUrl ?? `${identity === undefined ? 'http' : 'https'}://${config.host}:${restPort}`;
+    },
+  };
+  const site = new Site({ operations, environment: config.environment, baseUrl: (): string => options.baseUrl });
+  const http = new HttpServer(options, [new ConnectProtocol(options), site], new RestProtocol(options));
+  const grpc = new GrpcProtocol(options);
+  return {
+    pipeline,
+    /** Opens the ports; they are 0 in a process that does not serve partners. */
+    listen: async () => {
+      if (!does('api')) return { restPort: 0, grpcPort: 0 };
+      restPort = await http.listen(config.restPort, config.host);
+      return { restPort, grpcPort: await grpc.listen(config.grpcPort, config.host) };
+    },
+    /** Sends clients away, for as long as balancers need to see it, while it still serves. */
+    drain: async () => {
+      http.drain();
+      grpc.drain();
+      if (does('api')) await delay(config.drainMs);
+    },
+    /** Takes nothing more, answers what is under way for at most `graceMs`, and closes. */
+    close: (graceMs: number) => Promise.all([http.close(graceMs), grpc.close(graceMs)]),
+  };
 }

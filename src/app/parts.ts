@@ -1,0 +1,262 @@
+import { randomUUID } from 'node:crypto';
+import { ledgerCheck } from '../admin/ledger.ts';
+import { AllocationKind } from '../allocations/kind.ts';
+import { DocumentRelease } from '../applications/documents/release.ts';
+import { DocumentSender } from '../applications/documents/sender.ts';
+import { ImageChecker } from '../applications/images/checker.ts';
+import { ApplicationKind } from '../applications/kind.ts';
+import { Authenticator, KeyUses } from '../auth/authenticate.ts';
+import { AllocationBroker, ApplicationBroker, SubmissionsBroker } from '../broker/back-office.ts';
+import { BrokerClock } from '../broker/clock.ts';
+import { Broker } from '../broker/orders.ts';
+import { RecordsBroker } from '../broker/records.ts';
+import { FeedConsumer } from '../events/feed.ts';
+import { FeedWatch } from '../events/feed-watch.ts';
+import { Relay } from '../events/relay.ts';
+import { feedRetention } from '../events/retention.ts';
+import { EventStream } from '../events/stream.ts';
+import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
+import { createGrpcClient } from '../lib/grpc-client.ts';
+import { Seal } from '../lib/seal.ts';
+import type { Worker } from '../lib/worker.ts';
+import { CallerLimits } from '../limits/caller-limits.ts';
+import { CounterStore } from '../limits/counter-store.ts';
+import { ReadQueue } from '../limits/read-queue.ts';
+import { SharedBuckets } from '../limits/shared-buckets.ts';
+import { SharedSlots } from '../limits/shared-slots.ts';
+import { Sharing } from '../limits/sharing.ts';
+import { Canceller } from '../orders/cancel.ts';
+import { OrderKind } from '../orders/kind.ts';
+import { TradingContexts } from '../orders/trading-context.ts';
+import { ClockWatch } from '../submission/clock-watch.ts';
+import { keyRetention } from '../submission/key-retention.ts';
+import { Kinds } from '../submission/kind.ts';
+import { Notes } from '../submission/notes.ts';
+import { Reconciler } from '../submission/reconcile.ts';
+import { Recorder } from '../submission/record.ts';
+import { Recovery } from '../submission/recovery.ts';
+import { ReportConsumer } from '../submission/reports.ts';
+import { StartGate } from '../submission/start-gate.ts';
+import { Submitter } from '../submission/submit.ts';
+import { removalTime } from '../telemetry/database-clock.ts';
+import { WebhookConsumer } from '../webhooks/consumer.ts';
+import { Dispatcher } from '../webhooks/dispatcher.ts';
+import { dispatcherLeasePrefix } from '../webhooks/endpoint-store.ts';
+import { webhookRetention } from '../webhooks/retention.ts';
+import { Sender } from '../webhooks/sender.ts';
+import { signingKeys } from '../webhooks/signature.ts';
+import type { Base } from './base.ts';
+
+export type Parts = ReturnType<typeof createParts>;
+type Callers = ReturnType<typeof createCallers>;
+type Events = ReturnType<typeof createEvents>;
+type Upstream = ReturnType<typeof createUpstream>;
+type Submissions = ReturnType<typeof createSubmissions>;
+
+/** Makes the parts that work behind the ports and hands each what it needs. Nothing is opened or started by it. */
+export function createParts(base: Base) {
+  const callers = createCallers(base);
+  const events = createEvents(base);
+  const upstream = createUpstream(base);
+  const submissions = createSubmissions(base, upstream, events);
+  const outcomes = createOutcomes(base, upstream, submissions);
+  const notify = createNotifications(base, callers, events, submissions);
+  return {
+    callers,
+    events,
+    upstream,
+    submissions,
+    outcomes,
+    notify,
+    maintenance: maintenanceWorkers(base, submissions),
+  };
+}
+
+/** Who calls, and how much they may: keys, and the limits that replicas count together. */
+function createCallers({ config, log, database, clock, keyMacSecret: macSecret, nats }: Base) {
+  const { environment, natsPrefix: prefix } = config;
+  const keyUses = new KeyUses(database, clock);
+  const authenticator = new Authenticator({ database, environment, macSecret, uses: keyUses });
+  const replica = randomUUID();
+  const store = new CounterStore(nats, prefix, replica);
+  const sharing = new Sharing({ nats, store, prefix, replica, log });
+  const slots = new SharedSlots(sharing);
+  const limits = new CallerLimits(slots, new SharedBuckets(sharing));
+  const reads = new ReadQueue(slots, config.recordsTimeoutMs);
+  return { keyUses, authenticator, sharing, slots, limits, reads };
+}
+
+/** The way of events: from the outbox, through NATS, to the feed and to the webhooks. */
+function createEvents(base: Base) {
+  const { config, database, clock, metrics, nats, notifications } = base;
+  const stream = new EventStream(nats, config.natsPrefix);
+  const feedWatch = new FeedWatch(database);
+  const feed = new FeedConsumer(database, stream, (consumed) => {
+    const now = clock.realNow();
+    for (const { committedAt } of consumed) metrics.feedArrivals.observe(Math.max(0, now - committedAt) / 1_000);
+    feedWatch.wake();
+    notifications.publish('feed');
+  });
+  const webhooks = createWebhooks(base, stream);
+  const relay = new Relay({ ...base, stream, consumers: [feed, webhooks.consumer] });
+  return { stream, feedWatch, feed, webhooks, relay };
+}
+
+/** Webhooks: what consumes events into the queues of endpoints, what sends them, and the secrets they are signed with. */
+function createWebhooks(base: Base, stream: EventStream) {
+  const { config, database, clock, notifications } = base;
+  const { webhookAllowLoopback: allowLoopback, webhookAuthorities: extraAuthorities } = config;
+  const seal = new Seal(base.key('webhook secrets'));
+  const keysOf = signingKeys(seal);
+  const sender = new Sender({ clock, allowLoopback, extraAuthorities });
+  const dispatcher = new Dispatcher({
+    ...base,
+    leaseName: `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`,
+    sender,
+    keysOf,
+  });
+  const consumer = new WebhookConsumer(database, stream, clock, (partnerIds) => {
+    const others = dispatcher.wake(partnerIds);
+    if (others.length > 0) notifications.publish('webhooks', others.join(','));
+  });
+  return { seal, keysOf, sender, dispatcher, consumer };
+}
+
+/** The broker, and the simulator's controls where there is one. Each connects when it is first used. */
+function createUpstream({ config, log, tracer, metrics }: Base) {
+  const { brokerAddress: address, simulatorAddress, submitTimeoutMs, readTimeoutMs } = config;
+  const clock = new BrokerClock(config.clockSkewMs);
+  const options = { address, submitTimeoutMs, readTimeoutMs, clock, log, tracer, metrics };
+  const isSteered = config.environment === 'sandbox' && simulatorAddress !== undefined;
+  const clients = {
+    broker: new Broker(options),
+    applications: new ApplicationBroker(options),
+    allocations: new AllocationBroker(options),
+    submissions: new SubmissionsBroker(options),
+    records: new RecordsBroker(options),
+    simulator: isSteered ? createGrpcClient(Controls, simulatorAddress) : undefined,
+  };
+  return {
+    ...clients,
+    clock,
+    close: () => {
+      for (const client of Object.values(clients)) client?.close();
+    },
+  };
+}
+
+/** What partners submit and cancel on its way out: stored, sent once, recorded. */
+function createSubmissions(base: Base, upstream: Upstream, { relay }: Events) {
+  const { config, log, metrics } = base;
+  const { submitTimeoutMs, clockSkewMs } = config;
+  const { broker } = upstream;
+  const gate = new StartGate();
+  const clocks = new ClockWatch({ ...base, brokerClock: upstream.clock, askBroker: () => broker.honoursNotAfter() });
+  const recorder = new Recorder({ ...base, gate, relay, clocks });
+  const notes = new Notes(new Seal(base.key('submission notes')));
+  const contexts = new TradingContexts(broker);
+  const sending = { ...base, recorder, clocks, notes, gate, submitTimeoutMs, clockSkewMs };
+  const kinds = {
+    order: new OrderKind({ ...sending, broker, contexts }),
+    application: new ApplicationKind({ ...sending, broker: upstream.applications }),
+    allocation: new AllocationKind({ ...sending, broker: upstream.allocations }),
+  };
+  const submitter = new Submitter(sending);
+  const canceller = new Canceller({ ...sending, kind: kinds.order, broker });
+  const documents = new DocumentSender({
+    ...sending,
+    kind: kinds.application,
+    broker: upstream.applications,
+    digestKey: base.key('document digests'),
+    onSent: (outcome) => metrics.documents.inc({ outcome }),
+  });
+  const release = new DocumentRelease({
+    ...sending,
+    kind: kinds.application,
+    broker,
+    applications: upstream.applications,
+  });
+  const images = new ImageChecker({ log, walls: config.decoderWalls });
+  const allKinds = new Kinds(Object.values(kinds));
+  return { gate, clocks, recorder, notes, contexts, kinds, allKinds, submitter, canceller, documents, release, images };
+}
+
+/** What becomes of what went out: reported by the broker, settled where it is unclear, restored if it was lost. */
+function createOutcomes(
+  base: Base,
+  { broker, submissions }: Upstream,
+  { kinds, allKinds, recorder, notes, gate, clocks }: Submissions,
+) {
+  const { config, metrics } = base;
+  const recovery = new Recovery({ ...base, broker: submissions, kinds: allKinds, notes, gate });
+  const reporting = {
+    ...base,
+    recorder,
+    findLost: () => recovery.look(),
+    onApplied: (kind: string, seconds: number) => metrics.reportDelays.observe({ kind }, seconds),
+  };
+  const { clockSkewMs } = config;
+  const settling = { ...base, recorder, clockSkewMs, clocks, honoursNotAfter: () => broker.honoursNotAfter() };
+  const reports = {
+    order: new ReportConsumer({ ...reporting, kind: kinds.order }),
+    application: new ReportConsumer({ ...reporting, kind: kinds.application }),
+  };
+  const reconcilers = {
+    order: new Reconciler({ ...settling, kind: kinds.order }),
+    application: new Reconciler({ ...settling, kind: kinds.application }),
+    allocation: new Reconciler({ ...settling, kind: kinds.allocation }),
+  };
+  const working = [...Object.values(reports), ...Object.values(reconcilers), recovery];
+  return {
+    recovery,
+    reports,
+    reconcilers,
+    /** What changes objects waits until it is known that none is missing. */
+    workers: working.map(({ worker }) => gate.behind(worker)),
+  };
+}
+
+/** Subscribes this process to what others notify of, and makes the calls that notify all processes of a change made here. */
+function createNotifications(
+  { environment, notifications }: Base,
+  { authenticator }: Callers,
+  { relay, feedWatch, webhooks: { dispatcher } }: Events,
+  { contexts }: Submissions,
+) {
+  notifications.subscribe('relay', () => relay.wake());
+  notifications.subscribe('feed', () => feedWatch.wake());
+  notifications.subscribe('webhooks', (partnerIds) => dispatcher.wake(partnerIds.split(',')));
+  notifications.subscribe('environment-changed', () => environment.wakeup.wake());
+  /** What is done here at once, and in the other processes when the notification comes. */
+  const everywhere = (name: string, change: (text: string) => void) => {
+    notifications.subscribe(name, change);
+    return (text = '') => {
+      change(text);
+      notifications.publish(name, text);
+    };
+  };
+  const forgetContext = everywhere('account-unlinked', (text) => {
+    const [partnerId = '', account = ''] = text.split(' ');
+    contexts.forget(partnerId, account);
+  });
+  return {
+    environmentChanged: () => notifications.publish('environment-changed'),
+    endpointsChanged: everywhere('webhooks-changed', () => dispatcher.changed()),
+    keyEnded: everywhere('key-revoked', (keyId) => authenticator.forget(keyId)),
+    partnerChanged: everywhere('partner-changed', (partnerId) => authenticator.forgetPartner(partnerId)),
+    accountUnlinked: (partnerId: string, account: string) => forgetContext(`${partnerId} ${account}`),
+  };
+}
+
+/** The maintenance jobs: ledgers are proved, and what is old is removed. */
+function maintenanceWorkers(base: Base, { allKinds, clocks, gate }: Submissions): Worker[] {
+  const { log, database, clock, holder, metrics } = base;
+  const timeOf = removalTime({ database, clock, log, gate, brokerClocks: clocks });
+  const checked = (faultyLedgers: number) => metrics.faultyLedgers.set(faultyLedgers);
+  return [
+    ledgerCheck({ database, log, holder, checked }),
+    feedRetention(database, timeOf, holder),
+    webhookRetention(database, timeOf, holder),
+    ...allKinds.all.map((keys) => keyRetention(database, timeOf, holder, keys)),
+  ];
+}

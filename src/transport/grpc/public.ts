@@ -1,0 +1,136 @@
+import { create } from '@bufbuild/protobuf';
+import { type Server, type ServerWritableStream, status } from '@grpc/grpc-js';
+import {
+  Health,
+  type HealthCheckRequest,
+  type HealthCheckResponse,
+  HealthCheckResponse_ServingStatus,
+  HealthCheckResponseSchema,
+  HealthListResponseSchema,
+} from '../../gen/grpc/health/v1/health_pb.ts';
+import { Counts } from '../../lib/counts.ts';
+import { type GrpcImplementation, serviceDefinition } from '../../lib/grpc-service.ts';
+import { networkOf } from '../../lib/network.ts';
+
+export interface MethodRules {
+  /** How many bytes a call may send, with what stands before a message on the wire. */
+  readonly maxBytes: number;
+  /** Whether the client may send messages for as long as the call is open. */
+  readonly isOpenEnded?: boolean;
+}
+
+/** What a gRPC port serves without a key, and what bounds it. */
+export interface PublicMethod extends MethodRules {
+  /** How long a call may stay open. */
+  readonly lifetimeMs: number;
+  /** How many calls of such methods may be open at once. */
+  readonly group: Group;
+}
+
+interface Group {
+  readonly strangers: Bounds;
+  /**
+   * For addresses from which a good key came lately. They are counted by themselves, so strangers cannot use up their
+   * room. Many replicas of a partner may be behind one address, and a gRPC client that checks health keeps one watch open
+   * for each connection.
+   */
+  readonly known: Bounds;
+}
+
+/** How many calls may be open at once: all together, and from one address. */
+interface Bounds {
+  readonly total: number;
+  readonly perAddress: number;
+}
+
+const checks: Group = { strangers: { total: 256, perAddress: 32 }, known: { total: 1_000, perAddress: 250 } };
+const watches: Group = { strangers: { total: 256, perAddress: 16 }, known: { total: 2_000, perAddress: 500 } };
+/** Each may hold an answer of some 100 kB that its client does not read. */
+const reflections: Group = { strangers: { total: 64, perAddress: 16 }, known: { total: 64, perAddress: 16 } };
+const maxBytes = 64 * 1_024;
+
+const check: PublicMethod = { lifetimeMs: 10_000, group: checks, isOpenEnded: false, maxBytes };
+/** Those who watch open the call again when it ends. */
+const watch: PublicMethod = { lifetimeMs: 600_000, group: watches, isOpenEnded: false, maxBytes };
+/** A tool keeps its call open while it describes things, and opens another when it needs one. */
+const reflect: PublicMethod = { lifetimeMs: 30_000, group: reflections, isOpenEnded: true, maxBytes };
+
+/** Health checks and reflection, by their paths. */
+export const publicMethods: ReadonlyMap<string, PublicMethod> = new Map([
+  [`/${Health.typeName}/Check`, check],
+  [`/${Health.typeName}/List`, check],
+  [`/${Health.typeName}/Watch`, watch],
+  ['/grpc.reflection.v1.ServerReflection/ServerReflectionInfo', reflect],
+  ['/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo', reflect],
+]);
+
+/** Counts the open calls of public methods. */
+export class PublicCalls {
+  readonly #open = new Map<Bounds, Counts>();
+
+  /** Counts a call, or returns undefined when there are too many. Call what it returns when the call has ended. */
+  take({ group }: PublicMethod, clientAddress: string, isKnown: boolean): (() => void) | undefined {
+    const bounds = isKnown ? group.known : group.strangers;
+    const open = this.#open.get(bounds) ?? new Counts();
+    this.#open.set(bounds, open);
+    const network = networkOf(clientAddress);
+    if (open.of(network) >= bounds.perAddress || open.total >= bounds.total) return undefined;
+    return open.add(network);
+  }
+}
+
+const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;
+
+type Watcher = ServerWritableStream<HealthCheckRequest, HealthCheckResponse>;
+
+/**
+ * gRPC health checking for a fixed set of services, all of which serve or none. Ours, because grpc-health-check keeps every
+ * name it was ever asked for, and puts names from the client into a status, where one that is not well-formed text ends the
+ * process.
+ */
+export class HealthService {
+  readonly #names: ReadonlySet<string>;
+  readonly #watchers = new Set<Watcher>();
+  #isServing = true;
+
+  /** `services` are the full names of what is served. The server as a whole has the name ''. */
+  constructor(services: readonly string[]) {
+    this.#names = new Set(['', ...services]);
+  }
+
+  addTo(server: Server): void {
+    const implementation: GrpcImplementation<typeof Health> = {
+      check: (call, respond) => {
+        if (this.#names.has(call.request.service)) respond(null, this.#answer());
+        else respond({ code: status.NOT_FOUND, details: 'There is no such service.' });
+      },
+      list: (_call, respond) => {
+        const statuses = Object.fromEntries([...this.#names].map((name) => [name, this.#answer()]));
+        respond(null, create(HealthListResponseSchema, { statuses }));
+      },
+      watch: (call) => {
+        call.on('error', () => {});
+        if (!this.#names.has(call.request.service)) {
+          // It never becomes known: the call only stays open, as the protocol asks.
+          call.write(create(HealthCheckResponseSchema, { status: SERVICE_UNKNOWN }));
+          return;
+        }
+        this.#watchers.add(call);
+        call.on('cancelled', () => this.#watchers.delete(call));
+        call.write(this.#answer());
+      },
+    };
+    server.addService(serviceDefinition(Health), implementation);
+  }
+
+  /** From now on the services do not serve, say the answers to those who ask and to those who watch. */
+  stopServing(): void {
+    if (!this.#isServing) return;
+    this.#isServing = false;
+    for (const watcher of this.#watchers) watcher.write(this.#answer());
+  }
+
+  #answer(): HealthCheckResponse {
+    return create(HealthCheckResponseSchema, { status: this.#isServing ? SERVING : NOT_SERVING });
+  }
+}

@@ -1,0 +1,188 @@
+import { randomUUID } from 'node:crypto';
+import type { Caller, Identification } from '../auth/call.ts';
+import { ApiError, type ErrorCode, type Limit } from '../lib/errors.ts';
+import { LineSampler } from '../lib/line-sampler.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Metrics } from '../lib/metrics.ts';
+import { addressShower } from '../lib/network.ts';
+import { passingTracer, readTraceParent, type Span, type Tracer, traceIdOf } from '../lib/trace.ts';
+import type { Operation } from './operations.ts';
+
+export type ProtocolName = 'rest' | 'grpc' | 'connect';
+
+/** What is known of one request, from its first line to its answer, and what it holds meanwhile. */
+export class RequestContext {
+  readonly requestId = randomUUID();
+  readonly startedMs = performance.now();
+  operation: Operation | undefined;
+  /** The one Authorization header; undefined when it is absent or repeated. */
+  authorization: string | undefined;
+  /** What was found out of the caller when it was last identified. */
+  identification: Identification | undefined;
+  /** Which limit refused it, if one did. */
+  limit: Limit | undefined;
+  /** Its span, from when its head was read. */
+  span: Span | undefined;
+  /** The object it is about or made, once that is known. */
+  objectId: string | undefined;
+  /** Whether it came with a good key. */
+  isIdentified = false;
+  /** Its handler has ended, and its answer is decided. */
+  finished = false;
+  /** Gives back its slot of the limit of requests in progress, if it holds one. */
+  giveSlotBack: () => void = nothing;
+  #isLeaving = false;
+  readonly #held = new Set<() => void>();
+  readonly #heldUntilAnswered: (() => void)[] = [];
+
+  constructor(
+    readonly protocol: ProtocolName,
+    /** Where it came from: the other end of its connection, until a trusted proxy names the client. */
+    public clientAddress = '',
+  ) {}
+
+  /** Whose request it is, as far as that is known. */
+  get caller(): Caller | undefined {
+    return this.identification?.caller;
+  }
+
+  /**
+   * Holds something until the handler has ended, which it may have while this was waited for. Call what it returns to give
+   * it back before; the second time does nothing.
+   */
+  hold(giveBack: () => void): () => void {
+    const giveBackOnce = () => {
+      if (this.#held.delete(giveBackOnce)) giveBack();
+    };
+    this.#held.add(giveBackOnce);
+    if (this.finished) giveBackOnce();
+    return giveBackOnce;
+  }
+
+  /** Gives back all that is held until the handler has ended. */
+  release(): void {
+    for (const giveBack of this.#held) giveBack();
+  }
+
+  /** Holds something until the handler has ended and the answer has left. */
+  holdUntilAnswered(giveBack: () => void): void {
+    this.#heldUntilAnswered.push(giveBack);
+    this.#releaseWhenAnswered();
+  }
+
+  /** Notes that the answer takes time to leave. Call what it returns when it has left or nobody takes it. */
+  leaves(): () => void {
+    this.#isLeaving = true;
+    return () => {
+      this.#isLeaving = false;
+      this.#releaseWhenAnswered();
+    };
+  }
+
+  /** Notes that the handler has ended, and the answer is decided. */
+  end(): void {
+    this.finished = true;
+    this.release();
+    this.#releaseWhenAnswered();
+  }
+
+  #releaseWhenAnswered(): void {
+    if (!this.finished || this.#isLeaving) return;
+    for (const giveBack of this.#heldUntilAnswered.splice(0)) giveBack();
+  }
+}
+
+function nothing(): void {}
+
+/** What a request that did not succeed ended with. */
+export type EndCode = ErrorCode | 'client_gone';
+
+export interface RequestLogOptions {
+  readonly log: Logger;
+  readonly metrics?: Pick<Metrics, 'requests' | 'refusals' | 'limitRefusals' | 'credentialRefusals'>;
+  /** Makes spans; by default a trace that comes in only goes on. */
+  readonly tracer?: Tracer;
+  /** How a client's address is logged; undefined: not at all. By default it is logged whole. */
+  readonly shownAddress?: (address: string) => string | undefined;
+}
+
+/** What is seen of requests: one line in the log, one metric and one span each. */
+export class RequestLog {
+  readonly #options: RequestLogOptions;
+  readonly #requestLog: Logger;
+  readonly #tracer: Tracer;
+  readonly #shownAddress: (address: string) => string | undefined;
+  readonly #strangersRequests: LineSampler;
+  readonly #strangersFailures: LineSampler;
+
+  constructor(options: RequestLogOptions) {
+    const { log, tracer = passingTracer, shownAddress = addressShower('full') } = options;
+    this.#options = options;
+    this.#tracer = tracer;
+    this.#shownAddress = shownAddress;
+    this.#strangersRequests = new LineSampler(log, 'request', shownAddress);
+    this.#strangersFailures = new LineSampler(log, 'a request failed or was not served', shownAddress);
+    // Every member of a request's line is chosen below, so the net that searches it for secrets is left out: it costs
+    // more than the line.
+    this.#requestLog = log.child({}, { redact: [] });
+  }
+
+  /** Begins the request's span, in the trace that its client names. */
+  begin(context: RequestContext, traceParent: string | undefined): void {
+    context.span = this.#tracer.begin({ name: context.protocol, kind: 'server', parent: readTraceParent(traceParent) });
+  }
+
+  /** What a request is answered with for anything that was thrown. What is not from the catalogue is logged and kept back. */
+  failed(context: RequestContext, error: unknown): ApiError {
+    const { log } = this.#options;
+    const { requestId } = context;
+    const operation = context.operation?.name;
+    const isLogged = () => context.isIdentified || this.#strangersFailures.take(context.clientAddress);
+    if (!(error instanceof ApiError)) {
+      if (isLogged()) log.error({ err: error, requestId, operation }, 'a request failed');
+      return new ApiError('internal_error', { cause: error });
+    }
+    context.limit = error.limit;
+    context.objectId ??= error.location?.split('/').at(-1);
+    if (error.status >= 500 && error.cause !== undefined && isLogged()) {
+      log.warn({ err: error.cause, requestId, operation, code: error.code }, 'a request was not served');
+    }
+    return error;
+  }
+
+  /** Logs and counts a request that has ended, with its HTTP status, whatever the protocol. */
+  ended(context: RequestContext, status: number, code: EndCode | undefined): void {
+    const { protocol, requestId, caller, limit, objectId, span } = context;
+    const operation = context.operation?.name;
+    const durationMs = Math.round((performance.now() - context.startedMs) * 1_000) / 1_000;
+    const partnerId = caller?.partnerId;
+    // Whoever has no good key can make as many requests as he likes, so not each of them gets a line.
+    if (context.isIdentified || this.#strangersRequests.take(context.clientAddress)) {
+      const clientAddress = this.#shownAddress(context.clientAddress);
+      const keyId = caller?.keyId;
+      const traceId = traceIdOf(span?.traceParent ?? null);
+      const who = { requestId, protocol, operation, partnerId, keyId, clientAddress, objectId };
+      this.#requestLog.info({ ...who, status, code, durationMs, traceId }, 'request');
+    }
+    span?.end({
+      name: operation,
+      failed: status >= 500,
+      attributes: {
+        'http.response.status_code': status,
+        'error.type': code,
+        'marina.protocol': protocol,
+        'marina.request_id': requestId,
+        'marina.partner_id': partnerId,
+        'marina.object_id': objectId,
+      },
+    });
+    const { metrics } = this.#options;
+    if (metrics === undefined) return;
+    const labels = { protocol, operation: operation ?? 'none' };
+    metrics.requests.observe({ ...labels, status }, durationMs / 1_000);
+    if (code !== undefined) metrics.refusals.inc({ ...labels, code });
+    if (limit !== undefined) metrics.limitRefusals.inc({ limit });
+    const reason = status === 401 ? context.identification?.refusal : undefined;
+    if (reason !== undefined) metrics.credentialRefusals.inc({ reason });
+  }
+}
