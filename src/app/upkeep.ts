@@ -2,7 +2,7 @@ import { ledgerCheck } from '../admin/ledger.ts';
 import { feedRetention } from '../events/retention.ts';
 import type { Worker } from '../lib/worker.ts';
 import { keyRetention } from '../submission/key-retention.ts';
-import { webhookRetention } from '../webhooks/retention.ts';
+import { webhookRetention } from '../webhooks/delivery-store.ts';
 import type { Base } from './base.ts';
 import { removalTime } from './removal-time.ts';
 import type { Submissions } from './submissions.ts';

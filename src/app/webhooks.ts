@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import type { EventStream } from '../events/stream.ts';
 import { Seal } from '../lib/seal.ts';
-import { WebhookConsumer } from '../webhooks/consumer.ts';
+import { webhookConsumer } from '../webhooks/consumer.ts';
 import { Dispatcher } from '../webhooks/dispatcher.ts';
-import { dispatcherLeasePrefix } from '../webhooks/endpoint-store.ts';
 import { Sender } from '../webhooks/sender.ts';
 import { signingKeys } from '../webhooks/signature.ts';
+import { dispatcherLeasePrefix } from '../webhooks/table.ts';
 import type { Base } from './base.ts';
 
 /** Webhooks: what consumes events into the queues of endpoints, what sends them, and the secrets they are signed with. */
-export function createWebhooks(base: Base, stream: EventStream) {
+export function createWebhooks(base: Base) {
   const { config, log, database, clock, holder, metrics, tracer, notifications } = base;
   const { webhookAllowLoopback: allowLoopback, webhookAuthorities: extraAuthorities } = config;
   const seal = new Seal(base.key('webhook secrets'));
@@ -26,7 +25,7 @@ export function createWebhooks(base: Base, stream: EventStream) {
     tracer,
     metrics,
   });
-  const consumer = new WebhookConsumer(database, stream, clock, (partnerIds) => {
+  const consumer = webhookConsumer(database, clock, (partnerIds) => {
     const others = dispatcher.wake(partnerIds);
     if (others.length > 0) notifications.publish('webhooks', others.join(','));
   });

@@ -2,12 +2,9 @@ import { isIP, type Socket } from 'node:net';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { buildConnector, type Dispatcher } from 'undici';
 import type { Clock } from '../lib/clock.ts';
-import { mayDial } from './addresses.ts';
-import { limitAnswers } from './answer-reader.ts';
-import { type Connection, Connections } from './connections.ts';
-import { judgeError, judgeStatus, SendFailure } from './failures.ts';
-import { dialableLookup, type ResolverOptions } from './resolver.ts';
-import type { ErrorClass, SendResult } from './rules.ts';
+import { dialableLookup, mayDial, type ResolverOptions } from './addresses.ts';
+import { type Connection, Connections, limitAnswers } from './connections.ts';
+import { type ErrorClass, judgeError, judgeStatus, SendFailure, type SendResult } from './rules.ts';
 import { type SigningKey, sign } from './signature.ts';
 
 /** What is sent once to an endpoint. */

@@ -9,6 +9,9 @@ const sealed: Column<Buffer> = {
 };
 const smallCount = (type: 'tinyint' | 'smallint'): Column<number> => ({ ...count(), type });
 
+/** The names of dispatchers' leases begin with this. */
+export const dispatcherLeasePrefix = 'webhooks-';
+
 /** Partners' endpoints. Instants are business time. */
 export const endpoints = defineTable({
   name: 'webhook_endpoints',

@@ -6,9 +6,9 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'an event is acknowledged before it is queued',
     file: 'src/webhooks/consumer.ts',
-    find: 'return [insertDeliveries(queued, now), markDue(partnersOf(queued), now)];',
+    find: 'return { writes: [insert, markDue(partnersOf(queued), now)],',
     replace:
-      'setTimeout(() => void this.database.write(insertDeliveries(queued, now)), 50);\n        return [markDue(partnersOf(queued), now)];',
+      'setTimeout(() => void database.write(insert), 50);\n      return { writes: [markDue(partnersOf(queued), now)],',
     test: recorded,
     pattern: 'an event that is acknowledged is in the queue',
   },
@@ -48,8 +48,9 @@ const bugs: readonly SeededBug[] = [
     name: 'an endpoint is taken from a process that lives',
     file: 'src/webhooks/endpoint-store.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
-    find: 'WHERE e.partner_id IN (?) AND ${isFree} ORDER BY e.partner_id FOR UPDATE',
-    replace: 'WHERE e.partner_id IN (?) ORDER BY e.partner_id FOR UPDATE',
+    find: 'WHERE e.partner_id IN (${partnerIds}) AND ${isFree(lease)}',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    replace: 'WHERE e.partner_id IN (${partnerIds})',
     test: recorded,
     pattern: 'an endpoint is sent to by one process that lives',
   },
@@ -80,8 +81,10 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'endpoints without work are read in each poll',
     file: 'src/webhooks/endpoint-store.ts',
-    find: "isFullScan ? '' : 'e.due_at <= ? AND';",
-    replace: "isFullScan ? '' : 'COALESCE(e.due_at, 0) <= ? AND';",
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    find: 'sql`e.due_at <= ${new Date(now)}`;',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    replace: 'sql`COALESCE(e.due_at, 0) <= ${new Date(now)}`;',
     test: recorded,
     pattern: 'a poll for work reads nothing of endpoints that have none',
   },
