@@ -1,6 +1,5 @@
 import { accountHandlers } from '../accounts/handlers.ts';
 import { allocationHandlers } from '../allocations/handlers.ts';
-import { documentHandlers } from '../applications/documents/handlers.ts';
 import { applicationHandlers } from '../applications/handlers.ts';
 import { eventHandlers } from '../events/handlers.ts';
 import { Accounts } from '../gen/marina/gateway/v1/accounts_pb.ts';
@@ -49,10 +48,10 @@ export function createOperations(base: Base, parts: OperationParts): Operation[]
     ...defineOperations(Orders, orderHandlers({ ...submitted, kind: kinds.order, broker, canceller, contexts })),
     ...defineOperations(Allocations, allocationHandlers({ ...submitted, kind: kinds.allocation })),
     ...defineOperations(Wallet, walletHandlers(database, cursors)),
-    ...defineOperations(Applications, {
-      ...applicationHandlers({ ...submitted, kind: kinds.application }),
-      ...documentHandlers({ database, images, sender: documents }),
-    }),
+    ...defineOperations(
+      Applications,
+      applicationHandlers({ ...submitted, kind: kinds.application, images, sender: documents }),
+    ),
     ...defineOperations(Accounts, accountHandlers({ database, records, reads, cursors, clock })),
     ...defineOperations(Reference, referenceHandlers({ records, reads, readTimeoutMs, isPaused })),
     ...defineOperations(EventsService, eventHandlers({ database, cursors, feedWatch: parts.events.feedWatch })),

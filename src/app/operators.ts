@@ -62,7 +62,7 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     partnerService(base, notify.partnerChanged),
     keyService(base, notify.keyEnded),
     accountService(base, notify.accountUnlinked),
-    documentService(base, submissions.release),
+    documentService(base, submissions.documents),
     auditService(base),
     walletService(base),
     adminService(Webhooks, webhookCalls(base, parts)),

@@ -1,5 +1,4 @@
 import { AllocationKind } from '../allocations/kind.ts';
-import { DocumentRelease } from '../applications/documents/release.ts';
 import { DocumentSender } from '../applications/documents/sender.ts';
 import { ImageChecker } from '../applications/images/checker.ts';
 import { ApplicationKind } from '../applications/kind.ts';
@@ -65,16 +64,11 @@ export function createSubmissions(base: Base, upstream: Upstream, { relay }: Eve
     database,
     kind: kinds.application,
     broker: upstream.applications,
+    orders: broker,
     digestKey: base.key('document digests'),
     onSent: (outcome) => metrics.documents.inc({ outcome }),
   });
-  const release = new DocumentRelease({
-    ...sending,
-    kind: kinds.application,
-    broker,
-    applications: upstream.applications,
-  });
   const images = new ImageChecker({ log, walls: config.decoderWalls });
   const allKinds = new Kinds(Object.values(kinds));
-  return { gate, clocks, recorder, notes, contexts, kinds, allKinds, submitter, canceller, documents, release, images };
+  return { gate, clocks, recorder, notes, contexts, kinds, allKinds, submitter, canceller, documents, images };
 }

@@ -133,12 +133,12 @@ export type Outcome = 'delivered' | 'refused' | 'never-left' | 'unclear';
  * A send whose time is over may find that another was begun, or that the document is gone: then only that the broker has
  * the file still counts.
  */
-export function endSend(
-  document: DocumentFacts | undefined,
+export function endSend<Document extends DocumentFacts>(
+  document: Document | undefined,
   sent: Pick<DocumentFacts, 'digest' | 'attempt'>,
   outcome: Outcome,
   now: number,
-): DocumentFacts | undefined {
+): Document | undefined {
   if (document === undefined || !document.digest.equals(sent.digest)) return document;
   if (document.state === 'delivered' || !isKnown(document)) return document;
   if (outcome === 'delivered') {
@@ -178,3 +178,17 @@ export function areAllDelivered(
   const delivered = new Set(documents.filter(({ state }) => state === 'delivered').map(({ type }) => type));
   return documentTypes.every((type) => delivered.has(type));
 }
+
+/** What a document that was unconfirmed is now, or why that cannot be told. */
+export type Released =
+  | { readonly outcome: 'delivered' | 'released'; readonly changed: boolean; readonly applicationState: string }
+  | { readonly outcome: Unsettled; readonly until?: number };
+
+type Unsettled =
+  | 'not-stored'
+  | 'unanswered'
+  | 'unproven'
+  | 'clocks-apart'
+  | 'changed-meanwhile'
+  | 'other-version'
+  | 'may-still-arrive';
