@@ -1,12 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { canBuildWalls, neededWalls, tryWalls, type Wall, wallNames } from './decoder-start.ts';
+import { canBuildWalls, Decoder, DecoderFailure, neededWalls, tryWalls, type Wall, wallNames } from './decoder.ts';
 import { readJpeg } from './jpeg.ts';
 import { readPng } from './png.ts';
 import { type ImageShape, InvalidImage } from './shape.ts';
 import { Turns } from './turns.ts';
-import { CheckerWorker, DecoderFailure } from './worker.ts';
 
 export interface ImageCheckerOptions {
   readonly log: Logger;
@@ -56,9 +55,9 @@ const mostRestMs = 50;
 export class ImageChecker {
   readonly #log: Logger;
   readonly #turns = new Turns<Waiting>();
-  readonly #workers: readonly CheckerWorker[];
+  readonly #workers: readonly Decoder[];
   /** Decoders that neither work nor rest. */
-  readonly #free: CheckerWorker[];
+  readonly #free: Decoder[];
   readonly #waitMs: number;
   readonly #wanted: WallsWanted;
   /** The walls this machine offers; undefined until that is known. */
@@ -74,7 +73,7 @@ export class ImageChecker {
     // On a small machine one is enough, and leaves the other processor to orders.
     const options = { decodeMs, walls: () => (isWalled ? (this.#walls ?? new Set<Wall>()) : undefined) };
     const count = workers ?? (availableParallelism() > 2 ? 2 : 1);
-    this.#workers = Array.from({ length: count }, () => new CheckerWorker(options));
+    this.#workers = Array.from({ length: count }, () => new Decoder(options));
     this.#free = [...this.#workers];
   }
 
@@ -170,7 +169,7 @@ export class ImageChecker {
     }
   }
 
-  async #decode(worker: CheckerWorker, { partnerId, image, resolve, reject }: Waiting): Promise<void> {
+  async #decode(worker: Decoder, { partnerId, image, resolve, reject }: Waiting): Promise<void> {
     const beganAt = performance.now();
     try {
       if (await worker.check({ file: image.content, mediaType: image.mediaType })) resolve();
@@ -196,7 +195,7 @@ export class ImageChecker {
     return new ApiError('invalid_document', { message: 'The image cannot be decoded.' });
   }
 
-  #giveBack(worker: CheckerWorker): void {
+  #giveBack(worker: Decoder): void {
     this.#free.push(worker);
     this.#startNext();
   }
