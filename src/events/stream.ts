@@ -11,6 +11,7 @@ import {
   RetentionPolicy,
   StorageType,
 } from 'nats';
+import { coalesce } from '../lib/coalesce.ts';
 import type { Nats } from '../lib/nats.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import type { OutboxConsumer, OutboxEvent } from './outbox.ts';
@@ -119,35 +120,14 @@ export class EventStream {
     signal.addEventListener('abort', stop, { once: true });
     // Two missed heartbeats, a removed consumer or a removed stream: start over rather than wait for ever.
     const watch = watchStatus(messages, stop);
-    let failure: { error: unknown } | undefined;
     try {
-      let batch: JsMsg[] = [];
-      let working: Promise<void> | undefined;
-      const work = async () => {
-        let last: JsMsg[] = [];
-        while (batch.length > 0 && failure === undefined) {
-          await pause(batchingWindow(last.length), signal);
-          last = batch;
-          batch = [];
-          await consumeBatch(last, to);
-        }
-        working = undefined;
-      };
-      for await (const message of messages) {
-        batch.push(message);
-        working ??= work().catch((error: unknown) => {
-          failure = { error };
-          stop();
-        });
-        if (batch.length >= mostAtOnce) await working;
-      }
-      await working;
+      const gather = (before: number) => pause(batchingWindow(before), signal);
+      for await (const batch of coalesce(each(messages), mostAtOnce, gather)) await consumeBatch(batch, to);
     } finally {
       signal.removeEventListener('abort', stop);
       stop();
       await watch;
     }
-    if (failure !== undefined) throw failure.error;
     if (!signal.aborted) throw new Error(`the consumer ${name} ended`);
   }
 
@@ -221,6 +201,10 @@ function headersOf({ partnerId, version, type, objectKind, objectId }: OutboxEve
   if (objectKind !== null) head.set('Marina-Object-Kind', objectKind);
   if (objectId !== null) head.set('Marina-Object-Id', objectId);
   return head;
+}
+
+async function* each<Item>(items: AsyncIterable<Item>): AsyncGenerator<readonly Item[]> {
+  for await (const item of items) yield [item];
 }
 
 async function consumeBatch(messages: readonly JsMsg[], to: EventConsumer): Promise<void> {
