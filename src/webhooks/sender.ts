@@ -3,7 +3,7 @@ import { createSecureContext, rootCertificates, type SecureContext } from 'node:
 import { buildConnector, type Dispatcher } from 'undici';
 import type { Clock } from '../lib/clock.ts';
 import { dialableLookup, mayDial, type ResolverOptions } from './addresses.ts';
-import { type Connection, Connections, limitAnswers } from './connections.ts';
+import { type Connection, Connections, mostBodyBytes } from './connections.ts';
 import { type ErrorClass, judgeError, judgeStatus, SendFailure, type SendResult } from './rules.ts';
 import { type SigningKey, sign } from './signature.ts';
 
@@ -33,8 +33,6 @@ export interface SenderOptions extends ResolverOptions {
 
 const contractTimeoutMs = 10_000;
 const mostEndpointsByDefault = 1_000;
-const mostHeadBytes = 16_384;
-const mostBodyBytes = 65_536;
 
 const unreadableUrl: SendResult = {
   outcome: 'endpoint-failed',
@@ -116,7 +114,7 @@ export class Sender {
     kept?.close();
     const url = URL.canParse(text) ? new URL(text) : undefined;
     if (url?.protocol !== 'https:') return undefined;
-    const made = new Connections(text, url, this.#connect, mostHeadBytes);
+    const made = new Connections(text, url, this.#connect);
     if (this.#connections.size >= this.#mostEndpoints) this.#closeLeastUsed();
     this.#connections.set(endpointId, made);
     return made;
@@ -161,7 +159,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(): void {
-    this.#receivedBefore = this.#connection.bytesReceived();
+    this.#receivedBefore = this.#connection.bytesReceived;
     if (this.#receivedBefore > 0) this.on.onAhead();
   }
 
@@ -195,7 +193,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   /** Whether an error says no more than that a connection that was kept is closed by now. */
   #isWornOut(error: Error): boolean {
-    const isKept = this.#receivedBefore > 0 && this.#connection.bytesReceived() === this.#receivedBefore;
+    const isKept = this.#receivedBefore > 0 && this.#connection.bytesReceived === this.#receivedBefore;
     // What the sender itself closed is not begun again.
     const isTheirs = !(error instanceof SendFailure) && judgeError(error) === 'unreachable';
     return isKept && isTheirs && !this.#isSecondTry && !this.connections.isClosing;
@@ -223,8 +221,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 }
 
 /**
- * Dials by undici's connector, with the address guard before it and limits on what the socket reads after it. What is
- * being dialled is in `dialling`.
+ * Dials by undici's connector, with the address guard before it. What is being dialled is in `dialling`.
  */
 function guardedConnector(options: SenderOptions, timeoutMs: number, dialling: Set<Socket>): buildConnector.connector {
   const dial = buildConnector({
@@ -247,7 +244,6 @@ function guardedConnector(options: SenderOptions, timeoutMs: number, dialling: S
         const isTls = isConnected && judgeError(error) !== 'timeout';
         return callback(isTls ? new SendFailure('tls', 'no secure connection', error) : error, null);
       }
-      limitAnswers(connected, mostHeadBytes + mostBodyBytes);
       callback(null, connected);
     });
     dialling.add(socket);
