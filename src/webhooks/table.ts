@@ -1,12 +1,19 @@
-import { type Column, count, defineTable, flag, instant, optional, type RowOf, text, whole } from '../db/table.ts';
+import {
+  bytes,
+  type Column,
+  count,
+  defineTable,
+  flag,
+  instant,
+  optional,
+  type RowOf,
+  text,
+  whole,
+} from '../db/table.ts';
 import type { DeliveryState, Outcome } from './rules.ts';
 
 /** Bytes of a sealed secret. */
-const sealed: Column<Buffer> = {
-  ...{ kind: 'bytes', type: 'varbinary', length: 255, isNullable: false },
-  read: (stored) => stored as Buffer,
-  write: (value) => value,
-};
+const sealed: Column<Buffer> = { ...bytes(255), type: 'varbinary' };
 const smallCount = (type: 'tinyint' | 'smallint'): Column<number> => ({ ...count(), type });
 
 /** The names of dispatchers' leases begin with this. */

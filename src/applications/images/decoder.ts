@@ -41,14 +41,11 @@ const enoughCpuMs = 240_000;
 
 /** One process that decodes. It is started for the first file, and again after it has ended. */
 export class Decoder {
-  readonly #options: DecoderOptions;
   #process: ChildProcess | undefined;
   #isEnded = false;
   #isBusy = false;
 
-  constructor(options: DecoderOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: DecoderOptions) {}
 
   /** Whether a file can be decoded whole. One at a time. */
   async check(check: Check): Promise<boolean> {
@@ -79,7 +76,7 @@ export class Decoder {
     const output = child.stdout as Socket;
     let received = '';
     return new Promise((resolve, reject) => {
-      const { decodeMs } = this.#options;
+      const { decodeMs } = this.options;
       const leftMs = timeLeft(child.pid, decodeMs);
       const checkTime = () => {
         const left = leftMs();
@@ -122,12 +119,12 @@ export class Decoder {
   /** Whether the walls that must hold are among those a decoder was started behind. */
   #holds(line: string): boolean {
     const held = readWalls(line.trim());
-    return [...(this.#options.walls() ?? [])].every((wall) => held.has(wall));
+    return [...(this.options.walls() ?? [])].every((wall) => held.has(wall));
   }
 
   #running(program: DecoderProgram): ChildProcess {
     if (this.#process !== undefined) return this.#process;
-    const child = startDecoder(program, this.#options.walls() !== undefined);
+    const child = startDecoder(program, this.options.walls() !== undefined);
     child.on('exit', () => this.#forget(child)).on('error', () => this.#forget(child));
     // Writing to a process that ended fails, and its end is noticed by itself.
     const [input, output] = [child.stdin as Socket, child.stdout as Socket];

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { crc32, createInflate } from 'node:zlib';
 import { checkShape, type ImageShape, InvalidImage } from './shape.ts';
 
@@ -144,56 +143,33 @@ const lastFilter = 4;
  */
 export async function arePixelsWhole({ data, rows }: Png): Promise<boolean> {
   const inflate = createInflate({ chunkSize: pieceBytes });
-  const reader = new RowReader(rows);
-  inflate.on('data', (piece: Buffer) => {
-    if (!reader.read(piece)) inflate.destroy(new Error('the rows are not those of the image'));
-  });
+  for (const part of data) inflate.write(part);
+  inflate.end();
+  const lengths = rowLengths(rows);
+  /** Bytes of the present row that are still to come; 0 when its filter comes next. */
+  let left = 0;
   try {
-    const ended = once(inflate, 'end');
-    for (const part of data) inflate.write(part);
-    inflate.end();
-    await ended;
+    for await (const piece of inflate as AsyncIterable<Buffer>) {
+      for (let at = 0; at < piece.length; ) {
+        if (left === 0) {
+          const next = lengths.next();
+          if (next.done || (piece[at] ?? 0) > lastFilter) return false;
+          left = next.value;
+        }
+        const here = Math.min(left, piece.length - at);
+        left -= here;
+        at += here;
+      }
+    }
   } catch {
     return false;
   }
   // Bytes behind the end of the compressed stream were given, and not read.
   const given = data.reduce((sum, part) => sum + part.length, 0);
-  return reader.isAtEnd && inflate.bytesWritten === given;
+  return left === 0 && lengths.next().done === true && inflate.bytesWritten === given;
 }
 
-/** Goes through decompressed rows, which pieces cut anywhere. */
-class RowReader {
-  readonly #rows: Png['rows'];
-  #pass = 0;
-  #row = 0;
-  /** Bytes of the present row that are still to come; 0 when its filter comes next. */
-  #left = 0;
-
-  constructor(rows: Png['rows']) {
-    this.#rows = rows.filter(({ count }) => count > 0);
-  }
-
-  get isAtEnd(): boolean {
-    return this.#pass === this.#rows.length && this.#left === 0;
-  }
-
-  /** False when a row has a filter there is not, or there are more rows than there should be. */
-  read(piece: Buffer): boolean {
-    for (let at = 0; at < piece.length; ) {
-      if (this.#left === 0) {
-        const pass = this.#rows[this.#pass];
-        if (pass === undefined || (piece[at] ?? 0) > lastFilter) return false;
-        this.#left = pass.bytes;
-        this.#row += 1;
-        if (this.#row === pass.count) {
-          this.#row = 0;
-          this.#pass += 1;
-        }
-      }
-      const here = Math.min(this.#left, piece.length - at);
-      this.#left -= here;
-      at += here;
-    }
-    return true;
-  }
+/** The length of each row, in their order. */
+function* rowLengths(rows: Png['rows']): Generator<number, void> {
+  for (const { count, bytes } of rows) for (let row = 0; row < count; row += 1) yield bytes;
 }
