@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import type { Database } from '../db/database.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
-import { joined, type SqlRow, type Statement, sql, statement } from '../db/statement.ts';
+import { type SqlRow, type Statement, sql, statement } from '../db/statement.ts';
 import type { ShownBy } from '../db/table.ts';
 import { type Event, EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
 import { compileEncoder } from '../json/encoder.ts';
@@ -147,6 +147,5 @@ export function countUnacknowledged(consumer: ConsumerName, most: number): State
 
 /** A condition that is true for the rows of some events. */
 export function areThese(events: readonly EventKey[]): Statement {
-  const keys = events.map(({ partnerId, version }) => sql`(${partnerId}, ${version})`);
-  return sql`(partner_id, version) IN (${joined(keys, ', ')})`;
+  return sql`(partner_id, version) IN (${events.map(({ partnerId, version }) => [partnerId, version])})`;
 }

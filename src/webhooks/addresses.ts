@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
 import { ApiError } from '../lib/errors.ts';
 import { SendFailure } from './rules.ts';
@@ -160,15 +161,11 @@ async function lookUp(host: string, { allowLoopback, nameServers }: ResolverOpti
   );
   try {
     await Promise.any(families);
-    await Promise.race([Promise.allSettled(families), later(otherFamilyMs)]);
+    await Promise.race([Promise.allSettled(families), delay(otherFamilyMs, undefined, { ref: false })]);
   } catch (error) {
     throw new SendFailure('dns', `${host} has no address`, error);
   } finally {
     resolver.cancel();
   }
   return found.flat();
-}
-
-function later(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }

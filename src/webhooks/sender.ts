@@ -23,7 +23,7 @@ export interface SendRequest {
 
 export interface SenderOptions extends ResolverOptions {
   readonly clock: Clock;
-  /** Certificates of authorities trusted beside the known ones, in PEM, for tests. */
+  /** Certificates of authorities trusted in addition to the known ones, in PEM, for tests. */
   readonly extraAuthorities?: string;
   /** How long an attempt may take in all, in milliseconds; 10 seconds by the contract. */
   readonly timeoutMs?: number;

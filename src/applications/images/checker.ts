@@ -38,6 +38,7 @@ interface Waiting {
 
 /** An image that takes more memory than this is decoded while no other is. */
 const heavyBytes = 64_000_000;
+const usualWaitMs = 50_000;
 /** How many images may wait: of one partner, and in all. */
 const mostWaiting = { ofPartner: 16, ofAll: 200 };
 /**
@@ -53,27 +54,22 @@ const mostRestMs = 50;
  * memory and never to a disk. Partners that wait share the decoders by time.
  */
 export class ImageChecker {
-  readonly #log: Logger;
   readonly #turns = new Turns<Waiting>();
   readonly #workers: readonly Decoder[];
   /** Decoders that neither work nor rest. */
   readonly #free: Decoder[];
-  readonly #waitMs: number;
-  readonly #wanted: WallsWanted;
   /** The walls this machine offers; undefined until that is known. */
   #walls: ReadonlySet<Wall> | undefined;
   #isAlone = false;
   #isClosed = false;
 
-  constructor({ log, workers, waitMs = 50_000, decodeMs = 10_000, walls = 'auto' }: ImageCheckerOptions) {
-    this.#log = log;
-    this.#waitMs = waitMs;
-    this.#wanted = walls;
+  constructor(private readonly options: ImageCheckerOptions) {
+    const { workers, decodeMs = 10_000, walls } = options;
     const isWalled = walls !== 'off' && canBuildWalls();
     // On a small machine one is enough, and leaves the other processor to orders.
-    const options = { decodeMs, walls: () => (isWalled ? (this.#walls ?? new Set<Wall>()) : undefined) };
+    const decoder = { decodeMs, walls: () => (isWalled ? (this.#walls ?? new Set<Wall>()) : undefined) };
     const count = workers ?? (availableParallelism() > 2 ? 2 : 1);
-    this.#workers = Array.from({ length: count }, () => new Decoder(options));
+    this.#workers = Array.from({ length: count }, () => new Decoder(decoder));
     this.#free = [...this.#workers];
   }
 
@@ -82,15 +78,15 @@ export class ImageChecker {
    * and some do not hold.
    */
   async start(): Promise<void> {
-    const found = this.#wanted === 'off' ? new Set<Wall>() : await tryWalls();
+    const found = this.options.walls === 'off' ? new Set<Wall>() : await tryWalls();
     this.#walls = found;
     const walls = [...found];
     const missing = neededWalls.filter((wall) => !found.has(wall));
-    if (missing.length > 0 && this.#wanted === 'required') {
+    if (missing.length > 0 && this.options.walls === 'required') {
       throw new Error(`MARINA_DECODER_WALLS is "required", and this machine does not offer: ${missing.join(', ')}`);
     }
-    if (missing.length === 0) this.#log.info({ walls }, 'images are decoded behind walls');
-    else this.#log.warn({ walls, missing }, 'images are decoded without all walls');
+    if (missing.length === 0) this.options.log.info({ walls }, 'images are decoded behind walls');
+    else this.options.log.warn({ walls, missing }, 'images are decoded without all walls');
   }
 
   /** Whether each wall holds around the decoders; none before `start`. */
@@ -125,7 +121,7 @@ export class ImageChecker {
   async decode(image: ImageFile, partnerId: string): Promise<void> {
     this.checkRoom(partnerId);
     await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => this.#giveUp(waiting), this.#waitMs);
+      const timer = setTimeout(() => this.#giveUp(waiting), this.options.waitMs ?? usualWaitMs);
       const waiting: Waiting = { partnerId, image, timer, resolve, reject };
       this.#turns.add(partnerId, waiting);
       this.#startNext();
@@ -186,12 +182,12 @@ export class ImageChecker {
 
   #refusal(error: unknown): ApiError {
     const failure = error instanceof DecoderFailure ? error.failure : undefined;
-    if (failure === 'late') this.#log.warn({ err: error }, 'a file took too long to decode');
+    if (failure === 'late') this.options.log.warn({ err: error }, 'a file took too long to decode');
     if (failure === 'not started' && !this.#isClosed) {
-      this.#log.error({ err: error }, 'the process that decodes images does not start');
+      this.options.log.error({ err: error }, 'the process that decodes images does not start');
     }
     if (failure !== 'died' || this.#isClosed) return new ApiError('service_unavailable', { cause: error });
-    this.#log.warn({ err: error }, 'a file ended the process that decodes');
+    this.options.log.warn({ err: error }, 'a file ended the process that decodes');
     return new ApiError('invalid_document', { message: 'The image cannot be decoded.' });
   }
 
