@@ -5,6 +5,7 @@ import { type Connection, createConnection, type RowDataPacket } from 'mysql2/pr
 import type { Database } from '../../src/db/database.ts';
 import { type Statement, statement, toBigInt } from '../../src/db/statement.ts';
 import { SystemClock } from '../../src/lib/clock.ts';
+import { type MadeAttempt, recordAttempts } from '../../src/webhooks/attempts.ts';
 import { webhookConsumer } from '../../src/webhooks/consumer.ts';
 import {
   bringForward,
@@ -27,7 +28,6 @@ import {
   saveEndpoint,
   startDraining,
 } from '../../src/webhooks/endpoint-store.ts';
-import { type MadeAttempt, recordAttempts } from '../../src/webhooks/recorder.ts';
 import { freshHealth, sentForMs } from '../../src/webhooks/rules.ts';
 import { type Endpoint, endpoints, progress } from '../../src/webhooks/table.ts';
 import { withDatabase } from '../support/database.ts';
