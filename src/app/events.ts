@@ -1,14 +1,18 @@
 import { FeedWatch, feedConsumer } from '../events/feed.ts';
 import { Relay } from '../events/relay.ts';
 import { EventStream } from '../events/stream.ts';
+import { Seal } from '../lib/seal.ts';
+import { webhookConsumer } from '../webhooks/consumer.ts';
+import { Dispatcher } from '../webhooks/dispatcher.ts';
+import { Sender } from '../webhooks/sender.ts';
+import { signingKeys } from '../webhooks/signature.ts';
 import type { Base } from './base.ts';
-import { createWebhooks } from './webhooks.ts';
 
 export type Events = ReturnType<typeof createEvents>;
 
 /** The way of events: from the outbox, through NATS, to the feed and to the webhooks. */
 export function createEvents(base: Base) {
-  const { config, log, database, clock, holder, metrics, nats, notifications } = base;
+  const { config, database, clock, metrics, nats, notifications } = base;
   const stream = new EventStream(nats, config.natsPrefix);
   const feedWatch = new FeedWatch(database);
   const feed = feedConsumer(database, (consumed) => {
@@ -18,6 +22,21 @@ export function createEvents(base: Base) {
     notifications.publish('feed');
   });
   const webhooks = createWebhooks(base);
-  const relay = new Relay({ database, stream, notifications, log, holder, consumers: [feed, webhooks.consumer] });
+  const relay = new Relay({ ...base, stream, consumers: [feed, webhooks.consumer] });
   return { stream, feedWatch, feed, webhooks, relay };
+}
+
+/** Webhooks: what consumes events into the queues of endpoints, what sends them, and the secrets they are signed with. */
+function createWebhooks(base: Base) {
+  const { config, database, clock, notifications } = base;
+  const { webhookAllowLoopback: allowLoopback, webhookAuthorities: extraAuthorities } = config;
+  const seal = new Seal(base.key('webhook secrets'));
+  const keysOf = signingKeys(seal);
+  const sender = new Sender({ clock, allowLoopback, extraAuthorities });
+  const dispatcher = new Dispatcher({ ...base, sender, keysOf });
+  const consumer = webhookConsumer(database, clock, (partnerIds) => {
+    const others = dispatcher.wake(partnerIds);
+    if (others.length > 0) notifications.publish('webhooks', others.join(','));
+  });
+  return { seal, keysOf, sender, dispatcher, consumer };
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Database } from '../db/database.ts';
 import { type Lease, underLease } from '../db/lease.ts';
 import { crash } from '../lib/crash.ts';
@@ -7,7 +8,7 @@ import { Attempts, type AttemptsOptions, type MadeAttempt, Recorder } from './at
 import { bringForward, readQueues } from './delivery-store.ts';
 import { EndpointQueue, firstSlots } from './endpoint-queue.ts';
 import { claimEndpoints, endDraining, findWork, releaseEndpoints, saveSeen } from './endpoint-store.ts';
-import { type Endpoint, endpoints } from './table.ts';
+import { dispatcherLeasePrefix, type Endpoint, endpoints } from './table.ts';
 
 /** How often the database is asked for work that no notification told of. */
 const pollMs = 500;
@@ -35,8 +36,6 @@ const stopWaitMs = 2_000;
 export interface DispatcherOptions extends AttemptsOptions {
   readonly database: Database;
   readonly holder: string;
-  /** This process's own name among the leases; at most 40 characters. */
-  readonly leaseName: string;
   /** How often all endpoints are scanned; a minute, unless a test cannot wait for it. */
   readonly fullScanMs?: number;
 }
@@ -64,7 +63,9 @@ export class Dispatcher {
   #scannedAt = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly options: DispatcherOptions) {
-    const { database, leaseName, holder } = options;
+    const { database, holder } = options;
+    // This process's own name among the leases, of at most 40 characters.
+    const leaseName = `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`;
     this.worker = { ...underLease(database, leaseName, holder, (lease) => this.#run(lease)), name: 'dispatcher' };
     this.#recorder = new Recorder(options, (attempts, endpoints) => this.#recorded(attempts, endpoints));
     this.#attempts = new Attempts(options, {

@@ -32,7 +32,7 @@ export interface SenderOptions extends ResolverOptions {
 }
 
 const contractTimeoutMs = 10_000;
-const mostEndpointsByDefault = 1_000;
+const usualEndpoints = 1_000;
 
 const unreadableUrl: SendResult = {
   outcome: 'endpoint-failed',
@@ -51,11 +51,9 @@ export class Sender {
   readonly #connect: buildConnector.connector;
   readonly #dialling = new Set<Socket>();
   readonly #timeoutMs: number;
-  readonly #mostEndpoints: number;
 
   constructor(private readonly options: SenderOptions) {
     this.#timeoutMs = options.timeoutMs ?? contractTimeoutMs;
-    this.#mostEndpoints = options.mostEndpoints ?? mostEndpointsByDefault;
     this.#connect = guardedConnector(options, this.#timeoutMs, this.#dialling);
   }
 
@@ -115,7 +113,7 @@ export class Sender {
     const url = URL.canParse(text) ? new URL(text) : undefined;
     if (url?.protocol !== 'https:') return undefined;
     const made = new Connections(text, url, this.#connect);
-    if (this.#connections.size >= this.#mostEndpoints) this.#closeLeastUsed();
+    if (this.#connections.size >= (this.options.mostEndpoints ?? usualEndpoints)) this.#closeLeastUsed();
     this.#connections.set(endpointId, made);
     return made;
   }

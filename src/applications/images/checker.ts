@@ -237,7 +237,11 @@ export class Turns<Item> {
 
   /** The item that comes next. It stays until it is removed. */
   peek(): Item | undefined {
-    return this.#next()?.items[0];
+    let next: Line<Item> | undefined;
+    for (const line of this.#lines.values()) {
+      if (line.items.length > 0 && (next === undefined || line.used < next.used)) next = line;
+    }
+    return next?.items[0];
   }
 
   /** Takes an item out. Returns false if it was taken before. */
@@ -259,13 +263,5 @@ export class Turns<Item> {
       const isForgotten = line.items.length === 0 && (line.used <= this.#usedByLast || this.#waiting === 0);
       if (isForgotten) this.#lines.delete(id);
     }
-  }
-
-  #next(): Line<Item> | undefined {
-    let next: Line<Item> | undefined;
-    for (const line of this.#lines.values()) {
-      if (line.items.length > 0 && (next === undefined || line.used < next.used)) next = line;
-    }
-    return next;
   }
 }

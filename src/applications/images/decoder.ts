@@ -203,7 +203,7 @@ export function canBuildWalls(): boolean {
 /** Builds the walls around nothing, and tells which of them hold here. */
 export async function tryWalls(): Promise<ReadonlySet<Wall>> {
   if (!canBuildWalls()) return new Set();
-  const args = [builder, ...wallArguments(readsOf({ args: [], folder: '/', reads: [] }))];
+  const args = [builder, ...wallArguments([])];
   const line = await new Promise<string>((resolve) => {
     execFile(perl, args, { env: {}, timeout: 5_000 }, (error, stdout) => resolve(error === null ? stdout : ''));
   });
@@ -222,7 +222,7 @@ export function readWalls(line: string): ReadonlySet<Wall> {
  */
 export function startDecoder(program: DecoderProgram, walled: boolean, wallBuilder = builder): ChildProcess {
   const node = [process.execPath, '--max-old-space-size=64', ...program.args];
-  const launcher = [perl, wallBuilder, ...wallArguments(readsOf(program))];
+  const launcher = [perl, wallBuilder, ...wallArguments(program.reads)];
   const [command = '', ...args] = walled ? [...launcher, ...node] : node;
   const child = spawn(command, args, { cwd: program.folder, env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
   lowerPriority(child);
@@ -238,7 +238,9 @@ function lowerPriority({ pid }: ChildProcess): void {
   }
 }
 
-function wallArguments(reads: readonly string[]): string[] {
+/** A walled program can read only its own files, Node, and the system's libraries, where they exist. */
+function wallArguments(own: readonly string[]): string[] {
+  const reads = [...systemReads, realpathSync(process.execPath), ...own].filter((path) => existsSync(path));
   return [String(process.pid), String(mostDataBytes), String(mostCpuSeconds), ...reads, '--'];
 }
 
@@ -275,10 +277,8 @@ export function decoderProgram(): Promise<DecoderProgram> {
 
 async function makeProgram(): Promise<DecoderProgram> {
   const packages = packagesFolder();
-  const root = dirname(packages);
-  if (extension === '.js') {
-    return { args: [entry], folder: root, reads: [sources, packages, packageFile] };
-  }
+  const folder = dirname(packages);
+  if (extension === '.js') return { args: [entry], folder, reads: [sources, packages, packageFile] };
   // What runs TypeScript starts processes of its own and writes files, which a decoder may not. So it is translated here.
   const { build } = await import('esbuild');
   const built = await build({
@@ -290,16 +290,8 @@ async function makeProgram(): Promise<DecoderProgram> {
     write: false,
     logLevel: 'silent',
   });
-  return {
-    args: ['--input-type=module', '--eval', built.outputFiles[0]?.text ?? ''],
-    folder: root,
-    reads: [packages, packageFile],
-  };
-}
-
-/** What a program must be able to read to run in Node: its own files, Node, and the system's libraries. */
-function readsOf({ reads }: DecoderProgram): string[] {
-  return [...systemReads, realpathSync(process.execPath), ...reads].filter((path) => existsSync(path));
+  const args = ['--input-type=module', '--eval', built.outputFiles[0]?.text ?? ''];
+  return { args, folder, reads: [packages, packageFile] };
 }
 
 function packagesFolder(): string {
