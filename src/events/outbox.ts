@@ -130,7 +130,7 @@ export class OutboxConsumer {
 }
 
 function acknowledge(events: readonly ConsumedEvent[], bit: number): Statement[] {
-  // Another version may have more consumers, whose bits say nothing of ours.
+  // Another version may have more consumers, whose bits do not count for ours.
   const groups = groupBy(events, ({ signed }) => ((signed | bit) & acknowledgedByAll) === acknowledgedByAll);
   return [...groups].map(([isByAll, own]) =>
     isByAll

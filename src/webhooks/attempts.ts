@@ -47,7 +47,7 @@ const mostBlockedMs = 1_000;
 
 const notSent = { status: null, errorClass: 'internal', durationMs: 0 } as const;
 
-/** Makes attempts, and tells of each in the log, the metrics and a span. */
+/** Makes attempts, and reports each in the log, the metrics and a span. */
 export class Attempts {
   /** How many are under way. */
   underWay = 0;

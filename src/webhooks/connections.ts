@@ -112,7 +112,7 @@ export class Connections {
 
   #remove(connection: Connection): void {
     this.#all.delete(connection);
-    connection.client.close().catch(() => undefined); // Only says that it is closed already.
+    connection.client.close().catch(() => undefined); // It rejects if it is closed already.
   }
 }
 
@@ -122,9 +122,9 @@ const startOfHead = 'HTTP/1.1 1';
 const endOfHead = '\r\n\r\n';
 
 /**
- * Changes what a socket gives its reader, who sends one request at a time: of each answer at most the
- * largest head and body come through, framing included, whatever it is made of, and informational answers (1xx) do not come through at all. undici
- * breaks off a connection that says `100 Continue` unasked, and keeps no count of bytes that are neither headers nor body.
+ * Changes what a socket gives its reader, who sends one request at a time: of each answer at most the largest head and body
+ * come through, framing included, and informational answers (1xx) do not come through at all. undici breaks off a connection
+ * that says `100 Continue` unasked, and keeps no count of bytes that are neither headers nor body.
  */
 function limitAnswers(socket: Socket, onReceived: (bytes: number) => void): void {
   const read = socket.read.bind(socket);

@@ -57,7 +57,7 @@ export function isRetryDue(now: number): Statement {
 
 // Named, because a server that guesses from the age of events would sort all that waits at each read.
 const waiting = statement('webhook_deliveries d FORCE INDEX (webhook_deliveries_due)');
-// The feed's copy and the outbox row change places in one transaction, so one statement always finds one of them.
+// The feed's copy and the outbox row are swapped in one transaction, so one statement always finds one of them.
 const bodies = statement(`LEFT JOIN feed_events f ON f.partner_id = d.partner_id AND f.version = d.version
   LEFT JOIN outbox o ON o.partner_id = d.partner_id AND o.version = d.version`);
 const loaded = statement(`d.*, COALESCE(f.body, o.body) AS body, COALESCE(f.request_id, o.request_id) AS request_id,

@@ -10,7 +10,7 @@ import { EndpointQueue, firstSlots } from './endpoint-queue.ts';
 import { claimEndpoints, endDraining, findWork, releaseEndpoints, saveSeen } from './endpoint-store.ts';
 import { dispatcherLeasePrefix, type Endpoint, endpoints } from './table.ts';
 
-/** How often the database is asked for work that no notification told of. */
+/** How often the database is asked for work that no notification announced. */
 const pollMs = 500;
 /** How often all endpoints are scanned for work that is not marked as due. */
 const usualFullScanMs = 60_000;
@@ -42,7 +42,7 @@ export interface DispatcherOptions extends AttemptsOptions {
 
 /**
  * Sends what waits in the queues of endpoints. Each endpoint is served by one process at a time, whichever found work for
- * it first, so that its order, its slots and its pauses are decided in one place; the processes share the endpoints. A
+ * it first, so that its order, its slots and its pauses are decided by one process; the processes share the endpoints. A
  * process shows that it lives by one lease of its own, which all its endpoints name: when it dies, they are free within
  * the lease's length.
  */

@@ -141,7 +141,7 @@ export function endDraining({ partnerId, fence, revision }: Endpoint): Statement
   return endpoints.set({ partnerId, fence, revision }, { draining: false, revision: revision + 1n });
 }
 
-/** Says that the process that sends to some endpoints works by their rows as they are given. */
+/** Notes that the process that sends to some endpoints works by these versions of their rows. */
 export function saveSeen(seen: readonly Endpoint[]): Statement {
   const rows = seen.map(
     ({ partnerId, fence, revision }) =>

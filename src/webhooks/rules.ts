@@ -35,7 +35,7 @@ export const rotationMs = 24 * hourMs;
 
 /**
  * How long the row of an endpoint serves for attempts after it was asked for, in real time. An operator's call that changes
- * the row waits so long for a process that says nothing: after that the process begins no attempt by the earlier row.
+ * the row waits so long for a process that does not confirm it: after that the process begins no attempt by the earlier row.
  */
 export const rowServesMs = 3_000;
 

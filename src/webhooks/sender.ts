@@ -130,7 +130,7 @@ export class Sender {
 
 const closed = new SendFailure('unreachable', 'the sender closes its connections');
 
-/** One attempt: a request and its answer, as undici tells of them. */
+/** One attempt: a request and its answer, as undici reports them. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #startedAt = performance.now();
   readonly #timer: NodeJS.Timeout;

@@ -70,7 +70,7 @@ export const endpoints = defineTable({
 
 export type Endpoint = RowOf<typeof endpoints>;
 
-/** Events on their way to their endpoints. Instants are business time unless they say otherwise. */
+/** Events on their way to their endpoints. Instants are business time unless a comment says otherwise. */
 export const deliveries = defineTable({
   name: 'webhook_deliveries',
   columns: {

@@ -31,7 +31,7 @@ export function isKnown({ state }: Pick<DocumentFacts, 'state'>): boolean {
   return states.includes(state);
 }
 
-/** Whether partners see a document: the broker has it, or another version says something else of it. */
+/** Whether partners see a document: the broker has it, or another version stored a state of its own. */
 export function isShown(document: Pick<DocumentFacts, 'state'>): boolean {
   return document.state === 'delivered' || !isKnown(document);
 }
@@ -105,7 +105,7 @@ function wasUnconfirmed(document: DocumentFacts | undefined, state: DocumentStat
   return state === 'unconfirmed' || (document?.attempt ?? 0) > 1;
 }
 
-/** What another version does with a document, it alone can say: the file may come again later. */
+/** Only the other version knows what it does with a document of its own: the file may come again later. */
 function checkKnown(document: DocumentFacts): void {
   if (isKnown(document)) return;
   throw new ApiError('document_in_flight', {
@@ -179,7 +179,7 @@ export function areAllDelivered(
   return documentTypes.every((type) => delivered.has(type));
 }
 
-/** What a document that was unconfirmed is now, or why that cannot be told. */
+/** What a document that was unconfirmed is now, or why that cannot be known. */
 export type Released =
   | { readonly outcome: 'delivered' | 'released'; readonly changed: boolean; readonly applicationState: string }
   | { readonly outcome: Unsettled; readonly until?: number };

@@ -74,13 +74,13 @@ interface DocumentFile extends DocumentKey {
 interface DocumentChange {
   /** Undefined: the broker does not have it and never may have had. */
   readonly after: StoredDocument | undefined;
-  /** What the history says. */
+  /** The text of the step in the history. */
   readonly what: string;
   /** What else is written. */
   readonly writes?: readonly Statement[];
 }
 
-/** What the history says of an outcome. */
+/** The text of the history for each outcome. */
 const outcomes: Record<Outcome, string> = {
   delivered: 'delivered',
   refused: 'the broker refused it',
@@ -99,7 +99,7 @@ const leaseMarginMs = 1_000;
 export class DocumentSender {
   constructor(private readonly parts: DocumentSenderParts) {}
 
-  /** Tells files apart without keeping them, and tells nothing when the same file comes elsewhere. */
+  /** Distinguishes files without keeping them. The same file has another digest elsewhere. */
   digestOf({ partnerId, applicationId, type, content }: DocumentFile): Buffer {
     return createHmac('sha256', this.parts.digestKey)
       .update(`${partnerId} ${applicationId} ${type} `)
@@ -224,7 +224,7 @@ export class DocumentSender {
   }
 
   /**
-   * Settles a document that stays unconfirmed, by what the broker says. It never sends. A document is forgotten only behind
+   * Settles a document that stays unconfirmed, by the broker's record. It never sends. A document is forgotten only behind
    * the same proof as an order that never arrived: its time is over by more than clocks may differ, the broker refuses what
    * comes late, or its record is complete, and it was asked after that. `audit` writes down, in the transaction that changes
    * it, what the document was and is.

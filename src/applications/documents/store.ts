@@ -12,7 +12,7 @@ export const documents = defineTable({
     partnerId: text(24),
     applicationId: text(24),
     type: text<DocumentTypeWord>(16),
-    /** Keyed, so that it tells nothing of the file. */
+    /** Keyed, so that it reveals nothing of the file. */
     digest: bytes(32),
     state: text<DocumentStateWord>(16),
     /** Counts the sends, so that each records only its own end. */

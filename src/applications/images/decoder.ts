@@ -149,7 +149,7 @@ export class Decoder {
   }
 }
 
-/** Tells how much longer a process may work from now on, which has `mostMs` of processor time and a multiple in all. */
+/** Computes how much longer a process may work from now on, if it has `mostMs` of processor time and a multiple in all. */
 function timeLeft(pid: number | undefined, mostMs: number): () => number {
   const beganAt = performance.now();
   const used = () => (pid === undefined ? undefined : processorTimeMs(pid));
@@ -165,7 +165,7 @@ function timeLeft(pid: number | undefined, mostMs: number): () => number {
 /** Linux counts processor time for its users in hundredths of a second, on every machine. */
 const tickMs = 10;
 
-/** The processor time that a process has used, with all its threads; undefined where the system does not say. */
+/** The processor time that a process has used, with all its threads; undefined where the system does not show it. */
 function processorTimeMs(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -200,7 +200,7 @@ export function canBuildWalls(): boolean {
   return existsSync(perl);
 }
 
-/** Builds the walls around nothing, and tells which of them hold here. */
+/** Builds the walls around nothing, and answers with those that hold here. */
 export async function tryWalls(): Promise<ReadonlySet<Wall>> {
   if (!canBuildWalls()) return new Set();
   const args = [builder, ...wallArguments([])];

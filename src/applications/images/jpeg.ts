@@ -51,7 +51,7 @@ function readFirstScan(frame: Frame, body: Buffer): Frame {
 /** Finds where a trailer begins that ends at `end`, or undefined if there is none of this kind. */
 type FindTrailer = (file: Buffer, from: number, end: number) => number | undefined;
 
-/** Trailers of which each says at its end where it begins. A file may have several, one behind the other. */
+/** Trailers whose ends name their beginnings. A file may have several, one behind the other. */
 const trailers: readonly FindTrailer[] = [findSamsung, findVivo, findOnePlus, findCanon, findHuawei];
 
 /** The most pictures and trailers there may be behind a picture. */
@@ -144,7 +144,7 @@ function beginOfParts(json: string, from: number, list: number): number | undefi
     if (!Array.isArray(parts)) return undefined;
     const offsets = parts.map((part: { offset?: unknown } | null) => Number(part?.offset ?? 0));
     const begin = list - Math.max(0, ...offsets);
-    // The file says where it begins, and may name no whole number.
+    // The beginning comes from the file, which may name no whole number.
     return Number.isInteger(begin) && begin >= from ? begin : undefined;
   } catch {
     return undefined;
@@ -186,7 +186,7 @@ function isMotionPhoto(file: Buffer, from: number, end: number): boolean {
   );
 }
 
-/** Whether a film in boxes (ISO/IEC 14496-12) begins and ends at these places. */
+/** Whether a film in boxes (ISO/IEC 14496-12) begins and ends at these offsets. */
 function isFilm(file: Buffer, begin: number, end: number): boolean {
   for (let at = begin; at < end; ) {
     if (end - at < 8 || !/^[ -~]{4}$/.test(file.toString('latin1', at + 4, at + 8))) return false;
@@ -197,7 +197,7 @@ function isFilm(file: Buffer, begin: number, end: number): boolean {
   return true;
 }
 
-/** How long a box says it is. A length of 1 means that the true one follows in eight bytes, and 0 the rest of the film. */
+/** The length a box states. A length of 1 means that the true one follows in eight bytes, and 0 the rest of the film. */
 function boxBytes(file: Buffer, at: number, end: number): number {
   const bytes = file.readUInt32BE(at);
   if (bytes === 0) return end - at;
