@@ -20,7 +20,10 @@ export function statement(sql: string, ...values: SqlValue[]): Statement {
   return { sql, values };
 }
 
-/** Writes a statement as a template in which values stand where they are used. A statement in it becomes a part of it. */
+/**
+ * Writes a statement as a template in which values stand where they are used. A statement in it becomes a part of it. What
+ * `Database.read` prepares may have no list and no LIMIT among its values: MySQL takes neither.
+ */
 export function sql(
   [first = '', ...texts]: TemplateStringsArray,
   ...parts: readonly (SqlValue | Statement)[]
