@@ -68,19 +68,19 @@ function putTogether(base: Base) {
 async function startWork(gateway: Gateway): Promise<void> {
   const { base, supervisor, callers, events, submissions, outcomes, telemetry } = gateway;
   const { does, environment, identities, nats } = base;
-  const { feedWatch, feed, webhooks, relay } = events;
+  const { stream, feedWatch, feed, webhooks, relay } = events;
   const { images } = submissions;
   callers.sharing.start();
   await Promise.all([nats.start(), does('api') ? images.start() : undefined]);
   supervisor.start(environment.worker);
   supervisor.start(feedWatch.worker);
   if (does('webhooks')) {
-    supervisor.start(webhooks.consumer.worker);
+    supervisor.start(stream.worker(webhooks.consumer));
     supervisor.start(webhooks.dispatcher.worker);
   }
   if (does('worker')) {
     supervisor.start(relay.worker);
-    supervisor.start(feed.worker);
+    supervisor.start(stream.worker(feed));
     for (const worker of outcomes.workers) supervisor.start(worker);
   }
   supervisor.start(submissions.clocks.worker);

@@ -1,5 +1,5 @@
 import { status } from '@grpc/grpc-js';
-import type { DocumentTypeWord } from '../applications/documents/rules.ts';
+import type { DocumentTypeWord, Released } from '../applications/documents/rules.ts';
 import { type Statement, statement } from '../db/statement.ts';
 import { Documents, ReleaseOutcome } from '../gen/marina/admin/v1/documents_pb.ts';
 import { audit } from './audit.ts';
@@ -12,10 +12,7 @@ interface Releasing {
     applicationId: string,
     type: DocumentTypeWord,
     audit: (before: { readonly state: string; readonly attempt: number }, after: string) => Statement,
-  ): Promise<
-    | { readonly outcome: keyof typeof outcomes; readonly changed: boolean; readonly applicationState: string }
-    | { readonly outcome: keyof typeof refusals; readonly until?: number }
-  >;
+  ): Promise<Released>;
 }
 
 const outcomes = { delivered: ReleaseOutcome.DELIVERED, released: ReleaseOutcome.RELEASED } as const;

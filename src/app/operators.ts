@@ -19,8 +19,8 @@ import { Webhooks } from '../gen/marina/admin/v1/webhooks_pb.ts';
 import { addressShower } from '../lib/network.ts';
 import { IdentityCredentials } from '../lib/server-identity.ts';
 import type { Health } from '../telemetry/health.ts';
+import { checkEndpointUrl } from '../webhooks/addresses.ts';
 import { makeSecret } from '../webhooks/signature.ts';
-import { checkEndpointUrl } from '../webhooks/url.ts';
 import type { Base } from './base.ts';
 import type { Parts } from './parts.ts';
 
@@ -52,7 +52,7 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
     partnerService(base, notify.partnerChanged),
     keyService(base, notify.keyEnded),
     accountService(base, notify.accountUnlinked),
-    documentService(base, submissions.release),
+    documentService(base, submissions.documents),
     auditService(base),
     walletService(base),
     adminService(Webhooks, webhookCalls(base, parts)),

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { accountHandlers } from '../accounts/handlers.ts';
 import { allocationHandlers } from '../allocations/handlers.ts';
-import { documentHandlers } from '../applications/documents/handlers.ts';
 import { applicationHandlers } from '../applications/handlers.ts';
 import { Site } from '../docs/site.ts';
 import { eventHandlers } from '../events/handlers.ts';
@@ -45,10 +44,10 @@ function createOperations(base: Base, parts: Parts): Operation[] {
     ...defineOperations(Orders, orderHandlers({ ...submitted, kind: kinds.order, broker, canceller, contexts })),
     ...defineOperations(Allocations, allocationHandlers({ ...submitted, kind: kinds.allocation })),
     ...defineOperations(Wallet, walletHandlers(database, cursors)),
-    ...defineOperations(Applications, {
-      ...applicationHandlers({ ...submitted, kind: kinds.application }),
-      ...documentHandlers({ database, images, sender: documents }),
-    }),
+    ...defineOperations(
+      Applications,
+      applicationHandlers({ ...submitted, kind: kinds.application, images, sender: documents }),
+    ),
     ...defineOperations(Accounts, accountHandlers({ database, records, reads, cursors, clock })),
     ...defineOperations(Reference, referenceHandlers({ records, reads, readTimeoutMs, environment })),
     ...defineOperations(EventsService, eventHandlers({ database, cursors, feedWatch: parts.events.feedWatch })),

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ledgerCheck } from '../admin/ledger.ts';
 import { AllocationKind } from '../allocations/kind.ts';
-import { DocumentRelease } from '../applications/documents/release.ts';
 import { DocumentSender } from '../applications/documents/sender.ts';
 import { ImageChecker } from '../applications/images/checker.ts';
 import { ApplicationKind } from '../applications/kind.ts';
@@ -10,8 +9,7 @@ import { AllocationBroker, ApplicationBroker, SubmissionsBroker } from '../broke
 import { BrokerClock } from '../broker/clock.ts';
 import { Broker } from '../broker/orders.ts';
 import { RecordsBroker } from '../broker/records.ts';
-import { FeedConsumer } from '../events/feed.ts';
-import { FeedWatch } from '../events/feed-watch.ts';
+import { FeedWatch, feedConsumer } from '../events/feed.ts';
 import { Relay } from '../events/relay.ts';
 import { feedRetention } from '../events/retention.ts';
 import { EventStream } from '../events/stream.ts';
@@ -39,10 +37,9 @@ import { ReportConsumer } from '../submission/reports.ts';
 import { StartGate } from '../submission/start-gate.ts';
 import { Submitter } from '../submission/submit.ts';
 import { removalTime } from '../telemetry/database-clock.ts';
-import { WebhookConsumer } from '../webhooks/consumer.ts';
+import { webhookConsumer } from '../webhooks/consumer.ts';
+import { webhookRetention } from '../webhooks/delivery-store.ts';
 import { Dispatcher } from '../webhooks/dispatcher.ts';
-import { dispatcherLeasePrefix } from '../webhooks/endpoint-store.ts';
-import { webhookRetention } from '../webhooks/retention.ts';
 import { Sender } from '../webhooks/sender.ts';
 import { signingKeys } from '../webhooks/signature.ts';
 import type { Base } from './base.ts';
@@ -91,31 +88,26 @@ function createEvents(base: Base) {
   const { config, database, clock, metrics, nats, notifications } = base;
   const stream = new EventStream(nats, config.natsPrefix);
   const feedWatch = new FeedWatch(database);
-  const feed = new FeedConsumer(database, stream, (consumed) => {
+  const feed = feedConsumer(database, (consumed) => {
     const now = clock.realNow();
-    for (const { committedAt } of consumed) metrics.feedArrivals.observe(Math.max(0, now - committedAt) / 1_000);
+    for (const { publishAt } of consumed) metrics.feedArrivals.observe(Math.max(0, now - publishAt) / 1_000);
     feedWatch.wake();
     notifications.publish('feed');
   });
-  const webhooks = createWebhooks(base, stream);
+  const webhooks = createWebhooks(base);
   const relay = new Relay({ ...base, stream, consumers: [feed, webhooks.consumer] });
   return { stream, feedWatch, feed, webhooks, relay };
 }
 
 /** Webhooks: what consumes events into the queues of endpoints, what sends them, and the secrets they are signed with. */
-function createWebhooks(base: Base, stream: EventStream) {
+function createWebhooks(base: Base) {
   const { config, database, clock, notifications } = base;
   const { webhookAllowLoopback: allowLoopback, webhookAuthorities: extraAuthorities } = config;
   const seal = new Seal(base.key('webhook secrets'));
   const keysOf = signingKeys(seal);
   const sender = new Sender({ clock, allowLoopback, extraAuthorities });
-  const dispatcher = new Dispatcher({
-    ...base,
-    leaseName: `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`,
-    sender,
-    keysOf,
-  });
-  const consumer = new WebhookConsumer(database, stream, clock, (partnerIds) => {
+  const dispatcher = new Dispatcher({ ...base, sender, keysOf });
+  const consumer = webhookConsumer(database, clock, (partnerIds) => {
     const others = dispatcher.wake(partnerIds);
     if (others.length > 0) notifications.publish('webhooks', others.join(','));
   });
@@ -167,18 +159,13 @@ function createSubmissions(base: Base, upstream: Upstream, { relay }: Events) {
     ...sending,
     kind: kinds.application,
     broker: upstream.applications,
+    orders: broker,
     digestKey: base.key('document digests'),
     onSent: (outcome) => metrics.documents.inc({ outcome }),
   });
-  const release = new DocumentRelease({
-    ...sending,
-    kind: kinds.application,
-    broker,
-    applications: upstream.applications,
-  });
   const images = new ImageChecker({ log, walls: config.decoderWalls });
   const allKinds = new Kinds(Object.values(kinds));
-  return { gate, clocks, recorder, notes, contexts, kinds, allKinds, submitter, canceller, documents, release, images };
+  return { gate, clocks, recorder, notes, contexts, kinds, allKinds, submitter, canceller, documents, images };
 }
 
 /** What becomes of what went out: reported by the broker, settled where it is unclear, restored if it was lost. */

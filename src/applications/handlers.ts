@@ -1,19 +1,73 @@
+import { create } from '@bufbuild/protobuf';
+import type { Handler } from '../auth/call.ts';
 import {
   CreateApplicationRequestSchema,
   ListApplicationsRequestSchema,
   ListApplicationsResponseSchema,
 } from '../gen/marina/gateway/v1/applications_pb.ts';
+import {
+  type Document,
+  type ListDocumentsRequest,
+  type ListDocumentsResponse,
+  ListDocumentsResponseSchema,
+  type SendDocumentRequest,
+  SendDocumentRequestSchema,
+} from '../gen/marina/gateway/v1/documents_pb.ts';
+import { storedFields } from '../lib/shown-message.ts';
 import { type SubmissionHandlerParts, submissionHandlers } from '../submission/handlers.ts';
+import { checkTakesDocuments, type DocumentTypeWord, isShown } from './documents/rules.ts';
+import type { DocumentSender } from './documents/sender.ts';
+import { documents, findDocuments, toDocumentMessage } from './documents/store.ts';
+import type { ImageChecker } from './images/checker.ts';
 import type { ApplicationKind } from './kind.ts';
 import { shownApplication, toApplicationMessage } from './table.ts';
 
-/** The operations on applications. */
-export function applicationHandlers(parts: SubmissionHandlerParts & { readonly kind: ApplicationKind }) {
+export interface ApplicationHandlerParts extends SubmissionHandlerParts {
+  readonly kind: ApplicationKind;
+  readonly images: ImageChecker;
+  readonly sender: DocumentSender;
+}
+
+/** The operations on applications and their documents. */
+export function applicationHandlers(parts: ApplicationHandlerParts) {
+  const { database, images, sender } = parts;
   const of = submissionHandlers(parts, parts.kind, {
     schemas: [CreateApplicationRequestSchema, ListApplicationsRequestSchema, ListApplicationsResponseSchema],
     shown: shownApplication,
     toMessage: toApplicationMessage,
     notFound: 'application_not_found',
   });
-  return { createApplication: of.create, getApplication: of.get, listApplications: of.list };
+
+  /** What the application says, and whether the file may wait, come before the file: one that is refused is not received. */
+  const sendDocument: Handler<SendDocumentRequest, Document> = async (request, call) => {
+    const { partnerId } = call.caller;
+    const application = await of.find(request.id, call);
+    checkTakesDocuments(application.state);
+    images.checkRoom(partnerId);
+    const { mediaType, content } = await call.receiveFile();
+    // A key that was revoked meanwhile gets nothing decoded, and learns nothing of what was delivered.
+    await call.permission.renew();
+    images.checkRoom(partnerId);
+    const image = images.readHeaders(content, mediaType);
+    const type = storedFields(SendDocumentRequestSchema, request).type as DocumentTypeWord; // It is required.
+    const file = { partnerId, applicationId: application.id, type, mediaType, content };
+    const digest = sender.digestOf(file);
+    // Decoding is what costs: a file that cannot be sent now is not decoded, and one the broker has was decoded before.
+    const delivered = await sender.look(file, digest);
+    if (delivered !== undefined) return toDocumentMessage(delivered);
+    await images.decode(image, partnerId);
+    return toDocumentMessage(await sender.send(file, digest, call));
+  };
+
+  const listDocuments: Handler<ListDocumentsRequest, ListDocumentsResponse> = async ({ id }, call) => {
+    const application = await of.find(id, call);
+    const rows = await database.read(findDocuments(call.caller.partnerId, application.id));
+    const shown = rows.map(documents.all.read).filter(isShown);
+    return create(ListDocumentsResponseSchema, { data: shown.map(toDocumentMessage) });
+  };
+
+  return {
+    ...{ createApplication: of.create, getApplication: of.get, listApplications: of.list },
+    ...{ sendDocument, listDocuments },
+  };
 }

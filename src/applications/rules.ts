@@ -7,15 +7,7 @@ import {
 } from '../gen/marina/broker/v1/applications_pb.ts';
 import type { ApplicationRejectReason, ApplicationState } from '../gen/marina/gateway/v1/applications_pb.ts';
 import type { EnumName } from '../lib/enums.ts';
-import {
-  type Applied,
-  changed,
-  inconsistent,
-  isUnsettled,
-  rejectReasons,
-  statesOf,
-  unchanged,
-} from '../submission/rules.ts';
+import { type Applied, changed, inconsistent, rejectReasons, statesOf, unchanged } from '../submission/rules.ts';
 
 export type ApplicationStateName = EnumName<typeof ApplicationState>;
 
@@ -64,15 +56,20 @@ export function applyReport<Row extends ApplicationFacts>(
   const seen = { ...application, lastReport: report.number };
   if (!isReport(report)) return contradiction(seen, 'a report that lacks what its kind needs');
   const known = { ...seen, reference: seen.reference ?? (report.reference === '' ? null : report.reference) };
-  if (known.state === 'refused' || known.state === 'unplaced') return applyAfterAll(known, report.kind, now);
-  switch (report.kind) {
-    case ApplicationReportKind.ACCEPTED:
-      return applyAccepted(known, now);
-    case ApplicationReportKind.OPENED:
-      return applyOpened(known, report, now);
-    case ApplicationReportKind.REJECTED:
-      return applyRejected(known, report, now);
+  const [to, what, correction] = meanings[report.kind];
+  if (known.state === 'refused' || known.state === 'unplaced') {
+    // The partner learned that it never arrived, and may have applied again. The state is final; the reason is corrected.
+    const reason = `It was reported as never having reached the broker. That was wrong. ${correction}`;
+    const corrected = { ...known, reason, updatedAt: Math.max(now, known.updatedAt) };
+    return { ...contradiction(known, what), row: corrected, changed: true };
   }
+  if (isThere(known, report)) return unchanged(known, what);
+  if (!transitions[known.state].includes(to)) return contradiction(known, what);
+  if (to === 'documents_required') return changed(move(known, to, 'The broker wants the four documents.', now), what);
+  if (to === 'opened') return changed({ ...move(known, to, null, now), account: report.account }, what);
+  const { word, sentence } = rejectReasonOf(report.rejectReason);
+  const rejected = { ...move(known, to, sentence, now), rejectReason: word, param: paramOf(report) };
+  return changed(rejected, `${what}: ${word}`);
 }
 
 /** Whether a report has what its kind needs. */
@@ -85,57 +82,18 @@ export function isReport(report: ApplicationReport): report is ApplicationReport
 
 type KnownKind = Exclude<ApplicationReportKind, ApplicationReportKind.UNSPECIFIED>;
 
-const afterAll: Readonly<Record<KnownKind, { what: string; reason: string }>> = {
-  [ApplicationReportKind.ACCEPTED]: { what: 'the broker accepted it', reason: 'The broker has it.' },
-  [ApplicationReportKind.OPENED]: { what: 'the broker opened the account', reason: 'The broker opened an account.' },
-  [ApplicationReportKind.REJECTED]: { what: 'the broker rejected it', reason: 'The broker rejected it.' },
-};
+/** Where each kind of report leads, what it says, and the sentence for a partner who had learned that it never arrived. */
+const meanings = {
+  [ApplicationReportKind.ACCEPTED]: ['documents_required', 'the broker accepted it', 'The broker has it.'],
+  [ApplicationReportKind.OPENED]: ['opened', 'the broker opened the account', 'The broker opened an account.'],
+  [ApplicationReportKind.REJECTED]: ['rejected', 'the broker rejected it', 'The broker rejected it.'],
+} as const;
 
-/** The partner learned that it never arrived, and may have applied again. The state is final; the reason is corrected. */
-function applyAfterAll<Row extends ApplicationFacts>(application: Row, kind: KnownKind, now: number): Applied<Row> {
-  const { what, reason } = afterAll[kind];
-  const corrected = {
-    ...application,
-    reason: `It was reported as never having reached the broker. That was wrong. ${reason}`,
-    updatedAt: Math.max(now, application.updatedAt),
-  };
-  return { ...contradiction(application, what), row: corrected, changed: true };
-}
-
-function applyAccepted<Row extends ApplicationFacts>(application: Row, now: number): Applied<Row> {
-  const evidence = 'the broker accepted it';
-  const { state } = application;
-  if (takesDocuments(state) || state === 'opened') return unchanged(application, evidence);
-  if (!isUnsettled(state)) return contradiction(application, evidence);
-  const accepted = move(application, 'documents_required', 'The broker wants the four documents.', now);
-  return changed(accepted, evidence);
-}
-
-function applyOpened<Row extends ApplicationFacts>(
-  application: Row,
-  { account }: ApplicationReport,
-  now: number,
-): Applied<Row> {
-  const evidence = 'the broker opened the account';
-  if (application.state === 'opened' && application.account === account) {
-    return unchanged(application, evidence);
-  }
-  if (!transitions[application.state].includes('opened')) return contradiction(application, evidence);
-  const opened = { ...move(application, 'opened', null, now), account };
-  return changed(opened, evidence);
-}
-
-function applyRejected<Row extends ApplicationFacts>(
-  application: Row,
-  report: ApplicationReport,
-  now: number,
-): Applied<Row> {
-  const evidence = 'the broker rejected it';
-  if (application.state === 'rejected') return unchanged(application, evidence);
-  if (!transitions[application.state].includes('rejected')) return contradiction(application, evidence);
-  const { word, sentence } = rejectReasonOf(report.rejectReason);
-  const rejected = { ...move(application, 'rejected', sentence, now), rejectReason: word, param: paramOf(report) };
-  return changed(rejected, `${evidence}: ${word}`);
+/** Whether an application is where a report says, or further. */
+function isThere({ state, account }: ApplicationFacts, report: ApplicationReport): boolean {
+  if (report.kind === ApplicationReportKind.ACCEPTED) return takesDocuments(state) || state === 'opened';
+  if (report.kind === ApplicationReportKind.OPENED) return state === 'opened' && account === report.account;
+  return state === 'rejected';
 }
 
 function contradiction<Row extends ApplicationFacts>(application: Row, what: string): Applied<Row> {

@@ -1,4 +1,4 @@
-import { type Statement, statement } from '../db/statement.ts';
+import { type Statement, sql } from '../db/statement.ts';
 import { defineTable, enumName, optional, type RowOf, type ShownBy, shortened, text, whole } from '../db/table.ts';
 import {
   type Application,
@@ -45,10 +45,6 @@ export function toApplicationMessage(application: ShownApplication): Application
 
 /** Finds an account if it belongs to another partner than the application it was opened for. */
 export function findForeignAccount(applicationId: string, account: string): Statement {
-  return statement(
-    `SELECT c.account FROM accounts c JOIN applications a ON a.id = ? WHERE c.account = ?
-      AND c.partner_id <> a.partner_id`,
-    applicationId,
-    account,
-  );
+  return sql`SELECT c.account FROM accounts c JOIN applications a ON a.id = ${applicationId}
+    WHERE c.account = ${account} AND c.partner_id <> a.partner_id`;
 }

@@ -21,6 +21,30 @@ export function statement(sql: string, ...values: SqlValue[]): Statement {
 }
 
 /**
+ * Writes a statement as a template in which values stand where they are used. A statement in it becomes a part of it. What
+ * `Database.read` prepares may have no list and no LIMIT among its values: MySQL takes neither.
+ */
+export function sql(
+  [first = '', ...texts]: TemplateStringsArray,
+  ...parts: readonly (SqlValue | Statement)[]
+): Statement {
+  let whole = first;
+  const values: SqlValue[] = [];
+  for (const [index, part] of parts.entries()) {
+    const isValue = part === null || typeof part !== 'object' || !('sql' in part);
+    whole += `${isValue ? '?' : part.sql}${texts[index]}`;
+    if (isValue) values.push(part);
+    else values.push(...part.values);
+  }
+  return { sql: whole, values };
+}
+
+/** Several conditions or lists as one. */
+export function joined(parts: readonly Statement[], between: string): Statement {
+  return { sql: parts.map((part) => part.sql).join(between), values: parts.flatMap((part) => part.values) };
+}
+
+/**
  * Fails the transaction unless all conditions are true. The table `guards` has a check that no row passes, and its name is
  * in the error, so a guard that is not true cannot be taken for another failure. The table is always empty, so nobody waits.
  */

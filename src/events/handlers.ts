@@ -15,8 +15,7 @@ import { storedMessage } from '../json/stored.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { Wakeup } from '../lib/worker.ts';
-import { FeedReader } from './feed.ts';
-import type { FeedWatch } from './feed-watch.ts';
+import { FeedReader, type FeedWatch } from './feed.ts';
 
 export interface EventHandlerParts {
   readonly database: Database;

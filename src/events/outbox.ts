@@ -1,10 +1,12 @@
 import { create } from '@bufbuild/protobuf';
 import type { Database } from '../db/database.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
-import { type SqlRow, type Statement, statement } from '../db/statement.ts';
+import { type SqlRow, type Statement, sql, statement } from '../db/statement.ts';
 import type { ShownBy } from '../db/table.ts';
 import { type Event, EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
 import { compileEncoder } from '../json/encoder.ts';
+import { crash } from '../lib/crash.ts';
+import { groupBy } from '../lib/group.ts';
 import type { IdMaker } from '../lib/ids.ts';
 import type { Origin } from '../lib/origin.ts';
 import { toSecond } from '../lib/timestamps.ts';
@@ -36,12 +38,6 @@ export interface OutboxEvent extends ShownBy<typeof published> {
   readonly body: Buffer;
 }
 
-/** An event that a consumer has consumed. */
-export interface ConsumedEvent extends EventKey {
-  /** When its change was committed, in real time. */
-  readonly committedAt: number;
-}
-
 /** The consumers of the outbox, each with its bit in a row's `signed`, where it acknowledges the event. */
 const consumers = { feed: 1, webhooks: 2 } as const;
 
@@ -52,6 +48,9 @@ export const consumerNames = Object.keys(consumers) as readonly ConsumerName[];
 const acknowledgedByAll = Object.values(consumers).reduce<number>((sum, bit) => sum | bit, 0);
 
 const locked = outbox.only('partnerId', 'version', 'signed', 'publishAt');
+
+/** An event that a consumer consumes. */
+export type ConsumedEvent = ShownBy<typeof locked>;
 
 const encode = compileEncoder(EventSchema);
 
@@ -90,60 +89,63 @@ export async function readOutbox(database: Database, idsWithoutBody: string[], m
   // Every row is due once it is committed, also one whose replica's clock is ahead and wrote a later time: who waited for
   // that time would hold back all later events of the partner.
   const [rows = []] = await database.readAll([
-    statement(
-      `SELECT ${published.list}, IF(id IN (?), '', body) AS body FROM outbox
-        ORDER BY publish_at, partner_id, version LIMIT ${most}`,
-      ['', ...idsWithoutBody],
-    ),
+    sql`SELECT ${statement(published.list)}, IF(id IN (${['', ...idsWithoutBody]}), '', body) AS body FROM outbox
+      ORDER BY publish_at, partner_id, version LIMIT ${most}`,
   ]);
   const events = rows.map((row) => ({ ...published.read(row), body: row.body as Buffer }));
   return events.sort((one, other) => Number(one.version - other.version));
 }
 
 /**
- * Lets a consumer consume events: the rows it has not acknowledged are locked, what it makes of them is written, and they
- * are acknowledged, in one transaction. So an event that comes twice, or whose row is gone, changes nothing: each consumer
+ * A consumer of the outbox. The rows it has not acknowledged are locked, what it makes of them is written, and they are
+ * acknowledged, in one transaction. So an event that comes twice, or whose row is gone, changes nothing: each consumer
  * consumes each event once. A row that all consumers have acknowledged is removed.
  */
-export async function consumeFromOutbox(
-  database: Database,
-  consumer: ConsumerName,
-  events: readonly EventKey[],
-  work: {
-    /** What else is read, after the rows are locked. */
-    readonly reads?: readonly Statement[];
-    readonly writes: (consumed: readonly EventKey[], rows: SqlRow[][]) => readonly Statement[];
-  },
-): Promise<readonly ConsumedEvent[]> {
-  const bit = consumers[consumer];
-  const lock = onOutbox(`SELECT ${locked.list} FROM outbox WHERE`, events, ' FOR UPDATE');
-  return database.transaction<readonly ConsumedEvent[]>([lock, ...(work.reads ?? [])], ([rows = [], ...more]) => {
-    const found = rows.map(locked.read);
-    const consumed = found.filter(({ signed }) => (signed & bit) === 0);
-    if (consumed.length === 0) return { writes: [], result: [] };
-    // Another version may have more consumers, whose bits say nothing of ours.
-    const isLast = ({ signed }: { signed: number }) => ((signed | bit) & acknowledgedByAll) === acknowledgedByAll;
-    const last = consumed.filter(isLast);
-    const first = consumed.filter((row) => !isLast(row));
-    const writes = [...work.writes(consumed, more)];
-    if (last.length > 0) writes.push(onOutbox('DELETE FROM outbox WHERE', last));
-    if (first.length > 0) writes.push(onOutbox(`UPDATE outbox SET signed = signed | ${bit} WHERE`, first));
-    return { writes, result: consumed.map(({ publishAt, ...key }) => ({ ...key, committedAt: publishAt })) };
-  });
+export class OutboxConsumer {
+  constructor(
+    readonly name: ConsumerName,
+    private readonly database: Database,
+    private readonly work: {
+      /** What else is read, after the rows are locked. */
+      reads?(events: readonly EventKey[]): readonly Statement[];
+      /** What is written with the acknowledgement, and what is done once both are committed. */
+      decide(consumed: readonly ConsumedEvent[], rows: SqlRow[][]): { writes: Statement[]; afterwards: () => void };
+    },
+  ) {}
+
+  async consume(events: readonly EventKey[]): Promise<void> {
+    if (events.length === 0) return;
+    crash(`${this.name}.before-acknowledge`);
+    const bit = consumers[this.name];
+    const lock = sql`SELECT ${statement(locked.list)} FROM outbox WHERE ${areThese(events)} FOR UPDATE`;
+    const reads = this.work.reads?.(events) ?? [];
+    const finish = await this.database.transaction<() => void>([lock, ...reads], ([rows = [], ...more]) => {
+      const consumed = rows.map(locked.read).filter(({ signed }) => (signed & bit) === 0);
+      const { writes, afterwards } = this.work.decide(consumed, more);
+      return { writes: consumed.length === 0 ? [] : [...writes, ...acknowledge(consumed, bit)], result: afterwards };
+    });
+    crash(`${this.name}.acknowledged`);
+    finish();
+  }
+}
+
+function acknowledge(events: readonly ConsumedEvent[], bit: number): Statement[] {
+  // Another version may have more consumers, whose bits do not count for ours.
+  const groups = groupBy(events, ({ signed }) => ((signed | bit) & acknowledgedByAll) === acknowledgedByAll);
+  return [...groups].map(([isByAll, own]) =>
+    isByAll
+      ? sql`DELETE FROM outbox WHERE ${areThese(own)}`
+      : sql`UPDATE outbox SET signed = signed | ${bit} WHERE ${areThese(own)}`,
+  );
 }
 
 /** Counts the events a consumer has not acknowledged, at most so many of them, and finds when the oldest was committed. */
 export function countUnacknowledged(consumer: ConsumerName, most: number): Statement {
-  return statement(
-    `SELECT COUNT(*) AS count, MIN(publish_at) AS oldest FROM
-      (SELECT publish_at FROM outbox WHERE signed & ${consumers[consumer]} = 0 ORDER BY publish_at LIMIT ${most}) AS waiting`,
-  );
+  return sql`SELECT COUNT(*) AS count, MIN(publish_at) AS oldest FROM
+    (SELECT publish_at FROM outbox WHERE signed & ${consumers[consumer]} = 0 ORDER BY publish_at LIMIT ${most}) AS waiting`;
 }
 
-/** A statement on the outbox rows of some events. */
-export function onOutbox(sql: string, events: readonly EventKey[], end = ''): Statement {
-  return statement(
-    `${sql} (partner_id, version) IN (${events.map(() => '(?, ?)').join(', ')})${end}`,
-    ...events.flatMap(({ partnerId, version }) => [partnerId, version]),
-  );
+/** A condition that is true for the rows of some events. */
+export function areThese(events: readonly EventKey[]): Statement {
+  return sql`(partner_id, version) IN (${events.map(({ partnerId, version }) => [partnerId, version])})`;
 }

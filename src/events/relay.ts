@@ -4,7 +4,7 @@ import { crash } from '../lib/crash.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Notifications } from '../lib/nats.ts';
 import { pause, Wakeup, type Worker } from '../lib/worker.ts';
-import { type EventKey, type OutboxEvent, readOutbox } from './outbox.ts';
+import { type EventKey, type OutboxConsumer, type OutboxEvent, readOutbox } from './outbox.ts';
 import { batchingWindow, type EventStream } from './stream.ts';
 
 export interface RelayOptions {
@@ -14,7 +14,7 @@ export interface RelayOptions {
   readonly log: Logger;
   readonly holder: string;
   /** The consumers of events. While NATS is away the relay hands them the events itself. */
-  readonly consumers: readonly { consume(events: readonly EventKey[]): Promise<void> }[];
+  readonly consumers: readonly OutboxConsumer[];
 }
 
 const mostAtOnce = 500;

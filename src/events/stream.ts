@@ -11,9 +11,12 @@ import {
   RetentionPolicy,
   StorageType,
 } from 'nats';
+import { coalesce } from '../lib/coalesce.ts';
 import type { Nats } from '../lib/nats.ts';
 import { pause, type Worker } from '../lib/worker.ts';
-import type { EventKey, OutboxEvent } from './outbox.ts';
+import type { OutboxConsumer, OutboxEvent } from './outbox.ts';
+
+type EventConsumer = Pick<OutboxConsumer, 'name' | 'consume'>;
 
 const publishTimeoutMs = 1_000;
 /** How long nothing is published after NATS took nothing, so that events do not wait for it again and again. */
@@ -100,15 +103,16 @@ export class EventStream {
   }
 
   /** A worker that has a durable consumer's events consumed. Several processes may run it: they share the events. */
-  consumer(name: string, consume: (events: readonly EventKey[]) => Promise<void>): Worker {
-    return { name, run: (signal) => this.#consume(name, consume, signal) };
+  worker(consumer: EventConsumer): Worker {
+    return { name: consumer.name, run: (signal) => this.#consume(consumer, signal) };
   }
 
   /**
    * Receives events in batches of what has come, until the signal is aborted. A batch is acknowledged when `consume` has
    * ended well; otherwise NATS brings it again.
    */
-  async #consume(name: string, consume: (events: readonly EventKey[]) => Promise<void>, signal: AbortSignal) {
+  async #consume(to: EventConsumer, signal: AbortSignal) {
+    const { name } = to;
     this.#consumers.add(name);
     const consumer = await this.#durableConsumer(await this.#ready(), `${this.prefix}${name}`);
     const messages = await consumer.consume({ max_messages: mostAtOnce, expires: 5_000, idle_heartbeat: 1_000 });
@@ -116,35 +120,14 @@ export class EventStream {
     signal.addEventListener('abort', stop, { once: true });
     // Two missed heartbeats, a removed consumer or a removed stream: start over rather than wait for ever.
     const watch = watchStatus(messages, stop);
-    let failure: { error: unknown } | undefined;
     try {
-      let batch: JsMsg[] = [];
-      let working: Promise<void> | undefined;
-      const work = async () => {
-        let last: JsMsg[] = [];
-        while (batch.length > 0 && failure === undefined) {
-          await pause(batchingWindow(last.length), signal);
-          last = batch;
-          batch = [];
-          await consumeBatch(last, consume);
-        }
-        working = undefined;
-      };
-      for await (const message of messages) {
-        batch.push(message);
-        working ??= work().catch((error: unknown) => {
-          failure = { error };
-          stop();
-        });
-        if (batch.length >= mostAtOnce) await working;
-      }
-      await working;
+      const gather = (before: number) => pause(batchingWindow(before), signal);
+      for await (const batch of coalesce(each(messages), mostAtOnce, gather)) await consumeBatch(batch, to);
     } finally {
       signal.removeEventListener('abort', stop);
       stop();
       await watch;
     }
-    if (failure !== undefined) throw failure.error;
     if (!signal.aborted) throw new Error(`the consumer ${name} ended`);
   }
 
@@ -220,17 +203,18 @@ function headersOf({ partnerId, version, type, objectKind, objectId }: OutboxEve
   return head;
 }
 
-async function consumeBatch(
-  messages: readonly JsMsg[],
-  consume: (events: readonly EventKey[]) => Promise<void>,
-): Promise<void> {
+async function* each<Item>(items: AsyncIterable<Item>): AsyncGenerator<readonly Item[]> {
+  for await (const item of items) yield [item];
+}
+
+async function consumeBatch(messages: readonly JsMsg[], to: EventConsumer): Promise<void> {
   const events = messages.flatMap((message) => {
     const version = message.headers?.get(versionHeader) ?? '';
     const partnerId = message.headers?.get(partnerHeader) ?? '';
     return /^\d{1,18}$/.test(version) && partnerId !== '' ? [{ partnerId, version: BigInt(version) }] : [];
   });
   try {
-    if (events.length > 0) await consume(events);
+    await to.consume(events);
   } catch (error) {
     // The relay hands over what stays; this brings it sooner.
     for (const message of messages) message.nak(1_000);

@@ -1,9 +1,15 @@
 /**
  * Merges the batches of a source that arrive while the consumer is busy with earlier ones, so that a busy consumer works
- * in larger batches. When about `most` items wait, the source is not read further.
+ * in larger batches. When about `most` items wait, the source is not read further. `gather` is waited for before each batch
+ * is taken, so that more can join it; it is given the size of the batch before.
  */
-export async function* coalesce<T>(source: AsyncIterable<readonly T[]>, most: number): AsyncGenerator<readonly T[]> {
+export async function* coalesce<T>(
+  source: AsyncIterable<readonly T[]>,
+  most: number,
+  gather: (before: number) => Promise<void> = async () => {},
+): AsyncGenerator<readonly T[]> {
   let waiting: T[] = [];
+  let before = 0;
   let ended = false;
   let failure: { error: unknown } | undefined;
   let wake = () => {};
@@ -30,7 +36,9 @@ export async function* coalesce<T>(source: AsyncIterable<readonly T[]>, most: nu
   try {
     for (;;) {
       if (waiting.length > 0) {
+        await gather(before);
         const batch = waiting;
+        before = batch.length;
         waiting = [];
         makeRoom();
         yield batch;

@@ -5,7 +5,7 @@ import { isMisfit } from '../db/errors.ts';
 import { sharing, together, whether } from '../db/facts.ts';
 import { underLease } from '../db/lease.ts';
 import { statement } from '../db/statement.ts';
-import { leaveVersionGaps } from '../events/version-gaps.ts';
+import { leaveVersionGaps } from '../events/feed.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';

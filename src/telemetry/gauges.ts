@@ -4,7 +4,8 @@ import type { SqlRow } from '../db/statement.ts';
 import { atMost } from '../lib/at-most.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Metrics } from '../lib/metrics.ts';
-import { countPaused, dispatcherLeasePrefix } from '../webhooks/endpoint-store.ts';
+import { countPaused } from '../webhooks/endpoint-store.ts';
+import { dispatcherLeasePrefix } from '../webhooks/table.ts';
 import { type BacklogFigures, readBacklog } from './backlog.ts';
 import type { DatabaseProbe } from './database-clock.ts';
 

@@ -1,9 +1,13 @@
-import { isIP } from 'node:net';
+import { Resolver } from 'node:dns/promises';
+import { isIP, type LookupFunction } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
+import { ApiError } from '../lib/errors.ts';
+import { SendFailure } from './rules.ts';
 
-/** What may be dialled beside public addresses. */
+/** What may be dialled together with public addresses. */
 export interface AddressRules {
-  /** Whether this machine's loopback may be reached too, so that a sandbox can have its receiver beside it. */
+  /** Whether this machine's loopback may be reached too, so that a sandbox can have its receiver there. */
   readonly allowLoopback: boolean;
 }
 
@@ -28,7 +32,8 @@ function isPublicIPv4(address: ipaddr.IPv4): boolean {
 }
 
 function isPublicIPv6(address: ipaddr.IPv6): boolean {
-  const embedded = embeddedIPv4(address);
+  const [, decode] = embeddings.find(([range]) => address.match(ipaddr.IPv6.parseCIDR(range))) ?? [];
+  const embedded = decode?.(address.toByteArray()).map((octets) => new ipaddr.IPv4(octets));
   if (embedded !== undefined) return embedded.every(isPublicIPv4);
   // All else outside 2000::/3 is not assigned to anybody, also where no registry gives it a purpose.
   return address.range() === 'unicast' && address.match(globalUnicast);
@@ -36,19 +41,131 @@ function isPublicIPv6(address: ipaddr.IPv6): boolean {
 
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** Where packets to an IPv6 address end, by its form; undefined for a plain one. */
-const embeddings: readonly { range: [ipaddr.IPv6, number]; decode: (bytes: number[]) => number[][] }[] = [
-  { range: ipaddr.IPv6.parseCIDR('::ffff:0:0/96'), decode: (bytes) => [bytes.slice(12)] },
-  { range: ipaddr.IPv6.parseCIDR('64:ff9b::/96'), decode: (bytes) => [bytes.slice(12)] },
-  { range: ipaddr.IPv6.parseCIDR('2002::/16'), decode: (bytes) => [bytes.slice(2, 6)] },
+/** Where packets to an IPv6 address of these ranges end. */
+const embeddings: readonly (readonly [string, (bytes: number[]) => number[][]])[] = [
+  ['::ffff:0:0/96', (bytes) => [bytes.slice(12)]],
+  ['64:ff9b::/96', (bytes) => [bytes.slice(12)]],
+  ['2002::/16', (bytes) => [bytes.slice(2, 6)]],
   // Teredo names its server and, with all bits turned, its client.
-  {
-    range: ipaddr.IPv6.parseCIDR('2001::/32'),
-    decode: (bytes) => [bytes.slice(4, 8), bytes.slice(12).map((byte) => byte ^ 0xff)],
-  },
+  ['2001::/32', (bytes) => [bytes.slice(4, 8), bytes.slice(12).map((byte) => byte ^ 0xff)]],
 ];
 
-function embeddedIPv4(address: ipaddr.IPv6): ipaddr.IPv4[] | undefined {
-  const embedding = embeddings.find(({ range }) => address.match(range));
-  return embedding?.decode(address.toByteArray()).map((octets) => new ipaddr.IPv4(octets));
+const mostCharacters = 1_024;
+
+/** Names that no public resolver answers for: RFC 6761, 6762, 8375, and what private networks use (ICANN's .internal). */
+const privateNames = ['localhost', 'local', 'internal', 'home.arpa', 'intranet', 'lan', 'home', 'corp'];
+
+/**
+ * Checks a URL that events are to be sent to and answers with it as it will be used: `https`, without user name, password,
+ * query or fragment, with a public host. Where a name leads is looked at again at every connection (`sender`).
+ *
+ * @throws ApiError `invalid_request` with `param` = `url` and a sentence that names the rule.
+ */
+export function checkEndpointUrl(text: string, rules: AddressRules): string {
+  const problem = findProblem(text, rules);
+  if (problem !== undefined) throw new ApiError('invalid_request', { param: 'url', message: `The URL ${problem}.` });
+  return new URL(text).href;
+}
+
+function findProblem(text: string, rules: AddressRules): string | undefined {
+  if (text.length > mostCharacters) return `must have at most ${mostCharacters} characters`;
+  // The parser drops or turns these, so that what was read would not be what is used.
+  if (/[\s\\\p{Cc}]/u.test(text)) return 'must not contain spaces, backslashes or control characters';
+  if (!/^https:\/\/(?!\/)/i.test(text)) return 'must begin with https:// and a host';
+  if (!URL.canParse(text)) return 'cannot be read';
+  const url = new URL(text);
+  const [authority = ''] = text.slice('https://'.length).split(/[/?#]/, 1);
+  if (url.username !== '' || url.password !== '' || authority.includes('@')) {
+    return 'must not contain a user name or password';
+  }
+  // Also an empty one: the parsed URL would not show it.
+  if (text.includes('?')) return 'must not contain a query';
+  if (text.includes('#')) return 'must not contain a fragment';
+  if (url.port === '0') return 'must not name port 0';
+  if (!isPublicHost(url.hostname, rules)) return 'must have a public host';
+  return undefined;
+}
+
+/** The parser has turned every spelling of an IPv4 address (hex, octal, short, one number) into the dotted one. */
+function isPublicHost(hostname: string, rules: AddressRules): boolean {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
+  if (isIP(host) !== 0) return mayDial(host, rules);
+  if (isLoopbackName(host)) return rules.allowLoopback;
+  const isPrivate = privateNames.some((name) => host === name || host.endsWith(`.${name}`));
+  return host.includes('.') && !isPrivate && host.length <= 253;
+}
+
+/** A name that stands for loopback by itself and is never looked up (RFC 6761). */
+function isLoopbackName(host: string): boolean {
+  return /(^|\.)localhost\.?$/i.test(host);
+}
+
+export interface ResolverOptions extends AddressRules {
+  /** Name servers as address:port in place of the machine's, for tests. */
+  readonly nameServers?: readonly string[];
+}
+
+/** A name server that does not answer is asked again after this long, twice. */
+const queryTimeoutMs = 2_000;
+const queryTries = 2;
+/** How long one family of addresses is waited for when the other has come. */
+const otherFamilyMs = 300;
+/** More than anybody needs; each is a connection to try. */
+const mostAddresses = 8;
+
+/**
+ * The addresses of a host name, all of which may be dialled. One that may not is a reason to dial none: a name that leads to
+ * a private address and a public one is either a mistake or an attack.
+ *
+ * It asks name servers itself, not through getaddrinfo, of which the whole process can have four under way, so that
+ * names whose servers hang would keep all others from being looked up. Names of hosts files are not known to it.
+ *
+ * @throws SendFailure `dns` or `blocked_address`
+ */
+async function resolveDialable(host: string, options: ResolverOptions): Promise<readonly string[]> {
+  const addresses = await lookUp(host, options);
+  const blocked = addresses.find((address) => !mayDial(address, options));
+  if (blocked !== undefined) throw new SendFailure('blocked_address', `${blocked} is not a public address`);
+  return addresses.slice(0, mostAddresses);
+}
+
+/** The same as Node's sockets ask for it: what they dial is what was checked, since they get it from here. */
+export function dialableLookup(options: ResolverOptions): LookupFunction {
+  return (host, { all, family }, callback) => {
+    resolveDialable(host, options).then(
+      (addresses) => {
+        const found = addresses
+          .map((address) => ({ address, family: isIP(address) }))
+          .filter((each) => typeof family !== 'number' || family === 0 || each.family === family);
+        const [first] = found;
+        if (first === undefined) callback(new SendFailure('dns', 'no address of the family'), '');
+        else if (all) callback(null, found);
+        else callback(null, first.address, first.family);
+      },
+      (error: Error) => callback(error, ''),
+    );
+  };
+}
+
+async function lookUp(host: string, { allowLoopback, nameServers }: ResolverOptions): Promise<string[]> {
+  if (isLoopbackName(host)) {
+    if (!allowLoopback) throw new SendFailure('blocked_address', `${host} is this machine`);
+    return ['127.0.0.1', '::1'];
+  }
+  // One for each look-up: it reads the machine's name servers as they are now, and ends with what it was made for.
+  const resolver = new Resolver({ timeout: queryTimeoutMs, tries: queryTries });
+  if (nameServers !== undefined) resolver.setServers(nameServers);
+  const found: string[][] = [];
+  const families = [resolver.resolve6(host), resolver.resolve4(host)].map((answer) =>
+    answer.then((addresses) => addresses.length > 0 && found.push(addresses)),
+  );
+  try {
+    await Promise.any(families);
+    await Promise.race([Promise.allSettled(families), delay(otherFamilyMs, undefined, { ref: false })]);
+  } catch (error) {
+    throw new SendFailure('dns', `${host} has no address`, error);
+  } finally {
+    resolver.cancel();
+  }
+  return found.flat();
 }

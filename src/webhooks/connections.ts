@@ -1,13 +1,37 @@
 import type { Socket } from 'node:net';
 import { type buildConnector, Client } from 'undici';
-import { bytesReceivedOn } from './answer-reader.ts';
+import { SendFailure } from './rules.ts';
+
+const mostHeadBytes = 16_384;
+export const mostBodyBytes = 65_536;
 
 /** What carries one attempt at a time. It dials when it is first used, and again where its socket was closed. */
-export interface Connection {
+export class Connection {
   readonly client: Client;
-  readonly bornAt: number;
+  readonly bornAt = performance.now();
   /** How many bytes of answers have come on its present socket: none on one that was dialled for this attempt. */
-  bytesReceived(): number;
+  bytesReceived = 0;
+
+  constructor(origin: string, connect: buildConnector.connector) {
+    this.client = new Client(origin, {
+      connect: (target, callback) =>
+        connect(target, (...[error, socket]) => {
+          if (error !== null) return callback(error, null);
+          this.bytesReceived = 0;
+          limitAnswers(socket, (bytes) => {
+            this.bytesReceived += bytes;
+          });
+          callback(null, socket);
+        }),
+      pipelining: 1,
+      maxHeaderSize: mostHeadBytes,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      // It stays open for the next event, unless the endpoint's Keep-Alive asks for another time.
+      keepAliveTimeout: 4_000,
+      keepAliveMaxTimeout: 60_000,
+    });
+  }
 }
 
 /** A connection is not used for longer, so that a name that leads elsewhere by now is looked up and checked again. */
@@ -21,24 +45,19 @@ const lifeMs = 60_000;
 export class Connections {
   readonly #all = new Set<Connection>();
   readonly #idle: Connection[] = [];
-  #isClosing = false;
+  /** Whether no more attempts are to be begun here. */
+  isClosing = false;
 
   constructor(
     /** The URL as it was asked for, and read. */
     readonly address: string,
     readonly url: URL,
     private readonly connect: buildConnector.connector,
-    private readonly mostHeadBytes: number,
   ) {}
 
   /** Whether an attempt is under way. */
   get isBusy(): boolean {
     return this.#all.size > this.#idle.length;
-  }
-
-  /** Whether no more attempts are to be begun here. */
-  get isClosing(): boolean {
-    return this.#isClosing;
   }
 
   /** A connection for one attempt; to be given back or discarded when that is over. */
@@ -52,32 +71,15 @@ export class Connections {
 
   /** The same, never one that was used before. */
   takeNew(): Connection {
-    let socket: Socket | undefined;
-    const client = new Client(this.url.origin, {
-      connect: (target, callback) =>
-        this.connect(target, (...[error, connected]) => {
-          if (error !== null) return callback(error, null);
-          socket = connected;
-          callback(null, connected);
-        }),
-      pipelining: 1,
-      maxHeaderSize: this.mostHeadBytes,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      // It stays open for the next event, unless the endpoint's Keep-Alive asks for another time.
-      keepAliveTimeout: 4_000,
-      keepAliveMaxTimeout: 60_000,
-    });
-    const bytesReceived = () => (socket === undefined ? 0 : bytesReceivedOn(socket));
-    const made: Connection = { client, bornAt: performance.now(), bytesReceived };
-    client.on('disconnect', () => this.#drop(made));
+    const made = new Connection(this.url.origin, this.connect);
+    made.client.on('disconnect', () => this.#drop(made));
     this.#all.add(made);
     return made;
   }
 
   /** Takes back a connection whose answer was read to its end. */
   giveBack(connection: Connection): void {
-    if (this.#isClosing) this.#remove(connection);
+    if (this.isClosing) this.#remove(connection);
     else this.#idle.push(connection);
   }
 
@@ -89,13 +91,13 @@ export class Connections {
 
   /** Lets what is under way end, and closes the connections. */
   close(): void {
-    this.#isClosing = true;
+    this.isClosing = true;
     for (const connection of this.#idle.splice(0)) this.#remove(connection);
   }
 
   /** Breaks off what is under way, and closes the connections. */
   async destroy(reason: Error): Promise<void> {
-    this.#isClosing = true;
+    this.isClosing = true;
     this.#idle.length = 0;
     await Promise.all([...this.#all].map((connection) => this.discard(connection, reason)));
   }
@@ -110,6 +112,72 @@ export class Connections {
 
   #remove(connection: Connection): void {
     this.#all.delete(connection);
-    connection.client.close().catch(() => undefined); // Only says that it is closed already.
+    connection.client.close().catch(() => undefined); // It rejects if it is closed already.
   }
+}
+
+/** Heads of informational answers, together. */
+const mostInterimBytes = 8_192;
+const startOfHead = 'HTTP/1.1 1';
+const endOfHead = '\r\n\r\n';
+
+/**
+ * Changes what a socket gives its reader, who sends one request at a time: of each answer at most the largest head and body
+ * come through, framing included, and informational answers (1xx) do not come through at all. undici breaks off a connection
+ * that says `100 Continue` unasked, and keeps no count of bytes that are neither headers nor body.
+ */
+function limitAnswers(socket: Socket, onReceived: (bytes: number) => void): void {
+  const read = socket.read.bind(socket);
+  let requestedBytes = -1;
+  let answerBytes = 0;
+  let isInterimPossible = true;
+  let held: Buffer | undefined;
+
+  socket.read = () => {
+    for (;;) {
+      const chunk = read() as Buffer | null;
+      if (chunk === null) return null;
+      // Whenever something was sent since, what comes belongs to a new answer.
+      if (socket.bytesWritten !== requestedBytes) {
+        requestedBytes = socket.bytesWritten;
+        answerBytes = 0;
+        isInterimPossible = true;
+        held = undefined;
+      }
+      answerBytes += chunk.length;
+      onReceived(chunk.length);
+      if (answerBytes > mostHeadBytes + mostBodyBytes) return fail('the answer is too long');
+      if (!isInterimPossible) return chunk;
+      const rest = skipInterim(held === undefined ? chunk : Buffer.concat([held, chunk]));
+      if (rest.length > 0 && !mayBeInterim(rest)) {
+        isInterimPossible = false;
+        held = undefined;
+        return rest;
+      }
+      held = rest;
+      if (answerBytes > mostInterimBytes) return fail('informational answers do not end');
+    }
+  };
+
+  function fail(message: string): null {
+    socket.destroy(new SendFailure('invalid_response', message));
+    return null;
+  }
+}
+
+/** What follows whole informational heads. */
+function skipInterim(bytes: Buffer): Buffer {
+  let rest = bytes;
+  while (rest.length > startOfHead.length && mayBeInterim(rest)) {
+    const end = rest.indexOf(endOfHead);
+    if (end < 0) break;
+    rest = rest.subarray(end + endOfHead.length);
+  }
+  return rest;
+}
+
+/** Whether bytes are, or could become, an informational head. */
+function mayBeInterim(bytes: Buffer): boolean {
+  const start = bytes.toString('latin1', 0, Math.min(bytes.length, startOfHead.length));
+  return startOfHead.startsWith(start.replace('HTTP/1.0', 'HTTP/1.1'));
 }

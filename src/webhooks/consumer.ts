@@ -1,53 +1,38 @@
 import type { Database } from '../db/database.ts';
-import { statement, toBigInt } from '../db/statement.ts';
-import { consumeFromOutbox, type EventKey } from '../events/outbox.ts';
-import type { EventStream } from '../events/stream.ts';
+import { sql, toBigInt } from '../db/statement.ts';
+import { areThese, type EventKey, OutboxConsumer } from '../events/outbox.ts';
 import type { Clock } from '../lib/clock.ts';
-import { crash } from '../lib/crash.ts';
-import type { Worker } from '../lib/worker.ts';
-import { insertDeliveries } from './delivery-store.ts';
 import { markDue } from './endpoint-store.ts';
 
 /**
- * Consumes events: puts them into the queues of their partners' endpoints. An event of a partner without an endpoint, or
- * from before its registration, is only acknowledged.
+ * Puts events into the queues of their partners' endpoints. An event of a partner without an endpoint, or from before its
+ * registration, is only acknowledged. `onQueued` is called with the partners whose endpoints have something to be sent.
  */
-export class WebhookConsumer {
-  readonly worker: Worker;
-
-  constructor(
-    private readonly database: Database,
-    stream: EventStream,
-    private readonly clock: Clock,
-    /** Called with the partners whose endpoints have something to be sent. */
-    private readonly onQueued: (partnerIds: readonly string[]) => void = () => {},
-  ) {
-    this.worker = stream.consumer('webhooks', (events) => this.consume(events));
-  }
-
-  /** Moves events from the outbox into the queues, each once. */
-  async consume(events: readonly EventKey[]): Promise<void> {
-    if (events.length === 0) return;
-    crash('webhooks.before-acknowledge');
-    const partnerIds = partnersOf(events);
-    let queued: readonly EventKey[] = [];
-    await consumeFromOutbox(this.database, 'webhooks', events, {
-      // An event after a registration was committed after it, so whoever finds the event finds the endpoint.
-      reads: [statement('SELECT partner_id, after_version FROM webhook_endpoints WHERE partner_id IN (?)', partnerIds)],
-      writes: (taken, [endpoints = []]) => {
-        const afterOf = new Map(endpoints.map((row) => [String(row.partner_id), toBigInt(row.after_version)]));
-        queued = taken.filter(({ partnerId, version }) => {
-          const after = afterOf.get(partnerId);
-          return after !== undefined && version > after;
-        });
-        if (queued.length === 0) return [];
-        const now = this.clock.now();
-        return [insertDeliveries(queued, now), markDue(partnersOf(queued), now)];
-      },
-    });
-    crash('webhooks.acknowledged');
-    if (queued.length > 0) this.onQueued(partnersOf(queued));
-  }
+export function webhookConsumer(
+  database: Database,
+  clock: Clock,
+  onQueued: (partnerIds: readonly string[]) => void,
+): OutboxConsumer {
+  return new OutboxConsumer('webhooks', database, {
+    // An event after a registration was committed after it, so whoever finds the event finds the endpoint.
+    reads: (events) => [
+      sql`SELECT partner_id, after_version FROM webhook_endpoints WHERE partner_id IN (${partnersOf(events)})`,
+    ],
+    decide: (consumed, [endpoints = []]) => {
+      const afterOf = new Map(endpoints.map((row) => [String(row.partner_id), toBigInt(row.after_version)]));
+      const queued = consumed.filter(({ partnerId, version }) => {
+        const after = afterOf.get(partnerId);
+        return after !== undefined && version > after;
+      });
+      if (queued.length === 0) return { writes: [], afterwards: () => undefined };
+      const now = clock.now();
+      const insert = sql`INSERT INTO webhook_deliveries
+          (partner_id, version, event_id, type, occurred_at, committed_at, taken_at, state, queue)
+        SELECT partner_id, version, id, type, occurred_at, publish_at, ${new Date(now)}, 'waiting', 1 FROM outbox
+        WHERE ${areThese(queued)}`;
+      return { writes: [insert, markDue(partnersOf(queued), now)], afterwards: () => onQueued(partnersOf(queued)) };
+    },
+  });
 }
 
 function partnersOf(events: readonly EventKey[]): string[] {

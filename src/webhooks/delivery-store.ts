@@ -1,8 +1,11 @@
 import type { Database } from '../db/database.ts';
-import { type Statement, statement } from '../db/statement.ts';
+import { removalWorker } from '../db/lease.ts';
+import { joined, type Statement, sql, statement } from '../db/statement.ts';
+import type { RemovalTime } from '../lib/clock.ts';
 import { instantRange } from '../lib/timestamps.ts';
-import { type DeliveryState, longestRetryWaitMs, sentForMs } from './rules.ts';
-import { attempts, type Delivery, deliveries, progress } from './table.ts';
+import type { Worker } from '../lib/worker.ts';
+import { attemptsKeptMs, type DeliveryState, longestRetryWaitMs, sentForMs } from './rules.ts';
+import { attempts, type Delivery, deliveries, dispatcherLeasePrefix, progress } from './table.ts';
 
 /** A delivery with what is sent. */
 export interface LoadedDelivery extends Delivery {
@@ -13,18 +16,6 @@ export interface LoadedDelivery extends Delivery {
   readonly traceParent: string | null;
   /** The object the event is about; null in rows of an earlier version. */
   readonly objectId: string | null;
-}
-
-/** Puts events into the queue of their endpoints, out of the rows of the outbox. */
-export function insertDeliveries(events: readonly { partnerId: string; version: bigint }[], now: number): Statement {
-  return statement(
-    `INSERT INTO webhook_deliveries
-      (partner_id, version, event_id, type, occurred_at, committed_at, taken_at, state, queue)
-      SELECT partner_id, version, id, type, occurred_at, publish_at, ?, 'waiting', 1 FROM outbox
-      WHERE (partner_id, version) IN (${events.map(() => '(?, ?)').join(', ')})`,
-    new Date(now),
-    ...events.flatMap(({ partnerId, version }) => [partnerId, version]),
-  );
 }
 
 /**
@@ -60,21 +51,19 @@ export async function readQueues(
 }
 
 /** Whether a delivery `d` that is sent again is due at an instant. */
-export const isRetryDue = '(d.due_at <= ? OR d.due_at > ?)';
-
-export function retryDueValues(now: number): Date[] {
-  return [new Date(now), new Date(now + longestRetryWaitMs)];
+export function isRetryDue(now: number): Statement {
+  return sql`(d.due_at <= ${new Date(now)} OR d.due_at > ${new Date(now + longestRetryWaitMs)})`;
 }
 
 // Named, because a server that guesses from the age of events would sort all that waits at each read.
-const waiting = 'webhook_deliveries d FORCE INDEX (webhook_deliveries_due)';
-const loaded = `d.*, COALESCE(f.body, o.body) AS body, COALESCE(f.request_id, o.request_id) AS request_id,
-  COALESCE(f.trace_parent, o.trace_parent) AS trace_parent, COALESCE(f.object_id, o.object_id) AS object_id`;
-// The feed's copy and the outbox row change places in one transaction, so one statement always finds one of them.
-const bodies = `LEFT JOIN feed_events f ON f.partner_id = d.partner_id AND f.version = d.version
-  LEFT JOIN outbox o ON o.partner_id = d.partner_id AND o.version = d.version`;
-const isWaiting = 'd.partner_id = ? AND d.occurred_at > ?';
-const isNew = 'd.queue = 1 AND d.due_at IS NULL';
+const waiting = statement('webhook_deliveries d FORCE INDEX (webhook_deliveries_due)');
+// The feed's copy and the outbox row are swapped in one transaction, so one statement always finds one of them.
+const bodies = statement(`LEFT JOIN feed_events f ON f.partner_id = d.partner_id AND f.version = d.version
+  LEFT JOIN outbox o ON o.partner_id = d.partner_id AND o.version = d.version`);
+const loaded = statement(`d.*, COALESCE(f.body, o.body) AS body, COALESCE(f.request_id, o.request_id) AS request_id,
+  COALESCE(f.trace_parent, o.trace_parent) AS trace_parent, COALESCE(f.object_id, o.object_id) AS object_id`);
+const isNew = statement('d.queue = 1 AND d.due_at IS NULL');
+const isRetried = statement('d.queue = 2');
 
 function findQueued(
   partnerId: string,
@@ -82,77 +71,53 @@ function findQueued(
   without: readonly bigint[],
   now: number,
 ): Statement {
-  const values = [partnerId, new Date(now - sentForMs)];
+  const isWaiting = sql`d.partner_id = ${partnerId} AND d.occurred_at > ${new Date(now - sentForMs)}`;
   if (part === 'new') {
-    return statement(
-      `SELECT ${loaded} FROM ${waiting} ${bodies} WHERE ${isWaiting} AND ${isNew} AND d.version > ?
-        ${except(without.filter((version) => version > after))} ORDER BY d.version LIMIT ${most}`,
-      ...values,
-      after,
-    );
+    return sql`SELECT ${loaded} FROM ${waiting} ${bodies} WHERE ${isWaiting} AND ${isNew} AND d.version > ${after}
+      ${except(without.filter((version) => version > after))} ORDER BY d.version LIMIT ${most}`;
   }
   if (part === 'retries') {
-    return statement(
-      `SELECT ${loaded} FROM ${waiting} ${bodies} WHERE ${isWaiting} AND d.queue = 2 AND ${isRetryDue}
-        ${except(without)} ORDER BY d.due_at LIMIT ${most}`,
-      ...values,
-      ...retryDueValues(now),
-    );
+    return sql`SELECT ${loaded} FROM ${waiting} ${bodies} WHERE ${isWaiting} AND ${isRetried} AND ${isRetryDue(now)}
+      ${except(without)} ORDER BY d.due_at LIMIT ${most}`;
   }
-  const oldest = [isNew, 'd.queue = 2'].map(
-    (queue) =>
-      `(SELECT d.* FROM ${waiting} WHERE ${isWaiting} AND ${queue} AND d.version > ? ORDER BY d.version LIMIT 1)`,
+  const oldest = [after, 0n].flatMap((least) =>
+    [isNew, isRetried].map(
+      (queue) => sql`(SELECT d.* FROM ${waiting} WHERE ${isWaiting} AND ${queue} AND d.version > ${least}
+        ORDER BY d.version LIMIT 1)`,
+    ),
   );
-  return statement(
-    `SELECT ${loaded} FROM (${[...oldest, ...oldest].join(' UNION ')}) d ${bodies}
-      ORDER BY d.version > ? DESC, d.version LIMIT ${most}`,
-    ...[after, after, 0n, 0n].flatMap((least) => [...values, least]),
-    after,
-  );
+  return sql`SELECT ${loaded} FROM (${joined(oldest, ' UNION ')}) d ${bodies}
+    ORDER BY d.version > ${after} DESC, d.version LIMIT ${most}`;
 }
 
-/** Versions are numbers, so they can stand in the statement. */
-function except(versions: readonly bigint[]): string {
-  return versions.length === 0 ? '' : `AND d.version NOT IN (${versions.join(', ')})`;
+function except(versions: readonly bigint[]): Statement {
+  return versions.length === 0 ? statement('') : sql`AND d.version NOT IN (${versions})`;
 }
 
 /** How the deliveries of some events stand. */
 export function findProgress(versionsOf: ReadonlyMap<string, readonly bigint[]>): Statement {
-  const { sql, values } = ofVersions(versionsOf);
-  return statement(`SELECT ${progress.list} FROM webhook_deliveries FORCE INDEX (PRIMARY) WHERE ${sql}`, ...values);
+  return sql`SELECT ${statement(progress.list)} FROM webhook_deliveries FORCE INDEX (PRIMARY)
+    WHERE ${ofVersions(versionsOf)}`;
 }
 
 /** Notes that events were delivered at their next attempt. */
 export function saveDelivered(versionsOf: ReadonlyMap<string, readonly bigint[]>, now: number): Statement {
-  const { sql, values } = ofVersions(versionsOf);
-  return statement(
-    `UPDATE webhook_deliveries FORCE INDEX (PRIMARY) SET state = 'delivered', queue = NULL, due_at = NULL,
-      attempts = attempts + 1, tries = tries + 1, ended_at = ? WHERE ${sql}`,
-    new Date(now),
-    ...values,
-  );
+  return sql`UPDATE webhook_deliveries FORCE INDEX (PRIMARY) SET state = 'delivered', queue = NULL, due_at = NULL,
+      attempts = attempts + 1, tries = tries + 1, ended_at = ${new Date(now)} WHERE ${ofVersions(versionsOf)}`;
 }
 
 /** Notes an attempt, and when the event is sent again, unless that stays as it is. */
 export function saveTry(partnerId: string, version: bigint, attempts: number, retryAt: number | null): Statement {
-  return statement(
-    `UPDATE webhook_deliveries SET tries = tries + 1, attempts = ? ${retryAt === null ? '' : ', queue = 2, due_at = ?'}
-      WHERE partner_id = ? AND version = ?`,
-    ...(retryAt === null ? [attempts] : [attempts, new Date(retryAt)]),
-    partnerId,
-    version,
-  );
+  const retry = retryAt === null ? statement('') : sql`, queue = 2, due_at = ${new Date(retryAt)}`;
+  return sql`UPDATE webhook_deliveries SET tries = tries + 1, attempts = ${attempts}${retry}
+    WHERE partner_id = ${partnerId} AND version = ${version}`;
 }
 
 /** Moves what waits for its time to the front of the queue, at most so many. */
 export function bringForward(partnerId: string, fence: bigint, most: number): Statement {
-  return statement(
-    `UPDATE webhook_deliveries SET queue = 1, due_at = NULL WHERE partner_id = ? AND queue = 2
-      AND EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.partner_id = ? AND e.fence = ?) LIMIT ${most}`,
-    partnerId,
-    partnerId,
-    fence,
-  );
+  return sql`UPDATE webhook_deliveries SET queue = 1, due_at = NULL WHERE partner_id = ${partnerId} AND queue = 2
+    AND EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.partner_id = ${partnerId} AND e.fence = ${fence})
+    LIMIT ${most}`;
 }
 
 /** Which of a partner's deliveries operators ask for; what is undefined does not matter. */
@@ -169,22 +134,15 @@ export interface DeliveryFilter {
 
 /** A partner's deliveries, newest first, with the objects their events are about (`object_kind`, `object_id`). */
 export function listDeliveries(partnerId: string, filter: DeliveryFilter, most: number): Statement {
-  const { sql, values } = where(partnerId, filter);
-  return statement(
-    `SELECT d.*, COALESCE(f.object_kind, o.object_kind) AS object_kind, COALESCE(f.object_id, o.object_id) AS object_id
-      FROM (SELECT * FROM webhook_deliveries WHERE ${sql} ORDER BY version DESC LIMIT ${most}) d ${bodies}
-      ORDER BY d.version DESC`,
-    ...values,
-  );
+  const rows = sql`SELECT * FROM webhook_deliveries WHERE ${where(partnerId, filter)} ORDER BY version DESC LIMIT ${most}`;
+  return sql`SELECT d.*, COALESCE(f.object_kind, o.object_kind) AS object_kind,
+      COALESCE(f.object_id, o.object_id) AS object_id FROM (${rows}) d ${bodies} ORDER BY d.version DESC`;
 }
 
 /** Locks deliveries that can still be sent, in the order of versions. */
 export function lockForRedelivery(partnerId: string, filter: DeliveryFilter, now: number, most: number): Statement {
-  const { sql, values } = where(partnerId, { ...filter, from: Math.max(filter.from ?? 0, now - sentForMs + 1) });
-  return statement(
-    `SELECT version FROM webhook_deliveries WHERE ${sql} ORDER BY version LIMIT ${most} FOR UPDATE`,
-    ...values,
-  );
+  const sent = where(partnerId, { ...filter, from: Math.max(filter.from ?? 0, now - sentForMs + 1) });
+  return sql`SELECT version FROM webhook_deliveries WHERE ${sent} ORDER BY version LIMIT ${most} FOR UPDATE`;
 }
 
 function where(partnerId: string, { eventId, state, versions, before, after, from, to }: DeliveryFilter): Statement {
@@ -194,66 +152,58 @@ function where(partnerId: string, { eventId, state, versions, before, after, fro
     ...(state && { state }),
     ...(versions && { version: [0n, ...versions] }),
   });
-  return statement(
-    `${same.sql} AND version > ? AND version < ? AND occurred_at >= ? AND occurred_at < ?`,
-    ...[...same.values, after ?? 0n, before ?? mostVersion],
-    ...[new Date(from ?? 0), new Date(to ?? instantRange.most)],
-  );
+  return sql`${same} AND version > ${after ?? 0n} AND version < ${before ?? mostVersion}
+    AND occurred_at >= ${new Date(from ?? 0)} AND occurred_at < ${new Date(to ?? instantRange.most)}`;
 }
 
 const mostVersion = 2n ** 63n - 1n;
 
 /** The versions of the last events about an object, before a version, at most so many. */
 export function findVersionsAbout(partnerId: string, objectId: string, before = mostVersion, most: number): Statement {
-  const about = 'WHERE partner_id = ? AND object_id = ? AND version < ?';
-  return statement(
-    `SELECT version FROM feed_events FORCE INDEX (feed_events_object) ${about} UNION SELECT version FROM outbox ${about}
-      ORDER BY version DESC LIMIT ${most}`,
-    ...[partnerId, objectId, before],
-    ...[partnerId, objectId, before],
-  );
+  const about = sql`WHERE partner_id = ${partnerId} AND object_id = ${objectId} AND version < ${before}`;
+  return sql`SELECT version FROM feed_events FORCE INDEX (feed_events_object) ${about}
+    UNION SELECT version FROM outbox ${about} ORDER BY version DESC LIMIT ${most}`;
 }
 
 /** Sends deliveries again, at once. */
 export function redeliver(partnerId: string, versions: readonly bigint[]): Statement {
-  return statement(
-    `UPDATE webhook_deliveries SET state = 'waiting', queue = 1, due_at = NULL, ended_at = NULL, round = round + 1
-      WHERE partner_id = ? AND version IN (${versions.join(', ')})`,
-    partnerId,
-  );
-}
-
-/** Ends deliveries of events that are no longer sent, at most so many. */
-export function expireDeliveries(now: number, most: number): Statement {
-  return statement(
-    `UPDATE webhook_deliveries SET state = 'expired', queue = NULL, due_at = NULL, ended_at = ?
-      WHERE queue IN (1, 2) AND occurred_at <= ? LIMIT ${most}`,
-    new Date(now),
-    new Date(now - sentForMs),
-  );
-}
-
-/** Removes ended deliveries of changes from before an instant, at most so many. */
-export function removeDeliveries(before: number, most: number): Statement {
-  return statement(
-    `DELETE FROM webhook_deliveries WHERE queue IS NULL AND occurred_at < ? LIMIT ${most}`,
-    new Date(before),
-  );
+  return sql`UPDATE webhook_deliveries SET state = 'waiting', queue = 1, due_at = NULL, ended_at = NULL, round = round + 1
+    WHERE partner_id = ${partnerId} AND version IN (${versions})`;
 }
 
 /** The attempts of some deliveries, in their order, at most so many. */
 export function findAttempts(partnerId: string, versions: readonly bigint[], most: number): Statement {
-  const order = statement(`ORDER BY version DESC, number LIMIT ${most}`);
+  const order = sql`ORDER BY version DESC, number LIMIT ${most}`;
   return attempts.find({ partnerId, version: [0n, ...versions] }, attempts.all, order);
 }
 
-/** Removes attempts from before an instant, at most so many. */
-export function removeAttempts(before: number, most: number): Statement {
-  return statement(`DELETE FROM webhook_attempts WHERE at < ? LIMIT ${most}`, new Date(before));
+/** Each partner's versions as a range of the primary key: one list of pairs would be compared with every row. */
+function ofVersions(versionsOf: ReadonlyMap<string, readonly bigint[]>): Statement {
+  const parts = [...versionsOf].map(([id, versions]) => sql`(partner_id = ${id} AND version IN (${versions}))`);
+  return joined(parts, ' OR ');
 }
 
-/** Each partner's versions as a range of the primary key: one list of pairs would be compared with every row. */
-function ofVersions(versionsOf: ReadonlyMap<string, readonly bigint[]>): { sql: string; values: string[] } {
-  const parts = [...versionsOf.values()].map((versions) => `(partner_id = ? AND version IN (${versions.join(', ')}))`);
-  return { sql: parts.join(' OR '), values: [...versionsOf.keys()] };
+const mostAtOnce = 500;
+
+/**
+ * Ends deliveries whose time is over, and removes attempts after 30 days and deliveries when no attempt of theirs can be
+ * left; all in small batches.
+ */
+export function webhookRetention(database: Database, timeOf: RemovalTime, holder: string): Worker {
+  return removalWorker({ database, holder, timeOf, name: 'webhook-retention', restMs: 1_000 }, async (now) => {
+    const [unsent, old] = [new Date(now - sentForMs), new Date(now - attemptsKeptMs)];
+    const changes = [
+      sql`UPDATE webhook_deliveries SET state = 'expired', queue = NULL, due_at = NULL, ended_at = ${new Date(now)}
+        WHERE queue IN (1, 2) AND occurred_at <= ${unsent}`,
+      sql`DELETE FROM webhook_attempts WHERE at < ${old}`,
+      sql`DELETE FROM webhook_deliveries WHERE queue IS NULL AND occurred_at < ${new Date(old.getTime() - sentForMs)}`,
+      // Leases of processes that ended. An endpoint that still names one is free, as it was before.
+      sql`DELETE FROM leases WHERE name LIKE ${`${dispatcherLeasePrefix}%`} AND expires_at < NOW(3) - INTERVAL 1 DAY`,
+    ];
+    let hasMore = false;
+    for (const change of changes) {
+      hasMore = (await database.write(sql`${change} LIMIT ${mostAtOnce}`)) >= mostAtOnce || hasMore;
+    }
+    return hasMore;
+  });
 }

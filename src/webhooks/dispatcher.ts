@@ -1,16 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import type { Database } from '../db/database.ts';
 import { type Lease, underLease } from '../db/lease.ts';
 import { crash } from '../lib/crash.ts';
 import { groupBy } from '../lib/group.ts';
 import { pause, Wakeup, type Worker } from '../lib/worker.ts';
-import { Attempts, type AttemptsOptions } from './attempts.ts';
+import { Attempts, type AttemptsOptions, type MadeAttempt, Recorder } from './attempts.ts';
+import { bringForward, readQueues } from './delivery-store.ts';
 import { EndpointQueue, firstSlots } from './endpoint-queue.ts';
-import { claimEndpoints, findWork, releaseEndpoints, saveSeen } from './endpoint-store.ts';
-import { QueueReader } from './queue-reader.ts';
-import { type MadeAttempt, Recorder } from './recorder.ts';
-import { type Endpoint, endpoints } from './table.ts';
+import { claimEndpoints, endDraining, findWork, releaseEndpoints, saveSeen } from './endpoint-store.ts';
+import { dispatcherLeasePrefix, type Endpoint, endpoints } from './table.ts';
 
-/** How often the database is asked for work that no notification told of. */
+/** How often the database is asked for work that no notification announced. */
 const pollMs = 500;
 /** How often all endpoints are scanned for work that is not marked as due. */
 const usualFullScanMs = 60_000;
@@ -25,6 +25,10 @@ const idleInCrowdMs = 400;
 const mostInMemory = 4_096;
 /** How many endpoints are claimed or given back in one transaction. */
 const mostAtOnce = 200;
+/** How many queues are read in one round trip, and how many round trips are under way at once. */
+const mostReadAtOnce = 32;
+const mostReaders = 2;
+const mostBroughtForward = 2_000;
 const afterFailureMs = 250;
 /** How long a stop waits for attempts that are under way. What is cut off is sent again. */
 const stopWaitMs = 2_000;
@@ -32,15 +36,13 @@ const stopWaitMs = 2_000;
 export interface DispatcherOptions extends AttemptsOptions {
   readonly database: Database;
   readonly holder: string;
-  /** This process's own name among the leases; at most 40 characters. */
-  readonly leaseName: string;
   /** How often all endpoints are scanned; a minute, unless a test cannot wait for it. */
   readonly fullScanMs?: number;
 }
 
 /**
  * Sends what waits in the queues of endpoints. Each endpoint is served by one process at a time, whichever found work for
- * it first, so that its order, its slots and its pauses are decided in one place; the processes share the endpoints. A
+ * it first, so that its order, its slots and its pauses are decided by one process; the processes share the endpoints. A
  * process shows that it lives by one lease of its own, which all its endpoints name: when it dies, they are free within
  * the lease's length.
  */
@@ -51,7 +53,8 @@ export class Dispatcher {
   readonly #turns = new Set<EndpointQueue>();
   readonly #notified = new Set<string>();
   readonly #pollNow = new Wakeup();
-  readonly #reader: QueueReader;
+  readonly #toRead = new Set<EndpointQueue>();
+  #readers = 0;
   readonly #attempts: Attempts;
   readonly #recorder: Recorder;
   #lease: Lease | undefined;
@@ -60,13 +63,11 @@ export class Dispatcher {
   #scannedAt = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly options: DispatcherOptions) {
-    const { database, leaseName, holder } = options;
+    const { database, holder } = options;
+    // This process's own name among the leases, of at most 40 characters.
+    const leaseName = `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`;
     this.worker = { ...underLease(database, leaseName, holder, (lease) => this.#run(lease)), name: 'dispatcher' };
     this.#recorder = new Recorder(options, (attempts, endpoints) => this.#recorded(attempts, endpoints));
-    this.#reader = new QueueReader(options, {
-      read: (queue) => this.#takeTurn(queue),
-      changed: () => this.changed(),
-    });
     this.#attempts = new Attempts(options, {
       ended: (queue, attempt) => {
         this.#recorder.add(attempt);
@@ -204,7 +205,7 @@ export class Dispatcher {
   #forget(queue: EndpointQueue): void {
     this.#queues.delete(queue.partnerId);
     this.#turns.delete(queue);
-    this.#reader.remove(queue);
+    this.#toRead.delete(queue);
   }
 
   /** Lets a queue soon begin what it may; one that was given back begins nothing. */
@@ -222,6 +223,11 @@ export class Dispatcher {
   /** Begins as many attempts as may be, one of each endpoint in turn, and has queues read that are nearly empty. */
   #takeTurns(lease: Lease): void {
     const mostNew = Math.max(firstSlots, Math.floor(mostInMemory / Math.max(1, this.#queues.size)));
+    const now = this.options.clock.now();
+    const wantsRead = (queue: EndpointQueue) => {
+      if (queue.isLoading) return;
+      if (queue.mustDrain || queue.wants(now, mostNew).length > 0) this.#toRead.add(queue);
+    };
     for (let hasBegun = true; hasBegun; ) {
       hasBegun = false;
       for (const queue of this.#turns) {
@@ -231,15 +237,58 @@ export class Dispatcher {
         if (next === 'no shared slot') continue;
         if (next === 'nothing') {
           this.#turns.delete(queue);
-          this.#reader.add(queue, mostNew);
+          wantsRead(queue);
           continue;
         }
         hasBegun = true;
         this.#attempts.begin(queue, next);
       }
     }
-    for (const queue of this.#turns) this.#reader.add(queue, mostNew);
-    this.#reader.start(lease, mostNew);
+    for (const queue of this.#turns) wantsRead(queue);
+    while (this.#toRead.size > 0 && this.#readers < mostReaders) {
+      const queues = [...this.#toRead].slice(0, mostReadAtOnce);
+      for (const queue of queues) this.#toRead.delete(queue);
+      void this.#read(queues, lease, mostNew);
+    }
+  }
+
+  /** Reads what queues want, in one round trip. Never rejects. */
+  async #read(queues: readonly EndpointQueue[], { signal }: Lease, mostNew: number): Promise<void> {
+    const { database, clock, log } = this.options;
+    this.#readers += 1;
+    for (const queue of queues) queue.isLoading = true;
+    try {
+      for (const queue of queues) if (queue.mustDrain) await this.#drain(queue);
+      const now = clock.now();
+      const asked = queues.flatMap((queue) => queue.beginReading(now, mostNew).map((read) => ({ queue, read })));
+      const found = await readQueues(
+        database,
+        asked.map(({ queue: { partnerId, versions }, read }) => ({ ...read, partnerId, without: versions })),
+        now,
+      );
+      for (const [index, { queue, read }] of asked.entries()) queue.take(read, found[index] ?? []);
+    } catch (error) {
+      log.warn({ err: error }, 'the queues of webhooks could not be read');
+      for (const queue of queues) queue.reread();
+      await pause(afterFailureMs, signal);
+    }
+    this.#readers -= 1;
+    for (const queue of queues) {
+      queue.isLoading = false;
+      this.#takeTurn(queue);
+    }
+  }
+
+  /** Moves what waits to the front of the queue, and notes it when all is there. */
+  async #drain(queue: EndpointQueue): Promise<void> {
+    const { database } = this.options;
+    const { endpoint } = queue;
+    const moved = await database.write(bringForward(endpoint.partnerId, endpoint.fence, mostBroughtForward));
+    if (moved >= mostBroughtForward) return;
+    if ((await database.write(endDraining(endpoint))) > 0) {
+      queue.adopt({ ...endpoint, draining: false, revision: endpoint.revision + 1n });
+      queue.reread();
+    } else this.changed();
   }
 
   #recorded(attempts: readonly MadeAttempt[], endpoints: ReadonlyMap<string, Endpoint>): void {

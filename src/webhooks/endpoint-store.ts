@@ -1,17 +1,12 @@
 import type { Database } from '../db/database.ts';
-import { hasNotRunOut, instant, milliseconds, type SqlRow, type Statement, statement } from '../db/statement.ts';
-import { isRetryDue, retryDueValues } from './delivery-store.ts';
-import { freshHealth, longestProbeWaitMs, nextDue, type Waiting } from './rules.ts';
+import type { Lease } from '../db/lease.ts';
+import { hasNotRunOut, joined, milliseconds, type Statement, sql, statement } from '../db/statement.ts';
+import { isRetryDue } from './delivery-store.ts';
+import { freshHealth, longestProbeWaitMs, nextDue } from './rules.ts';
 import { type Endpoint, endpoints } from './table.ts';
 
-/** The names of dispatchers' leases begin with this. */
-export const dispatcherLeasePrefix = 'webhooks-';
-
 /** The lease of a process, which its endpoints name. */
-export interface HolderLease {
-  readonly name: string;
-  readonly fence: bigint;
-}
+export type HolderLease = Pick<Lease, 'name' | 'fence'>;
 
 /** A new endpoint. */
 export function newEndpoint(
@@ -53,16 +48,15 @@ export function startDraining(endpoint: Endpoint): Endpoint {
   return { ...endpoint, draining: true, dueAt: endpoint.registeredAt };
 }
 
-/** Whether a process may send to an endpoint: no other that lives does. */
-const isFree = `((e.lease_name = ? AND e.lease_fence = ?) OR NOT EXISTS (SELECT 1 FROM leases l
-  WHERE l.name = e.lease_name AND l.fence = e.lease_fence AND ${hasNotRunOut('l.expires_at')}))`;
+/** Whether a process may send to an endpoint `e`: no other that lives does. */
+function isFree({ name, fence }: HolderLease): Statement {
+  return sql`((e.lease_name = ${name} AND e.lease_fence = ${fence}) OR NOT EXISTS (SELECT 1 FROM leases l
+    WHERE l.name = e.lease_name AND l.fence = e.lease_fence AND ${statement(hasNotRunOut('l.expires_at'))}))`;
+}
 
-/** Whether an endpoint has something to be sent by an instant, if its pauses allow it. */
-const hasWork = `(e.draining = 1
-  OR EXISTS (SELECT 1 FROM webhook_deliveries d
-    WHERE d.partner_id = e.partner_id AND d.queue = 1 AND d.due_at IS NULL)
-  OR EXISTS (SELECT 1 FROM webhook_deliveries d
-    WHERE d.partner_id = e.partner_id AND d.queue = 2 AND (${isRetryDue} OR e.paused_at IS NOT NULL)))`;
+/** Whether something is to be sent to an endpoint `e` at once. */
+const isReady = statement(`EXISTS (SELECT 1 FROM webhook_deliveries d
+  WHERE d.partner_id = e.partner_id AND d.queue = 1 AND d.due_at IS NULL)`);
 
 /**
  * Partners whose endpoint has something to be sent now and is free or this process's, at most so many, those that have
@@ -70,19 +64,14 @@ const hasWork = `(e.draining = 1
  * that a version before `due_at` did not mark, or a clock that was ahead marked for later.
  */
 export function findWork(lease: HolderLease, now: number, most: number, isFullScan = false): Statement {
-  const isDue = isFullScan ? '' : 'e.due_at <= ? AND';
-  return statement(
-    `SELECT e.partner_id FROM webhook_endpoints e ${isFullScan ? '' : 'FORCE INDEX (webhook_endpoints_due_at)'}
-      WHERE ${isDue} e.held_at IS NULL AND (e.paused_at IS NULL OR e.probe_at <= ? OR e.probe_at > ?)
-        AND ${isFree} AND ${hasWork}
-      ORDER BY e.due_at LIMIT ${most}`,
-    ...(isFullScan ? [] : [new Date(now)]),
-    new Date(now),
-    new Date(now + longestProbeWaitMs),
-    lease.name,
-    lease.fence,
-    ...retryDueValues(now),
-  );
+  const index = statement(isFullScan ? '' : 'FORCE INDEX (webhook_endpoints_due_at)');
+  const isDue = isFullScan ? statement('TRUE') : sql`e.due_at <= ${new Date(now)}`;
+  const longestWait = new Date(now + longestProbeWaitMs);
+  return sql`SELECT e.partner_id FROM webhook_endpoints e ${index} WHERE ${isDue} AND e.held_at IS NULL
+    AND (e.paused_at IS NULL OR e.probe_at <= ${new Date(now)} OR e.probe_at > ${longestWait}) AND ${isFree(lease)}
+    AND (e.draining = 1 OR ${isReady} OR EXISTS (SELECT 1 FROM webhook_deliveries d
+      WHERE d.partner_id = e.partner_id AND d.queue = 2 AND (${isRetryDue(now)} OR e.paused_at IS NOT NULL)))
+    ORDER BY e.due_at LIMIT ${most}`;
 }
 
 /**
@@ -95,25 +84,15 @@ export function claimEndpoints(
   lease: HolderLease,
   now: number,
 ): Promise<Endpoint[]> {
-  const lockFree = statement(
-    `SELECT e.* FROM webhook_endpoints e WHERE e.partner_id IN (?) AND ${isFree} ORDER BY e.partner_id FOR UPDATE`,
-    partnerIds,
-    lease.name,
-    lease.fence,
-  );
+  const lockFree = sql`SELECT e.* FROM webhook_endpoints e WHERE e.partner_id IN (${partnerIds}) AND ${isFree(lease)}
+    ORDER BY e.partner_id FOR UPDATE`;
   return database.transaction<Endpoint[]>([lockFree], ([rows = []]) => {
     if (rows.length === 0) return { writes: [], result: [] };
     const claimed = rows.map(endpoints.all.read).map((endpoint) => ({ ...endpoint, fence: endpoint.fence + 1n }));
     // Should this process die, the next one finds them by due_at, also those that were found by a full scan.
-    const claim = statement(
-      `UPDATE webhook_endpoints SET lease_name = ?, lease_fence = ?, fence = fence + 1, seen_revision = revision,
-        due_at = LEAST(COALESCE(due_at, ?), ?) WHERE partner_id IN (?)`,
-      lease.name,
-      lease.fence,
-      new Date(now),
-      new Date(now),
-      claimed.map(({ partnerId }) => partnerId),
-    );
+    const claim = sql`UPDATE webhook_endpoints SET lease_name = ${lease.name}, lease_fence = ${lease.fence},
+      fence = fence + 1, seen_revision = revision, ${isDueAt(now)}
+      WHERE partner_id IN (${claimed.map(({ partnerId }) => partnerId)})`;
     return { writes: [claim], result: claimed };
   });
 }
@@ -122,45 +101,31 @@ export function claimEndpoints(
 export function releaseEndpoints(
   database: Database,
   partnerIds: readonly string[],
-  lease: HolderLease,
+  { name, fence }: HolderLease,
   now: number,
 ): Promise<void> {
-  const lockHeld = statement(
-    `SELECT * FROM webhook_endpoints WHERE partner_id IN (?) AND lease_name = ? AND lease_fence = ?
-      ORDER BY partner_id FOR UPDATE`,
-    partnerIds,
-    lease.name,
-    lease.fence,
-  );
-  return database.transaction<void>([lockHeld, findWaiting(partnerIds)], ([rows = [], waiting = []]) => {
-    const waitingOf = new Map(waiting.map((row) => [String(row.partner_id), toWaiting(row)]));
+  const lockHeld = sql`SELECT * FROM webhook_endpoints
+    WHERE partner_id IN (${partnerIds}) AND lease_name = ${name} AND lease_fence = ${fence}
+    ORDER BY partner_id FOR UPDATE`;
+  // What is to be sent at once, and when the first of what is to be sent again is due.
+  const findWaiting = sql`SELECT e.partner_id, ${isReady} AS is_ready,
+      (SELECT MIN(d.due_at) FROM webhook_deliveries d FORCE INDEX (webhook_deliveries_due)
+        WHERE d.partner_id = e.partner_id AND d.queue = 2) AS retry_at
+      FROM webhook_endpoints e WHERE e.partner_id IN (${partnerIds})`;
+  return database.transaction<void>([lockHeld, findWaiting], ([rows = [], waiting = []]) => {
+    const waitingOf = new Map(waiting.map((row) => [String(row.partner_id), row]));
     const writes = rows.map(endpoints.all.read).map((endpoint) => {
-      const found = waitingOf.get(endpoint.partnerId) ?? { isReady: false, retryAt: null };
-      return statement(
-        'UPDATE webhook_endpoints SET lease_name = NULL, lease_fence = NULL, due_at = ? WHERE partner_id = ?',
-        instant(nextDue(endpoint, found, now)),
-        endpoint.partnerId,
-      );
+      const { partnerId } = endpoint;
+      const row = waitingOf.get(partnerId);
+      const found = { isReady: Number(row?.is_ready) === 1, retryAt: milliseconds(row?.retry_at ?? null) };
+      return endpoints.set({ partnerId }, { leaseName: null, leaseFence: null, dueAt: nextDue(endpoint, found, now) });
     });
     return { writes, result: undefined };
   });
 }
 
-/** Whether something of endpoints is to be sent at once, and when the first of what is to be sent again is due. */
-function findWaiting(partnerIds: readonly string[]): Statement {
-  return statement(
-    `SELECT e.partner_id,
-      EXISTS (SELECT 1 FROM webhook_deliveries d
-        WHERE d.partner_id = e.partner_id AND d.queue = 1 AND d.due_at IS NULL) AS is_ready,
-      (SELECT MIN(d.due_at) FROM webhook_deliveries d FORCE INDEX (webhook_deliveries_due)
-        WHERE d.partner_id = e.partner_id AND d.queue = 2) AS retry_at
-      FROM webhook_endpoints e WHERE e.partner_id IN (?)`,
-    partnerIds,
-  );
-}
-
-function toWaiting(row: SqlRow): Waiting {
-  return { isReady: Number(row.is_ready) === 1, retryAt: milliseconds(row.retry_at) };
+function isDueAt(now: number): Statement {
+  return sql`due_at = LEAST(COALESCE(due_at, ${new Date(now)}), ${new Date(now)})`;
 }
 
 /**
@@ -168,46 +133,30 @@ function toWaiting(row: SqlRow): Waiting {
  * whoever notes at the same time that nothing waits sees what was queued before.
  */
 export function markDue(partnerIds: readonly string[], now: number): Statement {
-  return statement(
-    'UPDATE webhook_endpoints SET due_at = LEAST(COALESCE(due_at, ?), ?) WHERE partner_id IN (?)',
-    new Date(now),
-    new Date(now),
-    partnerIds,
-  );
+  return sql`UPDATE webhook_endpoints SET ${isDueAt(now)} WHERE partner_id IN (${partnerIds})`;
 }
 
 /** Notes that all that waited is at the front, unless the row has changed since: another pause may have ended. */
 export function endDraining({ partnerId, fence, revision }: Endpoint): Statement {
-  return statement(
-    `UPDATE webhook_endpoints SET draining = 0, revision = revision + 1
-      WHERE partner_id = ? AND fence = ? AND revision = ?`,
-    partnerId,
-    fence,
-    revision,
-  );
+  return endpoints.set({ partnerId, fence, revision }, { draining: false, revision: revision + 1n });
 }
 
-/** Says that the process that sends to some endpoints works by their rows as they are given. */
+/** Notes that the process that sends to some endpoints works by these versions of their rows. */
 export function saveSeen(seen: readonly Endpoint[]): Statement {
-  return statement(
-    `UPDATE webhook_endpoints SET seen_revision = changed_revision
-      WHERE ${seen.map(() => '(partner_id = ? AND fence = ? AND changed_revision <= ?)').join(' OR ')}`,
-    ...seen.flatMap(({ partnerId, fence, revision }) => [partnerId, fence, revision]),
+  const rows = seen.map(
+    ({ partnerId, fence, revision }) =>
+      sql`(partner_id = ${partnerId} AND fence = ${fence} AND changed_revision <= ${revision})`,
   );
+  return sql`UPDATE webhook_endpoints SET seen_revision = changed_revision WHERE ${joined(rows, ' OR ')}`;
 }
 
 /** Finds a row when no process works by an endpoint's row as it was before the last change of an operator. */
 export function findAdopted(partnerId: string): Statement {
-  return statement(
-    `SELECT 1 FROM webhook_endpoints
-      WHERE partner_id = ? AND (lease_name IS NULL OR seen_revision >= changed_revision)`,
-    partnerId,
-  );
+  return sql`SELECT 1 FROM webhook_endpoints
+    WHERE partner_id = ${partnerId} AND (lease_name IS NULL OR seen_revision >= changed_revision)`;
 }
 
 export function countPaused(): Statement {
-  return statement(
-    `SELECT (SELECT COUNT(*) FROM webhook_endpoints WHERE paused_at IS NOT NULL) AS failing,
-      (SELECT COUNT(*) FROM webhook_endpoints WHERE held_at IS NOT NULL) AS held`,
-  );
+  return sql`SELECT (SELECT COUNT(*) FROM webhook_endpoints WHERE paused_at IS NOT NULL) AS failing,
+    (SELECT COUNT(*) FROM webhook_endpoints WHERE held_at IS NOT NULL) AS held`;
 }

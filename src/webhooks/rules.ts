@@ -35,7 +35,7 @@ export const rotationMs = 24 * hourMs;
 
 /**
  * How long the row of an endpoint serves for attempts after it was asked for, in real time. An operator's call that changes
- * the row waits so long for a process that says nothing: after that the process begins no attempt by the earlier row.
+ * the row waits so long for a process that does not confirm it: after that the process begins no attempt by the earlier row.
  */
 export const rowServesMs = 3_000;
 
@@ -76,6 +76,42 @@ export interface SendResult {
   /** From its start until its outcome was known, in milliseconds of real time. */
   readonly durationMs: number;
 }
+
+/** Something that kept an answer from coming. Its message is for logs and holds nothing the endpoint said. */
+export class SendFailure extends Error {
+  override readonly name = 'SendFailure';
+
+  constructor(
+    readonly errorClass: ErrorClass,
+    message: string,
+    cause?: unknown,
+  ) {
+    super(message, { cause });
+  }
+}
+
+/** What a status says. 408, 429, 5xx and redirects speak against the endpoint; any other 4xx against the event. */
+export function judgeStatus(status: number): Pick<SendResult, 'outcome' | 'errorClass'> {
+  if (status >= 200 && status < 300) return { outcome: 'delivered', errorClass: null };
+  if (status >= 300 && status < 400) return { outcome: 'endpoint-failed', errorClass: 'redirect' };
+  const isAboutEvent = status >= 400 && status < 500 && status !== 408 && status !== 429;
+  return { outcome: isAboutEvent ? 'event-failed' : 'endpoint-failed', errorClass: 'status' };
+}
+
+/** What an error that came in place of an answer says. */
+export function judgeError(error: Error): ErrorClass {
+  if (error instanceof SendFailure) return error.errorClass;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'timeout';
+  const isUnreadable = error.name === 'HTTPParserError' || invalidResponses.has(code);
+  return isUnreadable ? 'invalid_response' : 'unreachable';
+}
+
+const invalidResponses = new Set([
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+  'UND_ERR_RES_EXCEEDED_MAX_SIZE',
+]);
 
 /** What becomes of an event at its endpoint. `expired`: it was not delivered within the time it is sent for. */
 export type DeliveryState = 'waiting' | 'delivered' | 'expired';

@@ -2,12 +2,9 @@ import { isIP, type Socket } from 'node:net';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { buildConnector, type Dispatcher } from 'undici';
 import type { Clock } from '../lib/clock.ts';
-import { mayDial } from './addresses.ts';
-import { limitAnswers } from './answer-reader.ts';
-import { type Connection, Connections } from './connections.ts';
-import { judgeError, judgeStatus, SendFailure } from './failures.ts';
-import { dialableLookup, type ResolverOptions } from './resolver.ts';
-import type { ErrorClass, SendResult } from './rules.ts';
+import { dialableLookup, mayDial, type ResolverOptions } from './addresses.ts';
+import { type Connection, Connections, mostBodyBytes } from './connections.ts';
+import { type ErrorClass, judgeError, judgeStatus, SendFailure, type SendResult } from './rules.ts';
 import { type SigningKey, sign } from './signature.ts';
 
 /** What is sent once to an endpoint. */
@@ -26,7 +23,7 @@ export interface SendRequest {
 
 export interface SenderOptions extends ResolverOptions {
   readonly clock: Clock;
-  /** Certificates of authorities trusted beside the known ones, in PEM, for tests. */
+  /** Certificates of authorities trusted in addition to the known ones, in PEM, for tests. */
   readonly extraAuthorities?: string;
   /** How long an attempt may take in all, in milliseconds; 10 seconds by the contract. */
   readonly timeoutMs?: number;
@@ -35,9 +32,7 @@ export interface SenderOptions extends ResolverOptions {
 }
 
 const contractTimeoutMs = 10_000;
-const mostEndpointsByDefault = 1_000;
-const mostHeadBytes = 16_384;
-const mostBodyBytes = 65_536;
+const usualEndpoints = 1_000;
 
 const unreadableUrl: SendResult = {
   outcome: 'endpoint-failed',
@@ -56,11 +51,9 @@ export class Sender {
   readonly #connect: buildConnector.connector;
   readonly #dialling = new Set<Socket>();
   readonly #timeoutMs: number;
-  readonly #mostEndpoints: number;
 
   constructor(private readonly options: SenderOptions) {
     this.#timeoutMs = options.timeoutMs ?? contractTimeoutMs;
-    this.#mostEndpoints = options.mostEndpoints ?? mostEndpointsByDefault;
     this.#connect = guardedConnector(options, this.#timeoutMs, this.#dialling);
   }
 
@@ -119,8 +112,8 @@ export class Sender {
     kept?.close();
     const url = URL.canParse(text) ? new URL(text) : undefined;
     if (url?.protocol !== 'https:') return undefined;
-    const made = new Connections(text, url, this.#connect, mostHeadBytes);
-    if (this.#connections.size >= this.#mostEndpoints) this.#closeLeastUsed();
+    const made = new Connections(text, url, this.#connect);
+    if (this.#connections.size >= (this.options.mostEndpoints ?? usualEndpoints)) this.#closeLeastUsed();
     this.#connections.set(endpointId, made);
     return made;
   }
@@ -137,7 +130,7 @@ export class Sender {
 
 const closed = new SendFailure('unreachable', 'the sender closes its connections');
 
-/** One attempt: a request and its answer, as undici tells of them. */
+/** One attempt: a request and its answer, as undici reports them. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #startedAt = performance.now();
   readonly #timer: NodeJS.Timeout;
@@ -164,7 +157,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(): void {
-    this.#receivedBefore = this.#connection.bytesReceived();
+    this.#receivedBefore = this.#connection.bytesReceived;
     if (this.#receivedBefore > 0) this.on.onAhead();
   }
 
@@ -198,7 +191,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   /** Whether an error says no more than that a connection that was kept is closed by now. */
   #isWornOut(error: Error): boolean {
-    const isKept = this.#receivedBefore > 0 && this.#connection.bytesReceived() === this.#receivedBefore;
+    const isKept = this.#receivedBefore > 0 && this.#connection.bytesReceived === this.#receivedBefore;
     // What the sender itself closed is not begun again.
     const isTheirs = !(error instanceof SendFailure) && judgeError(error) === 'unreachable';
     return isKept && isTheirs && !this.#isSecondTry && !this.connections.isClosing;
@@ -226,8 +219,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 }
 
 /**
- * Dials by undici's connector, with the address guard before it and limits on what the socket reads after it. What is
- * being dialled is in `dialling`.
+ * Dials by undici's connector, with the address guard before it. What is being dialled is in `dialling`.
  */
 function guardedConnector(options: SenderOptions, timeoutMs: number, dialling: Set<Socket>): buildConnector.connector {
   const dial = buildConnector({
@@ -250,7 +242,6 @@ function guardedConnector(options: SenderOptions, timeoutMs: number, dialling: S
         const isTls = isConnected && judgeError(error) !== 'timeout';
         return callback(isTls ? new SendFailure('tls', 'no secure connection', error) : error, null);
       }
-      limitAnswers(connected, mostHeadBytes + mostBodyBytes);
       callback(null, connected);
     });
     dialling.add(socket);

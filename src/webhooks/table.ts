@@ -1,13 +1,23 @@
-import { type Column, count, defineTable, flag, instant, optional, type RowOf, text, whole } from '../db/table.ts';
+import {
+  bytes,
+  type Column,
+  count,
+  defineTable,
+  flag,
+  instant,
+  optional,
+  type RowOf,
+  text,
+  whole,
+} from '../db/table.ts';
 import type { DeliveryState, Outcome } from './rules.ts';
 
 /** Bytes of a sealed secret. */
-const sealed: Column<Buffer> = {
-  ...{ kind: 'bytes', type: 'varbinary', length: 255, isNullable: false },
-  read: (stored) => stored as Buffer,
-  write: (value) => value,
-};
+const sealed: Column<Buffer> = { ...bytes(255), type: 'varbinary' };
 const smallCount = (type: 'tinyint' | 'smallint'): Column<number> => ({ ...count(), type });
+
+/** The names of dispatchers' leases begin with this. */
+export const dispatcherLeasePrefix = 'webhooks-';
 
 /** Partners' endpoints. Instants are business time. */
 export const endpoints = defineTable({
@@ -60,7 +70,7 @@ export const endpoints = defineTable({
 
 export type Endpoint = RowOf<typeof endpoints>;
 
-/** Events on their way to their endpoints. Instants are business time unless they say otherwise. */
+/** Events on their way to their endpoints. Instants are business time unless a comment says otherwise. */
 export const deliveries = defineTable({
   name: 'webhook_deliveries',
   columns: {

@@ -63,8 +63,9 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'the outbox row is acknowledged before the feed has the event',
     file: 'src/events/outbox.ts',
-    find: 'const writes = [...work.writes(consumed, more)];',
-    replace: "const writes = [onOutbox('DELETE FROM outbox WHERE', consumed), ...work.writes(consumed, more)];",
+    find: '[...writes, ...acknowledge(consumed, bit)]',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    replace: '[sql`DELETE FROM outbox WHERE ${areThese(consumed)}`, ...writes]',
     test: lost,
     pattern: 'is taken and its answer lost',
   },

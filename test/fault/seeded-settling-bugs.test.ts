@@ -111,7 +111,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'a document is released before a late one can have come',
-    file: 'src/applications/documents/release.ts',
+    file: 'src/applications/documents/sender.ts',
     find: '+ aheadMs + lateMs;',
     replace: '+ aheadMs;',
     test: releases,

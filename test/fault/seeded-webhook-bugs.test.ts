@@ -6,9 +6,9 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'an event is acknowledged before it is queued',
     file: 'src/webhooks/consumer.ts',
-    find: 'return [insertDeliveries(queued, now), markDue(partnersOf(queued), now)];',
+    find: 'return { writes: [insert, markDue(partnersOf(queued), now)],',
     replace:
-      'setTimeout(() => void this.database.write(insertDeliveries(queued, now)), 50);\n        return [markDue(partnersOf(queued), now)];',
+      'setTimeout(() => void database.write(insert), 50);\n      return { writes: [markDue(partnersOf(queued), now)],',
     test: recorded,
     pattern: 'an event that is acknowledged is in the queue',
   },
@@ -30,7 +30,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'what waited while an endpoint was paused stays on its schedule',
-    file: 'src/webhooks/recorder.ts',
+    file: 'src/webhooks/attempts.ts',
     find: 'saveEndpoint(before, isResumed ? startDraining(own) : own);',
     replace: 'saveEndpoint(before, isResumed ? own : own);',
     test: recorded,
@@ -38,7 +38,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'the lease of an endpoint is believed without its fence',
-    file: 'src/webhooks/recorder.ts',
+    file: 'src/webhooks/attempts.ts',
     find: 'if (endpoint === undefined || endpoint.fence !== attempt.fence) continue;',
     replace: 'if (endpoint === undefined) continue;',
     test: recorded,
@@ -48,14 +48,15 @@ const bugs: readonly SeededBug[] = [
     name: 'an endpoint is taken from a process that lives',
     file: 'src/webhooks/endpoint-store.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
-    find: 'WHERE e.partner_id IN (?) AND ${isFree} ORDER BY e.partner_id FOR UPDATE',
-    replace: 'WHERE e.partner_id IN (?) ORDER BY e.partner_id FOR UPDATE',
+    find: 'WHERE e.partner_id IN (${partnerIds}) AND ${isFree(lease)}',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    replace: 'WHERE e.partner_id IN (${partnerIds})',
     test: recorded,
     pattern: 'an endpoint is sent to by one process that lives',
   },
   {
     name: 'an attempt that is recorded again counts again',
-    file: 'src/webhooks/recorder.ts',
+    file: 'src/webhooks/attempts.ts',
     find: 'if (delivery === undefined || delivery.tries >= attempt.number) continue;',
     replace: 'if (delivery === undefined || delivery.tries > attempt.number) continue;',
     test: recorded,
@@ -63,7 +64,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'failures of the URL from before a move count against the new one',
-    file: 'src/webhooks/recorder.ts',
+    file: 'src/webhooks/attempts.ts',
     find: 'if (attempt.generation === endpoint.generation) {',
     replace: 'if (attempt.generation <= endpoint.generation) {',
     test: recorded,
@@ -71,7 +72,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'an attempt from before undoes what an operator asked for',
-    file: 'src/webhooks/recorder.ts',
+    file: 'src/webhooks/attempts.ts',
     find: 'const isSameRound = delivery.round === attempt.round;',
     replace: 'const isSameRound = delivery.round >= attempt.round;',
     test: recorded,
@@ -80,8 +81,10 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'endpoints without work are read in each poll',
     file: 'src/webhooks/endpoint-store.ts',
-    find: "isFullScan ? '' : 'e.due_at <= ? AND';",
-    replace: "isFullScan ? '' : 'COALESCE(e.due_at, 0) <= ? AND';",
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    find: 'sql`e.due_at <= ${new Date(now)}`;',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    replace: 'sql`COALESCE(e.due_at, 0) <= ${new Date(now)}`;',
     test: recorded,
     pattern: 'a poll for work reads nothing of endpoints that have none',
   },

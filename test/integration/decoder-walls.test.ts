@@ -6,7 +6,7 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { ImageChecker } from '../../src/applications/images/checker.ts';
-import { decoderProgram, neededWalls, tryWalls, type Wall } from '../../src/applications/images/decoder-start.ts';
+import { decoderProgram, neededWalls, tryWalls, type Wall } from '../../src/applications/images/decoder.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';
@@ -202,7 +202,7 @@ describe('a decoder that somebody has taken over', () => {
     needs('limits'),
     async () => {
       const attempt = 'await new Promise((resolve) => process.stdin.once("end", resolve).resume());';
-      const { startDecoder } = await import('../../src/applications/images/decoder-start.ts');
+      const { startDecoder } = await import('../../src/applications/images/decoder.ts');
       const program = {
         args: ['--eval', `(async () => { process.stdout.write('up'); ${attempt} })()`],
         folder: '/',
@@ -231,7 +231,7 @@ describe('a decoder that somebody has taken over', () => {
   );
 
   it('ends with its gateway, however that ends', needs('limits'), async () => {
-    const start = new URL('../../src/applications/images/decoder-start.ts', import.meta.url).href;
+    const start = new URL('../../src/applications/images/decoder.ts', import.meta.url).href;
     const stubborn = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000);";
     const code = `
       import { startDecoder } from '${start}';

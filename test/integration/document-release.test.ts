@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import {
   countUnderWay,
+  documents,
   findDocuments,
   type StoredDocument,
   saveDocument,
-  toStoredDocument,
 } from '../../src/applications/documents/store.ts';
 import { statement } from '../../src/db/statement.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
@@ -43,7 +43,7 @@ describe('a document that stays unconfirmed', () => {
 
   async function stored(): Promise<StoredDocument[]> {
     const { partnerId, applicationId } = document;
-    return (await settling.database.read(findDocuments(partnerId, applicationId))).map(toStoredDocument);
+    return (await settling.database.read(findDocuments(partnerId, applicationId))).map(documents.all.read);
   }
 
   async function release(): Promise<string> {

@@ -2,15 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Database } from '../../src/db/database.ts';
 import { statement } from '../../src/db/statement.ts';
-import { FeedConsumer } from '../../src/events/feed.ts';
+import { feedConsumer } from '../../src/events/feed.ts';
 import { feedRetention } from '../../src/events/retention.ts';
-import { EventStream } from '../../src/events/stream.ts';
-import { createLogger } from '../../src/lib/log.ts';
-import { Nats } from '../../src/lib/nats.ts';
 import { whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { insertRows } from '../support/insert-rows.ts';
-import { testServers } from '../support/servers.ts';
 
 const dayMs = 86_400_000;
 const now = Date.UTC(2026, 2, 2, 9, 30);
@@ -66,10 +62,7 @@ describe('the removal of events after 30 days', () => {
     const columns = ['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at'];
     const row = [partnerId, 1, 'msg_years_behind', 'order.pending', '{}', at, at];
     await database.write(insertRows('outbox', columns, [row]));
-    const { natsUrl: url } = await testServers();
-    const nats = new Nats({ url, log: createLogger({ name: 'test', level: 'silent' }) });
-    const stream = new EventStream(nats, 'T');
-    await new FeedConsumer(database, stream).consume([{ partnerId, version: 1n }]);
+    await feedConsumer(database).consume([{ partnerId, version: 1n }]);
     await run(2, Date.now());
     assert.deepEqual(await versions(partnerId), [1], 'it is gone before anybody could read it');
   });

@@ -4,11 +4,9 @@ import { after, beforeEach, describe, it } from 'node:test';
 import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
 import type { Database } from '../../src/db/database.ts';
 import { type Statement, statement, toBigInt } from '../../src/db/statement.ts';
-import { EventStream } from '../../src/events/stream.ts';
 import { SystemClock } from '../../src/lib/clock.ts';
-import { createLogger } from '../../src/lib/log.ts';
-import { Nats } from '../../src/lib/nats.ts';
-import { WebhookConsumer } from '../../src/webhooks/consumer.ts';
+import { type MadeAttempt, recordAttempts } from '../../src/webhooks/attempts.ts';
+import { webhookConsumer } from '../../src/webhooks/consumer.ts';
 import {
   bringForward,
   findProgress,
@@ -30,13 +28,11 @@ import {
   saveEndpoint,
   startDraining,
 } from '../../src/webhooks/endpoint-store.ts';
-import { type MadeAttempt, recordAttempts } from '../../src/webhooks/recorder.ts';
 import { freshHealth, sentForMs } from '../../src/webhooks/rules.ts';
 import { type Endpoint, endpoints, progress } from '../../src/webhooks/table.ts';
 import { withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { insertRows } from '../support/insert-rows.ts';
-import { testServers } from '../support/servers.ts';
 
 const minute = 60_000;
 const now = Math.floor(Date.now() / 1_000) * 1_000;
@@ -146,11 +142,8 @@ describe('what is stored of webhooks', () => {
     const events = [1n, 2n].map((version) => ({ partnerId, version }));
     const rows = events.map(({ version }) => [partnerId, version, `msg_${version}`, 'order.pending', '{}', at, at]);
     await database.write(insertRows('outbox', columns, rows));
-    const { natsUrl: url } = await testServers();
-    const nats = new Nats({ url, log: createLogger({ name: 'test', level: 'silent' }) });
-    const stream = new EventStream(nats, 'T');
     const woken: string[] = [];
-    const consumer = new WebhookConsumer(database, stream, new SystemClock(), (ids) => woken.push(...ids));
+    const consumer = webhookConsumer(database, new SystemClock(), (ids) => woken.push(...ids));
     const [found] = await Promise.all([consumer.consume(events).then(() => queued('new')), consumer.consume(events)]);
     assert.deepEqual(versionsOf(found), [1n, 2n]);
     assert.deepEqual(woken, [partnerId], 'each is consumed once');

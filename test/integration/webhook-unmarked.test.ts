@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { after, describe, it } from 'node:test';
 import type { Database } from '../../src/db/database.ts';
@@ -10,7 +10,7 @@ import { Metrics } from '../../src/lib/metrics.ts';
 import { Seal } from '../../src/lib/seal.ts';
 import { passingTracer } from '../../src/lib/trace.ts';
 import { Dispatcher } from '../../src/webhooks/dispatcher.ts';
-import { dispatcherLeasePrefix, newEndpoint } from '../../src/webhooks/endpoint-store.ts';
+import { newEndpoint } from '../../src/webhooks/endpoint-store.ts';
 import { Sender } from '../../src/webhooks/sender.ts';
 import { makeSecret, signingKeys } from '../../src/webhooks/signature.ts';
 import { endpoints } from '../../src/webhooks/table.ts';
@@ -70,7 +70,6 @@ describe('a process that sends webhooks after, and together with, a version that
       clock,
       log: createLogger({ name: 'test', level: 'silent' }),
       holder: 'test',
-      leaseName: `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`,
       sender,
       keysOf: signingKeys(seal),
       tracer: passingTracer,

@@ -3,8 +3,8 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { DecoderProgram } from '../../src/applications/images/decoder-start.ts';
-import { startDecoder } from '../../src/applications/images/decoder-start.ts';
+import type { DecoderProgram } from '../../src/applications/images/decoder.ts';
+import { startDecoder } from '../../src/applications/images/decoder.ts';
 import { temporaryFolder } from './folders.ts';
 
 /** What a hostile decoder found it could do: by attempt `done`, or the error's code. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { AllocationKind } from '../../src/allocations/kind.ts';
-import { DocumentRelease } from '../../src/applications/documents/release.ts';
+import { DocumentSender } from '../../src/applications/documents/sender.ts';
 import { ApplicationKind } from '../../src/applications/kind.ts';
 import { applications as applicationTable, type StoredApplication } from '../../src/applications/table.ts';
 import type { AllocationBroker, ApplicationBroker } from '../../src/broker/back-office.ts';
@@ -153,7 +153,11 @@ export async function openSettling() {
     newReconciler<Row extends Submission, Answer>(kind: Kind<Row, Answer>) {
       return new Reconciler({ ...sending, kind, holder: 'test', honoursNotAfter: () => broker.honoursNotAfter() });
     },
-    newRelease: () => new DocumentRelease({ ...sending, kind: application, broker: asBroker, applications }),
+    newRelease: () =>
+      new DocumentSender({
+        ...{ ...sending, kind: application, broker: applications, orders: asBroker },
+        ...{ digestKey: Buffer.alloc(32, 2), environment: { paused: false } },
+      }),
     /** Stores an application, uncertain unless said otherwise. */
     async storeApplication(fields: Partial<StoredApplication> & Pick<StoredApplication, 'partnerId'>) {
       const { requestId, traceParent, requestDigest } = plainOrder;

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import ipaddr from 'ipaddr.js';
 import { refusalOf } from '../../src/lib/errors.ts';
-import { mayDial } from '../../src/webhooks/addresses.ts';
-import { checkEndpointUrl } from '../../src/webhooks/url.ts';
+import { checkEndpointUrl, mayDial } from '../../src/webhooks/addresses.ts';
 
 /** IANA's special-purpose registries of IPv4 and IPv6 addresses, and what its lists of whole spaces reserve. */
 const specialRanges = [

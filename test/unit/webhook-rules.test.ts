@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { Seal } from '../../src/lib/seal.ts';
-import { judgeError, judgeStatus, SendFailure } from '../../src/webhooks/failures.ts';
 import {
   type AttemptFacts,
   attemptsKeptMs,
@@ -10,11 +9,14 @@ import {
   type Health,
   healthAfter,
   isTooOld,
+  judgeError,
+  judgeStatus,
   nextDue,
   type Outcome,
   type Progress,
   progressAfter,
   rotationMs,
+  SendFailure,
   signsWithOld,
 } from '../../src/webhooks/rules.ts';
 

@@ -16,7 +16,7 @@ import { version } from '../../lib/version.ts';
 import { type BacklogFigures, mostCounted, readBacklog } from '../../telemetry/backlog.ts';
 import { readDatabaseClock } from '../../telemetry/database-clock.ts';
 import type { Health } from '../../telemetry/health.ts';
-import { dispatcherLeasePrefix } from '../../webhooks/endpoint-store.ts';
+import { dispatcherLeasePrefix } from '../../webhooks/table.ts';
 import { type AdminCalls, toTimestamp } from '../call.ts';
 import { countUnsettled } from './unsettled.ts';
 

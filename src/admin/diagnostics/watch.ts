@@ -1,8 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import type { Database } from '../../db/database.ts';
 import { statement } from '../../db/statement.ts';
-import { FeedReader } from '../../events/feed.ts';
-import { type FeedWatch, findLastVersions, toVersions } from '../../events/feed-watch.ts';
+import { FeedReader, type FeedWatch, findLastVersions, toVersions } from '../../events/feed.ts';
 import type { Diagnostics, WatchEventsRequest } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { Cursors } from '../../lib/paging.ts';
 import { toMilliseconds } from '../../lib/timestamps.ts';

@@ -31,7 +31,7 @@ export function isKnown({ state }: Pick<DocumentFacts, 'state'>): boolean {
   return states.includes(state);
 }
 
-/** Whether partners see a document: the broker has it, or another version says something else of it. */
+/** Whether partners see a document: the broker has it, or another version stored a state of its own. */
 export function isShown(document: Pick<DocumentFacts, 'state'>): boolean {
   return document.state === 'delivered' || !isKnown(document);
 }
@@ -105,7 +105,7 @@ function wasUnconfirmed(document: DocumentFacts | undefined, state: DocumentStat
   return state === 'unconfirmed' || (document?.attempt ?? 0) > 1;
 }
 
-/** What another version does with a document, it alone can say: the file may come again later. */
+/** Only the other version knows what it does with a document of its own: the file may come again later. */
 function checkKnown(document: DocumentFacts): void {
   if (isKnown(document)) return;
   throw new ApiError('document_in_flight', {
@@ -133,12 +133,12 @@ export type Outcome = 'delivered' | 'refused' | 'never-left' | 'unclear';
  * A send whose time is over may find that another was begun, or that the document is gone: then only that the broker has
  * the file still counts.
  */
-export function endSend(
-  document: DocumentFacts | undefined,
+export function endSend<Document extends DocumentFacts>(
+  document: Document | undefined,
   sent: Pick<DocumentFacts, 'digest' | 'attempt'>,
   outcome: Outcome,
   now: number,
-): DocumentFacts | undefined {
+): Document | undefined {
   if (document === undefined || !document.digest.equals(sent.digest)) return document;
   if (document.state === 'delivered' || !isKnown(document)) return document;
   if (outcome === 'delivered') {
@@ -178,3 +178,17 @@ export function areAllDelivered(
   const delivered = new Set(documents.filter(({ state }) => state === 'delivered').map(({ type }) => type));
   return documentTypes.every((type) => delivered.has(type));
 }
+
+/** What a document that was unconfirmed is now, or why that cannot be known. */
+export type Released =
+  | { readonly outcome: 'delivered' | 'released'; readonly changed: boolean; readonly applicationState: string }
+  | { readonly outcome: Unsettled; readonly until?: number };
+
+type Unsettled =
+  | 'not-stored'
+  | 'unanswered'
+  | 'unproven'
+  | 'clocks-apart'
+  | 'changed-meanwhile'
+  | 'other-version'
+  | 'may-still-arrive';

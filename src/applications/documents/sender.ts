@@ -2,39 +2,53 @@ import { createHmac } from 'node:crypto';
 import type { Call } from '../../auth/call.ts';
 import { whilePermitted } from '../../auth/call.ts';
 import type { ApplicationBroker } from '../../broker/back-office.ts';
+import type { ClockAgreement } from '../../broker/clock.ts';
+import type { Broker } from '../../broker/orders.ts';
 import type { Database } from '../../db/database.ts';
 import { found, together } from '../../db/facts.ts';
+import type { Statement } from '../../db/statement.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { crash } from '../../lib/crash.ts';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { type EnvironmentState, pausedBeforeSend, tradingPause } from '../../submission/environment.ts';
+import { isProven, lateMs } from '../../submission/reconcile.ts';
 import type { Recorder } from '../../submission/record.ts';
 import type { ApplicationKind } from '../kind.ts';
-import { changeWith } from './change.ts';
+import type { StoredApplication } from '../table.ts';
 import {
+  areAllDelivered,
   beginSend,
   checkNotInFlight,
   checkTakesDocuments,
   type DocumentTypeWord,
   endSend,
+  isKnown,
+  isSameSend,
+  mayStillArrive,
   type Outcome,
+  type Released,
 } from './rules.ts';
 import {
   countUnderWay,
   documentsOf,
+  documents as documentTable,
   findDocuments,
+  removeDocument,
   type StoredDocument,
   saveDocument,
-  toStoredDocument,
 } from './store.ts';
 
 export interface DocumentSenderParts {
   readonly database: Database;
   readonly kind: ApplicationKind;
   readonly recorder: Recorder;
-  readonly broker: Pick<ApplicationBroker, 'sendDocument'>;
+  readonly broker: Pick<ApplicationBroker, 'sendDocument' | 'lookUpDocument'>;
+  readonly orders: Pick<Broker, 'honoursNotAfter'>;
   readonly clock: Clock;
+  /** Whether the broker's clock and ours agree. */
+  readonly clocks: { agreement(): Promise<ClockAgreement> };
+  readonly log: Logger;
   /** Keys the digests of files. */
   readonly digestKey: Buffer;
   /** Whether trading is paused, as far as this process knows. */
@@ -43,20 +57,30 @@ export interface DocumentSenderParts {
   readonly submitTimeoutMs: number;
   /** How far the clocks of replicas may be from each other. */
   readonly clockSkewMs: number;
-  /** Hears what became of each document that was sent. */
+  /** Called with what became of each document that was sent. */
   readonly onSent?: (outcome: Outcome) => void;
 }
 
+/** Which document. */
+type DocumentKey = Pick<StoredDocument, 'partnerId' | 'applicationId' | 'type'>;
+
 /** A file that is a whole image. */
-export interface DocumentFile {
-  readonly partnerId: string;
-  readonly applicationId: string;
-  readonly type: DocumentTypeWord;
+interface DocumentFile extends DocumentKey {
   readonly mediaType: string;
   readonly content: Buffer;
 }
 
-/** What the history says of an outcome. */
+/** What becomes of a document. */
+interface DocumentChange {
+  /** Undefined: the broker does not have it and never may have had. */
+  readonly after: StoredDocument | undefined;
+  /** The text of the step in the history. */
+  readonly what: string;
+  /** What else is written. */
+  readonly writes?: readonly Statement[];
+}
+
+/** The text of the history for each outcome. */
 const outcomes: Record<Outcome, string> = {
   delivered: 'delivered',
   refused: 'the broker refused it',
@@ -64,7 +88,7 @@ const outcomes: Record<Outcome, string> = {
   unclear: 'the broker did not confirm it',
 };
 
-/** How much longer than it may take a send counts as under way, beside what clocks may differ by. */
+/** How much longer than it may take a send counts as under way, in addition to what clocks may differ by. */
 const leaseMarginMs = 1_000;
 
 /**
@@ -75,7 +99,7 @@ const leaseMarginMs = 1_000;
 export class DocumentSender {
   constructor(private readonly parts: DocumentSenderParts) {}
 
-  /** Tells files apart without keeping them, and tells nothing when the same file comes elsewhere. */
+  /** Distinguishes files without keeping them. The same file has another digest elsewhere. */
   digestOf({ partnerId, applicationId, type, content }: DocumentFile): Buffer {
     return createHmac('sha256', this.parts.digestKey)
       .update(`${partnerId} ${applicationId} ${type} `)
@@ -87,13 +111,13 @@ export class DocumentSender {
    * Looks without the lock whether a file is worth decoding. Returns the document if the broker has the file, and throws
    * `document_in_flight` if the file cannot be sent now. `send` decides exactly.
    */
-  async look({ partnerId, applicationId, type }: DocumentFile, digest: Buffer): Promise<StoredDocument | undefined> {
+  async look({ partnerId, applicationId, type }: DocumentKey, digest: Buffer): Promise<StoredDocument | undefined> {
     const now = this.parts.clock.realNow();
     const [rows = [], counts = []] = await this.parts.database.readAll([
       findDocuments(partnerId, applicationId),
       countUnderWay(partnerId, now),
     ]);
-    const document = rows.map(toStoredDocument).find((each) => each.type === type);
+    const document = rows.map(documentTable.all.read).find((each) => each.type === type);
     if (document?.state === 'delivered' && document.digest.equals(digest)) return document;
     checkNotInFlight(document, digest, Number(counts[0]?.under_way), now);
     return undefined;
@@ -191,22 +215,95 @@ export class DocumentSender {
   }
 
   async #record(sent: StoredDocument, outcome: Outcome): Promise<StoredDocument | undefined> {
-    const { kind, recorder, clock } = this.parts;
-    const { partnerId, applicationId, type } = sent;
-    let ended: StoredDocument | undefined;
-    await recorder.change(
+    let after: StoredDocument | undefined;
+    await this.#change(sent, (before) => {
+      after = endSend(before, sent, outcome, this.parts.clock.now());
+      return after === before ? undefined : { after, what: outcomes[outcome] };
+    });
+    return after;
+  }
+
+  /**
+   * Settles a document that stays unconfirmed, by the broker's record. It never sends. A document is forgotten only behind
+   * the same proof as an order that never arrived: its time is over by more than clocks may differ, the broker refuses what
+   * comes late, or its record is complete, and it was asked after that. `audit` writes down, in the transaction that changes
+   * it, what the document was and is.
+   */
+  async release(
+    partnerId: string,
+    applicationId: string,
+    type: DocumentTypeWord,
+    audit: (before: Pick<StoredDocument, 'state' | 'attempt'>, after: 'delivered' | 'released') => Statement,
+  ): Promise<Released> {
+    const { kind, database, clock, log } = this.parts;
+    const [[row] = [], rows = []] = await database.readAll([
+      kind.table.find({ partnerId, id: applicationId }),
+      findDocuments(partnerId, applicationId),
+    ]);
+    const sent = rows.map(documentTable.all.read).find((document) => document.type === type);
+    if (row === undefined || sent === undefined) return { outcome: 'not-stored' };
+    const application = kind.table.all.read(row);
+    if (!kind.table.isKnown(application)) return { outcome: 'other-version' };
+    if (!isKnown(sent)) return { outcome: 'other-version' };
+    if (sent.state === 'delivered') {
+      return { outcome: 'delivered', changed: false, applicationState: application.state };
+    }
+    if (mayStillArrive(sent, clock.realNow())) return { outcome: 'may-still-arrive', until: sent.leaseUntil ?? 0 };
+    const outcome = await this.#askBroker(sent, application).catch((error: unknown) => {
+      log.warn({ err: error, objectId: applicationId }, 'the broker could not be asked about a document');
+      return 'unanswered' as const;
+    });
+    if (outcome !== 'delivered' && outcome !== 'released') return { outcome };
+    let isChanged = false;
+    const changed = await this.#change(sent, (stored) => {
+      if (stored === undefined || !isSameSend(stored, sent)) return undefined;
+      isChanged = true;
+      const after = endSend(stored, stored, outcome === 'released' ? 'refused' : outcome, clock.now());
+      const what = after ? "the broker's record has it" : "released, the broker's record does not have it";
+      return { after, what, writes: [audit(sent, outcome)] };
+    });
+    if (!isChanged) return { outcome: 'changed-meanwhile' };
+    return { outcome, changed: true, applicationState: changed.state };
+  }
+
+  /** Whether the broker has a document, or proves that it never will. */
+  async #askBroker({ type, leaseUntil }: StoredDocument, application: StoredApplication) {
+    const { broker, orders, clock, clocks, clockSkewMs } = this.parts;
+    const honoursNotAfter = await orders.honoursNotAfter();
+    const askedAt = clock.realNow();
+    const lookedUp = await broker.lookUpDocument(application.id, type, application);
+    if (lookedUp.found) return 'delivered';
+    const agreement = await clocks.agreement();
+    // The lease outlives the send's `not_after` by more than clocks may differ. One without a lease was sent long ago.
+    const notAfter = (leaseUntil ?? 0) - clockSkewMs;
+    const aheadMs = clock.now() - clock.realNow();
+    const lastArrival = (leaseUntil ?? Number.POSITIVE_INFINITY) + aheadMs + lateMs;
+    if (isProven({ lookedUp, askedAt, honoursNotAfter, agreement, notAfter, clockSkewMs, lastArrival }))
+      return 'released';
+    return agreement === 'apart' ? 'clocks-apart' : 'unproven';
+  }
+
+  /** Changes a document under its partner's lock. With the fourth that the broker has, its application is submitted. */
+  async #change(
+    { partnerId, applicationId, type }: DocumentKey,
+    decide: (document: StoredDocument | undefined) => DocumentChange | undefined,
+  ): Promise<StoredApplication> {
+    const { kind, recorder } = this.parts;
+    return recorder.change(
       kind,
       partnerId,
       applicationId,
       (application, documents) => {
         const before = documents.find((document) => document.type === type);
-        const facts = endSend(before, sent, outcome, clock.now());
-        ended = facts && { partnerId, applicationId, type, ...facts };
-        if (before === undefined || facts === before) return undefined;
-        return changeWith(kind, application, documents, { before, after: ended, what: outcomes[outcome] });
+        const decided = decide(before);
+        if (before === undefined || decided === undefined) return undefined;
+        const { after, what, writes = [] } = decided;
+        const isLast = after?.state === 'delivered' && areAllDelivered([...documents, after]);
+        const change = (isLast ? kind.documentsDelivered(application) : undefined) ?? kind.begin(application);
+        const write = after === undefined ? removeDocument(before) : saveDocument(after);
+        return change.write(write, ...writes).step('document', `${type}: ${what}`);
       },
       { touches: ['documents under way'], fact: documentsOf(partnerId, applicationId) },
     );
-    return ended;
   }
 }

@@ -1,6 +1,8 @@
 import { type Fact, found } from '../../db/facts.ts';
-import { type SqlRow, type Statement, statement } from '../../db/statement.ts';
+import { type Statement, sql, statement } from '../../db/statement.ts';
 import { bytes, count, defineTable, instant, optional, type RowOf, text } from '../../db/table.ts';
+import { type Document, DocumentSchema } from '../../gen/marina/gateway/v1/documents_pb.ts';
+import { shownMessage } from '../../lib/shown-message.ts';
 import { type DocumentStateWord, type DocumentTypeWord, longestLeaseMs } from './rules.ts';
 
 /** What is known of applications' documents: never the files. */
@@ -10,7 +12,7 @@ export const documents = defineTable({
     partnerId: text(24),
     applicationId: text(24),
     type: text<DocumentTypeWord>(16),
-    /** Keyed, so that it tells nothing of the file. */
+    /** Keyed, so that it reveals nothing of the file. */
     digest: bytes(32),
     state: text<DocumentStateWord>(16),
     /** Counts the sends, so that each records only its own end. */
@@ -32,7 +34,7 @@ export function findDocuments(partnerId: string, applicationId: string): Stateme
 }
 
 export function documentsOf(partnerId: string, applicationId: string): Fact<StoredDocument[]> {
-  return found(findDocuments(partnerId, applicationId), (rows) => rows.map(toStoredDocument));
+  return found(findDocuments(partnerId, applicationId), (rows) => rows.map(documents.all.read));
 }
 
 /**
@@ -40,13 +42,9 @@ export function documentsOf(partnerId: string, applicationId: string): Fact<Stor
  * while its lease lasts.
  */
 export function countUnderWay(partnerId: string, realNow: number): Statement {
-  return statement(
-    `SELECT COUNT(*) AS under_way FROM documents
-      WHERE partner_id = ? AND state NOT IN ('unconfirmed', 'delivered') AND lease_until > ? AND lease_until <= ?`,
-    partnerId,
-    new Date(realNow),
-    new Date(realNow + longestLeaseMs),
-  );
+  return sql`SELECT COUNT(*) AS under_way FROM documents
+    WHERE partner_id = ${partnerId} AND state NOT IN ('unconfirmed', 'delivered')
+      AND lease_until > ${new Date(realNow)} AND lease_until <= ${new Date(realNow + longestLeaseMs)}`;
 }
 
 /** Stores a document as it is now. The partner's lock must be held. */
@@ -59,6 +57,7 @@ export function removeDocument({ partnerId, applicationId, type }: StoredDocumen
   return documents.remove({ partnerId, applicationId, type });
 }
 
-export function toStoredDocument(row: SqlRow): StoredDocument {
-  return documents.all.read(row);
+/** A document as partners see it: one that the broker has. */
+export function toDocumentMessage(document: StoredDocument): Document {
+  return shownMessage(DocumentSchema, document, { application: document.applicationId });
 }

@@ -1,8 +1,7 @@
 import sharp from 'sharp';
 import { type Checked, readChecks, readyLine, toLine } from './checker-protocol.ts';
 import { checkEntropy } from './jpeg-entropy.ts';
-import { readPng } from './png.ts';
-import { arePixelsWhole } from './png-pixels.ts';
+import { arePixelsWhole, readPng } from './png.ts';
 import { InvalidImage, mostPixels } from './shape.ts';
 
 // One picture at a time, in one thread, with nothing kept of it.

@@ -1,12 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { canBuildWalls, neededWalls, tryWalls, type Wall, wallNames } from './decoder-start.ts';
+import { canBuildWalls, Decoder, DecoderFailure, neededWalls, tryWalls, type Wall, wallNames } from './decoder.ts';
 import { readJpeg } from './jpeg.ts';
 import { readPng } from './png.ts';
 import { type ImageShape, InvalidImage } from './shape.ts';
-import { Turns } from './turns.ts';
-import { CheckerWorker, DecoderFailure } from './worker.ts';
 
 export interface ImageCheckerOptions {
   readonly log: Logger;
@@ -39,6 +37,7 @@ interface Waiting {
 
 /** An image that takes more memory than this is decoded while no other is. */
 const heavyBytes = 64_000_000;
+const usualWaitMs = 50_000;
 /** How many images may wait: of one partner, and in all. */
 const mostWaiting = { ofPartner: 16, ofAll: 200 };
 /**
@@ -54,27 +53,22 @@ const mostRestMs = 50;
  * memory and never to a disk. Partners that wait share the decoders by time.
  */
 export class ImageChecker {
-  readonly #log: Logger;
   readonly #turns = new Turns<Waiting>();
-  readonly #workers: readonly CheckerWorker[];
+  readonly #workers: readonly Decoder[];
   /** Decoders that neither work nor rest. */
-  readonly #free: CheckerWorker[];
-  readonly #waitMs: number;
-  readonly #wanted: WallsWanted;
+  readonly #free: Decoder[];
   /** The walls this machine offers; undefined until that is known. */
   #walls: ReadonlySet<Wall> | undefined;
   #isAlone = false;
   #isClosed = false;
 
-  constructor({ log, workers, waitMs = 50_000, decodeMs = 10_000, walls = 'auto' }: ImageCheckerOptions) {
-    this.#log = log;
-    this.#waitMs = waitMs;
-    this.#wanted = walls;
+  constructor(private readonly options: ImageCheckerOptions) {
+    const { workers, decodeMs = 10_000, walls } = options;
     const isWalled = walls !== 'off' && canBuildWalls();
     // On a small machine one is enough, and leaves the other processor to orders.
-    const options = { decodeMs, walls: () => (isWalled ? (this.#walls ?? new Set<Wall>()) : undefined) };
+    const decoder = { decodeMs, walls: () => (isWalled ? (this.#walls ?? new Set<Wall>()) : undefined) };
     const count = workers ?? (availableParallelism() > 2 ? 2 : 1);
-    this.#workers = Array.from({ length: count }, () => new CheckerWorker(options));
+    this.#workers = Array.from({ length: count }, () => new Decoder(decoder));
     this.#free = [...this.#workers];
   }
 
@@ -83,15 +77,15 @@ export class ImageChecker {
    * and some do not hold.
    */
   async start(): Promise<void> {
-    const found = this.#wanted === 'off' ? new Set<Wall>() : await tryWalls();
+    const found = this.options.walls === 'off' ? new Set<Wall>() : await tryWalls();
     this.#walls = found;
     const walls = [...found];
     const missing = neededWalls.filter((wall) => !found.has(wall));
-    if (missing.length > 0 && this.#wanted === 'required') {
+    if (missing.length > 0 && this.options.walls === 'required') {
       throw new Error(`MARINA_DECODER_WALLS is "required", and this machine does not offer: ${missing.join(', ')}`);
     }
-    if (missing.length === 0) this.#log.info({ walls }, 'images are decoded behind walls');
-    else this.#log.warn({ walls, missing }, 'images are decoded without all walls');
+    if (missing.length === 0) this.options.log.info({ walls }, 'images are decoded behind walls');
+    else this.options.log.warn({ walls, missing }, 'images are decoded without all walls');
   }
 
   /** Whether each wall holds around the decoders; none before `start`. */
@@ -126,7 +120,7 @@ export class ImageChecker {
   async decode(image: ImageFile, partnerId: string): Promise<void> {
     this.checkRoom(partnerId);
     await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => this.#giveUp(waiting), this.#waitMs);
+      const timer = setTimeout(() => this.#giveUp(waiting), this.options.waitMs ?? usualWaitMs);
       const waiting: Waiting = { partnerId, image, timer, resolve, reject };
       this.#turns.add(partnerId, waiting);
       this.#startNext();
@@ -170,7 +164,7 @@ export class ImageChecker {
     }
   }
 
-  async #decode(worker: CheckerWorker, { partnerId, image, resolve, reject }: Waiting): Promise<void> {
+  async #decode(worker: Decoder, { partnerId, image, resolve, reject }: Waiting): Promise<void> {
     const beganAt = performance.now();
     try {
       if (await worker.check({ file: image.content, mediaType: image.mediaType })) resolve();
@@ -187,16 +181,16 @@ export class ImageChecker {
 
   #refusal(error: unknown): ApiError {
     const failure = error instanceof DecoderFailure ? error.failure : undefined;
-    if (failure === 'late') this.#log.warn({ err: error }, 'a file took too long to decode');
+    if (failure === 'late') this.options.log.warn({ err: error }, 'a file took too long to decode');
     if (failure === 'not started' && !this.#isClosed) {
-      this.#log.error({ err: error }, 'the process that decodes images does not start');
+      this.options.log.error({ err: error }, 'the process that decodes images does not start');
     }
     if (failure !== 'died' || this.#isClosed) return new ApiError('service_unavailable', { cause: error });
-    this.#log.warn({ err: error }, 'a file ended the process that decodes');
+    this.options.log.warn({ err: error }, 'a file ended the process that decodes');
     return new ApiError('invalid_document', { message: 'The image cannot be decoded.' });
   }
 
-  #giveBack(worker: CheckerWorker): void {
+  #giveBack(worker: Decoder): void {
     this.#free.push(worker);
     this.#startNext();
   }
@@ -205,5 +199,69 @@ export class ImageChecker {
     if (!this.#turns.remove(waiting.partnerId, waiting)) return;
     clearTimeout(waiting.timer);
     waiting.reject(new ApiError('service_unavailable', { cause: new Error('no decoder became free') }));
+  }
+}
+
+interface Line<Item> {
+  readonly items: Item[];
+  /** How much this partner has used, counted as if nobody had waited while it used nothing. */
+  used: number;
+}
+
+/**
+ * Items of many partners that wait for one resource. The partner that has used the least comes next, so each gets the same
+ * share of the resource while it waits, however many items it has and however long each takes.
+ */
+export class Turns<Item> {
+  readonly #lines = new Map<string, Line<Item>>();
+  #waiting = 0;
+  /** What the partner had used that came last. Whoever comes new begins here: nobody saves up turns. */
+  #usedByLast = 0;
+
+  /** How many items wait. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  waitingOf(partnerId: string): number {
+    return this.#lines.get(partnerId)?.items.length ?? 0;
+  }
+
+  add(partnerId: string, item: Item): void {
+    const line = this.#lines.get(partnerId) ?? { items: [], used: 0 };
+    if (line.items.length === 0) line.used = Math.max(line.used, this.#usedByLast);
+    line.items.push(item);
+    this.#lines.set(partnerId, line);
+    this.#waiting += 1;
+  }
+
+  /** The item that comes next. It stays until it is removed. */
+  peek(): Item | undefined {
+    let next: Line<Item> | undefined;
+    for (const line of this.#lines.values()) {
+      if (line.items.length > 0 && (next === undefined || line.used < next.used)) next = line;
+    }
+    return next?.items[0];
+  }
+
+  /** Takes an item out. Returns false if it was taken before. */
+  remove(partnerId: string, item: Item): boolean {
+    const line = this.#lines.get(partnerId);
+    const at = line?.items.indexOf(item) ?? -1;
+    if (line === undefined || at === -1) return false;
+    line.items.splice(at, 1);
+    this.#usedByLast = Math.max(this.#usedByLast, line.used);
+    this.#waiting -= 1;
+    return true;
+  }
+
+  /** Counts what an item that was taken out has used. */
+  charge(partnerId: string, amount: number): void {
+    const charged = this.#lines.get(partnerId);
+    if (charged !== undefined) charged.used += amount;
+    for (const [id, line] of this.#lines) {
+      const isForgotten = line.items.length === 0 && (line.used <= this.#usedByLast || this.#waiting === 0);
+      if (isForgotten) this.#lines.delete(id);
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib';
+import { crc32, createInflate } from 'node:zlib';
 import { checkShape, type ImageShape, InvalidImage } from './shape.ts';
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
@@ -130,4 +130,46 @@ function isCritical(type: string): boolean {
 
 function damaged() {
   return new InvalidImage('The PNG file is damaged, not whole, or has something behind its end.');
+}
+
+/** Large pieces: a call for each of many small ones takes longer than to decompress them. */
+const pieceBytes = 1_048_576;
+/** A row's first byte says how it is filtered; there are five filters. */
+const lastFilter = 4;
+
+/**
+ * Whether a PNG's compressed pixels come to exactly the rows they should, by the whole of its data. Nothing else can be
+ * wrong with a row: each value of a pixel stands for some colour.
+ */
+export async function arePixelsWhole({ data, rows }: Png): Promise<boolean> {
+  const inflate = createInflate({ chunkSize: pieceBytes });
+  for (const part of data) inflate.write(part);
+  inflate.end();
+  const lengths = rowLengths(rows);
+  /** Bytes of the present row that are still to come; 0 when its filter comes next. */
+  let left = 0;
+  try {
+    for await (const piece of inflate as AsyncIterable<Buffer>) {
+      for (let at = 0; at < piece.length; ) {
+        if (left === 0) {
+          const next = lengths.next();
+          if (next.done || (piece[at] ?? 0) > lastFilter) return false;
+          left = next.value;
+        }
+        const here = Math.min(left, piece.length - at);
+        left -= here;
+        at += here;
+      }
+    }
+  } catch {
+    return false;
+  }
+  // Bytes behind the end of the compressed stream were given, and not read.
+  const given = data.reduce((sum, part) => sum + part.length, 0);
+  return left === 0 && lengths.next().done === true && inflate.bytesWritten === given;
+}
+
+/** The length of each row, in their order. */
+function* rowLengths(rows: Png['rows']): Generator<number, void> {
+  for (const { count, bytes } of rows) for (let row = 0; row < count; row += 1) yield bytes;
 }

@@ -1,9 +1,12 @@
-import type { ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
+import { constants, setPriority } from 'node:os';
+import { dirname, extname, join } from 'node:path';
 import type { Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { type Check, type Checked, fromLine, mostLineBytes, readyLine, writeCheck } from './checker-protocol.ts';
-import { type DecoderProgram, decoderProgram, readWalls, startDecoder, type Wall } from './decoder-start.ts';
 
 /** Why a file was not decoded: it ended its decoder, or took too long, or the decoder ended before it could take a file. */
 export type Failure = 'died' | 'late' | 'not started';
@@ -37,15 +40,12 @@ const enoughResidentBytes = 250_000_000;
 const enoughCpuMs = 240_000;
 
 /** One process that decodes. It is started for the first file, and again after it has ended. */
-export class CheckerWorker {
-  readonly #options: DecoderOptions;
+export class Decoder {
   #process: ChildProcess | undefined;
   #isEnded = false;
   #isBusy = false;
 
-  constructor(options: DecoderOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: DecoderOptions) {}
 
   /** Whether a file can be decoded whole. One at a time. */
   async check(check: Check): Promise<boolean> {
@@ -76,7 +76,7 @@ export class CheckerWorker {
     const output = child.stdout as Socket;
     let received = '';
     return new Promise((resolve, reject) => {
-      const { decodeMs } = this.#options;
+      const { decodeMs } = this.options;
       const leftMs = timeLeft(child.pid, decodeMs);
       const checkTime = () => {
         const left = leftMs();
@@ -119,12 +119,12 @@ export class CheckerWorker {
   /** Whether the walls that must hold are among those a decoder was started behind. */
   #holds(line: string): boolean {
     const held = readWalls(line.trim());
-    return [...(this.#options.walls() ?? [])].every((wall) => held.has(wall));
+    return [...(this.options.walls() ?? [])].every((wall) => held.has(wall));
   }
 
   #running(program: DecoderProgram): ChildProcess {
     if (this.#process !== undefined) return this.#process;
-    const child = startDecoder(program, this.#options.walls() !== undefined);
+    const child = startDecoder(program, this.options.walls() !== undefined);
     child.on('exit', () => this.#forget(child)).on('error', () => this.#forget(child));
     // Writing to a process that ended fails, and its end is noticed by itself.
     const [input, output] = [child.stdin as Socket, child.stdout as Socket];
@@ -149,7 +149,7 @@ export class CheckerWorker {
   }
 }
 
-/** Tells how much longer a process may work from now on, which has `mostMs` of processor time and a multiple in all. */
+/** Computes how much longer a process may work from now on, if it has `mostMs` of processor time and a multiple in all. */
 function timeLeft(pid: number | undefined, mostMs: number): () => number {
   const beganAt = performance.now();
   const used = () => (pid === undefined ? undefined : processorTimeMs(pid));
@@ -165,7 +165,7 @@ function timeLeft(pid: number | undefined, mostMs: number): () => number {
 /** Linux counts processor time for its users in hundredths of a second, on every machine. */
 const tickMs = 10;
 
-/** The processor time that a process has used, with all its threads; undefined where the system does not say. */
+/** The processor time that a process has used, with all its threads; undefined where the system does not show it. */
 function processorTimeMs(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -176,4 +176,126 @@ function processorTimeMs(pid: number): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Walls around a decoder, in the order in which they are built. docs/operations/configure.md says what each prevents. */
+export const wallNames = ['limits', 'user-namespace', 'no-privileges', 'files', 'system-calls'] as const;
+export type Wall = (typeof wallNames)[number];
+
+/** The walls that together keep a decoder in. The user namespace adds to them where the kernel lets us have one. */
+export const neededWalls: readonly Wall[] = ['limits', 'no-privileges', 'files', 'system-calls'];
+
+/** Node since version 24 maps memory for compiled code that the kernel counts as data, used or not. */
+const codeRangeBytes = Number.parseInt(process.versions.node, 10) >= 24 ? 540_000_000 : 0;
+/** Memory for what the largest image takes, in addition to what Node takes itself. */
+const mostDataBytes = 800_000_000 + codeRangeBytes;
+/** How much processor time a decoder may use. It is replaced before, see `enoughCpuMs`. */
+const mostCpuSeconds = 300;
+
+const perl = '/usr/bin/perl';
+const builder = fileURLToPath(new URL('./walls.pl', import.meta.url));
+
+/** Whether walls can be built here at all. */
+export function canBuildWalls(): boolean {
+  return existsSync(perl);
+}
+
+/** Builds the walls around nothing, and answers with those that hold here. */
+export async function tryWalls(): Promise<ReadonlySet<Wall>> {
+  if (!canBuildWalls()) return new Set();
+  const args = [builder, ...wallArguments([])];
+  const line = await new Promise<string>((resolve) => {
+    execFile(perl, args, { env: {}, timeout: 5_000 }, (error, stdout) => resolve(error === null ? stdout : ''));
+  });
+  return readWalls(line.trim());
+}
+
+/** Reads the line that comes before a program's own output. */
+export function readWalls(line: string): ReadonlySet<Wall> {
+  const names = new Set(line.split(' '));
+  return new Set(wallNames.filter((name) => names.has(name)));
+}
+
+/**
+ * Starts a program that decodes, behind walls unless `walled` is false. It gets an empty environment, files by its input,
+ * and answers by its output, which begins with the line of its walls. Tests give another builder of walls.
+ */
+export function startDecoder(program: DecoderProgram, walled: boolean, wallBuilder = builder): ChildProcess {
+  const node = [process.execPath, '--max-old-space-size=64', ...program.args];
+  const launcher = [perl, wallBuilder, ...wallArguments(program.reads)];
+  const [command = '', ...args] = walled ? [...launcher, ...node] : node;
+  const child = spawn(command, args, { cwd: program.folder, env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
+  lowerPriority(child);
+  return child;
+}
+
+/** Orders come before documents. */
+function lowerPriority({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // It has ended already, which its starter notices.
+  }
+}
+
+/** A walled program can read only its own files, Node, and the system's libraries, where they exist. */
+function wallArguments(own: readonly string[]): string[] {
+  const reads = [...systemReads, realpathSync(process.execPath), ...own].filter((path) => existsSync(path));
+  return [String(process.pid), String(mostDataBytes), String(mostCpuSeconds), ...reads, '--'];
+}
+
+/** A program for Node to run, and what it must be able to read. */
+export interface DecoderProgram {
+  /** Arguments of Node. */
+  readonly args: readonly string[];
+  readonly folder: string;
+  /** Files and folders. */
+  readonly reads: readonly string[];
+}
+
+const here = dirname(fileURLToPath(import.meta.url));
+/** `.js` in a gateway that was built. */
+const extension = extname(import.meta.url);
+const entry = join(here, `checker-process${extension}`);
+/** The folder of the gateway's code, and the file that tells Node that it is made of modules. */
+const sources = join(here, '../..');
+const packageFile = join(sources, '../package.json');
+
+/** What Node itself reads when it starts, on the systems that have it. */
+const systemReads = [
+  ...['/lib', '/lib64', '/usr/lib', '/usr/lib64', '/usr/local/lib', '/etc/ld.so.cache'],
+  ...['/etc/ssl/openssl.cnf', '/etc/pki/tls/openssl.cnf', '/sys/devices/system/cpu/online'],
+];
+
+let program: Promise<DecoderProgram> | undefined;
+
+/** The program that decodes images, made once. */
+export function decoderProgram(): Promise<DecoderProgram> {
+  program ??= makeProgram();
+  return program;
+}
+
+async function makeProgram(): Promise<DecoderProgram> {
+  const packages = packagesFolder();
+  const folder = dirname(packages);
+  if (extension === '.js') return { args: [entry], folder, reads: [sources, packages, packageFile] };
+  // What runs TypeScript starts processes of its own and writes files, which a decoder may not. So it is translated here.
+  const { build } = await import('esbuild');
+  const built = await build({
+    entryPoints: [entry],
+    bundle: true,
+    packages: 'external',
+    format: 'esm',
+    platform: 'node',
+    write: false,
+    logLevel: 'silent',
+  });
+  const args = ['--input-type=module', '--eval', built.outputFiles[0]?.text ?? ''];
+  return { args, folder, reads: [packages, packageFile] };
+}
+
+function packagesFolder(): string {
+  const name = 'node_modules';
+  const sharp = createRequire(import.meta.url).resolve('sharp');
+  return sharp.slice(0, sharp.lastIndexOf(`/${name}/`) + name.length + 1);
 }
