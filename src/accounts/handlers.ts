@@ -27,6 +27,10 @@ import { shownMessage } from '../lib/shown-message.ts';
 import type { ReadQueue } from '../limits/read-queue.ts';
 import { type AccountPosition, accounts, listAccounts, toShownAccount } from './store.ts';
 
+/** How many records a range of days can have. */
+const mostInRange = 1_000;
+const usualDays = 30;
+
 interface AccountHandlerParts {
   readonly database: Database;
   readonly records: RecordsBroker;
@@ -34,10 +38,6 @@ interface AccountHandlerParts {
   readonly cursors: Cursors;
   readonly clock: Clock;
 }
-
-/** How many records a range of days can have. */
-const mostInRange = 1_000;
-const usualDays = 30;
 
 /** From one Lagos day to another, both YYYY-MM-DD and both within. */
 interface DayRange {

@@ -1,14 +1,11 @@
 import { create } from '@bufbuild/protobuf';
-import type { Handler, StreamHandler } from '../auth/call.ts';
+import type { HandlersOf } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
 import {
   type Event,
   EventSchema,
-  type ListEventsRequest,
-  type ListEventsResponse,
+  type Events,
   ListEventsResponseSchema,
-  type WatchEventsRequest,
-  type WatchEventsResponse,
   WatchEventsResponseSchema,
 } from '../gen/marina/gateway/v1/events_pb.ts';
 import { storedMessage } from '../json/stored.ts';
@@ -17,7 +14,7 @@ import type { Cursors } from '../lib/paging.ts';
 import { Wakeup } from '../lib/worker.ts';
 import { FeedReader, type FeedWatch } from './feed.ts';
 
-export interface EventHandlerParts {
+interface EventHandlerParts {
   readonly database: Database;
   readonly cursors: Cursors;
   readonly feedWatch: FeedWatch;
@@ -38,7 +35,7 @@ const mostPerMessage = 100;
 const heartbeatMs = 10_000;
 
 /** The operations of the event feed. */
-export function eventHandlers({ database, cursors, feedWatch }: EventHandlerParts) {
+export function eventHandlers({ database, cursors, feedWatch }: EventHandlerParts): HandlersOf<typeof Events> {
   const feed = new FeedReader(database);
 
   /** The version a cursor stands for; undefined, without one, for the oldest held. */
@@ -62,41 +59,37 @@ export function eventHandlers({ database, cursors, feedWatch }: EventHandlerPart
     return { events: events.map(({ body }) => storedMessage(EventSchema, body)), hasMore, last, nextCursor };
   }
 
-  const listEvents: Handler<ListEventsRequest, ListEventsResponse> = async ({ cursor, limit = 25 }, { caller }) => {
-    const { partnerId } = caller;
-    const { events, hasMore, nextCursor } = await readPage(partnerId, readCursor(partnerId, cursor), limit);
-    return create(ListEventsResponseSchema, { hasMore, nextCursor, data: events });
-  };
+  return {
+    async listEvents({ cursor, limit = 25 }, { caller }) {
+      const { partnerId } = caller;
+      const { events, hasMore, nextCursor } = await readPage(partnerId, readCursor(partnerId, cursor), limit);
+      return create(ListEventsResponseSchema, { hasMore, nextCursor, data: events });
+    },
 
-  /**
-   * A stream reads the feed as ListEvents does, a page whenever its reader has taken the last one, so it holds one page at
-   * most and the order is the feed's own.
-   */
-  const watchEvents: StreamHandler<WatchEventsRequest, WatchEventsResponse> = async function* (
-    { cursor },
-    { caller: { partnerId } },
-    signal,
-  ) {
-    let after = readCursor(partnerId, cursor);
-    const watcher = { partnerId, wakeup: new Wakeup(), seen: after ?? 0n };
-    const leave = feedWatch.watch(watcher);
-    try {
-      // The first message comes even without events, so that the reader has a cursor.
-      let sentAtMs = Number.NEGATIVE_INFINITY;
-      while (!signal.aborted) {
-        const { events, hasMore, last, nextCursor } = await readPage(partnerId, after, mostPerMessage);
-        after = last;
-        watcher.seen = last;
-        if (events.length > 0 || performance.now() - sentAtMs >= heartbeatMs) {
-          yield create(WatchEventsResponseSchema, { events, nextCursor });
-          sentAtMs = performance.now();
+    /**
+     * A stream reads the feed as ListEvents does, a page whenever its reader has taken the last one, so it holds one page at
+     * most and the order is the feed's own.
+     */
+    async *watchEvents({ cursor }, { caller: { partnerId } }, signal) {
+      let after = readCursor(partnerId, cursor);
+      const watcher = { partnerId, wakeup: new Wakeup(), seen: after ?? 0n };
+      const leave = feedWatch.watch(watcher);
+      try {
+        // The first message comes even without events, so that the reader has a cursor.
+        let sentAtMs = Number.NEGATIVE_INFINITY;
+        while (!signal.aborted) {
+          const { events, hasMore, last, nextCursor } = await readPage(partnerId, after, mostPerMessage);
+          after = last;
+          watcher.seen = last;
+          if (events.length > 0 || performance.now() - sentAtMs >= heartbeatMs) {
+            yield create(WatchEventsResponseSchema, { events, nextCursor });
+            sentAtMs = performance.now();
+          }
+          if (!hasMore) await watcher.wakeup.wait(Math.max(0, sentAtMs + heartbeatMs - performance.now()), signal);
         }
-        if (!hasMore) await watcher.wakeup.wait(Math.max(0, sentAtMs + heartbeatMs - performance.now()), signal);
+      } finally {
+        leave();
       }
-    } finally {
-      leave();
-    }
+    },
   };
-
-  return { listEvents, watchEvents };
 }

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { badAddress, isWithin, normalAddresses } from '../auth/addresses.ts';
 import type { KeyUses } from '../auth/authenticate.ts';
-import type { Call, Handler } from '../auth/call.ts';
+import type { Call, HandlersOf } from '../auth/call.ts';
 import { makeKey } from '../auth/keys.ts';
 import { insertKey, revokeKey } from '../auth/store.ts';
 import type { Database } from '../db/database.ts';
@@ -11,12 +11,9 @@ import {
   type CreateKeyRequest,
   type Key,
   KeySchema,
-  type ListKeysRequest,
-  type ListKeysResponse,
+  type Keys,
   ListKeysResponseSchema,
-  type NewKey,
   NewKeySchema,
-  type RevokeKeyRequest,
 } from '../gen/marina/gateway/v1/keys_pb.ts';
 import { type Scope, ScopeSchema } from '../gen/marina/options/v1/options_pb.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -40,7 +37,7 @@ import {
 
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 
-export interface KeyHandlerParts {
+interface KeyHandlerParts {
   readonly database: Database;
   readonly clock: Clock;
   readonly ids: IdMaker;
@@ -53,87 +50,95 @@ export interface KeyHandlerParts {
 }
 
 /** The operations on a partner's own keys. */
-export function keyHandlers({ database, clock, ids, macSecret, cursors, uses, ended }: KeyHandlerParts) {
-  const listKeys_: Handler<ListKeysRequest, ListKeysResponse> = async (request, { caller }) => {
-    const { limit = 25, cursor } = request;
-    const issuedFor = ['keys', caller.partnerId];
-    const before = cursor === undefined ? undefined : cursors.read(issuedFor, cursor);
-    const rows = await database.read(listKeys(caller.partnerId, before, limit + 1));
-    const page = cursors.page(issuedFor, rows.map(toShownKey), limit, ({ id }) => id);
-    return create(ListKeysResponseSchema, { ...page, data: page.data.map((key) => toMessage(key, uses)) });
-  };
+export function keyHandlers({
+  database,
+  clock,
+  ids,
+  macSecret,
+  cursors,
+  uses,
+  ended,
+}: KeyHandlerParts): HandlersOf<typeof Keys> {
+  return {
+    async listKeys(request, { caller }) {
+      const { limit = 25, cursor } = request;
+      const issuedFor = ['keys', caller.partnerId];
+      const before = cursor === undefined ? undefined : cursors.read(issuedFor, cursor);
+      const rows = await database.read(listKeys(caller.partnerId, before, limit + 1));
+      const page = cursors.page(issuedFor, rows.map(toShownKey), limit, ({ id }) => id);
+      return create(ListKeysResponseSchema, { ...page, data: page.data.map((key) => toMessage(key, uses)) });
+    },
 
-  const createKey: Handler<CreateKeyRequest, NewKey> = async (request, call) => {
-    const { caller } = call;
-    const { partnerId } = caller;
-    const scopes = [...new Set(request.scopes)].sort((one, other) => one - other);
-    const addresses = normalAddresses(request.addresses);
-    const { id, key: secret, secretHash } = makeKey(database.environment, macSecret, ids.keyHead());
-    const createdAt = clock.now();
-    await database.inPartner(partnerId, {
-      touches: ['keys'],
-      fact: reading(findShownKey(partnerId, caller.keyId), countActiveKeys(partnerId)),
-      decide: ([own, counted]) => {
-        const using = keyInUse(own);
-        checkScopes(request, using);
-        checkAddresses(addresses, using, database.environment === 'live');
-        checkCount(Number(counted?.[0]?.active));
-        return {
-          writes: [
-            insertKey({ id, partnerId, secretHash, scopes, addresses, createdAt }),
-            keyChanges.insert({ ...changeBy(call, createdAt), keyId: id, action: 'created' }),
-          ],
-          result: undefined,
-        };
-      },
-    });
-    return create(NewKeySchema, {
-      id,
-      scopes,
-      addresses,
-      createdAt: toSecond(createdAt),
-      createdBy: caller.keyId,
-      secret,
-    });
-  };
-
-  const revokeKey_: Handler<RevokeKeyRequest, Key> = async ({ id: keyId = '', withChildren = false }, call) => {
-    const { partnerId } = call.caller;
-    const revoked = new Set([keyId]);
-    try {
-      const key = await database.inPartner(partnerId, {
+    async createKey(request, call) {
+      const { caller } = call;
+      const { partnerId } = caller;
+      const scopes = [...new Set(request.scopes)].sort((one, other) => one - other);
+      const addresses = normalAddresses(request.addresses);
+      const { id, key: secret, secretHash } = makeKey(database.environment, macSecret, ids.keyHead());
+      const createdAt = clock.now();
+      await database.inPartner(partnerId, {
         touches: ['keys'],
-        fact: reading(
-          findShownKey(partnerId, call.caller.keyId),
-          findShownKey(partnerId, keyId),
-          ...(withChildren ? [listKeyLines(partnerId, mostGenerations)] : []),
-        ),
-        decide: ([own, wanted, lines = []]) => {
-          keyInUse(own);
-          const row = wanted?.[0];
-          if (row === undefined) throw new ApiError('not_found');
-          const found = toShownKey(row);
-          const revokedAt = clock.now();
-          const ending = activeChildren(keyId, lines.map(toKeyLine));
-          if (found.revokedAt === undefined) ending.unshift(keyId);
-          const writes = ending.flatMap((id) => {
-            revoked.add(id);
-            return [
-              revokeKey(id, revokedAt),
-              keyChanges.insert({ ...changeBy(call, revokedAt), keyId: id, action: 'revoked' }),
-            ];
-          });
-          return { writes, result: { ...found, revokedAt: found.revokedAt ?? revokedAt } };
+        fact: reading(findShownKey(partnerId, caller.keyId), countActiveKeys(partnerId)),
+        decide: ([own, counted]) => {
+          const using = keyInUse(own);
+          checkScopes(request, using);
+          checkAddresses(addresses, using, database.environment === 'live');
+          checkCount(Number(counted?.[0]?.active));
+          return {
+            writes: [
+              insertKey({ id, partnerId, secretHash, scopes, addresses, createdAt }),
+              keyChanges.insert({ ...changeBy(call, createdAt), keyId: id, action: 'created' }),
+            ],
+            result: undefined,
+          };
         },
       });
-      return toMessage(key, uses);
-    } finally {
-      // Whether they are revoked may be unknown by now: whoever uses one next asks the database.
-      for (const id of revoked) ended(id);
-    }
-  };
+      return create(NewKeySchema, {
+        id,
+        scopes,
+        addresses,
+        createdAt: toSecond(createdAt),
+        createdBy: caller.keyId,
+        secret,
+      });
+    },
 
-  return { listKeys: listKeys_, createKey, revokeKey: revokeKey_ };
+    async revokeKey({ id: keyId = '', withChildren = false }, call) {
+      const { partnerId } = call.caller;
+      const revoked = new Set([keyId]);
+      try {
+        const key = await database.inPartner(partnerId, {
+          touches: ['keys'],
+          fact: reading(
+            findShownKey(partnerId, call.caller.keyId),
+            findShownKey(partnerId, keyId),
+            ...(withChildren ? [listKeyLines(partnerId, mostGenerations)] : []),
+          ),
+          decide: ([own, wanted, lines = []]) => {
+            keyInUse(own);
+            const row = wanted?.[0];
+            if (row === undefined) throw new ApiError('not_found');
+            const found = toShownKey(row);
+            const revokedAt = clock.now();
+            const ending = activeChildren(keyId, lines.map(toKeyLine));
+            if (found.revokedAt === undefined) ending.unshift(keyId);
+            const writes = ending.flatMap((id) => {
+              revoked.add(id);
+              return [
+                revokeKey(id, revokedAt),
+                keyChanges.insert({ ...changeBy(call, revokedAt), keyId: id, action: 'revoked' }),
+              ];
+            });
+            return { writes, result: { ...found, revokedAt: found.revokedAt ?? revokedAt } };
+          },
+        });
+        return toMessage(key, uses);
+      } finally {
+        // Whether they are revoked may be unknown by now: whoever uses one next asks the database.
+        for (const id of revoked) ended(id);
+      }
+    },
+  };
 }
 
 /** The calling key as it is under the lock, where it may have been revoked since the request began. */

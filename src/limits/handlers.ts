@@ -1,13 +1,12 @@
 import { create, type DescMessage, getOption } from '@bufbuild/protobuf';
-import type { Handler } from '../auth/call.ts';
+import type { HandlersOf } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
 import { toBigInt } from '../db/statement.ts';
 import { CreateAllocationRequestSchema } from '../gen/marina/gateway/v1/allocations_pb.ts';
 import {
   type Allowance,
   AllowanceSchema,
-  type GetLimitsRequest,
-  type PartnerLimits,
+  type Limits,
   PartnerLimitsSchema,
 } from '../gen/marina/gateway/v1/limits_pb.ts';
 import { CreateOrderRequestSchema } from '../gen/marina/gateway/v1/orders_pb.ts';
@@ -19,34 +18,39 @@ import { readDay, type UsageKind } from '../submission/table.ts';
 import type { CallerLimits } from './caller-limits.ts';
 
 /** The operation on a partner's limits. */
-export function limitHandlers(database: Database, clock: Clock, callerLimits: CallerLimits, requestBodyBytes: number) {
+export function limitHandlers(
+  database: Database,
+  clock: Clock,
+  callerLimits: CallerLimits,
+  requestBodyBytes: number,
+): HandlersOf<typeof Limits> {
   const perRequest = {
     orderQuantity: maximumOf(CreateOrderRequestSchema, 'quantity'),
     allocationKobo: maximumOf(CreateAllocationRequestSchema, 'amount_kobo'),
     requestBodyBytes: BigInt(requestBodyBytes),
   };
 
-  const getLimits: Handler<GetLimitsRequest, PartnerLimits> = async (_, { caller }) => {
-    const { partnerId, limits } = caller;
-    const now = clock.now();
-    const day = lagosDay(now);
-    const [rows, inProgress] = await Promise.all([
-      database.read(readDay(partnerId, day)),
-      callerLimits.underWay(caller),
-    ]);
-    const used = new Map(rows.map((row) => [row.kind as UsageKind, toBigInt(row.used_kobo)]));
-    const midnight = nextLagosMidnight(now);
-    return create(PartnerLimitsSchema, {
-      day,
-      requestsPerSecond: { limit: BigInt(limits.requestsPerSecond), burst: BigInt(limits.requestsBurst) },
-      requestsUnderWay: allowance(BigInt(limits.requestsUnderWay), BigInt(inProgress)),
-      ordersKoboPerDay: allowance(limits.ordersKoboPerDay, used.get('orders'), midnight),
-      allocationsKoboPerDay: allowance(limits.allocationsKoboPerDay, used.get('allocations'), midnight),
-      perRequest,
-    });
+  return {
+    async getLimits(_, { caller }) {
+      const { partnerId, limits } = caller;
+      const now = clock.now();
+      const day = lagosDay(now);
+      const [rows, inProgress] = await Promise.all([
+        database.read(readDay(partnerId, day)),
+        callerLimits.underWay(caller),
+      ]);
+      const used = new Map(rows.map((row) => [row.kind as UsageKind, toBigInt(row.used_kobo)]));
+      const midnight = nextLagosMidnight(now);
+      return create(PartnerLimitsSchema, {
+        day,
+        requestsPerSecond: { limit: BigInt(limits.requestsPerSecond), burst: BigInt(limits.requestsBurst) },
+        requestsUnderWay: allowance(BigInt(limits.requestsUnderWay), BigInt(inProgress)),
+        ordersKoboPerDay: allowance(limits.ordersKoboPerDay, used.get('orders'), midnight),
+        allocationsKoboPerDay: allowance(limits.allocationsKoboPerDay, used.get('allocations'), midnight),
+        perRequest,
+      });
+    },
   };
-
-  return { getLimits };
 }
 
 function allowance(limit: bigint, used = 0n, resetsAt?: number): Allowance {

@@ -2,6 +2,16 @@ import { type Instant, keptMs } from './counter-store.ts';
 import { type Change, SharedCounter } from './shared-counter.ts';
 import type { Purpose, Sharing } from './sharing.ts';
 
+/** How long tokens that were drawn can be handed out. If a replica dies, its tokens are lost for no longer. */
+const stockMs = 2_000;
+/** A replica that drew within this time draws some more, to hand out without asking. */
+const busyMs = 1_000;
+/** A replica that took a token within this time gives another one half of what it holds, otherwise all. */
+const inUseMs = 100;
+const askAgainMs = 250;
+/** A request waits this long for a token of the share, right after the others were lost. */
+const shareWaitMs = 250;
+
 /** How fast a bucket fills, and how much it can hold. */
 export interface Rate {
   readonly perSecond: number;
@@ -46,16 +56,6 @@ export interface Draw {
   readonly stockMs: number;
   readonly now: Instant;
 }
-
-/** How long tokens that were drawn can be handed out. If a replica dies, its tokens are lost for no longer. */
-const stockMs = 2_000;
-/** A replica that drew within this time draws some more, to hand out without asking. */
-const busyMs = 1_000;
-/** A replica that took a token within this time gives another one half of what it holds, otherwise all. */
-const inUseMs = 100;
-const askAgainMs = 250;
-/** A request waits this long for a token of the share, right after the others were lost. */
-const shareWaitMs = 250;
 
 /**
  * Buckets of tokens that replicas draw from together. A replica draws what its requests need and, while there are more of

@@ -1,21 +1,16 @@
 import { create } from '@bufbuild/protobuf';
 import { accounts } from '../accounts/store.ts';
-import type { Handler } from '../auth/call.ts';
+import type { HandlersOf } from '../auth/call.ts';
 import type { Broker } from '../broker/orders.ts';
 import {
-  type CancelOrderRequest,
   CreateOrderRequestSchema,
-  type EstimateOrderRequest,
   EstimateOrderRequestSchema,
-  type GetOrderHistoryRequest,
-  type GetOrderHistoryResponse,
   GetOrderHistoryResponseSchema,
   ListOrdersRequestSchema,
   ListOrdersResponseSchema,
-  type Order,
-  type OrderEstimate,
   OrderEstimateSchema,
   OrderFeeSchema,
+  type Orders,
 } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { ApiError } from '../lib/errors.ts';
 import { roundKoboDecimal } from '../lib/money.ts';
@@ -26,7 +21,7 @@ import type { OrderKind, WantedOrder } from './kind.ts';
 import { orderHistory, orderSteps, shownOrder, toOrderMessage, toStepMessage } from './table.ts';
 import type { TradingContexts } from './trading-context.ts';
 
-export interface OrderHandlerParts extends SubmissionHandlerParts {
+interface OrderHandlerParts extends SubmissionHandlerParts {
   readonly broker: Broker;
   readonly canceller: Canceller;
   readonly kind: OrderKind;
@@ -34,7 +29,7 @@ export interface OrderHandlerParts extends SubmissionHandlerParts {
 }
 
 /** The operations on orders. */
-export function orderHandlers(parts: OrderHandlerParts) {
+export function orderHandlers(parts: OrderHandlerParts): HandlersOf<typeof Orders> {
   const { database, cursors, canceller, kind } = parts;
   const of = submissionHandlers(parts, kind, {
     schemas: [CreateOrderRequestSchema, ListOrdersRequestSchema, ListOrdersResponseSchema],
@@ -43,41 +38,45 @@ export function orderHandlers(parts: OrderHandlerParts) {
     notFound: 'order_not_found',
   });
 
-  const estimateOrder: Handler<EstimateOrderRequest, OrderEstimate> = async (request, { caller, origin }) => {
-    const wanted = storedFields(EstimateOrderRequestSchema, request) as Omit<
-      WantedOrder,
-      'timeInForce' | 'clientReference'
-    >;
-    const { account, symbol } = wanted;
-    const [known] = await database.read(accounts.find({ partnerId: caller.partnerId, account }));
-    if (known === undefined) throw new ApiError('unknown_account', { param: 'account' });
-    await parts.contexts.instrument(origin, account, symbol);
-    const estimate = await parts.broker.estimateOrder(wanted, origin);
-    const { fees, totalKoboDecimal } = estimate;
-    return shownMessage(OrderEstimateSchema, {
-      ...wanted,
-      ...estimate,
-      fees: fees.map(({ name, amountKoboDecimal }) => create(OrderFeeSchema, { name, amountKoboDecimal })),
-      totalKobo: roundKoboDecimal(totalKoboDecimal, wanted.side === 'buy' ? 'up' : 'down'),
-    });
-  };
+  return {
+    createOrder: of.create,
+    listOrders: of.list,
+    getOrder: of.get,
 
-  const cancelOrder: Handler<CancelOrderRequest, Order> = async ({ id = '' }, call) => {
-    const [row] = await database.read(kind.table.find({ partnerId: call.caller.partnerId, id }));
-    if (row === undefined) throw new ApiError('order_not_found');
-    return toOrderMessage(await canceller.cancel(kind.table.all.read(row), call));
-  };
+    async estimateOrder(request, { caller, origin }) {
+      const wanted = storedFields(EstimateOrderRequestSchema, request) as Omit<
+        WantedOrder,
+        'timeInForce' | 'clientReference'
+      >;
+      const { account, symbol } = wanted;
+      const [known] = await database.read(accounts.find({ partnerId: caller.partnerId, account }));
+      if (known === undefined) throw new ApiError('unknown_account', { param: 'account' });
+      await parts.contexts.instrument(origin, account, symbol);
+      const estimate = await parts.broker.estimateOrder(wanted, origin);
+      const { fees, totalKoboDecimal } = estimate;
+      return shownMessage(OrderEstimateSchema, {
+        ...wanted,
+        ...estimate,
+        fees: fees.map(({ name, amountKoboDecimal }) => create(OrderFeeSchema, { name, amountKoboDecimal })),
+        totalKobo: roundKoboDecimal(totalKoboDecimal, wanted.side === 'buy' ? 'up' : 'down'),
+      });
+    },
 
-  const getOrderHistory: Handler<GetOrderHistoryRequest, GetOrderHistoryResponse> = async (request, call) => {
-    const { limit = 25, cursor } = request;
-    const { partnerId } = call.caller;
-    const { id } = await of.find(request.id, call);
-    const issuedFor = ['order-history', partnerId, id];
-    const after = cursor === undefined ? 0 : Number(cursors.read(issuedFor, cursor));
-    const rows = await database.read(orderHistory.page(partnerId, id, after, limit + 1));
-    const page = cursors.page(issuedFor, rows.map(orderSteps.all.read), limit, ({ sequence }) => String(sequence));
-    return create(GetOrderHistoryResponseSchema, { ...page, data: page.data.map(toStepMessage) });
-  };
+    async cancelOrder({ id = '' }, call) {
+      const [row] = await database.read(kind.table.find({ partnerId: call.caller.partnerId, id }));
+      if (row === undefined) throw new ApiError('order_not_found');
+      return toOrderMessage(await canceller.cancel(kind.table.all.read(row), call));
+    },
 
-  return { createOrder: of.create, estimateOrder, listOrders: of.list, getOrder: of.get, getOrderHistory, cancelOrder };
+    async getOrderHistory(request, call) {
+      const { limit = 25, cursor } = request;
+      const { partnerId } = call.caller;
+      const { id } = await of.find(request.id, call);
+      const issuedFor = ['order-history', partnerId, id];
+      const after = cursor === undefined ? 0 : Number(cursors.read(issuedFor, cursor));
+      const rows = await database.read(orderHistory.page(partnerId, id, after, limit + 1));
+      const page = cursors.page(issuedFor, rows.map(orderSteps.all.read), limit, ({ sequence }) => String(sequence));
+      return create(GetOrderHistoryResponseSchema, { ...page, data: page.data.map(toStepMessage) });
+    },
+  };
 }

@@ -15,6 +15,12 @@ import type { Recorder } from './record.ts';
 import { isUnsettled } from './rules.ts';
 import { farAheadMs, isBehind, type LookUp, mustBeLookedAt, type Submission, saveLookUp } from './table.ts';
 
+const mostAtOnce = 50;
+const lookUpsAtOnce = 8;
+const pollMs = 500;
+const firstWaitMs = 500;
+const longestWaitMs = 30_000;
+
 export interface ReconcilerOptions<Row extends Submission, Report> {
   readonly kind: Kind<Row, Report>;
   readonly database: Database;
@@ -42,12 +48,6 @@ export interface Reconciled<Row> {
   /** Whether this version knows the object. Another one is left to a version that knows it. */
   readonly isKnown: boolean;
 }
-
-const mostAtOnce = 50;
-const lookUpsAtOnce = 8;
-const pollMs = 500;
-const firstWaitMs = 500;
-const longestWaitMs = 30_000;
 
 /**
  * Settles unknown outcomes by querying the broker's record. It never sends. An object is

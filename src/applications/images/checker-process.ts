@@ -1,8 +1,8 @@
 import sharp from 'sharp';
 import { type Checked, readChecks, readyLine, toLine } from './checker-protocol.ts';
 import { checkEntropy } from './jpeg-entropy.ts';
+import { InvalidImage, mostPixels } from './jpeg-segments.ts';
 import { arePixelsWhole, readPng } from './png.ts';
-import { InvalidImage, mostPixels } from './shape.ts';
 
 // One picture at a time, in one thread, with nothing kept of it.
 sharp.cache(false);

@@ -3,8 +3,8 @@ import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { canBuildWalls, Decoder, DecoderFailure, neededWalls, tryWalls, type Wall, wallNames } from './decoder.ts';
 import { readJpeg } from './jpeg.ts';
+import { type ImageShape, InvalidImage } from './jpeg-segments.ts';
 import { readPng } from './png.ts';
-import { type ImageShape, InvalidImage } from './shape.ts';
 
 export interface ImageCheckerOptions {
   readonly log: Logger;

@@ -1,5 +1,13 @@
-import { damagedJpeg, type Frame, isFrame, marker, readFrame, readSegments } from './jpeg-segments.ts';
-import { checkShape, InvalidImage } from './shape.ts';
+import {
+  checkShape,
+  damagedJpeg,
+  type Frame,
+  InvalidImage,
+  isFrame,
+  marker,
+  readFrame,
+  readSegments,
+} from './jpeg-segments.ts';
 
 /** How many scans an image may come in. Programs write about ten; thousands would decode it thousands of times. */
 const mostScans = 100;

@@ -1,5 +1,5 @@
 import { crc32, createInflate } from 'node:zlib';
-import { checkShape, type ImageShape, InvalidImage } from './shape.ts';
+import { checkShape, type ImageShape, InvalidImage } from './jpeg-segments.ts';
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const headerBytes = 13;
