@@ -6,7 +6,7 @@ import { markDue } from './endpoint-store.ts';
 
 /**
  * Puts events into the queues of their partners' endpoints. An event of a partner without an endpoint, or from before its
- * registration, is only acknowledged. `onQueued` is called with the partners whose endpoints have something to be sent.
+ * registration, is only acknowledged. `onQueued` is called with the partners whose endpoints got events.
  */
 export function webhookConsumer(
   database: Database,
@@ -14,7 +14,7 @@ export function webhookConsumer(
   onQueued: (partnerIds: readonly string[]) => void,
 ): OutboxConsumer {
   return new OutboxConsumer('webhooks', database, {
-    // An event after a registration was committed after it, so whoever finds the event finds the endpoint.
+    // An event after a registration was committed after it, so a process that reads the event also finds the endpoint.
     reads: (events) => [
       sql`SELECT partner_id, after_version FROM webhook_endpoints WHERE partner_id IN (${partnersOf(events)})`,
     ],
