@@ -25,7 +25,7 @@ interface CancelFacts extends Facts {
   readonly cancelUntil: number | null;
 }
 
-/** Asks the broker's record about one object of a kind. */
+/** Queries the broker's record of one object. */
 interface Reconciling {
   reconcileNow(partnerId: string, id: string): Promise<Reconciled<Facts>>;
 }
@@ -42,17 +42,19 @@ interface ReconcileParts extends Record<'order' | 'application' | 'allocation', 
     ): Promise<{
       readonly before: CancelFacts;
       readonly after: CancelFacts;
-      /** What the record had; undefined: it was not asked. */
+      /** The result of the query; undefined if there was none. */
       readonly lookUp: 'found' | 'missing' | undefined;
     }>;
   };
 }
 
-/** What can be asked about. A document is settled by the partner's next send of the file, or by `Documents.ReleaseDocument`. */
+/**
+ * The kinds that can be reconciled. The partner's next send of the file, or `Documents.ReleaseDocument`, settles a document.
+ */
 const askedKinds = ['order', 'cancel', 'application', 'allocation'] as const satisfies readonly UnsettledWord[];
 type AskedKind = (typeof askedKinds)[number];
 
-/** Where objects are, and what can be asked about one, by the prefixes of their ids. */
+/** The table and the kinds of objects, by the prefix of their ids. */
 const askedObjects = {
   ord: { table: 'orders', kinds: ['order', 'cancel'] },
   app: { table: 'applications', kinds: ['application'] },
@@ -61,7 +63,7 @@ const askedObjects = {
 
 const mostObjects = 100;
 const atOnce = 8;
-/** How many are read at a time: so many are asked about at least, however long the broker takes. */
+/** Objects per page. A call reconciles at least one page, however long the broker takes. */
 const pageOfObjects = 16;
 const longestMs = 20_000;
 
@@ -73,7 +75,7 @@ interface Target {
   readonly id: string;
 }
 
-/** The operators' call that asks the broker's record now. */
+/** The operators' call that reconciles objects at once. */
 export function reconcileCalls(parts: ReconcileParts): Pick<AdminCalls<typeof Diagnostics>, 'reconcileNow'> {
   const { database, clock, log, pages } = parts;
   let underWay = false;
@@ -165,7 +167,7 @@ export function reconcileCalls(parts: ReconcileParts): Pick<AdminCalls<typeof Di
   return { reconcileNow };
 }
 
-/** The proto lets no other prefix pass. */
+/** The proto permits no other prefix. */
 function objectsOf(id: string) {
   return askedObjects[id.slice(0, 3) as keyof typeof askedObjects];
 }
