@@ -153,10 +153,7 @@ export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof A
   };
 }
 
-/**
- * The days of a request: by default `to` is today and `from` 30 days before `to`. Throws `invalid_request` for an invalid
- * day.
- */
+/** The days of a request: by default `to` is today, `from` 30 days before. Throws `invalid_request` for an invalid day. */
 export function dayRange(asked: { from?: string | undefined; to?: string | undefined }, now: number): DayRange {
   const today = lagosDay(now);
   const to = asked.to ?? today;

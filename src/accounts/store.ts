@@ -20,10 +20,7 @@ export function insertAccount(partnerId: string, account: string, createdAt: num
   return accounts.insert({ partnerId, account, applicationId: null, createdAt });
 }
 
-/**
- * Links an account that an application opened. A linked account of the same partner gets this application. Another partner's
- * stays unchanged.
- */
+/** Links an account that an application opened. An existing link gets this application, unless it is another partner's. */
 export function openAccount({ partnerId, account, applicationId, createdAt }: StoredAccount): Statement {
   return statement(
     `INSERT INTO accounts (partner_id, account, application_id, created_at) VALUES (?, ?, ?, ?)

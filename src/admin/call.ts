@@ -45,10 +45,7 @@ export function invalidField(param: string, problem: string): AdminError {
   return new AdminError(status.INVALID_ARGUMENT, `\`${param}\` ${problem}`, { param });
 }
 
-/**
- * The handlers of a service, by its descriptor: from a message to the initial values of the answer. A stream ends when the
- * signal is aborted.
- */
+/** Handlers by a service's descriptor: request in, initial values of the answer out. The signal ends a stream. */
 export type AdminCalls<S extends TypedService> = {
   readonly [K in keyof S['method']]: S['method'][K] extends DescMethodUnary
     ? (
@@ -79,10 +76,7 @@ export async function requirePartner(database: Database, partnerId: string): Pro
   if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such partner');
 }
 
-/**
- * Makes a change under the partner's lock. Returns whether there was anything to change. `ended` is called also if the
- * outcome is unknown.
- */
+/** Makes a change under the partner's lock; false if there was none. `ended` is called also if the outcome is unknown. */
 export async function changeOwned<Value>(
   database: Database,
   partnerId: string,

@@ -76,7 +76,7 @@ export function keyService({ database, clock, ids, keyMacSecret }: KeyAdminParts
     async revokeKey(request, call) {
       const ending = new Set([request.keyId]);
       try {
-        const revokedKeyIds = await (request.withChildren ? revokeLine : revokeOne)(request, call, ending);
+        const revokedKeyIds = await (request.withChildren ? revokeWithDescendants : revokeOne)(request, call, ending);
         return { changed: revokedKeyIds.length > 0, revokedKeyIds };
       } finally {
         // Called also if the outcome is unknown: the next use of a key then asks the database.
@@ -96,7 +96,7 @@ export function keyService({ database, clock, ids, keyMacSecret }: KeyAdminParts
   }
 
   /** Revokes a key and its descendants, under its partner's lock, so that no other can be made meanwhile. */
-  async function revokeLine(
+  async function revokeWithDescendants(
     { keyId, reason }: RevokeKeyRequest,
     call: AdminCall,
     ending: Set<string>,

@@ -30,9 +30,8 @@ const pageSize = 1_000;
 const mostFaults = 100;
 
 /**
- * Walks a partner's ledger after an entry. It checks each entry against the one before, its hash and its allocation, and at
- * the end the wallet's sums. Entries committed after its start are ignored. Undefined if the partner or the entry does not
- * exist.
+ * Walks a partner's ledger after an entry: each entry against the one before, its hash and its allocation, then the wallet's
+ * sums. Entries committed after its start are ignored. Undefined if the partner or the entry does not exist.
  */
 export async function walkLedger(
   database: Database,
@@ -75,9 +74,7 @@ export async function walkLedger(
   return { complete: atEnd, faults: faults.slice(0, mostFaults), entries, last };
 }
 
-/**
- * One consistent read: the wallet, the ledger's highest number, and the sums of unsettled allocations and of unknown states.
- */
+/** One consistent read: the wallet, the ledger's highest number, and the sums of unsettled and of unknown allocations. */
 const whole = `SELECT w.*,
   (SELECT MAX(t.sequence) FROM wallet_transfers t WHERE t.partner_id = p.id) AS highest_sequence,
   (SELECT COALESCE(SUM(a.amount_kobo), 0) FROM allocations a

@@ -42,10 +42,7 @@ const connectionBounds = { total: 200, reserve: 50, perAddress: 50 };
 /** Streams of all operators together. */
 const mostStreams = 20;
 
-/**
- * The operators' port: gRPC with reflection and health. The token is checked before the message is read, and the fields
- * before a handler runs.
- */
+/** The operators' port: gRPC with reflection and health. It checks the token before reading the message, then fields. */
 export function createAdminServer({ services, log, shownAddress, ...options }: AdminServerOptions) {
   const strangersCalls = new LineSampler(log, 'an operator call failed', shownAddress);
   const identify = identifyOperators(options.operators);

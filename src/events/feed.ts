@@ -15,9 +15,8 @@ export function feedConsumer(
 ): OutboxConsumer {
   return new OutboxConsumer('feed', database, {
     decide: (consumed) => ({
-      // The database copies the bodies, because that is cheaper and a NATS client must not be able to put an event into the
-      // feed. An event is kept for 30 days from `occurred_at`, so one from a very slow clock is stored as a day old, or it
-      // would be removed at once.
+      // The database copies the bodies: that is cheaper, and a NATS client cannot put an event into the feed. One from a
+      // very slow clock is stored as a day old, because retention removes events 30 days after `occurred_at`.
       writes: [
         sql`INSERT INTO feed_events (partner_id, version, occurred_at, ${copied})
           SELECT partner_id, version, GREATEST(occurred_at, NOW(3) - INTERVAL 1 DAY), ${copied} FROM outbox
@@ -48,10 +47,7 @@ export class FeedReader {
     this.#pages = new PageReader(database, 'feed_events', 'version, body', 'version');
   }
 
-  /**
-   * A partner's events after a version, or from the oldest. It stops at the first gap, because the missing event is still on
-   * its way: no reader sees n+1 before n.
-   */
+  /** A partner's events after a version, or from the oldest. It stops at a gap, so that no reader sees n+1 before n. */
   async read(partnerId: string, afterVersion: bigint | undefined, most: number): Promise<FeedPage> {
     const from = afterVersion ?? 0n;
     const rows = await this.#pages.read(partnerId, from.toString(), most + 1);
@@ -95,10 +91,7 @@ function versionAfter(version: bigint, gaps: readonly VersionGap[]): bigint {
 const gapLength = 100_000_000;
 const mostPartnersAtOnce = 500;
 
-/**
- * Leaves a gap in the versions of every partner after a restore. Partners may have seen events that the database has lost,
- * so those versions must never be used again.
- */
+/** Leaves a gap in all partners' versions after a restore, because partners may have seen events that were lost. */
 export async function leaveVersionGaps(database: Database): Promise<void> {
   for (let after = ''; ; ) {
     const [partners = []] = await database.readAll([

@@ -64,7 +64,7 @@ export function eventHandlers({ database, cursors, feedWatch }: EventHandlerPart
       return create(ListEventsResponseSchema, { hasMore, nextCursor, data: events });
     },
 
-    /** A stream reads a page when its reader has consumed the last one, so it holds at most one and keeps the feed's order. */
+    /** A stream reads a page after its reader has consumed the last one, so it holds at most one and keeps the order. */
     async *watchEvents({ cursor }, { caller: { partnerId } }, signal) {
       let after = readCursor(partnerId, cursor);
       const watcher = { partnerId, wakeup: new Wakeup(), seen: after ?? 0n };

@@ -54,9 +54,8 @@ export type ConsumedEvent = ShownBy<typeof locked>;
 const encode = compileEncoder(EventSchema);
 
 /**
- * Appends events to the outbox with the partner's next versions. The partner's lock keeps versions without gaps.
- *
- * The body is encoded only here, so that a later release cannot change it.
+ * Appends events with the partner's next versions, without gaps because the partner is locked. The body is encoded only
+ * here, so that a later release cannot change it.
  */
 export function appendEvents(
   partner: PartnerTransaction,
@@ -79,10 +78,7 @@ export function appendEvents(
   return [outbox.insert(...rows)];
 }
 
-/**
- * Reads the events that were committed first, at most so many, each partner's in the order of versions. It leaves out the
- * bodies of the given ids.
- */
+/** The events committed first, at most so many, each partner's in the order of versions, without the bodies of given ids. */
 export async function readOutbox(database: Database, idsWithoutBody: string[], most: number): Promise<OutboxEvent[]> {
   // Every row is due at once, also one from a fast clock: waiting for its time would delay the partner's later events.
   const [rows = []] = await database.readAll([
@@ -94,9 +90,8 @@ export async function readOutbox(database: Database, idsWithoutBody: string[], m
 }
 
 /**
- * A consumer of the outbox. One transaction locks the rows it has not acknowledged, writes its result and acknowledges them.
- * So each consumer consumes each event once, also if it is delivered twice. A row that all consumers have acknowledged is
- * removed.
+ * A consumer of the outbox. One transaction locks the rows it has not acknowledged, writes its result and acknowledges them,
+ * so each event is consumed once. A row that all consumers have acknowledged is removed.
  */
 export class OutboxConsumer {
   constructor(

@@ -24,10 +24,8 @@ const consumedWithinMs = 1_000;
 
 /**
  * Publishes events from the outbox to NATS. While NATS is away it hands them to the consumers itself, so that an event is in
- * the feed within seconds of its commit. Publishing twice is safe, because a consumer consumes each row once.
- *
- * It keeps published ids in memory and does not mark rows. Most rows are gone within milliseconds, and a mark would be a
- * second write on rows that consumers lock.
+ * the feed within seconds of its commit. Publishing twice is safe, because a consumer consumes each row once. It does not
+ * mark published rows, because most are gone within milliseconds and consumers lock them.
  */
 export class Relay {
   readonly worker: Worker;

@@ -20,7 +20,7 @@ type EventConsumer = Pick<OutboxConsumer, 'name' | 'consume'>;
 
 const publishTimeoutMs = 1_000;
 /** How long nothing is published after NATS stored nothing, so that events do not wait for it each time. */
-const restMs = 2_000;
+const backoffMs = 2_000;
 const mostAtOnce = 500;
 /** How long NATS drops a repeated event. It only saves work, because a consumer consumes each event once anyway. */
 const duplicateWindowMs = 20_000;
@@ -44,7 +44,7 @@ export class EventStream {
   readonly #stream: string;
   readonly #subjects: string;
   #isStreamKnown = false;
-  #restsUntil = 0;
+  #backsOffUntil = 0;
   #isStreamFailing = false;
   #failedAt = Number.NEGATIVE_INFINITY;
   readonly #consumers = new Set<string>();
@@ -69,14 +69,14 @@ export class EventStream {
 
   /** Publishes events and returns those that NATS has stored. Throws if it stored none. */
   async publish(events: readonly OutboxEvent[]): Promise<OutboxEvent[]> {
-    if (performance.now() < this.#restsUntil) throw new Error('NATS took nothing a moment ago');
+    if (performance.now() < this.#backsOffUntil) throw new Error('NATS stored nothing a moment ago');
     try {
       const published = await this.#publish(events);
       this.#failedAt = Number.NEGATIVE_INFINITY;
       return published;
     } catch (error) {
       if (this.nats.connection !== undefined) this.#failedAt = performance.now();
-      this.#restsUntil = performance.now() + restMs;
+      this.#backsOffUntil = performance.now() + backoffMs;
       throw error;
     }
   }

@@ -91,10 +91,7 @@ export function wallet(partnerId: string): Shared<Wallet> {
   };
 }
 
-/**
- * Appends an entry to a partner's ledger, after those of earlier work in the transaction. Throws if a sum would be negative
- * or too large: the caller checks the balance before.
- */
+/** Appends an entry after those of earlier work in the transaction. Throws if a sum would be negative or too large. */
 export function transfer(partner: PartnerTransaction, transferred: Transfer): LedgerEntry {
   const shared = wallet(partner.id);
   const { head, entries } = partner.get(shared);

@@ -12,12 +12,9 @@ export interface AddressRules {
 }
 
 /**
- * Whether a connection may be made to an address: a public unicast address, or loopback if the rules allow it. All
- * special-purpose ranges are refused, also the reachable ones (anycast to relays and sinks), because nobody receives events
- * there.
- *
- * An IPv6 address that embeds an IPv4 address (mapped, NAT64, 6to4, Teredo) is judged by that one, because the packets end
- * there.
+ * Whether an address may be dialled: public unicast, or loopback if the rules allow it. All special-purpose ranges are
+ * refused, also the reachable ones (anycast to relays and sinks), because nobody receives events there. An IPv6 address that
+ * embeds an IPv4 address (mapped, NAT64, 6to4, Teredo) is judged by that one, because the packets end there.
  */
 export function mayDial(text: string, { allowLoopback }: AddressRules): boolean {
   // The library also reads short forms. An address that is dialled has one spelling.
@@ -115,10 +112,8 @@ const mostAddresses = 8;
 
 /**
  * Resolves a host name to addresses that may all be dialled. One that may not blocks them all, because a name with both a
- * private and a public address is a mistake or an attack.
- *
- * It queries name servers itself and ignores hosts files. getaddrinfo runs at most four look-ups per process, so names whose
- * servers hang would block all others.
+ * private and a public address is a mistake or an attack. It queries name servers itself and ignores hosts files:
+ * getaddrinfo runs at most four look-ups per process, so names whose servers hang would block all others.
  *
  * @throws SendFailure `dns` or `blocked_address`
  */

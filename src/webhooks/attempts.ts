@@ -48,7 +48,6 @@ const notSent = { status: null, errorClass: 'internal', durationMs: 0 } as const
 
 /** Makes attempts, and reports each in the log, the metrics and a span. */
 export class Attempts {
-  /** The number of attempts in progress. */
   underWay = 0;
 
   constructor(
@@ -60,10 +59,7 @@ export class Attempts {
     },
   ) {}
 
-  /**
-   * Begins a queue's next attempt. Events must arrive in the order in which they are sent, and each may have to dial. So the
-   * queue is blocked until this attempt is ahead of later ones: at once on an open connection.
-   */
+  /** Begins an attempt and blocks its queue until it is ahead of later ones, because events must arrive in order. */
   begin(queue: EndpointQueue, next: NextTry): void {
     const { clock, metrics, tracer } = this.options;
     const { delivery, isProbe } = next;
@@ -174,10 +170,7 @@ const idleMs = 1_000;
 const firstRetryMs = 50;
 const longestRetryMs = 1_000;
 
-/**
- * Records attempts in batches, in the order in which they ended. It retries failed batches until the process stops. Callers
- * bound the number that waits.
- */
+/** Records attempts in batches, in the order in which they ended. Retries until it stops. Callers bound the backlog. */
 export class Recorder {
   #waiting: MadeAttempt[] = [];
   readonly #wakeup = new Wakeup();
@@ -222,9 +215,8 @@ export class Recorder {
 }
 
 /**
- * Records attempts in the order in which they ended, with the state of each delivery and the health of each endpoint. It
- * decides on the present rows, under the endpoints' locks. A recorded attempt changes nothing, so a batch whose COMMIT had
- * no answer is recorded again.
+ * Records attempts in the order in which they ended, with their deliveries' progress and endpoints' health. Decides on the
+ * present rows, under the endpoints' locks. Recording a batch again is safe, for example after a COMMIT without an answer.
  */
 export function recordAttempts(
   database: Database,

@@ -37,10 +37,7 @@ export class Connection {
 /** The longest use of a connection, so that a name is resolved and checked again. */
 const lifeMs = 60_000;
 
-/**
- * One endpoint's connections. The last used is used first, so that those of a burst go idle and close. undici's Pool does
- * the same, but goes through all its connections for each attempt.
- */
+/** One endpoint's connections, last used first, so that spare ones go idle and close. undici's Pool scans all each time. */
 export class Connections {
   readonly #all = new Set<Connection>();
   readonly #idle: Connection[] = [];
@@ -120,9 +117,8 @@ const startOfHead = 'HTTP/1.1 1';
 const endOfHead = '\r\n\r\n';
 
 /**
- * Limits what a socket's reader gets of each answer: at most the largest head and body, framing included, and no
- * informational answers (1xx). undici breaks off a connection that sends an unrequested `100 Continue`, and does not count
- * bytes outside headers and body. Requests are sent one at a time.
+ * Limits what a socket's reader gets of each answer: the largest head and body, framing included, and no informational
+ * answers (1xx). undici breaks off after an unrequested `100 Continue`, and does not count framing.
  */
 function limitAnswers(socket: Socket, onReceived: (bytes: number) => void): void {
   const read = socket.read.bind(socket);
@@ -135,7 +131,7 @@ function limitAnswers(socket: Socket, onReceived: (bytes: number) => void): void
     for (;;) {
       const chunk = read() as Buffer | null;
       if (chunk === null) return null;
-      // Bytes after a new request belong to a new answer.
+      // Requests are sent one at a time, so bytes after a new one belong to a new answer.
       if (socket.bytesWritten !== requestedBytes) {
         requestedBytes = socket.bytesWritten;
         answerBytes = 0;

@@ -4,10 +4,7 @@ import { areThese, type EventKey, OutboxConsumer } from '../events/outbox.ts';
 import type { Clock } from '../lib/clock.ts';
 import { markDue } from './endpoint-store.ts';
 
-/**
- * Puts events into the queues of their partners' endpoints. An event of a partner without an endpoint, or from before its
- * registration, is only acknowledged. `onQueued` is called with the partners whose endpoints got events.
- */
+/** Queues events for partners' endpoints. One without an endpoint, or from before its registration, is only acknowledged. */
 export function webhookConsumer(
   database: Database,
   clock: Clock,

@@ -29,7 +29,7 @@ export interface QueueRead {
   readonly most: number;
 }
 
-/** Reads parts of queues in one round trip, without some versions of new events and retries. Returns the rows of each part. */
+/** Reads parts of queues in one round trip, without some versions of new events and retries. Returns each part's rows. */
 export async function readQueues(
   database: Database,
   reads: readonly (QueueRead & { readonly partnerId: string; readonly without: ReadonlySet<bigint> })[],
@@ -185,10 +185,7 @@ function ofVersions(versionsOf: ReadonlyMap<string, readonly bigint[]>): Stateme
 
 const mostAtOnce = 500;
 
-/**
- * Expires overdue deliveries, and removes attempts after 30 days and deliveries that can have no attempt left. Works in
- * small batches.
- */
+/** Expires overdue deliveries, and removes attempts after 30 days and then their deliveries, in small batches. */
 export function webhookRetention(database: Database, timeOf: RemovalTime, holder: string): Worker {
   return removalWorker({ database, holder, timeOf, name: 'webhook-retention', restMs: 1_000 }, async (now) => {
     const [unsent, old] = [new Date(now - sentForMs), new Date(now - attemptsKeptMs)];

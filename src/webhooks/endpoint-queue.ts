@@ -24,12 +24,8 @@ const readAheadPerSlot = 4;
 /** An endpoint with so many unrecorded attempts begins no more. */
 const mostUnrecorded = 512;
 
-/**
- * The queue of an endpoint that this process sends to: events in memory, attempts in progress, and the endpoint's health. It
- * decides what is tried next and does no I/O.
- */
+/** The queue of an endpoint of this process: events, attempts in progress, health. Decides what is tried next. No I/O. */
 export class EndpointQueue {
-  /** Whether it is being read from the database. */
   isLoading = false;
   /** The start of its idle time, on a monotonic clock; undefined while it has work. */
   idleSince: number | undefined;
@@ -46,10 +42,7 @@ export class EndpointQueue {
   #rowServesUntil: number;
   readonly #underWay = new Set<NextTry>();
   #unrecorded = 0;
-  /**
-   * The endpoint's own response time: the shortest of late, slowly forgotten, because it excludes queueing there. Undefined
-   * unless the last attempt was delivered.
-   */
+  /** Response time without queueing: a slowly growing minimum. Undefined unless the last attempt was delivered. */
   #answerMs: number | undefined;
   /** The attempt that a later one could overtake. */
   #blockedBy: NextTry | undefined;
@@ -94,10 +87,7 @@ export class EndpointQueue {
     return instants.length === 0 ? undefined : Math.min(...instants);
   }
 
-  /**
-   * Notes that new events were queued. Reading goes on after the last version, because from the start it would pass rows
-   * that were just sent and are not purged yet. The next poll finds an event that came out of order.
-   */
+  /** Notes new events. Reading goes on after the last version, past unpurged rows. The poll finds events out of order. */
   grow(): void {
     this.#unread.add('new');
   }
@@ -226,7 +216,7 @@ export class EndpointQueue {
     this.adopt(endpoint.revision < this.#endpoint.revision ? this.#endpoint : endpoint);
   }
 
-  /** The number of concurrent attempts. Each failure in a row takes one away, so that an endpoint that hangs gets no more. */
+  /** The limit of concurrent attempts. Each failure in a row takes one away, so that an endpoint that hangs gets no more. */
   #slots(totalUnderWay: number): number {
     if (this.#answerMs === undefined) return firstSlots - this.#health.streak;
     const needed = Math.ceil((deliveriesPerSecond * this.#answerMs) / 1_000);

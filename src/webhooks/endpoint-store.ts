@@ -47,7 +47,7 @@ export function startDraining(endpoint: Endpoint): Endpoint {
   return { ...endpoint, draining: true, dueAt: endpoint.registeredAt };
 }
 
-/** Whether a process may send to an endpoint `e`, because no other live process does. */
+/** Whether a process may send to an endpoint `e`: no other live process does. */
 function isFree({ name, fence }: HolderLease): Statement {
   return sql`((e.lease_name = ${name} AND e.lease_fence = ${fence}) OR NOT EXISTS (SELECT 1 FROM leases l
     WHERE l.name = e.lease_name AND l.fence = e.lease_fence AND ${statement(hasNotRunOut('l.expires_at'))}))`;
@@ -58,9 +58,8 @@ const isReady = statement(`EXISTS (SELECT 1 FROM webhook_deliveries d
   WHERE d.partner_id = e.partner_id AND d.queue = 1 AND d.due_at IS NULL)`);
 
 /**
- * Partners whose endpoint has work now and is free or this process's, longest waiting first. It reads only endpoints marked
- * as due. A full scan reads all: it also finds those that a version before `due_at` did not mark, or that a fast clock
- * marked for later.
+ * Partners whose endpoint has work and is free or this process's, longest waiting first. It reads endpoints marked as due. A
+ * full scan also finds those that a version before `due_at` did not mark, or that a fast clock marked for later.
  */
 export function findWork(lease: HolderLease, now: number, most: number, isFullScan = false): Statement {
   const index = statement(isFullScan ? '' : 'FORCE INDEX (webhook_endpoints_due_at)');
@@ -73,10 +72,7 @@ export function findWork(lease: HolderLease, now: number, most: number, isFullSc
     ORDER BY e.due_at LIMIT ${most}`;
 }
 
-/**
- * Claims those of some endpoints that no other live process sends to, and returns them. The fence rejects later writes of
- * their former processes.
- */
+/** Claims those endpoints that no other live process sends to. The fence rejects later writes of their former processes. */
 export function claimEndpoints(
   database: Database,
   partnerIds: readonly string[],
@@ -127,10 +123,7 @@ function isDueAt(now: number): Statement {
   return sql`due_at = LEAST(COALESCE(due_at, ${new Date(now)}), ${new Date(now)})`;
 }
 
-/**
- * Marks endpoints as due now. It locks them even if they are marked already, so that a concurrent release sees the events
- * that were queued before.
- */
+/** Marks endpoints as due now. It always locks them, so that a concurrent release sees the events queued before. */
 export function markDue(partnerIds: readonly string[], now: number): Statement {
   return sql`UPDATE webhook_endpoints SET ${isDueAt(now)} WHERE partner_id IN (${partnerIds})`;
 }

@@ -168,7 +168,6 @@ function endOf({ at, durationMs }: AttemptFacts): number {
   return at + durationMs;
 }
 
-/** The delay after so many failed attempts. */
 function retryDelayMs(failedAttempts: number): number {
   return retryDelaysMs[Math.min(failedAttempts, retryDelaysMs.length) - 1] ?? 0;
 }

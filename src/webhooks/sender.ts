@@ -98,10 +98,7 @@ export class Sender {
     await Promise.all(closing.map((connections) => connections.destroy(closed)));
   }
 
-  /**
-   * The connections of an endpoint. Those to a former URL are closed after their attempts. Undefined if the URL cannot be
-   * used, because another version stored a form that this one does not know.
-   */
+  /** An endpoint's connections. Those to a former URL close after their attempts. Undefined if the URL cannot be used. */
   #connectionsTo(endpointId: string, text: string): Connections | undefined {
     const kept = this.#connections.get(endpointId);
     this.#connections.delete(endpointId);
@@ -179,7 +176,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     if (this.#isOver) return;
-    if (!this.#isWornOut(error)) {
+    if (!this.#isStaleConnection(error)) {
       this.#breakOff(judgeError(error));
       return;
     }
@@ -190,17 +187,14 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Whether an error only means that the endpoint closed an idle connection. */
-  #isWornOut(error: Error): boolean {
+  #isStaleConnection(error: Error): boolean {
     const isKept = this.#receivedBefore > 0 && this.#connection.bytesReceived === this.#receivedBefore;
     // The sender does not repeat an attempt that it broke off itself.
     const isTheirs = !(error instanceof SendFailure) && judgeError(error) === 'unreachable';
     return isKept && isTheirs && !this.#isSecondTry && !this.connections.isClosing;
   }
 
-  /**
-   * Discards the connection, because the answer was not read to its end. A request that waits for a connection is never
-   * sent.
-   */
+  /** Discards the connection, because its answer was not read to the end. A queued request is never sent. */
   #breakOff(errorClass: ErrorClass): void {
     if (this.#isOver) return;
     this.#end(errorClass);

@@ -50,7 +50,7 @@ export const endpoints = defineTable({
     leaseFence: optional(whole()),
     /** Grows with each process that sends to it. */
     fence: whole(),
-    /** The earliest time at which it may have work, never too late. Null: no work. */
+    /** When it may have work: perhaps too early, never too late. Null: no work. */
     dueAt: optional(instant()),
     /** Grows with every change of the row. Of two reads, the one with the higher revision is newer. */
     revision: whole(),

@@ -48,9 +48,7 @@ interface ReconcileParts extends Record<'order' | 'application' | 'allocation', 
   };
 }
 
-/**
- * The kinds that can be reconciled. The partner's next send of the file, or `Documents.ReleaseDocument`, settles a document.
- */
+/** Kinds that can be reconciled. A document is settled by the partner's next send or `Documents.ReleaseDocument`. */
 const askedKinds = ['order', 'cancel', 'application', 'allocation'] as const satisfies readonly UnsettledWord[];
 type AskedKind = (typeof askedKinds)[number];
 
@@ -151,7 +149,7 @@ export function reconcileCalls(parts: ReconcileParts): Pick<AdminCalls<typeof Di
       const { STILL_UNCLEAR, BEING_SENT } = ReconcileOutcome;
       return toMessage(target, found, found.lookUp === undefined ? BEING_SENT : STILL_UNCLEAR, found.lookUp);
     } catch (error) {
-      log.warn({ err: error, objectId: id }, 'an unclear cancel could not be looked up');
+      log.warn({ err: error, objectId: id }, 'a cancel with an unknown outcome could not be looked up');
       const errorClass = error instanceof ApiError ? error.code : 'failed';
       const unknown = { before: { state: '' }, after: { state: '' } };
       return toMessage(target, unknown, ReconcileOutcome.STILL_UNCLEAR, 'unanswered', errorClass);
