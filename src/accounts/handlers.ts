@@ -185,7 +185,7 @@ const orderId = /^ord_[a-z2-7]{20}$/;
 export function toTradeMessage(account: string, trade: BrokerTrade): Trade {
   const message = shownMessage(TradeSchema, trade, {
     account,
-    // A trade may be for another order than ours.
+    // A trade's order may not be one of ours.
     order: orderId.test(trade.clientOrderId) ? trade.clientOrderId : undefined,
     side: undefined,
     tradeDate: tradeDate(trade),

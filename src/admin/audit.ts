@@ -38,7 +38,7 @@ export const auditEntries = defineTable({
   indexes: { audit_entries_partner_id: ['partnerId', 'id'], audit_entries_subject: ['subject', 'id'] },
 });
 
-/** The audit entry of a call. It belongs into the transaction of the change. */
+/** The audit entry of a call. It belongs in the transaction of the change. */
 export function audit({ operator, action }: AdminCall, at: number, entry: AuditEntry): Statement {
   const { partnerId, subject = partnerId, detail, before, after } = entry;
   return auditEntries.insert({

@@ -110,6 +110,7 @@ export async function listed<Row>(limit: number, read: (most: number) => Promise
   return { rows: rows.slice(0, most), hasMore: rows.length > most, most };
 }
 
+/** An instant in an answer; undefined if there is none. */
 export function toTimestamp(ms: number | null | undefined): Timestamp | undefined {
   return ms == null ? undefined : timestampFromMs(ms);
 }

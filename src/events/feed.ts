@@ -40,6 +40,7 @@ export interface FeedPage {
   readonly purgedVersion: bigint;
 }
 
+/** Reads pages of the feed. */
 export class FeedReader {
   readonly #pages: PageReader;
 

@@ -25,7 +25,7 @@ const consumedWithinMs = 1_000;
 /**
  * Publishes events from the outbox to NATS. While NATS is away it hands them to the consumers itself, so that an event is in
  * the feed within seconds of its commit. Publishing twice is safe, because a consumer consumes each row once. It does not
- * mark published rows, because most are gone within milliseconds and consumers lock them.
+ * mark published rows: most are gone within milliseconds, and a mark would be a second write on rows that consumers lock.
  */
 export class Relay {
   readonly worker: Worker;

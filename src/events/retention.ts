@@ -15,7 +15,7 @@ const mostAheadMs = 86_400_000;
 
 const key = feedEvents.only('partnerId', 'version');
 
-/** Removes events older than 30 days in small batches, always a partner's first versions, and stores the last one. */
+/** Removes events older than 30 days in small batches: a partner's first versions. Stores the last one removed with them. */
 export function feedRetention(database: Database, timeOf: RemovalTime, holder: string): Worker {
   return removalWorker(
     { database, holder, timeOf, name: 'feed-retention', restMs },

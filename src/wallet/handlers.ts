@@ -11,6 +11,7 @@ import type { Cursors } from '../lib/paging.ts';
 import { shownMessage } from '../lib/shown-message.ts';
 import { listTransfers, toShownTransfer, wallet } from './store.ts';
 
+/** The operations on the wallet. */
 export function walletHandlers(database: Database, cursors: Cursors): HandlersOf<typeof Wallet> {
   return {
     async getWallet(_, { caller }) {

@@ -52,6 +52,7 @@ export const movements: Readonly<Record<TransferTypeWord, Readonly<Record<keyof 
 /** The most that a wallet may ever be credited. The database's column holds more. */
 export const mostInWalletKobo = 10n ** 18n;
 
+/** The end of a ledger without entries. */
 export function emptyLedger(partnerId: string): LedgerHead {
   return {
     partnerId,
@@ -79,6 +80,7 @@ export function headAt(entry: LedgerEntry): LedgerHead {
   return { partnerId, lastSequence: sequence, lastHash: hash, availableKobo, reservedKobo, postedKobo };
 }
 
+/** Whether this version knows a type of entry. */
 export function isKnownType(type: string): type is TransferTypeWord {
   return Object.hasOwn(movements, type);
 }

@@ -8,6 +8,7 @@ import { type Endpoint, endpoints } from './table.ts';
 /** The lease of a process, which its endpoints name. */
 export type HolderLease = Pick<Lease, 'name' | 'fence'>;
 
+/** The row of a new endpoint. */
 export function newEndpoint(
   made: Pick<Endpoint, 'partnerId' | 'url' | 'secret' | 'afterVersion' | 'registeredAt'>,
 ): Endpoint {

@@ -73,7 +73,7 @@ interface Target {
   readonly id: string;
 }
 
-/** The operators' call that reconciles objects at once. */
+/** The operators' call that reconciles objects now. */
 export function reconcileCalls(parts: ReconcileParts): Pick<AdminCalls<typeof Diagnostics>, 'reconcileNow'> {
   const { database, clock, log, pages } = parts;
   let underWay = false;
