@@ -27,7 +27,7 @@ import { shownMessage } from '../lib/shown-message.ts';
 import type { ReadQueue } from '../limits/read-queue.ts';
 import { type AccountPosition, accounts, listAccounts, toShownAccount } from './store.ts';
 
-/** How many records a range of days can have. */
+/** The most records that a range of days may have. */
 const mostInRange = 1_000;
 const usualDays = 30;
 
@@ -39,13 +39,13 @@ interface AccountHandlerParts {
   readonly clock: Clock;
 }
 
-/** From one Lagos day to another, both YYYY-MM-DD and both within. */
+/** From one Lagos day to another, both YYYY-MM-DD and both inclusive. */
 interface DayRange {
   readonly from: string;
   readonly to: string;
 }
 
-/** What a cursor in a range of days holds: the range of the first page, so that midnight does not move it, and a position. */
+/** A cursor's content: a position, and the range of the first page, so that midnight does not move it. */
 interface PositionInRange<Position> extends DayRange {
   readonly after: Position;
 }
@@ -58,11 +58,11 @@ interface RangeRequest {
   readonly limit?: number | undefined;
 }
 
-/** The operations on accounts. All but the list of accounts is read from the broker on each call. */
+/** The operations on accounts. All but the list of accounts read from the broker on each call. */
 export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof Accounts> {
   const { database, records, reads, cursors, clock } = parts;
 
-  /** Another partner's account is found exactly as little, and as fast, as one that does not exist. */
+  /** An unknown account and another partner's get the same answer in the same time. */
   async function ownAccount({ caller }: Call, account = ''): Promise<string> {
     const [row] = await database.read(accounts.find({ partnerId: caller.partnerId, account }));
     if (row === undefined) throw new ApiError('account_not_found');
@@ -153,10 +153,7 @@ export function accountHandlers(parts: AccountHandlerParts): HandlersOf<typeof A
   };
 }
 
-/**
- * The days a request asks for: by default to today, and from 30 days before that. Throws `invalid_request`
- * for the first of the two that cannot be.
- */
+/** The days of a request: by default `to` is today, `from` 30 days before. Throws `invalid_request` for an invalid day. */
 export function dayRange(asked: { from?: string | undefined; to?: string | undefined }, now: number): DayRange {
   const today = lagosDay(now);
   const to = asked.to ?? today;
@@ -169,7 +166,7 @@ export function dayRange(asked: { from?: string | undefined; to?: string | undef
   return { from: asked.from ?? daysBefore(to, usualDays), to };
 }
 
-/** Refuses a range with too many records, at its first page: what comes later ends nobody's walk. Exactly so many pass. */
+/** Throws if a range has more records than `mostInRange`. Called for its first page only, so that no later page fails. */
 export function checkInRange(count: number): void {
   if (count > mostInRange) {
     throw refusal(
@@ -188,7 +185,7 @@ const orderId = /^ord_[a-z2-7]{20}$/;
 export function toTradeMessage(account: string, trade: BrokerTrade): Trade {
   const message = shownMessage(TradeSchema, trade, {
     account,
-    // Whatever else the broker has there is no order of ours.
+    // A trade's order may not be one of ours.
     order: orderId.test(trade.clientOrderId) ? trade.clientOrderId : undefined,
     side: undefined,
     tradeDate: tradeDate(trade),

@@ -1,7 +1,7 @@
 import { type Statement, statement } from '../db/statement.ts';
 import { defineTable, instant, optional, type RowOf, text } from '../db/table.ts';
 
-/** The accounts that partners can trade for: a partner can trade for no other. An account belongs to one partner. */
+/** The accounts that partners can trade for. An account belongs to one partner. */
 export const accounts = defineTable({
   name: 'accounts',
   columns: { partnerId: text(24), account: text(64), applicationId: optional(text(24)), createdAt: instant() },
@@ -9,22 +9,18 @@ export const accounts = defineTable({
   unique: { accounts_account: ['account'] },
 });
 
-/** An account as partners see it. */
 const shownAccount = accounts.only('account', 'applicationId', 'createdAt');
 export type StoredAccount = RowOf<typeof accounts>;
 
-/** The position of an account in the list: newest first, of the same time by code. */
+/** A position in the list: newest first, and by code at the same time. */
 export type AccountPosition = Pick<StoredAccount, 'account' | 'createdAt'>;
 
-/** Makes an account one the partner can trade for. An account belongs to one partner. */
+/** Links an account to a partner. */
 export function insertAccount(partnerId: string, account: string, createdAt: number): Statement {
   return accounts.insert({ partnerId, account, applicationId: null, createdAt });
 }
 
-/**
- * Makes an account that an application opened one the partner can trade for. One that was linked before is that
- * application's from now on; another partner's stays as it is.
- */
+/** Links an account that an application opened. An existing link gets this application, unless it is another partner's. */
 export function openAccount({ partnerId, account, applicationId, createdAt }: StoredAccount): Statement {
   return statement(
     `INSERT INTO accounts (partner_id, account, application_id, created_at) VALUES (?, ?, ?, ?)

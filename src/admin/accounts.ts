@@ -17,7 +17,7 @@ import {
   requirePartner,
 } from './call.ts';
 
-/** The operators' calls on partners' accounts. `unlinked` notifies all replicas that an account is no longer a partner's. */
+/** The operators' calls on partners' accounts. `unlinked` notifies all replicas that an account was unlinked. */
 export function accountService(
   { database, clock }: AdminParts,
   unlinked: (partnerId: string, account: string) => void,
@@ -34,7 +34,7 @@ export function accountService(
         });
         return { changed };
       } catch (error) {
-        // Two partners' locks are two: of an account raced for two partners the database itself takes only one.
+        // Two partners have two locks. If both link the same account, the database accepts only one.
         throw isDuplicate(error) ? anotherPartners() : error;
       }
     },
@@ -47,7 +47,7 @@ export function accountService(
         const entry = { partnerId, subject: account, detail: { reason }, before };
         return [accounts.remove({ partnerId, account }), audit(call, clock.now(), entry)];
       };
-      // Whether it was unlinked may be unknown in the end: whoever uses it next asks the database.
+      // Called also if the outcome is unknown: the next use of the account then asks the database.
       return { changed: await change(partnerId, account, decide, () => unlinked(partnerId, account)) };
     },
 

@@ -5,20 +5,20 @@ import { Audit } from '../gen/marina/admin/v1/audit_pb.ts';
 import { toMilliseconds } from '../lib/timestamps.ts';
 import { type AdminCall, type AdminParts, adminService, invalidField, listed } from './call.ts';
 
-/** What is written down of a call that changes something. */
+/** The audit entry of a call that changes something. */
 export interface AuditEntry {
-  /** The partner it concerns, when it concerns one. */
+  /** The partner, if the call concerns one. */
   readonly partnerId?: string;
-  /** The id of what was changed, when it has one; by default the partner. */
+  /** The id of the changed object; by default the partner's. */
   readonly subject?: string;
-  /** What was asked for, and why. */
+  /** The request, with its reason. */
   readonly detail: Record<string, unknown>;
-  /** What was so before, and what is so after; absent where nothing was, or nothing is. Never a secret. */
+  /** The state before and after; absent if there was or is none. Never a secret. */
   readonly before?: Record<string, unknown>;
   readonly after?: Record<string, unknown>;
 }
 
-/** What operators did. Entries are never changed. */
+/** Operators' changes. Entries are never changed. */
 export const auditEntries = defineTable({
   name: 'audit_entries',
   columns: {
@@ -38,7 +38,7 @@ export const auditEntries = defineTable({
   indexes: { audit_entries_partner_id: ['partnerId', 'id'], audit_entries_subject: ['subject', 'id'] },
 });
 
-/** Writes down what an operator did; belongs into the transaction of the change itself. */
+/** The audit entry of a call. It belongs in the transaction of the change. */
 export function audit({ operator, action }: AdminCall, at: number, entry: AuditEntry): Statement {
   const { partnerId, subject = partnerId, detail, before, after } = entry;
   return auditEntries.insert({
@@ -52,7 +52,7 @@ export function audit({ operator, action }: AdminCall, at: number, entry: AuditE
   });
 }
 
-/** Amounts beyond 2^53 are written whole, as texts. */
+/** Amounts beyond 2^53 become exact texts. */
 function toJson(value: Record<string, unknown>): string {
   return JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? member.toString() : member));
 }

@@ -18,17 +18,16 @@ export interface AdminCall {
   readonly action: string;
 }
 
-/** What operators' calls work with. */
 export interface AdminParts {
   readonly database: Database;
   readonly clock: Clock;
   readonly ids: IdMaker;
 }
 
-/** What an operator's call is refused with. */
+/** The error of an operator's call. */
 export class AdminError extends Error {
   override readonly name = 'AdminError';
-  /** The field that is at fault, when one is. */
+  /** The field at fault, if there is one. */
   readonly param: string | undefined;
 
   constructor(
@@ -46,10 +45,7 @@ export function invalidField(param: string, problem: string): AdminError {
   return new AdminError(status.INVALID_ARGUMENT, `\`${param}\` ${problem}`, { param });
 }
 
-/**
- * The code of a service's calls, by its descriptor: message in, what the answer is made of out. A stream ends when the signal
- * is aborted.
- */
+/** Handlers by a service's descriptor: request in, initial values of the answer out. The signal ends a stream. */
 export type AdminCalls<S extends TypedService> = {
   readonly [K in keyof S['method']]: S['method'][K] extends DescMethodUnary
     ? (
@@ -63,27 +59,24 @@ export type AdminCalls<S extends TypedService> = {
       ) => AsyncIterable<MessageInitShape<S['method'][K]['output']>>;
 };
 
-/** A service of the operators' port, with its calls. */
+/** A service of the operators' port, with its handlers. */
 export interface AdminService {
   readonly service: TypedService;
   readonly calls: Readonly<Record<string, unknown>>;
 }
 
-/** Joins a service with its calls. It does not compile when one is missing. */
+/** Joins a service with its handlers. It does not compile if one is missing. */
 export function adminService<S extends TypedService>(service: S, calls: AdminCalls<S>): AdminService {
   return { service, calls };
 }
 
-/** Throws where there is no such partner. */
+/** Throws NOT_FOUND if there is no such partner. */
 export async function requirePartner(database: Database, partnerId: string): Promise<void> {
   const [row] = await database.read(statement('SELECT id FROM partners WHERE id = ?', partnerId));
   if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such partner');
 }
 
-/**
- * Changes what is a partner's, under the partner's lock. Answers whether there was anything to change. `ended` is called also
- * when whether it was changed is unknown.
- */
+/** Makes a change under the partner's lock; false if there was none. `ended` is called also if the outcome is unknown. */
 export async function changeOwned<Value>(
   database: Database,
   partnerId: string,
@@ -107,17 +100,17 @@ export async function changeOwned<Value>(
   }
 }
 
-/** How many a list shows where no limit is given. */
+/** The length of a list without a given limit. */
 export const usuallyListed = 25;
 
-/** A page of a list, by the limit that is given, or 0. `read` reads at most so many. */
+/** A page of a list. `limit` 0 means the usual length. `read` reads at most so many. */
 export async function listed<Row>(limit: number, read: (most: number) => Promise<Row[]>, usual = usuallyListed) {
   const most = limit || usual;
   const rows = await read(most + 1);
   return { rows: rows.slice(0, most), hasMore: rows.length > most, most };
 }
 
-/** An instant in an answer, if there is one. */
+/** An instant in an answer; undefined if there is none. */
 export function toTimestamp(ms: number | null | undefined): Timestamp | undefined {
   return ms == null ? undefined : timestampFromMs(ms);
 }

@@ -36,7 +36,7 @@ const refusals = {
   unanswered: [status.UNAVAILABLE, 'the broker gave no answer that makes sense; nothing was changed'],
 } as const;
 
-/** The operators' call that settles a document whose file nobody has any more. */
+/** The operators' call that settles a document whose file is lost. */
 export function documentService({ database, clock }: AdminParts, releasing: Releasing) {
   return adminService(Documents, {
     async releaseDocument({ applicationId, reason, ...request }, call) {

@@ -20,15 +20,15 @@ interface EnvironmentParts extends AdminParts {
   readonly changed: () => void;
   /** Its clock moves together with ours. */
   readonly simulator: GrpcClient<typeof Controls> | undefined;
-  /** How long the simulator may take to answer. */
+  /** The simulator's deadline. */
   readonly timeoutMs: number;
 }
 
-/** The operators' calls that pause trading, and that advance the clock of a sandbox. */
+/** The operators' calls that pause trading, and that advance a sandbox's clock. */
 export function environmentServices(parts: EnvironmentParts) {
   const { database, clock, environment, changed, simulator, timeoutMs } = parts;
 
-  /** Changes the environment. This process knows at once, the others when the notification comes or when they poll. */
+  /** Changes the environment. This process applies it at once, others after the notification or their next poll. */
   async function change<T>(decide: (before: ShownBy<typeof environmentState>) => { writes: Statement[]; result: T }) {
     const lock = environments.find({ id: 1 }, environmentState, statement('FOR UPDATE'));
     const result = await database.transaction([lock], ([rows]) => {

@@ -33,7 +33,7 @@ import {
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 
 interface KeyAdminParts extends AdminParts {
-  /** What the MACs of keys are made with. */
+  /** The secret of the keys' MACs. */
   readonly keyMacSecret: Buffer;
 }
 
@@ -76,10 +76,10 @@ export function keyService({ database, clock, ids, keyMacSecret }: KeyAdminParts
     async revokeKey(request, call) {
       const ending = new Set([request.keyId]);
       try {
-        const revokedKeyIds = await (request.withChildren ? revokeLine : revokeOne)(request, call, ending);
+        const revokedKeyIds = await (request.withChildren ? revokeWithDescendants : revokeOne)(request, call, ending);
         return { changed: revokedKeyIds.length > 0, revokedKeyIds };
       } finally {
-        // Whether they are revoked may be unknown by now: whoever uses one next asks the database.
+        // Called also if the outcome is unknown: the next use of a key then asks the database.
         for (const id of ending) ended(id);
       }
     },
@@ -95,8 +95,8 @@ export function keyService({ database, clock, ids, keyMacSecret }: KeyAdminParts
     });
   }
 
-  /** Revokes a key and all that descend from it, under its partner's lock: no other can be made meanwhile. */
-  async function revokeLine(
+  /** Revokes a key and its descendants, under its partner's lock, so that no other can be made meanwhile. */
+  async function revokeWithDescendants(
     { keyId, reason }: RevokeKeyRequest,
     call: AdminCall,
     ending: Set<string>,
@@ -109,7 +109,7 @@ export function keyService({ database, clock, ids, keyMacSecret }: KeyAdminParts
         const revoked = activeChildren(keyId, lines.map(toKeyLine));
         if (own[0]?.revoked_at === null) revoked.unshift(keyId);
         for (const id of revoked) ending.add(id);
-        // Of a key that ends because of the one it descends from, that one is named.
+        // The entry of a descendant names the key that it descends from.
         const writes = revoked.flatMap((id) => {
           const detail = id === keyId ? { reason } : { reason, child_of: keyId };
           return revocation(call, { partnerId, keyId: id, detail });
@@ -119,7 +119,7 @@ export function keyService({ database, clock, ids, keyMacSecret }: KeyAdminParts
     });
   }
 
-  /** Ends a key and writes down who did it. */
+  /** Ends a key and writes the audit entry. */
   function revocation(
     call: AdminCall,
     { partnerId, keyId, detail }: { partnerId: string; keyId: string; detail: Record<string, unknown> },
@@ -130,7 +130,7 @@ export function keyService({ database, clock, ids, keyMacSecret }: KeyAdminParts
   }
 }
 
-/** Whose key was found. Refuses where there is none. */
+/** The partner of a key that was found. Throws if there is none. */
 function ownerIn([key]: readonly SqlRow[] = []): string {
   if (key === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such key');
   return String(key.partner_id);

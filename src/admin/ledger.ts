@@ -17,7 +17,6 @@ import {
 } from '../wallet/rules.ts';
 import { listEntries, listWallets, toEntry, transfers, wallets } from '../wallet/store.ts';
 
-/** What a walk along a ledger came to. */
 interface LedgerWalk {
   readonly complete: boolean;
   readonly faults: readonly LedgerFault[];
@@ -25,15 +24,14 @@ interface LedgerWalk {
   readonly last: LedgerHead;
 }
 
-/** How many entries one walk takes, and how many are read at a time. */
+/** Entries of one walk, and entries read at a time. */
 const longestWalk = 50_000;
 const pageSize = 1_000;
 const mostFaults = 100;
 
 /**
- * Walks a partner's ledger after an entry and compares each entry with the one before, with its hash and with its
- * allocation; at the end, the wallet's sums with the ledger's. The end is where it was when the walk began: what is
- * committed meanwhile does not matter. Undefined: there is no such partner, or no such entry to go on from.
+ * Walks a partner's ledger after an entry: each entry against the one before, its hash and its allocation, then the wallet's
+ * sums. Entries committed after its start are ignored. Undefined if the partner or the entry does not exist.
  */
 export async function walkLedger(
   database: Database,
@@ -76,7 +74,7 @@ export async function walkLedger(
   return { complete: atEnd, faults: faults.slice(0, mostFaults), entries, last };
 }
 
-/** The wallet, the highest number in its ledger, what is not settled and what is not known: all as they are at one moment. */
+/** One consistent read: the wallet, the ledger's highest number, and the sums of unsettled and of unknown allocations. */
 const whole = `SELECT w.*,
   (SELECT MAX(t.sequence) FROM wallet_transfers t WHERE t.partner_id = p.id) AS highest_sequence,
   (SELECT COALESCE(SUM(a.amount_kobo), 0) FROM allocations a
@@ -85,10 +83,10 @@ const whole = `SELECT w.*,
     WHERE a.partner_id = p.id AND NOT ${allocations.isKnownSql}) AS unknown_kobo
   FROM partners p LEFT JOIN wallets w ON w.partner_id = p.id WHERE p.id = ?`;
 
-/** What the ledger must agree with, of an allocation. */
+/** The columns of an allocation that the ledger must agree with. */
 const allocationFacts = allocations.only('id', 'state', 'account', 'amountKobo');
 
-/** The entries that do not agree with their allocations. A settled allocation never changes, so it does not matter when it is read. */
+/** The entries that contradict their allocations. A settled allocation never changes, so it may be read later. */
 async function allocationFaults(
   database: Database,
   partnerId: string,
@@ -122,28 +120,27 @@ interface LedgerCheckParts {
   readonly database: Database;
   readonly log: Logger;
   readonly holder: string;
-  /** Called after each round over all ledgers with how many of them are at fault. */
+  /** Called after each round with the number of faulty ledgers. */
   readonly checked: (faultyLedgers: number) => void;
-  /** How long after a round over all ledgers the next begins. */
+  /** The pause between two rounds, in milliseconds. */
   readonly betweenRoundsMs?: number;
-  /** How long what was proven is believed: then a ledger is walked from its first entry again. */
+  /** How long a proof is valid, in milliseconds. Then the ledger is walked from its first entry again. */
   readonly believedMs?: number;
 }
 
-/** How long is paused after each walk, so that nothing else waits for it. */
+/** A pause after each walk, so that nothing else waits for it. */
 const betweenWalksMs = 200;
 const walletsAtOnce = 100;
 
-/** How far a ledger is proven. */
 interface Proven {
   readonly upTo: bigint;
-  /** When it was last walked from the first entry on, on a clock that never goes back. */
+  /** When it was last walked from the first entry on, on a monotonic clock. */
   readonly wholeAt: number;
 }
 
 /**
- * Proves the wallets' ledgers all the time, as VerifyLedger does when asked: what is new each minute, and each ledger as a
- * whole once a day and whenever another process takes over. One that is at fault is walked from its start in every round.
+ * Verifies all ledgers continuously, as VerifyLedger does on demand: new entries each minute, the whole ledger once a day
+ * and after another process takes over. A faulty ledger is walked from its start in every round.
  */
 export function ledgerCheck(parts: LedgerCheckParts): Worker {
   const { database, log, holder, checked, betweenRoundsMs = 60_000, believedMs = 86_400_000 } = parts;
@@ -174,11 +171,11 @@ export function ledgerCheck(parts: LedgerCheckParts): Worker {
     }
   });
 
-  /** Walks a ledger to its end; undefined when anything is wrong with it. */
+  /** Walks a ledger to its end; undefined if it has a fault. */
   async function prove(partnerId: string, from: bigint, signal: AbortSignal): Promise<bigint | undefined> {
     for (let after = from; ; ) {
       const walk = await walkLedger(database, partnerId, after);
-      // An entry that was proven and is gone now is walked to from the start.
+      // If the entry it starts from is gone, the walk begins at the first entry.
       if (walk === undefined) return after === 0n ? 0n : prove(partnerId, 0n, signal);
       const [fault] = walk.faults;
       if (fault !== undefined) {

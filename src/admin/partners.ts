@@ -45,7 +45,7 @@ const partnerStates: ReadonlyMap<string, PartnerState> = new Map([
   ['suspended', PartnerState.SUSPENDED],
 ]);
 
-/** The operators' calls on partners. `changed` notifies all replicas that what was agreed with a partner has changed. */
+/** The operators' calls on partners. `changed` notifies all replicas that a partner's agreement has changed. */
 export function partnerService({ database, clock, ids }: AdminParts, changed: (partnerId: string) => void) {
   return adminService(Partners, {
     async createPartner({ name, reason, ...request }, call) {
@@ -118,7 +118,7 @@ export function partnerService({ database, clock, ids }: AdminParts, changed: (p
   ) {
     const isChanged = await change(partnerId, (partner) => {
       if (partner.state === state) return [];
-      // To suspend is safe whatever it means; what another version closed is not opened by mistake.
+      // Suspending is always safe. A partner in a state of another version must not be opened by mistake.
       if (state === 'active' && partner.state !== 'suspended') {
         throw new AdminError(
           status.FAILED_PRECONDITION,
@@ -159,7 +159,7 @@ function toMessage(partner: StoredPartner) {
   };
 }
 
-/** The limits that a request gives or a partner's row has. */
+/** The limits that a request or a partner's row has. */
 function limitsIn(from: { readonly [Name in keyof PartnerLimits]?: PartnerLimits[Name] | null } = {}) {
   const given = limitNames.flatMap((name) => (from[name] == null ? [] : [[name, from[name]]]));
   return Object.fromEntries(given) as Partial<PartnerLimits>;

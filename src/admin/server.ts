@@ -26,9 +26,9 @@ interface AdminServerOptions {
   /** Each operator's name by its token. */
   readonly operators: ReadonlyMap<string, Operator>;
   readonly log: Logger;
-  /** Called when a call ended, with its service and method and the name of its gRPC status. */
+  /** Called at a call's end, with its service and method and the name of its gRPC status. */
   readonly onCalled: (call: string, code: string) => void;
-  /** Without them the port speaks plain text. */
+  /** Without them the port uses plain text. */
   readonly credentials: ServerCredentials | undefined;
   /** How a client's address is logged; undefined: not at all. */
   readonly shownAddress: (address: string) => string | undefined;
@@ -42,10 +42,7 @@ const connectionBounds = { total: 200, reserve: 50, perAddress: 50 };
 /** Streams of all operators together. */
 const mostStreams = 20;
 
-/**
- * The operators' port: gRPC with reflection and health, every call under a named operator's token. A message is read
- * after the token was checked, and a handler runs after the fields were checked.
- */
+/** The operators' port: gRPC with reflection and health. It checks the token before reading the message, then fields. */
 export function createAdminServer({ services, log, shownAddress, ...options }: AdminServerOptions) {
   const strangersCalls = new LineSampler(log, 'an operator call failed', shownAddress);
   const identify = identifyOperators(options.operators);
@@ -137,7 +134,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
     };
   }
 
-  /** What is known of a call from its start until its end is logged. `method` is undefined for one there is not. */
+  /** A call from its start until its end is logged. `method` is undefined if it does not exist. */
   function begin(method: DescMethod | undefined, arrival: Arrival) {
     const { peer } = arrival;
     const action = method === undefined ? 'unknown' : `${method.parent.name}.${method.name}`;
@@ -150,7 +147,6 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
       return { requestId, operator, clientAddress, action, durationMs };
     };
     return {
-      /** Throws unless a known operator calls. */
       identify: (): AdminCall => {
         operator = identify(arrival.values('authorization'));
         if (operator === undefined) throw new AdminError(status.UNAUTHENTICATED, 'a valid operator token is needed');
@@ -186,7 +182,7 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
   };
 }
 
-/** Reads and checks a call's message. Throws what names the field that is at fault. */
+/** Reads and checks a call's message. Throws an error that names the field at fault. */
 function requestReader(method: DescMethod): (bytes: Buffer) => Message {
   const check = compileFieldRules(method.input, method.input.fields);
   return (bytes) => {
@@ -200,7 +196,7 @@ function encode({ output }: DescMethod, answer: Answer): Buffer {
   return encodeProtobuf(output, create(output, answer));
 }
 
-/** Finds out which operator a call's `authorization` metadata belongs to. */
+/** Finds the operator of a call's `authorization` metadata. */
 function identifyOperators(operators: ReadonlyMap<string, Operator>) {
   const hashes = [...operators].map(([token, name]) => ({ name, hash: sha256(token) }));
   return (authorization: readonly (string | Buffer)[]): Operator | undefined => {
@@ -222,7 +218,7 @@ function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** What an operator gets for an error: a field that is at fault is named in a `google.rpc.BadRequest`. */
+/** An operator's error status. A `google.rpc.BadRequest` names a field at fault. */
 function toRefusal(error: unknown, requestId: string): RichStatus {
   const { code, message, param } = describe(error);
   if (param === undefined) return richStatus(code, message, requestId, []);
@@ -234,7 +230,7 @@ function toRefusal(error: unknown, requestId: string): RichStatus {
 function describe(error: unknown): { code: status; message: string; param?: string } {
   if (error instanceof AdminError) return { code: error.status, message: error.message, param: error.param };
   if (error instanceof ApiError) {
-    // A message that cannot be read is at fault as a whole.
+    // An unreadable message is at fault as a whole.
     const param = error.param ?? (error.code === 'invalid_request' ? '' : undefined);
     return { code: rpcStatus(error), message: error.message, param };
   }

@@ -62,9 +62,8 @@ export function walletService({ database, clock, ids }: AdminParts) {
   });
 }
 
-/** A payment to record. */
 interface NewCredit {
-  /** The id its entry gets. */
+  /** The id of its entry. */
   readonly id: string;
   readonly partnerId: string;
   readonly amountKobo: bigint;
@@ -78,7 +77,7 @@ interface RecordedCredit {
   readonly recorded: boolean;
 }
 
-/** Records a payment once for its bank reference, with what else is to be written when it is new. Throws an AdminError. */
+/** Records a payment once for its bank reference, with further writes if it is new. Throws an AdminError. */
 export async function recordCredit(
   database: Database,
   credit: NewCredit,
@@ -103,14 +102,14 @@ export async function recordCredit(
       },
     });
   } catch (error) {
-    // Two partners' locks are two: of a reference raced for two partners the database itself takes only one.
+    // Two partners have two locks. If both use the same reference, the database accepts only one.
     const [row] = isDuplicate(error) ? await database.read(find) : [];
     if (row === undefined) throw error;
     return recordedBefore(row, credit);
   }
 }
 
-/** The entry that an earlier call made. Throws unless it was of the same payment. */
+/** The entry of an earlier call. Throws unless it was for the same payment. */
 function recordedBefore(row: SqlRow, { partnerId, amountKobo }: NewCredit): RecordedCredit {
   const entry = toEntry(row);
   if (entry.partnerId !== partnerId) {

@@ -22,10 +22,10 @@ const states = enumWords<typeof DeliveryState>(DeliveryStateSchema);
 
 const mostAttemptsListed = 100;
 const mostRedelivered = 1_000;
-/** Of so many events about an object the deliveries are listed. */
+/** The most recent events about an object whose deliveries are listed. */
 const mostEvents = 1_000;
 
-/** The operators' calls on what is on its way to endpoints, and what was tried. */
+/** The operators' calls on deliveries and their attempts. */
 export function webhookDeliveryCalls(
   parts: WebhookAdminParts,
 ): Pick<AdminCalls<typeof Webhooks>, 'listDeliveries' | 'redeliver'> {

@@ -13,13 +13,13 @@ import { type AuditEntry, audit } from './audit.ts';
 import { type AdminCall, type AdminCalls, AdminError, type AdminParts, requirePartner, toTimestamp } from './call.ts';
 
 export interface WebhookAdminParts extends AdminParts {
-  /** Checks a URL, and answers with it as it will be used. Throws `invalid_request` with a sentence for people. */
+  /** Checks a URL, and returns its normal form. Throws `invalid_request` with a sentence for people. */
   readonly checkUrl: (url: string) => string;
   readonly makeSecret: () => string;
   readonly seal: Seal;
   /** Makes one attempt to send a body, signed like any other. */
   readonly sendTest: (endpoint: Endpoint, id: string, body: Buffer) => Promise<SendResult>;
-  /** Called when an endpoint was changed, or has something to be sent. */
+  /** Called when an endpoint was changed or has events to send. */
   readonly onChange: () => void;
 }
 
@@ -30,17 +30,17 @@ export const outcomes: Record<Outcome, AttemptOutcome> = {
 };
 
 const mostTestsAtOnce = 10;
-/** Between the moment an attempt is decided and the one in which its time and signature are written. */
+/** The time between the decision on an attempt and its signature. */
 const adoptionMarginMs = 100;
 
-/** The operators' calls on endpoints themselves: where events go, under which secret, and whether they do. */
+/** The operators' calls on endpoints: URL, secret and pauses. */
 export function webhookEndpointCalls(
   parts: WebhookAdminParts,
 ): Omit<AdminCalls<typeof Webhooks>, 'listDeliveries' | 'redeliver'> {
   const { database, clock, ids, seal } = parts;
   let testsUnderWay = 0;
 
-  /** Makes a change, and answers with the endpoint when it is in force; undefined when there was nothing to change. */
+  /** Makes a change, and returns the endpoint once it is in force; undefined if there was nothing to change. */
   async function change(
     { partnerId }: { readonly partnerId: string },
     call: AdminCall,
@@ -50,7 +50,7 @@ export function webhookEndpointCalls(
     const endpoint = await changeEndpoint<Endpoint | undefined>(parts, partnerId, (before, now) => {
       const after = changed(before, now);
       if (after === undefined) return { writes: [], result: undefined };
-      // The process that sends to it must confirm that it has seen this revision.
+      // The process that sends to it must confirm this revision.
       const { writes, saved } = saveEndpoint(before, { ...after, changedRevision: before.revision + 1n });
       return { writes: [...writes, audit(call, now, { ...entry(before, saved), partnerId })], result: saved };
     });
@@ -152,7 +152,7 @@ export function webhookEndpointCalls(
   };
 }
 
-/** Changes an endpoint under its lock, and notifies those who send to it. */
+/** Changes an endpoint under its lock, and notifies the dispatchers. */
 export async function changeEndpoint<T>(
   { database, clock, onChange }: WebhookAdminParts,
   partnerId: string,
@@ -167,21 +167,20 @@ export async function changeEndpoint<T>(
 }
 
 /**
- * Waits until no process begins an attempt by an endpoint's row as it was before the last change. The process that sends to
- * the endpoint confirms it, usually within milliseconds. If it does not, because it is frozen, was cut off or is of an
- * earlier version, this waits as long as a process may use a row: after that it begins no attempt by it.
+ * Waits until no process begins an attempt by the endpoint's old row. The sending process confirms this, usually within
+ * milliseconds. If it does not (frozen, cut off, an earlier version), this waits for as long as a process may use a row.
  */
 async function waitUntilAdopted(database: Database, partnerId: string): Promise<void> {
   const end = performance.now() + rowServesMs + adoptionMarginMs;
   for (let waitMs = 5; performance.now() < end; waitMs = Math.min(waitMs * 2, 80)) {
-    // If the database does not answer, the time is waited for.
+    // If the database does not answer, this waits for the full time.
     const asking = database.read(findAdopted(partnerId)).catch(() => []);
     if ((await atMost(end - performance.now(), asking)) && (await asking).length > 0) return;
     await delay(Math.max(0, Math.min(waitMs, end - performance.now())));
   }
 }
 
-/** A partner's endpoint. Refused when it has none. */
+/** A partner's endpoint. Throws if it has none. */
 export async function readEndpoint(database: Database, partnerId: string): Promise<Endpoint> {
   return onlyEndpoint(await database.read(endpoints.find({ partnerId })));
 }
@@ -191,7 +190,7 @@ function onlyEndpoint([row]: readonly SqlRow[]): Endpoint {
   return endpoints.all.read(row);
 }
 
-/** The audit entry of a pause or its end: what keeps an endpoint from being sent to, before and after. */
+/** The audit entry's state of pauses, before and after. */
 function pausesOf(reason: string) {
   const pauses = ({ heldAt, pausedAt }: Endpoint) => ({ paused: heldAt !== null, failing: pausedAt !== null });
   return (before: Endpoint, after: Endpoint) => ({ detail: { reason }, before: pauses(before), after: pauses(after) });

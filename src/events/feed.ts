@@ -8,16 +8,15 @@ import { feedEvents, feedPurges, feedSkips, type VersionGap } from './table.ts';
 
 const copied = statement('id, type, body, request_id, trace_parent, object_kind, object_id');
 
-/** Copies events into the table partners read. `onConsumed` is called when events have come into it. */
+/** Copies events into the table that partners read, and calls `onConsumed` with them. */
 export function feedConsumer(
   database: Database,
   onConsumed: (consumed: readonly ConsumedEvent[]) => void = () => {},
 ): OutboxConsumer {
   return new OutboxConsumer('feed', database, {
     decide: (consumed) => ({
-      // The database copies the bodies itself: to bring them along would cost more, and whoever can publish to NATS
-      // could put an event into the feed. An event is held for 30 days from `occurred_at` on. A replica whose clock was
-      // far behind wrote an instant that would have it removed at once, so in the feed it is a day ago at the earliest.
+      // The database copies the bodies: that is cheaper, and a NATS client cannot put an event into the feed. One from a
+      // very slow clock is stored as a day old, because retention removes events 30 days after `occurred_at`.
       writes: [
         sql`INSERT INTO feed_events (partner_id, version, occurred_at, ${copied})
           SELECT partner_id, version, GREATEST(occurred_at, NOW(3) - INTERVAL 1 DAY), ${copied} FROM outbox
@@ -33,16 +32,15 @@ interface HeldEvent {
   readonly body: Buffer;
 }
 
-/** A page of the feed as stored. */
 export interface FeedPage {
-  /** Event bodies in version order, without a gap. */
+  /** In the order of versions, without a gap. */
   readonly events: readonly HeldEvent[];
   readonly hasMore: boolean;
-  /** Up to which version events were removed. */
+  /** Events up to this version were removed. */
   readonly purgedVersion: bigint;
 }
 
-/** Reads the feed as it is stored. */
+/** Reads pages of the feed. */
 export class FeedReader {
   readonly #pages: PageReader;
 
@@ -50,25 +48,21 @@ export class FeedReader {
     this.#pages = new PageReader(database, 'feed_events', 'version, body', 'version');
   }
 
-  /**
-   * A partner's events after a version, or from the oldest held. It stops at the first gap, because what is missing there
-   * is still on its way: nobody ever sees n+1 before n.
-   */
+  /** A partner's events after a version, or from the oldest. It stops at a gap, so that no reader sees n+1 before n. */
   async read(partnerId: string, afterVersion: bigint | undefined, most: number): Promise<FeedPage> {
     const from = afterVersion ?? 0n;
     const rows = await this.#pages.read(partnerId, from.toString(), most + 1);
     const held = rows.map((row) => ({ version: toBigInt(row.version), body: row.body as Buffer }));
-    // Only where something is missing it matters what was removed, and what never was.
+    // Removed events and version gaps only matter if an event is missing.
     const isWhole = held.length > 0 && inSequence(held, from, []).length === held.length;
     const missing = isWhole ? undefined : await this.#readGaps(partnerId);
-    // Nothing was removed between a version and the one right after it.
+    // Nothing was removed between a version and the next one.
     const purgedVersion = held[0]?.version === from + 1n ? 0n : (missing?.purgedVersion ?? 0n);
     const after = afterVersion ?? purgedVersion;
     const events = after < purgedVersion ? [] : inSequence(held, after, missing?.gaps ?? []);
     return { events: events.slice(0, most), hasMore: events.length > most, purgedVersion };
   }
 
-  /** Up to where versions were removed, and which there never were. */
   async #readGaps(partnerId: string): Promise<{ purgedVersion: bigint; gaps: VersionGap[] }> {
     const [[purge] = [], gaps = []] = await this.database.readAll([
       feedPurges.find({ partnerId }),
@@ -78,7 +72,7 @@ export class FeedReader {
   }
 }
 
-/** The events that follow on a version, up to the first that is missing. */
+/** The events that follow a version, up to the first that is missing. */
 function inSequence(held: readonly HeldEvent[], after: bigint, gaps: readonly VersionGap[]): HeldEvent[] {
   let last = after;
   const missing = held.findIndex(({ version }) => {
@@ -89,20 +83,16 @@ function inSequence(held: readonly HeldEvent[], after: bigint, gaps: readonly Ve
   return held.slice(0, missing < 0 ? held.length : missing);
 }
 
-/** The version that comes after one. */
 function versionAfter(version: bigint, gaps: readonly VersionGap[]): bigint {
   const gap = gaps.find(({ fromVersion, toVersion }) => fromVersion <= version && version <= toVersion);
   return (gap?.toVersion ?? version) + 1n;
 }
 
-/** How long a gap is: far more than any partner's events between a backup and the loss of the database. */
+/** The length of a gap: far more than any partner's events between a backup and the loss of the database. */
 const gapLength = 100_000_000;
 const mostPartnersAtOnce = 500;
 
-/**
- * Leaves a gap in the versions of every partner after a restore from a backup. Partners may have seen events from after
- * the backup, which the database no longer has, so their versions must never be used again.
- */
+/** Leaves a gap in all partners' versions after a restore, because partners may have seen events that were lost. */
 export async function leaveVersionGaps(database: Database): Promise<void> {
   for (let after = ''; ; ) {
     const [partners = []] = await database.readAll([
@@ -125,24 +115,20 @@ export async function leaveVersionGaps(database: Database): Promise<void> {
   }
 }
 
-/** A reader that waits for events of its partner. */
 export interface FeedWatcher {
   readonly partnerId: string;
-  /** The last version it has seen. */
   readonly seen: bigint;
-  /** Woken when there is more. */
   readonly wakeup: Wakeup;
 }
 
-/** How often the feed is polled while nobody notifies that it grew. */
+/** How often the feed is polled without a notification. */
 const pollMs = 500;
-/** How long it waits after a notification for others that come close behind. */
+/** How long it waits after a notification for others. */
 const batchingWindowMs = 10;
 
 /**
- * Wakes readers when the feed has more for them. All readers of a process share one small query. It is made when this or
- * another process notifies that the feed grew, and twice a second in case a notification was lost: an idle feed costs two
- * queries a second however many readers wait, and none when nobody waits.
+ * Wakes readers when the feed has more for them. All readers of a process share one small query. It runs on a notification,
+ * and twice a second in case one was lost. An idle feed costs two queries a second, and none if no reader waits.
  */
 export class FeedWatch {
   readonly worker: Worker = { name: 'feed watch', run: (signal) => this.#run(signal) };
@@ -171,10 +157,7 @@ export class FeedWatch {
     }
   }
 
-  /**
-   * A reader is woken as long as the feed has a later version, even one it cannot read yet because an earlier one is
-   * still on its way.
-   */
+  /** A reader is woken while the feed has a later version, even if an earlier one is still on its way. */
   async #wakeReaders(): Promise<void> {
     const partnerIds = [...new Set([...this.#watchers].map(({ partnerId }) => partnerId))];
     const last = toVersions(await this.database.read(findLastVersions(partnerIds)));
@@ -184,13 +167,13 @@ export class FeedWatch {
   }
 }
 
-/** The last version of each of some partners that the feed has. */
+/** The last version in the feed for each of some partners. */
 export function findLastVersions(partnerIds: readonly string[]): Statement {
   return sql`SELECT partner_id, MAX(version) AS version FROM feed_events
     WHERE ${feedEvents.where({ partnerId: partnerIds })} GROUP BY partner_id`;
 }
 
-/** Versions by their partners, of rows that have both. */
+/** Versions by partner, of rows that have both. */
 export function toVersions(rows: readonly Readonly<Record<string, unknown>>[]): Map<string, bigint> {
   return new Map(rows.map((row) => [String(row.partner_id), toBigInt(row.version)]));
 }

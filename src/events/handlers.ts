@@ -20,16 +20,14 @@ interface EventHandlerParts {
   readonly feedWatch: FeedWatch;
 }
 
-/** A part of a partner's feed as partners see it. */
 interface EventPage {
   readonly events: Event[];
   readonly hasMore: boolean;
-  /** The version after which the next page begins. */
+  /** The next page begins after this version. */
   readonly last: bigint;
   readonly nextCursor: string;
 }
 
-/** How many events a message of a stream has at most. */
 const mostPerMessage = 100;
 /** The longest time between two messages of a stream. */
 const heartbeatMs = 10_000;
@@ -38,12 +36,12 @@ const heartbeatMs = 10_000;
 export function eventHandlers({ database, cursors, feedWatch }: EventHandlerParts): HandlersOf<typeof Events> {
   const feed = new FeedReader(database);
 
-  /** The version a cursor stands for; undefined, without one, for the oldest held. */
+  /** The version of a cursor; undefined, without one, for the oldest held. */
   function readCursor(partnerId: string, cursor: string | undefined): bigint | undefined {
     return cursor === undefined ? undefined : BigInt(cursors.read(['events', partnerId], cursor));
   }
 
-  /** Reads the events after a version. Throws `invalid_request` when events after it were removed. */
+  /** Reads the events after a version. Throws `invalid_request` if later events were removed. */
   async function readPage(partnerId: string, after: bigint | undefined, most: number): Promise<EventPage> {
     const { events, hasMore, purgedVersion } = await feed.read(partnerId, after, most);
     if (after !== undefined && after < purgedVersion) {
@@ -66,10 +64,7 @@ export function eventHandlers({ database, cursors, feedWatch }: EventHandlerPart
       return create(ListEventsResponseSchema, { hasMore, nextCursor, data: events });
     },
 
-    /**
-     * A stream reads the feed as ListEvents does, a page whenever its reader has taken the last one, so it holds one page at
-     * most and the order is the feed's own.
-     */
+    /** A stream reads a page after its reader has consumed the last one, so it holds at most one and keeps the order. */
     async *watchEvents({ cursor }, { caller: { partnerId } }, signal) {
       let after = readCursor(partnerId, cursor);
       const watcher = { partnerId, wakeup: new Wakeup(), seen: after ?? 0n };

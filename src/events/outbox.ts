@@ -12,19 +12,19 @@ import type { Origin } from '../lib/origin.ts';
 import { toSecond } from '../lib/timestamps.ts';
 import { outbox } from './table.ts';
 
-/** A change a partner is notified of. */
+/** An event to append. */
 export interface NewEvent {
   /** The object's kind, a full stop and its new state. */
   readonly type: string;
   /** The object's `updated_at`, in milliseconds. */
   readonly occurredAt: number;
-  /** On whose behalf the object was created; kept in the event's row, not in its body, which is the contract's. */
+  /** The origin of the object's creation. It is kept in the event's row, not in its body. */
   readonly origin: Origin;
   /** The object as its GET returns it now. */
   readonly data: Exclude<Event['data'], { case: undefined }>;
 }
 
-/** Which event: its partner and its number among the partner's events. */
+/** An event's partner and its version among that partner's events. */
 export interface EventKey {
   readonly partnerId: string;
   readonly version: bigint;
@@ -38,7 +38,7 @@ export interface OutboxEvent extends ShownBy<typeof published> {
   readonly body: Buffer;
 }
 
-/** The consumers of the outbox, each with its bit in a row's `signed`, where it acknowledges the event. */
+/** The consumers of the outbox, each with its bit in a row's `signed` for its acknowledgement. */
 const consumers = { feed: 1, webhooks: 2 } as const;
 
 export type ConsumerName = keyof typeof consumers;
@@ -49,16 +49,13 @@ const acknowledgedByAll = Object.values(consumers).reduce<number>((sum, bit) => 
 
 const locked = outbox.only('partnerId', 'version', 'signed', 'publishAt');
 
-/** An event that a consumer consumes. */
 export type ConsumedEvent = ShownBy<typeof locked>;
 
 const encode = compileEncoder(EventSchema);
 
 /**
- * Takes the partner's next versions and appends whole events to the outbox. The versions are dense because only the
- * holder of the partner's lock takes them.
- *
- * The body's bytes are made here and never again, so that a later release cannot change what was promised.
+ * Appends events with the partner's next versions, without gaps because the partner is locked. The body is encoded only
+ * here, so that a later release cannot change it.
  */
 export function appendEvents(
   partner: PartnerTransaction,
@@ -81,13 +78,9 @@ export function appendEvents(
   return [outbox.insert(...rows)];
 }
 
-/**
- * Reads the events that were committed first, at most so many, those of each partner in the order of their versions. The
- * bodies of the events with the given ids are left out.
- */
+/** The events committed first, at most so many, each partner's in the order of versions, without the bodies of given ids. */
 export async function readOutbox(database: Database, idsWithoutBody: string[], most: number): Promise<OutboxEvent[]> {
-  // Every row is due once it is committed, also one whose replica's clock is ahead and wrote a later time: who waited for
-  // that time would hold back all later events of the partner.
+  // Every row is due at once, also one from a fast clock: waiting for its time would delay the partner's later events.
   const [rows = []] = await database.readAll([
     sql`SELECT ${statement(published.list)}, IF(id IN (${['', ...idsWithoutBody]}), '', body) AS body FROM outbox
       ORDER BY publish_at, partner_id, version LIMIT ${most}`,
@@ -97,18 +90,17 @@ export async function readOutbox(database: Database, idsWithoutBody: string[], m
 }
 
 /**
- * A consumer of the outbox. The rows it has not acknowledged are locked, what it makes of them is written, and they are
- * acknowledged, in one transaction. So an event that comes twice, or whose row is gone, changes nothing: each consumer
- * consumes each event once. A row that all consumers have acknowledged is removed.
+ * A consumer of the outbox. One transaction locks the rows it has not acknowledged, writes its result and acknowledges them,
+ * so each event is consumed once. A row that all consumers have acknowledged is removed.
  */
 export class OutboxConsumer {
   constructor(
     readonly name: ConsumerName,
     private readonly database: Database,
     private readonly work: {
-      /** What else is read, after the rows are locked. */
+      /** Further reads, after the rows are locked. */
       reads?(events: readonly EventKey[]): readonly Statement[];
-      /** What is written with the acknowledgement, and what is done once both are committed. */
+      /** The writes of the same transaction, and a callback after its commit. */
       decide(consumed: readonly ConsumedEvent[], rows: SqlRow[][]): { writes: Statement[]; afterwards: () => void };
     },
   ) {}
@@ -130,7 +122,7 @@ export class OutboxConsumer {
 }
 
 function acknowledge(events: readonly ConsumedEvent[], bit: number): Statement[] {
-  // Another version may have more consumers, whose bits do not count for ours.
+  // Bits of another version's additional consumers do not count.
   const groups = groupBy(events, ({ signed }) => ((signed | bit) & acknowledgedByAll) === acknowledgedByAll);
   return [...groups].map(([isByAll, own]) =>
     isByAll
@@ -139,7 +131,7 @@ function acknowledge(events: readonly ConsumedEvent[], bit: number): Statement[]
   );
 }
 
-/** Counts the events a consumer has not acknowledged, at most so many of them, and finds when the oldest was committed. */
+/** Counts the events that a consumer has not acknowledged, at most so many, and finds the oldest commit time. */
 export function countUnacknowledged(consumer: ConsumerName, most: number): Statement {
   return sql`SELECT COUNT(*) AS count, MIN(publish_at) AS oldest FROM
     (SELECT publish_at FROM outbox WHERE signed & ${consumers[consumer]} = 0 ORDER BY publish_at LIMIT ${most}) AS waiting`;

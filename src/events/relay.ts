@@ -13,31 +13,29 @@ export interface RelayOptions {
   readonly notifications: Notifications;
   readonly log: Logger;
   readonly holder: string;
-  /** The consumers of events. While NATS is away the relay hands them the events itself. */
+  /** The relay hands events to these itself while NATS is away. */
   readonly consumers: readonly OutboxConsumer[];
 }
 
 const mostAtOnce = 500;
 const pollMs = 250;
-/** How long a published row may stay. The relay then hands it over itself: NATS may have lost it, or a consumer stands still. */
+/** A published row that stays longer is handed over by the relay, because NATS may have lost it or a consumer may hang. */
 const consumedWithinMs = 1_000;
 
 /**
- * Publishes events from the outbox to NATS, or hands them to the consumers itself while NATS is away, so that an event is
- * in the feed within seconds of its commit either way. Publishing twice does no harm: a consumer consumes each row once.
- *
- * The relay remembers what it published and does not mark the row: nearly always the row is consumed and gone within
- * milliseconds, and a mark would be a second write, on rows the consumers lock.
+ * Publishes events from the outbox to NATS. While NATS is away it hands them to the consumers itself, so that an event is in
+ * the feed within seconds of its commit. Publishing twice is safe, because a consumer consumes each row once. It does not
+ * mark published rows: most are gone within milliseconds, and a mark would be a second write on rows that consumers lock.
  */
 export class Relay {
   readonly worker: Worker;
   readonly #wakeup = new Wakeup();
-  /** Whether this process is the one that publishes, as far as it knows. */
+  /** Whether this process publishes, as far as it knows. */
   #holdsLease = false;
-  /** Runs for a moment after a notification to the other processes; commits in the meantime share the next one. */
+  /** Set for the batching window after a notification. Commits in that time share the next one. */
   #quiet: NodeJS.Timeout | undefined;
   #hasNews = false;
-  /** When each row that may still be in the outbox was published, on a clock that never goes back. */
+  /** When each row that may still be in the outbox was published, on a monotonic clock. */
   readonly #published = new Map<string, number>();
 
   constructor(private readonly options: RelayOptions) {
@@ -49,7 +47,7 @@ export class Relay {
     });
   }
 
-  /** Notifies the process that publishes, which may be this one, that there is something to publish. */
+  /** Notifies the publishing process, which may be this one, of new events. */
   notify(): void {
     this.wake();
     this.#hasNews = !this.#holdsLease;
@@ -65,7 +63,7 @@ export class Relay {
     }, batchingWindow(0));
   }
 
-  /** Polls the outbox at once, if this process is the one that publishes. */
+  /** Polls the outbox at once, if this process publishes. */
   wake(): void {
     this.#wakeup.wake();
   }
@@ -75,7 +73,7 @@ export class Relay {
     while (!signal.aborted) {
       const due = await readOutbox(this.options.database, [...this.#published.keys()], mostAtOnce);
       const fresh = due.filter(({ id }) => !this.#published.has(id));
-      // Rows that wait for their consumers and fill the whole batch would keep others from being seen.
+      // Published rows that fill the whole batch would hide new ones.
       await this.#handOverStuck(due, fresh.length === 0 && due.length === mostAtOnce);
       if (fresh.length > 0) await this.#publish(fresh);
       if (due.length < mostAtOnce) await this.#wakeup.wait(pollMs, signal);
@@ -96,7 +94,7 @@ export class Relay {
     await this.#handOver(events.filter(({ id }) => !this.#published.has(id)));
   }
 
-  /** Hands over rows that were published and are still there after a while, or all. Forgets those that are gone. */
+  /** Hands over published rows that are still there after `consumedWithinMs`, or all. Forgets rows that are gone. */
   async #handOverStuck(due: readonly OutboxEvent[], all: boolean): Promise<void> {
     const before = performance.now() - (all ? 0 : consumedWithinMs);
     const stillThere = new Set(due.map(({ id }) => id));

@@ -6,20 +6,16 @@ import { groupBy } from '../lib/group.ts';
 import type { Worker } from '../lib/worker.ts';
 import { feedEvents } from './table.ts';
 
-/** How long events stay in the feed. */
 const feedKeptMs = 30 * 86_400_000;
 
 const mostAtOnce = 500;
 const restMs = 1_000;
-/** An event that is to come later than this is of a clock that was wrong. */
+/** An event further in the future than this comes from a wrong clock. */
 const mostAheadMs = 86_400_000;
 
 const key = feedEvents.only('partnerId', 'version');
 
-/**
- * Removes what is older than 30 days from the feed, in small batches. What is removed of a partner is always the first
- * versions it still has, and up to which one is written down in the same transaction.
- */
+/** Removes events older than 30 days in small batches: a partner's first versions. Stores the last one removed with them. */
 export function feedRetention(database: Database, timeOf: RemovalTime, holder: string): Worker {
   return removalWorker(
     { database, holder, timeOf, name: 'feed-retention', restMs },
@@ -37,9 +33,8 @@ async function removeOldEvents(database: Database, now: number): Promise<number>
   for (const [partnerId, own] of groupBy(old, (event) => event.partnerId)) {
     const versions = own.map(({ version }) => version);
     const last = versions.reduce((most, version) => (version > most ? version : most));
-    // The first up to there that is not old. An event of a replica whose clock was behind stays until all before it are old.
-    // One of a replica whose clock was far ahead goes with those after it: until its own time is over nothing after it would
-    // be removed.
+    // The first version that is not old. An event from a slow clock stays until all before it are old. One from a fast clock
+    // is removed with those after it, because it would keep them in the feed until its own time.
     const findYoung = sql`SELECT version FROM feed_events FORCE INDEX (PRIMARY)
       WHERE partner_id = ${partnerId} AND version <= ${last}
         AND occurred_at BETWEEN ${before} AND ${new Date(now + mostAheadMs)} ORDER BY version LIMIT 1`;

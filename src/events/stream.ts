@@ -19,40 +19,39 @@ import type { OutboxConsumer, OutboxEvent } from './outbox.ts';
 type EventConsumer = Pick<OutboxConsumer, 'name' | 'consume'>;
 
 const publishTimeoutMs = 1_000;
-/** How long nothing is published after NATS took nothing, so that events do not wait for it again and again. */
-const restMs = 2_000;
+/** How long nothing is published after NATS stored nothing, so that events do not wait for it each time. */
+const backoffMs = 2_000;
 const mostAtOnce = 500;
-/** How long NATS drops an event that comes twice. It only saves work: a consumer consumes each event once in any case. */
+/** How long NATS drops a repeated event. It only saves work, because a consumer consumes each event once anyway. */
 const duplicateWindowMs = 20_000;
 const keptMs = 10 * 60_000;
 const mostBytes = 64 * 1024 * 1024;
-/** For how long an event that JetStream did not store says something about JetStream. */
+/** How long JetStream counts as failing after it did not store an event. */
 const failureLastsMs = 60_000;
 const partnerHeader = 'Marina-Partner';
 const versionHeader = 'Marina-Version';
 
-/** How long the first of some events waits for others, so that they share a trip: longer while there are many. */
+/** Batching window in milliseconds, so that events share a round trip. It is longer under load. */
 export function batchingWindow(eventsBefore: number): number {
   return eventsBefore >= 4 ? 30 : 10;
 }
 
 /**
- * The events' stream in NATS JetStream, from the relay to the consumers. docs/EVENTS-NATS.md says what others may rely on.
- * It holds nothing that is not in the database: when NATS is away, or lost all it had, callers get an error within a
- * second and go on without it.
+ * The events' stream in NATS JetStream, from the relay to the consumers (docs/EVENTS-NATS.md). The database has all of its
+ * content. If NATS is away or lost it, callers get an error within a second and go on without it.
  */
 export class EventStream {
   readonly #stream: string;
   readonly #subjects: string;
   #isStreamKnown = false;
-  #restsUntil = 0;
+  #backsOffUntil = 0;
   #isStreamFailing = false;
   #failedAt = Number.NEGATIVE_INFINITY;
   readonly #consumers = new Set<string>();
 
   constructor(
     private readonly nats: Nats,
-    /** Stands before the names of the stream, its subjects and its consumers, so that gateways can share a NATS. */
+    /** The prefix of the names of stream, subjects and consumers, so that gateways can share a NATS. */
     private readonly prefix: string,
   ) {
     this.#stream = `${prefix}EVENTS`;
@@ -63,21 +62,21 @@ export class EventStream {
     });
   }
 
-  /** Whether JetStream stores events, as far as is known. */
+  /** Whether JetStream stores events, as far as this process knows. */
   get isStoring(): boolean {
     return !this.#isStreamFailing && performance.now() - this.#failedAt > failureLastsMs;
   }
 
-  /** Publishes some events and returns those that NATS has. Throws when it has none of them. */
+  /** Publishes events and returns those that NATS has stored. Throws if it stored none. */
   async publish(events: readonly OutboxEvent[]): Promise<OutboxEvent[]> {
-    if (performance.now() < this.#restsUntil) throw new Error('NATS took nothing a moment ago');
+    if (performance.now() < this.#backsOffUntil) throw new Error('NATS stored nothing a moment ago');
     try {
       const published = await this.#publish(events);
       this.#failedAt = Number.NEGATIVE_INFINITY;
       return published;
     } catch (error) {
       if (this.nats.connection !== undefined) this.#failedAt = performance.now();
-      this.#restsUntil = performance.now() + restMs;
+      this.#backsOffUntil = performance.now() + backoffMs;
       throw error;
     }
   }
@@ -95,22 +94,19 @@ export class EventStream {
     const published = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     const failure = results.find((result) => result.status === 'rejected');
     if (failure !== undefined) {
-      // No answer may mean that the stream is gone: make sure of it before the next try.
+      // The stream may be gone: check it before the next try.
       this.#isStreamKnown = false;
       if (published.length === 0) throw failure.reason;
     }
     return published;
   }
 
-  /** A worker that has a durable consumer's events consumed. Several processes may run it: they share the events. */
+  /** The worker of a durable consumer. Processes that run it share the events. */
   worker(consumer: EventConsumer): Worker {
     return { name: consumer.name, run: (signal) => this.#consume(consumer, signal) };
   }
 
-  /**
-   * Receives events in batches of what has come, until the signal is aborted. A batch is acknowledged when `consume` has
-   * ended well; otherwise NATS brings it again.
-   */
+  /** Receives batches until the signal is aborted. NATS delivers a batch again unless `consume` succeeds. */
   async #consume(to: EventConsumer, signal: AbortSignal) {
     const { name } = to;
     this.#consumers.add(name);
@@ -118,7 +114,7 @@ export class EventStream {
     const messages = await consumer.consume({ max_messages: mostAtOnce, expires: 5_000, idle_heartbeat: 1_000 });
     const stop = () => messages.stop();
     signal.addEventListener('abort', stop, { once: true });
-    // Two missed heartbeats, a removed consumer or a removed stream: start over rather than wait for ever.
+    // After two missed heartbeats, or without its consumer or stream, it starts over.
     const watch = watchStatus(messages, stop);
     try {
       const gather = (before: number) => pause(batchingWindow(before), signal);
@@ -131,7 +127,7 @@ export class EventStream {
     if (!signal.aborted) throw new Error(`the consumer ${name} ended`);
   }
 
-  /** How many messages each consumer has not acknowledged yet, of those consumers that NATS knows. */
+  /** How many messages each consumer that NATS knows has not acknowledged yet. */
   async pending(): Promise<ReadonlyMap<string, number>> {
     const pending = new Map<string, number>();
     if (this.nats.connection === undefined) return pending;
@@ -143,7 +139,7 @@ export class EventStream {
     return pending;
   }
 
-  /** Makes sure of the stream. Without a connection it throws at once: nobody waits for NATS. */
+  /** Ensures that the stream exists. Throws at once without a connection. */
   async #ready(): Promise<JetStreamClient> {
     const jetStream = this.nats.requireConnection().jetstream({ timeout: publishTimeoutMs });
     if (!this.#isStreamKnown) await this.#ensureStream(await this.#manager());
@@ -164,7 +160,7 @@ export class EventStream {
         name: this.#stream,
         subjects: [`${this.#subjects}.>`],
         retention: RetentionPolicy.Limits,
-        // When its disk is full, NATS 2.9 stands still while it writes to a file, until it is restarted.
+        // NATS 2.9 with a full disk hangs while it writes to a file, until it is restarted.
         storage: StorageType.Memory,
         max_age: nanos(keptMs),
         max_bytes: mostBytes,
@@ -192,7 +188,7 @@ export class EventStream {
   }
 }
 
-/** The headers of an event's message, as docs/EVENTS-NATS.md lists them. Versions before this one read the first two. */
+/** The headers of an event's message (docs/EVENTS-NATS.md). Earlier versions read the first two. */
 function headersOf({ partnerId, version, type, objectKind, objectId }: OutboxEvent): MsgHdrs {
   const head = headers();
   head.set(partnerHeader, partnerId);
@@ -216,7 +212,7 @@ async function consumeBatch(messages: readonly JsMsg[], to: EventConsumer): Prom
   try {
     await to.consume(events);
   } catch (error) {
-    // The relay hands over what stays; this brings it sooner.
+    // The relay hands over what stays; this is faster.
     for (const message of messages) message.nak(1_000);
     throw error;
   }
@@ -230,7 +226,7 @@ async function watchStatus(messages: Awaited<ReturnType<Consumer['consume']>>, s
   }
 }
 
-/** What JetStream answers; undefined where it says that there is no such stream or consumer. */
+/** JetStream's answer; undefined if there is no such stream or consumer. */
 async function unlessMissing<T>(answer: Promise<T>): Promise<T | undefined> {
   return answer.catch((error: unknown) => {
     if (error instanceof NatsError && error.api_error?.code === 404) return undefined;

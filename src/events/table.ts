@@ -1,10 +1,10 @@
 import { type Column, defineTable, instant, manyBytes, optional, type RowOf, small, text, whole } from '../db/table.ts';
 import { originColumns } from '../submission/table.ts';
 
-/** An event in JSON, as partners see it. It is written as text: in a statement bytes are twice as long. */
+/** An event in JSON, as partners see it. It is written as text, because bytes are twice as long in a statement. */
 const eventBody = manyBytes() as Column<Buffer | string>;
 
-/** Which object an event is about; null where an earlier version wrote the event. */
+/** The event's object; null if an earlier version wrote the event. */
 const objectColumns = { objectKind: optional(text(20)), objectId: optional(text(24)) };
 
 /** Events on their way to their consumers. A row that all consumers have acknowledged is removed. */
@@ -17,9 +17,9 @@ export const outbox = defineTable({
     type: text(40),
     body: eventBody,
     occurredAt: instant(),
-    /** Real: when the change was committed, by the clock of its replica. */
+    /** When the change was committed, in real time by its replica's clock. */
     publishAt: instant(),
-    /** Which consumers have acknowledged the event, a bit each. */
+    /** The consumers that have acknowledged the event, a bit each. */
     signed: small(),
     ...originColumns,
     ...objectColumns,
@@ -45,14 +45,14 @@ export const feedEvents = defineTable({
   indexes: { feed_events_occurred_at: ['occurredAt'], feed_events_object: ['partnerId', 'objectId'] },
 });
 
-/** Up to which version a partner's events were removed from the feed. */
+/** The last version of each partner that was removed from the feed. */
 export const feedPurges = defineTable({
   name: 'feed_purges',
   columns: { partnerId: text(24), purgedVersion: whole() },
   primary: ['partnerId'],
 });
 
-/** Versions that no event of a partner has: after `fromVersion` comes the one after `toVersion`. */
+/** Version gaps: the version after `fromVersion` is the one after `toVersion`. */
 export const feedSkips = defineTable({
   name: 'feed_skips',
   columns: { partnerId: text(24), fromVersion: whole(), toVersion: whole() },

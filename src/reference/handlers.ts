@@ -22,20 +22,20 @@ import type { ReadQueue } from '../limits/read-queue.ts';
 interface ReferenceHandlerParts {
   readonly records: RecordsBroker;
   readonly reads: ReadQueue;
-  /** How long reading the exchange's session may take. */
+  /** The deadline for reading the exchange's session. */
   readonly readTimeoutMs: number;
-  /** Whether trading is paused here, as far as this process knows. */
+  /** Whether trading is paused, as far as this process knows. */
   readonly environment: { readonly paused: boolean };
 }
 
 const sessionOf = translateEnum(BrokerSession, MarketSession, MarketSessionSchema);
 
-/** The operations on the lists applications use, and on the exchange's session. */
+/** The operations on the reference lists and the exchange's session. */
 export function referenceHandlers(parts: ReferenceHandlerParts): HandlersOf<typeof Reference> {
   const { records, reads, readTimeoutMs, environment } = parts;
   let marketRead: Promise<GetMarketResponse> | undefined;
 
-  /** The session is the same for all: whoever asks while it is read, waits for that answer. */
+  /** The session is the same for all, so concurrent callers share one read. */
   function readMarket(origin: Origin): Promise<GetMarketResponse> {
     marketRead ??= records.market({ timeoutMs: readTimeoutMs, origin }).finally(() => {
       marketRead = undefined;

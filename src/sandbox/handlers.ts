@@ -20,11 +20,11 @@ interface SandboxHandlerParts {
   readonly database: Database;
   readonly kinds: Kinds;
   readonly simulator: GrpcClient<typeof simulated.Controls>;
-  /** How long the simulator may take to answer. */
+  /** The simulator's deadline. */
   readonly timeoutMs: number;
 }
 
-/** The partners' enumerations and the simulator's have the same names; their numbers are their own. */
+/** The partners' enumerations and the simulator's have the same names, but different numbers. */
 const translated = {
   orderOutcome: translateEnum(sandbox.SandboxOrderOutcome, simulated.Outcome),
   orderRejectReason: translateEnum(OrderRejectReason, RejectReason),
@@ -38,24 +38,24 @@ const translated = {
   fault: translateEnum(sandbox.SandboxFault, simulated.WireFault),
 };
 
-/** What the simulator's refusals mean to the partner that steers. */
+/** The error codes for the simulator's refusals. */
 interface Refusals {
   /** The simulator does not have the object. */
   readonly notFound: ErrorCode;
-  /** The object is where nothing more can become of it. */
+  /** The object is in a final state. */
   readonly final?: ErrorCode;
 }
 
 const orderRefusals: Refusals = { notFound: 'order_not_found', final: 'order_not_cancelable' };
 const applicationRefusals: Refusals = { notFound: 'application_not_found' };
 
-/** What is asked on behalf of no account. */
+/** Calls on behalf of no account. */
 const byIdOnly: ReadonlySet<sandbox.SandboxCall | undefined> = new Set([
   sandbox.SandboxCall.LOOK_UP_APPLICATION,
   sandbox.SandboxCall.SEND_DOCUMENT,
 ]);
 
-/** The operations that steer a sandbox: each on what is the caller's own, and nothing else. */
+/** The operations that steer a sandbox. Each acts only on the caller's own objects. */
 export function sandboxHandlers(parts: SandboxHandlerParts): HandlersOf<typeof sandbox.Sandbox> {
   const { database, kinds, simulator, timeoutMs } = parts;
   const within = { timeoutMs };
@@ -151,7 +151,7 @@ export function sandboxHandlers(parts: SandboxHandlerParts): HandlersOf<typeof s
     if (known === undefined) throw new ApiError('unknown_account', { param: 'account' });
   }
 
-  /** An object's id. Another partner's is found exactly as little as one that does not exist, or is of another kind. */
+  /** An object's id. Unknown ids, other kinds and other partners' objects get the same answer. */
   async function ownObject(id = '', { caller }: Call, notFound: ErrorCode, prefix = ''): Promise<string> {
     const kind = id.startsWith(prefix) ? kinds.ofId(id) : undefined;
     const known = kind && (await database.read(kind.table.find({ partnerId: caller.partnerId, id })))[0];
@@ -160,7 +160,7 @@ export function sandboxHandlers(parts: SandboxHandlerParts): HandlersOf<typeof s
   }
 }
 
-/** Waits for the simulator's answer. Throws with the catalogue's code what it refused, or that it did not answer. */
+/** Waits for the simulator's answer. Throws an error of the catalogue if it refused or did not answer. */
 async function steered<Answer>(answer: Promise<Answer>, refusals: Refusals): Promise<Answer> {
   try {
     return await answer;

@@ -5,28 +5,28 @@ import type { EnumName } from '../lib/enums.ts';
 
 export type TransferTypeWord = EnumName<typeof WalletTransferType>;
 
-/** Where the money of a wallet is, in kobo. Every kobo that ever came in is in exactly one of the three. */
+/** The sums of a wallet, in kobo. Every kobo that was credited is in exactly one of them. */
 export interface WalletSums {
   readonly availableKobo: bigint;
   readonly reservedKobo: bigint;
   readonly postedKobo: bigint;
 }
 
-/** An entry of the ledger, without its position in it. */
+/** An entry of the ledger, without its position. */
 export interface Transfer {
   readonly id: string;
   readonly type: TransferTypeWord;
   readonly amountKobo: bigint;
-  /** The allocation it belongs to; null on a credit. */
+  /** Null on a credit. */
   readonly allocation: string | null;
-  /** Where the amount was booked; null unless it is a post. */
+  /** Null unless it is a post. */
   readonly account: string | null;
-  /** The bank's reference of the payment; null unless it is a credit. */
+  /** Null unless it is a credit. */
   readonly bankReference: string | null;
   readonly createdAt: number;
 }
 
-/** An entry at its position: 1, 2, 3 …, with the sums after it and the hash of the entry it follows. */
+/** An entry at its position (1, 2, 3 …), with the sums after it and the hash of the entry before. */
 export interface LedgerEntry extends Transfer, WalletSums {
   readonly partnerId: string;
   readonly sequence: bigint;
@@ -34,14 +34,14 @@ export interface LedgerEntry extends Transfer, WalletSums {
   readonly hash: Buffer;
 }
 
-/** The end of a ledger: its sums, and what the next entry follows. */
+/** The end of a ledger: its sums, and the entry that the next one follows. */
 export interface LedgerHead extends WalletSums {
   readonly partnerId: string;
   readonly lastSequence: bigint;
   readonly lastHash: Buffer;
 }
 
-/** How often the amount of an entry is added to each sum. */
+/** How often an entry's amount is added to each sum. */
 export const movements: Readonly<Record<TransferTypeWord, Readonly<Record<keyof WalletSums, bigint>>>> = {
   credit: { availableKobo: 1n, reservedKobo: 0n, postedKobo: 0n },
   reserve: { availableKobo: -1n, reservedKobo: 1n, postedKobo: 0n },
@@ -49,10 +49,10 @@ export const movements: Readonly<Record<TransferTypeWord, Readonly<Record<keyof 
   return: { availableKobo: 1n, reservedKobo: -1n, postedKobo: 0n },
 };
 
-/** The most a wallet may ever have been given: with room to spare, what a database's column holds. */
+/** The most that a wallet may ever be credited. The database's column holds more. */
 export const mostInWalletKobo = 10n ** 18n;
 
-/** A ledger nobody has written to. */
+/** The end of a ledger without entries. */
 export function emptyLedger(partnerId: string): LedgerHead {
   return {
     partnerId,
@@ -64,7 +64,7 @@ export function emptyLedger(partnerId: string): LedgerHead {
   };
 }
 
-/** The entry a transfer becomes at the end of a ledger. Throws where it would take what is not there. */
+/** The entry of a transfer at the end of a ledger. Throws if a sum would be negative or too large. */
 export function nextEntry(head: LedgerHead, transfer: Transfer): LedgerEntry {
   const { partnerId, lastSequence, lastHash } = head;
   const sums = sumsAfter(head, transfer);
@@ -85,12 +85,11 @@ export function isKnownType(type: string): type is TransferTypeWord {
   return Object.hasOwn(movements, type);
 }
 
-/** By how much an entry changes what is available, in kobo. */
+/** The change of the available sum by an entry, in kobo. */
 export function availableChange({ type, amountKobo }: Pick<Transfer, 'type' | 'amountKobo'>): bigint {
   return movements[type].availableKobo * amountKobo;
 }
 
-/** Whether the sums of two wallets are the same. */
 function sameSums(one: WalletSums, other: WalletSums): boolean {
   return (
     one.availableKobo === other.availableKobo &&
@@ -101,20 +100,19 @@ function sameSums(one: WalletSums, other: WalletSums): boolean {
 
 export type LedgerFaultWord = EnumName<typeof LedgerFaultKind>;
 
-/** One thing that is wrong with a ledger. */
+/** One fault of a ledger. */
 export interface LedgerFault {
   readonly kind: LedgerFaultWord;
-  /** The entry concerned, the first that is missing, or 0 for the wallet as a whole. */
+  /** The entry's number, the first one missing, or 0 for the wallet as a whole. */
   readonly sequence: bigint;
-  /** Empty when the entry is missing. */
+  /** Empty if the entry is missing. */
   readonly id: string;
   readonly detail: string;
 }
 
 /**
- * What is wrong with an entry, given the one before it as it is stored. The hash leaves the position out, so that
- * an entry that was moved differs from one that was changed: its hash is right, and it follows another entry than it was
- * made to follow.
+ * The faults of an entry after the stored one before. The hash excludes the position, so a moved entry keeps a correct hash
+ * and has the wrong predecessor. A changed entry has a wrong hash.
  */
 export function entryFaults(before: LedgerHead, entry: LedgerEntry): LedgerFault[] {
   const fault = (kind: LedgerFaultWord, detail: string) => ({ kind, sequence: entry.sequence, id: entry.id, detail });
@@ -123,7 +121,7 @@ export function entryFaults(before: LedgerHead, entry: LedgerEntry): LedgerFault
     entry.sequence === first
       ? []
       : [{ kind: 'missing' as const, sequence: first, id: '', detail: missing(first, entry.sequence - 1n) }];
-  // This version does not know what an entry of another version's type moves. The rest of it is checked.
+  // The movement of an entry type of another version is unknown. The rest of the entry is checked.
   const isKnown = isKnownType(entry.type);
   if (!hashOf(entry).equals(entry.hash)) return [...gap, fault('changed', 'it is not what its hash was made of')];
   const wrong = (isKnown ? wrongForm(entry) : undefined) ?? wrongSums(entry);
@@ -138,7 +136,7 @@ export function entryFaults(before: LedgerHead, entry: LedgerEntry): LedgerFault
   return [];
 }
 
-/** What is wrong with the end of a ledger: the wallet's row, and the last entry there is. */
+/** The faults at the end of a ledger: the wallet's row against the last entry. */
 export function headFaults(wallet: LedgerHead, last: LedgerHead, highestSequence: bigint): LedgerFault[] {
   const whole = (kind: LedgerFaultWord, detail: string) => ({ kind, sequence: 0n, id: '', detail });
   if (last.lastSequence < wallet.lastSequence) {
@@ -183,7 +181,7 @@ function wrongSums({ availableKobo, reservedKobo, postedKobo }: WalletSums): str
   return undefined;
 }
 
-/** What an entry is, and which one it follows, in one hash. As JSON, no two different entries are written alike. */
+/** Hashes an entry with its predecessor's hash. As JSON, two different entries never give the same text. */
 function hashOf(entry: Omit<LedgerEntry, 'hash' | 'sequence'>): Buffer {
   const text = JSON.stringify([
     entry.partnerId,

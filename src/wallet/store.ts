@@ -15,7 +15,7 @@ import {
   type TransferTypeWord,
 } from './rules.ts';
 
-/** The sums of a partner's ledger and its last entry, so that nobody has to add up the whole. Amounts are in kobo. */
+/** The sums of each partner's ledger and its last entry. Amounts are in kobo. */
 export const wallets = defineTable({
   name: 'wallets',
   columns: {
@@ -29,7 +29,7 @@ export const wallets = defineTable({
   primary: ['partnerId'],
 });
 
-/** The ledger: each entry with the sums after it, its hash, and the hash of the entry it follows. Rows are only added. */
+/** The ledger: each entry with the sums after it, its hash, and the hash of the entry before. Rows are only added. */
 export const transfers = defineTable({
   name: 'wallet_transfers',
   columns: {
@@ -61,10 +61,7 @@ const shownTransfer = transfers.only(
 );
 const knownTypes = Object.keys(movements).map((type) => `'${type}'`);
 
-/**
- * What partners see of an entry. Its sums and hashes are for those who prove the ledger. What an entry of another version's
- * type moved follows from the sums after it and after the entry before.
- */
+/** The columns that partners see. The movement of another version's entry type follows from the sums before and after. */
 const shown = `${shownTransfer.list}, IF(type IN (${knownTypes.join(', ')}), NULL,
   available_after_kobo - COALESCE((SELECT p.available_after_kobo FROM wallet_transfers p
     WHERE p.partner_id = t.partner_id AND p.sequence = t.sequence - 1), 0)) AS available_change_kobo`;
@@ -94,10 +91,7 @@ export function wallet(partnerId: string): Shared<Wallet> {
   };
 }
 
-/**
- * Makes an entry in a partner's ledger, after those that earlier work in the same transaction made. Throws if it would take
- * what is not there: whether there is enough is asked before.
- */
+/** Appends an entry after those of earlier work in the transaction. Throws if a sum would be negative or too large. */
 export function transfer(partner: PartnerTransaction, transferred: Transfer): LedgerEntry {
   const shared = wallet(partner.id);
   const { head, entries } = partner.get(shared);

@@ -5,22 +5,19 @@ import ipaddr from 'ipaddr.js';
 import { ApiError } from '../lib/errors.ts';
 import { SendFailure } from './rules.ts';
 
-/** What may be dialled together with public addresses. */
+/** Addresses that may be dialled in addition to public ones. */
 export interface AddressRules {
-  /** Whether this machine's loopback may be reached too, so that a sandbox can have its receiver there. */
+  /** Allows this machine's loopback, so that a sandbox can have its receiver there. */
   readonly allowLoopback: boolean;
 }
 
 /**
- * Whether a connection may be made to an address: one that can be reached from all over the internet and belongs to one
- * machine, or loopback where the rules allow it. Everything with a special purpose is refused, also the few special
- * ranges that are reachable (anycast to relays and sinks): nobody receives events there.
- *
- * An IPv6 address that stands for an IPv4 address (mapped, NAT64, 6to4, Teredo) is judged by that one, since that is
- * where the packets end.
+ * Whether an address may be dialled: public unicast, or loopback if the rules allow it. All special-purpose ranges are
+ * refused, also the reachable ones (anycast to relays and sinks), because nobody receives events there. An IPv6 address that
+ * embeds an IPv4 address (mapped, NAT64, 6to4, Teredo) is judged by that one, because the packets end there.
  */
 export function mayDial(text: string, { allowLoopback }: AddressRules): boolean {
-  // The library also reads shorthands; an address that is dialled has one spelling.
+  // The library also reads short forms. An address that is dialled has one spelling.
   if (isIP(text) === 0 || text.includes('%')) return false;
   const address = ipaddr.parse(text);
   if (allowLoopback && ipaddr.process(text).range() === 'loopback') return true;
@@ -35,29 +32,29 @@ function isPublicIPv6(address: ipaddr.IPv6): boolean {
   const [, decode] = embeddings.find(([range]) => address.match(ipaddr.IPv6.parseCIDR(range))) ?? [];
   const embedded = decode?.(address.toByteArray()).map((octets) => new ipaddr.IPv4(octets));
   if (embedded !== undefined) return embedded.every(isPublicIPv4);
-  // All else outside 2000::/3 is not assigned to anybody, also where no registry gives it a purpose.
+  // Everything else outside 2000::/3 is unassigned, also if no registry gives it a purpose.
   return address.range() === 'unicast' && address.match(globalUnicast);
 }
 
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** Where packets to an IPv6 address of these ranges end. */
+/** The IPv4 addresses that receive the packets to an IPv6 address of these ranges. */
 const embeddings: readonly (readonly [string, (bytes: number[]) => number[][]])[] = [
   ['::ffff:0:0/96', (bytes) => [bytes.slice(12)]],
   ['64:ff9b::/96', (bytes) => [bytes.slice(12)]],
   ['2002::/16', (bytes) => [bytes.slice(2, 6)]],
-  // Teredo names its server and, with all bits turned, its client.
+  // Teredo holds the server's address and, with all bits inverted, the client's.
   ['2001::/32', (bytes) => [bytes.slice(4, 8), bytes.slice(12).map((byte) => byte ^ 0xff)]],
 ];
 
 const mostCharacters = 1_024;
 
-/** Names that no public resolver answers for: RFC 6761, 6762, 8375, and what private networks use (ICANN's .internal). */
+/** Names that no public resolver answers: RFC 6761, 6762, 8375, and names of private networks (ICANN's .internal). */
 const privateNames = ['localhost', 'local', 'internal', 'home.arpa', 'intranet', 'lan', 'home', 'corp'];
 
 /**
- * Checks a URL that events are to be sent to and answers with it as it will be used: `https`, without user name, password,
- * query or fragment, with a public host. Where a name leads is looked at again at every connection (`sender`).
+ * Checks an endpoint's URL and returns it in its normal form: `https`, a public host, no user name, password, query or
+ * fragment. The sender checks the host's addresses again at every connection.
  *
  * @throws ApiError `invalid_request` with `param` = `url` and a sentence that names the rule.
  */
@@ -69,7 +66,7 @@ export function checkEndpointUrl(text: string, rules: AddressRules): string {
 
 function findProblem(text: string, rules: AddressRules): string | undefined {
   if (text.length > mostCharacters) return `must have at most ${mostCharacters} characters`;
-  // The parser drops or turns these, so that what was read would not be what is used.
+  // The parser drops or replaces these, so the URL in use would differ from the one that was given.
   if (/[\s\\\p{Cc}]/u.test(text)) return 'must not contain spaces, backslashes or control characters';
   if (!/^https:\/\/(?!\/)/i.test(text)) return 'must begin with https:// and a host';
   if (!URL.canParse(text)) return 'cannot be read';
@@ -78,7 +75,7 @@ function findProblem(text: string, rules: AddressRules): string | undefined {
   if (url.username !== '' || url.password !== '' || authority.includes('@')) {
     return 'must not contain a user name or password';
   }
-  // Also an empty one: the parsed URL would not show it.
+  // The parsed URL does not show an empty query.
   if (text.includes('?')) return 'must not contain a query';
   if (text.includes('#')) return 'must not contain a fragment';
   if (url.port === '0') return 'must not name port 0';
@@ -95,30 +92,28 @@ function isPublicHost(hostname: string, rules: AddressRules): boolean {
   return host.includes('.') && !isPrivate && host.length <= 253;
 }
 
-/** A name that stands for loopback by itself and is never looked up (RFC 6761). */
+/** A name that means loopback and is never resolved (RFC 6761). */
 function isLoopbackName(host: string): boolean {
   return /(^|\.)localhost\.?$/i.test(host);
 }
 
 export interface ResolverOptions extends AddressRules {
-  /** Name servers as address:port in place of the machine's, for tests. */
+  /** Name servers as address:port instead of the machine's, for tests. */
   readonly nameServers?: readonly string[];
 }
 
-/** A name server that does not answer is asked again after this long, twice. */
+/** Time until a query is sent again to a name server that does not answer. It is repeated twice. */
 const queryTimeoutMs = 2_000;
 const queryTries = 2;
-/** How long one family of addresses is waited for when the other has come. */
+/** How long one address family is waited for when the other has come. */
 const otherFamilyMs = 300;
-/** More than anybody needs; each is a connection to try. */
+/** More than a host needs. Each is one connection to try. */
 const mostAddresses = 8;
 
 /**
- * The addresses of a host name, all of which may be dialled. One that may not is a reason to dial none: a name that leads to
- * a private address and a public one is either a mistake or an attack.
- *
- * It asks name servers itself, not through getaddrinfo, of which the whole process can have four under way, so that
- * names whose servers hang would keep all others from being looked up. Names of hosts files are not known to it.
+ * Resolves a host name to addresses that may all be dialled. One that may not blocks them all, because a name with both a
+ * private and a public address is a mistake or an attack. It queries name servers itself and ignores hosts files:
+ * getaddrinfo runs at most four look-ups per process, so names whose servers hang would block all others.
  *
  * @throws SendFailure `dns` or `blocked_address`
  */
@@ -129,7 +124,7 @@ async function resolveDialable(host: string, options: ResolverOptions): Promise<
   return addresses.slice(0, mostAddresses);
 }
 
-/** The same as Node's sockets ask for it: what they dial is what was checked, since they get it from here. */
+/** `resolveDialable` as the `lookup` of Node's sockets, so they dial exactly the addresses that were checked. */
 export function dialableLookup(options: ResolverOptions): LookupFunction {
   return (host, { all, family }, callback) => {
     resolveDialable(host, options).then(
@@ -152,7 +147,7 @@ async function lookUp(host: string, { allowLoopback, nameServers }: ResolverOpti
     if (!allowLoopback) throw new SendFailure('blocked_address', `${host} is this machine`);
     return ['127.0.0.1', '::1'];
   }
-  // One for each look-up: it reads the machine's name servers as they are now, and ends with what it was made for.
+  // One per look-up: it reads the machine's name servers as they are now and ends with its connection.
   const resolver = new Resolver({ timeout: queryTimeoutMs, tries: queryTries });
   if (nameServers !== undefined) resolver.setServers(nameServers);
   const found: string[][] = [];

@@ -24,11 +24,11 @@ import {
 
 /** An attempt that ended and is to be recorded. */
 export interface MadeAttempt extends Attempt {
-  /** The fence under which it was made: once another process sends to the endpoint, it is not recorded. */
+  /** The endpoint's fence at that time. The attempt is not recorded once another process sends to the endpoint. */
   readonly fence: bigint;
-  /** The endpoint's generation it was made to. */
+  /** The endpoint's generation at that time. */
   readonly generation: number;
-  /** The delivery's round it was made in. */
+  /** The delivery's round at that time. */
   readonly round: number;
 }
 
@@ -36,20 +36,18 @@ export interface AttemptsOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, 'webhookAttempts' | 'webhookWaits' | 'webhookArrivals'>;
-  /** Makes a span of each attempt. */
   readonly tracer: Tracer;
   readonly sender: Pick<Sender, 'send'>;
   readonly keysOf: KeysOf;
 }
 
-/** How long later attempts of an endpoint wait for one: longer than a healthy endpoint takes to be dialled. */
+/** How long an attempt blocks later ones of its endpoint: longer than a healthy endpoint takes to be dialled. */
 const mostBlockedMs = 1_000;
 
 const notSent = { status: null, errorClass: 'internal', durationMs: 0 } as const;
 
 /** Makes attempts, and reports each in the log, the metrics and a span. */
 export class Attempts {
-  /** How many are under way. */
   underWay = 0;
 
   constructor(
@@ -61,10 +59,7 @@ export class Attempts {
     },
   ) {}
 
-  /**
-   * Begins what a queue said is next. Events must arrive in the order in which they are sent, and each may have to dial.
-   * So the queue is blocked until this attempt is ahead of later ones; on a connection that stands it is so at once.
-   */
+  /** Begins an attempt and blocks its queue until it is ahead of later ones, because events must arrive in order. */
   begin(queue: EndpointQueue, next: NextTry): void {
     const { clock, metrics, tracer } = this.options;
     const { delivery, isProbe } = next;
@@ -94,7 +89,7 @@ export class Attempts {
     timer = setTimeout(goOn, mostBlockedMs);
   }
 
-  /** Never rejects: what keeps an event from being sent here is a failed attempt like any other. */
+  /** Never rejects: an error in the gateway is a failed attempt too. */
   async #send(endpoint: Endpoint, { eventId, body }: LoadedDelivery, onAhead: () => void): Promise<SendResult> {
     const { clock, log, sender, keysOf } = this.options;
     const { partnerId, url } = endpoint;
@@ -120,7 +115,7 @@ export class Attempts {
     const { clock, metrics } = this.options;
     const { delivery, isProbe } = next;
     const { fence, generation } = endpoint;
-    // Written out member by member, since there is one for each attempt: a spread takes many times as long.
+    // A spread here takes many times as long, and this runs for each attempt.
     const attempt: MadeAttempt = {
       partnerId: queue.partnerId,
       version: delivery.version,
@@ -144,7 +139,6 @@ export class Attempts {
     this.on.ended(queue, attempt);
   }
 
-  /** One line of the log, and one span, for each attempt. */
   #report({ eventId, type, requestId, objectId }: LoadedDelivery, attempt: MadeAttempt, span: Span): void {
     const { log, tracer } = this.options;
     if (!log.isLevelEnabled('info') && tracer === passingTracer) return;
@@ -166,25 +160,22 @@ export class Attempts {
   }
 }
 
-/** The endpoints of some attempts as they are once these are recorded. */
+/** The endpoints of some attempts after these are recorded. */
 type EndpointsAfter = ReadonlyMap<string, Endpoint>;
 
 const mostAtOnce = 500;
-/** How long the first of some attempts waits for others, so that under load they are recorded together. */
+/** Batching window in milliseconds, so that attempts are recorded together under load. */
 const batchingWindowMs = 4;
 const idleMs = 1_000;
 const firstRetryMs = 50;
 const longestRetryMs = 1_000;
 
-/**
- * Records attempts in batches, in the order in which they ended. What cannot be recorded now is tried again until it is
- * or the process stops. Those who make attempts bound how many wait: they stop at a number.
- */
+/** Records attempts in batches, in the order in which they ended. Retries until it stops. Callers bound the backlog. */
 export class Recorder {
   #waiting: MadeAttempt[] = [];
   readonly #wakeup = new Wakeup();
 
-  /** `onRecorded` is called with attempts that were recorded, or were another's to record. */
+  /** `onRecorded` is called with attempts that were recorded or are another process's to record. */
   constructor(
     private readonly options: { readonly database: Database; readonly clock: Clock; readonly log: Logger },
     private readonly onRecorded: (attempts: readonly MadeAttempt[], endpoints: EndpointsAfter) => void,
@@ -195,7 +186,7 @@ export class Recorder {
     if (this.#waiting.length === 1 || this.#waiting.length >= mostAtOnce) this.#wakeup.wake();
   }
 
-  /** Runs until the signal is aborted; then what waits is tried once more. Never rejects. */
+  /** Runs until the signal is aborted, then tries once more to record the rest. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { database, clock, log } = this.options;
     for (let retryMs = firstRetryMs; ; ) {
@@ -224,9 +215,8 @@ export class Recorder {
 }
 
 /**
- * Records attempts in the order in which they ended: each attempt, how its delivery stands, and how its endpoint fares.
- * Everything is decided on the rows as they are now, under the locks of the endpoints. An attempt that is there already
- * changes nothing, so a batch whose COMMIT had no answer is simply recorded again.
+ * Records attempts in the order in which they ended, with their deliveries' progress and endpoints' health. Decides on the
+ * present rows, under the endpoints' locks. Recording a batch again is safe, for example after a COMMIT without an answer.
  */
 export function recordAttempts(
   database: Database,
@@ -267,7 +257,7 @@ function decide(
       after.set(partnerId, { ...endpoint, ...healthAfter(endpoint, attempt) });
     }
     const { state, attempts: counted, dueAt } = progressAfter(delivery, attempt);
-    // When an operator has asked for it again meanwhile, it stays as it was put.
+    // If an operator has asked for the event again meanwhile, the delivery keeps its new state.
     const isSameRound = delivery.round === attempt.round;
     const isRetried = isSameRound && state === 'waiting' && counted > delivery.attempts;
     if (isSameRound && state === 'delivered') delivered.push(attempt);

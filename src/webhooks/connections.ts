@@ -5,11 +5,11 @@ import { SendFailure } from './rules.ts';
 const mostHeadBytes = 16_384;
 export const mostBodyBytes = 65_536;
 
-/** What carries one attempt at a time. It dials when it is first used, and again where its socket was closed. */
+/** A connection for one attempt at a time. It dials at its first use, and again if its socket was closed. */
 export class Connection {
   readonly client: Client;
   readonly bornAt = performance.now();
-  /** How many bytes of answers have come on its present socket: none on one that was dialled for this attempt. */
+  /** Bytes of answers received on its present socket: 0 if it was dialled for this attempt. */
   bytesReceived = 0;
 
   constructor(origin: string, connect: buildConnector.connector) {
@@ -27,40 +27,35 @@ export class Connection {
       maxHeaderSize: mostHeadBytes,
       headersTimeout: 0,
       bodyTimeout: 0,
-      // It stays open for the next event, unless the endpoint's Keep-Alive asks for another time.
+      // It stays open for the next event, unless the endpoint's Keep-Alive gives another time.
       keepAliveTimeout: 4_000,
       keepAliveMaxTimeout: 60_000,
     });
   }
 }
 
-/** A connection is not used for longer, so that a name that leads elsewhere by now is looked up and checked again. */
+/** The longest use of a connection, so that a name is resolved and checked again. */
 const lifeMs = 60_000;
 
-/**
- * The connections of one endpoint: one for each attempt under way, and those that wait for the next. What was used last
- * is used first, so that those a burst needed close by themselves. undici's Pool does the same and goes through all its
- * connections for each attempt.
- */
+/** One endpoint's connections, last used first, so that spare ones go idle and close. undici's Pool scans all each time. */
 export class Connections {
   readonly #all = new Set<Connection>();
   readonly #idle: Connection[] = [];
-  /** Whether no more attempts are to be begun here. */
+  /** Whether no new attempts may begin here. */
   isClosing = false;
 
   constructor(
-    /** The URL as it was asked for, and read. */
+    /** The URL as text, and parsed. */
     readonly address: string,
     readonly url: URL,
     private readonly connect: buildConnector.connector,
   ) {}
 
-  /** Whether an attempt is under way. */
   get isBusy(): boolean {
     return this.#all.size > this.#idle.length;
   }
 
-  /** A connection for one attempt; to be given back or discarded when that is over. */
+  /** A connection for one attempt. The caller gives it back or discards it. */
   take(): Connection {
     for (let kept = this.#idle.pop(); kept !== undefined; kept = this.#idle.pop()) {
       if (performance.now() - kept.bornAt < lifeMs) return kept;
@@ -69,7 +64,7 @@ export class Connections {
     return this.takeNew();
   }
 
-  /** The same, never one that was used before. */
+  /** A connection that was never used before. */
   takeNew(): Connection {
     const made = new Connection(this.url.origin, this.connect);
     made.client.on('disconnect', () => this.#drop(made));
@@ -83,26 +78,26 @@ export class Connections {
     else this.#idle.push(connection);
   }
 
-  /** Breaks a connection off, with all that is under way on it. */
+  /** Breaks a connection off, with the attempt on it. */
   discard(connection: Connection, reason: Error): Promise<void> {
     this.#all.delete(connection);
     return connection.client.destroy(reason);
   }
 
-  /** Lets what is under way end, and closes the connections. */
+  /** Closes the connections after their attempts have ended. */
   close(): void {
     this.isClosing = true;
     for (const connection of this.#idle.splice(0)) this.#remove(connection);
   }
 
-  /** Breaks off what is under way, and closes the connections. */
+  /** Breaks off all attempts, and closes the connections. */
   async destroy(reason: Error): Promise<void> {
     this.isClosing = true;
     this.#idle.length = 0;
     await Promise.all([...this.#all].map((connection) => this.discard(connection, reason)));
   }
 
-  /** One that waited and was closed, by the endpoint or because its time was over, is not used again. */
+  /** Removes an idle connection that was closed by the endpoint or because its time was over. */
   #drop(connection: Connection): void {
     const index = this.#idle.indexOf(connection);
     if (index < 0) return;
@@ -116,15 +111,14 @@ export class Connections {
   }
 }
 
-/** Heads of informational answers, together. */
+/** The limit for all informational heads of one answer together. */
 const mostInterimBytes = 8_192;
 const startOfHead = 'HTTP/1.1 1';
 const endOfHead = '\r\n\r\n';
 
 /**
- * Changes what a socket gives its reader, who sends one request at a time: of each answer at most the largest head and body
- * come through, framing included, and informational answers (1xx) do not come through at all. undici breaks off a connection
- * that says `100 Continue` unasked, and keeps no count of bytes that are neither headers nor body.
+ * Limits what a socket's reader gets of each answer: the largest head and body, framing included, and no informational
+ * answers (1xx). undici breaks off after an unrequested `100 Continue`, and does not count framing.
  */
 function limitAnswers(socket: Socket, onReceived: (bytes: number) => void): void {
   const read = socket.read.bind(socket);
@@ -137,7 +131,7 @@ function limitAnswers(socket: Socket, onReceived: (bytes: number) => void): void
     for (;;) {
       const chunk = read() as Buffer | null;
       if (chunk === null) return null;
-      // Whenever something was sent since, what comes belongs to a new answer.
+      // Requests are sent one at a time, so bytes after a new one belong to a new answer.
       if (socket.bytesWritten !== requestedBytes) {
         requestedBytes = socket.bytesWritten;
         answerBytes = 0;
@@ -165,7 +159,7 @@ function limitAnswers(socket: Socket, onReceived: (bytes: number) => void): void
   }
 }
 
-/** What follows whole informational heads. */
+/** The bytes after complete informational heads. */
 function skipInterim(bytes: Buffer): Buffer {
   let rest = bytes;
   while (rest.length > startOfHead.length && mayBeInterim(rest)) {

@@ -4,17 +4,14 @@ import { areThese, type EventKey, OutboxConsumer } from '../events/outbox.ts';
 import type { Clock } from '../lib/clock.ts';
 import { markDue } from './endpoint-store.ts';
 
-/**
- * Puts events into the queues of their partners' endpoints. An event of a partner without an endpoint, or from before its
- * registration, is only acknowledged. `onQueued` is called with the partners whose endpoints have something to be sent.
- */
+/** Queues events for partners' endpoints. One without an endpoint, or from before its registration, is only acknowledged. */
 export function webhookConsumer(
   database: Database,
   clock: Clock,
   onQueued: (partnerIds: readonly string[]) => void,
 ): OutboxConsumer {
   return new OutboxConsumer('webhooks', database, {
-    // An event after a registration was committed after it, so whoever finds the event finds the endpoint.
+    // An event after a registration was committed after it, so a process that reads the event also finds the endpoint.
     reads: (events) => [
       sql`SELECT partner_id, after_version FROM webhook_endpoints WHERE partner_id IN (${partnersOf(events)})`,
     ],

@@ -7,21 +7,21 @@ import type { Worker } from '../lib/worker.ts';
 import { attemptsKeptMs, type DeliveryState, longestRetryWaitMs, sentForMs } from './rules.ts';
 import { attempts, type Delivery, deliveries, dispatcherLeasePrefix, progress } from './table.ts';
 
-/** A delivery with what is sent. */
+/** A delivery with the content that is sent. */
 export interface LoadedDelivery extends Delivery {
-  /** The event's bytes; null when the event is gone. */
+  /** The event's bytes; null if the event is gone. */
   readonly body: Buffer | null;
-  /** The request that created the event's object, and its place in a trace; null where they were not kept. */
+  /** The request that created the event's object, and its trace parent; null if they were not kept. */
   readonly requestId: string | null;
   readonly traceParent: string | null;
-  /** The object the event is about; null in rows of an earlier version. */
+  /** The event's object; null in rows of an earlier version. */
   readonly objectId: string | null;
 }
 
 /**
- * Which part of a partner's queue is read, and how much of it, at most. `new`: what is to be sent at once, after a version,
- * oldest first. `retries`: what is to be sent again by now, longest due first. `probe`: the oldest of all that waits after
- * a version, or of all where nothing does.
+ * One part of a partner's queue, and how many rows are read at most. `new`: events to send at once, after a version, oldest
+ * first. `retries`: due retries, longest due first. `probe`: the oldest waiting event after a version, or of all if none is
+ * after it.
  */
 export interface QueueRead {
   readonly part: 'new' | 'retries' | 'probe';
@@ -29,7 +29,7 @@ export interface QueueRead {
   readonly most: number;
 }
 
-/** Reads parts of queues in one round trip, without some versions of new events and retries; answers with what each found. */
+/** Reads parts of queues in one round trip, without some versions of new events and retries. Returns each part's rows. */
 export async function readQueues(
   database: Database,
   reads: readonly (QueueRead & { readonly partnerId: string; readonly without: ReadonlySet<bigint> })[],
@@ -50,12 +50,12 @@ export async function readQueues(
   );
 }
 
-/** Whether a delivery `d` that is sent again is due at an instant. */
+/** Whether the retry of a delivery `d` is due. */
 export function isRetryDue(now: number): Statement {
   return sql`(d.due_at <= ${new Date(now)} OR d.due_at > ${new Date(now + longestRetryWaitMs)})`;
 }
 
-// Named, because a server that guesses from the age of events would sort all that waits at each read.
+// The index is named, because a server that guesses from the age of events would sort the whole queue at each read.
 const waiting = statement('webhook_deliveries d FORCE INDEX (webhook_deliveries_due)');
 // The feed's copy and the outbox row are swapped in one transaction, so one statement always finds one of them.
 const bodies = statement(`LEFT JOIN feed_events f ON f.partner_id = d.partner_id AND f.version = d.version
@@ -94,33 +94,33 @@ function except(versions: readonly bigint[]): Statement {
   return versions.length === 0 ? statement('') : sql`AND d.version NOT IN (${versions})`;
 }
 
-/** How the deliveries of some events stand. */
+/** The progress of some events' deliveries. */
 export function findProgress(versionsOf: ReadonlyMap<string, readonly bigint[]>): Statement {
   return sql`SELECT ${statement(progress.list)} FROM webhook_deliveries FORCE INDEX (PRIMARY)
     WHERE ${ofVersions(versionsOf)}`;
 }
 
-/** Notes that events were delivered at their next attempt. */
+/** Stores that events were delivered at their next attempt. */
 export function saveDelivered(versionsOf: ReadonlyMap<string, readonly bigint[]>, now: number): Statement {
   return sql`UPDATE webhook_deliveries FORCE INDEX (PRIMARY) SET state = 'delivered', queue = NULL, due_at = NULL,
       attempts = attempts + 1, tries = tries + 1, ended_at = ${new Date(now)} WHERE ${ofVersions(versionsOf)}`;
 }
 
-/** Notes an attempt, and when the event is sent again, unless that stays as it is. */
+/** Stores an attempt, and the time of the next one unless it stays the same. */
 export function saveTry(partnerId: string, version: bigint, attempts: number, retryAt: number | null): Statement {
   const retry = retryAt === null ? statement('') : sql`, queue = 2, due_at = ${new Date(retryAt)}`;
   return sql`UPDATE webhook_deliveries SET tries = tries + 1, attempts = ${attempts}${retry}
     WHERE partner_id = ${partnerId} AND version = ${version}`;
 }
 
-/** Moves what waits for its time to the front of the queue, at most so many. */
+/** Moves retries to the front of the queue, at most so many. */
 export function bringForward(partnerId: string, fence: bigint, most: number): Statement {
   return sql`UPDATE webhook_deliveries SET queue = 1, due_at = NULL WHERE partner_id = ${partnerId} AND queue = 2
     AND EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.partner_id = ${partnerId} AND e.fence = ${fence})
     LIMIT ${most}`;
 }
 
-/** Which of a partner's deliveries operators ask for; what is undefined does not matter. */
+/** Selects a partner's deliveries for operators. An undefined member matches all. */
 export interface DeliveryFilter {
   readonly eventId?: string | undefined;
   readonly state?: DeliveryState | undefined;
@@ -132,7 +132,7 @@ export interface DeliveryFilter {
   readonly to?: number | undefined;
 }
 
-/** A partner's deliveries, newest first, with the objects their events are about (`object_kind`, `object_id`). */
+/** A partner's deliveries, newest first, with the objects of their events (`object_kind`, `object_id`). */
 export function listDeliveries(partnerId: string, filter: DeliveryFilter, most: number): Statement {
   const rows = sql`SELECT * FROM webhook_deliveries WHERE ${where(partnerId, filter)} ORDER BY version DESC LIMIT ${most}`;
   return sql`SELECT d.*, COALESCE(f.object_kind, o.object_kind) AS object_kind,
@@ -158,7 +158,7 @@ function where(partnerId: string, { eventId, state, versions, before, after, fro
 
 const mostVersion = 2n ** 63n - 1n;
 
-/** The versions of the last events about an object, before a version, at most so many. */
+/** The last versions about an object before a version, at most so many. */
 export function findVersionsAbout(partnerId: string, objectId: string, before = mostVersion, most: number): Statement {
   const about = sql`WHERE partner_id = ${partnerId} AND object_id = ${objectId} AND version < ${before}`;
   return sql`SELECT version FROM feed_events FORCE INDEX (feed_events_object) ${about}
@@ -171,7 +171,7 @@ export function redeliver(partnerId: string, versions: readonly bigint[]): State
     WHERE partner_id = ${partnerId} AND version IN (${versions})`;
 }
 
-/** The attempts of some deliveries, in their order, at most so many. */
+/** The attempts of some deliveries, in order, at most so many. */
 export function findAttempts(partnerId: string, versions: readonly bigint[], most: number): Statement {
   const order = sql`ORDER BY version DESC, number LIMIT ${most}`;
   return attempts.find({ partnerId, version: [0n, ...versions] }, attempts.all, order);
@@ -185,10 +185,7 @@ function ofVersions(versionsOf: ReadonlyMap<string, readonly bigint[]>): Stateme
 
 const mostAtOnce = 500;
 
-/**
- * Ends deliveries whose time is over, and removes attempts after 30 days and deliveries when no attempt of theirs can be
- * left; all in small batches.
- */
+/** Expires overdue deliveries, and removes attempts after 30 days and then their deliveries, in small batches. */
 export function webhookRetention(database: Database, timeOf: RemovalTime, holder: string): Worker {
   return removalWorker({ database, holder, timeOf, name: 'webhook-retention', restMs: 1_000 }, async (now) => {
     const [unsent, old] = [new Date(now - sentForMs), new Date(now - attemptsKeptMs)];
@@ -197,7 +194,7 @@ export function webhookRetention(database: Database, timeOf: RemovalTime, holder
         WHERE queue IN (1, 2) AND occurred_at <= ${unsent}`,
       sql`DELETE FROM webhook_attempts WHERE at < ${old}`,
       sql`DELETE FROM webhook_deliveries WHERE queue IS NULL AND occurred_at < ${new Date(old.getTime() - sentForMs)}`,
-      // Leases of processes that ended. An endpoint that still names one is free, as it was before.
+      // Leases of processes that ended. An endpoint that still names one stays free.
       sql`DELETE FROM leases WHERE name LIKE ${`${dispatcherLeasePrefix}%`} AND expires_at < NOW(3) - INTERVAL 1 DAY`,
     ];
     let hasMore = false;

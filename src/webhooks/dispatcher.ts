@@ -10,41 +10,40 @@ import { EndpointQueue, firstSlots } from './endpoint-queue.ts';
 import { claimEndpoints, endDraining, findWork, releaseEndpoints, saveSeen } from './endpoint-store.ts';
 import { dispatcherLeasePrefix, type Endpoint, endpoints } from './table.ts';
 
-/** How often the database is asked for work that no notification announced. */
+/** How often the database is polled for work without a notification. */
 const pollMs = 500;
 /** How often all endpoints are scanned for work that is not marked as due. */
 const usualFullScanMs = 60_000;
-/** How long an endpoint without work is kept, so that its next event need not claim it. */
+/** How long an idle endpoint is kept, so that its next event need not claim it. */
 const idleMs = 30_000;
-/** How many endpoints a process serves at once. */
+/** Endpoints that a process serves at once. */
 const mostQueues = 2_000;
-/** Beyond this many, one without work makes room for others at the next poll. */
+/** Above this number, idle endpoints make room for others at the next poll. */
 const crowdedFrom = 1_000;
 const idleInCrowdMs = 400;
-/** How many new events wait in memory, with their bodies; a few more when there are endpoints beyond a quarter of it. */
+/** New events in memory, with their bodies. It may be exceeded with more endpoints than a quarter of it. */
 const mostInMemory = 4_096;
-/** How many endpoints are claimed or given back in one transaction. */
+/** Endpoints claimed or released in one transaction. */
 const mostAtOnce = 200;
-/** How many queues are read in one round trip, and how many round trips are under way at once. */
+/** Queues read in one round trip, and concurrent round trips. */
 const mostReadAtOnce = 32;
 const mostReaders = 2;
 const mostBroughtForward = 2_000;
 const afterFailureMs = 250;
-/** How long a stop waits for attempts that are under way. What is cut off is sent again. */
+/** How long a stop waits for attempts in progress. One that is cut off is sent again. */
 const stopWaitMs = 2_000;
 
 export interface DispatcherOptions extends AttemptsOptions {
   readonly database: Database;
   readonly holder: string;
-  /** How often all endpoints are scanned; a minute, unless a test cannot wait for it. */
+  /** How often all endpoints are scanned, in milliseconds; by default 60 s. Tests shorten it. */
   readonly fullScanMs?: number;
 }
 
 /**
- * Sends what waits in the queues of endpoints. Each endpoint is served by one process at a time, whichever found work for
- * it first, so that its order, its slots and its pauses are decided by one process; the processes share the endpoints. A
- * process shows that it lives by one lease of its own, which all its endpoints name: when it dies, they are free within
- * the lease's length.
+ * Sends the events in endpoints' queues. One process at a time serves an endpoint, the first that found work for it, so that
+ * one process decides on its order, slots and pauses. Each process holds one lease, which its endpoints name. If it dies,
+ * they are free when the lease runs out.
  */
 export class Dispatcher {
   readonly worker: Worker;
@@ -64,7 +63,7 @@ export class Dispatcher {
 
   constructor(private readonly options: DispatcherOptions) {
     const { database, holder } = options;
-    // This process's own name among the leases, of at most 40 characters.
+    // A lease's name has at most 40 characters.
     const leaseName = `${dispatcherLeasePrefix}${randomUUID().replaceAll('-', '').slice(0, 24)}`;
     this.worker = { ...underLease(database, leaseName, holder, (lease) => this.#run(lease)), name: 'dispatcher' };
     this.#recorder = new Recorder(options, (attempts, endpoints) => this.#recorded(attempts, endpoints));
@@ -77,14 +76,14 @@ export class Dispatcher {
     });
   }
 
-  /** Notes that endpoints have something to be sent. Answers with those this process does not serve so far. */
+  /** Notes that endpoints have events to send. Returns those that this process does not serve. */
   wake(partnerIds: readonly string[]): readonly string[] {
     const others = partnerIds.filter((partnerId) => !this.#queues.has(partnerId));
     for (const partnerId of partnerIds) {
       const queue = this.#queues.get(partnerId);
       queue?.grow();
       if (queue !== undefined) this.#takeTurn(queue);
-      // When there are more than can be served, the poll finds them.
+      // The poll finds the others.
       else if (this.#notified.size < mostQueues) this.#notified.add(partnerId);
     }
     if (others.length > 0) this.#pollNow.wake();
@@ -97,7 +96,7 @@ export class Dispatcher {
     this.#pollNow.wake();
   }
 
-  /** How long the oldest event in memory could have been sent, in business milliseconds; 0 when none waits. */
+  /** The time since the oldest event in memory became due, in business milliseconds; 0 if none waits. */
   get lagMs(): number {
     const now = this.options.clock.now();
     return now - Math.min(now, ...[...this.#queues.values()].map(({ oldestDue }) => oldestDue ?? now));
@@ -114,7 +113,6 @@ export class Dispatcher {
         try {
           await this.#poll(lease);
         } catch (error) {
-          // It is tried again: the database comes back.
           this.options.log.warn({ err: error }, 'webhooks wait for the database');
           await pause(afterFailureMs, lease.signal);
         }
@@ -124,13 +122,13 @@ export class Dispatcher {
       while (this.#attempts.underWay > 0 && performance.now() < end) await pause(20, stopped.signal);
       stopped.abort();
       await recording;
-      // Others may go on at once; if this fails they wait until the lease has run out.
+      // If this fails, other processes wait until the lease has run out.
       await this.#release([...this.#queues.values()], lease).catch(() => undefined);
       for (const queue of this.#queues.values()) this.#forget(queue);
     }
   }
 
-  /** Claims endpoints that have work: those it was notified of, and at intervals those that it asks for. */
+  /** Claims endpoints that have work: notified ones at once, others at each poll. */
   async #poll(lease: Lease): Promise<void> {
     await this.#pollNow.wait(Math.max(0, this.#polledAt + pollMs - performance.now()), lease.signal);
     if (lease.signal.aborted) return;
@@ -153,7 +151,7 @@ export class Dispatcher {
     }
   }
 
-  /** Reads the rows of its endpoints, and answers with the partners whose endpoints have work. */
+  /** Reads the rows of its endpoints, and returns the partners whose endpoints have work. */
   async #refresh(lease: Lease): Promise<readonly string[]> {
     const { database, clock, fullScanMs = usualFullScanMs } = this.options;
     const askedAt = performance.now();
@@ -169,7 +167,7 @@ export class Dispatcher {
     for (const partnerId of partnerIds) this.#queues.get(partnerId)?.reread();
     for (const queue of this.#queues.values()) {
       const endpoint = rowsOf.get(queue.partnerId);
-      // Another process sends to it by now.
+      // Another process sends to it now.
       if (endpoint === undefined || endpoint.fence !== queue.endpoint.fence) this.#forget(queue);
       else {
         queue.refresh(endpoint, askedAt);
@@ -208,7 +206,7 @@ export class Dispatcher {
     this.#toRead.delete(queue);
   }
 
-  /** Lets a queue soon begin what it may; one that was given back begins nothing. */
+  /** Plans a turn of the queue, unless the queue was released. */
   #takeTurn(queue: EndpointQueue): void {
     if (this.#queues.get(queue.partnerId) !== queue) return;
     this.#turns.add(queue);
@@ -220,7 +218,7 @@ export class Dispatcher {
     });
   }
 
-  /** Begins as many attempts as may be, one of each endpoint in turn, and has queues read that are nearly empty. */
+  /** Begins attempts of one endpoint after another up to the limits, and starts reading queues that are nearly empty. */
   #takeTurns(lease: Lease): void {
     const mostNew = Math.max(firstSlots, Math.floor(mostInMemory / Math.max(1, this.#queues.size)));
     const now = this.options.clock.now();
@@ -231,7 +229,7 @@ export class Dispatcher {
     for (let hasBegun = true; hasBegun; ) {
       hasBegun = false;
       for (const queue of this.#turns) {
-        // Asked before each, because a process may be frozen between any two of them.
+        // Checked before each attempt, because the process may be frozen at any moment.
         if (!lease.isHeld()) return;
         const next = queue.next(this.#attempts.underWay);
         if (next === 'no shared slot') continue;
@@ -252,7 +250,7 @@ export class Dispatcher {
     }
   }
 
-  /** Reads what queues want, in one round trip. Never rejects. */
+  /** Reads queues in one round trip. Never rejects. */
   async #read(queues: readonly EndpointQueue[], { signal }: Lease, mostNew: number): Promise<void> {
     const { database, clock, log } = this.options;
     this.#readers += 1;
@@ -279,7 +277,7 @@ export class Dispatcher {
     }
   }
 
-  /** Moves what waits to the front of the queue, and notes it when all is there. */
+  /** Moves retries to the front of the queue, and stores when all are there. */
   async #drain(queue: EndpointQueue): Promise<void> {
     const { database } = this.options;
     const { endpoint } = queue;
@@ -298,7 +296,7 @@ export class Dispatcher {
       if (queue === undefined) continue;
       if (endpoint === undefined || endpoint.fence !== queue.endpoint.fence) this.#forget(queue);
       else {
-        // What was made before the endpoint was claimed again is not of this queue.
+        // Attempts from before the last claim do not count for this queue.
         const made = own.filter(({ fence }) => fence === endpoint.fence);
         queue.recorded(
           made.map(({ version }) => version),

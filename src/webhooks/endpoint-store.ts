@@ -8,7 +8,7 @@ import { type Endpoint, endpoints } from './table.ts';
 /** The lease of a process, which its endpoints name. */
 export type HolderLease = Pick<Lease, 'name' | 'fence'>;
 
-/** A new endpoint. */
+/** The row of a new endpoint. */
 export function newEndpoint(
   made: Pick<Endpoint, 'partnerId' | 'url' | 'secret' | 'afterVersion' | 'registeredAt'>,
 ): Endpoint {
@@ -25,43 +25,42 @@ export function lockEndpoints(partnerIds: readonly string[]): Statement {
   return endpoints.find({ partnerId: partnerIds }, endpoints.all, statement('ORDER BY partner_id FOR UPDATE'));
 }
 
-/** Writes what was changed of an endpoint whose row is locked. Its revision grows, unless nothing was changed. */
+/** Writes the changes of an endpoint whose row is locked. The revision grows if anything changed. */
 export function saveEndpoint(before: Endpoint, after: Endpoint): { writes: Statement[]; saved: Endpoint } {
   const isChanged = endpoints.update(before, after).length > 0;
   const saved = isChanged ? { ...after, revision: before.revision + 1n } : before;
   return { writes: endpoints.update(before, saved), saved };
 }
 
-/** An endpoint to which events are sent at another URL from now on. What waited because of a pause goes at once. */
+/** An endpoint with a new URL. Events that waited because of a pause are sent at once. */
 export function moved(endpoint: Endpoint, url: string): Endpoint {
   const after = { ...endpoint, ...freshHealth, url, generation: endpoint.generation + 1 };
   return endpoint.pausedAt === null ? after : startDraining(after);
 }
 
-/** An endpoint none of whose pauses goes on. */
+/** An endpoint without any pause. */
 export function resumed(endpoint: Endpoint): Endpoint {
   return startDraining({ ...endpoint, ...freshHealth, heldAt: null });
 }
 
-/** An endpoint all of whose waiting events are to be moved to the front of its queue, because a pause ended. */
+/** An endpoint whose waiting events must move to the front of its queue, because a pause ended. */
 export function startDraining(endpoint: Endpoint): Endpoint {
   return { ...endpoint, draining: true, dueAt: endpoint.registeredAt };
 }
 
-/** Whether a process may send to an endpoint `e`: no other that lives does. */
+/** Whether a process may send to an endpoint `e`: no other live process does. */
 function isFree({ name, fence }: HolderLease): Statement {
   return sql`((e.lease_name = ${name} AND e.lease_fence = ${fence}) OR NOT EXISTS (SELECT 1 FROM leases l
     WHERE l.name = e.lease_name AND l.fence = e.lease_fence AND ${statement(hasNotRunOut('l.expires_at'))}))`;
 }
 
-/** Whether something is to be sent to an endpoint `e` at once. */
+/** Whether an endpoint `e` has an event to send at once. */
 const isReady = statement(`EXISTS (SELECT 1 FROM webhook_deliveries d
   WHERE d.partner_id = e.partner_id AND d.queue = 1 AND d.due_at IS NULL)`);
 
 /**
- * Partners whose endpoint has something to be sent now and is free or this process's, at most so many, those that have
- * waited longest first. It reads the endpoints that are marked as due. A full scan reads all endpoints: it also finds those
- * that a version before `due_at` did not mark, or a clock that was ahead marked for later.
+ * Partners whose endpoint has work and is free or this process's, longest waiting first. It reads endpoints marked as due. A
+ * full scan also finds those that a version before `due_at` did not mark, or that a fast clock marked for later.
  */
 export function findWork(lease: HolderLease, now: number, most: number, isFullScan = false): Statement {
   const index = statement(isFullScan ? '' : 'FORCE INDEX (webhook_endpoints_due_at)');
@@ -74,10 +73,7 @@ export function findWork(lease: HolderLease, now: number, most: number, isFullSc
     ORDER BY e.due_at LIMIT ${most}`;
 }
 
-/**
- * Makes a process the one that sends to those of some endpoints that no other living process sends to, and answers with
- * them. What others that did so before it still write is refused.
- */
+/** Claims those endpoints that no other live process sends to. The fence rejects later writes of their former processes. */
 export function claimEndpoints(
   database: Database,
   partnerIds: readonly string[],
@@ -89,7 +85,7 @@ export function claimEndpoints(
   return database.transaction<Endpoint[]>([lockFree], ([rows = []]) => {
     if (rows.length === 0) return { writes: [], result: [] };
     const claimed = rows.map(endpoints.all.read).map((endpoint) => ({ ...endpoint, fence: endpoint.fence + 1n }));
-    // Should this process die, the next one finds them by due_at, also those that were found by a full scan.
+    // If this process dies, the next one finds them by `due_at`, also those from a full scan.
     const claim = sql`UPDATE webhook_endpoints SET lease_name = ${lease.name}, lease_fence = ${lease.fence},
       fence = fence + 1, seen_revision = revision, ${isDueAt(now)}
       WHERE partner_id IN (${claimed.map(({ partnerId }) => partnerId)})`;
@@ -97,7 +93,7 @@ export function claimEndpoints(
   });
 }
 
-/** Gives endpoints back that a process sends to, and notes when there will be something to do for each. */
+/** Releases a process's endpoints, and stores when each will have work. */
 export function releaseEndpoints(
   database: Database,
   partnerIds: readonly string[],
@@ -107,7 +103,7 @@ export function releaseEndpoints(
   const lockHeld = sql`SELECT * FROM webhook_endpoints
     WHERE partner_id IN (${partnerIds}) AND lease_name = ${name} AND lease_fence = ${fence}
     ORDER BY partner_id FOR UPDATE`;
-  // What is to be sent at once, and when the first of what is to be sent again is due.
+  // Whether an event is to be sent at once, and when the first retry is due.
   const findWaiting = sql`SELECT e.partner_id, ${isReady} AS is_ready,
       (SELECT MIN(d.due_at) FROM webhook_deliveries d FORCE INDEX (webhook_deliveries_due)
         WHERE d.partner_id = e.partner_id AND d.queue = 2) AS retry_at
@@ -128,20 +124,17 @@ function isDueAt(now: number): Statement {
   return sql`due_at = LEAST(COALESCE(due_at, ${new Date(now)}), ${new Date(now)})`;
 }
 
-/**
- * Notes that endpoints have something to be sent now. It waits for their locks also where this is noted already, so that
- * whoever notes at the same time that nothing waits sees what was queued before.
- */
+/** Marks endpoints as due now. It always locks them, so that a concurrent release sees the events queued before. */
 export function markDue(partnerIds: readonly string[], now: number): Statement {
   return sql`UPDATE webhook_endpoints SET ${isDueAt(now)} WHERE partner_id IN (${partnerIds})`;
 }
 
-/** Notes that all that waited is at the front, unless the row has changed since: another pause may have ended. */
+/** Stores that all retries are at the front, unless the row has changed since: another pause may have ended. */
 export function endDraining({ partnerId, fence, revision }: Endpoint): Statement {
   return endpoints.set({ partnerId, fence, revision }, { draining: false, revision: revision + 1n });
 }
 
-/** Notes that the process that sends to some endpoints works by these versions of their rows. */
+/** Stores that the sending process uses these versions of its endpoints' rows. */
 export function saveSeen(seen: readonly Endpoint[]): Statement {
   const rows = seen.map(
     ({ partnerId, fence, revision }) =>
@@ -150,7 +143,7 @@ export function saveSeen(seen: readonly Endpoint[]): Statement {
   return sql`UPDATE webhook_endpoints SET seen_revision = changed_revision WHERE ${joined(rows, ' OR ')}`;
 }
 
-/** Finds a row when no process works by an endpoint's row as it was before the last change of an operator. */
+/** Finds a row if no process uses the endpoint's row from before the last change by an operator. */
 export function findAdopted(partnerId: string): Statement {
   return sql`SELECT 1 FROM webhook_endpoints
     WHERE partner_id = ${partnerId} AND (lease_name IS NULL OR seen_revision >= changed_revision)`;

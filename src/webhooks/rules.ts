@@ -2,7 +2,7 @@ const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 
-/** How long after failed attempt N the next one is due: the N-th of these, and the last one from there on. */
+/** Delay after failed attempt N: the N-th of these, and the last one from there on. */
 const retryDelaysMs: readonly number[] = [
   minuteMs,
   5 * minuteMs,
@@ -15,44 +15,42 @@ const retryDelaysMs: readonly number[] = [
   12 * hourMs,
 ];
 
-/** How long after the change it describes an event is sent at most. Afterwards it is in the feed only. */
+/** How long after its change an event is sent. After that it is in the feed only. */
 export const sentForMs = 28 * hourMs + 51 * minuteMs;
 
-/** After so many failures of the endpoint in a row, in the order in which they ended, it is paused. */
+/** Failures of the endpoint in a row, in the order in which they ended, after which it is paused. */
 export const failuresToPause = 3;
 
-/** How often a paused endpoint is tried with one event. */
+/** How often a paused endpoint is probed with one event. */
 export const probeEveryMs = minuteMs;
 
-/** A probe that is to come later than this was put off by a clock that was ahead, and is due. */
+/** A probe planned for later than this comes from a fast clock, and is due. */
 export const longestProbeWaitMs = 2 * probeEveryMs;
 
-/** The same of an event that is sent again. */
+/** The same for a retry. */
 export const longestRetryWaitMs = 13 * hourMs;
 
-/** How long after a rotation events are signed with the old secret too: up to that instant, and not at it. */
+/** After a rotation events are also signed with the old secret for this long, the last instant excluded. */
 export const rotationMs = 24 * hourMs;
 
 /**
- * How long the row of an endpoint serves for attempts after it was asked for, in real time. An operator's call that changes
- * the row waits so long for a process that does not confirm it: after that the process begins no attempt by the earlier row.
+ * How long after its query an endpoint's row may be used for attempts, in real time. An operator's change waits this long
+ * for a process that does not confirm it: after that, the process begins no attempt by the old row.
  */
 export const rowServesMs = 3_000;
 
-/** How long attempts are kept. */
 export const attemptsKeptMs = 30 * 24 * hourMs;
 
 /**
- * What an attempt came to. `endpoint-failed`: no answer in time, unreachable (TLS, DNS and a blocked address too), a
- * redirect, 408, 429 or 5xx; it counts against the endpoint. `event-failed`: any other 4xx; it says something about the
- * event only.
+ * `endpoint-failed`: no answer in time, unreachable (also TLS, DNS and a blocked address), a redirect, 408, 429 or 5xx; it
+ * counts against the endpoint. `event-failed`: any other 4xx; it concerns only the event.
  */
 export type Outcome = 'delivered' | 'endpoint-failed' | 'event-failed';
 
 /**
- * Why an attempt failed: no whole head of an answer in 10 seconds; no address; an address that may not be dialled; no
- * connection, or one that broke; TLS that failed; a URL that cannot be used; an answer that is no HTTP; a redirect; any
- * other status; an error in the gateway itself, which sent nothing.
+ * Why an attempt failed, in this order: no complete head within 10 s; no address; a blocked address; no connection, or a
+ * broken one; TLS; an unusable URL; an answer that is not HTTP; a redirect; any other status; an error in the gateway, which
+ * sent nothing.
  */
 export type ErrorClass =
   | 'timeout'
@@ -66,18 +64,18 @@ export type ErrorClass =
   | 'status'
   | 'internal';
 
-/** What became of sending something once. */
+/** The result of sending an event once. */
 export interface SendResult {
   readonly outcome: Outcome;
-  /** The status of the answer; null when there was none. */
+  /** The HTTP status; null without an answer. */
   readonly status: number | null;
-  /** Null when it was delivered. */
+  /** Null if it was delivered. */
   readonly errorClass: ErrorClass | null;
   /** From its start until its outcome was known, in milliseconds of real time. */
   readonly durationMs: number;
 }
 
-/** Something that kept an answer from coming. Its message is for logs and holds nothing the endpoint said. */
+/** A failure without an answer. Its message is for logs and holds nothing from the endpoint. */
 export class SendFailure extends Error {
   override readonly name = 'SendFailure';
 
@@ -90,7 +88,7 @@ export class SendFailure extends Error {
   }
 }
 
-/** What a status says. 408, 429, 5xx and redirects speak against the endpoint; any other 4xx against the event. */
+/** Judges a status. 408, 429, 5xx and redirects count against the endpoint, any other 4xx against the event. */
 export function judgeStatus(status: number): Pick<SendResult, 'outcome' | 'errorClass'> {
   if (status >= 200 && status < 300) return { outcome: 'delivered', errorClass: null };
   if (status >= 300 && status < 400) return { outcome: 'endpoint-failed', errorClass: 'redirect' };
@@ -98,7 +96,7 @@ export function judgeStatus(status: number): Pick<SendResult, 'outcome' | 'error
   return { outcome: isAboutEvent ? 'event-failed' : 'endpoint-failed', errorClass: 'status' };
 }
 
-/** What an error that came in place of an answer says. */
+/** The class of an error without an answer. */
 export function judgeError(error: Error): ErrorClass {
   if (error instanceof SendFailure) return error.errorClass;
   const { code = '' } = error as NodeJS.ErrnoException;
@@ -113,10 +111,10 @@ const invalidResponses = new Set([
   'UND_ERR_RES_EXCEEDED_MAX_SIZE',
 ]);
 
-/** What becomes of an event at its endpoint. `expired`: it was not delivered within the time it is sent for. */
+/** The state of a delivery. `expired`: not delivered within `sentForMs`. */
 export type DeliveryState = 'waiting' | 'delivered' | 'expired';
 
-/** What of an endpoint says whether it is well: how often it failed in a row, since when it is paused, and its probes. */
+/** An endpoint's health: failures in a row, the start of its pause, and its probes. */
 export interface Health {
   readonly streak: number;
   readonly pausedAt: number | null;
@@ -124,7 +122,7 @@ export interface Health {
   readonly probedVersion: bigint;
 }
 
-/** What of an attempt decides how its endpoint and its delivery stand. */
+/** The facts of an attempt that decide on its endpoint's health and its delivery's state. */
 export interface AttemptFacts {
   readonly version: bigint;
   readonly at: number;
@@ -133,10 +131,10 @@ export interface AttemptFacts {
   readonly durationMs: number;
 }
 
-/** The health of a new endpoint, and of one that was moved or resumed. */
+/** The health of an endpoint that is new, moved or resumed. */
 export const freshHealth: Health = { streak: 0, pausedAt: null, probeAt: null, probedVersion: 0n };
 
-/** The health of an endpoint after an attempt. To be asked in the order in which attempts ended. */
+/** The health of an endpoint after an attempt. Attempts must be given in the order in which they ended. */
 export function healthAfter({ streak, pausedAt, probeAt, probedVersion }: Health, attempt: AttemptFacts): Health {
   const { outcome, version, isProbe } = attempt;
   if (outcome === 'delivered') return freshHealth;
@@ -150,14 +148,14 @@ export function healthAfter({ streak, pausedAt, probeAt, probedVersion }: Health
   return { streak: failures, pausedAt: endedAt, probeAt: endedAt + probeEveryMs, probedVersion: 0n };
 }
 
-/** How a delivery stands: attempts that its schedule counts, and when it is sent next. */
+/** A delivery's progress: attempts that its schedule counts, and when it is sent next. */
 export interface Progress {
   readonly state: DeliveryState;
   readonly attempts: number;
   readonly dueAt: number | null;
 }
 
-/** How a delivery stands after an attempt. One that is over stays so, unless it had failed and was delivered late. */
+/** A delivery's progress after an attempt. A final state stays, unless the event had expired and was delivered late. */
 export function progressAfter({ state, attempts, dueAt }: Progress, attempt: AttemptFacts): Progress {
   const { outcome, isProbe } = attempt;
   if (outcome === 'delivered') return { state: 'delivered', attempts: attempts + 1, dueAt: null };
@@ -166,17 +164,15 @@ export function progressAfter({ state, attempts, dueAt }: Progress, attempt: Att
   return { state, attempts: attempts + 1, dueAt: endOf(attempt) + retryDelayMs(attempts + 1) };
 }
 
-/** When the outcome of an attempt was known. */
 function endOf({ at, durationMs }: AttemptFacts): number {
   return at + durationMs;
 }
 
-/** How long after so many failed attempts the next one is due. */
 function retryDelayMs(failedAttempts: number): number {
   return retryDelaysMs[Math.min(failedAttempts, retryDelaysMs.length) - 1] ?? 0;
 }
 
-/** Whether an event of a change at an instant is no longer sent. */
+/** Whether an event is too old to be sent. */
 export function isTooOld(occurredAt: number, now: number): boolean {
   return now - occurredAt >= sentForMs;
 }
@@ -186,15 +182,15 @@ export function signsWithOld(oldSecretUntil: number | null, now: number): boolea
   return oldSecretUntil !== null && now < oldSecretUntil;
 }
 
-/** What waits in the queue of an endpoint. */
+/** The waiting events of an endpoint. */
 export interface Waiting {
-  /** Whether something is to be sent at once. */
+  /** Whether an event is to be sent at once. */
   readonly isReady: boolean;
-  /** When the first of what is to be sent again is due; null when there is none. */
+  /** When the first retry is due; null if there is none. */
   readonly retryAt: number | null;
 }
 
-/** From when on there is something to do for an endpoint; null when there is nothing until it or its queue changes. */
+/** When an endpoint will have work; null if it has none until it or its queue changes. */
 export function nextDue(
   {
     pausedAt,

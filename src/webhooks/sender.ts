@@ -7,27 +7,27 @@ import { type Connection, Connections, mostBodyBytes } from './connections.ts';
 import { type ErrorClass, judgeError, judgeStatus, SendFailure, type SendResult } from './rules.ts';
 import { type SigningKey, sign } from './signature.ts';
 
-/** What is sent once to an endpoint. */
+/** One sending of an event to an endpoint. */
 export interface SendRequest {
-  /** Whose connections are used. Those of one endpoint serve no other, though both may be at the same host. */
+  /** Each endpoint has its own connections, also if two are at the same host. */
   readonly endpointId: string;
-  /** As `checkEndpointUrl` answered it. */
+  /** As `checkEndpointUrl` returned it. */
   readonly url: string;
   /** The event's id, the same in every attempt. */
   readonly id: string;
   /** The bytes of the event, the same in every attempt. */
   readonly body: Buffer;
-  /** The keys it is signed with, the newest first. */
+  /** The signing keys, newest first. */
   readonly keys: readonly SigningKey[];
 }
 
 export interface SenderOptions extends ResolverOptions {
   readonly clock: Clock;
-  /** Certificates of authorities trusted in addition to the known ones, in PEM, for tests. */
+  /** Additional trusted certificate authorities in PEM, for tests. */
   readonly extraAuthorities?: string;
-  /** How long an attempt may take in all, in milliseconds; 10 seconds by the contract. */
+  /** The longest duration of an attempt, in milliseconds; 10 s by the contract. */
   readonly timeoutMs?: number;
-  /** How many endpoints' connections are kept. */
+  /** The number of endpoints whose connections are kept. */
   readonly mostEndpoints?: number;
 }
 
@@ -42,11 +42,11 @@ const unreadableUrl: SendResult = {
 };
 
 /**
- * Makes attempts to deliver events. Each dials only addresses that may be dialled, follows no redirect, uses no proxy,
- * unpacks nothing and ends in time, whatever the endpoint does. How many are under way at once is the caller's business.
+ * Makes attempts to deliver events. Each dials only permitted addresses, follows no redirect, uses no proxy, decompresses
+ * nothing and ends in time, whatever the endpoint does. The caller bounds the number of concurrent attempts.
  */
 export class Sender {
-  /** By endpoint, the one used last stands last. Idle connections close by themselves. */
+  /** By endpoint, the last used one last. Idle connections close by themselves. */
   readonly #connections = new Map<string, Connections>();
   readonly #connect: buildConnector.connector;
   readonly #dialling = new Set<Socket>();
@@ -57,19 +57,19 @@ export class Sender {
     this.#connect = guardedConnector(options, this.#timeoutMs, this.#dialling);
   }
 
-  /** How many endpoints' connections are kept. */
+  /** The number of endpoints whose connections are kept. */
   get endpoints(): number {
     return this.#connections.size;
   }
 
   /**
-   * Makes one attempt. It never throws: whatever goes wrong is an outcome. It ends when the answer was read, cut at 64
-   * KiB, or the time is up; the status alone decides, so an event is delivered also when the rest of the answer is slow.
-   * If a connection that served before breaks before a byte of the answer has come, the attempt goes on by a new one,
-   * once: an endpoint may close an idle connection at any moment, and that says nothing about how it fares.
+   * Makes one attempt. Never throws: every failure is an outcome. It ends when the answer was read, cut at 64 KiB, or at the
+   * time limit. The status alone decides, so a slow rest of the answer is no failure. If a reused connection breaks before a
+   * byte of the answer has come, the attempt is repeated once on a new one, because an endpoint may close an idle connection
+   * at any moment.
    *
-   * @param onAhead Called when what is sent from now on arrives after it: it is written to a connection that served
-   *   before, or answered on a new one, where the endpoint may be busy with the handshake still. Not always called.
+   * @param onAhead Called when later requests arrive after this one: it is written to a reused connection, or answered on a
+   * new one, where the endpoint may still be busy with the handshake. Not always called.
    */
   send({ endpointId, url, id, body, keys }: SendRequest, onAhead: () => void = () => undefined): Promise<SendResult> {
     const connections = this.#connectionsTo(endpointId, url);
@@ -90,7 +90,7 @@ export class Sender {
     });
   }
 
-  /** Breaks off what is under way and closes all connections. */
+  /** Breaks off all attempts and closes all connections. */
   async close(): Promise<void> {
     const closing = [...this.#connections.values()];
     this.#connections.clear();
@@ -98,10 +98,7 @@ export class Sender {
     await Promise.all(closing.map((connections) => connections.destroy(closed)));
   }
 
-  /**
-   * The connections of an endpoint; those to where it was before are closed when they have done their work. Undefined when
-   * its URL cannot be used: another version may have stored a form of URL that this one does not know.
-   */
+  /** An endpoint's connections. Those to a former URL close after their attempts. Undefined if the URL cannot be used. */
   #connectionsTo(endpointId: string, text: string): Connections | undefined {
     const kept = this.#connections.get(endpointId);
     this.#connections.delete(endpointId);
@@ -136,7 +133,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #timer: NodeJS.Timeout;
   #result: SendResult | undefined;
   #connection: Connection;
-  /** How many bytes of earlier answers had come on the connection when the request was written to it. */
+  /** Bytes of earlier answers on the connection when the request was written to it. */
   #receivedBefore = 0;
   #bodyBytes = 0;
   #isSecondTry = false;
@@ -179,7 +176,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     if (this.#isOver) return;
-    if (!this.#isWornOut(error)) {
+    if (!this.#isStaleConnection(error)) {
       this.#breakOff(judgeError(error));
       return;
     }
@@ -189,22 +186,22 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.begin();
   }
 
-  /** Whether an error says no more than that a connection that was kept is closed by now. */
-  #isWornOut(error: Error): boolean {
+  /** Whether an error only means that the endpoint closed an idle connection. */
+  #isStaleConnection(error: Error): boolean {
     const isKept = this.#receivedBefore > 0 && this.#connection.bytesReceived === this.#receivedBefore;
-    // What the sender itself closed is not begun again.
+    // The sender does not repeat an attempt that it broke off itself.
     const isTheirs = !(error instanceof SendFailure) && judgeError(error) === 'unreachable';
     return isKept && isTheirs && !this.#isSecondTry && !this.connections.isClosing;
   }
 
-  /** An answer that is not read to its end takes the connection with it. What waits for a connection is never sent. */
+  /** Discards the connection, because its answer was not read to the end. A queued request is never sent. */
   #breakOff(errorClass: ErrorClass): void {
     if (this.#isOver) return;
     this.#end(errorClass);
     void this.connections.discard(this.#connection, new SendFailure(errorClass, 'the attempt is over'));
   }
 
-  /** Where a status came it stands, whatever came after. */
+  /** A status that was received stands, even if an error follows. */
   #end(errorClass: ErrorClass): void {
     this.#isOver = true;
     clearTimeout(this.#timer);
@@ -218,20 +215,18 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/**
- * Dials by undici's connector, with the address guard before it. What is being dialled is in `dialling`.
- */
+/** undici's connector behind the address guard. `dialling` holds the sockets that are being connected. */
 function guardedConnector(options: SenderOptions, timeoutMs: number, dialling: Set<Socket>): buildConnector.connector {
   const dial = buildConnector({
     secureContext: trusting(options.extraAuthorities),
     rejectUnauthorized: true,
     lookup: dialableLookup(options),
     timeout: timeoutMs,
-    // Every connection proves the endpoint's certificate anew.
+    // Every connection verifies the endpoint's certificate again.
     maxCachedSessions: 0,
   }) as (...args: Parameters<buildConnector.connector>) => Socket;
   return (target, callback) => {
-    // For a name the socket asks the guard where to go; an address it would dial as it is.
+    // The socket resolves a name through the guard, but dials an address directly.
     if (isIP(target.hostname) !== 0 && !mayDial(target.hostname, options)) {
       return callback(new SendFailure('blocked_address', `${target.hostname} is not a public address`), null);
     }
@@ -252,6 +247,6 @@ function guardedConnector(options: SenderOptions, timeoutMs: number, dialling: S
 }
 
 function trusting(extraAuthorities: string | undefined): SecureContext {
-  // Made once: reading all authorities takes milliseconds.
+  // Made once, because reading all authorities takes milliseconds.
   return createSecureContext(extraAuthorities === undefined ? {} : { ca: [...rootCertificates, extraAuthorities] });
 }

@@ -5,33 +5,33 @@ import type { Endpoint } from './table.ts';
 
 const prefix = 'whsec_';
 const newKeyBytes = 32;
-/** What the Standard Webhooks scheme allows. */
+/** The key lengths of the Standard Webhooks scheme. */
 const fewestKeyBytes = 24;
 const mostKeyBytes = 64;
 
-/** Makes a signing secret as partners hold it: `whsec_` and 32 bytes of chance in base64. */
+/** Makes a signing secret: `whsec_` and 32 random bytes in base64. */
 export function makeSecret(): string {
   return secretOf(randomBytes(newKeyBytes));
 }
 
-/** The text of a key, as partners hold it. */
+/** The secret of a key, as partners hold it. */
 export function secretOf(key: Buffer): string {
   return prefix + key.toString('base64');
 }
 
-/** The key a secret stands for, 24 to 64 bytes; undefined for a text that is no secret. */
+/** The key of a secret, 24 to 64 bytes; undefined if the text is not a secret. */
 export function parseSecret(secret: string): Buffer | undefined {
   if (!secret.startsWith(prefix)) return undefined;
   const key = Buffer.from(secret.slice(prefix.length), 'base64');
   const isWhole = key.length >= fewestKeyBytes && key.length <= mostKeyBytes;
-  // Node skips what is no base64; a secret that lost a letter must not become another key.
+  // Node skips characters that are not base64. A secret that lost a letter must not become another key.
   return isWhole && secretOf(key) === secret ? key : undefined;
 }
 
-/** A key as bytes, or prepared for signing again and again. */
+/** A key as bytes, or prepared for repeated signing. */
 export type SigningKey = Buffer | KeyObject;
 
-/** What is signed: these exact bytes under this id, sent at this time. */
+/** The signed content: the body, the event's id and the time of the attempt. */
 export interface Signed {
   readonly id: string;
   /** The time of the attempt in seconds since the Unix epoch. */
@@ -40,8 +40,8 @@ export interface Signed {
 }
 
 /**
- * The value of `webhook-signature` by the Standard Webhooks scheme: an entry for each key, in their order, separated by
- * spaces; each is `v1,` and the base64 of HMAC-SHA256 over the id, the timestamp and the body joined by full stops.
+ * The value of `webhook-signature` by the Standard Webhooks scheme: for each key, in order and separated by spaces, `v1,`
+ * and the base64 of HMAC-SHA256 over id, timestamp and body joined by full stops.
  */
 export function sign({ id, timestampSeconds, body }: Signed, keys: readonly SigningKey[]): string {
   if (keys.length === 0) throw new Error('an event cannot be sent unsigned');
@@ -49,7 +49,7 @@ export function sign({ id, timestampSeconds, body }: Signed, keys: readonly Sign
   return keys.map((key) => `v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`).join(' ');
 }
 
-/** The keys an endpoint's events are signed with at an instant, the newest first. */
+/** The signing keys of an endpoint at an instant, newest first. */
 export type KeysOf = (
   endpoint: Pick<Endpoint, 'partnerId' | 'secret' | 'oldSecret' | 'oldSecretUntil'>,
   now: number,
@@ -57,7 +57,7 @@ export type KeysOf = (
 
 const mostCached = 4_096;
 
-/** Opens endpoints' secrets, and caches the keys. */
+/** Decrypts endpoints' secrets, and caches the keys. */
 export function signingKeys(seal: Seal): KeysOf {
   const cached = new Map<string, SigningKey>();
   const open = (partnerId: string, sealed: Buffer): SigningKey => {

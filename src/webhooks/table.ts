@@ -12,11 +12,10 @@ import {
 } from '../db/table.ts';
 import type { DeliveryState, Outcome } from './rules.ts';
 
-/** Bytes of a sealed secret. */
 const sealed: Column<Buffer> = { ...bytes(255), type: 'varbinary' };
 const smallCount = (type: 'tinyint' | 'smallint'): Column<number> => ({ ...count(), type });
 
-/** The names of dispatchers' leases begin with this. */
+/** The prefix of dispatchers' lease names. */
 export const dispatcherLeasePrefix = 'webhooks-';
 
 /** Partners' endpoints. Instants are business time. */
@@ -27,37 +26,37 @@ export const endpoints = defineTable({
     url: text(1024),
     secret: sealed,
     oldSecret: optional(sealed),
-    /** Until when events are signed with the old secret too. */
+    /** Until then events are also signed with the old secret. */
     oldSecretUntil: optional(instant()),
     /** Events with a higher version are delivered. */
     afterVersion: whole(),
     registeredAt: instant(),
-    /** Grows with a move. */
+    /** Grows with each new URL. */
     generation: count(),
     /** Failures of the endpoint in a row. */
     streak: count(),
-    /** Since when it is paused because of them; null when it is not. */
+    /** The start of a pause after failures; null if it is not paused. */
     pausedAt: optional(instant()),
-    /** When it is tried next while it is paused. */
+    /** The next probe of a paused endpoint. */
     probeAt: optional(instant()),
-    /** The version the last probe was made with: the next one takes the next. */
+    /** The version of the last probe. The next probe uses a later one. */
     probedVersion: whole(),
-    /** Since when an operator holds it; null when none does. */
+    /** When an operator paused it; null if none did. */
     heldAt: optional(instant()),
-    /** Whether all that waits must still be moved to the front, because a pause ended. */
+    /** Whether waiting events must still be moved to the front, because a pause ended. */
     draining: flag(),
-    /** The lease of the process that sends to it, and the fence that lease had. */
+    /** The sending process's lease and its fence. */
     leaseName: optional(text(40)),
     leaseFence: optional(whole()),
     /** Grows with each process that sends to it. */
     fence: whole(),
-    /** From when on it may have something to be sent: never later than that is so. Null: nothing waits. */
+    /** When it may have work: perhaps too early, never too late. Null: no work. */
     dueAt: optional(instant()),
-    /** Grows with every change of the row: of two reads of it, the one with the higher revision is the newer. */
+    /** Grows with every change of the row. Of two reads, the one with the higher revision is newer. */
     revision: whole(),
-    /** The revision of the last change an operator made. */
+    /** The revision of the last change by an operator. */
     changedRevision: whole(),
-    /** The last revision of which the sending process has said that it works by it. */
+    /** The last revision that the sending process has confirmed. */
     seenRevision: whole(),
   },
   primary: ['partnerId'],
@@ -84,11 +83,11 @@ export const deliveries = defineTable({
     /** When it was queued. */
     takenAt: instant(),
     state: text<DeliveryState>(10),
-    /** 1: sent at once, in the order of versions. 2: sent again at `dueAt`. Null: over. */
+    /** 1: sent at once, in the order of versions. 2: retried at `dueAt`. Null: final. */
     queue: optional(smallCount('tinyint')),
-    /** When it is sent next; null: at once, or never when it is over. */
+    /** The next attempt; null: at once, or never if it is final. */
     dueAt: optional(instant()),
-    /** Attempts that the schedule counts. A probe that fails because of the endpoint is none. */
+    /** Attempts that the schedule counts: all but probes that failed because of the endpoint. */
     attempts: count(),
     /** All attempts. */
     tries: count(),
@@ -105,10 +104,10 @@ export const deliveries = defineTable({
 
 export type Delivery = RowOf<typeof deliveries>;
 
-/** What of a delivery an attempt changes. */
+/** The columns of a delivery that an attempt changes. */
 export const progress = deliveries.only('partnerId', 'version', 'state', 'attempts', 'dueAt', 'tries', 'round');
 
-/** Attempts to deliver events. Never what the endpoint answered beyond its status. */
+/** Attempts to deliver events. Of the endpoint's answer only the status is stored. */
 export const attempts = defineTable({
   name: 'webhook_attempts',
   columns: {
@@ -118,12 +117,12 @@ export const attempts = defineTable({
     number: count(),
     /** When it began, in business time. */
     at: instant(),
-    /** Whether it was made while the endpoint was paused, to see whether it is back. */
+    /** Whether it was a probe of a paused endpoint. */
     isProbe: flag(),
     outcome: text<Outcome>(16),
-    /** The status of the answer; null when there was none. */
+    /** The HTTP status; null without an answer. */
     status: optional(smallCount('smallint')),
-    /** Null when the event was delivered. */
+    /** Null if the event was delivered. */
     errorClass: optional(text(24)),
     /** From its start until its outcome was known, in milliseconds of real time. */
     durationMs: count(),

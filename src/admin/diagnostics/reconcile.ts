@@ -25,7 +25,7 @@ interface CancelFacts extends Facts {
   readonly cancelUntil: number | null;
 }
 
-/** Asks the broker's record about one object of a kind. */
+/** Queries the broker's record of one object. */
 interface Reconciling {
   reconcileNow(partnerId: string, id: string): Promise<Reconciled<Facts>>;
 }
@@ -42,17 +42,17 @@ interface ReconcileParts extends Record<'order' | 'application' | 'allocation', 
     ): Promise<{
       readonly before: CancelFacts;
       readonly after: CancelFacts;
-      /** What the record had; undefined: it was not asked. */
+      /** The result of the query; undefined if there was none. */
       readonly lookUp: 'found' | 'missing' | undefined;
     }>;
   };
 }
 
-/** What can be asked about. A document is settled by the partner's next send of the file, or by `Documents.ReleaseDocument`. */
+/** Kinds that can be reconciled. A document is settled by the partner's next send or `Documents.ReleaseDocument`. */
 const askedKinds = ['order', 'cancel', 'application', 'allocation'] as const satisfies readonly UnsettledWord[];
 type AskedKind = (typeof askedKinds)[number];
 
-/** Where objects are, and what can be asked about one, by the prefixes of their ids. */
+/** The table and the kinds of objects, by the prefix of their ids. */
 const askedObjects = {
   ord: { table: 'orders', kinds: ['order', 'cancel'] },
   app: { table: 'applications', kinds: ['application'] },
@@ -61,7 +61,7 @@ const askedObjects = {
 
 const mostObjects = 100;
 const atOnce = 8;
-/** How many are read at a time: so many are asked about at least, however long the broker takes. */
+/** Objects per page. A call reconciles at least one page, however long the broker takes. */
 const pageOfObjects = 16;
 const longestMs = 20_000;
 
@@ -73,7 +73,7 @@ interface Target {
   readonly id: string;
 }
 
-/** The operators' call that asks the broker's record now. */
+/** The operators' call that reconciles objects now. */
 export function reconcileCalls(parts: ReconcileParts): Pick<AdminCalls<typeof Diagnostics>, 'reconcileNow'> {
   const { database, clock, log, pages } = parts;
   let underWay = false;
@@ -149,7 +149,7 @@ export function reconcileCalls(parts: ReconcileParts): Pick<AdminCalls<typeof Di
       const { STILL_UNCLEAR, BEING_SENT } = ReconcileOutcome;
       return toMessage(target, found, found.lookUp === undefined ? BEING_SENT : STILL_UNCLEAR, found.lookUp);
     } catch (error) {
-      log.warn({ err: error, objectId: id }, 'an unclear cancel could not be looked up');
+      log.warn({ err: error, objectId: id }, 'a cancel with an unknown outcome could not be looked up');
       const errorClass = error instanceof ApiError ? error.code : 'failed';
       const unknown = { before: { state: '' }, after: { state: '' } };
       return toMessage(target, unknown, ReconcileOutcome.STILL_UNCLEAR, 'unanswered', errorClass);
@@ -165,7 +165,7 @@ export function reconcileCalls(parts: ReconcileParts): Pick<AdminCalls<typeof Di
   return { reconcileNow };
 }
 
-/** The proto lets no other prefix pass. */
+/** The proto permits no other prefix. */
 function objectsOf(id: string) {
   return askedObjects[id.slice(0, 3) as keyof typeof askedObjects];
 }

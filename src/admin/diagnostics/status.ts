@@ -31,7 +31,6 @@ interface StatusParts {
   readonly health: Pick<Health, 'troubles'>;
   /** This process's name among the holders of leases. */
   readonly holder: string;
-  /** Real time. */
   readonly startedAt: number;
 }
 
@@ -43,7 +42,7 @@ const agreements = {
 
 type Queue = MessageInitShape<typeof QueueStatusSchema>;
 
-/** How long one part of the status may take to read; a part that takes longer is left out. */
+/** A part of the status that takes longer to read is left out. */
 const longestMs = 3_000;
 const mostLeases = 500;
 
@@ -138,7 +137,7 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
 
   async function readLeases() {
     const left = 'TIMESTAMPDIFF(MICROSECOND, NOW(3), expires_at) DIV 1000';
-    // A dispatcher's lease that ran out belongs to a process that is gone; those of work are few and stay.
+    // An expired dispatcher lease belongs to a process that is gone. Other leases are few and stay.
     const rows = await database.read(
       statement(
         `SELECT name, holder, fence, ${left} AS left_ms FROM leases
@@ -168,7 +167,7 @@ function backlogQueues({ outbox, unsettled }: BacklogFigures): Queue[] {
   ];
 }
 
-/** A queue whose oldest entry has waited for so long; undefined: that is not known. */
+/** A queue with the age of its oldest entry; undefined: unknown. */
 function queue(name: string, count: number, oldestMs?: number): Queue {
   const isKnown = oldestMs !== undefined && count > 0;
   return {
@@ -179,7 +178,7 @@ function queue(name: string, count: number, oldestMs?: number): Queue {
   };
 }
 
-/** The result of some work, or undefined if it fails or takes too long. What is wrong with it is among the troubles. */
+/** The result of some work, or undefined if it fails or takes too long. The troubles report the cause. */
 async function inTime<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return (await atMost(longestMs, work)) ? await work : undefined;

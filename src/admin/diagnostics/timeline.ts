@@ -19,7 +19,7 @@ import { type AdminCalls, AdminError, toTimestamp } from '../call.ts';
 
 type Entry = MessageInitShape<typeof TimelineEntrySchema> & { readonly atMs: number };
 
-/** A table with entries about a subject as a whole: which of its rows, and the entry of each. */
+/** A table with entries about a subject as a whole. */
 interface Source {
   find(partnerId: string, id: string): Statement;
   toEntry(row: SqlRow): Entry;
@@ -30,10 +30,10 @@ const mostEvents = 1_000;
 const mostAttempts = 2_000;
 const mostOperatorEntries = 100;
 const endOfTime = Date.UTC(9999, 0);
-/** By how much the instant of a change and that of its event's id may differ: clocks of replicas may. */
+/** The largest difference between the instants of a change and of its event's id, because replicas' clocks differ. */
 const nearMs = 5_000;
 
-/** What operators did, the newest of it. */
+/** The newest of the operators' audit entries. */
 const operators: Source = {
   find: (_, subject) =>
     auditEntries.find({ subject }, auditEntries.all, statement(`ORDER BY id DESC LIMIT ${mostOperatorEntries}`)),
@@ -46,7 +46,6 @@ const operators: Source = {
   },
 };
 
-/** What the partner did with a key. */
 const ofKey: Source = {
   find: (partnerId, keyId) => keyChanges.find({ partnerId, keyId }),
   toEntry: (row) => {
@@ -55,7 +54,7 @@ const ofKey: Source = {
   },
 };
 
-/** What an object's timeline has besides its steps, events and webhook attempts. */
+/** The sources of an object's timeline besides steps, events and webhook attempts. */
 const ofObject: readonly Source[] = [
   {
     find: (partnerId, objectId) => lookUps.find({ partnerId, objectId }),
@@ -68,7 +67,6 @@ const ofObject: readonly Source[] = [
     },
   },
   operators,
-  // The entries of an allocation in its partner's ledger.
   {
     find: (partnerId, id) =>
       transfers.find({ partnerId, allocationId: id }, transfers.all, statement('ORDER BY sequence')),
@@ -79,7 +77,7 @@ const ofObject: readonly Source[] = [
   },
 ];
 
-/** What has a timeline besides objects, by the prefixes of their ids: how it is found, and what it consists of. */
+/** Other subjects with a timeline, by the prefix of their ids. */
 const others: Readonly<Record<string, { readonly find: string; readonly sources: readonly Source[] }>> = {
   key: {
     find: `SELECT partner_id, IF(revoked_at IS NULL, 'active', 'revoked') AS state FROM api_keys WHERE id = ?`,
@@ -99,7 +97,7 @@ export function timelineCalls(database: Database, kinds: Kinds): Pick<AdminCalls
     if (found === undefined) throw notFound();
     const partnerId = String(found.partner_id);
     const page = kind && (await readPage(kind.history, partnerId, id, found.updated_at, request));
-    // What concerns the subject as a whole is on the first page.
+    // Entries about the subject as a whole are on the first page.
     const sources = other?.sources ?? ofObject;
     const whole = request.afterStep === 0 ? await readSources(sources, partnerId, id) : [];
     return {
@@ -112,7 +110,7 @@ export function timelineCalls(database: Database, kinds: Kinds): Pick<AdminCalls
     };
   }
 
-  /** A page of an object's steps, with its events from after the page before up to the last of these steps. */
+  /** A page of an object's steps, with its events from after the previous page up to the last of these steps. */
   async function readPage(
     history: History,
     partnerId: string,
@@ -130,7 +128,7 @@ export function timelineCalls(database: Database, kinds: Kinds): Pick<AdminCalls
     const events = await readEvents(partnerId, id, {
       after: last === undefined ? 0 : instantOf(last),
       until: hasMore ? (instants.at(-1) ?? 0) : endOfTime,
-      // Where clocks differ, an event has the instant of the change before.
+      // If clocks differ, an event may have the instant of the change before.
       instants: hasMore ? instants : [...instants, (updatedAt as Date).getTime()],
     });
     const lastStep = Number(steps.at(-1)?.sequence ?? afterStep);
@@ -142,7 +140,7 @@ export function timelineCalls(database: Database, kinds: Kinds): Pick<AdminCalls
     return sources.flatMap(({ toEntry }, index) => (answers[index] ?? []).map(toEntry));
   }
 
-  /** The events of an object, each once though both the outbox and the feed may have it, and their webhook attempts. */
+  /** The events of an object with their webhook attempts. An event in both the outbox and the feed appears once. */
   async function readEvents(partnerId: string, id: string, window: EventWindow): Promise<Entry[]> {
     const rows = (await database.readAll(findEvents(partnerId, id, window))).flat();
     const eventOf = new Map(rows.map((row) => [String(row.version), eventEntry(row)]));
@@ -184,7 +182,7 @@ function stepEntry(row: SqlRow): Entry {
   };
 }
 
-/** Which of an object's events: those of changes after an instant, up to another one. */
+/** Selects an object's events by the instants of their changes: after one instant, up to another. */
 interface EventWindow {
   readonly after: number;
   readonly until: number;
@@ -195,8 +193,8 @@ interface EventWindow {
 const inBody = (path: string) => `JSON_UNQUOTE(JSON_EXTRACT(CONVERT(e.body USING utf8mb4), '$.${path}'))`;
 
 /**
- * A partner's events about an object: on their way to the feed, and in it. A version of the gateway from before the feed had
- * the object's id wrote events without it. Such an event is one of the instant of a change whose body names the object.
+ * A partner's events about an object, in the outbox and in the feed. Earlier versions wrote events without the object's id.
+ * Such an event has the instant of a change, and a body that names the object.
  */
 function findEvents(partnerId: string, objectId: string, { after, until, instants }: EventWindow): Statement[] {
   const select = (table: string, where: string, condition: string) =>
@@ -226,7 +224,7 @@ function findEvents(partnerId: string, objectId: string, { after, until, instant
   ];
 }
 
-/** Finds the object of an event by the event's id, which begins with when it was made. */
+/** Finds the object of an event by the event's id, which begins with its time. */
 function findObjectOf(eventId: string): Statement[] {
   const madeAt = Number.parseInt(eventId.slice('msg_'.length, 'msg_'.length + 12), 16);
   const select = `SELECT COALESCE(e.object_id, ${inBody('data.id')}) AS object_id FROM`;
@@ -276,7 +274,7 @@ function instantOf(step: SqlRow): number {
   return (step.at as Date).getTime();
 }
 
-/** Of one instant, a step comes before its events, and they before their attempts. */
+/** At the same instant, a step precedes its events, and events precede their attempts. */
 function inOrder(entries: readonly Entry[]) {
   const rank = ({ source }: Entry) => (source === TimelineSource.WEBHOOK ? 2 : source === TimelineSource.EVENT ? 1 : 0);
   return [...entries]

@@ -6,26 +6,24 @@ import { enumWords } from '../../lib/enums.ts';
 import type { Cursors } from '../../lib/paging.ts';
 import { type AdminCalls, toTimestamp, usuallyListed } from '../call.ts';
 
-/** What can be unsettled, in the order in which it is listed. */
+/** Kinds that can be unsettled, in the order of the list. */
 const unsettledKinds = ['order', 'cancel', 'application', 'document', 'allocation'] as const;
 export type UnsettledWord = (typeof unsettledKinds)[number];
 
 export const kindWords = enumWords<typeof UnsettledKind>(UnsettledKindSchema);
 
-/** Which unsettled objects to read. */
 interface UnsettledFilter {
-  /** Of this partner only. */
   readonly partnerId?: string | undefined;
   /** Stored at this instant or before. */
   readonly until?: number | undefined;
 }
 
-/** How the state of an order became known: the detail of its last step. */
+/** The evidence for an order's state: the detail of its last step. */
 const lastStep = `COALESCE((SELECT s.detail FROM order_steps s WHERE s.partner_id = o.partner_id AND s.order_id = o.id
   ORDER BY s.sequence DESC LIMIT 1), '')`;
 
 interface Source {
-  /** Selects what is shown of an object, and all that is unsettled. */
+  /** Selects the unsettled objects. */
   readonly sql: string;
   readonly partner: string;
   readonly createdAt: string;
@@ -34,9 +32,8 @@ interface Source {
 }
 
 /**
- * Where each kind is found without reading the whole of its table: by the index that the reconciler reads, which
- * holds nothing that is settled; documents by partner and state. Without a hint a server may rather walk all ids, because
- * it is asked for their order.
+ * How each kind is found without a full scan: by the reconciler's index, which has only unsettled objects; documents by
+ * partner and state. Without a hint a server may walk all ids, because the result is ordered by them.
  */
 const sources: Record<UnsettledWord, Source> = {
   order: submissions('orders', lastStep),
@@ -61,7 +58,7 @@ const sources: Record<UnsettledWord, Source> = {
   allocation: submissions('allocations', 'o.evidence'),
 };
 
-/** What is stored before it is sent, and looked up until it is known what became of it. */
+/** A table of objects that are stored before they are sent, and reconciled. */
 function submissions(table: string, evidence: string): Source {
   return {
     sql: `SELECT o.partner_id, o.id, o.id AS position, o.state, o.created_at, o.not_after AS until_at, o.check_at,
@@ -74,7 +71,7 @@ function submissions(table: string, evidence: string): Source {
   };
 }
 
-/** What is unsettled of a kind, oldest first, after a position. */
+/** The unsettled objects of a kind after a position, oldest first. */
 function findUnsettled(
   kind: UnsettledWord,
   { partnerId, until }: UnsettledFilter,
@@ -93,23 +90,23 @@ function findUnsettled(
   );
 }
 
-/** Counts the cancels and documents that are unsettled, at most so many of each, and finds the oldest. */
+/** Counts the unsettled cancels or documents, at most so many, and finds the oldest. */
 export function countUnsettled(kind: 'cancel' | 'document', most: number): Statement {
   return statement(
     `SELECT COUNT(*) AS count, MIN(created_at) AS oldest FROM (${sources[kind].sql} LIMIT ${most}) AS unsettled`,
   );
 }
 
-/** What is unsettled, in pages over all kinds. */
+/** Unsettled objects of all kinds, in pages. */
 export class UnsettledPages {
   constructor(
     private readonly database: Database,
     private readonly cursors: Cursors,
   ) {}
 
-  /** Throws `invalid_request` for a cursor that was not issued for this list and these kinds and filters. */
+  /** Throws `invalid_request` for a cursor of another list, other kinds or another partner. */
   async read(list: string, kinds: readonly UnsettledWord[], filter: UnsettledFilter, cursor: string, most: number) {
-    // What is old enough changes from page to page: it is no part of what a cursor is for.
+    // `until` changes from page to page, so the cursor does not depend on it.
     const issuedFor = [list, kinds.join(), filter.partnerId ?? ''];
     // A kind and a position, which can have a space in it.
     const [from = '', ...position] = cursor === '' ? [] : this.cursors.read(issuedFor, cursor).split(' ');
@@ -125,7 +122,7 @@ export class UnsettledPages {
   }
 }
 
-/** The operators' call that lists what is unsettled. */
+/** The operators' call that lists unsettled objects. */
 export function unsettledCalls(
   pages: UnsettledPages,
   clock: Clock,
@@ -145,7 +142,7 @@ export function unsettledCalls(
 
 function toMessage(kind: UnsettledWord, row: SqlRow, now: number, realNow: number) {
   const createdAt = milliseconds(row.created_at) ?? 0;
-  // By the state of these it is not known whether they are still being sent, or the send was cut off.
+  // The state of these does not say whether they are still being sent or the send was cut off.
   const hasOwnState = kind !== 'cancel' && kind !== 'document';
   const isUnderWay = (milliseconds(row.until_at) ?? 0) > realNow && row.state !== 'unconfirmed';
   const instant = (value: unknown = null) => toTimestamp(milliseconds(value));

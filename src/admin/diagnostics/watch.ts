@@ -8,17 +8,17 @@ import { toMilliseconds } from '../../lib/timestamps.ts';
 import { Wakeup } from '../../lib/worker.ts';
 import { type AdminCalls, AdminError, invalidField } from '../call.ts';
 
-/** How far each partner's events were sent: by its id, the version of the last one. */
+/** The version of the last event sent, by partner. */
 type Positions = Map<string, bigint>;
 
 const mostPartners = 500;
 const mostPerMessage = 100;
 /** The longest time between two messages of a stream. */
 const heartbeatMs = 10_000;
-/** How often it is polled which partners were created meanwhile. */
+/** How often new partners are polled for. */
 const pollPartnersMs = 2_000;
 
-/** The operators' call that streams events. Each partner's feed is read as its partner reads it, so none is left out. */
+/** The operators' call that streams events. It reads each partner's feed as the partner does, so no event is left out. */
 export function watchCalls(
   database: Database,
   feedWatch: FeedWatch,
@@ -56,7 +56,7 @@ export function watchCalls(
     }
   }
 
-  /** The next events of those partners who have some, and moves on. Partners who have much take turns with the others. */
+  /** Reads the next events and advances the positions. Partners with many events take turns. */
   async function readNew(positions: Positions, isResumed: boolean) {
     const events: { partnerId: string; version: bigint; id: string; body: string }[] = [];
     if (positions.size === 0) return events;
@@ -92,14 +92,14 @@ export function watchCalls(
   ): Promise<Positions> {
     const partners = await readPartners(wanted);
     if (position !== undefined) {
-      // Who is not in it was created after it was issued.
+      // A partner that is not in the cursor was created after it was issued.
       const known = read(position);
       return new Map([...partners.keys()].map((id) => [id, known.get(id) ?? 0n]));
     }
     return since === undefined ? partners : positionsAt([...partners.keys()], toMilliseconds(since));
   }
 
-  /** Partners with the version of their last event. Throws where one does not exist, or there are too many. */
+  /** Partners with their last versions. Throws if one does not exist, or if there are too many. */
   async function readPartners(wanted: readonly string[]): Promise<Positions> {
     const [rows = []] = await database.readAll([
       statement(
@@ -115,10 +115,10 @@ export function watchCalls(
     return toVersions(rows);
   }
 
-  /** Right before the first event each partner has from an instant on, or after the last one held. */
+  /** The position before each partner's first event from an instant on, or after the last one held. */
   async function positionsAt(partnerIds: readonly string[], since: number): Promise<Positions> {
     if (partnerIds.length === 0) return new Map();
-    // In this order: an event that comes meanwhile is among the first ones, or after the last one.
+    // In this order, an event that comes in between is among the first ones or after the last one.
     const found = await database.readAll([
       statement('SELECT partner_id, purged_version AS version FROM feed_purges'),
       findLastVersions(partnerIds),
@@ -144,7 +144,6 @@ function watcherOf(partnerId: string, positions: Positions, wakeup: Wakeup) {
   };
 }
 
-/** Positions as a cursor holds them. */
 function write(positions: Positions): string {
   return [...positions].map(([id, version]) => `${id.slice('par_'.length)}=${version}`).join();
 }
