@@ -136,7 +136,7 @@ export class Reconciler<Row extends Submission, Report> {
       crash(`${kind.name}-reconcile.recorded`);
     } catch (error) {
       const next = clock.realNow() + waitAfter(row.checks);
-      log.warn({ err: error, objectId: row.id, nextCheckAt: next }, 'an unclear outcome could not be looked up');
+      log.warn({ err: error, objectId: row.id, nextCheckAt: next }, 'an unknown outcome could not be looked up');
       const lookUp = { at: clock.realNow(), outcome: 'unanswered', errorClass: errorClassOf(error) } as const;
       await this.#change(row, (current) =>
         this.#mustLookUp(current) ? noted(applyUnanswered(kind, current, next, clock.now()), lookUp) : undefined,
