@@ -10,7 +10,6 @@ import { createLogger, type Logger } from './lib/log.ts';
 import type { LogOutput } from './lib/log-output.ts';
 import { Supervisor } from './lib/worker.ts';
 
-/** A running gateway. */
 export interface App {
   /** 0 in a process that does not serve partners. */
   readonly restPort: number;
@@ -97,7 +96,6 @@ function warnOfPlainText({ environment, host, tlsCertificate }: Config, log: Log
   }
 }
 
-/** Opens the ports, as the last step of a start. */
 async function listen({ base: { config }, servers, operators, telemetry }: Gateway) {
   const { restPort, grpcPort } = await servers.listen();
   const adminPort = await operators.listen(config.adminPort, config.adminHost);
@@ -135,7 +133,6 @@ function closeAll({ base, supervisor, ...gateway }: Gateway) {
   ]);
 }
 
-/** Closes the base when no part exists yet. */
 function closeBase({ tracer, database, stopLoggingUnknownNames }: Base) {
   return inOrder([() => tracer.close(), async () => void stopLoggingUnknownNames(), () => database.close()]);
 }

@@ -221,7 +221,6 @@ const settings = {
   ),
 };
 
-/** All settings, checked. */
 export type Config = ValuesOf<typeof settings>;
 
 /** Reads and checks all settings. Throws all problems at once. */

@@ -39,7 +39,6 @@ export function createOperators(base: Base, parts: OperatorParts) {
   });
 }
 
-/** All services for operators. */
 function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const { upstream, submissions, notify } = parts;
   const { simulator } = upstream;

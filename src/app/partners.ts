@@ -32,7 +32,6 @@ import { walletHandlers } from '../wallet/handlers.ts';
 import type { Base } from './base.ts';
 import type { Parts } from './parts.ts';
 
-/** All operations for partners. */
 function createOperations(base: Base, parts: Parts): Operation[] {
   const { config, database, clock, ids, cursors, environment, keyMacSecret: macSecret } = base;
   const { readTimeoutMs } = config;

@@ -69,7 +69,6 @@ export function createParts(base: Base) {
   };
 }
 
-/** Keys, and the limits that replicas count together. */
 function createCallers({ config, log, database, clock, keyMacSecret: macSecret, nats }: Base) {
   const { environment, natsPrefix: prefix } = config;
   const keyUses = new KeyUses(database, clock);

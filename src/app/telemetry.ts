@@ -11,7 +11,6 @@ export type Telemetry = ReturnType<typeof createTelemetry>;
 
 interface Watched extends Parts {
   readonly servers: Servers;
-  /** Names of background work that fails. */
   readonly failingWorkers: () => readonly string[];
 }
 

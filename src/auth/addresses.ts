@@ -98,7 +98,7 @@ function readRange(text: string): Range | undefined {
   return [firstAddress(parsed, Number(length)), Number(length)];
 }
 
-/** Without a zone or the shorthands that some libraries read. */
+/** An address without a port, a zone or the shorthands that some libraries read. */
 function isPlain(text: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(text) || (ipaddr.IPv6.isValid(text) && !text.includes('%'));
 }

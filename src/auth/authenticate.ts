@@ -14,7 +14,6 @@ export interface AuthenticatorOptions {
   readonly environment: Environment;
   /** The secret that MACs of keys are made with. */
   readonly macSecret: Buffer;
-  /** Notes every use of a valid key. */
   readonly uses?: Pick<KeyUses, 'note'>;
 }
 

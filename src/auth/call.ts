@@ -19,7 +19,6 @@ export interface Caller {
   readonly partnerId: string;
   readonly keyId: string;
   readonly scopes: ReadonlySet<Scope>;
-  /** The features enabled for the partner. */
   readonly features: ReadonlySet<Feature>;
   readonly limits: PartnerLimits;
 }
@@ -46,7 +45,6 @@ export interface Call {
 
 /** A file that arrived completely. */
 export interface ReceivedFile {
-  /** One of the operation's media types. */
   readonly mediaType: string;
   readonly content: Buffer;
 }

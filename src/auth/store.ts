@@ -186,7 +186,6 @@ export function saveLimits(id: string, limits: Partial<PartnerLimits>): Statemen
 
 const limitNames = Object.keys(defaultLimits) as (keyof PartnerLimits)[];
 
-/** The columns of the agreed limits; the others are null. */
 function agreed(limits: Partial<PartnerLimits>) {
   const columns = limitNames.map((name) => [name, limits[name] ?? null]);
   return Object.fromEntries(columns) as Pick<StoredPartner, keyof PartnerLimits>;

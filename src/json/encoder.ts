@@ -101,7 +101,6 @@ class Program {
     return alwaysThere ? written : `(${value} === undefined ? 'null' : ${written})`;
   }
 
-  /** The expression that writes a present value. */
   #written(type: ValueType, value: string): string {
     if (type.scalar === ScalarType.STRING) return `${this.#refer(quote)}(${value})`;
     if (type.scalar !== undefined && plainScalars.has(type.scalar)) return value;

@@ -5,7 +5,7 @@ import { JsonNumber, type JsonTree, type TreeReader, type ValueReader, type Valu
 /**
  * Protobuf's JSON as its clients write it: names in camelCase or as in the proto, enumerations by full name or number,
  * integers as numbers or texts. Otherwise as strict as our own JSON. The field rules reject values that protobuf's
- * binary encoding can carry too, such as a text with NUL.
+ * binary encoding can carry too: a text with NUL, an unknown enumeration number.
  */
 export const protobufForm: JsonForm = {
   namesOf: ({ name, jsonName }) => [jsonName, name],

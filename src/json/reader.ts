@@ -27,10 +27,7 @@ export class MalformedJson extends Error {
 /** How deep values may be nested, so that no text can exhaust the stack. Requests need less than a tenth. */
 export const maxDepth = 32;
 
-/**
- * Reads a JSON text exactly by the grammar of RFC 8259: no byte order mark, nothing after the value. Throws
- * MalformedJson.
- */
+/** Reads a JSON text exactly by RFC 8259: no byte order mark, nothing after the value. Throws MalformedJson. */
 export function readJson(bytes: Buffer): JsonTree {
   if (!isUtf8(bytes)) throw new MalformedJson('not UTF-8');
   const reader = new Reader(bytes.toString('utf8'));

@@ -12,10 +12,7 @@ import { message as messageOption } from '../gen/marina/options/v1/options_pb.ts
 import { storedBytes } from './encoder.ts';
 import { JsonNumber, JsonObject, type JsonTree, readJson, type ValueType, valueReader } from './reader.ts';
 
-/**
- * A message with its stored JSON, not decoded. REST writes the bytes unchanged. Its fields are empty until
- * `materialize`.
- */
+/** A message with its stored JSON, which REST writes unchanged. Its fields are empty until `materialize`. */
 export function storedMessage<Desc extends DescMessage>(schema: Desc, bytes: Buffer): MessageShape<Desc> {
   // Only its type and bytes, because a page of the feed makes many of these.
   return { $typeName: schema.typeName, [storedBytes]: bytes } as unknown as MessageShape<Desc>;
@@ -45,9 +42,7 @@ export function materialize(schema: DescMessage, message: Message): void {
   }
 }
 
-/**
- * Reads JSON that any release of ours wrote. Unknown members are ignored. A wrong type is a broken record and throws.
- */
+/** Reads JSON of any release of ours. Ignores unknown members. Throws on a wrong type: the record is broken. */
 export function decodeStored<Desc extends DescMessage>(schema: Desc, bytes: Buffer): MessageShape<Desc> {
   return fromTree(schema, readJson(bytes)) as MessageShape<Desc>;
 }

@@ -41,7 +41,6 @@ interface KeyHandlerParts {
   readonly database: Database;
   readonly clock: Clock;
   readonly ids: IdMaker;
-  /** The secret that MACs of keys are made with. */
   readonly macSecret: Buffer;
   readonly cursors: Cursors;
   readonly uses: KeyUses;

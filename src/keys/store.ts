@@ -11,7 +11,6 @@ export interface ShownKey {
   readonly id: string;
   /** `UNSPECIFIED` for a scope of another version. */
   readonly scopes: readonly Scope[];
-  /** The scopes as they are stored. */
   readonly scopeNames: readonly string[];
   readonly addresses: readonly string[];
   readonly createdAt: number;

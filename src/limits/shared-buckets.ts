@@ -44,15 +44,12 @@ export interface Draw {
   readonly own: number;
   /** Since when it has held no more than `own`, in milliseconds of the server's clock. */
   readonly ownSince: number;
-  /** The tokens it gives back. */
   readonly given: number;
   /** The tokens it took by share while NATS was away. */
   readonly charge: number;
-  /** The tokens it needs at once. */
   readonly needed: number;
   /** The spare tokens it asks for. It gets at most half of the rest. */
   readonly spare: number;
-  /** How long its stock is valid, in milliseconds. */
   readonly stockMs: number;
   readonly now: Instant;
 }
@@ -70,11 +67,7 @@ export class SharedBuckets {
     this.#counterOf = sharing.counters((name) => new BucketCounter(sharing, name));
   }
 
-  /**
-   * Takes a token of a name; false if there is none. It never throws.
-   *
-   * @param name The counter's name: letters, digits, dots, hyphens, underscores.
-   */
+  /** Takes a token; false if there is none. Never throws. Names have letters, digits, dots, hyphens, underscores. */
   take(name: string, rate: Rate): boolean | Promise<boolean> {
     return this.#counterOf(name).takeAt(rate);
   }
@@ -220,7 +213,6 @@ class BucketCounter extends SharedCounter<Bucket> {
     return now < this.#goodUntil ? this.#stock : 0;
   }
 
-  /** The stock of a busy replica. */
   get #usualStock(): number {
     return Math.floor(Math.min(this.#rate.burst / 4, this.#rate.perSecond / 2));
   }

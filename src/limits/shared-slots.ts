@@ -8,7 +8,6 @@ export interface Slot {
   release(): void;
 }
 
-/** How many slots each replica has reserved. */
 type Reservations = Readonly<Record<string, number>>;
 
 /** How long unused slots stay reserved, so that a partner's next request finds one without asking. */

@@ -83,7 +83,6 @@ export class Sharing {
   undecided: Promise<void> | undefined;
   /** Whether this replica began with an empty store and no other replica. */
   isFirst = false;
-  /** How often the other replicas were lost. */
   losses = 0;
   readonly #leaseMs: number;
   readonly #heartbeatMs: number;

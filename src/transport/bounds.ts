@@ -78,7 +78,6 @@ export class ConnectionLimits {
   /** Counts a new connection until it closes. Returns false if it must be closed at once. */
   admit(socket: Socket): boolean {
     const { remoteAddress } = socket;
-    // The client has left already.
     if (remoteAddress === undefined) return false;
     const network = networkOf(remoteAddress);
     if (!this.#hasRoom(network, remoteAddress) || !this.#isSlow(network, remoteAddress)) {
@@ -155,7 +154,6 @@ function remember<T>(byNetwork: Map<string, T>, network: string, value: T): void
 
 /** How many requests may be in progress in this process. */
 export const defaultRequestBounds = {
-  /** All partners together. */
   total: 2_000,
   perPartner: 500,
   /** The last part of `total`, only for partners with fewer than `smallPartner` requests. */

@@ -13,7 +13,6 @@ type Values = Record<string, unknown>;
 /** The error of a value, as text after the field's name; undefined if it is valid. */
 type Problem = (value: unknown, siblings: Values) => string | undefined;
 
-/** The stages of checks, in order. */
 const stages = ['type', 'missing', 'range'] as const;
 type Stage = (typeof stages)[number];
 
@@ -21,7 +20,6 @@ interface FieldRule extends Readonly<Record<Stage, Problem | undefined>> {
   readonly name: string;
   readonly key: string;
   readonly isList: boolean;
-  /** The rules of the nested message. */
   readonly nested: readonly FieldRule[] | undefined;
   /** The error of a list as a whole, checked before its items' ranges. */
   readonly length: Problem | undefined;

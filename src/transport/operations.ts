@@ -25,7 +25,6 @@ export const maxBodyBytes = 16_384;
 
 export type Operation = UnaryOperation | StreamOperation;
 
-/** An operation that answers with one message. */
 export interface UnaryOperation extends OperationRules {
   readonly kind: 'unary';
   readonly handler: Handler<Message, Message>;
@@ -54,17 +53,13 @@ export interface OperationRules {
   readonly location: string | undefined;
   /** The valid id of the object that a request is about, if any. */
   readonly objectOf: (request: Message) => string | undefined;
-  /** The id of the created object in an answer. */
   readonly createdObjectOf: (answer: Message) => string | undefined;
   readonly file: FileBody | undefined;
   /** Undefined if REST does not serve it. */
   readonly http: HttpBinding | undefined;
   /** Every error code it can answer with once its path and method are found. */
   readonly errors: readonly ErrorCode[];
-  /**
-   * The field rules in parts, because REST knows path and query before it reads a body. The other protocols keep its
-   * order.
-   */
+  /** In parts, because REST checks path and query before it reads a body, and the other protocols keep its order. */
   readonly checkPath: FieldCheck;
   readonly checkQuery: FieldCheck;
   readonly checkBody: FieldCheck;

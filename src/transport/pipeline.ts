@@ -14,17 +14,14 @@ import { type EndCode, type ProtocolName, RequestContext, RequestLog, type Reque
 export interface ProtocolOptions {
   readonly pipeline: Pipeline;
   readonly operations: readonly Operation[];
-  /** The partners' URL, for links to the documentation. A getter, because it is known once the port is open. */
+  /** The partners' URL, for links to the documentation. Read it at each answer: it is known once the port is open. */
   readonly baseUrl: string;
-  /** How long a client may take to read one message of a stream. */
   readonly slowReaderMs?: number;
 }
 
-/** The credential and trace in a request's head. */
+/** A request's credential and trace, each undefined if its header is absent or repeated. */
 export interface Head {
-  /** Undefined if the header is absent or repeated. */
   readonly authorization: string | undefined;
-  /** Undefined if the header is absent or repeated. */
   readonly traceParent?: string | undefined;
 }
 
@@ -166,10 +163,7 @@ export class Pipeline {
     }
   }
 
-  /**
-   * The same for an operation that answers with a stream, until `ending` is aborted. The permission is checked before
-   * every message, and every `recheckMs`.
-   */
+  /** The same for a stream, until `ending` is aborted. Checks the permission per message and every `recheckMs`. */
   async *stream(context: RequestContext, message: Message, ending: AbortController): AsyncGenerator<Message> {
     const { operation, caller } = context;
     if (operation?.kind !== 'stream' || caller === undefined) throw new Error('called before it was admitted');
@@ -236,10 +230,7 @@ export class Pipeline {
     return caller;
   }
 
-  /**
-   * Identifies the caller of an admitted request again. A key may have been revoked, or the partner changed, since the
-   * head came. It takes no token of the rate.
-   */
+  /** Identifies the caller again: its key or partner may have changed since the head came. Takes no rate token. */
   async #permitAgain(context: RequestContext, operation: Operation): Promise<Caller> {
     const { identification, authorization, clientAddress } = context;
     const again = identification?.again ?? (() => this.#options.identify(authorization, clientAddress));

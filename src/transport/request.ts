@@ -15,11 +15,9 @@ export class RequestContext {
   readonly requestId = randomUUID();
   readonly startedMs = performance.now();
   operation: Operation | undefined;
-  /** Undefined if the header is absent or repeated. */
   authorization: string | undefined;
   /** The result of the last identification. */
   identification: Identification | undefined;
-  /** The limit that refused it, if one did. */
   limit: Limit | undefined;
   /** Begins when its head was read. */
   span: Span | undefined;
@@ -41,7 +39,6 @@ export class RequestContext {
     public clientAddress = '',
   ) {}
 
-  /** The caller, once known. */
   get caller(): Caller | undefined {
     return this.identification?.caller;
   }

@@ -127,7 +127,6 @@ function describe(error: ApiError, baseUrl: string): ConnectError {
 export interface MediaType {
   readonly isBinary: boolean;
   readonly isStream: boolean;
-  /** As in Content-Type. */
   readonly name: string;
 }
 

@@ -48,7 +48,6 @@ export class Arrival {
     readonly stream: ServerHttp2Stream,
     readonly headers: IncomingHttpHeaders,
     private readonly rawHeaders: readonly string[],
-    /** The address of the connection's peer. */
     readonly peer: string,
   ) {
     this.path = String(headers[':path']);

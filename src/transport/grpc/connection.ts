@@ -47,7 +47,6 @@ export class GrpcConnection {
   #undecided = 0;
   #seenBytes = 0;
   #calledSince = false;
-  /** Runs until the client answers a ping. */
   #pongTimer: NodeJS.Timeout | undefined;
   #pingedAt = Number.NEGATIVE_INFINITY;
   /** The client has sent data since it last answered a ping. */
@@ -55,7 +54,6 @@ export class GrpcConnection {
 
   constructor(
     readonly session: ServerHttp2Session,
-    /** The address of the connection's peer. */
     readonly peer: string,
     private readonly bytesRead: () => number,
     /** Called when the connection is ended for abuse. */

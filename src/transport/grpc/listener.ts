@@ -21,7 +21,6 @@ export interface ListenerRules {
    */
   readonly authorize: (arrival: Arrival) => Promise<GrpcStatus | undefined>;
   readonly connections: ConnectionLimits;
-  /** How long a call's message may take to arrive. */
   readonly messageTimeoutMs?: number | undefined;
   /** Open calls per connection. The server announces it to clients. */
   readonly callsPerConnection: number;

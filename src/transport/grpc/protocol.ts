@@ -15,19 +15,14 @@ import { GrpcServer, type Respond, type ServedMethod, type StreamCall, type Unar
 export interface GrpcOptions extends ProtocolOptions {
   /** Without them the server speaks plain text, for a proxy that ends TLS. */
   readonly credentials?: ServerCredentials | undefined;
-  /** How long a call's message may take to arrive. */
   readonly messageTimeoutMs?: number;
-  /** How long a slow reader may take to read the end of its stream. */
   readonly slowEndMs?: number;
 }
 
 /** Larger than our own limit, so that our own error answers up to this size. */
 const mostMessageBytes = 4 * maxBodyBytes;
 
-/**
- * gRPC over the pipeline. A call is authorized by its head, before any byte of its message is read. It is served once
- * grpc-js has its message.
- */
+/** gRPC over the pipeline. A call is authorized by its head, and served once grpc-js has its message. */
 export class GrpcProtocol {
   readonly #options: GrpcOptions;
   readonly #operations: ReadonlyMap<string, Operation>;
@@ -98,7 +93,6 @@ export class GrpcProtocol {
       return { ...compressed, metadata };
     }
     const leave = () => {
-      // Its message never came.
       if (this.#admitted.delete(arrival)) this.#refuse(context, new ClientGone());
     };
     this.#admitted.set(arrival, context);
@@ -157,10 +151,7 @@ export class GrpcProtocol {
     return context;
   }
 
-  /**
-   * Maps an error of the catalogue to gRPC's: a status with the whole error as a typed detail. The only such place.
-   * Undefined if the client has left.
-   */
+  /** Maps an error of the catalogue to a status with a typed detail, only here; undefined if the client has left. */
   #refuse(context: RequestContext, thrown: unknown): RichStatus | undefined {
     const { pipeline, baseUrl } = this.#options;
     const error = pipeline.refuse(context, thrown);

@@ -19,7 +19,6 @@ import { HealthService } from './public.ts';
 /** A call of grpc-js with its message as bytes, and its callback. */
 export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 export type Respond = sendUnaryData<Buffer>;
-/** The same for a call that is answered with a stream. */
 export type StreamCall = ServerWritableStream<Buffer, Buffer>;
 
 /** A method that needs a key or an operator's token. */

@@ -32,7 +32,6 @@ const firstRequestMs = 500;
  * its connection closes, it knows that no unanswered request after the first was started.
  */
 export class Connection {
-  /** The request in progress. */
   current: Exchange | undefined;
   /** A request with a valid key came on it. */
   isKnown = false;
@@ -53,7 +52,6 @@ export class Connection {
     readonly serve: (connection: Connection, exchange: Exchange) => void,
     /** How long data is read and dropped after the last answer was written. */
     public lingerMs: number,
-    /** Called when the client pipelines too many requests. */
     private readonly onFlood: () => void = () => undefined,
   ) {
     // Node calls this to end a connection after its last answer.
@@ -130,20 +128,14 @@ export class Connection {
     this.#waiting = [];
   }
 
-  /**
-   * Detaches Node's parser: further data is read and dropped. At this point every request being served is complete, or
-   * its body is not wanted.
-   */
+  /** Detaches Node's parser: further data is dropped. Served requests are complete, or their body is not wanted. */
   #stopParsing(): void {
     const { socket } = this;
     // A new `data` listener makes Node's parser let go. Then Node's own listener is removed too.
     socket.on('data', drop).removeAllListeners('data').on('data', drop);
   }
 
-  /**
-   * Ends our side, and reads on for `lingerMs`. Closing at once would reset the connection, and the client could lose
-   * the answer.
-   */
+  /** Ends our side and reads on for `lingerMs`, because a reset could cost the client its answer. */
   #linger(): void {
     const { socket, lingerMs } = this;
     if (socket.destroyed) return;

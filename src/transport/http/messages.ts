@@ -25,19 +25,16 @@ const maxHeaders = 100;
 /** The characters of a host and a port (RFC 3986). An empty `Host` is allowed. */
 const hostValue = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
 
-/** A request whose first line and headers were read. */
+/** A request's head. `authorization`, `contentType` and `traceParent` are undefined if absent or repeated. */
 export class HttpRequest {
   readonly path: string;
   readonly query: string;
-  /** Undefined if the header is absent or repeated. */
   readonly authorization: string | undefined;
   readonly idempotencyKeys: readonly string[];
-  /** Undefined if the header is absent or repeated. */
   readonly contentType: string | undefined;
   readonly isEncoded: boolean;
   /** All values in the order sent, joined as one list. */
   readonly forwardedFor: string | undefined;
-  /** Undefined if the header is absent or repeated. */
   readonly traceParent: string | undefined;
   readonly #contentLength: number;
   readonly #hasBody: boolean;
@@ -226,7 +223,6 @@ export interface Answer extends AnswerHead {
   readonly body: string | Buffer;
 }
 
-/** A streamed answer. */
 export interface StreamAnswer extends AnswerHead {
   /** The messages, until the controller is aborted. */
   readonly messages: (ending: AbortController) => AsyncIterable<Buffer>;

@@ -40,7 +40,6 @@ export interface HttpServerOptions {
   readonly limits?: Partial<HttpLimits>;
   /** Without it the server speaks plain text, for a proxy that ends TLS. */
   readonly identity?: ServerIdentity | undefined;
-  /** How long a client may take to read one message of a stream. */
   readonly slowReaderMs?: number;
 }
 
