@@ -31,7 +31,7 @@ export async function startApp(
   const base = await openBase(config, log, output);
   let close = () => closeBase(base);
   try {
-    const gateway = putTogether(base);
+    const gateway = createGateway(base);
     close = () => closeAll(gateway);
     await startWork(gateway);
     warnOfPlainText(config, log);
@@ -42,15 +42,15 @@ export async function startApp(
     };
   } catch (error) {
     // A failure to close must not hide the error that stopped the start.
-    await close().catch((failure: unknown) => log.error({ err: failure }, 'not all that was opened could be closed'));
+    await close().catch((failure: unknown) => log.error({ err: failure }, 'could not close after a failed start'));
     throw error;
   }
 }
 
-type Gateway = ReturnType<typeof putTogether>;
+type Gateway = ReturnType<typeof createGateway>;
 
 /** Makes the parts and connects them. It opens nothing: they connect, work and listen later. */
-function putTogether(base: Base) {
+function createGateway(base: Base) {
   const supervisor = new Supervisor(base.log);
   const parts = createParts(base);
   const servers = createServers(base, parts);

@@ -38,7 +38,7 @@ async function restored(): Promise<void> {
   const database = await openDatabase({ url, environment, poolSize: 2 });
   try {
     const isNew = await declareRestored(database);
-    console.log(isNew ? 'noted: no version of an event is used again' : 'noted before: nothing had to be done');
+    console.log(isNew ? 'declared: no event version is used again' : 'already declared: nothing to do');
   } finally {
     await database.close();
   }

@@ -18,7 +18,7 @@ export interface AuthenticatorOptions {
 }
 
 /** How long a key is cached, in milliseconds: a replica misses a revocation for at most so long. */
-const believedMs = 5_000;
+const cachedMs = 5_000;
 /** How many keys are cached, and how many ids that no key has. */
 const most = { keys: 10_000, absent: 1_000 };
 
@@ -31,8 +31,8 @@ interface KnownKey {
 /** Authenticates requests by their keys. A forged key is refused without a query. */
 export class Authenticator {
   readonly #keysWithoutMac: KeysWithoutMac;
-  /** Keys used lately, with their partners, at most `believedMs` old. */
-  readonly #known = new Map<string, KnownKey>();
+  /** Keys used lately, with their partners, at most `cachedMs` old. */
+  readonly #keys = new Map<string, KnownKey>();
   /** Until when an id is cached as absent. */
   readonly #absent = new Map<string, number>();
   readonly #asking = new Map<string, Promise<KnownKey | undefined>>();
@@ -47,21 +47,21 @@ export class Authenticator {
     const token = bearer.exec(authorization)?.[1];
     const parts = token === undefined ? 'malformed' : parseKey(environment, macSecret, token);
     if (typeof parts === 'string') return refused(parts);
-    const known = this.#recall(parts.id);
+    const known = this.#cached(parts.id);
     if (known !== undefined) return this.#judge(known, parts, clientAddress);
     return this.#findAndJudge(parts, clientAddress);
   };
 
   /** Drops a key from the cache, so that its next use queries the database. */
   forget(keyId: string): void {
-    this.#known.delete(keyId);
+    this.#keys.delete(keyId);
     this.#absent.delete(keyId);
     this.#asking.delete(keyId);
   }
 
   /** Drops all keys of a partner, because its limits or features have changed. */
   forgetPartner(partnerId: string): void {
-    for (const [keyId, { key }] of this.#known) if (key.partnerId === partnerId) this.#known.delete(keyId);
+    for (const [keyId, { key }] of this.#keys) if (key.partnerId === partnerId) this.#keys.delete(keyId);
     // The partners of keys that are being read are not known yet, so none of these reads is cached.
     this.#asking.clear();
   }
@@ -81,20 +81,20 @@ export class Authenticator {
     const identification: Identification = {
       caller,
       refusal,
-      again: () => (this.#recall(key.id) === known ? identification : this.#findAndJudge(parts, clientAddress)),
-      isLatest: () => this.#known.get(key.id) === known,
+      again: () => (this.#cached(key.id) === known ? identification : this.#findAndJudge(parts, clientAddress)),
+      isLatest: () => this.#keys.get(key.id) === known,
     };
     return identification;
   }
 
-  #recall(keyId: string): KnownKey | undefined {
-    const known = this.#known.get(keyId);
+  #cached(keyId: string): KnownKey | undefined {
+    const known = this.#keys.get(keyId);
     return known !== undefined && performance.now() < known.until ? known : undefined;
   }
 
   /** Finds a key; undefined if there is none. Concurrent requests with the same key share one query. */
   async #find(keyId: string): Promise<KnownKey | undefined> {
-    const known = this.#recall(keyId);
+    const known = this.#cached(keyId);
     if (known !== undefined) return known;
     if (performance.now() < (this.#absent.get(keyId) ?? 0)) return undefined;
     return this.#asking.get(keyId) ?? this.#ask(keyId);
@@ -107,8 +107,8 @@ export class Authenticator {
         // not cached.
         if (this.#asking.get(keyId) === asked) {
           this.#asking.delete(keyId);
-          if (known !== undefined) keep(this.#known, keyId, known, most.keys);
-          else keep(this.#absent, keyId, performance.now() + believedMs, most.absent);
+          if (known !== undefined) keep(this.#keys, keyId, known, most.keys);
+          else keep(this.#absent, keyId, performance.now() + cachedMs, most.absent);
         }
         return known;
       },
@@ -127,7 +127,7 @@ export class Authenticator {
     if (row === undefined) return undefined;
     const key = toStoredKey(row);
     const { partnerId, id, scopes, features, limits } = key;
-    return { key, caller: { partnerId, keyId: id, scopes, features, limits }, until: askedAt + believedMs };
+    return { key, caller: { partnerId, keyId: id, scopes, features, limits }, until: askedAt + cachedMs };
   }
 }
 

@@ -89,7 +89,7 @@ export class Sharing {
   readonly #kinds: Map<string, Counter>[] = [];
   readonly #stopping = new AbortController();
   /** When each other replica's last heartbeat came. */
-  readonly #heardAt = new Map<string, number>();
+  readonly #heartbeatAt = new Map<string, number>();
   #listeningSince = 0;
   /** When the latest heartbeat that came back was sent. */
   #echoedAt = Number.NEGATIVE_INFINITY;
@@ -120,14 +120,14 @@ export class Sharing {
 
   /** The number of replicas; while NATS is away, their last number. */
   get replicas(): number {
-    return 1 + this.#heardAt.size;
+    return 1 + this.#heartbeatAt.size;
   }
 
   /** Whether a replica is dead, so that others may have its part. */
   isDead(replica: string): boolean {
     const now = this.time.now();
     if (replica === this.replica || now - this.#listeningSince < this.#leaseMs) return false;
-    return now - (this.#heardAt.get(replica) ?? Number.NEGATIVE_INFINITY) >= this.#leaseMs;
+    return now - (this.#heartbeatAt.get(replica) ?? Number.NEGATIVE_INFINITY) >= this.#leaseMs;
   }
 
   /** Registers a kind of counter. The result returns the counter of a name, and makes it if there is none. */
@@ -146,15 +146,15 @@ export class Sharing {
   /** Joins the other replicas once NATS is connected. */
   start(): void {
     const { nats, prefix } = this.parts;
-    nats.subscribe(`${prefix}slots.here`, (text) => this.#hear(text));
-    nats.subscribe(`${prefix}slots.gone`, (replica) => this.#heardAt.delete(replica));
+    nats.subscribe(`${prefix}slots.here`, (text) => this.#onHeartbeat(text));
+    nats.subscribe(`${prefix}slots.gone`, (replica) => this.#heartbeatAt.delete(replica));
     nats.subscribe(`${prefix}slots.ask.${this.replica}`, (text, message) => {
       const [name = '', line] = text.split(' ');
       const asked = this.#kinds.map((counters) => counters.get(name)?.give(line !== undefined));
       void Promise.all(asked).then(() => message.respond());
     });
     nats.onChange((isConnected) => this.#connectionChanged(isConnected));
-    void this.#repeat(this.#heartbeatMs, () => this.#beat());
+    void this.#repeat(this.#heartbeatMs, () => this.#sendHeartbeat());
     void this.#repeat(sweepMs, () => this.#sweep());
     // A failed reading is ignored, because the last one is still true.
     void this.#repeat(clockReadingMs, () => this.isShared && this.store.readClock().catch(() => undefined));
@@ -206,19 +206,19 @@ export class Sharing {
     }
   }
 
-  #beat(): void {
+  #sendHeartbeat(): void {
     if (!this.#isConnected) return;
     const now = this.time.now();
-    for (const [replica, at] of this.#heardAt) {
-      if (now - at >= this.#leaseMs && this.#isHeard) this.#heardAt.delete(replica);
+    for (const [replica, at] of this.#heartbeatAt) {
+      if (now - at >= this.#leaseMs && this.#isHeard) this.#heartbeatAt.delete(replica);
     }
     this.parts.nats.publish(`${this.parts.prefix}slots.here`, `${this.replica} ${now}`);
   }
 
-  #hear(text: string): void {
+  #onHeartbeat(text: string): void {
     const [replica = '', sentAt] = text.split(' ');
     if (replica !== this.replica) {
-      this.#heardAt.set(replica, this.time.now());
+      this.#heartbeatAt.set(replica, this.time.now());
       return;
     }
     // Its own heartbeat came back, so NATS sent it to the others too.
@@ -235,7 +235,7 @@ export class Sharing {
   #startListening(): void {
     const now = this.time.now();
     this.#listeningSince = now;
-    for (const replica of this.#heardAt.keys()) this.#heardAt.set(replica, now);
+    for (const replica of this.#heartbeatAt.keys()) this.#heartbeatAt.set(replica, now);
   }
 
   #connectionChanged(isConnected: boolean): void {
@@ -243,7 +243,7 @@ export class Sharing {
     this.#echoedAt = Number.NEGATIVE_INFINITY;
     if (isConnected) {
       this.#startListening();
-      this.#beat();
+      this.#sendHeartbeat();
     } else {
       this.#wasAway = true;
       this.#lose();

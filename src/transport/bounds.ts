@@ -80,7 +80,7 @@ export class ConnectionLimits {
     const { remoteAddress } = socket;
     if (remoteAddress === undefined) return false;
     const network = networkOf(remoteAddress);
-    if (!this.#hasRoom(network, remoteAddress) || !this.#isSlow(network, remoteAddress)) {
+    if (!this.#hasRoom(network, remoteAddress) || !this.#isWithinRate(network, remoteAddress)) {
       this.metrics?.connectionsRefused.inc();
       return false;
     }
@@ -134,7 +134,7 @@ export class ConnectionLimits {
   }
 
   /** Whether an address stays within its rate of new connections. Refusing one costs as much as accepting it. */
-  #isSlow(network: string, address: string): boolean {
+  #isWithinRate(network: string, address: string): boolean {
     if (this.isProxy(address)) return true;
     const factor = this.#isKnown(network) ? knownFactor : 1;
     const rate = this.#rates.get(network) ?? new Allowance(mostNew * knownFactor, newPerSecond * knownFactor);
