@@ -30,7 +30,7 @@ export interface Stock {
  * second, all replicas together take at most the burst and one second's rate.
  */
 export interface Bucket {
-  /** The tokens in it at `at`. Below zero if replicas took too many by share. */
+  /** The tokens in it at `at`. Below zero if replicas took too many from their shares. */
   readonly level: number;
   /** In milliseconds of the server's clock. */
   readonly at: number;
@@ -45,7 +45,7 @@ export interface Draw {
   /** Since when it has held no more than `own`, in milliseconds of the server's clock. */
   readonly ownSince: number;
   readonly given: number;
-  /** The tokens it took by share while NATS was away. */
+  /** The tokens it took from its share while NATS was away. */
   readonly charge: number;
   readonly needed: number;
   /** The spare tokens it asks for. It gets at most half of the rest. */
@@ -165,7 +165,7 @@ class BucketCounter extends SharedCounter<Bucket> {
     this.#stock = stock - this.#given;
   }
 
-  /** Draws, gives back, and charges tokens taken by share. The write also tells the others how many were used. */
+  /** Draws, gives back, and charges tokens taken from the share. The write also tells the others how many were used. */
   protected change(before: Bucket, purpose: Purpose, sentAt: number): Change<Bucket> {
     const { replica, store } = this.sharing;
     const own = this.#stockAt(sentAt);
@@ -227,7 +227,7 @@ class BucketCounter extends SharedCounter<Bucket> {
     return this.#share;
   }
 
-  /** The tokens taken by share that the share has not regained since. */
+  /** The tokens taken from the share that it has not regained since. */
   #chargeAt(now: number): number {
     if (this.#share === undefined || this.#uncharged === 0) return this.#uncharged;
     const { perSecond, burst } = this.#shareOfRate;

@@ -11,7 +11,7 @@ export type Purpose =
   | 'give'
   /** Periodically, while the replicas count together. */
   | 'sweep'
-  /** Before the replicas count together: the others must see what was taken here by share. */
+  /** Before the replicas count together: the others must see how much this replica took from its share. */
   | 'settle'
   | 'leave';
 
@@ -73,7 +73,7 @@ const mostAtOnce = 32;
 /**
  * Whether this replica counts together with the others or keeps to its share. Replicas know each other by heartbeats.
  * No clocks are compared: a replica is dead if this one got no heartbeat of it for a lease. Before they count together,
- * each has written what it took by share.
+ * each has written how much it took from its share.
  */
 export class Sharing {
   readonly store: SharingParts['store'];
@@ -108,7 +108,7 @@ export class Sharing {
     this.#heartbeatMs = this.#leaseMs / heartbeatsPerLease;
   }
 
-  /** Whether the replicas count together now, and not by share. */
+  /** Whether the replicas count together now, and not each from its share. */
   get isShared(): boolean {
     return this.#isShared && this.#isHeard;
   }
@@ -175,7 +175,7 @@ export class Sharing {
     this.#join();
   }
 
-  /** Gives back what this replica holds and announces its end. If that is lost, its silence shows it. */
+  /** Gives back what this replica holds and announces its end. If that is lost, its missing heartbeats show it. */
   async close(): Promise<void> {
     const { nats, prefix } = this.parts;
     this.#stopping.abort();
@@ -304,7 +304,7 @@ export class Sharing {
       this.isFirst = isAlone && waitMs > 0;
       this.#isShared = true;
     });
-    // A part taken by share now would not be written before others draw.
+    // A part taken from the share now would not be written before others draw.
     this.#holdRequests(last, lastMs + lastWaitMs);
     await last;
   }

@@ -25,7 +25,7 @@ const maxHeaders = 100;
 /** The characters of a host and a port (RFC 3986). An empty `Host` is allowed. */
 const hostValue = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
 
-/** A request's head. `authorization`, `contentType` and `traceParent` are undefined if absent or repeated. */
+/** A request whose head was read. `authorization`, `contentType` and `traceParent`: undefined if absent or repeated. */
 export class HttpRequest {
   readonly path: string;
   readonly query: string;
@@ -77,8 +77,8 @@ export class HttpRequest {
   }
 
   /**
-   * Reads the whole body within the time for bodies. If the head announces too large a body, it throws before the
-   * client sends any. Throws the bound's error, `invalid_request` or ClientGone, and leaves the rest unread.
+   * Reads the whole body within the time for bodies. A body that the head announces as too large is not asked for. Throws
+   * the bound's error, `invalid_request` or ClientGone, and leaves the rest unread.
    */
   async readBody({ maxBytes, tooLarge }: BodyBound = messageBound): Promise<Buffer> {
     const { exchange, limits } = this;
