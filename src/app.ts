@@ -10,33 +10,28 @@ import { createLogger, type Logger } from './lib/log.ts';
 import type { LogOutput } from './lib/log-output.ts';
 import { Supervisor } from './lib/worker.ts';
 
-/** A running gateway. */
 export interface App {
-  /** The partners' ports are 0 in a process that does not serve them. */
+  /** 0 in a process that does not serve partners. */
   readonly restPort: number;
   readonly grpcPort: number;
   readonly adminPort: number;
   readonly opsPort: number;
-  /** Counts an error that no code caught, by what became of the process. */
+  /** Counts an uncaught error by its effect on the process. */
   countUncaught(outcome: 'survived' | 'stopped'): void;
-  /** Stops taking requests, lets what is under way end, and closes everything, in bounded time. */
+  /** Stops accepting requests, lets running ones end, and closes everything, in bounded time. */
   stop(): Promise<void>;
 }
 
-/**
- * Puts the gateway together and starts it. When it cannot start, what was opened is closed again, and at once: nobody was
- * sent to it yet whom it would have to send away.
- */
+/** Builds the gateway and starts it. If the start fails, it closes at once: no client is connected yet. */
 export async function startApp(
   config: Config,
   log: Logger = createLogger({ name: 'marina', level: config.logLevel }),
-  /** Where the log goes, if its lines can be dropped. */
   output?: LogOutput,
 ): Promise<App> {
   const base = await openBase(config, log, output);
   let close = () => closeBase(base);
   try {
-    const gateway = putTogether(base);
+    const gateway = createGateway(base);
     close = () => closeAll(gateway);
     await startWork(gateway);
     warnOfPlainText(config, log);
@@ -46,16 +41,16 @@ export async function startApp(
       stop: () => stop(gateway),
     };
   } catch (error) {
-    // What kept it from starting is the error to tell.
-    await close().catch((failure: unknown) => log.error({ err: failure }, 'not all that was opened could be closed'));
+    // A failure to close must not hide the error that stopped the start.
+    await close().catch((failure: unknown) => log.error({ err: failure }, 'could not close after a failed start'));
     throw error;
   }
 }
 
-type Gateway = ReturnType<typeof putTogether>;
+type Gateway = ReturnType<typeof createGateway>;
 
-/** Makes the parts and hands each what it needs. Nothing is opened by it: they connect, work and listen later. */
-function putTogether(base: Base) {
+/** Makes the parts and connects them. It opens nothing: they connect, work and listen later. */
+function createGateway(base: Base) {
   const supervisor = new Supervisor(base.log);
   const parts = createParts(base);
   const servers = createServers(base, parts);
@@ -64,7 +59,7 @@ function putTogether(base: Base) {
   return { base, supervisor, ...parts, servers, telemetry, operators };
 }
 
-/** Connects to NATS, then starts the workers of this process's roles; those who change objects wait for the gate. */
+/** Connects to NATS and starts this process's workers. Workers that change objects wait for the start-up gate. */
 async function startWork(gateway: Gateway): Promise<void> {
   const { base, supervisor, callers, events, submissions, outcomes, telemetry } = gateway;
   const { does, environment, identities, nats } = base;
@@ -85,7 +80,7 @@ async function startWork(gateway: Gateway): Promise<void> {
   }
   supervisor.start(submissions.clocks.worker);
   supervisor.start(outcomes.recovery.starting);
-  // Without the broker it starts all the same, and takes nothing new.
+  // Without the broker the gateway starts too, but accepts no submissions.
   await submissions.gate.pass().catch(() => undefined);
   supervisor.start(callers.keyUses.worker);
   supervisor.start(telemetry.health.worker);
@@ -94,14 +89,13 @@ async function startWork(gateway: Gateway): Promise<void> {
   if (does('worker')) for (const worker of gateway.maintenance) supervisor.start(worker);
 }
 
-/** In live, keys must not cross a network that others can read. Something in front may speak TLS: only the operator knows. */
+/** In live, keys must not cross a network in plain text. Only the operator knows whether a proxy ends TLS in front. */
 function warnOfPlainText({ environment, host, tlsCertificate }: Config, log: Logger): void {
   if (environment === 'live' && tlsCertificate === undefined && !isLoopback(host)) {
     log.warn({ host }, "partners' ports speak no TLS");
   }
 }
 
-/** Opens the ports, the last thing of a start. */
 async function listen({ base: { config }, servers, operators, telemetry }: Gateway) {
   const { restPort, grpcPort } = await servers.listen();
   const adminPort = await operators.listen(config.adminPort, config.adminHost);
@@ -118,7 +112,7 @@ function stop(gateway: Gateway): Promise<void> {
   ]);
 }
 
-/** Closes all there is: first what brings work, then the work, then what it needs. */
+/** Closes everything: first the sources of work, then the work, then the connections it needs. */
 function closeAll({ base, supervisor, ...gateway }: Gateway) {
   const { log, nats, tracer, database } = base;
   const graceMs = base.config.shutdownTimeoutMs;
@@ -139,12 +133,11 @@ function closeAll({ base, supervisor, ...gateway }: Gateway) {
   ]);
 }
 
-/** Closes what is open when no part is there yet. */
 function closeBase({ tracer, database, stopLoggingUnknownNames }: Base) {
   return inOrder([() => tracer.close(), async () => void stopLoggingUnknownNames(), () => database.close()]);
 }
 
-/** Takes steps one after another, each when the one before has ended, well or not. Throws what failed when all are done. */
+/** Runs steps in order, also after one fails. Throws the failures at the end. */
 export async function inOrder(steps: readonly (() => unknown)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const step of steps) {

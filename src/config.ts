@@ -22,21 +22,21 @@ import {
 export { ConfigError };
 
 /**
- * What a process does: `api` serves partners; `worker` carries events, applies reports, settles what is unclear and
- * removes what is old; `webhooks` delivers. Every process has the operators' and the operations port.
+ * A process's role. `api` serves partners. `worker` publishes events, applies reports, settles unknown outcomes and
+ * removes old rows. `webhooks` delivers. Every process has the operators' and the operations port.
  */
 export type Role = (typeof roles)[number];
 
 const roles = ['api', 'worker', 'webhooks'] as const;
 
-/** How the names of all variables begin: one that does and is no setting stops the start. */
+/** The prefix of all variables. An unknown variable with it stops the start. */
 const prefix = 'MARINA_';
 const address = text(/.+/, 'an address');
 const hostPort = text(/^.+:\d+$/, 'host:port');
 const httpUrl = text(/^https?:\/\/[^ ]+[^/ ]$/, 'an http(s) URL without a final slash');
 const hex64 = text(/^[0-9a-f]{64}$/i, '64 hex characters');
 
-/** Every setting, in the order `make config` lists them. */
+/** All settings, in the order of `make config`. */
 const settings = {
   environment: setting('MARINA_ENVIRONMENT', 'which environment this gateway is', 'sandbox', oneOf('sandbox', 'live')),
   roles: setting(
@@ -221,10 +221,9 @@ const settings = {
   ),
 };
 
-/** Everything the gateway is told from outside, checked. */
 export type Config = ValuesOf<typeof settings>;
 
-/** Reads and checks all settings, and reports everything that is wrong at once. */
+/** Reads and checks all settings. Throws all problems at once. */
 export function readConfig(variables: NodeJS.ProcessEnv): Config {
   const problems = unknownVariables(prefix, settings, variables);
   const config = readSettings(settings, variables, problems);
@@ -264,7 +263,7 @@ export function readDatabaseUrl(variables: NodeJS.ProcessEnv): string {
   return url;
 }
 
-/** Every setting with its default, its range and its meaning, for people. */
+/** Every setting with its default, range and meaning, as text. */
 export function describeConfig(): string {
   return describeSettings(settings);
 }

@@ -9,12 +9,12 @@ import { standardOutput } from './lib/log-output.ts';
 import { UncaughtErrors } from './lib/uncaught.ts';
 import { declareRestored } from './submission/recovery.ts';
 
-// What lives takes 45 MiB; left to itself V8 lets some 150 MiB of garbage gather before it looks for it.
+// Live data takes 45 MiB, but by default V8 lets some 150 MiB of garbage gather before it collects.
 setFlagsFromString('--heap-growing-percent=40');
 
-/** How long a stop may take beyond the time given to the servers and then to background work. */
+/** How long a stop may take in addition to the times of the servers and of background work. */
 const closingMs = 9_000;
-/** How long the end waits for the last lines of the log to be written. */
+/** How long the exit waits until the last log lines are written. */
 const lastLinesMs = 1_000;
 
 const [command = 'serve'] = process.argv.slice(2);
@@ -32,13 +32,13 @@ if (command === 'config') {
   process.exitCode = 2;
 }
 
-/** Says of a database that it was restored from a backup; before a gateway starts on it. */
+/** Declares that a database was restored from a backup. To be run before a gateway starts on it. */
 async function restored(): Promise<void> {
   const { databaseUrl: url, environment } = readOrExit(readConfig);
   const database = await openDatabase({ url, environment, poolSize: 2 });
   try {
     const isNew = await declareRestored(database);
-    console.log(isNew ? 'noted: no version of an event is used again' : 'noted before: nothing had to be done');
+    console.log(isNew ? 'declared: no event version is used again' : 'already declared: nothing to do');
   } finally {
     await database.close();
   }
@@ -48,7 +48,7 @@ async function serve(): Promise<void> {
   const config = readOrExit(readConfig);
   const output = standardOutput((dropped) => log.warn({ dropped }, 'log lines were dropped'));
   const log: Logger = createLogger({ name: 'marina', level: config.logLevel, destination: output });
-  // Node would write its warnings to standard error, and wait for whoever reads that.
+  // Node would write warnings to standard error, and block if nobody reads it.
   process.removeAllListeners('warning').on('warning', (warning) => log.warn({ err: warning }, 'a warning of Node'));
   const exit = async (code: number): Promise<never> => {
     await output.flush(lastLinesMs);
@@ -91,15 +91,12 @@ async function serve(): Promise<void> {
   process.on('uncaughtException', uncaught.handle);
   process.once('SIGTERM', () => stop('SIGTERM'));
   process.once('SIGINT', () => stop('SIGINT'));
-  // A parent that started us with a channel wants us gone with it.
+  // A parent process that started us with a channel wants us to end with it.
   if (process.channel !== undefined) process.once('disconnect', () => stop('the parent is gone'));
   process.send?.({ type: 'ready', restPort, grpcPort, adminPort, opsPort });
 }
 
-/**
- * Collects what starting left, once. Until V8 has looked it takes all of that for alive, and lets as much garbage again
- * gather before it looks.
- */
+/** Collects the garbage of the start, once. Otherwise V8 counts it as live data and lets as much again gather. */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();

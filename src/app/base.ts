@@ -36,10 +36,10 @@ import { writeChecks } from '../telemetry/write-probe.ts';
 import { transfers, wallets } from '../wallet/store.ts';
 import { attempts, deliveries, endpoints } from '../webhooks/table.ts';
 
-/** What every part of the gateway stands on. */
+/** The parts that all others need. */
 export type Base = Awaited<ReturnType<typeof openOn>>;
 
-/** Opens the database, looks whether this gateway may work on it, and opens what else can fail. */
+/** Opens the database, checks that this gateway may use it, and opens the other parts that can fail. */
 export async function openBase(config: Config, log: Logger, output?: LogOutput): Promise<Base> {
   const { databaseUrl: url, environment, databasePool: poolSize } = config;
   const database = await openDatabase({ url, environment, poolSize, tables });
@@ -71,9 +71,8 @@ async function openOn(database: Database, config: Config, log: Logger, output: L
     database,
     clock,
     environment,
-    /** Whether this process has a role. */
     does: (role: Role) => config.roles.includes(role),
-    /** This process's name among the holders of leases. */
+    /** This process's name as a holder of leases. */
     holder,
     /** Real time. */
     startedAt: Date.now(),
@@ -81,18 +80,18 @@ async function openOn(database: Database, config: Config, log: Logger, output: L
     nats,
     notifications: new Notifications(nats, config.natsPrefix),
     ids: new IdMaker(clock),
-    /** A key of its own for each use of the one secret. */
+    /** Derives a separate key for each use of the one secret. */
     key,
     keyMacSecret: keyMacSecret(config.secretKey),
     cursors: new Cursors(key('cursors')),
     identities: await openIdentities(config, log),
     stopLoggingUnknownNames: logUnknownNames(log),
-    // The last that can fail: nobody else would close it.
+    // Opened last, because nothing would close it if a later step failed.
     tracer: await openTracer(config, holder, log),
   };
 }
 
-/** The certificates of the partners' ports and of the operators', where they speak TLS. */
+/** The certificates of the partners' and the operators' ports, if they speak TLS. */
 async function openIdentities(config: Config, log: Logger) {
   const { tlsCertificate, tlsKey, adminTlsCertificate, adminTlsKey, adminTlsAuthorities } = config;
   return {
@@ -101,7 +100,7 @@ async function openIdentities(config: Config, log: Logger) {
   };
 }
 
-/** What exporting spans needs is loaded where they are exported, and costs nothing elsewhere. */
+/** Loads the exporter only if spans are exported. */
 async function openTracer(
   { otlpUrl, tracePercent, environment }: Config,
   holder: string,
@@ -150,5 +149,4 @@ const described: readonly Table<any>[] = [
   attempts,
 ];
 
-/** Every table of the database. */
 export const tables: readonly EntitySchema[] = described.map(({ schema }) => schema);

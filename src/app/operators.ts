@@ -24,7 +24,6 @@ import { makeSecret } from '../webhooks/signature.ts';
 import type { Base } from './base.ts';
 import type { Parts } from './parts.ts';
 
-/** What the operators' calls reach into. */
 type OperatorParts = Parts & { readonly health: Health };
 
 /** The operators' port. */
@@ -40,7 +39,6 @@ export function createOperators(base: Base, parts: OperatorParts) {
   });
 }
 
-/** Everything operators can call, service by service. */
 function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   const { upstream, submissions, notify } = parts;
   const { simulator } = upstream;

@@ -32,7 +32,6 @@ import { walletHandlers } from '../wallet/handlers.ts';
 import type { Base } from './base.ts';
 import type { Parts } from './parts.ts';
 
-/** Everything partners can call, service by service. */
 function createOperations(base: Base, parts: Parts): Operation[] {
   const { config, database, clock, ids, cursors, environment, keyMacSecret: macSecret } = base;
   const { readTimeoutMs } = config;
@@ -64,7 +63,7 @@ function createOperations(base: Base, parts: Parts): Operation[] {
 
 export type Servers = ReturnType<typeof createServers>;
 
-/** The partners' servers: REST, Connect and the pages on one port, gRPC on another, one pipeline behind them. */
+/** The partners' servers: REST, Connect and the pages on one port, gRPC on another, with one pipeline for all. */
 export function createServers(base: Base, parts: Parts) {
   const { config, log, does, identities, metrics, tracer } = base;
   const { authenticator, limits } = parts.callers;
@@ -82,7 +81,7 @@ export function createServers(base: Base, parts: Parts) {
     pipeline,
     operations,
     log,
-    // Read at each answer: the port may be known only when it is open.
+    // A getter, because the port may be known only once it is open.
     get baseUrl(): string {
       return config.baseUrl ?? `${identity === undefined ? 'http' : 'https'}://${config.host}:${restPort}`;
     },
@@ -92,19 +91,19 @@ export function createServers(base: Base, parts: Parts) {
   const grpc = new GrpcProtocol(options);
   return {
     pipeline,
-    /** Opens the ports; they are 0 in a process that does not serve partners. */
+    /** Returns ports 0 in a process that does not serve partners. */
     listen: async () => {
       if (!does('api')) return { restPort: 0, grpcPort: 0 };
       restPort = await http.listen(config.restPort, config.host);
       return { restPort, grpcPort: await grpc.listen(config.grpcPort, config.host) };
     },
-    /** Sends clients away, for as long as balancers need to see it, while it still serves. */
+    /** Sends clients away while it still serves, for long enough that load balancers notice. */
     drain: async () => {
       http.drain();
       grpc.drain();
       if (does('api')) await delay(config.drainMs);
     },
-    /** Takes nothing more, answers what is under way for at most `graceMs`, and closes. */
+    /** Accepts nothing more, answers running requests for at most `graceMs`, and closes. */
     close: (graceMs: number) => Promise.all([http.close(graceMs), grpc.close(graceMs)]),
   };
 }

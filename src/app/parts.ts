@@ -50,7 +50,7 @@ type Events = ReturnType<typeof createEvents>;
 type Upstream = ReturnType<typeof createUpstream>;
 type Submissions = ReturnType<typeof createSubmissions>;
 
-/** Makes the parts that work behind the ports and hands each what it needs. Nothing is opened or started by it. */
+/** Makes the parts behind the ports and connects them. It opens and starts nothing. */
 export function createParts(base: Base) {
   const callers = createCallers(base);
   const events = createEvents(base);
@@ -69,7 +69,6 @@ export function createParts(base: Base) {
   };
 }
 
-/** Who calls, and how much they may: keys, and the limits that replicas count together. */
 function createCallers({ config, log, database, clock, keyMacSecret: macSecret, nats }: Base) {
   const { environment, natsPrefix: prefix } = config;
   const keyUses = new KeyUses(database, clock);
@@ -83,7 +82,7 @@ function createCallers({ config, log, database, clock, keyMacSecret: macSecret, 
   return { keyUses, authenticator, sharing, slots, limits, reads };
 }
 
-/** The way of events: from the outbox, through NATS, to the feed and to the webhooks. */
+/** The path of events: from the outbox through NATS to the feed and the webhooks. */
 function createEvents(base: Base) {
   const { config, database, clock, metrics, nats, notifications } = base;
   const stream = new EventStream(nats, config.natsPrefix);
@@ -99,7 +98,7 @@ function createEvents(base: Base) {
   return { stream, feedWatch, feed, webhooks, relay };
 }
 
-/** Webhooks: what consumes events into the queues of endpoints, what sends them, and the secrets they are signed with. */
+/** Webhooks: the consumer that fills the endpoint queues, the sender, and the signing secrets. */
 function createWebhooks(base: Base) {
   const { config, database, clock, notifications } = base;
   const { webhookAllowLoopback: allowLoopback, webhookAuthorities: extraAuthorities } = config;
@@ -114,7 +113,7 @@ function createWebhooks(base: Base) {
   return { seal, keysOf, sender, dispatcher, consumer };
 }
 
-/** The broker, and the simulator's controls where there is one. Each connects when it is first used. */
+/** The broker, and the simulator's controls if it is one. Each connects at its first use. */
 function createUpstream({ config, log, tracer, metrics }: Base) {
   const { brokerAddress: address, simulatorAddress, submitTimeoutMs, readTimeoutMs } = config;
   const clock = new BrokerClock(config.clockSkewMs);
@@ -137,7 +136,7 @@ function createUpstream({ config, log, tracer, metrics }: Base) {
   };
 }
 
-/** What partners submit and cancel on its way out: stored, sent once, recorded. */
+/** Submissions and cancels: stored, sent once, recorded. */
 function createSubmissions(base: Base, upstream: Upstream, { relay }: Events) {
   const { config, log, metrics } = base;
   const { submitTimeoutMs, clockSkewMs } = config;
@@ -168,7 +167,7 @@ function createSubmissions(base: Base, upstream: Upstream, { relay }: Events) {
   return { gate, clocks, recorder, notes, contexts, kinds, allKinds, submitter, canceller, documents, images };
 }
 
-/** What becomes of what went out: reported by the broker, settled where it is unclear, restored if it was lost. */
+/** Outcomes: reported by the broker, reconciled if unknown, restored if lost. */
 function createOutcomes(
   base: Base,
   { broker, submissions }: Upstream,
@@ -198,12 +197,12 @@ function createOutcomes(
     recovery,
     reports,
     reconcilers,
-    /** What changes objects waits until it is known that none is missing. */
+    /** Workers that change objects wait until no object is missing. */
     workers: working.map(({ worker }) => gate.behind(worker)),
   };
 }
 
-/** Subscribes this process to what others notify of, and makes the calls that notify all processes of a change made here. */
+/** Subscribes to other processes' notifications, and makes the functions that notify them of a change made here. */
 function createNotifications(
   { environment, notifications }: Base,
   { authenticator }: Callers,
@@ -214,7 +213,7 @@ function createNotifications(
   notifications.subscribe('feed', () => feedWatch.wake());
   notifications.subscribe('webhooks', (partnerIds) => dispatcher.wake(partnerIds.split(',')));
   notifications.subscribe('environment-changed', () => environment.wakeup.wake());
-  /** What is done here at once, and in the other processes when the notification comes. */
+  /** A change that is applied here at once, and in other processes when they are notified. */
   const everywhere = (name: string, change: (text: string) => void) => {
     notifications.subscribe(name, change);
     return (text = '') => {
@@ -235,7 +234,7 @@ function createNotifications(
   };
 }
 
-/** The maintenance jobs: ledgers are proved, and what is old is removed. */
+/** The maintenance jobs: they verify ledgers and remove old rows. */
 function maintenanceWorkers(base: Base, { allKinds, clocks, gate }: Submissions): Worker[] {
   const { log, database, clock, holder, metrics } = base;
   const timeOf = removalTime({ database, clock, log, gate, brokerClocks: clocks });

@@ -9,14 +9,12 @@ import type { Parts } from './parts.ts';
 
 export type Telemetry = ReturnType<typeof createTelemetry>;
 
-/** What is looked at. */
 interface Watched extends Parts {
   readonly servers: Servers;
-  /** Names of background work that fails. */
   readonly failingWorkers: () => readonly string[];
 }
 
-/** What is seen of this process from outside: whether it is ready, what is wrong, its metrics; and the port for that. */
+/** Readiness, alerts and metrics of this process, and the port that serves them. */
 export function createTelemetry(base: Base, watched: Watched) {
   const { database, clock, holder, log, metrics, nats } = base;
   const { callers, upstream, submissions, outcomes, failingWorkers } = watched;
@@ -43,7 +41,7 @@ export function createTelemetry(base: Base, watched: Watched) {
   return { health, writes, ops: createOpsServer(health, metrics, gauges) };
 }
 
-/** What this process knows by itself. */
+/** The metrics that this process reads from memory. */
 function figures(base: Base, watched: Watched, health: Health): readonly Figure[] {
   const { clock, database, environment, metrics, output } = base;
   const { callers, upstream, servers, submissions, outcomes } = watched;

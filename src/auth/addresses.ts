@@ -1,10 +1,9 @@
 import ipaddr from 'ipaddr.js';
 import { ApiError } from '../lib/errors.ts';
 
-/** An address and of how many of its bits a range is; all of them: of the address alone. */
+/** An address and the number of its leading bits that count; all bits for a single address. */
 type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** Whether a client's address is one of some addresses or ranges (`192.0.2.1`, `192.0.2.0/24`, `2001:db8::/32`). */
 export function isRegistered(clientAddress: string, registered: readonly string[]): boolean {
   if (!ipaddr.isValid(clientAddress)) return false;
   const client = ipaddr.process(clientAddress); // An IPv4 address mapped into IPv6 is the IPv4 address.
@@ -18,7 +17,7 @@ export function isAddressOrRange(text: string): boolean {
   return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text);
 }
 
-/** Whether what listens at a host is reached from this machine alone. Of a name, only `localhost` is known to be. */
+/** Whether a host is reached from this machine alone. `localhost` is the only name that counts. */
 export function isLoopback(host: string): boolean {
   return ipaddr.isValid(host) ? ipaddr.process(host).range() === 'loopback' : host === 'localhost';
 }
@@ -29,15 +28,13 @@ function parseRange(entry: string): Range {
   return [address, wholeBits(address)];
 }
 
-/** The address of a client nobody can tell: no key that has registered addresses works from it. */
+/** Stands for an unknown client address. No key with registered addresses works from it. */
 export const unknownAddress = '';
 
 /**
- * Makes what tells whose address a request counts for, from the connection's other end and the X-Forwarded-For it brought.
- * Each proxy adds whom it heard from at the right of X-Forwarded-For, so what
- * trusted proxies wrote is read from the right, up to the first address that is none of theirs: that is the client.
- * What stands left of it came from the client and may say anything; it is not looked at. From a peer that is no trusted
- * proxy the header means nothing at all. When every entry is a trusted proxy, the left-most is the client.
+ * Makes the function that finds a client's address from its connection's peer and X-Forwarded-For. Each proxy appends
+ * its peer's address. So the client is the right-most entry that is no trusted proxy, or the left-most if all are.
+ * Entries further left may be forged. From a peer that is no trusted proxy, the header is ignored.
  */
 export function clientAddressBehind(trustedProxies: readonly string[]) {
   return (peer: string, forwardedFor: string | undefined): string => {
@@ -53,9 +50,8 @@ export function clientAddressBehind(trustedProxies: readonly string[]) {
 }
 
 /**
- * An address or range as it is kept: an address in its usual form, a range by its first address and its length.
- * Undefined for what is neither, such as the shorthands of old (`127.1`), which some read differently than others, and
- * IPv6's forms of IPv4 addresses, which must be written as those.
+ * The stored form: an address in its usual form, a range by its first address and its length. Undefined for old
+ * shorthands (`127.1`), which libraries read differently, and for IPv4 addresses written as IPv6.
  */
 export function normalAddress(text: string): string | undefined {
   const range = readRange(text);
@@ -64,7 +60,7 @@ export function normalAddress(text: string): string | undefined {
   return bits === wholeBits(address) ? address.toString() : `${address}/${bits}`;
 }
 
-/** The addresses or ranges that a request gives, each once. Throws `invalid_request` for the first that is neither. */
+/** A request's addresses or ranges, without duplicates. Throws `invalid_request` for the first invalid one. */
 export function normalAddresses(addresses: readonly string[]): string[] {
   const normal = addresses.map((address, at) => {
     const known = normalAddress(address);
@@ -74,13 +70,13 @@ export function normalAddresses(addresses: readonly string[]): string[] {
   return [...new Set(normal)];
 }
 
-/** `invalid_request` for one of the addresses that a request gives. */
+/** `invalid_request` for one of a request's addresses. */
 export function badAddress(at: number, problem: string): ApiError {
   const param = `addresses[${at}]`;
   return new ApiError('invalid_request', { param, message: `\`${param}\` ${problem}` });
 }
 
-/** Whether an address or range lies within one of some others. */
+/** Whether an address or range lies within one of others. */
 export function isWithin(entry: string, others: readonly string[]): boolean {
   const inner = readRange(entry);
   return inner !== undefined && others.some((other) => contains(readRange(other), inner));
@@ -102,7 +98,7 @@ function readRange(text: string): Range | undefined {
   return [firstAddress(parsed, Number(length)), Number(length)];
 }
 
-/** An address without a port, a zone or the shorthands some libraries also read. */
+/** An address without a port, a zone or the shorthands that some libraries read. */
 function isPlain(text: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(text) || (ipaddr.IPv6.isValid(text) && !text.includes('%'));
 }
@@ -111,7 +107,7 @@ function wholeBits(address: ipaddr.IPv4 | ipaddr.IPv6): number {
   return address.kind() === 'ipv4' ? 32 : 128;
 }
 
-/** The address with every bit after the first `bits` at 0. */
+/** The address with all bits after the first `bits` set to 0. */
 function firstAddress(address: ipaddr.IPv4 | ipaddr.IPv6, bits: number): ipaddr.IPv4 | ipaddr.IPv6 {
   const bytes = address.toByteArray().map((byte, index) => {
     const kept = Math.min(8, Math.max(0, bits - index * 8));

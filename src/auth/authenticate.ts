@@ -12,30 +12,28 @@ const bearer = /^bearer +([^ ]+)$/i;
 export interface AuthenticatorOptions {
   readonly database: Database;
   readonly environment: Environment;
-  /** What the MACs of keys are made with. */
+  /** The secret that MACs of keys are made with. */
   readonly macSecret: Buffer;
-  /** Notes every use of a key that is good. */
   readonly uses?: Pick<KeyUses, 'note'>;
 }
 
-/** How long a key is believed without asking the database: the longest a revocation can stay unknown to a replica. */
-const believedMs = 5_000;
-/** How many keys are remembered, and how many ids that no key has. */
+/** How long a key is cached, in milliseconds: a replica misses a revocation for at most so long. */
+const cachedMs = 5_000;
+/** How many keys are cached, and how many ids that no key has. */
 const most = { keys: 10_000, absent: 1_000 };
 
-/** A key as it was read. Each read makes another one. */
 interface KnownKey {
   readonly key: StoredKey;
   readonly caller: Caller;
   readonly until: number;
 }
 
-/** Tells whose key a request carries. A forged key is refused without asking the database. */
+/** Authenticates requests by their keys. A forged key is refused without a query. */
 export class Authenticator {
   readonly #keysWithoutMac: KeysWithoutMac;
-  /** The keys that were used lately, with their partners, as the database had them at most five seconds ago. */
-  readonly #known = new Map<string, KnownKey>();
-  /** Until when an id is known to be nobody's. */
+  /** Keys used lately, with their partners, at most `cachedMs` old. */
+  readonly #keys = new Map<string, KnownKey>();
+  /** Until when an id is cached as absent. */
   readonly #absent = new Map<string, number>();
   readonly #asking = new Map<string, Promise<KnownKey | undefined>>();
 
@@ -49,22 +47,22 @@ export class Authenticator {
     const token = bearer.exec(authorization)?.[1];
     const parts = token === undefined ? 'malformed' : parseKey(environment, macSecret, token);
     if (typeof parts === 'string') return refused(parts);
-    const known = this.#recall(parts.id);
+    const known = this.#cached(parts.id);
     if (known !== undefined) return this.#judge(known, parts, clientAddress);
     return this.#findAndJudge(parts, clientAddress);
   };
 
-  /** Forgets a key, so that its next use asks the database. */
+  /** Drops a key from the cache, so that its next use queries the database. */
   forget(keyId: string): void {
-    this.#known.delete(keyId);
+    this.#keys.delete(keyId);
     this.#absent.delete(keyId);
     this.#asking.delete(keyId);
   }
 
-  /** Forgets all keys of a partner, because what was agreed with it has changed. */
+  /** Drops all keys of a partner, because its limits or features have changed. */
   forgetPartner(partnerId: string): void {
-    for (const [keyId, { key }] of this.#known) if (key.partnerId === partnerId) this.#known.delete(keyId);
-    // Whose keys those are that are being read is not known yet: none of these answers is kept.
+    for (const [keyId, { key }] of this.#keys) if (key.partnerId === partnerId) this.#keys.delete(keyId);
+    // The partners of keys that are being read are not known yet, so none of these reads is cached.
     this.#asking.clear();
   }
 
@@ -74,7 +72,7 @@ export class Authenticator {
     return known === undefined ? refused('unknown') : this.#judge(known, parts, clientAddress);
   }
 
-  /** A wrong secret is nobody's request; the right one of a key that may not be used is its partner's. */
+  /** A wrong secret identifies nobody. The right secret of an unusable key identifies its partner. */
   #judge(known: KnownKey, parts: KeyParts, clientAddress: string): Identification {
     const { key, caller } = known;
     if (!sameHash(key.secretHash, parts.secretHash)) return refused('unknown');
@@ -83,21 +81,20 @@ export class Authenticator {
     const identification: Identification = {
       caller,
       refusal,
-      again: () => (this.#recall(key.id) === known ? identification : this.#findAndJudge(parts, clientAddress)),
-      isLatest: () => this.#known.get(key.id) === known,
+      again: () => (this.#cached(key.id) === known ? identification : this.#findAndJudge(parts, clientAddress)),
+      isLatest: () => this.#keys.get(key.id) === known,
     };
     return identification;
   }
 
-  /** A key that was read a short while ago. */
-  #recall(keyId: string): KnownKey | undefined {
-    const known = this.#known.get(keyId);
+  #cached(keyId: string): KnownKey | undefined {
+    const known = this.#keys.get(keyId);
     return known !== undefined && performance.now() < known.until ? known : undefined;
   }
 
-  /** Finds a key; undefined: there is none. Many requests with a key that is not known ask the database once. */
+  /** Finds a key; undefined if there is none. Concurrent requests with the same key share one query. */
   async #find(keyId: string): Promise<KnownKey | undefined> {
-    const known = this.#recall(keyId);
+    const known = this.#cached(keyId);
     if (known !== undefined) return known;
     if (performance.now() < (this.#absent.get(keyId) ?? 0)) return undefined;
     return this.#asking.get(keyId) ?? this.#ask(keyId);
@@ -106,12 +103,12 @@ export class Authenticator {
   #ask(keyId: string): Promise<KnownKey | undefined> {
     const asked: Promise<KnownKey | undefined> = this.#read(keyId).then(
       (known) => {
-        // An answer that was read before the key was forgotten may be of before its revocation: it serves those who
-        // asked then, and is not kept.
+        // If the key was dropped meanwhile, this read may be older than its revocation. It serves those who wait and is
+        // not cached.
         if (this.#asking.get(keyId) === asked) {
           this.#asking.delete(keyId);
-          if (known !== undefined) keep(this.#known, keyId, known, most.keys);
-          else keep(this.#absent, keyId, performance.now() + believedMs, most.absent);
+          if (known !== undefined) keep(this.#keys, keyId, known, most.keys);
+          else keep(this.#absent, keyId, performance.now() + cachedMs, most.absent);
         }
         return known;
       },
@@ -130,7 +127,7 @@ export class Authenticator {
     if (row === undefined) return undefined;
     const key = toStoredKey(row);
     const { partnerId, id, scopes, features, limits } = key;
-    return { key, caller: { partnerId, keyId: id, scopes, features, limits }, until: askedAt + believedMs };
+    return { key, caller: { partnerId, keyId: id, scopes, features, limits }, until: askedAt + cachedMs };
   }
 }
 
@@ -145,7 +142,6 @@ function refused(refusal: CredentialRefusal): Identification {
   return { caller: undefined, refusal };
 }
 
-/** Keeps the newest entries, at most so many. */
 function keep<T>(entries: Map<string, T>, keyId: string, entry: T, most: number): void {
   entries.delete(keyId);
   if (entries.size >= most) {
@@ -155,13 +151,13 @@ function keep<T>(entries: Map<string, T>, keyId: string, entry: T, most: number)
   entries.set(keyId, entry);
 }
 
-/** How often uses are written down: by so much what other replicas show is behind. */
+/** How often uses are stored. Other replicas show them so much later. */
 const everyMs = 5_000;
 const mostTogether = 500;
-/** Keys whose use waits to be written at most. What more are used meanwhile is written when they are used again. */
+/** How many keys' uses may wait to be stored. Further ones are dropped. */
 const mostWaiting = 10_000;
 
-/** Remembers when keys are used, and writes it down now and then, so that no request pays for it. */
+/** Collects the last uses of keys and stores them now and then, so that no request waits for it. */
 export class KeyUses {
   readonly #waiting = new Map<string, KeyUse>();
   readonly worker: Worker = { name: 'key uses', run: (signal) => this.#run(signal) };
@@ -171,13 +167,12 @@ export class KeyUses {
     private readonly clock: Clock,
   ) {}
 
-  /** Notes that a key is used now. */
   note(partnerId: string, keyId: string): void {
     if (this.#waiting.size >= mostWaiting && !this.#waiting.has(keyId)) return;
     this.#waiting.set(keyId, { partnerId, keyId, usedAt: this.clock.now() });
   }
 
-  /** When a key was used here, if that is not written down yet. */
+  /** When a key was last used here, if that is not stored yet. */
   notedAt(keyId: string): number | undefined {
     return this.#waiting.get(keyId)?.usedAt;
   }
@@ -185,13 +180,13 @@ export class KeyUses {
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await pause(everyMs, signal);
-      // Also at the end, for what was used since.
+      // Stores the last uses when the process ends.
       await this.#save();
     }
   }
 
   async #save(): Promise<void> {
-    // Those used while others are written wait for the next time.
+    // Keys used during the write wait for the next one.
     const uses = [...this.#waiting.values()];
     for (let first = 0; first < uses.length; first += mostTogether) {
       const some = uses.slice(first, first + mostTogether);

@@ -5,7 +5,7 @@ import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Origin } from '../lib/origin.ts';
 
-/** What a partner may use, as agreed with it. */
+/** A partner's limits. */
 export interface PartnerLimits {
   readonly requestsPerSecond: number;
   readonly requestsBurst: number;
@@ -14,51 +14,47 @@ export interface PartnerLimits {
   readonly allocationsKoboPerDay: bigint;
 }
 
-/** Who calls: one of a partner's keys. */
+/** The partner and key that make a call. */
 export interface Caller {
   readonly partnerId: string;
   readonly keyId: string;
   readonly scopes: ReadonlySet<Scope>;
-  /** What is enabled for the partner by agreement. */
   readonly features: ReadonlySet<Feature>;
   readonly limits: PartnerLimits;
 }
 
-/** One call of one operation, as its handler sees it, whichever protocol it came over. */
+/** One call of an operation, as its handler sees it, over any protocol. */
 export interface Call {
   readonly requestId: string;
   readonly caller: Caller;
-  /** The Idempotency-Key, on the operations that take one. */
+  /** Undefined on operations that take none. */
   readonly idempotencyKey: string | undefined;
-  /** On whose behalf it is. */
   readonly origin: Origin;
   readonly log: Logger;
   /** Must be renewed before anything is stored or sent after a wait (`whilePermitted`). */
   readonly permission: Permission;
   /**
-   * Receives the file of an operation that takes one. The handler calls it when it has looked at all that comes before
-   * the file in the order of checks: a file that is refused unseen is not waited for. Throws `unsupported_media_type`,
-   * the operation's own code for a file that is too large, and `invalid_request` for one that is empty or does not
-   * arrive whole in its time.
+   * Receives the file of an operation that takes one. The handler calls it after all checks that come before the file,
+   * so that a refused request does not wait for the file. Throws `unsupported_media_type`, the operation's code for a
+   * file that is too large, and `invalid_request` for one that is empty or incomplete.
    */
   receiveFile(): Promise<ReceivedFile>;
-  /** What the handler tells the protocol in addition to the message. */
+  /** Facts for the protocol in addition to the message. */
   readonly reply: { replayed: boolean };
 }
 
-/** A file that arrived whole. */
+/** A file that arrived completely. */
 export interface ReceivedFile {
-  /** One of the media types the operation takes. */
   readonly mediaType: string;
   readonly content: Buffer;
 }
 
-/** An operation's code: message in, message out. It throws an ApiError for everything it refuses. */
+/** An operation's code. It throws an ApiError for every refusal. */
 export type Handler<Request, Response> = (request: Request, call: Call) => Promise<Response>;
 
 /**
- * The code of an operation that answers with a stream. It ends when the signal is aborted, which happens as soon as
- * nobody may or will take what it has to say.
+ * The code of an operation that answers with a stream. It ends when the signal is aborted: when the caller has left or
+ * lost its permission, or the server closes.
  */
 export type StreamHandler<Request, Response> = (
   request: Request,
@@ -66,7 +62,6 @@ export type StreamHandler<Request, Response> = (
   signal: AbortSignal,
 ) => AsyncIterable<Response>;
 
-/** A handler for each of a service's methods. */
 export type ServiceHandlers<Shape extends GenServiceMethods> = {
   readonly [Name in keyof Shape]: Shape[Name]['methodKind'] extends 'unary'
     ? Handler<MessageShape<Shape[Name]['input']>, MessageShape<Shape[Name]['output']>>
@@ -79,58 +74,57 @@ export type ServiceHandlers<Shape extends GenServiceMethods> = {
 export type HandlersOf<Service> =
   Service extends GenService<infer Shape extends GenServiceMethods> ? ServiceHandlers<Shape> : never;
 
-/** Why a credential is refused, for metrics. The caller learns none of it. */
+/** Why a credential is refused, for metrics. The caller is not told. */
 export type CredentialRefusal =
-  /** There is no Authorization header, or more than one. */
+  /** No Authorization header, or more than one. */
   | 'missing'
-  /** It is no key: another form, or a wrong checksum. */
+  /** Not the form of a key, or a wrong checksum. */
   | 'malformed'
   | 'other_environment'
   /** The gateway never made such a key. */
   | 'forged'
-  /** The gateway may have made it, and has no such key. */
+  /** The gateway may have made it, but has no such key. */
   | 'unknown'
   | 'revoked'
-  /** The partner is suspended. */
   | 'suspended'
   /** The key does not work from the client's address. */
   | 'address';
 
-/** What is known of the caller before anything is decided about the call. */
+/** The result of looking at a credential, before anything else of the call is checked. */
 export interface Identification {
-  /** Whose request it is, as soon as the key itself is proven. */
+  /** Known once the key is proven, also if it is refused. */
   readonly caller: Caller | undefined;
-  /** Why the call must be refused (401), after the route was looked at. A refused call counts against no limit. */
+  /** Why the call is refused with 401, after the route was checked. Such a call counts against no limit. */
   readonly refusal: CredentialRefusal | undefined;
-  /** Identifies again. It costs next to nothing when nothing has changed; without it the credential is read again. */
+  /** Identifies again, from the cache if nothing changed. If absent, the credential is read again. */
   readonly again?: () => Identification | Promise<Identification>;
-  /** Whether nothing was read or heard since that may have changed it. It asks nobody; absent: nothing can. */
+  /** Whether no later read or notification may have changed it. It queries nothing; if absent, nothing can. */
   readonly isLatest?: () => boolean;
 }
 
-/** That a caller may make a call, looked at again while the call goes on. */
+/** A caller's permission to make a call, checked again while the call runs. */
 export interface Permission {
-  /** Makes sure that the caller may still make the call. Throws `unauthorized` or the code of a 403. */
+  /** Checks again. Throws `unauthorized` or the code of a 403. */
   renew(): Promise<void>;
-  /** Whether nothing was heard since that may have ended it. It asks nobody, so it may be used under a lock. */
+  /** Whether no notification since may have ended it. It queries nothing, so it may be used under a lock. */
   isLatest(): boolean;
 }
 
-/** Tells whose key a request carries. `authorization` is undefined when the header is absent or repeated. */
+/** Finds the caller of a request. `authorization` is undefined if the header is absent or repeated. */
 export type Identify = (authorization: string | undefined, clientAddress: string) => Promise<Identification>;
 
-/** How often work is begun again because something was heard of its caller meanwhile. */
+/** How often work is repeated because its caller may have changed meanwhile. */
 const mostTries = 4;
 
-/** Something was heard of the caller since the permission was renewed, which may have ended it. */
+/** The caller may have lost its permission since it was renewed. */
 class PermissionInDoubt extends Error {
   override readonly name = 'PermissionInDoubt';
 }
 
 /**
- * Runs work that stores something in the name of a caller, who must still be permitted to when it is stored. The work may
- * wait for a lock; when it has the lock it calls `check`, which throws if a key was revoked or a partner changed since.
- * Then nothing is stored, the permission is renewed, and the work runs again.
+ * Runs work that stores something for a caller. When the work has its lock, it calls `check`, which throws if the key
+ * or the partner may have changed since. Then the work stores nothing, the permission is renewed, and the work runs
+ * again.
  */
 export async function whilePermitted<T>(permission: Permission, work: (check: () => void) => Promise<T>): Promise<T> {
   const check = () => {

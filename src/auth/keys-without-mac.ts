@@ -2,14 +2,14 @@ import type { Database } from '../db/database.ts';
 import { ApiError } from '../lib/errors.ts';
 import { listKeysWithoutMac } from './store.ts';
 
-/** How often the ids are read at most, whoever asks for whichever. */
+/** The least time between two reads of the ids. */
 const readEveryMs = 2_000;
-/** How many ids are kept. A gateway that has more looks up every key without a MAC. */
+/** How many ids are kept. A gateway with more queries the database for every key without a MAC. */
 const mostIds = 100_000;
 
 /**
- * The ids of the active keys whose text carries no MAC, because an earlier version made them. A key without a MAC that is
- * none of these is forged. Whoever makes up keys costs the database one read of this list every two seconds, and no more.
+ * The ids of active keys of earlier versions, which have no MAC. Any other key without a MAC is forged. So invented
+ * keys cost the database at most one read of this list every 2 s.
  */
 export class KeysWithoutMac {
   #ids: ReadonlySet<string> = new Set();
@@ -23,7 +23,7 @@ export class KeysWithoutMac {
     private readonly mostKept = mostIds,
   ) {}
 
-  /** Whether a key without a MAC may be of this id. Throws `service_unavailable` when that cannot be found out. */
+  /** Whether a key without a MAC may have this id. Throws `service_unavailable` if the list cannot be read. */
   async has(keyId: string): Promise<boolean> {
     if (this.#mayHave(keyId)) return true;
     const isRecent = performance.now() < this.#readAt + readEveryMs;
@@ -52,7 +52,7 @@ export class KeysWithoutMac {
       this.#ids = new Set(this.#areMore ? [] : rows.map((row) => String(row.id)));
       this.#failure = undefined;
     } catch (error) {
-      // What was read before still holds for the keys it names.
+      // Keys of the earlier list remain valid.
       this.#failure = error;
     }
   }

@@ -6,21 +6,20 @@ import { subkey } from '../lib/seal.ts';
 
 /**
  * The parts of an API key: `marina_test_` or `marina_live_`, the key's id, a 256-bit secret and a checksum. The id ends
- * with a message authentication code (MAC) of the rest, made with a secret of ours: a forged key is recognised without a
- * look-up. The MAC is in the id, and the checksum is what it always was, so that earlier versions accept the key too.
+ * with a message authentication code (MAC) of the rest, so a forged key is recognised without a query. The MAC is part
+ * of the id because earlier versions must accept the key too.
  */
 export interface KeyParts {
   /** `key_` and 20 characters. */
   readonly id: string;
   readonly secretHash: Buffer;
-  /** Whether the MAC is right. It is not in a forged key, nor in a key that an earlier version made. */
+  /** False for a forged key and for a key of an earlier version. */
   readonly hasMac: boolean;
 }
 
-/** Why a text is no key of this environment. */
 export type NoKey = 'malformed' | 'other_environment';
 
-/** A key to store and to show once. */
+/** A new key, whose text is shown once. */
 export interface MadeKey {
   readonly id: string;
   readonly key: string;
@@ -34,7 +33,7 @@ const secretLength = 52; // 52 × 5 bits hold 256.
 const checksumLength = 6;
 const macLength = 6; // 30 bits: one forged key of a billion is looked up.
 
-/** Derives what the MACs of keys are made with from the gateway's secret. */
+/** Derives the MACs' secret from the gateway's secret. */
 export function keyMacSecret(secretKey: Buffer): Buffer {
   return subkey(secretKey, 'api key check');
 }
@@ -48,7 +47,7 @@ export function makeKey(environment: Environment, macSecret: Buffer, head: strin
   return { id: `key_${id}`, key: body + checksum(body), secretHash: hashOf(secret) };
 }
 
-/** Takes a key apart. No look-up is needed for it. */
+/** Takes a key apart, without a query. */
 export function parseKey(environment: Environment, macSecret: Buffer, key: string): KeyParts | NoKey {
   const prefix = prefixes[environment];
   if (key.startsWith(prefixes[environment === 'live' ? 'sandbox' : 'live'])) return 'other_environment';
@@ -62,12 +61,12 @@ export function parseKey(environment: Environment, macSecret: Buffer, key: strin
   return { id: `key_${id}`, secretHash: hashOf(secret), hasMac };
 }
 
-/** Whether two hashes are the same, in a time that tells nothing. */
+/** Compares two hashes in constant time. */
 export function sameHash(left: Buffer, right: Buffer): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** The secret has 256 bits of chance, so one pass of a fast hash is as hard to undo as a slow one. */
+/** The secret has 256 random bits, so a fast hash is as hard to invert as a slow one. */
 function hashOf(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
 }
@@ -82,7 +81,7 @@ function checksum(body: string): string {
   return base32(crc32(body), checksumLength);
 }
 
-/** The lowest bits of a number, five a character, lowest first. */
+/** The lowest bits of a number, five per character, lowest first. */
 function base32(bits: number, length: number): string {
   const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
   let value = bits;

@@ -5,7 +5,7 @@ import { enumWords } from '../lib/enums.ts';
 import { addressesFrom } from '../lib/stored-addresses.ts';
 import type { PartnerLimits } from './call.ts';
 
-/** Partners. A partner's row is the lock of everything the partner owns. A limit that is null is the default. */
+/** Partners. A partner's row is the lock for everything the partner owns. A null limit means the default. */
 export const partners = defineTable({
   name: 'partners',
   columns: {
@@ -20,7 +20,7 @@ export const partners = defineTable({
     ordersKoboPerDay: optional(whole()),
     allocationsKoboPerDay: optional(whole()),
     createdAt: instant(),
-    /** Names with commas between them; empty: nothing is enabled. */
+    /** Names separated by commas; empty if no feature is enabled. */
     features: text(200),
   },
   primary: ['id'],
@@ -28,20 +28,20 @@ export const partners = defineTable({
 
 export type StoredPartner = RowOf<typeof partners>;
 
-/** Partners' keys: of a key's secret there is a hash. */
+/** Partners' keys. Only a hash of the secret is stored. */
 export const apiKeys = defineTable({
   name: 'api_keys',
   columns: {
     partnerId: text(24),
     id: text(24),
     secretHash: bytes(32),
-    /** Names with commas between them. */
+    /** Names separated by commas. */
     scopes: text(100),
     /** A JSON list. */
     addresses: longText(),
     createdAt: instant(),
     revokedAt: optional(instant()),
-    /** Whether the id carries a MAC. Keys of earlier versions have none. */
+    /** False for keys of earlier versions. */
     hasMac: flag(),
   },
   primary: ['partnerId', 'id'],
@@ -57,7 +57,7 @@ const scopesFrom = (names: unknown) =>
     .split(',')
     .map((name) => scopeWords.value(name));
 
-/** What a partner has until other values are agreed. Amounts in kobo. */
+/** Limits of a partner without agreed values. Amounts in kobo. */
 export const defaultLimits: PartnerLimits = {
   requestsPerSecond: 20,
   requestsBurst: 40,
@@ -66,7 +66,7 @@ export const defaultLimits: PartnerLimits = {
   allocationsKoboPerDay: 5_000_000_000n,
 };
 
-/** A key as stored, with what its partner may use. */
+/** A key as stored, with its partner's limits and features. */
 export interface StoredKey {
   readonly id: string;
   readonly partnerId: string;
@@ -79,7 +79,6 @@ export interface StoredKey {
   readonly limits: PartnerLimits;
 }
 
-/** Finds a key and its partner by the key's id. */
 export function findKey(id: string): Statement {
   return statement(
     `SELECT k.id, k.partner_id, k.secret_hash, k.scopes, k.addresses, k.revoked_at, p.state, p.features,
@@ -95,7 +94,7 @@ export function toStoredKey(row: SqlRow): StoredKey {
     partnerId: String(row.partner_id),
     partnerActive: row.state === 'active',
     secretHash: row.secret_hash as Buffer,
-    // One that this version does not know is 0, and grants nothing.
+    // A scope of another version is `UNSPECIFIED`, and grants nothing.
     scopes: new Set(scopesFrom(row.scopes).filter((scope) => scope !== Scope.UNSPECIFIED)),
     features: toFeatures(row),
     addresses: addressesFrom(row.addresses),
@@ -104,7 +103,7 @@ export function toStoredKey(row: SqlRow): StoredKey {
   };
 }
 
-/** What is enabled for a partner. A feature of another version is left out. */
+/** A partner's features. Features of another version are left out. */
 export function toFeatures(row: { readonly features?: unknown }): Set<Feature> {
   const words = featureNames(row);
   return new Set(
@@ -120,18 +119,18 @@ function featureNames(row: { readonly features?: unknown }): string[] {
     .filter((name) => name !== '');
 }
 
-/** Features as a partner's row has them. */
+/** Features in the form of a partner's row. */
 export function featureList(features: readonly Feature[]): string {
   return features.map((feature) => featureWords.word(feature)).join(',');
 }
 
-/** The same where a partner's features change: those that this version does not know stay as they are. */
+/** The same for a change: features of another version stay as they are. */
 export function changedFeatureList(features: readonly Feature[], row: Pick<StoredPartner, 'features'>): string {
   const unknown = featureNames(row).filter((name) => !featureWords.knows(name));
   return [...features.map((feature) => featureWords.word(feature)), ...unknown].join(',');
 }
 
-/** What a partner may use: what was agreed, and the default for the rest. */
+/** A partner's limits: the agreed ones, and defaults for the others. */
 export function toLimits(row: SqlRow): PartnerLimits {
   const agreed = partnerLimits.read(row);
   return {
@@ -145,7 +144,7 @@ export function toLimits(row: SqlRow): PartnerLimits {
 const dayLimits = partners.only('ordersKoboPerDay', 'allocationsKoboPerDay');
 const partnerLimits = partners.only('requestsPerSecond', 'requestsBurst', 'requestsUnderWay');
 
-/** What a partner may use of a day: of all its limits, those a locked partner's row has. */
+/** The limits per day, which a locked partner's row has. */
 export function toDayLimits(row: SqlRow): Pick<PartnerLimits, 'ordersKoboPerDay' | 'allocationsKoboPerDay'> {
   const { ordersKoboPerDay, allocationsKoboPerDay } = dayLimits.read(row);
   return {
@@ -154,16 +153,15 @@ export function toDayLimits(row: SqlRow): Pick<PartnerLimits, 'ordersKoboPerDay'
   };
 }
 
-/** Lists the active keys whose ids carry no MAC, from the index alone. */
+/** Lists the active keys without a MAC, from the index alone. */
 export function listKeysWithoutMac(most: number): Statement {
   return statement(`SELECT id FROM api_keys WHERE has_mac = 0 AND revoked_at IS NULL LIMIT ${most}`);
 }
 
-/** A partner to store. */
 export interface NewPartner {
   readonly id: string;
   readonly name: string;
-  /** What was agreed; the defaults hold for the rest. */
+  /** The agreed limits; the others are defaults. */
   readonly limits: Partial<PartnerLimits>;
   readonly features: readonly Feature[];
   readonly createdAt: number;
@@ -181,14 +179,13 @@ export function insertPartner({ id, name, limits, features, createdAt }: NewPart
   });
 }
 
-/** Saves what was agreed with a partner; the defaults hold for what is absent. */
+/** Saves a partner's agreed limits. Absent ones become the default. */
 export function saveLimits(id: string, limits: Partial<PartnerLimits>): Statement {
   return partners.set({ id }, agreed(limits));
 }
 
 const limitNames = Object.keys(defaultLimits) as (keyof PartnerLimits)[];
 
-/** The columns of what was agreed; what was not is null. */
 function agreed(limits: Partial<PartnerLimits>) {
   const columns = limitNames.map((name) => [name, limits[name] ?? null]);
   return Object.fromEntries(columns) as Pick<StoredPartner, keyof PartnerLimits>;
@@ -203,7 +200,7 @@ export interface NewKey {
   readonly createdAt: number;
 }
 
-/** Stores a key this version made: its id carries a MAC. */
+/** Stores a key of this version, which has a MAC. */
 export function insertKey({ scopes, addresses, ...key }: NewKey): Statement {
   return apiKeys.insert({
     ...key,
@@ -214,12 +211,12 @@ export function insertKey({ scopes, addresses, ...key }: NewKey): Statement {
   });
 }
 
-/** Ends a key that has not ended. */
+/** Revokes a key that is not revoked. */
 export function revokeKey(id: string, at: number): Statement {
   return apiKeys.set({ id, revokedAt: null }, { revokedAt: at });
 }
 
-/** When keys were used. Apart from the keys, so that noting a use never waits for the row of a key. */
+/** The last uses of keys. A table of its own, so that noting a use never waits for the row of a key. */
 export const keyUses = defineTable({
   name: 'key_uses',
   columns: { partnerId: text(24), keyId: text(24), usedAt: instant() },
@@ -228,7 +225,7 @@ export const keyUses = defineTable({
 
 export type KeyUse = RowOf<typeof keyUses>;
 
-/** Writes down the last uses of some keys; another replica may have written later ones. */
+/** Stores uses of keys. A later use that another replica stored stays. */
 export function saveKeyUses(uses: readonly KeyUse[]): Statement {
   const { sql, values } = keyUses.insert(...uses);
   return { sql: `${sql} ON DUPLICATE KEY UPDATE used_at = GREATEST(used_at, VALUES(used_at))`, values };

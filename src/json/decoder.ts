@@ -10,10 +10,10 @@ import {
   valueReader,
 } from './reader.ts';
 
-/** Reads a body; `into` is a message that has its other fields already. Throws an ApiError. */
+/** Reads a body into a new message, or into `into`, which has its other fields already. Throws an ApiError. */
 export type Decoder<Shape extends Message> = (bytes: Buffer, into?: Shape) => Shape;
 
-/** How names and values are written: in our own JSON, unless said otherwise. */
+/** How names and values are written; the default is our own JSON. */
 export interface JsonForm {
   readonly namesOf: (field: DescField) => readonly string[];
   readonly readerOf: (type: ValueType) => TreeReader | undefined;
@@ -22,9 +22,9 @@ export interface JsonForm {
 const ownForm: JsonForm = { namesOf: ({ name }) => [name], readerOf: valueReader };
 
 /**
- * Compiles the reading of a request's JSON: names are the proto's own, null counts as absent. It looks at the whole
- * text in stages, so that which of several mistakes is reported does not depend on where they stand: first the JSON
- * itself, then unknown and repeated members in the order written, then types in the order of the proto's fields.
+ * Compiles the reader of a request's JSON. Names are the proto's own, and null counts as absent. The checks run in
+ * stages, so that the reported error does not depend on positions: the JSON syntax, then unknown and repeated members
+ * in written order, then types in the order of the proto's fields.
  */
 export function compileDecoder<Desc extends DescMessage>(
   schema: Desc,
@@ -43,7 +43,6 @@ export function compileDecoder<Desc extends DescMessage>(
   };
 }
 
-/** A message type as JSON sees it. */
 interface Shape {
   readonly schema: DescMessage;
   readonly members: readonly Member[];
@@ -55,7 +54,7 @@ interface Member {
   readonly key: string;
   readonly index: number;
   readonly isList: boolean;
-  /** How to read its value, or an element of its list; a message with members of its own has a shape instead. */
+  /** Reads its value, or an element of its list; undefined if `shape` describes it. */
   readonly reader: TreeReader | undefined;
   readonly shape: Shape | undefined;
 }
@@ -69,7 +68,7 @@ function parse(bytes: Buffer): JsonTree {
   }
 }
 
-/** The first stage: every member is known and stands once. Puts an object's values in their members' places. */
+/** Stage 1: every member is known and occurs once. Stores an object's values by their fields. */
 function bind(shape: Shape, object: JsonObject, path: string): void {
   for (let at = 0; at < object.names.length; at += 1) {
     const name = object.names[at] as string;
@@ -83,7 +82,7 @@ function bind(shape: Shape, object: JsonObject, path: string): void {
   }
 }
 
-/** What is no object where one should be is the second stage's affair. */
+/** A value that should be an object and is not is left to stage 2. */
 function bindValue(shape: Shape, isList: boolean, value: JsonTree, path: string): void {
   if (isList && Array.isArray(value)) {
     for (const [index, item] of value.entries()) bindValue(shape, false, item, `${path}[${index}]`);
@@ -92,7 +91,7 @@ function bindValue(shape: Shape, isList: boolean, value: JsonTree, path: string)
   }
 }
 
-/** The second stage: every value is of its field's type. */
+/** Stage 2: every value has its field's type. */
 function fill(message: Record<string, unknown>, shape: Shape, object: JsonObject, path: string): void {
   for (const member of shape.members) {
     const value = object.bound[member.index];
@@ -129,7 +128,7 @@ function compileShape(
   const members: Member[] = [];
   const byName = new Map<string, Member>();
   const shape: Shape = { schema, members, byName };
-  // A body that leaves out the path's fields is no form for the same message inside it.
+  // A body without the path's fields must not become the shape of nested messages of the same type.
   if (fields === schema.fields) known.set(schema, shape);
   for (const [index, field] of fields.entries()) {
     if (field.fieldKind === 'map' || field.oneof !== undefined) throw new Error(`${field}: no form in a request`);

@@ -11,23 +11,22 @@ import { message as messageOption } from '../gen/marina/options/v1/options_pb.ts
 import { enumNames, type StoredNames, storedNames, unnamed } from '../lib/enums.ts';
 import { formatTimestamp, type ValueType } from './reader.ts';
 
-/** Writes a message as partners see it. */
+/** Writes a message as JSON for partners. */
 export type Encoder = (message: Message) => string;
 
-/** Where a message that was not decoded carries its JSON: the encoder writes it as it is. */
+/** The key of a message's stored JSON, which the encoder writes unchanged. */
 export const storedBytes: unique symbol = Symbol('stored JSON');
 
 const encoders = new WeakMap<DescMessage, Encoder>();
 
 /**
- * Compiles the writing of a message type to JSON: its `object` member first, then every field in the order of the
- * proto, null where there is no value. The function is generated as text, which makes it as fast as one written by
- * hand; nothing but our own descriptors goes into that text.
+ * Compiles the writer of a message type's JSON: its `object` member first, then every field in the order of the proto,
+ * null if absent. It generates code, which is as fast as handwritten code. Only our own descriptors go into the code.
  */
 export function compileEncoder(schema: DescMessage): Encoder {
   const known = encoders.get(schema);
   if (known !== undefined) return known;
-  // Stands in for the real one while the types inside, which may hold this one again, are compiled.
+  // A placeholder while the nested types are compiled, because they may contain this one again.
   let encode: Encoder | undefined;
   encoders.set(schema, (message) => encode?.(message) ?? 'null');
   encode = new Program().generate(schema);
@@ -35,7 +34,7 @@ export function compileEncoder(schema: DescMessage): Encoder {
   return encode;
 }
 
-/** Writes a text as JSON: at once when it is short and plain, as most are, else by the runtime's own complete rules. */
+/** Writes a text as JSON. Short plain texts, the usual case, take a fast path. */
 export function quote(text: string): string {
   const { length } = text;
   if (length > 64) return JSON.stringify(text);
@@ -46,7 +45,7 @@ export function quote(text: string): string {
   return `"${text}"`;
 }
 
-/** A function under construction: an expression of texts to join, and the values it refers to by name. */
+/** A function under construction: its expressions, and the values they refer to by name. */
 class Program {
   readonly #values = new Map<unknown, string>();
   readonly #parts: string[] = [];
@@ -97,12 +96,11 @@ class Program {
       return `(${this.#refer(enumTable(field))}[${value}] ?? ${this.#refer(storedName)}(m, ${name}))`;
     }
     const written = this.#written(field, value);
-    // A value that is always there needs no look first.
+    // A value without presence needs no check.
     const alwaysThere = field.fieldKind === 'scalar' && !hasPresence(field);
     return alwaysThere ? written : `(${value} === undefined ? 'null' : ${written})`;
   }
 
-  /** The expression that writes a value which is there. */
   #written(type: ValueType, value: string): string {
     if (type.scalar === ScalarType.STRING) return `${this.#refer(quote)}(${value})`;
     if (type.scalar !== undefined && plainScalars.has(type.scalar)) return value;
@@ -127,7 +125,7 @@ class Program {
   }
 }
 
-/** What JSON writes as JavaScript does: whole numbers of any length, and true or false. */
+/** Types that JSON writes as JavaScript does: integers of any length, and booleans. */
 const plainScalars: ReadonlySet<ScalarType> = new Set([
   ScalarType.BOOL,
   ScalarType.INT32,
@@ -158,18 +156,18 @@ function joined<Item>(items: readonly Item[], write: (item: Item) => string): st
   return `${text}]`;
 }
 
-/** A message whose enumerations may have been stored with names this version does not know. */
+/** A message that may have stored enumeration names unknown to this version. */
 interface MaybeNamed {
   readonly [storedNames]?: StoredNames;
 }
 
-/** The stored name of an enumeration's field; null where there is no value. */
+/** The stored name of an enumeration field; null if it has no value. */
 function storedName(message: MaybeNamed, field: string): string {
   const name = message[storedNames]?.[field];
   return typeof name === 'string' ? quote(name) : 'null';
 }
 
-/** The names of a list of an enumeration's values, stored ones where this version has none. */
+/** The names in a list of an enumeration: stored names if this version does not know the value. */
 function joinedNames(values: readonly number[], table: readonly string[], message: MaybeNamed, field: string): string {
   const names = message[storedNames]?.[field];
   const stored = Array.isArray(names) ? names : [];

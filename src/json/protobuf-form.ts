@@ -3,9 +3,9 @@ import type { JsonForm } from './decoder.ts';
 import { JsonNumber, type JsonTree, type TreeReader, type ValueReader, type ValueType, valueReader } from './reader.ts';
 
 /**
- * Protobuf's own JSON, as its clients write it: names in camelCase or the proto's own, enumerations by full name or
- * number, integers as numbers or texts. In all else as strict as our own; what protobuf's encoding can carry and JSON
- * too, such as a text with NUL or a number no enumeration has, is left to the field's own rules, as it is there.
+ * Protobuf's JSON as its clients write it: names in camelCase or as in the proto, enumerations by full name or number,
+ * integers as numbers or texts. Otherwise as strict as our own JSON. The field rules reject values that protobuf's
+ * binary encoding can carry too: a text with NUL, an unknown enumeration number.
  */
 export const protobufForm: JsonForm = {
   namesOf: ({ name, jsonName }) => [jsonName, name],
@@ -25,7 +25,7 @@ const anyText: TreeReader = {
   read: (tree) => (typeof tree === 'string' ? tree : undefined),
 };
 
-/** Either alphabet, padded or not, as protobuf's JSON allows. */
+/** Both alphabets, padded or not, as protobuf's JSON allows. */
 const base64: TreeReader = {
   expected: 'bytes in base64',
   read: (tree) => (typeof tree === 'string' ? readBase64(tree) : undefined),

@@ -3,19 +3,19 @@ import { create, type DescEnum, type DescMessage, ScalarType } from '@bufbuild/p
 import { type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { enumNames } from '../lib/enums.ts';
 
-/** A JSON value as it was written: numbers keep their text, objects keep every member in its place. */
+/** A JSON value: numbers keep their text, objects keep every member. */
 export type JsonTree = string | boolean | null | JsonNumber | JsonObject | readonly JsonTree[];
 
-/** A number as it was written, so that no digit is lost before it is known what the number is for. */
+/** A number's text, so that no digit is lost before its type is known. */
 export class JsonNumber {
   constructor(readonly text: string) {}
 }
 
-/** An object's members in the order written, repeated ones included. */
+/** An object's members in written order, with repeated ones. */
 export class JsonObject {
   readonly names: string[] = [];
   readonly values: JsonTree[] = [];
-  /** The values by the fields of the message they are read into. */
+  /** The values by the index of their field in the message. */
   readonly bound: (JsonTree | undefined)[] = [];
 }
 
@@ -24,13 +24,10 @@ export class MalformedJson extends Error {
   override readonly name = 'MalformedJson';
 }
 
-/** How deep values may be nested: no request needs a tenth of it, and no text can exhaust the stack. */
+/** How deep values may be nested, so that no text can exhaust the stack. Requests need less than a tenth. */
 export const maxDepth = 32;
 
-/**
- * Reads a whole JSON text (RFC 8259), exactly what the grammar allows: no byte order mark, nothing after the value.
- * Throws MalformedJson.
- */
+/** Reads a JSON text exactly by RFC 8259: no byte order mark, nothing after the value. Throws MalformedJson. */
 export function readJson(bytes: Buffer): JsonTree {
   if (!isUtf8(bytes)) throw new MalformedJson('not UTF-8');
   const reader = new Reader(bytes.toString('utf8'));
@@ -97,13 +94,13 @@ class Reader {
     }
   }
 
-  /** Past the opening bracket, unless it is one too many. */
+  /** Skips the opening bracket. Throws if it is nested too deep. */
   #enter(depth: number): void {
     if (depth > maxDepth) throw new MalformedJson('nested too deep');
     this.#at += 1;
   }
 
-  /** Past a comma (true) or the closing bracket (false). */
+  /** Skips a comma (true) or the closing bracket (false). */
   #another(closing: number): boolean {
     const code = this.#skipSpace();
     if (code !== 0x2c && code !== closing) throw this.#malformed();
@@ -118,7 +115,7 @@ class Reader {
     let at = start + 1;
     for (let code = text.charCodeAt(at); code !== quote; code = text.charCodeAt(at)) {
       if (code < 0x20 || Number.isNaN(code)) throw this.#malformed();
-      // What follows a backslash is no end of the text.
+      // A character after a backslash does not end the text.
       if (code === backslash) isPlain = false;
       at += code === backslash ? 2 : 1;
     }
@@ -148,7 +145,7 @@ class Reader {
     return value;
   }
 
-  /** Past white space; returns the code of what follows, NaN at the end. */
+  /** Skips white space and returns the next character's code, NaN at the end. */
   #skipSpace(): number {
     for (;;) {
       const code = this.text.charCodeAt(this.#at);
@@ -162,27 +159,26 @@ class Reader {
   }
 }
 
-/** What a field, or an element of a list, holds; as protobuf's descriptors say it. */
+/** The type of a field or of a list's elements, as in protobuf's descriptors. */
 export interface ValueType {
   readonly scalar: ScalarType | undefined;
   readonly enum: DescEnum | undefined;
   readonly message: DescMessage | undefined;
 }
 
-/** Reads one value of one type. */
 export interface TreeReader {
-  /** What a value has to be, as in "must be a whole number". */
+  /** The end of an error, as in "must be a whole number". */
   readonly expected: string;
-  /** The value a message field holds; undefined when the tree is none of this type. */
+  /** The value for the message's field; undefined if the tree has another type. */
   readonly read: (tree: JsonTree) => unknown;
 }
 
 export interface ValueReader extends TreeReader {
-  /** The same from a text outside JSON: a query parameter or a segment of a path. */
+  /** The same for a text outside JSON: a query parameter or a path segment. */
   readonly readText: (text: string) => unknown;
 }
 
-/** Makes the reader of a type; undefined when it is a message with members of its own. */
+/** Makes the reader of a type; undefined for a message with members of its own. */
 export function valueReader(type: ValueType): ValueReader | undefined {
   if (type.enum !== undefined) return enumReader(type.enum);
   if (type.scalar !== undefined) return scalarReader(type.scalar);
@@ -191,7 +187,7 @@ export function valueReader(type: ValueType): ValueReader | undefined {
 
 const wholeNumber = /^-?(?:0|[1-9][0-9]{0,15})$/;
 
-/** The exact integer a text writes, no further from zero than 2^53 - 1; undefined for anything else, -0 included. */
+/** An exact integer within ±(2^53 - 1); undefined for anything else, also for -0. */
 function exactInteger(text: string): number | undefined {
   if (!wholeNumber.test(text) || text === '-0') return undefined;
   const value = Number(text);
@@ -200,7 +196,7 @@ function exactInteger(text: string): number | undefined {
 
 const loneSurrogate = /\p{Surrogate}/u;
 
-/** Whether a text can be stored and sent on: no NUL, no half of a surrogate pair. */
+/** Whether a text has no NUL and no half of a surrogate pair, so that it can be stored and sent. */
 export function isWholeText(text: string): boolean {
   return !text.includes('\u0000') && !loneSurrogate.test(text);
 }
@@ -269,14 +265,14 @@ const firstSecond = -62_135_596_800;
 const lastSecond = 253_402_300_799;
 const daySeconds = 86_400;
 
-/** Reads an RFC 3339 time with any offset; undefined when it is none, or lies outside the years 1 to 9999. */
+/** Reads an RFC 3339 time with any offset; undefined if it is none or is outside the years 1 to 9999. */
 function parseTimestamp(text: string): Timestamp | undefined {
   const match = rfc3339.exec(text);
   if (match === null) return undefined;
   const [, year, month, day, hour, minute, second, fraction = '', sign, offsetHours, offsetMinutes] = match;
   const date = new Date(0);
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
-  // A day the month does not have moves the date on.
+  // A day that the month does not have moves the date on.
   if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return undefined;
   const offset =
     sign === undefined ? 0 : Number(`${sign}1`) * (Number(offsetHours) * 3_600 + Number(offsetMinutes) * 60);
@@ -285,7 +281,7 @@ function parseTimestamp(text: string): Timestamp | undefined {
   return create(TimestampSchema, { seconds: BigInt(seconds), nanos: Number(fraction.padEnd(9, '0')) });
 }
 
-/** Whether a timestamp from outside can be written as a date at all. */
+/** Whether a timestamp from outside can be written as a date. */
 export function isTimestampInRange({ seconds, nanos }: Timestamp): boolean {
   return seconds >= firstSecond && seconds <= lastSecond && nanos >= 0 && nanos <= 999_999_999;
 }
@@ -294,7 +290,7 @@ let lastDay = Number.NaN;
 let lastDayText = '';
 const twoDigits = Array.from({ length: 60 }, (_, value) => String(value).padStart(2, '0'));
 
-/** Writes a time in UTC to the second, as in `2026-11-20T17:12:33Z`; what is left of a second is cut off. */
+/** Writes a time in UTC, as in `2026-11-20T17:12:33Z`. Fractions of a second are cut off. */
 export function formatTimestamp(timestamp: Timestamp): string {
   if (!isTimestampInRange(timestamp)) throw new RangeError('a timestamp lies outside the years 1 to 9999');
   const seconds = Number(timestamp.seconds);

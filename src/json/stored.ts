@@ -12,16 +12,13 @@ import { message as messageOption } from '../gen/marina/options/v1/options_pb.ts
 import { storedBytes } from './encoder.ts';
 import { JsonNumber, JsonObject, type JsonTree, readJson, type ValueType, valueReader } from './reader.ts';
 
-/**
- * A message that carries the JSON it was stored as, byte for byte, and is not decoded: REST writes the bytes as they
- * are. Its fields are empty until `materialize`.
- */
+/** A message with its stored JSON, which REST writes unchanged. Its fields are empty until `materialize`. */
 export function storedMessage<Desc extends DescMessage>(schema: Desc, bytes: Buffer): MessageShape<Desc> {
-  // Nothing but its type and its bytes: a page of the feed makes many, and most are written as they are.
+  // Only its type and bytes, because a page of the feed makes many of these.
   return { $typeName: schema.typeName, [storedBytes]: bytes } as unknown as MessageShape<Desc>;
 }
 
-/** Fills in every stored message in and below `message`, for a protocol that writes fields instead of JSON. */
+/** Decodes all stored messages in `message`, for protocols that write fields instead of JSON. */
 export function materialize(schema: DescMessage, message: Message): void {
   const stored = message as { [storedBytes]?: Buffer | undefined };
   const bytes = stored[storedBytes];
@@ -45,10 +42,7 @@ export function materialize(schema: DescMessage, message: Message): void {
   }
 }
 
-/**
- * Reads JSON that this or another release of ours wrote. What this release does not know is passed over, as partners
- * are asked to do; what has the wrong type is a broken record, and throws.
- */
+/** Reads JSON of any release of ours. Ignores unknown members. Throws on a wrong type: the record is broken. */
 export function decodeStored<Desc extends DescMessage>(schema: Desc, bytes: Buffer): MessageShape<Desc> {
   return fromTree(schema, readJson(bytes)) as MessageShape<Desc>;
 }
@@ -65,7 +59,7 @@ function fromTree(schema: DescMessage, tree: JsonTree): Message {
   return message;
 }
 
-/** The set message of a oneof, told by its `object` member; none when this release does not know it. */
+/** The member of a oneof that `object` names; none if this release does not know it. */
 function toChoice(oneof: DescOneof, tree: JsonTree): { case: string | undefined; value?: Message } {
   const object = tree instanceof JsonObject ? memberOf(tree, 'object') : undefined;
   for (const field of oneof.fields) {
@@ -85,13 +79,13 @@ function toValue(type: ValueType, tree: JsonTree, field: DescField): unknown {
   const reader = valueReader(type);
   if (reader === undefined && type.message !== undefined) return fromTree(type.message, tree);
   const value = isLong(type) && tree instanceof JsonNumber ? BigInt(tree.text) : reader?.read(tree);
-  // A name that a later release gave an enumeration is one this release has no number for.
+  // A name of a later release has no number here.
   if (value === undefined && type.enum !== undefined && typeof tree === 'string') return 0;
   if (value === undefined) throw new Error(`a stored ${field} has the wrong type`);
   return value;
 }
 
-/** Our own answers print every digit, past what a request may carry. */
+/** Our own answers write all digits of these, beyond the range of a request. */
 function isLong({ scalar }: ValueType): boolean {
   return scalar === ScalarType.INT64 || scalar === ScalarType.UINT64;
 }

@@ -41,11 +41,10 @@ interface KeyHandlerParts {
   readonly database: Database;
   readonly clock: Clock;
   readonly ids: IdMaker;
-  /** What the MACs of keys are made with. */
   readonly macSecret: Buffer;
   readonly cursors: Cursors;
   readonly uses: KeyUses;
-  /** Tells this replica and the others that a key has ended. */
+  /** Notifies all replicas that a key was revoked. */
   readonly ended: (keyId: string) => void;
 }
 
@@ -134,14 +133,14 @@ export function keyHandlers({
         });
         return toMessage(key, uses);
       } finally {
-        // Whether they are revoked may be unknown by now: whoever uses one next asks the database.
+        // COMMIT may have an unknown outcome. The next use of each key queries the database.
         for (const id of revoked) ended(id);
       }
     },
   };
 }
 
-/** The calling key as it is under the lock, where it may have been revoked since the request began. */
+/** The calling key as read under the lock: it may have been revoked since the request began. */
 function keyInUse(rows: readonly SqlRow[] | undefined): ShownKey {
   const row = rows?.[0];
   const key = row === undefined ? undefined : toShownKey(row);
@@ -160,7 +159,7 @@ function checkScopes({ scopes }: CreateKeyRequest, using: ShownKey): void {
   });
 }
 
-/** A key without addresses works from everywhere, which is wider than any address. */
+/** A key without addresses works from everywhere, so a key with addresses must not make one. */
 function checkAddresses(addresses: readonly string[], using: ShownKey, isLive: boolean): void {
   const isBound = using.addresses.length > 0;
   if (addresses.length === 0) {

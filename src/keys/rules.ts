@@ -1,10 +1,10 @@
-/** How many keys that are not revoked a partner may have. */
+/** How many active keys a partner may have. */
 export const mostActiveKeys = 10;
 
-/** How many generations of keys are followed, each made with the one before. */
+/** How many generations of keys are followed: each key is made with one of the generation before. */
 export const mostGenerations = 10_000;
 
-/** A key and the key it was made with; undefined: an operator made it. */
+/** A key and the key it was made with, or undefined if an operator made it. */
 export interface KeyLine {
   readonly id: string;
   readonly createdBy: string | undefined;
@@ -12,9 +12,9 @@ export interface KeyLine {
 }
 
 /**
- * The active keys that were made with the given one, or with one of those, at any depth; oldest first. `lines` has the
- * active keys and all they descend from, up to `generations`. An active key whose line is longer counts as a child: it is
- * better to revoke one key too many than to leave one that leaked.
+ * The active keys that descend from a key, oldest first. `lines` has the active keys and their ancestors, up to
+ * `generations`. An active key with more ancestors counts as a descendant: revoking one key too many is better than
+ * leaving a leaked one.
  */
 export function activeChildren(keyId: string, lines: readonly KeyLine[], generations = mostGenerations): string[] {
   const makers = new Map(lines.map(({ id, createdBy }) => [id, createdBy]));

@@ -7,19 +7,17 @@ import type { KeyLine } from './rules.ts';
 
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 
-/** A key as its partner sees it. */
 export interface ShownKey {
   readonly id: string;
-  /** 0 for one that this version does not know. */
+  /** `UNSPECIFIED` for a scope of another version. */
   readonly scopes: readonly Scope[];
-  /** The scopes as they are stored. */
   readonly scopeNames: readonly string[];
   readonly addresses: readonly string[];
   readonly createdAt: number;
-  /** When it was last used, as far as it is written down. */
+  /** When it was last used, if that is stored yet. */
   readonly usedAt: number | undefined;
   readonly revokedAt: number | undefined;
-  /** The key it was made with; undefined: an operator made it. */
+  /** The key it was made with; undefined if an operator made it. */
   readonly createdBy: string | undefined;
 }
 
@@ -27,12 +25,11 @@ const shown = `SELECT k.id, k.scopes, k.addresses, k.created_at, k.revoked_at, u
   FROM api_keys k LEFT JOIN key_uses u ON u.partner_id = k.partner_id AND u.key_id = k.id
     LEFT JOIN key_changes c ON c.partner_id = k.partner_id AND c.key_id = k.id AND c.action = 'created'`;
 
-/** Reads one of a partner's keys. */
 export function findShownKey(partnerId: string, id: string): Statement {
   return statement(`${shown} WHERE k.partner_id = ? AND k.id = ?`, partnerId, id);
 }
 
-/** Reads keys made before the given one, newest first; undefined: from the newest on. */
+/** Lists keys made before the given one, or all, newest first. */
 export function listKeys(partnerId: string, before: string | undefined, most: number): Statement {
   const order = `ORDER BY k.id DESC LIMIT ${most}`;
   if (before === undefined) return statement(`${shown} WHERE k.partner_id = ? ${order}`, partnerId);
@@ -53,16 +50,16 @@ export function toShownKey(row: SqlRow): ShownKey {
   };
 }
 
-/** Counts a partner's keys that are not revoked; its lock keeps the number from changing. */
+/** Counts a partner's active keys. The number is stable under the partner's lock. */
 export function countActiveKeys(partnerId: string): Statement {
   return statement('SELECT COUNT(*) AS active FROM api_keys WHERE partner_id = ? AND revoked_at IS NULL', partnerId);
 }
 
 /**
- * Lists a partner's active keys and all keys they descend from: each with the key it was made with, or null where an
- * operator made it. `generation` is 1 for an active key itself. Keys are never removed, so nothing is missing up to
- * `mostGenerations`. Servers bound a recursion by settings of their own, which are raised for this statement only: MariaDB
- * reads the first comment, MySQL the hint.
+ * Lists a partner's active keys and all their ancestors, each with the key it was made with, or null if an operator
+ * made it. `generation` is 1 for an active key. Keys are never removed, so the list is complete up to
+ * `mostGenerations`. Servers limit recursion by a setting, which is raised for this statement: MariaDB reads the first
+ * comment, MySQL the hint.
  */
 export function listKeyLines(partnerId: string, mostGenerations: number): Statement {
   const most = mostGenerations + 1;
@@ -91,8 +88,8 @@ export function toKeyLine(row: SqlRow): KeyLine {
 }
 
 /**
- * What partners did with their keys; rows are only ever added, in the transaction of the change itself. A key is made and
- * ended once.
+ * Partners' changes of their keys, for audit. Rows are only added, in the transaction of the change. Each key has one
+ * row for its creation and one for its end.
  */
 export const keyChanges = defineTable({
   name: 'key_changes',
@@ -101,7 +98,7 @@ export const keyChanges = defineTable({
     keyId: text(24),
     action: text<'created' | 'revoked'>(8),
     at: instant(),
-    /** The key it was done with. */
+    /** The key that made the change. */
     byKeyId: text(24),
     requestId: text(36),
   },

@@ -4,15 +4,15 @@ import { ApiError, type Limit } from '../lib/errors.ts';
 import type { SharedBuckets } from './shared-buckets.ts';
 import type { SharedSlots } from './shared-slots.ts';
 
-/** Streams that may be open at once: a partner's, and all partners' together. */
+/** Streams open at once in this process. */
 const mostStreams = { ofPartner: 10, ofAll: 500 };
 
-/** Files of just under 1,000,000 bytes that may be in memory at once: a partner's, and all partners' together. */
+/** Files of just under 1,000,000 bytes in this process's memory at once. */
 const mostFiles = { ofPartner: 40, ofAll: 160 };
 
 /**
- * Holds callers to their limits: rate and requests in progress across replicas, streams and files in this process. Each
- * throws `rate_limited`.
+ * Enforces callers' limits: rate and requests in progress across replicas, streams and files in this process. Each
+ * method throws `rate_limited`.
  */
 export class CallerLimits {
   readonly #streams = new Counts();
@@ -23,17 +23,15 @@ export class CallerLimits {
     private readonly buckets: Pick<SharedBuckets, 'take'>,
   ) {}
 
-  /** How many streams are open in this process. */
   get streams(): number {
     return this.#streams.total;
   }
 
-  /** How many files are in this process's memory. */
   get files(): number {
     return this.#files.total;
   }
 
-  /** Takes one request from the partner's bucket. Not called for a request that is refused with 401. */
+  /** Takes a token of the partner's rate. A request that is refused with 401 takes none. */
   takeRequest(caller: Caller): Promise<void> | undefined {
     const { requestsPerSecond, requestsBurst } = caller.limits;
     const taken = this.buckets.take(`rate.${caller.partnerId}`, { perSecond: requestsPerSecond, burst: requestsBurst });
@@ -44,7 +42,7 @@ export class CallerLimits {
     });
   }
 
-  /** Acquires one of the partner's slots for requests in progress. Call what it returns to give it back. */
+  /** Acquires a slot for a request in progress. Call the result to release it. */
   async acquireSlot(caller: Caller): Promise<() => void> {
     const { requestsUnderWay } = caller.limits;
     const slot = requestsUnderWay > 0 ? await this.slots.acquire(slotsOf(caller), requestsUnderWay) : undefined;
@@ -55,7 +53,7 @@ export class CallerLimits {
     );
   }
 
-  /** Counts an open stream. Call what it returns when it ends. */
+  /** Counts an open stream. Call the result when it ends. */
   takeStream({ partnerId }: Caller): () => void {
     const open = this.#streams.of(partnerId);
     if (open >= mostStreams.ofPartner) {
@@ -71,8 +69,8 @@ export class CallerLimits {
   }
 
   /**
-   * Counts a file in memory. Call what it returns when it is no longer there. A partner may have at most as many files as
-   * there is room left for others, so nobody fills all of it.
+   * Counts a file in memory. Call the result when it is freed. A partner may hold at most as many files as are still
+   * free for others, so that no partner fills all of it.
    */
   takeFile({ partnerId }: Caller): () => void {
     const held = this.#files.of(partnerId);
@@ -84,7 +82,7 @@ export class CallerLimits {
     );
   }
 
-  /** How many of the partner's requests are in progress, on all replicas that can be asked. */
+  /** The partner's requests in progress, on all replicas that can be asked. */
   underWay(caller: Caller): Promise<number> {
     return this.slots.used(slotsOf(caller));
   }

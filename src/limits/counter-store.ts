@@ -1,39 +1,38 @@
 import { type KV, NatsError, StorageType } from 'nats';
 import type { Nats } from '../lib/nats.ts';
 
-/** An entry's value, which is JSON, at a revision. If nothing is written, the value is undefined and the revision 0. */
+/** An entry's JSON value and its revision. An entry that does not exist has the value undefined and revision 0. */
 export interface Entry<Value = unknown> {
   readonly value: Value;
   readonly revision: number;
 }
 
-/** What a clock says that is read over the network, in milliseconds: between the two. */
+/** A time read over the network, in milliseconds, between two bounds. */
 export interface Instant {
   readonly atLeast: number;
   readonly atMost: number;
 }
 
-/** An entry that nobody writes is forgotten after this time, so that the store holds names in use only. */
+/** An entry without a write is deleted after this time, so that the store holds only names in use. */
 export const keptMs = 600_000;
 
 const timeoutMs = 500;
 const mostBytes = 16 * 1024 * 1024;
 const wrongRevision = 10_071;
-/** Clocks drift apart: a reading of the server's clock that is older is replaced by any other. */
+/** Clocks drift, so an older reading of the server's clock is replaced by any newer one. */
 const readingKeptMs = 30_000;
 /** The server's times are cut to whole milliseconds. */
 const grainMs = 1;
 
 /**
- * The shared counter store: entries in a NATS bucket, which replicas change by compare-and-set. Replicas agree on a time by
- * the NATS server's clock, without comparing their own. It is known as exactly as the fastest answer of the last half minute
- * was fast.
+ * The shared counter store: entries in a NATS bucket, which replicas change by compare-and-set. Replicas use the NATS
+ * server's clock instead of comparing theirs. Its error is the round trip of the fastest answer in the last 30 s.
  */
 export class CounterStore {
   #bucket: KV | undefined;
-  /** When the bucket was made, in milliseconds of the server's clock. */
+  /** When the bucket was created, in milliseconds of the server's clock. */
   createdAt = 0;
-  /** How far the server's clock is ahead of this process's monotonic one: between the two. */
+  /** How far the server's clock is ahead of this process's monotonic clock, between two bounds. */
   #ahead: (Instant & { readonly readAt: number }) | undefined;
 
   constructor(
@@ -42,7 +41,7 @@ export class CounterStore {
     private readonly replica: string,
   ) {}
 
-  /** What the server's clock says now. Throws if it was never read. */
+  /** The time of the server's clock. Throws if it was never read. */
   get now(): Instant {
     if (this.#ahead === undefined) throw new Error("the NATS server's clock is not known");
     const now = performance.now();
@@ -50,13 +49,13 @@ export class CounterStore {
   }
 
   /**
-   * Opens the bucket, and makes it if there is none. Answers its age in milliseconds.
+   * Opens the bucket, or creates it. Returns its age in milliseconds.
    *
-   * @param canReplace Whether all replicas write what they have, so that a new bucket can take the place of an old one.
+   * @param canReplace Whether all replicas write their state again, so that a new bucket may replace an old one.
    */
   async open(canReplace: boolean): Promise<number> {
     let bucket = await this.#openBucket();
-    // Versions up to 0.1.0 made a bucket in files.
+    // Versions up to 0.1.0 made a file bucket.
     if (canReplace && (await bucket.status()).storage === StorageType.File) {
       await bucket.destroy();
       bucket = await this.#openBucket();
@@ -72,7 +71,7 @@ export class CounterStore {
   #openBucket(): Promise<KV> {
     return this.nats.requireConnection().jetstream({ timeout: timeoutMs }).views.kv(`${this.prefix}SLOTS`, {
       history: 1,
-      // If its disk is full, NATS 2.9 stands still while it writes to a file, until it is restarted.
+      // In memory, because NATS 2.9 blocks on a file write when its disk is full.
       storage: StorageType.Memory,
       ttl: keptMs,
       max_bytes: mostBytes,
@@ -82,7 +81,7 @@ export class CounterStore {
     });
   }
 
-  /** Reads the server's clock: the time that it gives to an entry of this replica's own. */
+  /** Reads the server's clock from the time of an entry that this replica writes. */
   async readClock(): Promise<number> {
     const key = `replica.${this.replica}`;
     const sentAt = performance.now();
@@ -101,7 +100,7 @@ export class CounterStore {
       best === undefined ||
       next.readAt - best.readAt > readingKeptMs ||
       next.atMost - next.atLeast <= best.atMost - best.atLeast ||
-      // The two cannot both be true: the clock was set, or it is another server's.
+      // The readings exclude each other: the clock was set, or it is another server's.
       next.atLeast > best.atMost ||
       next.atMost < best.atLeast;
     if (isBetter) this.#ahead = next;
@@ -114,7 +113,7 @@ export class CounterStore {
       : { value: parse(entry.string()), revision: entry.revision };
   }
 
-  /** Writes an entry, unless another replica did since it was read. Answers the new revision, or undefined. */
+  /** Writes an entry unless another replica changed it. Returns the new revision, or undefined. */
   async write(key: string, { value, revision }: Entry): Promise<number | undefined> {
     try {
       return await this.#opened.put(key, JSON.stringify(value), { previousSeq: revision });
@@ -130,7 +129,7 @@ export class CounterStore {
   }
 }
 
-/** The value of a text; undefined if it is not JSON: another version's. */
+/** Parses JSON; undefined for anything else, which another version wrote. */
 export function parse(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -17,7 +17,6 @@ import { remaining } from '../submission/rules.ts';
 import { readDay, type UsageKind } from '../submission/table.ts';
 import type { CallerLimits } from './caller-limits.ts';
 
-/** The operation on a partner's limits. */
 export function limitHandlers(
   database: Database,
   clock: Clock,
@@ -58,7 +57,7 @@ function allowance(limit: bigint, used = 0n, resetsAt?: number): Allowance {
   return create(AllowanceSchema, { limit, used, remaining: remaining(limit, used), resetsAt: reset });
 }
 
-/** The largest number that a field of a request may hold, from the rule by which the field is checked. */
+/** The largest value of a request's field, from its field rule. */
 function maximumOf(schema: DescMessage, name: string): bigint {
   const field = schema.fields.find((each) => each.name === name);
   const maximum = field && getOption(field, fieldOption).maximum;

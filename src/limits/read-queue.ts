@@ -4,21 +4,21 @@ import { ApiError } from '../lib/errors.ts';
 import type { Origin } from '../lib/origin.ts';
 import type { SharedSlots, Slot } from './shared-slots.ts';
 
-/** Begins a read in slots that were acquired for it. */
+/** Begins a read with the slots that it acquired. */
 type Begin = (slots: readonly Slot[]) => void;
 
-/** How many reads may wait here. A partner may have at most as many as there is room left for others. */
+/** How many reads may wait here. A partner may queue at most as many as are still free for others. */
 const mostWaiting = 2_000;
-/** How often slots are asked for again while other replicas have them. */
+/** How often slots are requested again while other replicas have them. */
 const askAgainMs = 25;
 
 /**
- * Lets reads of the broker have their turn: only so many of a partner at once, and only so many in all, over all
- * replicas. Partners take turns, and a partner's reads come in the order of their arrival. Replicas where reads wait take
- * turns too. A read that has no answer in its time is `exchange_unavailable`.
+ * Queues reads of the broker: a bounded number per partner and in all, over all replicas. Partners take turns, and each
+ * partner's reads run in order of arrival. Replicas with waiting reads take turns too. A read without an answer in its
+ * time throws `exchange_unavailable`.
  */
 export class ReadQueue {
-  /** The reads that wait, by partner. The partner that was served last comes last. */
+  /** The waiting reads by partner. The partner that was served last is last. */
   readonly #queues = new Map<string, Set<Begin>>();
   readonly #underWay = new Counts();
   #isServing = false;
@@ -27,23 +27,23 @@ export class ReadQueue {
 
   constructor(
     private readonly slots: Pick<SharedSlots, 'acquire'>,
-    /** How long a read has from its arrival to its answer. */
+    /** How long a read may take from its arrival to its answer. */
     private readonly timeoutMs: number,
     private readonly mostPerPartner = 2,
     private readonly mostInAll = 4,
   ) {}
 
-  /** How many reads wait here for their turn. */
+  /** How many reads wait here. */
   get waiting(): number {
     return [...this.#queues.values()].reduce((total, queue) => total + queue.size, 0);
   }
 
-  /** How many are under way here. */
+  /** How many reads run here. */
   get underWay(): number {
     return this.#underWay.total;
   }
 
-  /** Does a read of a partner's when it is its turn. The read gets the time that is left of its own. */
+  /** Runs a partner's read in its turn. The read gets the rest of its time. */
   read<T>(origin: Origin, work: (time: ReadTime) => Promise<T>): Promise<T> {
     const { partnerId } = origin;
     const { timeoutMs } = this;
@@ -67,7 +67,7 @@ export class ReadQueue {
     });
   }
 
-  /** Puts a read into its partner's queue. What it returns takes it out again. */
+  /** Queues a read. Call the result to remove it. */
   #wait(partnerId: string, begin: Begin): () => void {
     const queue = this.#queues.get(partnerId) ?? new Set();
     this.#queues.set(partnerId, queue.add(begin));
@@ -87,14 +87,14 @@ export class ReadQueue {
     try {
       return await work({ timeoutMs: Math.max(1, deadline - performance.now()), origin });
     } finally {
-      // Only now: a read that has no answer is under way until it is given up.
+      // Only now, because a read without an answer is in progress until it is given up.
       countOff();
       for (const slot of slots) slot.release();
       void this.#serve();
     }
   }
 
-  /** Begins what can begin, one after the other. */
+  /** Begins the reads that can run, one after the other. */
   async #serve(): Promise<void> {
     this.#serveAgain = true;
     if (this.#isServing) return;
@@ -105,11 +105,11 @@ export class ReadQueue {
       await this.#serveOnce();
     }
     this.#isServing = false;
-    // Another replica gives no notice when it gives a slot back.
+    // Another replica does not notify when it releases a slot.
     if (this.#queues.size > 0) this.#timer = setTimeout(() => void this.#serve(), askAgainMs).unref();
   }
 
-  /** Begins one read of each partner that can have one. */
+  /** Begins at most one read of each partner. */
   async #serveOnce(): Promise<void> {
     const { slots, mostPerPartner, mostInAll } = this;
     for (const partnerId of [...this.#queues.keys()]) {
@@ -122,7 +122,7 @@ export class ReadQueue {
       const queue = this.#queues.get(partnerId);
       const [begin] = queue ?? [];
       if (queue === undefined || begin === undefined) {
-        // Its reads ran out of time while the slots were asked for.
+        // Its reads timed out while the slots were requested.
         ofPartner.release();
         ofAll.release();
         continue;
@@ -130,7 +130,7 @@ export class ReadQueue {
       this.#queues.delete(partnerId);
       this.#queues.set(partnerId, queue);
       begin([ofPartner, ofAll]);
-      // The partner may have one more, after the others had their turn.
+      // The partner may begin another one after the others had their turn.
       this.#serveAgain = true;
     }
   }

@@ -2,66 +2,63 @@ import { type Instant, keptMs } from './counter-store.ts';
 import { type Change, SharedCounter } from './shared-counter.ts';
 import type { Purpose, Sharing } from './sharing.ts';
 
-/** How long tokens that were drawn can be handed out. If a replica dies, its tokens are lost for no longer. */
+/** How long drawn tokens are valid. If a replica dies, its tokens are lost for at most so long. */
 const stockMs = 2_000;
-/** A replica that drew within this time draws some more, to hand out without asking. */
+/** A replica that drew within this time draws spare tokens too. */
 const busyMs = 1_000;
-/** A replica that took a token within this time gives another one half of what it holds, otherwise all. */
+/** A replica that took a token within this time gives half of its tokens to another one that asks, otherwise all. */
 const inUseMs = 100;
 const askAgainMs = 250;
-/** A request waits this long for a token of the share, right after the others were lost. */
+/** How long a request waits for a token of the share, right after the other replicas were lost. */
 const shareWaitMs = 250;
 
-/** How fast a bucket fills, and how much it can hold. */
+/** How fast a bucket fills, and its capacity. */
 export interface Rate {
   readonly perSecond: number;
   readonly burst: number;
 }
 
-/** Tokens that a replica has drawn and hands out without asking. */
+/** Tokens that a replica has drawn and hands out from memory. */
 export interface Stock {
   readonly tokens: number;
-  /** From when on they belong to nobody, in milliseconds of the server's clock. */
+  /** They expire at this time, in milliseconds of the server's clock. */
   readonly until: number;
 }
 
 /**
- * A bucket of tokens that replicas draw from. Its level and what they hold of it are never more than a burst together. So
- * in any second no more is taken than a burst and a second's rate, whoever takes it.
+ * A bucket of tokens that replicas draw from. Its level and all stocks together never exceed the burst. So in any
+ * second, all replicas together take at most the burst and one second's rate.
  */
 export interface Bucket {
-  /** The tokens in it at `at`; below zero if more were taken by share than there were. */
+  /** The tokens in it at `at`. Below zero if replicas took too many from their shares. */
   readonly level: number;
   /** In milliseconds of the server's clock. */
   readonly at: number;
   readonly held: Readonly<Record<string, Stock>>;
 }
 
-/** What a replica does to a bucket. */
+/** A replica's change of a bucket. */
 export interface Draw {
   readonly replica: string;
-  /** What it holds already. */
+  /** The tokens it holds already. */
   readonly own: number;
-  /** Since when it has held no more than that, in milliseconds of the server's clock. */
+  /** Since when it has held no more than `own`, in milliseconds of the server's clock. */
   readonly ownSince: number;
-  /** What it gives back. */
   readonly given: number;
-  /** What it took by share while it could not ask. */
+  /** The tokens it took from its share while NATS was away. */
   readonly charge: number;
-  /** What it needs at once. */
   readonly needed: number;
-  /** What it would like besides. It gets no more than half of what is left. */
+  /** The spare tokens it asks for. It gets at most half of the rest. */
   readonly spare: number;
-  /** How long it keeps what it holds, in milliseconds. */
   readonly stockMs: number;
   readonly now: Instant;
 }
 
 /**
- * Buckets of tokens that replicas draw from together. A replica draws what its requests need and, while there are more of
- * them, some to hand out from memory, so that hardly one waits for NATS. What it holds counts as if it were still in the
- * bucket, and belongs to nobody after two seconds. Its share while NATS is away is the rate and the burst divided by the
- * replicas there were last, beginning with what it holds.
+ * Buckets of tokens that replicas draw from together. A replica draws the tokens that its requests need. Under load it
+ * draws spare ones too, so that few requests wait for NATS. A stock counts as part of the bucket, and expires after 2
+ * s. While NATS is away, a replica's share is the rate and the burst divided by the last number of replicas. It begins
+ * with the stock.
  */
 export class SharedBuckets {
   readonly #counterOf: (name: string) => BucketCounter;
@@ -70,11 +67,7 @@ export class SharedBuckets {
     this.#counterOf = sharing.counters((name) => new BucketCounter(sharing, name));
   }
 
-  /**
-   * Takes a token of a name, or answers false if there is none. It never throws.
-   *
-   * @param name What is counted together: letters, digits, dots, hyphens, underscores.
-   */
+  /** Takes a token; false if there is none. Never throws. Names have letters, digits, dots, hyphens, underscores. */
   take(name: string, rate: Rate): boolean | Promise<boolean> {
     return this.#counterOf(name).takeAt(rate);
   }
@@ -82,18 +75,18 @@ export class SharedBuckets {
 
 class BucketCounter extends SharedCounter<Bucket> {
   #rate: Rate = { perSecond: 0, burst: 0 };
-  /** Tokens that were drawn and can be handed out, until `goodUntil`. */
+  /** Drawn tokens, valid until `goodUntil`. */
   #stock = 0;
   #goodUntil = 0;
-  /** How many more than needed are to be drawn, and how many are to be given back. */
+  /** How many spare tokens to draw, and how many to give back. */
   #spare = 0;
   #given = 0;
   #drawnAt = Number.NEGATIVE_INFINITY;
   #usedAt = Number.NEGATIVE_INFINITY;
   #askedAt = Number.NEGATIVE_INFINITY;
-  /** Before this the bucket has no token: nobody need ask. */
+  /** The bucket has no token before this time, so a request need not ask. */
   #emptyUntil = 0;
-  /** This replica's share, while it keeps to it, and what was taken of it that is not in the entry yet. */
+  /** This replica's share while it is in use, and the tokens taken from it that the entry does not have yet. */
   #share: { level: number; filledAt: number } | undefined;
   #uncharged = 0;
 
@@ -141,7 +134,7 @@ class BucketCounter extends SharedCounter<Bucket> {
     share.level = Math.min(burst, share.level + ((now - share.filledAt) * perSecond) / 1_000);
     share.filledAt = now;
     const missingMs = waitForToken(share, this.#shareOfRate);
-    // What others hold cannot be had now, so it is worth a moment.
+    // The other replicas' tokens are out of reach now, so a short wait is worth it.
     if (missingMs > (now - lostAt < busyMs ? shareWaitMs : 0)) return false;
     share.level -= 1;
     this.#uncharged += 1;
@@ -156,7 +149,7 @@ class BucketCounter extends SharedCounter<Bucket> {
   protected valueFrom(read: unknown): Bucket {
     const found = bucketFrom(read);
     if (found !== undefined) return found;
-    // For all that is known, it has been filling since the store began, or since its entry was forgotten.
+    // It may have been filling since the store began, or since its entry was deleted.
     const { now, createdAt } = this.sharing.store;
     const isNew = this.sharing.isFirst && now.atMost - createdAt < keptMs;
     return { level: isNew ? this.#rate.burst : 0, at: Math.max(createdAt, now.atLeast - keptMs), held: {} };
@@ -172,7 +165,7 @@ class BucketCounter extends SharedCounter<Bucket> {
     this.#stock = stock - this.#given;
   }
 
-  /** Draws, gives back, and pays what was taken by share. What it writes also tells the others what was used. */
+  /** Draws, gives back, and charges tokens taken from the share. The write also tells the others how many were used. */
   protected change(before: Bucket, purpose: Purpose, sentAt: number): Change<Bucket> {
     const { replica, store } = this.sharing;
     const own = this.#stockAt(sentAt);
@@ -183,7 +176,7 @@ class BucketCounter extends SharedCounter<Bucket> {
     const { bucket, drawn } = draw(before, this.#rate, {
       replica,
       own,
-      // If this replica forgot the counter in between, it may have used tokens at any time.
+      // If this replica dropped the counter in between, it may have used tokens at any time.
       ownSince: Number.isFinite(this.#usedAt) ? now.atMost - (sentAt - this.#usedAt) : Number.POSITIVE_INFINITY,
       given: this.#given,
       charge,
@@ -220,7 +213,6 @@ class BucketCounter extends SharedCounter<Bucket> {
     return now < this.#goodUntil ? this.#stock : 0;
   }
 
-  /** How many tokens a busy replica holds. */
   get #usualStock(): number {
     return Math.floor(Math.min(this.#rate.burst / 4, this.#rate.perSecond / 2));
   }
@@ -235,7 +227,7 @@ class BucketCounter extends SharedCounter<Bucket> {
     return this.#share;
   }
 
-  /** What was taken by share and has not come back to it since. */
+  /** The tokens taken from the share that it has not regained since. */
   #chargeAt(now: number): number {
     if (this.#share === undefined || this.#uncharged === 0) return this.#uncharged;
     const { perSecond, burst } = this.#shareOfRate;
@@ -244,12 +236,12 @@ class BucketCounter extends SharedCounter<Bucket> {
   }
 }
 
-/** A time that is further ahead than this is from a clock that was set back since. */
+/** A time further ahead than this comes from a clock that was set back since. */
 const mostAheadMs = 5_000;
 
 /**
- * Draws from a bucket. Time passes from the earliest that the last draw can have been to the earliest that it can be now.
- * Two replicas may differ in that, so the bucket fills more slowly by as much in a second.
+ * Draws from a bucket. The elapsed time is measured from the earliest possible time of the last draw to the earliest
+ * possible time now. Replicas may differ in that, so the bucket fills more slowly by the difference.
  */
 export function draw(before: Bucket, { perSecond, burst }: Rate, by: Draw): { bucket: Bucket; drawn: number } {
   const { now, replica, own } = by;
@@ -263,7 +255,7 @@ export function draw(before: Bucket, { perSecond, burst }: Rate, by: Draw): { bu
   const stock = { tokens: own + drawn, until: Math.ceil(now.atMost + by.stockMs) };
   return {
     bucket: {
-      // Rounded to the disadvantage of the one that draws.
+      // Rounded down, so that rounding never adds tokens.
       level: Math.floor((level - drawn) * 1_000) / 1_000,
       at: Math.ceil(bucket.at * 1_000) / 1_000,
       held: Object.fromEntries(stock.tokens > 0 ? [...others, [replica, stock]] : others),
@@ -273,8 +265,8 @@ export function draw(before: Bucket, { perSecond, burst }: Rate, by: Draw): { bu
 }
 
 /**
- * Lets time pass. What other replicas hold counts as if it were in the bucket until it belongs to nobody, used or not: when
- * it was used is not known, and the bucket could have been full until then. A replica knows when it used its own last.
+ * Fills the bucket for the elapsed time. Another replica's stock counts as part of it until it expires, because the
+ * time of its use is unknown and the bucket could have been full until then. A replica knows its own last use.
  */
 function fill({ level, at, held }: Bucket, { perSecond, burst }: Rate, by: Draw): Bucket {
   const { now, replica, own, ownSince } = by;
@@ -301,12 +293,12 @@ function sum(held: readonly [string, Stock][]): number {
   return held.reduce((total, [, { tokens }]) => total + tokens, 0);
 }
 
-/** How long it takes until a level has become a token, in milliseconds. */
+/** The time until a level has become one token, in milliseconds. */
 export function waitForToken({ level }: Pick<Bucket, 'level'>, { perSecond }: Rate): number {
   return perSecond > 0 ? (Math.max(0, 1 - level) * 1_000) / perSecond : Number.POSITIVE_INFINITY;
 }
 
-/** The other replicas that hold some of it. */
+/** The other replicas with a valid stock. */
 export function holdersBut(replica: string, { held }: Bucket, now: Instant): string[] {
   return Object.keys(held).filter((id) => id !== replica && (held[id]?.until ?? 0) > now.atLeast);
 }

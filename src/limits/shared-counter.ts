@@ -1,34 +1,34 @@
 import type { Entry } from './counter-store.ts';
 import type { Counter, Purpose, Sharing } from './sharing.ts';
 
-/** What becomes of an entry. */
+/** The result of changing an entry. */
 export interface Change<Value> {
-  /** The new value; absent: it stays as it is. */
+  /** The new value; absent if it stays. */
   readonly value?: Value;
-  /** Takes note that it is so. Answers whether more is held here than before. */
+  /** Called once the store has it. Returns whether this replica holds more than before. */
   readonly done: () => boolean;
 }
 
-/** How long the change of an entry may be beaten by other replicas' changes. */
+/** How long to retry a change while other replicas' changes win. */
 const writeWithinMs = 500;
-/** A counter that nobody asked for this long can be forgotten. */
+/** A counter without a request for this long may be dropped. */
 const idleMs = 10_000;
 
 /**
- * One name's counter, of which each replica holds a part. A replica draws its part from the shared counter store, changing
- * the entry by compare-and-set, and hands it out from memory. While NATS is away it keeps to its share. What is counted,
- * and by which rule, is the policy of a subclass.
+ * The counter of one name, of which each replica holds a part. A replica draws from the shared counter store by
+ * compare-and-set and hands out from memory. While NATS is away it keeps to its share. Subclasses define what is
+ * counted and the rule.
  */
 export abstract class SharedCounter<Value> implements Counter {
-  /** Those who wait, in the order of arrival. */
+  /** Requests that wait, in order of arrival. */
   protected readonly waiting: ((isTaken: boolean | Promise<boolean>) => void)[] = [];
-  /** What was last read or written, as long as nobody is known to have changed it. */
+  /** The entry as last read or written, unless another replica may have changed it. */
   #entry: Entry<Value> | undefined;
-  /** Changes of the entry, one after the other. */
+  /** Serialises changes of the entry. */
   #turn: Promise<unknown> = Promise.resolve();
   #isDrawing = false;
   #takenAt = 0;
-  /** Whether those who wait ask again and again until they have some. */
+  /** Whether the waiting requests ask repeatedly until they get some. */
   protected isInLine = false;
 
   constructor(
@@ -37,18 +37,18 @@ export abstract class SharedCounter<Value> implements Counter {
     protected readonly name: string,
   ) {}
 
-  /** Takes from what is held here. */
+  /** Takes from the part that this replica holds. */
   protected abstract takeHeld(now: number): boolean;
-  /** Takes while the others cannot be asked. */
+  /** Takes from the share while the other replicas cannot be asked. */
   protected abstract takeOfShare(now: number): boolean | Promise<boolean>;
   /** Whether it is known that nothing can be drawn. */
   protected abstract isEmpty(now: number): boolean;
-  /** Checks what was read. If there is nothing, or it is in a form that this version cannot read, it begins anew. */
+  /** Checks a value that was read. Returns a new one if it is absent or of an unknown form. */
   protected abstract valueFrom(read: unknown): Value;
-  /** Decides what is kept of what is held. */
+  /** Decides how much of its part this replica keeps. */
   protected abstract prepare(purpose: Purpose, now: number): void;
   protected abstract change(value: Value, purpose: Purpose, now: number): Change<Value>;
-  /** The other replicas that hold some and can be asked for it now. */
+  /** The other replicas that hold some and can be asked now. */
   protected abstract othersToAsk(value: Value, now: number): string[];
   abstract needs(purpose: Purpose): boolean;
 
@@ -57,7 +57,7 @@ export abstract class SharedCounter<Value> implements Counter {
     return isIdle && !this.needs('settle') && !this.needs('leave');
   }
 
-  /** Takes one, or answers false if there is none. It never throws. */
+  /** Takes one; false if there is none. It never throws. */
   protected take(): boolean | Promise<boolean> {
     const { sharing } = this;
     const now = sharing.time.now();
@@ -72,7 +72,7 @@ export abstract class SharedCounter<Value> implements Counter {
     });
   }
 
-  /** Draws for those who wait, asking the others for what they do not use. */
+  /** Draws for the waiting requests, and asks the other replicas for unused parts. */
   protected async draw(): Promise<void> {
     if (this.#isDrawing) return;
     this.#isDrawing = true;
@@ -99,7 +99,7 @@ export abstract class SharedCounter<Value> implements Counter {
     while (this.waiting.length > 0 && this.sharing.isShared && this.takeHeld(now)) this.waiting.shift()?.(true);
   }
 
-  /** Asks the other replicas to give up what they do not use. Answers whether there are any. */
+  /** Asks the other replicas to give up unused parts. Returns whether there are any. */
   protected async askOthers(): Promise<boolean> {
     const others = this.#entry === undefined ? [] : this.othersToAsk(this.#entry.value, this.sharing.time.now());
     if (others.length === 0) return false;
@@ -118,7 +118,7 @@ export abstract class SharedCounter<Value> implements Counter {
     this.#entry = undefined;
   }
 
-  /** Answers whether more is held here than before. */
+  /** Returns whether this replica holds more than before. */
   update(purpose: Purpose): Promise<boolean> {
     const done = this.#turn.then(() => this.#update(purpose));
     this.#turn = done.catch(() => undefined);
@@ -130,7 +130,7 @@ export abstract class SharedCounter<Value> implements Counter {
     const checkLosses = () => {
       if (this.sharing.losses !== losses) throw new Error('the other replicas were lost');
     };
-    // If the entry is old, the store refuses a write that goes by it. What may write nothing must read it again.
+    // The store refuses a write by an old entry. A change that may write nothing must read the entry again.
     if (purpose !== 'draw') this.#entry = undefined;
     this.prepare(purpose, time.now());
     for (const end = time.now() + writeWithinMs; time.now() < end; ) {

@@ -4,28 +4,27 @@ import type { Purpose, Sharing } from './sharing.ts';
 
 /** A concurrency slot that was acquired. */
 export interface Slot {
-  /** Gives the slot back. Only the first call counts. */
+  /** Only the first call counts. */
   release(): void;
 }
 
-/** How many slots each replica has reserved. */
 type Reservations = Readonly<Record<string, number>>;
 
-/** How long reserved slots that nobody uses are kept, so that a partner's next request finds one without asking. */
+/** How long unused slots stay reserved, so that a partner's next request finds one without asking. */
 const keptIdleMs = 2_000;
-/** An entry is written again before the store forgets it. */
+/** An entry is written again before the store deletes it. */
 const refreshMs = 200_000;
-/** For so long a replica leaves slots to another one that waits in line, which asks again well within this time. */
+/** How long a replica yields to another one that waits in line, which asks again well within this time. */
 const yieldMs = 100;
 
 /**
- * Slots counted across replicas. The sum of all replicas' reservations never exceeds the limit, so the sum of slots in use
- * cannot either. A replica gives back what it has not used for a while, or at once if another one needs it. Its share
- * while NATS is away is the limit divided by the replicas there were last, and at least one.
+ * Slots counted across replicas. The sum of all replicas' reservations never exceeds the limit, so the sum of slots in
+ * use cannot either. A replica gives back slots after some idle time, or at once if another needs them. While NATS is
+ * away, its share is the limit divided by the last number of replicas, and at least 1.
  */
 export class SharedSlots {
   readonly #counterOf: (name: string) => SlotCounter;
-  /** How many slots of all names are in use here. */
+  /** Slots of all names in use here. */
   usedHere = 0;
 
   constructor(sharing: Sharing) {
@@ -33,11 +32,11 @@ export class SharedSlots {
   }
 
   /**
-   * Acquires a slot of a name, or answers undefined if all of them are in use. It never throws.
+   * Acquires a slot of a name; undefined if all are in use. It never throws.
    *
-   * @param name What is counted together, such as `requests.<partner>`: letters, digits, dots, hyphens, underscores.
+   * @param name The counter's name, such as `requests.<partner>`: letters, digits, dots, hyphens, underscores.
    * @param most How many slots there are, 1 or more.
-   * @param isInLine Whether a caller who gets none asks again and again. Other replicas then let it have its turn.
+   * @param isInLine Whether a caller without a slot asks again and again. Other replicas then yield to it.
    */
   async acquire(name: string, most: number, isInLine = false): Promise<Slot | undefined> {
     const counter = this.#counterOf(name);
@@ -50,7 +49,7 @@ export class SharedSlots {
     return { release };
   }
 
-  /** How many slots of a name are in use now, as far as that can be found out. It never throws. */
+  /** How many slots of a name are in use, as far as replicas can be asked. It never throws. */
   used(name: string): Promise<number> {
     return this.#counterOf(name).usedByAll();
   }
@@ -60,11 +59,11 @@ class SlotCounter extends SharedCounter<Reservations> {
   #most = 1;
   #used = 0;
   /**
-   * Slots that the others leave to this replica. Fewer than are in use only if too many are, because NATS was away or this
-   * replica was taken for dead. Then no more are acquired.
+   * The slots reserved for this replica. Fewer than are in use only after NATS was away or this replica was taken for
+   * dead. Then it acquires no more.
    */
   #reserved = 0;
-  /** What the entry says that this replica has; undefined: not known. */
+  /** This replica's reservation in the entry; undefined if unknown. */
   #written: number | undefined = 0;
   #writtenAt = 0;
   #idleSince = 0;
@@ -91,7 +90,7 @@ class SlotCounter extends SharedCounter<Reservations> {
     try {
       const { value } = await this.read();
       if (sum(this.#others(value)) === 0) return this.#used;
-      // They may keep some for later. Once asked, they write what is in use.
+      // Their reservations may include idle slots. Once asked, they write the number in use.
       await this.sharing.ask(this.othersToAsk(value), this.name, false);
       return sum(this.#others((await this.read()).value)) + this.#used;
     } catch {
@@ -119,7 +118,7 @@ class SlotCounter extends SharedCounter<Reservations> {
 
   override async update(purpose: Purpose): Promise<boolean> {
     const hasMore = await super.update(purpose);
-    // Too many are in use: those who have some left must know.
+    // Too many are in use, so replicas with idle slots must give them up.
     if (purpose === 'settle' && this.#used > this.#reserved) void this.askOthers();
     return hasMore;
   }
@@ -133,7 +132,7 @@ class SlotCounter extends SharedCounter<Reservations> {
   }
 
   protected isEmpty(now: number): boolean {
-    // Those who wait already get what is left.
+    // The waiting requests get the remaining slots first.
     return this.#used + this.waiting.length >= this.#most || this.#mustYield(now);
   }
 
@@ -143,7 +142,7 @@ class SlotCounter extends SharedCounter<Reservations> {
   }
 
   protected prepare(purpose: Purpose): void {
-    // From now on no more are acquired; once that is written, the others can have them.
+    // No more are acquired from now on. Once that is written, other replicas can have the rest.
     if (purpose !== 'draw') this.#reserved = Math.min(this.#reserved, this.#used);
   }
 
@@ -177,7 +176,7 @@ class SlotCounter extends SharedCounter<Reservations> {
     );
   }
 
-  /** What each replica can have if all of them want some. */
+  /** Each replica's part if all of them want slots. */
   get #share(): number {
     return Math.floor(this.#most / this.sharing.replicas);
   }

@@ -5,32 +5,31 @@ import type { CounterStore } from './counter-store.ts';
 
 /** Why a counter's entry is changed. */
 export type Purpose =
-  /** To take more than is held here. */
+  /** To take more than this replica holds. */
   | 'draw'
-  /** Another replica needs what is held here and not used. */
+  /** Another replica needs unused parts of this one. */
   | 'give'
-  /** Now and then, while all count together. */
+  /** Periodically, while the replicas count together. */
   | 'sweep'
-  /** Before all count together: the others must see what was taken here by share. */
+  /** Before the replicas count together: the others must see how much this replica took from its share. */
   | 'settle'
-  /** The replica ends. */
   | 'leave';
 
 /** A counter of which each replica holds a part. */
 export interface Counter {
-  /** Whether nothing is lost if it is forgotten. */
+  /** Whether dropping it loses nothing. */
   readonly isUnused: boolean;
   /** Whether its entry must be changed for this purpose. */
   needs(purpose: Purpose): boolean;
-  /** Changes the entry. Throws if NATS does not do it. */
+  /** Changes the entry. Throws if NATS fails. */
   update(purpose: Purpose): Promise<unknown>;
-  /** The others may be lost: what was read may no longer be so, and each replica keeps to its share. */
+  /** The other replicas may be lost: the entry may be old, and each replica keeps to its share. */
   lost(): void;
-  /** Another replica needs what is held here and not used. Some may wait in line for it. */
+  /** Gives unused parts to another replica, which may wait in line for them. */
   give(isInLine: boolean): Promise<void>;
 }
 
-/** A clock that never goes back, in milliseconds, and waiting by it. */
+/** A clock in milliseconds that never goes back, and a wait by it. */
 export interface MonotonicTime {
   now(): number;
   wait(ms: number, signal?: AbortSignal): Promise<unknown>;
@@ -39,12 +38,12 @@ export interface MonotonicTime {
 export interface SharingParts {
   readonly nats: Pick<Nats, 'ask' | 'flush' | 'onChange' | 'publish' | 'subscribe'>;
   readonly store: Pick<CounterStore, 'createdAt' | 'now' | 'open' | 'read' | 'readClock' | 'write'>;
-  /** Stands before the names of the subjects, so that gateways can share a NATS. */
+  /** The prefix of all subjects, so that several gateways can share a NATS. */
   readonly prefix: string;
-  /** This replica's name: letters, digits, hyphens; no other has it. */
+  /** This replica's unique name: letters, digits, hyphens. */
   readonly replica: string;
   readonly log: Logger;
-  /** A replica that is not heard of for so long is dead. */
+  /** A replica without a heartbeat for this long counts as dead. */
   readonly leaseMs?: number;
   readonly time?: MonotonicTime;
 }
@@ -59,41 +58,40 @@ const heartbeatsPerLease = 5;
 const clockReadingMs = 10_000;
 const sweepMs = 500;
 const askTimeoutMs = 250;
-/** When NATS is back, or its bucket is new, all replicas write what they have within this time. */
+/** All replicas write their state within this time after NATS is back or its bucket is new. */
 const settleMs = 1_500;
-/** Replicas that are there have reached a new NATS within this time, and been heard. */
+/** Running replicas have reached a new NATS and sent a heartbeat within this time. */
 const quietMs = 600;
-/** Replicas find NATS again, and so count together again, within this time of each other. */
+/** All replicas begin to count together within this time of each other. */
 const spreadMs = 200;
 const retryMs = 250;
-/** Requests wait this long for the first join, and for the last write of any join. Then they get the replica's share. */
+/** How long requests wait for the first join, and for the last write of any join. Then they get the replica's share. */
 const firstWaitMs = 3_000;
 const lastWaitMs = 1_000;
 const mostAtOnce = 32;
 
 /**
- * Whether this replica counts together with the others or keeps to its share. Replicas know of each other by heartbeats.
- * No two clocks are compared: a replica is dead if this one has not heard of it for the length of a lease. Before all
- * count together, each has written what it took by share.
+ * Whether this replica counts together with the others or keeps to its share. Replicas know each other by heartbeats.
+ * No clocks are compared: a replica is dead if this one got no heartbeat of it for a lease. Before they count together,
+ * each has written how much it took from its share.
  */
 export class Sharing {
   readonly store: SharingParts['store'];
   readonly replica: string;
   readonly time: MonotonicTime;
-  /** Set while it is about to be decided whether all count together: that is worth a moment's wait. */
+  /** Set for the moment before replicas count together or not. Requests wait for it briefly. */
   undecided: Promise<void> | undefined;
-  /** Whether the store was empty and nobody else was there when this replica began to count by it. */
+  /** Whether this replica began with an empty store and no other replica. */
   isFirst = false;
-  /** How often the others were lost. */
   losses = 0;
   readonly #leaseMs: number;
   readonly #heartbeatMs: number;
   readonly #kinds: Map<string, Counter>[] = [];
   readonly #stopping = new AbortController();
-  /** When the other replicas were last heard. */
-  readonly #heardAt = new Map<string, number>();
+  /** When each other replica's last heartbeat came. */
+  readonly #heartbeatAt = new Map<string, number>();
   #listeningSince = 0;
-  /** When the latest heartbeat was sent that came back. */
+  /** When the latest heartbeat that came back was sent. */
   #echoedAt = Number.NEGATIVE_INFINITY;
   #isConnected = false;
   #wasAway = false;
@@ -110,29 +108,29 @@ export class Sharing {
     this.#heartbeatMs = this.#leaseMs / heartbeatsPerLease;
   }
 
-  /** Whether all count together now, and not by share. */
+  /** Whether the replicas count together now, and not each from its share. */
   get isShared(): boolean {
     return this.#isShared && this.#isHeard;
   }
 
-  /** Since when this replica keeps to its share, on the monotonic clock. If it never counted with others: long ago. */
+  /** Since when this replica keeps to its share, on the monotonic clock; -Infinity if it never counted with others. */
   get lostAt(): number {
     return this.#isShared ? this.time.now() : this.#lostAt;
   }
 
-  /** How many replicas there are; while NATS is away, how many there were. */
+  /** The number of replicas; while NATS is away, their last number. */
   get replicas(): number {
-    return 1 + this.#heardAt.size;
+    return 1 + this.#heartbeatAt.size;
   }
 
-  /** Whether a replica is there no more, so that others may have what it held. */
+  /** Whether a replica is dead, so that others may have its part. */
   isDead(replica: string): boolean {
     const now = this.time.now();
     if (replica === this.replica || now - this.#listeningSince < this.#leaseMs) return false;
-    return now - (this.#heardAt.get(replica) ?? Number.NEGATIVE_INFINITY) >= this.#leaseMs;
+    return now - (this.#heartbeatAt.get(replica) ?? Number.NEGATIVE_INFINITY) >= this.#leaseMs;
   }
 
-  /** Counters of one kind. The function answers the counter of a name, and makes it if there is none. */
+  /** Registers a kind of counter. The result returns the counter of a name, and makes it if there is none. */
   counters<Kind extends Counter>(make: (name: string) => Kind): (name: string) => Kind {
     const counters = new Map<string, Kind>();
     this.#kinds.push(counters);
@@ -145,31 +143,31 @@ export class Sharing {
     };
   }
 
-  /** Joins the other replicas as soon as NATS is there. */
+  /** Joins the other replicas once NATS is connected. */
   start(): void {
     const { nats, prefix } = this.parts;
-    nats.subscribe(`${prefix}slots.here`, (text) => this.#hear(text));
-    nats.subscribe(`${prefix}slots.gone`, (replica) => this.#heardAt.delete(replica));
+    nats.subscribe(`${prefix}slots.here`, (text) => this.#onHeartbeat(text));
+    nats.subscribe(`${prefix}slots.gone`, (replica) => this.#heartbeatAt.delete(replica));
     nats.subscribe(`${prefix}slots.ask.${this.replica}`, (text, message) => {
       const [name = '', line] = text.split(' ');
       const asked = this.#kinds.map((counters) => counters.get(name)?.give(line !== undefined));
       void Promise.all(asked).then(() => message.respond());
     });
     nats.onChange((isConnected) => this.#connectionChanged(isConnected));
-    void this.#repeat(this.#heartbeatMs, () => this.#beat());
+    void this.#repeat(this.#heartbeatMs, () => this.#sendHeartbeat());
     void this.#repeat(sweepMs, () => this.#sweep());
-    // Until the clock can be read again, what was read last is still true.
+    // A failed reading is ignored, because the last one is still true.
     void this.#repeat(clockReadingMs, () => this.isShared && this.store.readClock().catch(() => undefined));
   }
 
-  /** Asks replicas to give up what they hold of a name and do not use. One that does not answer gives nothing up. */
+  /** Asks replicas to give up unused parts of a name. One that does not answer gives up none. */
   async ask(replicas: readonly string[], name: string, isInLine: boolean): Promise<void> {
     const { nats, prefix } = this.parts;
     const text = isInLine ? `${name} line` : name;
     await Promise.all(replicas.map((replica) => nats.ask(`${prefix}slots.ask.${replica}`, text, askTimeoutMs)));
   }
 
-  /** Until NATS does again what it did not do, each replica keeps to its share. What began before a loss says nothing. */
+  /** Each replica keeps to its share until NATS works again. A failure of work that began before a loss is ignored. */
   fail(error: unknown, lossesBefore: number): void {
     if (this.losses !== lossesBefore) return;
     if (this.#isShared) this.parts.log.warn({ err: error }, 'limits are not counted across replicas now');
@@ -177,21 +175,21 @@ export class Sharing {
     this.#join();
   }
 
-  /** Gives back what is held and tells the others that this replica goes. If that is lost, they find out by its silence. */
+  /** Gives back what this replica holds and announces its end. If that is lost, its missing heartbeats show it. */
   async close(): Promise<void> {
     const { nats, prefix } = this.parts;
     this.#stopping.abort();
     await this.#joining;
-    // What is not given back is the others' when its time is over.
+    // Parts that are not given back expire.
     if (this.isShared) await this.#updateAll('leave').catch(() => undefined);
     this.#lose();
     nats.publish(`${prefix}slots.gone`, this.replica);
     await nats.flush();
   }
 
-  /** Whether the others hear this replica: nobody else takes what it holds. */
+  /** Whether the other replicas get its heartbeats, so that none takes its part. */
   get #isHeard(): boolean {
-    // This replica stops somewhat before the others take it for dead.
+    // This ends one heartbeat before the others take this replica for dead.
     return this.#isConnected && this.time.now() - this.#echoedAt < this.#leaseMs - this.#heartbeatMs;
   }
 
@@ -208,36 +206,36 @@ export class Sharing {
     }
   }
 
-  #beat(): void {
+  #sendHeartbeat(): void {
     if (!this.#isConnected) return;
     const now = this.time.now();
-    for (const [replica, at] of this.#heardAt) {
-      if (now - at >= this.#leaseMs && this.#isHeard) this.#heardAt.delete(replica);
+    for (const [replica, at] of this.#heartbeatAt) {
+      if (now - at >= this.#leaseMs && this.#isHeard) this.#heartbeatAt.delete(replica);
     }
     this.parts.nats.publish(`${this.parts.prefix}slots.here`, `${this.replica} ${now}`);
   }
 
-  #hear(text: string): void {
+  #onHeartbeat(text: string): void {
     const [replica = '', sentAt] = text.split(' ');
     if (replica !== this.replica) {
-      this.#heardAt.set(replica, this.time.now());
+      this.#heartbeatAt.set(replica, this.time.now());
       return;
     }
-    // Its own heartbeat came back, so NATS has it, and with it the others.
+    // Its own heartbeat came back, so NATS sent it to the others too.
     const wasHeard = this.#isHeard;
     this.#echoedAt = Math.max(this.#echoedAt, Number(sentAt));
     if (wasHeard || !this.#isHeard) return;
-    // It was silent for long, frozen perhaps. Others may have taken what it held, and it has heard of none of them.
+    // No heartbeat came back for long, perhaps because the process was frozen. Others may have taken its part.
     this.#lose();
     this.#startListening();
     this.#join();
   }
 
-  /** Who was there is taken to be there until it has had the time to be heard. */
+  /** Known replicas count as running until each has had the time to send a heartbeat. */
   #startListening(): void {
     const now = this.time.now();
     this.#listeningSince = now;
-    for (const replica of this.#heardAt.keys()) this.#heardAt.set(replica, now);
+    for (const replica of this.#heartbeatAt.keys()) this.#heartbeatAt.set(replica, now);
   }
 
   #connectionChanged(isConnected: boolean): void {
@@ -245,7 +243,7 @@ export class Sharing {
     this.#echoedAt = Number.NEGATIVE_INFINITY;
     if (isConnected) {
       this.#startListening();
-      this.#beat();
+      this.#sendHeartbeat();
     } else {
       this.#wasAway = true;
       this.#lose();
@@ -272,7 +270,7 @@ export class Sharing {
     this.#joining = this.#keepJoining().finally(() => {
       this.#joining = undefined;
     });
-    // Right after the start nobody here knows what the others have taken.
+    // Right after the start this replica does not know how much the others have taken.
     if (this.#isNew) this.#holdRequests(this.#joining, firstWaitMs);
     this.#isNew = false;
   }
@@ -289,7 +287,7 @@ export class Sharing {
     }
   }
 
-  /** Writes what is used here, waits until all replicas have, and counts together with them from then on. */
+  /** Writes this replica's use, waits until all replicas have, and counts together with them from then on. */
   async #joinOnce(signal: AbortSignal): Promise<void> {
     const before = this.losses;
     const ageMs = await this.store.open(this.#wasAway);
@@ -306,19 +304,19 @@ export class Sharing {
       this.isFirst = isAlone && waitMs > 0;
       this.#isShared = true;
     });
-    // What is taken by share now would not be written before others draw.
+    // A part taken from the share now would not be written before others draw.
     this.#holdRequests(last, lastMs + lastWaitMs);
     await last;
   }
 
-  /** Whoever takes something meanwhile waits for the work, but not longer than the given time. */
+  /** Requests wait for the work, but at most `mostMs`. */
   #holdRequests(work: Promise<void>, mostMs: number): void {
     this.undecided ??= Promise.race([work.catch(() => undefined), this.time.wait(mostMs)]).then(() => {
       this.undecided = undefined;
     });
   }
 
-  /** Changes all entries that need it, a bounded number at once. */
+  /** Changes all entries that need it, at most `mostAtOnce` at a time. */
   async #updateAll(purpose: Purpose): Promise<void> {
     const counters = this.#kinds.flatMap((kind) => [...kind.values()]).filter((each) => each.needs(purpose));
     for (let first = 0; first < counters.length; first += mostAtOnce) {

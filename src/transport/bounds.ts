@@ -5,49 +5,47 @@ import { Counts } from '../lib/counts.ts';
 import { ApiError } from '../lib/errors.ts';
 import { networkOf } from '../lib/network.ts';
 
-/** How many connections may be open at once at the partners' ports of this process. */
+/** How many connections may be open at the partners' ports of this process. */
 const defaultBounds = {
-  /** At all partners' ports together. */
   total: 10_000,
-  /** The last part of `total`, which only addresses may use from which a good key came lately. */
+  /** The last part of `total`, kept for addresses with a recent valid key. */
   reserve: 2_000,
   /** From one address, or one IPv6 /64. */
   perAddress: 500,
 };
 
-/** How fast one address may open connections: so many at once, and so many more each second. */
+/** New connections from one address: the burst, then the rate. */
 const mostNew = 1_000;
 const newPerSecond = 200;
-/** Requests without a good key that an address may make: at once, and how many more each second. */
+/** Requests without a valid key from one address: the burst, then the rate. */
 const mostOfStranger = 2_500;
 const ofStrangerPerSecond = 1_000;
-/** How many new connections an address loses for one that was ended because of what its client did. */
+/** How many new connections an address loses when one is ended for abuse. */
 const lostByAbuse = 25;
-/** An address from which good keys come may open this many times as many: a partner may be behind one address. */
+/** Factor for addresses with a valid key, because a whole partner may be behind one address. */
 const knownFactor = 4;
-/** Addresses that are remembered; the one seen longest ago is forgotten first. */
+/** How many addresses are remembered. The least recent one is dropped first. */
 const mostKnown = 10_000;
 const knownMs = 24 * 3_600_000;
 /** An address is noted again only after this time, so that it costs a request nothing. */
 const noteAgainMs = 60_000;
 
 /**
- * Bounds connections per address, and keeps room for partners. A connection of a trusted proxy carries many clients, so
- * only the total bounds those; the requests on them are counted by the client that the proxy names.
+ * Limits connections per address, and keeps room for partners. Only the total limits connections of a trusted proxy,
+ * because they carry many clients. Requests on them count for the client that the proxy names.
  */
 export class ConnectionLimits {
-  /** Whose address a request counts for, from the connection's other end and the X-Forwarded-For it brought. */
+  /** The client's address, from the connection's peer and the request's X-Forwarded-For. */
   readonly clientOf: (peer: string, forwardedFor: string | undefined) => string;
   readonly #bounds: typeof defaultBounds;
   readonly #open = new Counts();
-  /** When a good key was last noted, by address. */
+  /** When a valid key was last noted, by address. */
   readonly #known = new Map<string, number>();
   readonly #rates = new Map<string, Allowance>();
   readonly #strangers = new Map<string, Allowance>();
 
   constructor(
     bounds: Partial<typeof defaultBounds> = {},
-    /** The addresses and ranges of trusted proxies. */
     private readonly proxies: readonly string[] = [],
     private readonly metrics?: { readonly connectionsRefused: { inc(): void } },
   ) {
@@ -55,17 +53,15 @@ export class ConnectionLimits {
     this.#bounds = { ...defaultBounds, ...bounds };
   }
 
-  /** How many connections are open. */
   get total(): number {
     return this.#open.total;
   }
 
-  /** Whether an address is that of a trusted proxy. */
   isProxy(address: string): boolean {
     return this.proxies.length > 0 && isRegistered(address, this.proxies);
   }
 
-  /** Lets a server see only the connections that are admitted. It must listen for them already. */
+  /** Passes only admitted connections on to a server, which must listen for them already. */
   guard(server: EventEmitter, onAdmitted?: (socket: Socket) => void, onRefused?: () => void): void {
     const serve = takeOver(server, 'connection');
     server.on('connection', (socket: Socket) => {
@@ -79,13 +75,12 @@ export class ConnectionLimits {
     });
   }
 
-  /** Counts a new connection until it closes. Returns false when it must be closed at once. */
+  /** Counts a new connection until it closes. Returns false if it must be closed at once. */
   admit(socket: Socket): boolean {
     const { remoteAddress } = socket;
-    // The client has left already.
     if (remoteAddress === undefined) return false;
     const network = networkOf(remoteAddress);
-    if (!this.#hasRoom(network, remoteAddress) || !this.#isSlow(network, remoteAddress)) {
+    if (!this.#hasRoom(network, remoteAddress) || !this.#isWithinRate(network, remoteAddress)) {
       this.metrics?.connectionsRefused.inc();
       return false;
     }
@@ -93,15 +88,15 @@ export class ConnectionLimits {
     return true;
   }
 
-  /** Notes that a connection from an address was ended because of what its client did: new ones come slower. */
+  /** Notes that a connection of an address was ended for abuse: new ones are limited more. */
   blame(address: string): void {
     if (!this.isProxy(address)) this.#rates.get(networkOf(address))?.lose(lostByAbuse * knownFactor);
   }
 
   /**
-   * Counts a request without a good key. Returns false when an address made more than it may on the connections it has:
-   * the request is answered all the same, and the connection ends, so that the rate of new ones bounds them. A request
-   * counts for `cost`, because many that come at once on one connection keep others waiting for longer.
+   * Counts a request without a valid key. Returns false if the address made too many. Then the request is answered and
+   * its connection ends, so that the rate of new connections limits them. `cost` is more than 1 if many can come at
+   * once on one connection and delay others.
    */
   takeStranger(address: string, cost = 1): boolean {
     if (this.isProxy(address)) return true;
@@ -111,7 +106,7 @@ export class ConnectionLimits {
     return allowance.take(cost);
   }
 
-  /** Notes that a good key came from an address. */
+  /** Notes that a valid key came from an address. */
   note(clientAddress: string): void {
     const network = networkOf(clientAddress);
     const now = performance.now();
@@ -119,7 +114,7 @@ export class ConnectionLimits {
     if (noted === undefined || now - noted >= noteAgainMs) remember(this.#known, network, now);
   }
 
-  /** Whether a good key came from an address lately. */
+  /** Whether a valid key came from an address lately. */
   isKnown(clientAddress: string): boolean {
     return this.#isKnown(networkOf(clientAddress));
   }
@@ -138,8 +133,8 @@ export class ConnectionLimits {
     return noted !== undefined && performance.now() - noted < knownMs;
   }
 
-  /** Whether an address opens connections no faster than it may. To accept one and to refuse it costs as much. */
-  #isSlow(network: string, address: string): boolean {
+  /** Whether an address stays within its rate of new connections. Refusing one costs as much as accepting it. */
+  #isWithinRate(network: string, address: string): boolean {
     if (this.isProxy(address)) return true;
     const factor = this.#isKnown(network) ? knownFactor : 1;
     const rate = this.#rates.get(network) ?? new Allowance(mostNew * knownFactor, newPerSecond * knownFactor);
@@ -148,7 +143,7 @@ export class ConnectionLimits {
   }
 }
 
-/** Sets what is known of an address, and forgets the address seen longest ago if they are too many. */
+/** Notes a value for an address, and drops the least recent address if there are too many. */
 function remember<T>(byNetwork: Map<string, T>, network: string, value: T): void {
   byNetwork.delete(network);
   byNetwork.set(network, value);
@@ -157,25 +152,23 @@ function remember<T>(byNetwork: Map<string, T>, network: string, value: T): void
   byNetwork.delete(oldest);
 }
 
-/** How many requests may be under way at once in this process. */
+/** How many requests may be in progress in this process. */
 export const defaultRequestBounds = {
-  /** All partners together. */
   total: 2_000,
   perPartner: 500,
-  /** The last part of `total`, which only partners with fewer than `smallPartner` requests may use. */
+  /** The last part of `total`, only for partners with fewer than `smallPartner` requests. */
   reserve: 500,
   smallPartner: 50,
-  /** Requests whose key is being looked up: all together, and those of one client address. */
+  /** Requests whose key is being read: all together, and per client address. */
   identifying: 1_000,
   identifyingPerAddress: 200,
 };
 
 /**
- * Counts the requests under way: each from the moment its key is known until its answer has left, so one whose body
- * never arrives counts, and so does one whose answer nobody reads. A partner that holds many cannot keep another out,
- * because each has a bound of its own and the last part is kept for partners that hold few.
- *
- * A request without a good key is not counted: it is answered 401 at once, and the number of connections bounds it.
+ * Counts requests in progress, from when the key is known until the answer has left. So a request whose body never
+ * arrives counts, and one whose answer nobody reads. A large partner cannot keep others out, because each partner has
+ * its own limit and the last part is kept for small ones. A request without a valid key is not counted, because it gets
+ * 401 at once and the number of connections limits it.
  */
 export class RequestsUnderWay {
   readonly #byPartner = new Counts();
@@ -183,12 +176,11 @@ export class RequestsUnderWay {
 
   constructor(private readonly bounds: Readonly<typeof defaultRequestBounds> = defaultRequestBounds) {}
 
-  /** How many requests of partners are under way. */
   get total(): number {
     return this.#byPartner.total;
   }
 
-  /** Counts a request while its key is looked up. Call what it returns when the key is known. Throws `service_unavailable`. */
+  /** Counts a request while its key is read. Call the result once the key is known. Throws `service_unavailable`. */
   identify(clientAddress: string): () => void {
     const { identifying, identifyingPerAddress } = this.bounds;
     const network = networkOf(clientAddress);
@@ -198,8 +190,8 @@ export class RequestsUnderWay {
   }
 
   /**
-   * Counts a request of a partner. Call what it returns when the answer has left. Throws `rate_limited` when the partner
-   * has too many, and `service_unavailable` when all partners together have.
+   * Counts a partner's request. Call the result when the answer has left. Throws `rate_limited` if the partner has too
+   * many, and `service_unavailable` if all partners together do.
    */
   take(partnerId: string): () => void {
     const { total, perPartner, reserve, smallPartner } = this.bounds;
@@ -216,7 +208,7 @@ export class RequestsUnderWay {
   }
 }
 
-/** How much of something is allowed: some at once, and some more each second. Times are in milliseconds, never going back. */
+/** A token bucket. Times are in milliseconds of a monotonic clock. */
 export class Allowance {
   #left: number;
 
@@ -228,26 +220,26 @@ export class Allowance {
     this.#left = most;
   }
 
-  /** Takes some. Returns false when there is not so much; then nothing is taken. */
+  /** Takes an amount, or nothing and returns false if there is too little. */
   take(amount: number, now = performance.now()): boolean {
     if (!this.has(amount, now)) return false;
     this.#left -= amount;
     return true;
   }
 
-  /** Whether there is so much. Nothing is taken. */
+  /** Whether `take` would succeed. */
   has(amount: number, now = performance.now()): boolean {
     this.#fill(now);
     return this.#left >= amount;
   }
 
-  /** Takes some, or all that is left. */
+  /** Takes an amount, or the rest if there is less. */
   lose(amount: number, now = performance.now()): void {
     this.#fill(now);
     this.#left = Math.max(0, this.#left - amount);
   }
 
-  /** Allows some more, also more than the most: it stays until it is used. */
+  /** Adds an amount, also beyond the maximum. It stays until it is used. */
   give(amount: number): void {
     this.#left += amount;
   }
@@ -259,7 +251,7 @@ export class Allowance {
   }
 }
 
-/** Takes the listeners of an event away, and returns what calls them: to decide first which events they see. */
+/** Removes an event's listeners and returns a function that calls them, to decide which events they get. */
 export function takeOver(emitter: EventEmitter, event: string): (...args: unknown[]) => void {
   const listeners = emitter.listeners(event) as ((...args: unknown[]) => void)[];
   if (listeners.length === 0) throw new Error(`nobody listens for ${event}`);

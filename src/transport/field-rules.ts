@@ -5,15 +5,14 @@ import { isTimestampInRange, isWholeText } from '../json/reader.ts';
 import { enumNames } from '../lib/enums.ts';
 import { ApiError, type ErrorCode, invalidParam } from '../lib/errors.ts';
 
-/** Checks some of a request's fields and then fills in defaults and upper-cases. Throws an ApiError. */
+/** Checks some fields of a request, then sets defaults and upper-cases values. Throws an ApiError. */
 export type FieldCheck = (message: Message) => void;
 
 type Values = Record<string, unknown>;
 
-/** Says what is wrong with a value, as it follows the field's name in the error's message; undefined: nothing. */
+/** The error of a value, as text after the field's name; undefined if it is valid. */
 type Problem = (value: unknown, siblings: Values) => string | undefined;
 
-/** The problems a field can have, in the order in which they are looked for. */
 const stages = ['type', 'missing', 'range'] as const;
 type Stage = (typeof stages)[number];
 
@@ -21,19 +20,18 @@ interface FieldRule extends Readonly<Record<Stage, Problem | undefined>> {
   readonly name: string;
   readonly key: string;
   readonly isList: boolean;
-  /** The rules of the message inside. */
   readonly nested: readonly FieldRule[] | undefined;
-  /** What is wrong with a list as a whole, looked for before its items' ranges. */
+  /** The error of a list as a whole, checked before its items' ranges. */
   readonly length: Problem | undefined;
-  /** The value as it is used and compared: the default in place of none, upper-case where case does not matter. */
+  /** The value in use: the default for an absent one, upper-case if case does not matter. */
   readonly settle: ((value: unknown) => unknown) | undefined;
-  /** What a value that breaks a rule is answered with instead of `invalid_request`. */
+  /** The code for an invalid value instead of `invalid_request`. */
   readonly malformedCode: ErrorCode | undefined;
 }
 
 /**
- * Compiles the rules of some of a message's fields. They are checked in stages over the whole message, each in the
- * order of the proto: types (which only protobuf's encoding can still break here), missing fields, range and pattern.
+ * Compiles the rules of some fields of a message. They are checked in stages over the whole message, each in the order
+ * of the proto: types (which only protobuf's binary encoding can still break), missing fields, ranges and patterns.
  */
 export function compileFieldRules(schema: DescMessage, fields: readonly DescField[]): FieldCheck {
   const rules = compile(schema, fields, new Map());
@@ -81,7 +79,7 @@ function settleAll(rules: readonly FieldRule[], values: Values): void {
       for (const item of rule.isList ? (value as readonly Values[]) : [value as Values]) settleAll(rule.nested, item);
     } else if (rule.settle !== undefined) {
       const settled = rule.isList ? (value as readonly unknown[]).map(rule.settle) : rule.settle(value);
-      // An absent field stays absent, instead of becoming a member that is undefined.
+      // An absent field must not become a member that is undefined.
       if (settled !== value) values[rule.key] = settled;
     }
   }
@@ -139,7 +137,7 @@ function compileCondition(text: string, siblings: readonly DescField[]): Conditi
   };
 }
 
-/** What protobuf can carry and JSON cannot: refused as JSON's wrong type is, so that all protocols take the same. */
+/** Refuses values that protobuf can carry and JSON cannot, so that all protocols accept the same. */
 function typeProblem(field: DescField, hasPresence: boolean): Problem | undefined {
   if (field.enum !== undefined) {
     const names = enumNames(field.enum);
@@ -158,7 +156,7 @@ function typeProblem(field: DescField, hasPresence: boolean): Problem | undefine
   return undefined;
 }
 
-/** A field that has to be there, always or when another has a certain value. Protobuf cannot tell an empty list from none. */
+/** A field that is required, always or under a condition. Protobuf cannot tell an empty list from an absent one. */
 function missingProblem({ required }: FieldRules, condition: Condition | undefined): Problem | undefined {
   if (condition !== undefined) {
     const problem = `is required when ${condition.text}.`;
@@ -174,7 +172,7 @@ function lengthProblem({ maxItems }: FieldRules): Problem | undefined {
   return (value) => ((value as readonly unknown[]).length > maxItems ? problem : undefined);
 }
 
-/** A value outside its bounds, of another form, or one that may not be there at all. */
+/** A value out of range, of another form, or not allowed here at all. */
 function rangeProblem(field: DescField, rules: FieldRules, condition: Condition | undefined): Problem | undefined {
   const bounds = field.scalar === ScalarType.STRING ? textProblem(rules) : numberProblem(field, rules);
   if (condition === undefined) return bounds;
@@ -209,9 +207,9 @@ function describeBytes(least: number, most: number): string {
   return least === 0 ? `must have at most ${most} bytes.` : `must have ${least} to ${most} bytes.`;
 }
 
-/** Compiles a pattern that the whole of a text has to match. */
+/** Compiles a pattern for the whole text. */
 export function compilePattern(pattern: string): (text: string) => boolean {
-  // If nothing repeats without a bound and no group repeats at all, the pattern itself bounds the work over any text.
+  // Without unbounded or group repetition, the pattern bounds the work on any text.
   const skeleton = pattern.replace(/\\./g, 'x').replace(/\[[^\]]*\]/g, 'x');
   if (/[*+]|\{\d+,\}|\)[?{]/.test(skeleton)) throw new Error(`the pattern ${pattern} repeats without a bound`);
   const expression = new RegExp(`^(?:${pattern})$`, 'u');

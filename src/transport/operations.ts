@@ -20,71 +20,64 @@ import {
 import { ApiError, catalogue, type ErrorCode } from '../lib/errors.ts';
 import { compileFieldRules, type FieldCheck } from './field-rules.ts';
 
-/** How many bytes a request's body, or its protobuf message, may have. */
+/** The limit of a request's body, or of its protobuf message. */
 export const maxBodyBytes = 16_384;
 
-/** One operation as it is served: what its proto says of it, and its handler. */
 export type Operation = UnaryOperation | StreamOperation;
 
-/** An operation that answers with one message. */
 export interface UnaryOperation extends OperationRules {
   readonly kind: 'unary';
   readonly handler: Handler<Message, Message>;
 }
 
-/** An operation that answers with a stream of messages; REST has no form for it. */
+/** An operation that answers with a stream of messages. REST does not serve it. */
 export interface StreamOperation extends OperationRules {
   readonly kind: 'stream';
   readonly handler: StreamHandler<Message, Message>;
 }
 
-/** What a proto says of an operation. */
+/** An operation's rules, from its proto. */
 export interface OperationRules {
-  /** Service and method, as in `Orders.CreateOrder`: the operation's name in logs and metrics. */
+  /** Service and method, as in `Orders.CreateOrder`, for logs and metrics. */
   readonly name: string;
   readonly method: DescMethod;
   readonly input: DescMessage;
   readonly output: DescMessage;
   readonly scope: Scope;
-  /** What must be enabled for the partner; `UNSPECIFIED`: nothing. */
+  /** The feature that the partner needs; `UNSPECIFIED` for none. */
   readonly feature: Feature;
   /** Whether a call takes one of the partner's slots for requests in progress. */
   readonly takesSlot: boolean;
   readonly takesIdempotencyKey: boolean;
-  /** The path of the object it creates, as in `/v1/orders/{id}`; undefined on operations that create none. */
+  /** The path of the object it creates, as in `/v1/orders/{id}`. */
   readonly location: string | undefined;
-  /** The id of the object a request is about, whose form was checked; undefined where it is about none. */
+  /** The valid id of the object that a request is about, if any. */
   readonly objectOf: (request: Message) => string | undefined;
-  /** The id of the object an answer is, of operations that create one. */
   readonly createdObjectOf: (answer: Message) => string | undefined;
-  /** The file a request carries; undefined on operations that take none. */
   readonly file: FileBody | undefined;
-  /** Undefined: not served over REST. */
+  /** Undefined if REST does not serve it. */
   readonly http: HttpBinding | undefined;
-  /** Every code of the catalogue it can answer with once its path and method are found. */
+  /** Every error code it can answer with once its path and method are found. */
   readonly errors: readonly ErrorCode[];
-  /**
-   * The field rules in the parts in which they are checked: REST knows path and query before it reads a body, and the
-   * other protocols keep its order.
-   */
+  /** In parts, because REST checks path and query before it reads a body, and the other protocols keep its order. */
   readonly checkPath: FieldCheck;
   readonly checkQuery: FieldCheck;
   readonly checkBody: FieldCheck;
 }
 
-/** The path and method of an operation in REST, read from its `google.api.http` annotation. */
+/** An operation's path and method in REST, from its `google.api.http` annotation. */
 export interface HttpBinding {
   readonly method: string;
-  /** The path's segments in order: a fixed text, or the request field the segment fills. */
+  /** The path's segments: a fixed text, or the request field that the segment fills. */
   readonly segments: readonly (string | DescField)[];
   readonly pathFields: readonly DescField[];
   readonly queryFields: readonly DescField[];
   readonly bodyFields: readonly DescField[];
-  /** What a request's body is: the fields in JSON, one field's bytes as they are, or nothing that is looked at. */
+  /** A request's body: the fields as JSON, one field's bytes unchanged, or ignored. */
   readonly body: 'json' | 'file' | 'none';
 }
 
-/** Joins a service's descriptors with its handlers. Fails at the start on anything no protocol could serve. */
+/** Joins a service's descriptors with its handlers. Throws if no protocol could serve one. */
 export function defineOperations<Shape extends GenServiceMethods>(
   service: GenService<Shape>,
   handlers: ServiceHandlers<Shape>,
@@ -115,7 +108,7 @@ function defineOperation(method: DescMethod, handler: Operation['handler']): Ope
   return { ...rules, kind: 'stream', handler: handler as StreamHandler<Message, Message> };
 }
 
-/** Reads what a proto says of an operation. Throws on anything no protocol could serve. */
+/** Reads an operation's rules from its proto. Throws if no protocol could serve it. */
 export function readRules(method: DescMethod): OperationRules {
   const { input, output } = method;
   const name = `${method.parent.name}.${method.name}`;
@@ -127,7 +120,7 @@ export function readRules(method: DescMethod): OperationRules {
   }
   const file = rules.file && fileBody(method, rules.file);
   const binding = readBinding(method, file);
-  // In the order of the proto, whatever the order in the path.
+  // In the order of the proto, not of the path.
   const check = (fields: readonly DescField[]) =>
     compileFieldRules(
       input,
@@ -159,12 +152,11 @@ export function rpcPath({ parent, name }: DescMethod): string {
   return `/${parent.typeName}/${name}`;
 }
 
-/** The header's name, as errors write it. */
 const idempotencyKeyName = 'Idempotency-Key';
 const maxIdempotencyKeyBytes = 255;
 const printableAscii = /^[ -~]*$/;
 
-/** A request's key, from all the values of the header; undefined on operations that take none. */
+/** A request's key from all values of the header; undefined on operations that take none. */
 export function readIdempotencyKey(operation: Operation, values: readonly string[]): string | undefined {
   if (!operation.takesIdempotencyKey) return undefined;
   const [value = ''] = values;
@@ -179,8 +171,8 @@ export function readIdempotencyKey(operation: Operation, values: readonly string
 }
 
 /**
- * Reads the annotation; undefined when the operation has none and so is not served over REST. Throws on what our
- * router has no form for, so that a proto it cannot serve stops the start instead of answering 404.
+ * Reads the annotation; undefined if there is none, so that REST does not serve the operation. Throws on unsupported
+ * forms, so that such a proto stops the start instead of answering 404.
  */
 function readBinding(method: DescMethod, file?: FileBody): HttpBinding | undefined {
   const rule = getOption(method, http);
@@ -224,8 +216,8 @@ const errorsOfAll: readonly ErrorCode[] = [
 ];
 
 /**
- * The codes an operation can answer with: those of every operation, those that follow from what it takes, and those its
- * proto names; in the order of the catalogue. Throws on one the catalogue does not have.
+ * An operation's possible codes, in the order of the catalogue: the general ones, those that follow from its inputs,
+ * and those that its proto names. Throws on a code outside the catalogue.
  */
 function possibleErrors(
   method: DescMethod,
@@ -249,7 +241,7 @@ function possibleErrors(
   return (Object.keys(catalogue) as ErrorCode[]).filter((code) => codes.has(code));
 }
 
-/** Reads a field of text; undefined where a message has no such field. */
+/** Reads a text field; undefined if the message has no such field. */
 function textField(schema: DescMessage, name: string): (message: Message) => string | undefined {
   const key = schema.fields.find((each) => each.name === name)?.localName;
   if (key === undefined) return () => undefined;
@@ -259,7 +251,7 @@ function textField(schema: DescMessage, name: string): (message: Message) => str
   };
 }
 
-/** The file an operation's requests carry, as its proto says. */
+/** The file in an operation's requests, from its proto. */
 export interface FileBody {
   /** The name of the field that holds it. */
   readonly content: string;
@@ -270,7 +262,7 @@ export interface FileBody {
   readonly tooLargeCode: ErrorCode;
 }
 
-/** Reads the rules of an operation's file. Throws on what no protocol could serve. */
+/** Reads the rules of an operation's file. Throws if no protocol could serve it. */
 function fileBody(method: DescMethod, rules: FileRules): FileBody {
   const field = (name: string, scalar: ScalarType) => {
     const found = method.input.fields.find((candidate) => candidate.name === name && candidate.scalar === scalar);
@@ -290,7 +282,7 @@ function fileBody(method: DescMethod, rules: FileRules): FileBody {
   };
 }
 
-/** The file's media type, without parameters. Throws `unsupported_media_type` for one the operation does not take. */
+/** The file's media type without parameters. Throws `unsupported_media_type` if the operation does not take it. */
 export function checkFileType({ mediaTypes }: FileBody, contentType: string | undefined): string {
   const mediaType = contentType?.split(';', 1)[0]?.trim().toLowerCase();
   if (mediaType !== undefined && mediaTypes.includes(mediaType)) return mediaType;
@@ -298,14 +290,14 @@ export function checkFileType({ mediaTypes }: FileBody, contentType: string | un
   throw new ApiError('unsupported_media_type', { message });
 }
 
-/** A file that arrived, if there is anything of it and not too much. */
+/** Checks that a file is neither empty nor too large. */
 export function wholeFile(file: FileBody, mediaType: string, content: Buffer): ReceivedFile {
   if (content.length > file.maxBytes) throw new ApiError(file.tooLargeCode);
   if (content.length === 0) throw new ApiError('invalid_request', { message: 'The file is empty.' });
   return { mediaType, content };
 }
 
-/** The file that came as a field of its message. */
+/** Receives a file that is a field of its message. */
 export async function receiveWithMessage(file: FileBody, message: Message): Promise<ReceivedFile> {
   const values = message as unknown as Record<string, unknown>;
   const mediaType = checkFileType(file, values[file.mediaTypeKey] as string | undefined);

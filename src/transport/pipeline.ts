@@ -11,65 +11,59 @@ import type { Operation, UnaryOperation } from './operations.ts';
 import { type FileBody, receiveWithMessage } from './operations.ts';
 import { type EndCode, type ProtocolName, RequestContext, RequestLog, type RequestLogOptions } from './request.ts';
 
-/** What each protocol is made of. */
 export interface ProtocolOptions {
   readonly pipeline: Pipeline;
   readonly operations: readonly Operation[];
-  /** Where partners reach us, for links to the documentation. Known once the port is open, so it is read at each answer. */
+  /** The partners' URL, for links to the documentation. Read it at each answer: it is known once the port is open. */
   readonly baseUrl: string;
-  /** How long a client may take over one message of a stream. */
   readonly slowReaderMs?: number;
 }
 
-/** What a request's head says of who sends it. */
+/** A request's credential and trace, each undefined if its header is absent or repeated. */
 export interface Head {
-  /** The one Authorization header; undefined when it is absent or repeated. */
   readonly authorization: string | undefined;
-  /** The one `traceparent`, as it came; undefined when it is absent or repeated. */
   readonly traceParent?: string | undefined;
 }
 
-/** An operation's answer, before a protocol gives it a form. */
+/** An operation's answer, before a protocol encodes it. */
 export interface Reply {
   readonly message: Message;
-  /** This repeats what an earlier request with the same Idempotency-Key did. */
+  /** Repeats the result of an earlier request with the same Idempotency-Key. */
   readonly replayed: boolean;
-  /** The path of the object that this request created; undefined if it created none. */
+  /** The path of the object that this request created. */
   readonly location: string | undefined;
 }
 
-/** Holds callers to their limits. */
 export type CallLimits = Pick<CallerLimits, 'takeRequest' | 'acquireSlot' | 'takeStream' | 'takeFile'>;
 
 export interface PipelineOptions extends RequestLogOptions {
   readonly identify: Identify;
   readonly limits: CallLimits;
-  /** Bounds the requests under way in all protocols together. */
+  /** Limits the requests in progress in all protocols. */
   readonly requests?: RequestsUnderWay;
-  /** Bounds the connections of all partners' ports together. */
+  /** Limits the connections of all partners' ports. */
   readonly connectionLimits?: ConnectionLimits;
-  /** How often it is made sure that the caller of an open stream still may call. */
+  /** How often an open stream's permission is checked. */
   readonly recheckMs?: number;
 }
 
 /**
- * How long a request waits while its key is looked up. If the requests of a longer time were let go at once, they would
- * be more than their partner's burst.
+ * How long a request waits while its key is read. In a longer time, more requests could gather than the partner's
+ * burst, and all would continue at once.
  */
 const identifyWithinMs = 2_000;
 
-/** The status logs and metrics give a request whose client left before it could be answered. */
+/** The status in logs and metrics if the client left before its answer. */
 const clientGoneStatus = 499;
 
-/** The client left before its request had arrived, or before the end of its stream: there is nobody to answer. */
+/** The client left before its request arrived or before its stream ended, so nobody can be answered. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
 
 /**
- * The way of every request, whatever its protocol: `begin`, then `admit` with its head, then `call` with its message, and
- * in every case `finish` or `refuse`. The order of the checks is decided here and in the protocols' own reading, nowhere
- * else.
+ * The steps of every request in every protocol: `begin`, `admit` with its head, `call` with its message, and always
+ * `finish` or `refuse`. Only here and in the protocols' reading is the order of checks decided.
  */
 export class Pipeline {
   readonly connectionLimits: ConnectionLimits;
@@ -86,12 +80,12 @@ export class Pipeline {
     this.#log = new RequestLog(options);
   }
 
-  /** How many requests are under way in all protocols. */
+  /** Requests in progress in all protocols. */
   get underWay(): number {
     return this.#underWay;
   }
 
-  /** Resolves when no request is under way. */
+  /** Resolves when no request is in progress. */
   idle(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#underWay === 0) resolve();
@@ -106,8 +100,8 @@ export class Pipeline {
   }
 
   /**
-   * Decides who calls, whether they may, and whether there is a slot for them. `find` finds the operation: if it throws
-   * `not_found` or `method_not_allowed`, that comes in its turn. Returns what it found.
+   * Identifies the caller, checks its permission and acquires its slots. `find` finds the operation. If it throws
+   * `not_found` or `method_not_allowed`, that comes in its turn.
    */
   async admit<Found extends { readonly operation: Operation }>(
     context: RequestContext,
@@ -121,7 +115,7 @@ export class Pipeline {
     const { caller: known, refusal } = identification;
     context.identification = identification;
     context.isIdentified = known !== undefined && refusal === undefined;
-    // A request that ends in 401 takes nothing of a partner's.
+    // A request that gets 401 uses nothing of a partner's limits.
     if (known !== undefined && refusal === undefined) {
       context.holdUntilAnswered(this.#requests.take(known.partnerId));
       this.connectionLimits.note(context.clientAddress);
@@ -138,9 +132,9 @@ export class Pipeline {
   }
 
   /**
-   * Identifies the caller again, because the body may have taken long to arrive. Checks the rules of the body's fields
-   * and runs the handler, whose call keeps running when the client leaves. The protocol has checked path, query and
-   * Idempotency-Key before. `receive` is how it receives a file; by default the file came with the message.
+   * Identifies the caller again, because the body may have taken long, checks the body's fields and runs the handler.
+   * The handler runs on if the client leaves. The protocol has checked path, query and Idempotency-Key. `receive`
+   * receives a file; by default it is in the message.
    */
   async call(
     context: RequestContext,
@@ -169,10 +163,7 @@ export class Pipeline {
     }
   }
 
-  /**
-   * The same for an operation that answers with a stream, which lasts until `ending` is aborted. The key that opened it
-   * must be good for as long as it lasts: that is checked before every message, and now and then while there is none.
-   */
+  /** The same for a stream, until `ending` is aborted. Checks the permission per message and every `recheckMs`. */
   async *stream(context: RequestContext, message: Message, ending: AbortController): AsyncGenerator<Message> {
     const { operation, caller } = context;
     if (operation?.kind !== 'stream' || caller === undefined) throw new Error('called before it was admitted');
@@ -195,10 +186,7 @@ export class Pipeline {
     }
   }
 
-  /**
-   * Ends a request for which something was thrown, and returns what it is answered with; undefined if its client has left,
-   * so that there is nobody to answer.
-   */
+  /** Ends a request that failed, and returns the error to answer; undefined if its client has left. */
   refuse(context: RequestContext, error: unknown): ApiError | undefined {
     if (error instanceof ClientGone) {
       this.finish(context, clientGoneStatus, 'client_gone');
@@ -209,7 +197,7 @@ export class Pipeline {
     return refusal;
   }
 
-  /** Ends a request, once its handler has ended and its answer is decided. */
+  /** Ends a request whose handler has ended and whose answer is decided. */
   finish(context: RequestContext, status: number, code?: EndCode): void {
     if (context.finished) return;
     context.end();
@@ -230,8 +218,8 @@ export class Pipeline {
   }
 
   /**
-   * The caller as it is when the body has come. If its limit of requests in progress was lowered since, the request
-   * gives its own slot back and takes one under the new limit.
+   * Identifies the caller once the body has come. If its limit of requests in progress was lowered since, the request
+   * exchanges its slot for one under the new limit.
    */
   async #identifyAgain(context: RequestContext, operation: UnaryOperation, before: Caller): Promise<Caller> {
     const caller = await this.#permitAgain(context, operation);
@@ -242,10 +230,7 @@ export class Pipeline {
     return caller;
   }
 
-  /**
-   * Identifies the caller of an admitted request again and decides anew. A key may have been revoked, or what was agreed
-   * with its partner changed, since the head of the request came. It takes no token of the rate.
-   */
+  /** Identifies the caller again: its key or partner may have changed since the head came. Takes no rate token. */
   async #permitAgain(context: RequestContext, operation: Operation): Promise<Caller> {
     const { identification, authorization, clientAddress } = context;
     const again = identification?.again ?? (() => this.#options.identify(authorization, clientAddress));
@@ -253,7 +238,6 @@ export class Pipeline {
     return permit(operation, context.identification);
   }
 
-  /** The permission of a call that was admitted. */
   #permissionOf(context: RequestContext, operation: Operation): Permission {
     return {
       renew: async () => {
@@ -264,7 +248,7 @@ export class Pipeline {
   }
 }
 
-/** The caller, if the credential is good and lets it use the operation. */
+/** The caller, if its credential is valid and permits the operation. */
 export function permit(operation: Operation, { caller, refusal }: Identification): Caller {
   if (refusal !== undefined || caller === undefined) throw new ApiError('unauthorized');
   if (!caller.scopes.has(operation.scope)) throw new ApiError('insufficient_scope');
@@ -273,7 +257,6 @@ export function permit(operation: Operation, { caller, refusal }: Identification
   return caller;
 }
 
-/** A call as its handler sees it. */
 class HandlerCall implements Call {
   readonly reply = { replayed: false };
   readonly requestId: string;
@@ -299,7 +282,7 @@ class HandlerCall implements Call {
     return file;
   }
 
-  /** Made when it is first used: most calls log nothing of their own. */
+  /** Made at its first use, because most calls log nothing. */
   get log(): Logger {
     this.#log ??= this.root.child({ requestId: this.requestId, partnerId: this.caller.partnerId });
     return this.#log;

@@ -10,26 +10,24 @@ import type { Operation } from './operations.ts';
 
 export type ProtocolName = 'rest' | 'grpc' | 'connect';
 
-/** What is known of one request, from its first line to its answer, and what it holds meanwhile. */
+/** A request's state from its first line to its answer, and the resources it holds. */
 export class RequestContext {
   readonly requestId = randomUUID();
   readonly startedMs = performance.now();
   operation: Operation | undefined;
-  /** The one Authorization header; undefined when it is absent or repeated. */
   authorization: string | undefined;
-  /** What was found out of the caller when it was last identified. */
+  /** The result of the last identification. */
   identification: Identification | undefined;
-  /** Which limit refused it, if one did. */
   limit: Limit | undefined;
-  /** Its span, from when its head was read. */
+  /** Begins when its head was read. */
   span: Span | undefined;
-  /** The object it is about or made, once that is known. */
+  /** The object it is about or created, once known. */
   objectId: string | undefined;
-  /** Whether it came with a good key. */
+  /** Whether it came with a valid key. */
   isIdentified = false;
   /** Its handler has ended, and its answer is decided. */
   finished = false;
-  /** Gives back its slot of the limit of requests in progress, if it holds one. */
+  /** Releases its slot for requests in progress, if it holds one. */
   giveSlotBack: () => void = nothing;
   #isLeaving = false;
   readonly #held = new Set<() => void>();
@@ -37,18 +35,17 @@ export class RequestContext {
 
   constructor(
     readonly protocol: ProtocolName,
-    /** Where it came from: the other end of its connection, until a trusted proxy names the client. */
+    /** The connection's peer, until a trusted proxy names the client. */
     public clientAddress = '',
   ) {}
 
-  /** Whose request it is, as far as that is known. */
   get caller(): Caller | undefined {
     return this.identification?.caller;
   }
 
   /**
-   * Holds something until the handler has ended, which it may have while this was waited for. Call what it returns to give
-   * it back before; the second time does nothing.
+   * Holds a resource until the handler has ended, which may be already. Call the result to release it earlier; a second
+   * call does nothing.
    */
   hold(giveBack: () => void): () => void {
     const giveBackOnce = () => {
@@ -59,18 +56,18 @@ export class RequestContext {
     return giveBackOnce;
   }
 
-  /** Gives back all that is held until the handler has ended. */
+  /** Releases the resources that are held until the handler has ended. */
   release(): void {
     for (const giveBack of this.#held) giveBack();
   }
 
-  /** Holds something until the handler has ended and the answer has left. */
+  /** Holds a resource until the handler has ended and the answer has left. */
   holdUntilAnswered(giveBack: () => void): void {
     this.#heldUntilAnswered.push(giveBack);
     this.#releaseWhenAnswered();
   }
 
-  /** Notes that the answer takes time to leave. Call what it returns when it has left or nobody takes it. */
+  /** Notes that the answer takes time to leave. Call the result when it has left or cannot. */
   leaves(): () => void {
     this.#isLeaving = true;
     return () => {
@@ -79,7 +76,7 @@ export class RequestContext {
     };
   }
 
-  /** Notes that the handler has ended, and the answer is decided. */
+  /** Notes that the handler has ended and the answer is decided. */
   end(): void {
     this.finished = true;
     this.release();
@@ -94,19 +91,19 @@ export class RequestContext {
 
 function nothing(): void {}
 
-/** What a request that did not succeed ended with. */
+/** How an unsuccessful request ended. */
 export type EndCode = ErrorCode | 'client_gone';
 
 export interface RequestLogOptions {
   readonly log: Logger;
   readonly metrics?: Pick<Metrics, 'requests' | 'refusals' | 'limitRefusals' | 'credentialRefusals'>;
-  /** Makes spans; by default a trace that comes in only goes on. */
+  /** By default, an incoming trace is passed on and no spans are made. */
   readonly tracer?: Tracer;
-  /** How a client's address is logged; undefined: not at all. By default it is logged whole. */
+  /** The form of a client's address in the log; undefined if it is not logged. By default it is logged whole. */
   readonly shownAddress?: (address: string) => string | undefined;
 }
 
-/** What is seen of requests: one line in the log, one metric and one span each. */
+/** One log line, one metric and one span per request. */
 export class RequestLog {
   readonly #options: RequestLogOptions;
   readonly #requestLog: Logger;
@@ -122,17 +119,16 @@ export class RequestLog {
     this.#shownAddress = shownAddress;
     this.#strangersRequests = new LineSampler(log, 'request', shownAddress);
     this.#strangersFailures = new LineSampler(log, 'a request failed or was not served', shownAddress);
-    // Every member of a request's line is chosen below, so the net that searches it for secrets is left out: it costs
-    // more than the line.
+    // The line has chosen members only, so redaction is off: it would cost more than the line.
     this.#requestLog = log.child({}, { redact: [] });
   }
 
-  /** Begins the request's span, in the trace that its client names. */
+  /** Begins the request's span, in the client's trace. */
   begin(context: RequestContext, traceParent: string | undefined): void {
     context.span = this.#tracer.begin({ name: context.protocol, kind: 'server', parent: readTraceParent(traceParent) });
   }
 
-  /** What a request is answered with for anything that was thrown. What is not from the catalogue is logged and kept back. */
+  /** The answer to any thrown error. An error outside the catalogue is logged and not shown. */
   failed(context: RequestContext, error: unknown): ApiError {
     const { log } = this.#options;
     const { requestId } = context;
@@ -156,7 +152,7 @@ export class RequestLog {
     const operation = context.operation?.name;
     const durationMs = Math.round((performance.now() - context.startedMs) * 1_000) / 1_000;
     const partnerId = caller?.partnerId;
-    // Whoever has no good key can make as many requests as he likes, so not each of them gets a line.
+    // Clients without a valid key can send any number of requests, so not each gets a line.
     if (context.isIdentified || this.#strangersRequests.take(context.clientAddress)) {
       const clientAddress = this.#shownAddress(context.clientAddress);
       const keyId = caller?.keyId;

@@ -16,15 +16,15 @@ import { materialize } from '../json/stored.ts';
 import { ApiError, docUrl, type HttpStatus } from '../lib/errors.ts';
 import { type Operation, readIdempotencyKey } from './operations.ts';
 
-/** A request of gRPC or Connect whose parameters were checked. */
+/** A request of gRPC or Connect with checked parameters. */
 export interface RpcRequest {
   readonly message: Message;
   readonly idempotencyKey: string | undefined;
 }
 
 /**
- * Reads a message, and checks what REST has in its path, its query and its head, in REST's order: that a message cannot be
- * decoded comes after the Idempotency-Key.
+ * Reads a message and checks the fields that REST has in its path, query and head, in REST's order. So an undecodable
+ * message is reported after the Idempotency-Key.
  */
 export async function readRpcRequest(
   operation: Operation,
@@ -48,7 +48,6 @@ export async function readRpcRequest(
   return { message, idempotencyKey };
 }
 
-/** The status that stands for an HTTP status. */
 const statusByHttpStatus: Readonly<Record<HttpStatus, status>> = {
   400: status.INVALID_ARGUMENT,
   401: status.UNAUTHENTICATED,
@@ -65,18 +64,17 @@ const statusByHttpStatus: Readonly<Record<HttpStatus, status>> = {
   503: status.UNAVAILABLE,
 };
 
-/** The status an error of the catalogue has over gRPC, and over Connect, whose codes are the same numbers. */
+/** An error's gRPC status. Connect's codes are the same numbers. */
 export function rpcStatus(error: ApiError): status {
   return statusByHttpStatus[error.status];
 }
 
-/** A typed detail of an error's status. */
 export interface ErrorDetail<Desc extends DescMessage = DescMessage> {
   readonly desc: Desc;
   readonly value: MessageShape<Desc>;
 }
 
-/** The whole error as a typed detail of its status; for REST's `Retry-After` there is another detail. */
+/** The whole error as a typed detail of its status. Another detail stands for REST's `Retry-After`. */
 export function errorDetails(error: ApiError, baseUrl: string): ErrorDetail[] {
   const { type, code, message, param, rejectReason, retryAfterSeconds } = error;
   const whole = { type, code, message, docUrl: docUrl(baseUrl, code), param, rejectReason, retryAfterSeconds };
@@ -88,10 +86,7 @@ export function errorDetails(error: ApiError, baseUrl: string): ErrorDetail[] {
   return details;
 }
 
-/**
- * Reads a protobuf message from a client; fields we do not know are passed over. Throws `invalid_request` for bytes
- * that are not such a message.
- */
+/** Reads a protobuf message from a client and ignores unknown fields. Throws `invalid_request` for invalid bytes. */
 export function decodeProtobuf(schema: DescMessage, bytes: Uint8Array): Message {
   try {
     checkWire(schema, new BinaryReader(bytes), bytes.length, 0);
@@ -102,7 +97,7 @@ export function decodeProtobuf(schema: DescMessage, bytes: Uint8Array): Message 
   }
 }
 
-/** Writes an answer in protobuf's encoding. */
+/** Encodes an answer in protobuf. */
 export function encodeProtobuf(schema: DescMessage, message: Message): Buffer {
   materialize(schema, message);
   const bytes = toBinary(schema, message);
@@ -112,9 +107,8 @@ export function encodeProtobuf(schema: DescMessage, message: Message): Buffer {
 const maxDepth = 32;
 
 /**
- * Every known field has the wire type of its own type, and everything ends where it says. The library reads a field by
- * the type it should have, whatever the bytes say, so that a client with another proto could place an order with a
- * quantity it never wrote.
+ * Checks that every known field has its own wire type and that lengths are right. The library ignores the wire type in
+ * the bytes, so a client with another proto could place an order with a quantity that it never wrote.
  */
 function checkWire(schema: DescMessage, reader: BinaryReader, end: number, depth: number): void {
   if (depth > maxDepth) throw new Error('nested too deep');

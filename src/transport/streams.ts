@@ -1,11 +1,11 @@
 import { ApiError } from '../lib/errors.ts';
 
-/** How long a client may take over one message before its stream ends: it would fall ever further behind. */
+/** How long a client may take to read one message. A slower one would fall ever further behind, so its stream ends. */
 const slowReaderMs = 30_000;
-/** How long the end of a stream that is read too slowly may take to be read. */
+/** How long a slow reader may take to read the end of its stream. */
 export const slowEndMs = 5_000;
 
-/** The streams a port has open. Each ends when its controller is aborted, with the reason as its error. */
+/** A port's open streams. Each ends when its controller is aborted, with the reason as its error. */
 export class OpenStreams {
   readonly #open = new Set<AbortController>();
   #isClosing = false;
@@ -21,7 +21,7 @@ export class OpenStreams {
     this.#open.delete(ending);
   }
 
-  /** Ends all of them, and every later one. */
+  /** Ends all streams, and every later one. */
   close(): void {
     this.#isClosing = true;
     for (const ending of this.#open) ending.abort(stopping());
@@ -29,8 +29,8 @@ export class OpenStreams {
 }
 
 /**
- * Hands a stream's messages to a client, each when the one before has left for the network: what a slow client has not
- * taken waits where it came from, not in memory. Ends with the stream, or throws what ended it.
+ * Sends a stream's messages to a client, each after the previous one has left. So unread messages wait at their source,
+ * not in memory. Returns at the stream's end, or throws its reason.
  */
 export async function deliver<T>(
   messages: AsyncIterable<T>,

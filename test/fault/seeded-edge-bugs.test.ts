@@ -83,8 +83,8 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'what is being read of a key is kept though the key was forgotten',
     file: 'src/auth/authenticate.ts',
-    find: '    this.#absent.delete(keyId);\n    this.#asking.delete(keyId);\n  }\n\n  /** Forgets all',
-    replace: '    this.#absent.delete(keyId);\n  }\n\n  /** Forgets all',
+    find: '    this.#absent.delete(keyId);\n    this.#asking.delete(keyId);\n  }\n\n  /** Drops all',
+    replace: '    this.#absent.delete(keyId);\n  }\n\n  /** Drops all',
     test: authentication,
     pattern: 'a key is forgotten with what is being read of it',
   },

@@ -37,10 +37,10 @@ interface Route {
 const endStream = createEndStreamSerialization(undefined);
 
 /**
- * Takes the calls of Connect's protocol through the pipeline: POST only, uncompressed. The library's own handlers decode
- * a message before they tell of the call, which our order of checks does not allow (docs/decisions/0003-grpc-js-and-connect-node.md). So it lends its
- * forms: envelopes, errors, the end of a stream. Connect-Timeout-Ms is the client's own affair, as a client that leaves
- * is: what was begun is brought to its end.
+ * Connect's protocol over the pipeline: POST only, uncompressed. The library's own handlers decode a message before
+ * they report the call, which breaks our order of checks (docs/decisions/0003-grpc-js-and-connect-node.md). So only its
+ * formats are used: envelopes, errors, the end of a stream. Connect-Timeout-Ms is ignored: as when a client leaves, a
+ * started call runs to its end.
  */
 export class ConnectProtocol implements HttpProtocol {
   readonly name = 'connect';
@@ -58,7 +58,7 @@ export class ConnectProtocol implements HttpProtocol {
     this.paths = new RegExp(`^/(?:${[...packages].join('|')})\\.`);
   }
 
-  /** The decided order of checks: as in gRPC, the message is looked at after the head. */
+  /** Checks in the decided order: as in gRPC, the message comes after the head. */
   async answer(request: HttpRequest, context: RequestContext): Promise<Answer | StreamAnswer> {
     const { pipeline } = this.#options;
     const find = () => this.#find(request.method, request.path);
@@ -78,7 +78,7 @@ export class ConnectProtocol implements HttpProtocol {
     return { status: 200, headers: replyHeaders(reply), contentType, body: codec.encode(mediaType, reply.message) };
   }
 
-  /** Who asks for a stream looks for the error in the stream's end; who does not speak of one gets it whole. */
+  /** A stream's error goes into its end. Any other request gets the error as a body. */
   refusal(error: ApiError, request: IncomingMessage): Answer {
     const mediaType = readMediaType(request.headers['content-type']);
     const route = this.#routes.get(readTarget(request).path);
@@ -86,7 +86,7 @@ export class ConnectProtocol implements HttpProtocol {
       return { status: 200, headers: [], contentType: mediaType.name, body: this.#streamEnd(error) };
     }
     const described = describe(error, this.#options.baseUrl);
-    // Connect gives every code a status; what is wrong with the HTTP request itself keeps HTTP's own.
+    // Connect maps every code to a status. 405 and 415 are about the HTTP request itself, so they stay.
     const status = error.status === 405 || error.status === 415 ? error.status : codeToHttpStatus(described.code);
     return { status, headers: errorHeaders(error), body: Buffer.from(errorToJsonBytes(described, undefined)) };
   }
@@ -102,7 +102,7 @@ export class ConnectProtocol implements HttpProtocol {
     return route;
   }
 
-  /** What stands at the end of a stream: its error, if there was one. */
+  /** The end of a stream, with its error if there was one. */
   #streamEnd(error: ApiError | undefined): Buffer {
     const end = { metadata: new Headers(), error: error && describe(error, this.#options.baseUrl) };
     return envelope(endStreamFlag, endStream.serialize(end));
@@ -113,25 +113,24 @@ async function* encoded(codec: Codec, mediaType: MediaType, messages: AsyncItera
   for await (const message of messages) yield codec.encode(mediaType, message);
 }
 
-/** An error of the catalogue as Connect's, here alone: a code with the whole error as a typed detail. */
+/** Maps an error of the catalogue to Connect's: a code with the whole error as a typed detail. The only such place. */
 function describe(error: ApiError, baseUrl: string): ConnectError {
   const metadata = new Headers();
   if (error.retryAfterSeconds !== undefined) metadata.set('retry-after', String(error.retryAfterSeconds));
   if (error.location !== undefined) metadata.set('location', error.location);
-  // Connect's codes are gRPC's, number by number.
+  // Connect's codes have gRPC's numbers.
   const code = rpcStatus(error) as number as Code;
   return new ConnectError(error.message, code, metadata, errorDetails(error, baseUrl));
 }
 
-/** How a call's messages are written: in JSON or binary, and in envelopes where there may be many. */
+/** A call's encoding: JSON or binary, and in envelopes for streams. */
 export interface MediaType {
   readonly isBinary: boolean;
   readonly isStream: boolean;
-  /** As it is written in Content-Type. */
   readonly name: string;
 }
 
-/** The media type of a request; undefined for what Connect does not have. */
+/** A request's media type; undefined if Connect does not have it. */
 export function readMediaType(contentType: string | undefined): MediaType | undefined {
   const parsed = parseContentType(contentType ?? null);
   if (parsed === undefined) return undefined;
@@ -139,7 +138,6 @@ export function readMediaType(contentType: string | undefined): MediaType | unde
   return { isBinary, isStream, name: `application/${isStream ? 'connect+' : ''}${isBinary ? 'proto' : 'json'}` };
 }
 
-/** Reads and writes the messages of one operation. */
 export class Codec {
   readonly #operation: Operation;
   readonly #decodeJson: Decoder<Message>;
@@ -149,7 +147,7 @@ export class Codec {
     this.#decodeJson = compileDecoder(operation.input, operation.input.fields, protobufForm);
   }
 
-  /** Throws `unsupported_media_type` for what the operation does not take, compressed bodies among it. */
+  /** Throws `unsupported_media_type` for media types that the operation does not take, and for compressed bodies. */
   mediaType({ contentType, isEncoded }: HttpRequest): MediaType {
     const isStream = this.#operation.kind === 'stream';
     const mediaType = readMediaType(contentType);
@@ -161,7 +159,7 @@ export class Codec {
     throw new ApiError('unsupported_media_type', { message });
   }
 
-  /** How large a request's body may be: that of a file also has what is written around it, and in JSON is base64. */
+  /** The limit of a request's body. A file is base64 in JSON, and has other fields around it. */
   bound({ isBinary }: MediaType): BodyBound {
     const { file } = this.#operation;
     if (file === undefined) return messageBound;
@@ -188,7 +186,7 @@ export class Codec {
 
 const envelopeHeadBytes = 5;
 
-/** A message of a stream, or with the flag that says so, its end. */
+/** Wraps a message of a stream. A flag marks the end. */
 export function envelope(flags: number, bytes: Uint8Array): Buffer {
   const enveloped = encodeEnvelope(flags, bytes);
   return Buffer.from(enveloped.buffer, enveloped.byteOffset, enveloped.byteLength);

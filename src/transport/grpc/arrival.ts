@@ -6,7 +6,7 @@ import { Metadata, type status } from '@grpc/grpc-js';
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
 import type { ErrorDetail } from '../rpc.ts';
 
-/** Why a call is not served: a gRPC status and what goes with it. */
+/** Why a call is refused: a gRPC status with its details. */
 export interface GrpcStatus {
   readonly code: status;
   readonly details: string;
@@ -15,7 +15,7 @@ export interface GrpcStatus {
 
 export type RichStatus = GrpcStatus & { readonly metadata: Metadata };
 
-/** A status with typed details, in the form `google.rpc.Status` that clients know. */
+/** A status with typed details, in the form of `google.rpc.Status`. */
 export function richStatus(
   code: status,
   message: string,
@@ -35,10 +35,10 @@ export function richStatus(
 
 /** How long a client may take to read a whole answer. */
 const answerMs = 30_000;
-/** How a handler finds the arrival of its call: a header that the listener sets, whatever the client sent in it. */
+/** A handler finds its call's arrival by this header. The listener overwrites any value that the client sent. */
 const arrivalHeader = 'marina-arrival';
 
-/** A call whose head has arrived, and of whose message nothing has been read yet. */
+/** A call whose head has arrived, and whose message is not read yet. */
 export class Arrival {
   readonly id = randomUUID();
   readonly path: string;
@@ -48,37 +48,34 @@ export class Arrival {
     readonly stream: ServerHttp2Stream,
     readonly headers: IncomingHttpHeaders,
     private readonly rawHeaders: readonly string[],
-    /** The address of the connection's other end. */
     readonly peer: string,
   ) {
     this.path = String(headers[':path']);
     headers[arrivalHeader] = this.id;
   }
 
-  /** All values of a header, in the order sent: Node keeps only the first of one, and joins those of another. */
+  /** All values of a header in the order sent. Node keeps the first of some headers and joins others. */
   values(name: string): string[] {
     if (this.headers[name] === undefined) return [];
     return this.rawHeaders.filter((_, at) => at % 2 === 1 && this.rawHeaders[at - 1] === name);
   }
 
-  /** The value of a header that was sent once. */
+  /** The value of a header that was sent exactly once. */
   only(name: string): string | undefined {
     const values = this.values(name);
     return values.length === 1 ? values[0] : undefined;
   }
 
-  /** All X-Forwarded-For headers in the order sent, joined as one list. */
   get forwardedFor(): string | undefined {
     const values = this.values('x-forwarded-for');
     return values.length === 0 ? undefined : values.join(', ');
   }
 
-  /** Whether the client has left, so that there is nobody to answer. */
   get isGone(): boolean {
     return this.stream.destroyed || this.stream.closed;
   }
 
-  /** Gives the client a time to read an answer that was handed over. The stream is cut when it does not. */
+  /** Gives the client a time to read its answer. After that the stream is cut. */
   answered(withinMs = answerMs): void {
     const { stream } = this;
     if (this.isGone) return;
@@ -87,7 +84,7 @@ export class Arrival {
     stream.once('close', () => clearTimeout(this.#answerTimer));
   }
 
-  /** Ends the call with a status alone. */
+  /** Ends the call with a status only. */
   refuse({ code, details, metadata }: GrpcStatus): void {
     if (this.isGone || this.stream.headersSent) return;
     this.stream.respond(
@@ -100,11 +97,11 @@ export class Arrival {
       },
       { endStream: true },
     );
-    // What the client still sends is not read.
+    // Data that the client still sends is not read.
     this.stream.close(constants.NGHTTP2_NO_ERROR);
   }
 
-  /** Answers what is no gRPC call with an HTTP status alone, as gRPC has it. */
+  /** Answers a request that is no gRPC call with an HTTP status only, as the gRPC protocol requires. */
   refuseHttp(httpStatus: number): void {
     if (this.isGone || this.stream.headersSent) return;
     this.stream.respond({ ':status': httpStatus }, { endStream: true });
@@ -112,7 +109,6 @@ export class Arrival {
   }
 }
 
-/** The id of the arrival a call belongs to. */
 export function arrivalId(metadata: Metadata): string {
   return String(metadata.get(arrivalHeader)[0]);
 }

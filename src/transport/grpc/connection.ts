@@ -1,65 +1,62 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { Allowance } from '../bounds.ts';
 
-/** What a client may do in addition to calls with a good key: at once, and how much more each second. */
+/** Allowances in addition to calls with a valid key: a burst, and a rate per second. */
 const allowances = {
   /** Bytes that belong to no call: pings, settings, window updates. */
   bytes: [16 * 1_024, 4_096],
   /**
-   * Calls that the client takes back before they are admitted or answered. Admitted ones are not counted, because the
-   * partner's rate bounds them: a client whose deadlines pass takes back as many calls as it makes.
+   * Calls that the client cancels before they are admitted or answered. Admitted ones do not count: the partner's rate
+   * limits them, and a client with short deadlines cancels as many calls as it makes.
    */
   resets: [200, 20],
 } as const;
-/** Bytes that each call may send in addition to its messages: its headers, and window updates for its answer. */
+/** Bytes per call in addition to its messages: headers, and window updates for its answer. */
 const bytesPerCall = 32 * 1_024;
 const bytesPerStrangersCall = 2_048;
-/** How much of a call's message its client may send before we read it: HTTP/2's first window. */
+/** How much of a call's message may come before we read it: HTTP/2's first window. */
 const windowBytes = 65_535;
-/** How long a connection without calls stays open: one on which no good key was seen, and any other. */
+/** How long a connection without calls stays open, without a valid key and with one. */
 const strangersIdleMs = 20_000;
 const idleMs = 300_000;
-/** How often a client is asked at most whether it is there, and how long it may take to answer. */
+/** The minimum time between two pings, and how long the client may take to answer one. */
 const pingEveryMs = 500;
 const pongMs = 1_500;
-/** How long calls may go on that were begun before their connection is given up; and those of a stranger. */
+/** How long started calls may run before a retired connection is closed, with a valid key and without. */
 const retiredMs = 60_000;
 const strangersRetiredMs = 5_000;
-/** A stranger that made more calls than this on a connection, when it is ended, made them to do harm. */
+/** More calls than this without a valid key, on a connection that ends for such calls, count as abuse. */
 const fewCalls = 10;
 
 /**
- * One client's HTTP/2 connection to a gRPC port: what it has open, and whether it sends more than its calls can need.
- * nghttp2 bounds most floods by itself, but late, and it leaves the connection open after it has said GOAWAY.
+ * One client's HTTP/2 connection to a gRPC port: its open calls, and whether it sends more than they can need. nghttp2
+ * stops most floods itself, but late, and leaves the connection open after its GOAWAY.
  */
 export class GrpcConnection {
   openCalls = 0;
-  /** Those of them that came with a good key. */
+  /** Open calls with a valid key. */
   #openKnownCalls = 0;
   #isKnown = false;
   #isEnding = false;
-  /** All calls it ever had. */
   #calls = 0;
   readonly #admitted = new WeakSet<ServerHttp2Stream>();
   readonly #bytes: Allowance;
   readonly #resets: Allowance;
   #lastCallAt: number;
-  /** Calls that wait to be authorized: nothing of their messages is counted yet. */
+  /** Calls that wait to be authorized. Their messages do not count yet. */
   #undecided = 0;
   #seenBytes = 0;
   #calledSince = false;
-  /** Runs while the client has not answered a ping. */
   #pongTimer: NodeJS.Timeout | undefined;
   #pingedAt = Number.NEGATIVE_INFINITY;
-  /** The client sent something since it last answered a ping. */
+  /** The client has sent data since it last answered a ping. */
   #isUnproven = false;
 
   constructor(
     readonly session: ServerHttp2Session,
-    /** The address of the other end. */
     readonly peer: string,
     private readonly bytesRead: () => number,
-    /** Called when the connection is ended because of what its client did. */
+    /** Called when the connection is ended for abuse. */
     private readonly onAbuse: () => void = () => undefined,
   ) {
     const now = performance.now();
@@ -69,12 +66,11 @@ export class GrpcConnection {
     session.once('close', () => clearTimeout(this.#pongTimer));
   }
 
-  /** Whether new calls are refused, because the connection ends. */
+  /** Whether new calls are refused because the connection ends. */
   get isEnding(): boolean {
     return this.#isEnding;
   }
 
-  /** Notes a new call. */
   opened(stream: ServerHttp2Stream): void {
     this.#calls += 1;
     this.#calledSince = true;
@@ -88,7 +84,7 @@ export class GrpcConnection {
     });
   }
 
-  /** Notes a call that waits to be authorized. Call what it returns when that is decided. */
+  /** Notes a call that waits to be authorized. Call the result when it is decided. */
   deciding(): () => void {
     this.#undecided += 1;
     return () => {
@@ -96,7 +92,7 @@ export class GrpcConnection {
     };
   }
 
-  /** Notes that a call came with a good key. */
+  /** Notes that a call came with a valid key. */
   identified(stream: ServerHttp2Stream): void {
     this.#isKnown = true;
     if (!stream.closed && !stream.destroyed) {
@@ -109,7 +105,7 @@ export class GrpcConnection {
     this.#bytes.give(bytesPerCall + windowBytes);
   }
 
-  /** Notes that a call is refused whose client may have sent a part of its message: nobody reads it. */
+  /** Notes a refused call: the part of its message that may have been sent is not read. */
   refusedUnread(): void {
     this.#bytes.give(windowBytes);
   }
@@ -119,14 +115,14 @@ export class GrpcConnection {
     this.#bytes.give(bytes);
   }
 
-  /** Ends the connection when it sends what no call needs, is idle for too long, or is no longer read. */
+  /** Ends the connection if it sends too much, was idle for too long, or nghttp2 reads it no more. */
   check(now = performance.now()): void {
     if (this.session.destroyed || this.#isEnding) return;
     const read = this.bytesRead();
     const isActive = read > this.#seenBytes;
     const sent = read - this.#seenBytes;
     if (!this.#bytes.take(sent, now)) {
-      // What belongs to calls that are not decided yet is judged when they are.
+      // Bytes of undecided calls are judged once they are decided.
       if (!this.#bytes.has(sent - this.#undecided * windowBytes, now)) this.end();
       return;
     }
@@ -145,7 +141,7 @@ export class GrpcConnection {
     }
   }
 
-  /** Closes the connection at once: what a flood still sends costs as much as what it sent before. */
+  /** Closes the connection at once, because each further byte of a flood costs as much. */
   end(): void {
     if (this.session.destroyed) return;
     this.#isEnding = true;
@@ -153,7 +149,7 @@ export class GrpcConnection {
     this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
 
-  /** Ends the connection because of calls without a good key. One that also has others finishes those. */
+  /** Ends the connection for calls without a valid key. Its calls with one may finish. */
   endStrangers(): void {
     if (this.#isKnown) this.retire();
     else if (this.#calls > fewCalls) this.end();
@@ -166,7 +162,7 @@ export class GrpcConnection {
     if (!this.#isKnown && this.#calls > fewCalls) this.end();
   }
 
-  /** Has the client open a new connection for its next call; what was begun on this one is finished, in bounded time. */
+  /** Makes the client open a new connection for its next call. Started calls may finish, in bounded time. */
   retire(withinMs = retiredMs): void {
     if (this.#isEnding || this.session.destroyed) return;
     this.#isEnding = true;
@@ -177,14 +173,14 @@ export class GrpcConnection {
     session.once('close', () => clearTimeout(timer));
   }
 
-  /** Asks whether nghttp2 still works on this connection: it reads nothing more after an error of the client's. */
+  /** Checks that nghttp2 still reads this connection: it stops after a client's error. */
   #ping(now: number): void {
     const { session } = this;
     if (this.#pongTimer !== undefined) return;
     this.#pingedAt = now;
     const isLate = () => {
       if (session.destroyed) return;
-      // The answer may be behind a message that a slow link still carries. The time of its call bounds the wait.
+      // The answer may be behind a large message on a slow link. The time of that call bounds the wait.
       if (this.#openKnownCalls > 0) {
         this.#pongTimer = setTimeout(isLate, pongMs);
         return;
@@ -197,7 +193,7 @@ export class GrpcConnection {
       if (error !== null) return;
       clearTimeout(this.#pongTimer);
       this.#pongTimer = undefined;
-      // The answer itself is no reason to ask again.
+      // The answer itself is no reason for another ping.
       if (!session.destroyed) this.#seenBytes = this.bytesRead();
     });
   }

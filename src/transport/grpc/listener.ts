@@ -13,39 +13,35 @@ import { GrpcConnection } from './connection.ts';
 import { type MethodRules, PublicCalls, type PublicMethod, publicMethods } from './public.ts';
 
 export interface ListenerRules {
-  /** The methods that need a key, or an operator's token. */
+  /** The methods that need a key or an operator's token. */
   readonly methods: ReadonlyMap<string, MethodRules>;
   /**
-   * Decides about a call by its head, before any byte of its message is read; also about one of a method that does not
-   * exist. Resolves with why the call is refused, or undefined to serve it. It never rejects.
+   * Authorizes a call by its head, before any byte of its message is read, also for unknown methods. Resolves with the
+   * refusal, or undefined to serve the call. It never rejects.
    */
   readonly authorize: (arrival: Arrival) => Promise<GrpcStatus | undefined>;
-  /** Decides about new connections. */
   readonly connections: ConnectionLimits;
-  /** How long the message of a call may take to arrive. */
   readonly messageTimeoutMs?: number | undefined;
-  /** How many calls one connection may have open; what the server tells its clients too. */
+  /** Open calls per connection. The server announces it to clients. */
   readonly callsPerConnection: number;
 }
 
 export interface Listener {
-  /** The arrival of a call that grpc-js hands to its handler; undefined when its client has left. */
+  /** The arrival of a call that grpc-js hands to its handler; undefined if its client has left. */
   arrivalOf(metadata: Metadata): Arrival | undefined;
-  /** Tells all clients to open a new connection for their next call. What was begun, and begins meanwhile, is served. */
+  /** Tells clients to open a new connection for their next call. Calls that run or start meanwhile are served. */
   sendAway(): void;
-  /** Stops watching. */
   close(): void;
 }
 
-/** How long the message of a call may take to arrive by default. */
 const messageMs = 30_000;
-/** Named as the last stream that is served, none is refused. */
+/** As the last stream in a GOAWAY, it refuses none. */
 const lastStreamThereCanBe = 2 ** 31 - 1;
-/** How often connections are looked at, when they are few and when they are many. */
+/** How often connections are checked, if they are few and if they are many. */
 const checkEveryMs = 50;
 /** How long an answer of a public method may stay unread. */
 const unreadMs = 10_000;
-/** Hundreds of calls come in one packet, and are answered before anything else is read. */
+/** Hundreds of calls can come in one packet, and are answered before anything else is read. */
 const strangersCallCost = 10;
 const checkManyEveryMs = 250;
 const fewConnections = 1_000;
@@ -58,9 +54,9 @@ type StreamListener = (
 ) => void;
 
 /**
- * Stands between the HTTP/2 servers of a grpc-js server and grpc-js itself. grpc-js never sees a stream that was refused or
- * has closed, because it answers such a stream in a tick whose error nobody catches. It reads and inflates messages before
- * it calls a handler, so a call is authorized by its head first, and compressed messages are refused.
+ * Stands between the HTTP/2 servers of a grpc-js server and grpc-js. grpc-js never gets a stream that was refused or
+ * has closed, because it answers one in a tick whose error is not caught. It reads and inflates messages before it
+ * calls a handler, so a call is authorized by its head first, and compressed messages are refused.
  */
 export function guardServer(server: Server, rules: ListenerRules): Listener {
   const connections = new Map<ServerHttp2Session, GrpcConnection>();
@@ -79,7 +75,7 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
     });
     const serveStream = takeOver(http2Server, 'stream') as StreamListener;
     const onStream: StreamListener = (stream, headers, flags, rawHeaders) => {
-      // Without a listener an error of a stream is an error of the process. It ends the stream, whose end is noticed.
+      // An error without a listener would end the process. The stream's end is handled.
       stream.on('error', () => {});
       const connection = stream.session && connections.get(stream.session as ServerHttp2Session);
       if (connection === undefined || connection.isEnding || connection.openCalls >= rules.callsPerConnection) {
@@ -107,7 +103,7 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
     http2Server.on('stream', onStream as (...args: unknown[]) => void);
   };
 
-  /** Counts a call without a good key. An address that makes too many loses the connection. */
+  /** Counts a call without a valid key. An address with too many loses the connection. */
   function countStranger(connection: GrpcConnection) {
     if (!rules.connections.takeStranger(connection.peer, strangersCallCost)) connection.endStrangers();
   }
@@ -165,13 +161,13 @@ export function guardServer(server: Server, rules: ListenerRules): Listener {
   };
 }
 
-/** Whether a call's messages are compressed. None is taken: it would be inflated before its size is known. */
+/** Whether a call's messages are compressed. Those are refused: grpc-js would inflate one before its size is known. */
 export function isCompressed({ headers }: Arrival): boolean {
   const encoding = headers['grpc-encoding'];
   return encoding !== undefined && encoding !== 'identity';
 }
 
-/** What is no gRPC call is answered as gRPC's protocol has it. Returns whether it was. */
+/** Answers a request that is no gRPC call, by gRPC's protocol. Returns whether it did. */
 function refuseUnread(arrival: Arrival): boolean {
   const { headers } = arrival;
   const isGrpc = /^application\/grpc(?:$|[+;])/.test(headers['content-type'] ?? '');
@@ -180,7 +176,7 @@ function refuseUnread(arrival: Arrival): boolean {
   return true;
 }
 
-/** grpc-js keeps them to itself. Without them a stranger could end the process, so their absence stops the start. */
+/** Private to grpc-js. The start fails without them: a client without a key could then end the process. */
 function http2Servers(server: Server): Http2Server[] {
   const { http2Servers: known } = server as unknown as { http2Servers?: ReadonlyMap<Http2Server, unknown> };
   if (!(known instanceof Map) || known.size === 0) throw new Error('this grpc-js does not show its HTTP/2 servers');
@@ -205,7 +201,7 @@ function limitTime(stream: ServerHttp2Stream, timeoutMs: number): void {
 const acceptEncoding = new Metadata();
 acceptEncoding.set('grpc-accept-encoding', 'identity');
 
-/** gRPC asks for this status, with what is taken, so that a client can send the message again as it is. */
+/** The status that gRPC requires, with the accepted encodings, so that a client can resend without compression. */
 export const compressed: RichStatus = {
   code: status.UNIMPLEMENTED,
   details: 'Compressed messages are not taken.',

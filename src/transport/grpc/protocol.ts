@@ -13,26 +13,21 @@ import { compressed, isCompressed } from './listener.ts';
 import { GrpcServer, type Respond, type ServedMethod, type StreamCall, type UnaryCall } from './server.ts';
 
 export interface GrpcOptions extends ProtocolOptions {
-  /** Without them the server speaks plain text, behind a proxy that ends TLS. */
+  /** Without them the server speaks plain text, for a proxy that ends TLS. */
   readonly credentials?: ServerCredentials | undefined;
-  /** How long a call's message may take to arrive. */
   readonly messageTimeoutMs?: number;
-  /** How long the end of a stream that is read too slowly may take to be read. */
   readonly slowEndMs?: number;
 }
 
-/** Above our own bound, so that our own error answers; what is above this one never reaches us. */
+/** Larger than our own limit, so that our own error answers up to this size. */
 const mostMessageBytes = 4 * maxBodyBytes;
 
-/**
- * Takes the calls of gRPC through the pipeline. A call is authorized by its head, before any byte of its message is read;
- * it is served when grpc-js has its message.
- */
+/** gRPC over the pipeline. A call is authorized by its head, and served once grpc-js has its message. */
 export class GrpcProtocol {
   readonly #options: GrpcOptions;
   readonly #operations: ReadonlyMap<string, Operation>;
   readonly #streams = new OpenStreams();
-  /** Calls that may be served, until their message has come. */
+  /** Admitted calls whose message has not come yet. */
   readonly #admitted = new Map<Arrival, RequestContext>();
   readonly #server: GrpcServer;
 
@@ -51,18 +46,17 @@ export class GrpcProtocol {
     });
   }
 
-  /** Starts to serve, and returns the port. */
   listen(port: number, host: string): Promise<number> {
     return this.#server.listen(port, host);
   }
 
-  /** Says NOT_SERVING, ends streams, and tells each client to connect anew for its next call; goes on serving. */
+  /** Reports NOT_SERVING, ends streams, and makes clients reconnect for their next call. Goes on serving. */
   drain(): void {
     this.#streams.close();
     this.#server.drain();
   }
 
-  /** Says NOT_SERVING, takes no more calls, answers what is under way for at most `graceMs`, and closes. */
+  /** Also refuses new calls, answers running ones for at most `graceMs`, and closes. */
   close(graceMs: number): Promise<void> {
     const closed = this.#server.close(graceMs, this.#options.pipeline.idle());
     this.#streams.close();
@@ -77,7 +71,7 @@ export class GrpcProtocol {
       : { method, maxBytes, serve: (arrival, call, respond) => this.#serve(operation, arrival, call, respond) };
   }
 
-  /** The decided order of checks, as far as a call's head goes. Resolves with why the call is refused, if it is. */
+  /** Checks a call's head in the decided order. Resolves with the refusal, if any. */
   async #authorize(arrival: Arrival): Promise<GrpcStatus | undefined> {
     const { pipeline } = this.#options;
     const context = pipeline.begin('grpc', pipeline.connectionLimits.clientOf(arrival.peer, arrival.forwardedFor));
@@ -99,7 +93,6 @@ export class GrpcProtocol {
       return { ...compressed, metadata };
     }
     const leave = () => {
-      // Its message never came.
       if (this.#admitted.delete(arrival)) this.#refuse(context, new ClientGone());
     };
     this.#admitted.set(arrival, context);
@@ -146,22 +139,19 @@ export class GrpcProtocol {
       if (refusal !== undefined) call.emit('error', refusal);
     } finally {
       this.#streams.ended(ending);
-      // A client that takes nothing does not take the end of its stream either.
+      // A client that reads nothing does not read the end of its stream either.
       arrival.answered(slowEndMs);
     }
   }
 
-  /** The call's context, for the one who serves it; undefined when its client left before. */
+  /** The call's context; undefined if its client has left. */
   #take(arrival: Arrival): RequestContext | undefined {
     const context = this.#admitted.get(arrival);
     this.#admitted.delete(arrival);
     return context;
   }
 
-  /**
-   * An error of the catalogue as gRPC's, here alone: a status with the whole error as a typed detail; undefined
-   * if the client has left.
-   */
+  /** Maps an error of the catalogue to a status with a typed detail, only here; undefined if the client has left. */
   #refuse(context: RequestContext, thrown: unknown): RichStatus | undefined {
     const { pipeline, baseUrl } = this.#options;
     const error = pipeline.refuse(context, thrown);
@@ -172,9 +162,9 @@ export class GrpcProtocol {
   }
 }
 
-/** Reads the message: it is looked at after the head, as in REST. */
+/** Reads the message after the head, as REST does. */
 function readRequest(operation: Operation, bytes: Buffer, arrival: Arrival): Promise<RpcRequest> {
-  // HTTP/1.1 takes the white space around a header off; here it arrives.
+  // HTTP/1.1 strips white space around a header's value, HTTP/2 does not.
   const keys = arrival.values('idempotency-key').map((value) => value.replace(/^[ \t]+|[ \t]+$/g, ''));
   return readRpcRequest(operation, keys, () => {
     const { file, input } = operation;

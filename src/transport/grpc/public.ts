@@ -13,31 +13,29 @@ import { type GrpcImplementation, serviceDefinition } from '../../lib/grpc-servi
 import { networkOf } from '../../lib/network.ts';
 
 export interface MethodRules {
-  /** How many bytes a call may send, with what stands before a message on the wire. */
+  /** How many bytes a call may send, with the prefix of each message. */
   readonly maxBytes: number;
-  /** Whether the client may send messages for as long as the call is open. */
+  /** Whether the client may send messages while the call is open. */
   readonly isOpenEnded?: boolean;
 }
 
-/** What a gRPC port serves without a key, and what bounds it. */
+/** A gRPC method without a key, and its limits. */
 export interface PublicMethod extends MethodRules {
-  /** How long a call may stay open. */
   readonly lifetimeMs: number;
-  /** How many calls of such methods may be open at once. */
+  /** Methods that share a limit of open calls. */
   readonly group: Group;
 }
 
 interface Group {
   readonly strangers: Bounds;
   /**
-   * For addresses from which a good key came lately. They are counted by themselves, so strangers cannot use up their
-   * room. Many replicas of a partner may be behind one address, and a gRPC client that checks health keeps one watch open
-   * for each connection.
+   * For addresses with a recent valid key. They count separately, so that other clients cannot use up their room. Many
+   * replicas of a partner may share one address, and a client with health checks keeps one watch per connection.
    */
   readonly known: Bounds;
 }
 
-/** How many calls may be open at once: all together, and from one address. */
+/** How many calls may be open, in all and from one address. */
 interface Bounds {
   readonly total: number;
   readonly perAddress: number;
@@ -50,12 +48,11 @@ const reflections: Group = { strangers: { total: 64, perAddress: 16 }, known: { 
 const maxBytes = 64 * 1_024;
 
 const check: PublicMethod = { lifetimeMs: 10_000, group: checks, isOpenEnded: false, maxBytes };
-/** Those who watch open the call again when it ends. */
+/** Clients reopen a watch when it ends. */
 const watch: PublicMethod = { lifetimeMs: 600_000, group: watches, isOpenEnded: false, maxBytes };
 /** A tool keeps its call open while it describes things, and opens another when it needs one. */
 const reflect: PublicMethod = { lifetimeMs: 30_000, group: reflections, isOpenEnded: true, maxBytes };
 
-/** Health checks and reflection, by their paths. */
 export const publicMethods: ReadonlyMap<string, PublicMethod> = new Map([
   [`/${Health.typeName}/Check`, check],
   [`/${Health.typeName}/List`, check],
@@ -68,7 +65,7 @@ export const publicMethods: ReadonlyMap<string, PublicMethod> = new Map([
 export class PublicCalls {
   readonly #open = new Map<Bounds, Counts>();
 
-  /** Counts a call, or returns undefined when there are too many. Call what it returns when the call has ended. */
+  /** Counts a call; undefined if there are too many. Call the result when the call has ended. */
   take({ group }: PublicMethod, clientAddress: string, isKnown: boolean): (() => void) | undefined {
     const bounds = isKnown ? group.known : group.strangers;
     const open = this.#open.get(bounds) ?? new Counts();
@@ -84,8 +81,8 @@ const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingSta
 type Watcher = ServerWritableStream<HealthCheckRequest, HealthCheckResponse>;
 
 /**
- * gRPC health checking for a fixed set of services, all of which serve or none. Ours, because grpc-health-check keeps every
- * name it was ever asked for, and puts names from the client into a status, where one that is not well-formed text ends the
+ * gRPC health checking for a fixed set of services, which all serve or all do not. We do not use grpc-health-check
+ * because it keeps every requested name. It also puts the client's names into a status, and a malformed one ends the
  * process.
  */
 export class HealthService {
@@ -93,7 +90,7 @@ export class HealthService {
   readonly #watchers = new Set<Watcher>();
   #isServing = true;
 
-  /** `services` are the full names of what is served. The server as a whole has the name ''. */
+  /** `services` are full names. The name '' is the whole server. */
   constructor(services: readonly string[]) {
     this.#names = new Set(['', ...services]);
   }
@@ -111,7 +108,7 @@ export class HealthService {
       watch: (call) => {
         call.on('error', () => {});
         if (!this.#names.has(call.request.service)) {
-          // It never becomes known: the call only stays open, as the protocol asks.
+          // An unknown service never becomes known, but the protocol requires the call to stay open.
           call.write(create(HealthCheckResponseSchema, { status: SERVICE_UNKNOWN }));
           return;
         }
@@ -123,7 +120,7 @@ export class HealthService {
     server.addService(serviceDefinition(Health), implementation);
   }
 
-  /** From now on the services do not serve, say the answers to those who ask and to those who watch. */
+  /** Reports NOT_SERVING to all checks and watches from now on. */
   stopServing(): void {
     if (!this.#isServing) return;
     this.#isServing = false;

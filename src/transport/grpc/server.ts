@@ -16,16 +16,14 @@ import type { Arrival } from './arrival.ts';
 import { guardServer, type Listener, type ListenerRules } from './listener.ts';
 import { HealthService } from './public.ts';
 
-/** A call of grpc-js, its message still bytes, and what answers it. */
+/** A call of grpc-js with its message as bytes, and its callback. */
 export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 export type Respond = sendUnaryData<Buffer>;
-/** The same for a call that is answered with a stream. */
 export type StreamCall = ServerWritableStream<Buffer, Buffer>;
 
-/** A method that needs a key, or an operator's token. */
+/** A method that needs a key or an operator's token. */
 export type ServedMethod = {
   readonly method: DescMethod;
-  /** How many bytes its message may have. */
   readonly maxBytes: number;
 } & (
   | { readonly serve: (arrival: Arrival, call: UnaryCall, respond: Respond) => Promise<void> }
@@ -34,20 +32,20 @@ export type ServedMethod = {
 
 export interface GrpcServerOptions extends Omit<ListenerRules, 'methods'> {
   readonly methods: readonly ServedMethod[];
-  /** Without them the server speaks plain text, behind a proxy that ends TLS. */
+  /** Without them the server speaks plain text, for a proxy that ends TLS. */
   readonly credentials?: ServerCredentials | undefined;
-  /** What one connection may hold in memory: what nghttp2 holds for it, and what waits to be sent. */
+  /** Memory per connection: nghttp2's own, and data that waits to be sent. */
   readonly connectionMegabytes: number;
-  /** Files that reflection describes and no method names, such as the details of errors. */
+  /** Further files for reflection, which no method names, such as the details of errors. */
   readonly moreFiles?: readonly DescFile[];
 }
 
-/** What stands before a message on the wire. */
+/** The prefix of a message on the wire. */
 const messageHeadBytes = 5;
-/** How long answers that were given may take to be written out when the server closes. */
+/** How long given answers may take to be written when the server closes. */
 const flushMs = 500;
 
-/** A gRPC server over grpc-js whose methods get their messages as bytes, with health and reflection. */
+/** A gRPC server over grpc-js with messages as bytes, health checks and reflection. */
 export class GrpcServer {
   readonly #options: GrpcServerOptions;
   readonly #server: Server;
@@ -58,11 +56,11 @@ export class GrpcServer {
     const { methods, moreFiles } = options;
     this.#options = options;
     this.#server = new Server({
-      // One bound for all methods; the listener keeps each method's own.
+      // One limit for all methods. The listener enforces each method's own.
       'grpc.max_receive_message_length': Math.max(...methods.map(({ maxBytes }) => maxBytes)),
       'grpc.max_concurrent_streams': options.callsPerConnection,
       'grpc-node.max_session_memory': options.connectionMegabytes,
-      // What it counts of every call nobody here reads.
+      // Nobody reads channelz here, and it counts every call.
       'grpc.enable_channelz': 0,
       'grpc.keepalive_time_ms': 60_000,
       'grpc.keepalive_timeout_ms': 20_000,
@@ -75,7 +73,6 @@ export class GrpcServer {
     addReflection(this.#server, [...services, Health], moreFiles);
   }
 
-  /** Starts to serve, and returns the port. */
   async listen(port: number, host: string): Promise<number> {
     const { methods, credentials = ServerCredentials.createInsecure(), ...rules } = this.#options;
     const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -89,13 +86,13 @@ export class GrpcServer {
     return bound;
   }
 
-  /** Says NOT_SERVING, and tells each client to connect anew for its next call; goes on serving. */
+  /** Answers health checks with NOT_SERVING and makes clients reconnect for their next call. Goes on serving. */
   drain(): void {
     this.#health.stopServing();
     this.#listener?.sendAway();
   }
 
-  /** Says NOT_SERVING, takes no more calls, and closes when all calls have ended, the work is idle or after `graceMs`. */
+  /** Also refuses new calls. Closes when all calls have ended, `idle` resolves or `graceMs` is over. */
   async close(graceMs: number, idle?: Promise<void>): Promise<void> {
     this.#health.stopServing();
     const drained = new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));

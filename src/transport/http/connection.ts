@@ -3,62 +3,58 @@ import type { Socket } from 'node:net';
 import { ClientGone } from '../pipeline.ts';
 import { deliver, slowEndMs } from '../streams.ts';
 
-/** One request on a connection. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The client waits for leave to send the body. */
+  /** The client waits for `100 Continue` before it sends the body. */
   readonly awaitsContinue: boolean;
-  /** The client sends a body which nobody has taken off the connection. */
+  /** The client sends a body that is not read yet. */
   hasUnreadBody: boolean;
-  /** What came after the request's head stopped being HTTP before the request was whole. */
+  /** Invalid HTTP came after the head, before the request was complete. */
   isMalformed: boolean;
 }
 
 /**
- * The client asks to speak another protocol from here on. Node drops the rest of the packet behind such a request, and
- * then reads the next packet as a new request. So where a further request would begin is not known.
+ * The client asks for another protocol. Node then drops the rest of the packet and reads the next packet as a new
+ * request, so the start of a further request is not known.
  */
 function asksForUpgrade({ headers }: IncomingMessage): boolean {
   return headers.upgrade !== undefined;
 }
 
-/** How many requests a client may send ahead on one connection. */
+/** How many pipelined requests may wait on one connection. */
 const maxWaiting = 32;
-/** How long a new connection may take to send its first request when the port closes: it may be on its way. */
+/** How long a new connection has for its first request when the port closes, because one may be on its way. */
 const firstRequestMs = 500;
 
 /**
- * One client's connection. Requests sent ahead are served one after the other: a client that pipelines sees the effects
- * in its order, and one whose connection is closed knows that the unanswered ones after the first were never begun.
+ * One client's connection. Pipelined requests are served one after the other. So a client sees its effects in order. If
+ * its connection closes, it knows that no unanswered request after the first was started.
  */
 export class Connection {
-  /** The request under way. */
   current: Exchange | undefined;
-  /** A request came on it with a good key. */
+  /** A request with a valid key came on it. */
   isKnown = false;
-  /** The next answer is this connection's last. */
   isEnding = false;
-  /** How many bytes had come when the last answer was given: more since then are an unfinished request. */
+  /** Bytes received when the last answer was given. More than these are an unfinished request. */
   #answeredBytes = 0;
   #last: IncomingMessage | undefined;
   #waiting: Exchange[] = [];
-  /** The last answer was given, or the client is gone. */
+  /** The last answer was given, or the client has left. */
   isOver = false;
-  /** The last answer was written, and the connection waits for the client to end it. */
+  /** The last answer was written, and the client has not closed yet. */
   isLingering = false;
-  /** The last request has come: nothing that follows on this connection is ever read as a request. */
+  /** The last request has come: later bytes are never read as a request. */
   #isSealed = false;
 
   constructor(
     readonly socket: Socket,
     readonly serve: (connection: Connection, exchange: Exchange) => void,
-    /** How long what the client still sends is read and dropped once the last answer is written. */
+    /** How long data is read and dropped after the last answer was written. */
     public lingerMs: number,
-    /** Called when the client sends more requests ahead than it may. */
     private readonly onFlood: () => void = () => undefined,
   ) {
-    // Node ends a connection with this when an answer was its last.
+    // Node calls this to end a connection after its last answer.
     socket.destroySoon = () => this.#linger();
     socket.once('close', () => this.#end());
   }
@@ -74,7 +70,7 @@ export class Connection {
     } else if (this.#waiting.length < maxWaiting) {
       this.#waiting.push(exchange);
     } else {
-      // Each request that comes in one packet with others is read before the first is answered.
+      // All requests of one packet are read before the first is answered.
       this.onFlood();
       this.isEnding = true;
       this.#stopParsing();
@@ -90,25 +86,25 @@ export class Connection {
     if (next !== undefined) this.#begin(next);
   }
 
-  /** Whether requests wait that were sent ahead. */
+  /** Whether pipelined requests wait. */
   get hasWaiting(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** Whether the client is in the middle of sending something nobody has answered yet. */
+  /** Whether the client is sending a request that has no answer yet. */
   get owesAnswer(): boolean {
     const isMidBody = this.#last !== undefined && !this.#last.complete;
     return !this.isOver && !isMidBody && this.socket.bytesRead > this.#answeredBytes;
   }
 
-  /** Gives the connection's last answer, where Node has no request to answer. */
+  /** Writes the last answer directly, because Node has no request to answer. */
   endWith(text: string): void {
     this.#end();
     this.socket.write(text);
     this.socket.destroySoon();
   }
 
-  /** Closes a connection on which nothing is asked; one that is new gets a moment for its first request. */
+  /** Closes a connection without a request. A new one gets `firstRequestMs`. */
   closeIfIdle(): void {
     if (this.#last === undefined) {
       const timer = setTimeout(() => this.#closeIfIdle(), firstRequestMs);
@@ -132,20 +128,14 @@ export class Connection {
     this.#waiting = [];
   }
 
-  /**
-   * Takes Node's parser off the connection: what still comes is read and dropped. Every request that is served was whole
-   * before this is called, or its body is no longer wanted.
-   */
+  /** Detaches Node's parser: further data is dropped. Served requests are complete, or their body is not wanted. */
   #stopParsing(): void {
     const { socket } = this;
-    // Node's parser lets go of the connection when somebody else listens for data. Its own listener is removed too.
+    // A new `data` listener makes Node's parser let go. Then Node's own listener is removed too.
     socket.on('data', drop).removeAllListeners('data').on('data', drop);
   }
 
-  /**
-   * Ends our side, and takes what the client still sends off the wire for a moment: closing at once would reset the
-   * connection, and the client could lose the answer with it.
-   */
+  /** Ends our side and reads on for `lingerMs`, because a reset could cost the client its answer. */
   #linger(): void {
     const { socket, lingerMs } = this;
     if (socket.destroyed) return;
@@ -160,7 +150,7 @@ export class Connection {
 
 function drop(): void {}
 
-/** Writes a stream's head at once, then its messages as the client takes them. Throws what ended it. */
+/** Writes a stream's head at once, then its messages as the client reads them. Throws the reason of its end. */
 export async function writeStream(
   response: ServerResponse,
   answer: { readonly status: number; messages(ending: AbortController): AsyncIterable<Buffer> },
@@ -169,7 +159,7 @@ export async function writeStream(
   slowMs: number | undefined,
 ): Promise<void> {
   const { socket } = response.req;
-  // A client that ends its side of the connection ends its stream: nothing else shows that it has left.
+  // If a client half-closes, its stream ends, because nothing else shows that it has left.
   const leave = () => socket.destroy();
   if (socket.readableEnded) leave();
   socket.once('end', leave);
@@ -184,7 +174,7 @@ export async function writeStream(
   await deliver(answer.messages(ending), ending, write, slowMs);
 }
 
-/** Writes the end, and closes the connection if it was its last answer, or if the end cannot be got rid of. */
+/** Writes the end, and closes the connection if it was the last answer or if the client does not read the end. */
 export function endStream(response: ServerResponse, end: Buffer, isLast: boolean): void {
   const { socket } = response.req;
   const timer = setTimeout(() => socket.destroy(), slowEndMs);

@@ -5,7 +5,7 @@ import { ClientGone, type Reply } from '../pipeline.ts';
 import type { Exchange } from './connection.ts';
 import type { HttpLimits } from './node-server.ts';
 
-/** How large a body may be, and what a larger one is answered with. */
+/** The maximum size of a body, and the error for a larger one. */
 export interface BodyBound {
   readonly maxBytes: number;
   readonly tooLarge: () => ApiError;
@@ -16,35 +16,30 @@ export const messageBound: BodyBound = {
   tooLarge: () => new ApiError('request_too_large', { message: 'The body must have at most 16,384 bytes.' }),
 };
 
-/** Event of a request whose bytes stopped being HTTP while its body was read; the server raises it. */
+/** Raised on a request when its body stops being valid HTTP. */
 export const malformedEvent = 'malformed';
 
-/** More headers than any client sends. Their bytes are bounded by the server itself. */
+/** More headers than any client sends. The server limits their bytes. */
 const maxHeaders = 100;
 
-/** The characters of a host and a port (RFC 3986); an empty `Host` is allowed. */
+/** The characters of a host and a port (RFC 3986). An empty `Host` is allowed. */
 const hostValue = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
 
-/** A request whose first line and headers were read. */
+/** A request whose head was read. `authorization`, `contentType` and `traceParent`: undefined if absent or repeated. */
 export class HttpRequest {
   readonly path: string;
-  /** What follows the question mark; empty when there is nothing. */
   readonly query: string;
-  /** The one Authorization header; undefined when it is absent or repeated. */
   readonly authorization: string | undefined;
   readonly idempotencyKeys: readonly string[];
-  /** The one Content-Type; undefined when it is absent or repeated. */
   readonly contentType: string | undefined;
-  /** The body is compressed, or in another form than it says. */
   readonly isEncoded: boolean;
-  /** All X-Forwarded-For headers in the order sent, joined as one list. */
+  /** All values in the order sent, joined as one list. */
   readonly forwardedFor: string | undefined;
-  /** The one traceparent; undefined when it is absent or repeated. */
   readonly traceParent: string | undefined;
   readonly #contentLength: number;
   readonly #hasBody: boolean;
 
-  /** Throws what makes it no proper HTTP request, whatever it asks for. */
+  /** Throws if it is no valid HTTP request. */
   constructor(
     readonly exchange: Exchange,
     private readonly limits: HttpLimits,
@@ -58,7 +53,7 @@ export class HttpRequest {
     if (hosts.length > 1 || (hosts.length === 0 && httpVersion === '1.1') || !hostValue.test(hosts[0] ?? '')) {
       throw new ApiError('invalid_request', { param: 'Host', message: 'The request must have one `Host` header.' });
     }
-    // HTTP/1.0 has no chunks, so the proxies on the way may disagree about where such a request ends (RFC 9112, 6.1).
+    // HTTP/1.0 has no chunks, so proxies may disagree about where such a request ends (RFC 9112, 6.1).
     const transferEncoding = headers.joined('transfer-encoding');
     const isChunked = transferEncoding?.toLowerCase() === 'chunked' && httpVersion === '1.1';
     if (transferEncoding !== undefined && !isChunked)
@@ -82,15 +77,15 @@ export class HttpRequest {
   }
 
   /**
-   * Reads the body whole, within the time for bodies. If the head says that it is too large, that is thrown before any of
-   * it is asked for. Throws what the bound says, `invalid_request` or ClientGone, and leaves the rest unread.
+   * Reads the whole body within the time for bodies. A body that the head announces as too large is not asked for. Throws
+   * the bound's error, `invalid_request` or ClientGone, and leaves the rest unread.
    */
   async readBody({ maxBytes, tooLarge }: BodyBound = messageBound): Promise<Buffer> {
     const { exchange, limits } = this;
     const { request, response } = exchange;
     if (this.#contentLength > maxBytes) throw tooLarge();
     if (exchange.awaitsContinue) response.writeContinue();
-    // A large body is put together at once: to keep its pieces until it is whole would take its memory twice.
+    // A large body gets its memory at once, because joining pieces would need it twice.
     const whole = this.#contentLength > maxBodyBytes ? Buffer.allocUnsafeSlow(this.#contentLength) : undefined;
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -125,7 +120,7 @@ export class HttpRequest {
     return body;
   }
 
-  /** A body where none belongs: taken off the connection if it is small, else the connection ends with the answer. */
+  /** Drops an unwanted body: a small one is read, for a larger one the connection ends with the answer. */
   passOver(): void {
     const { exchange, limits } = this;
     if (!this.#hasBody || exchange.awaitsContinue || this.#contentLength > limits.passedOverBytes) return;
@@ -139,14 +134,14 @@ export class HttpRequest {
   }
 }
 
-/** What a request asks for: the path, and what follows the question mark. */
+/** A request's path and query. */
 export function readTarget({ url = '' }: IncomingMessage): { path: string; query: string } {
   const target = originForm(url);
   const mark = target.indexOf('?');
   return mark === -1 ? { path: target, query: '' } : { path: target.slice(0, mark), query: target.slice(mark + 1) };
 }
 
-/** A target as a path and query. Clients of a proxy write whole addresses, which HTTP asks every server to take. */
+/** Clients of a proxy send absolute URLs, which HTTP requires every server to accept. */
 function originForm(target: string): string {
   if (target.startsWith('/')) return target;
   const authority = /^https?:\/\/[^/?]*/i.exec(target);
@@ -156,8 +151,8 @@ function originForm(target: string): string {
 }
 
 /**
- * The headers as they came, by their names in lower case. Node's own views of them join or drop repeated ones, and
- * `headersDistinct` fails on a header that is named like a member of every object.
+ * The headers as sent, by lower-case name. Node's own views join or drop repeated ones, and `headersDistinct` fails on
+ * a header named like a member of `Object.prototype`.
  */
 class Headers {
   readonly #values = new Map<string, string[]>();
@@ -179,14 +174,14 @@ class Headers {
     return this.#values.get(name)?.join(', ');
   }
 
-  /** The value of a header that stands once. */
+  /** The value of a header that was sent exactly once. */
   only(name: string): string | undefined {
     const values = this.all(name);
     return values.length === 1 ? values[0] : undefined;
   }
 }
 
-/** What is answered to bytes that Node's parser gave up on. */
+/** The error for bytes that Node's parser rejected. */
 export function unreadable({ code }: NodeJS.ErrnoException): ApiError {
   if (code === 'HPE_HEADER_OVERFLOW') {
     return new ApiError('request_too_large', { message: 'The request line and headers are too large.' });
@@ -197,7 +192,7 @@ export function unreadable({ code }: NodeJS.ErrnoException): ApiError {
 
 const requestLine = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64} (\/[^ ?#]*)[^ ]* HTTP\/1\.[01]\r?\n/;
 
-/** The path of a request whose method Node's parser does not know; undefined for every other reason to give up. */
+/** The path of a request with a method unknown to Node's parser; undefined for any other parser error. */
 export function pathOfUnknownMethod({
   code,
   rawPacket,
@@ -206,47 +201,45 @@ export function pathOfUnknownMethod({
   return requestLine.exec(rawPacket.toString('latin1', 0, 8_192))?.[1];
 }
 
-/** An aborted request raises an error as well as `close`, which tells all there is to know. */
+/** For `error` on an aborted request: `close` is handled. */
 function ignore(): void {}
 
 function invalid(message: string): ApiError {
   return new ApiError('invalid_request', { message });
 }
 
-/** What stands before an answer's body, without the headers that every answer has. */
+/** An answer's head, without the headers of every answer. */
 export interface AnswerHead {
   readonly status: number;
-  /** Names and values in turn. */
+  /** Names and values alternate. */
   readonly headers: readonly string[];
-  /** JSON when absent. */
+  /** JSON if absent. */
   readonly contentType?: string;
-  /** That nothing may keep it, when absent. */
+  /** `no-store` if absent. */
   readonly cacheControl?: string;
 }
 
-/** A whole answer as HTTP carries it. */
 export interface Answer extends AnswerHead {
   readonly body: string | Buffer;
 }
 
-/** An answer that goes on. */
 export interface StreamAnswer extends AnswerHead {
-  /** Its messages, until the controller given is aborted. */
+  /** The messages, until the controller is aborted. */
   readonly messages: (ending: AbortController) => AsyncIterable<Buffer>;
-  /** What is written last, about how it ended. */
+  /** The last bytes, which say how it ended. */
   readonly end: (error?: ApiError) => Buffer;
 }
 
-/** The headers of every answer: what a cache may do with it, and a name by which our support finds it. */
+/** The headers of every answer, with `Cache-Control` and the request id for support. */
 export function answerHeaders(answer: Answer | StreamAnswer, requestId: string): string[] {
   const { contentType = 'application/json', cacheControl = 'no-store', headers } = answer;
   const all = ['Content-Type', contentType, 'Cache-Control', cacheControl, 'x-request-id', requestId, ...headers];
-  // The answer that says that nothing changed has no body whose length could be told.
+  // A 304 has no body, so its length is not known.
   if ('body' in answer && answer.status !== 304) all.push('Content-Length', String(Buffer.byteLength(answer.body)));
   return all;
 }
 
-/** A whole answer as bytes, for a connection on which Node has no request to answer. It is the connection's last. */
+/** A whole answer as bytes, for a connection on which Node has no request. It is the connection's last. */
 export function rawAnswer(answer: Answer, requestId: string): string {
   const headers = [...answerHeaders(answer, requestId), 'Connection', 'close', 'Date', new Date().toUTCString()];
   let text = `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n`;
@@ -254,14 +247,12 @@ export function rawAnswer(answer: Answer, requestId: string): string {
   return `${text}\r\n${answer.body}`;
 }
 
-/** What an operation's answer says in addition to its body. */
 export function replyHeaders({ location, replayed }: Reply): string[] {
   const headers = location === undefined ? [] : ['Location', location];
   if (replayed) headers.push('Idempotent-Replayed', 'true');
   return headers;
 }
 
-/** What an error says in addition to its body. */
 export function errorHeaders({ status, allow, retryAfterSeconds, location }: ApiError): string[] {
   const headers: string[] = [];
   if (status === 401) headers.push('WWW-Authenticate', 'Bearer realm="marina"');

@@ -21,16 +21,16 @@ import {
 } from './messages.ts';
 import { createNodeServer, defaultHttpLimits, type HttpLimits } from './node-server.ts';
 
-/** One of the ways in which requests are read and answered: REST, Connect, or the pages. */
+/** A protocol over HTTP: REST, Connect, or the pages. */
 export interface HttpProtocol {
   readonly name: ProtocolName;
-  /** The paths it answers, served or not; undefined: all that are no other's. */
+  /** The paths it answers, served or not; undefined for all paths of no other protocol. */
   readonly paths?: RegExp;
-  /** Reads a request, takes it through the pipeline, and returns its answer. Throws what `refusal` is then asked for. */
+  /** Runs a request through the pipeline and returns its answer. Throws the error to pass to `refusal`. */
   answer(request: HttpRequest, context: RequestContext): Promise<Answer | StreamAnswer>;
-  /** An error as an answer. The request may be one whose head could not be read, or undefined if Node could read none. */
+  /** Turns an error into an answer. The request may have an invalid head, or be undefined if Node could read none. */
   refusal(error: ApiError, request: IncomingMessage | undefined): Answer;
-  /** What a method is answered that even HTTP does not know: that there is nothing at the path, or which methods it has. */
+  /** The error for a method unknown to HTTP: nothing is at the path, or the methods it has. */
   unknownMethod(path: string): ApiError;
 }
 
@@ -38,16 +38,15 @@ export interface HttpServerOptions {
   readonly pipeline: Pipeline;
   readonly log: Logger;
   readonly limits?: Partial<HttpLimits>;
-  /** Without it the server speaks plain text, behind a proxy that ends TLS. */
+  /** Without it the server speaks plain text, for a proxy that ends TLS. */
   readonly identity?: ServerIdentity | undefined;
-  /** How long a client may take over one message of a stream. */
   readonly slowReaderMs?: number;
 }
 
-/** Serves requests on their connections over Node's own HTTP server, each by the protocol its path belongs to. */
+/** Serves requests over Node's HTTP server, each by the protocol of its path. */
 export class HttpServer {
   readonly #connections = new Map<Socket, Connection>();
-  /** Every connection that was admitted, also one whose TLS handshake is not over. */
+  /** All admitted connections, also during their TLS handshake. */
   readonly #sockets = new Set<Socket>();
   readonly #streams = new OpenStreams();
   readonly #options: HttpServerOptions;
@@ -59,7 +58,7 @@ export class HttpServer {
   constructor(
     options: HttpServerOptions,
     private readonly protocols: readonly HttpProtocol[],
-    /** Answers what is none of the others', and what could not be read. */
+    /** Answers other paths, and unreadable requests. */
     private readonly mainProtocol: HttpProtocol,
   ) {
     this.#options = options;
@@ -68,7 +67,6 @@ export class HttpServer {
     this.#attach(this.#server, options.identity !== undefined);
   }
 
-  /** Starts to serve, and returns the port. */
   listen(port: number, host: string): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
@@ -76,13 +74,13 @@ export class HttpServer {
     });
   }
 
-  /** Goes on serving, ends streams, and makes each answer the last of its connection. */
+  /** Ends streams and makes each answer its connection's last. Goes on serving. */
   drain(): void {
     this.#isDraining = true;
     this.#streams.close();
   }
 
-  /** Takes no more connections, answers what is under way for at most `graceMs`, and closes. */
+  /** Accepts no more connections, answers running requests for at most `graceMs`, and closes. */
   async close(graceMs: number): Promise<void> {
     this.drain();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
@@ -147,7 +145,7 @@ export class HttpServer {
     }
   }
 
-  /** What is no proper request ends its connection: where the next one would begin is not to be trusted. */
+  /** An invalid request ends its connection, because the start of the next one cannot be trusted. */
   #read(connection: Connection, exchange: Exchange): HttpRequest {
     try {
       return new HttpRequest(exchange, this.#limits);
@@ -184,20 +182,20 @@ export class HttpServer {
     connection.answered(isLast || response.destroyed);
   }
 
-  /** Cuts a client that does not read its answer, and does not wait long for the next request of a stranger. */
+  /** Cuts a client that does not read its answer. Without a valid key, it also waits less for the next request. */
   #limitAnswer(connection: Connection, { response }: Exchange): void {
     const { answerTimeoutMs, strangersKeepAliveMs } = this.#limits;
     const { socket } = connection;
     const timer = setTimeout(() => socket.destroy(), answerTimeoutMs);
     response.once('close', () => {
       clearTimeout(timer);
-      // After Node, which gives every connection the same time.
+      // After Node, which sets the same time for all connections.
       if (this.#isStranger(connection) && connection.current === undefined && !socket.destroyed)
         socket.setTimeout(strangersKeepAliveMs);
     });
   }
 
-  /** A proxy keeps connections for all its clients, and expects them to stay. */
+  /** A connection without a valid key. A proxy's does not count, because the proxy keeps it for all its clients. */
   #isStranger({ isKnown, socket }: Connection): boolean {
     return !isKnown && !this.#options.pipeline.connectionLimits.isProxy(socket.remoteAddress ?? '');
   }
@@ -228,21 +226,21 @@ export class HttpServer {
     connection.answered(isLast || response.destroyed);
   }
 
-  /** What was not read stands between an answer and the next request. */
+  /** An unread body makes this the connection's last answer, because it stands before the next request. */
   #isLast(connection: Connection, { response, hasUnreadBody }: Exchange): boolean {
     const hasMore = !connection.socket.readableEnded || connection.hasWaiting;
     return connection.isEnding || this.#isDraining || hasUnreadBody || !hasMore || !response.shouldKeepAlive;
   }
 
-  /** What Node could not read as a request, or waited for too long. */
+  /** A request that Node could not read, or that took too long. */
   #onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
     const connection = this.#connections.get(socket);
-    // Node waits for the rest of a body that nobody reads. The connection has a time of its own by then.
+    // Node still waits for a body that nobody reads. The connection has its own timer by then.
     if (connection?.isLingering === true && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return;
     if (connection === undefined || !socket.writable) {
       socket.destroy();
     } else if (connection.current !== undefined) {
-      // An answer of its own would be taken for the answer to the request under way.
+      // An extra answer would be taken for the answer to the request in progress.
       connection.isEnding = true;
       const { current } = connection;
       if (!current.request.complete) {
@@ -257,14 +255,14 @@ export class HttpServer {
     }
   }
 
-  /** Logged once a minute at most: a flood of connections must not become one of lines. */
+  /** Logged at most once a minute, so that a flood of connections does not flood the log. */
   #onDrop(): void {
     if (performance.now() < this.#silentUntilMs) return;
     this.#silentUntilMs = performance.now() + 60_000;
     this.#options.log.warn('connections are dropped: there are too many');
   }
 
-  /** A request to become a tunnel: Node hands the connection over, its errors included. */
+  /** A CONNECT request. Node hands over the connection, with its errors. */
   #onConnect(socket: Socket): void {
     socket.on('error', () => {});
     const connection = this.#connections.get(socket);

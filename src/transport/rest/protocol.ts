@@ -22,10 +22,10 @@ import type { RequestContext } from '../request.ts';
 const token = "[!#$%&'*+.^_`|~0-9a-z-]{1,64}";
 const charset = 'charset=(?:utf-8|"utf-8")';
 const other = `(?!charset=)${token}=(?:${token}|"[^"\\\\]{0,64}")`;
-/** JSON, with any parameters but another charset; a parameter may be empty. */
+/** JSON, with any parameters except another charset. A parameter may be empty. */
 const json = new RegExp(`^application/json(?:[ \\t]*;(?:[ \\t]*(?:${charset}|${other}))?){0,8}[ \\t]*$`, 'i');
 
-/** Takes the requests of REST through the pipeline. */
+/** REST over the pipeline. */
 export class RestProtocol implements HttpProtocol {
   readonly name = 'rest';
   readonly #options: ProtocolOptions;
@@ -36,7 +36,7 @@ export class RestProtocol implements HttpProtocol {
     this.#routes = new Routes(options.operations);
   }
 
-  /** The decided order of checks, as far as it is HTTP's. */
+  /** HTTP's part of the decided order of checks. */
   async answer(request: HttpRequest, context: RequestContext): Promise<Answer> {
     const { pipeline } = this.#options;
     const { operation, route, pathTexts } = await pipeline.admit(context, request, () =>
@@ -66,7 +66,7 @@ export class RestProtocol implements HttpProtocol {
   }
 }
 
-/** An error of the catalogue as an HTTP answer, here alone. */
+/** Maps an error of the catalogue to an HTTP answer. The only such place. */
 export function errorAnswer(error: ApiError, baseUrl: string): Answer {
   const { status, type, code, message, param, rejectReason } = error;
   const body = JSON.stringify({
@@ -75,7 +75,7 @@ export function errorAnswer(error: ApiError, baseUrl: string): Answer {
   return { status, headers: errorHeaders(error), body };
 }
 
-/** Refuses a body that is not JSON in UTF-8 as it stands. */
+/** Refuses a body that is not uncompressed JSON in UTF-8. */
 function checkMediaType({ contentType, isEncoded }: HttpRequest): void {
   if (isEncoded || contentType === undefined) throw new ApiError('unsupported_media_type');
   if (contentType !== 'application/json' && !json.test(contentType)) throw new ApiError('unsupported_media_type');
@@ -88,24 +88,24 @@ async function receiveBody(file: FileBody, request: HttpRequest): Promise<Receiv
   return wholeFile(file, mediaType, content);
 }
 
-/** An operation at its path and method, with what REST compiles for it. */
+/** An operation with its compiled readers and writer. */
 export interface Route {
   readonly operation: Operation;
-  /** The request as far as the path and the query say it, checked. Throws what a malformed one is answered with. */
+  /** Reads and checks the request's path and query. Throws the error for an invalid one. */
   readonly readTarget: (pathTexts: readonly string[], query: string) => Message;
   /** Reads a JSON body into the request; undefined on operations that take none. */
   readonly decode: Decoder<Message> | undefined;
   readonly encode: Encoder;
 }
 
-/** What a request asks for: a route, and the texts of its path's parameters. */
+/** The operation of a request, and the texts of its path's parameters. */
 export interface Match {
   readonly operation: Operation;
   readonly route: Route;
   readonly pathTexts: readonly string[];
 }
 
-/** The routing table of the operations' annotations. */
+/** The routing table, from the operations' annotations. */
 export class Routes {
   readonly #root = new Node();
 
@@ -120,9 +120,8 @@ export class Routes {
   }
 
   /**
-   * Finds what a method and path mean. A path is taken letter by letter: no slash too many, no dots, no other case, no
-   * percent-encoding in its fixed parts; and a fixed segment beats a parameter. Throws `not_found` or
-   * `method_not_allowed`.
+   * Finds the route of a method and path. A path must match exactly: no extra slash, dots, other case, or
+   * percent-encoding in fixed parts. A fixed segment wins over a parameter. Throws `not_found` or `method_not_allowed`.
    */
   find(method: string, path: string): Match {
     const pathTexts: string[] = [];
@@ -140,13 +139,12 @@ export class Routes {
   }
 }
 
-/** A node in the tree of paths. */
 class Node {
   readonly literals = new Map<string, Node>();
   readonly methods = new Map<string, Route>();
   parameter: Node | undefined;
 
-  /** The node one segment further, made when it is first asked for. */
+  /** The child node of a segment, which is made if there is none. */
   below(segment: string | DescField): Node {
     const known = typeof segment === 'string' ? this.literals.get(segment) : this.parameter;
     if (known !== undefined) return known;
@@ -165,7 +163,7 @@ function parameterBelow({ parameter }: Node, segment: string, pathTexts: string[
   return parameter;
 }
 
-/** A segment that cannot be decoded stays as it is: with its percent sign it is no value any parameter takes. */
+/** An invalid segment stays as it is: no parameter accepts its percent sign. */
 function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment);
@@ -176,7 +174,7 @@ function decodeSegment(segment: string): string {
 
 function compileRoute(operation: Operation, { pathFields, queryFields, bodyFields, body }: HttpBinding): Route {
   const { input, output } = operation;
-  // Read in the order of the proto, whatever their order in the path.
+  // In the order of the proto, not of the path.
   const parameters = input.fields
     .filter((field) => pathFields.includes(field))
     .map((field) => ({
@@ -200,8 +198,8 @@ function compileRoute(operation: Operation, { pathFields, queryFields, bodyField
 }
 
 /**
- * Compiles the reading of a query: every parameter is known and stands once, in the order written; then their types,
- * in the order of the proto. Throws `invalid_request` with the parameter's name.
+ * Compiles the reader of a query. It checks that every parameter is known and occurs once, in written order, then their
+ * types in the order of the proto. Throws `invalid_request` with the parameter's name.
  */
 function compileQuery(fields: readonly DescField[]): (message: Message, query: string) => void {
   const parameters = fields.map((field) => compileParameter(field, ''));
@@ -227,7 +225,7 @@ function compileQuery(fields: readonly DescField[]): (message: Message, query: s
   };
 }
 
-/** What forms and HTTP libraries write: a plus is a space. A time's offset, whose plus is meant, is put right below. */
+/** As in forms, a plus is a space. The plus of a time's offset is restored below. */
 function decode(text: string): string | undefined {
   if (!text.includes('%') && !text.includes('+')) return text;
   try {
@@ -237,7 +235,7 @@ function decode(text: string): string | undefined {
   }
 }
 
-/** Reads one parameter of a path or query. What is malformed is answered with the code, if one is given. */
+/** Reads one parameter of a path or query. An invalid one gets `malformedCode`, if given. */
 function compileParameter(field: DescField, malformedCode: string): (message: Message, text: string) => void {
   const { name, localName } = field;
   const reader = field.fieldKind === 'list' ? undefined : valueReader(field);
