@@ -3,9 +3,9 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 const waitBuckets = [0.01, 0.02, 0.05, 0.1, 0.3, 1, 5, 60, 3_600, 36_000];
 
 /**
- * What the gateway counts, for Prometheus. Labels are words of our own (operations, states, codes), never an id or
- * anything a partner or a broker wrote, so that their number is bounded. What is counted as it happens is a counter or a
- * histogram; the gauges are set when somebody looks (`telemetry/gauges`).
+ * The gateway's Prometheus metrics. Label values are our own names (operations, states, codes), so that their number is
+ * bounded; never an id or a text from a partner or a broker. Counters and histograms count events as they happen;
+ * `telemetry/gauges` sets the gauges at each scrape.
  */
 export class Metrics {
   readonly registry = new Registry();
@@ -47,7 +47,7 @@ export class Metrics {
     ['call', 'code'],
   );
 
-  // The broker, and what it is sent
+  // The broker and the calls to it
   readonly upstreamCalls = this.#histogram(
     'marina_upstream_call_duration_seconds',
     'Duration of calls to the broker by method and outcome: ok, nonsense, never_left, or a gRPC status.',
