@@ -44,8 +44,9 @@ export class ServerIdentity {
     this.#judged = digestOf(first);
     this.worker = periodic(`certificate ${files.certificate}`, checkEveryMs, () => this.#check());
     // An old certificate is better than no gateway, because a client that checks it refuses it.
-    const wrong = whatIsWrong(first, Date.now());
-    if (wrong !== undefined) log.error({ file: files.certificate, wrong }, 'the certificate that is served is no good');
+    const problem = problemOf(first, Date.now());
+    if (problem !== undefined)
+      log.error({ file: files.certificate, problem }, 'the certificate that is served is no good');
   }
 
   /** Reads the files for the first time, if they are set. Throws if they cannot serve. */
@@ -74,9 +75,9 @@ export class ServerIdentity {
     this.#seen = digest;
     if (!isStill || digest === this.#judged) return;
     this.#judged = digest;
-    const wrong = found instanceof Error ? `a file cannot be read: ${found.code}` : whatIsWrong(found, Date.now());
-    if (found instanceof Error || wrong !== undefined) {
-      log.error({ file: files.certificate, wrong }, 'a new certificate is refused; the one before is served on');
+    const problem = found instanceof Error ? `a file cannot be read: ${found.code}` : problemOf(found, Date.now());
+    if (found instanceof Error || problem !== undefined) {
+      log.error({ file: files.certificate, problem }, 'a new certificate is refused; the one before is served on');
       return;
     }
     for (const listener of this.#listeners) listener(found);
@@ -106,7 +107,7 @@ async function read({ certificate, key, clientAuthorities }: IdentityFiles): Pro
 }
 
 /** Says only what the certificate shows, and never a part of a key. */
-function whatIsWrong(identity: TlsIdentity, now: number): string | undefined {
+function problemOf(identity: TlsIdentity, now: number): string | undefined {
   try {
     createSecureContext(identity);
     const { validFrom, validTo } = new X509Certificate(identity.cert);
