@@ -65,10 +65,7 @@ const documentOutcomes: ReadonlyMap<DocumentOutcome, 'delivered' | 'refused'> = 
   [DocumentOutcome.REFUSED, 'refused'],
 ]);
 
-/**
- * The broker's applications and their documents. Submissions, documents, queries and the stream of reports each have
- * their own connection, so that none delays another.
- */
+/** The broker's applications and documents. Submissions, documents, queries and the stream have a connection each. */
 export class ApplicationBroker {
   readonly #submissions: Connection<typeof Applications>;
   readonly #documents: Connection<typeof Applications>;
@@ -199,10 +196,7 @@ export class SubmissionsBroker {
   }
 }
 
-/**
- * Whether a report is about the application and has the fields of its kind. The application's rules judge kinds of a
- * later version.
- */
+/** Whether a report is about the application and has the fields of its kind. A later version's kind passes. */
 function isReport(report: ApplicationReport, id: string): boolean {
   if (report.clientApplicationId !== id || report.number <= 0n || report.at === undefined) return false;
   if (report.reference.length > 64) return false;

@@ -39,12 +39,11 @@ const cutOffMs = 1;
 const ownClocks: OwnClocks = { realNow: () => Date.now(), monotonicNow: () => performance.now() };
 
 /**
- * Measures how far the broker's clock is ahead of ours, from the times in the broker's answers. The broker read such a
- * time between the sending of the call and the receipt of its answer, so each round trip gives two bounds. The offset
- * lies between the highest lower bound and the lowest upper bound of the last 20 s.
+ * Measures how far the broker's clock is ahead of ours. The broker read a stated time between the sending of a call and
+ * the receipt of its answer, so each round trip gives two bounds. The offset lies between the highest lower and the
+ * lowest upper bound of the last 20 s.
  *
- * Bounds are relative to the monotonic clock. So a jump of our own clock shows at once, and not as an offset of the
- * broker.
+ * Bounds are relative to the monotonic clock, so a jump of our own clock does not look like an offset of the broker.
  */
 export class BrokerClock {
   readonly #slots: (Slot | undefined)[] = new Array(slotCount).fill(undefined);
@@ -129,9 +128,7 @@ export class BrokerClock {
     return Math.floor(this.own.monotonicNow() / slotMs);
   }
 
-  /**
-   * How far our real time is ahead of the monotonic one, as a range, because the process may pause between the two reads.
-   */
+  /** How far our real time is ahead of the monotonic one: a range, because the process may pause between the reads. */
   #realAhead(): ClockOffset {
     const before = this.own.monotonicNow();
     const real = this.own.realNow();

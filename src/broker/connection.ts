@@ -18,9 +18,7 @@ const channelOptions = {
   'grpc.keepalive_timeout_ms': 5_000,
 };
 
-/**
- * How long a call waits for a link to come up before it counts as never sent: longer than the pause between two tries.
- */
+/** How long a call waits for a link before it counts as never sent: longer than the pause between two tries. */
 const connectTimeoutMs = 1_500;
 /** A stream of reports has a message every second. One that is silent for this long counts as dead. */
 const longestSilenceMs = 5_000;
@@ -119,8 +117,8 @@ export class Connection<Service extends TypedService> {
   }
 
   /**
-   * Reads something. A failed read changed nothing, whatever the reason. Throws `missing` if the broker does not have it,
-   * `exchange_error` if the answer makes no sense, and otherwise `exchange_unavailable`.
+   * A failed read changed nothing. Throws `missing` if the broker does not have it, `exchange_error` if the answer makes
+   * no sense, and otherwise `exchange_unavailable`.
    */
   async read<Name extends UnaryName<Service>>(
     name: Name,

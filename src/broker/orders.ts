@@ -47,10 +47,7 @@ const timesInForce = {
   fok: TimeInForce.FOK,
 } as const;
 
-/**
- * The broker's orders, and the reads before them. Submissions, reads and the stream of reports each have their own
- * connection, so that a hanging read or a flood of reports does not delay orders.
- */
+/** The broker's orders, and the reads before them. Submissions, reads and the stream have a connection each. */
 export class Broker {
   readonly #orders: Connection<typeof Orders>;
   readonly #reads: Connection<typeof Orders>;
@@ -165,9 +162,7 @@ function toRequest(order: Omit<OrderToSend, 'id' | 'timeInForce' | 'origin'>) {
   return { account, symbol, side: sides[side], quantity, type: types[type], priceKobo: priceKobo ?? undefined };
 }
 
-/**
- * Whether a report is about the order and has the fields of its kind. The order's rules judge kinds of a later version.
- */
+/** Whether a report is about the order and has the fields of its kind. A later version's kind passes. */
 function isReport(report: Report, orderId: string): boolean {
   if (report.clientOrderId !== orderId || report.number <= 0n || report.at === undefined) return false;
   if (report.exchangeOrderId.length > 64) return false;

@@ -30,10 +30,7 @@ export type LookedUp<Answer> =
     }
   | { readonly found: true; readonly answer: Answer };
 
-/**
- * The reports in the answer to a query, above a number and in order; undefined if the object was not found. Throws if the
- * answer makes no sense.
- */
+/** The reports in a query's answer, above a number and in order; undefined if not found. Throws if it makes no sense. */
 export function reportsOf<Report extends { readonly number: bigint }>(
   { found, reports }: { readonly found: boolean; readonly reports: readonly Report[] },
   afterNumber: bigint,

@@ -52,9 +52,8 @@ interface PositionsRange {
 }
 
 /**
- * The gateway's reads of the broker's records. Each throws `exchange_unavailable`, or `exchange_error` if the answer
- * makes no sense; reads of an account also throw `account_not_at_broker`. They have their own connections, so that a
- * hanging read delays no order.
+ * Reads the broker's records, over connections of its own. Each read throws `exchange_unavailable`, or `exchange_error`
+ * if the answer makes no sense; reads of an account also throw `account_not_at_broker`.
  */
 export class RecordsBroker {
   readonly #accounts: Connection<typeof Accounts>;

@@ -9,10 +9,7 @@ export interface Clock {
   realNow(): number;
 }
 
-/**
- * Business time for a worker, by name, that removes old rows. Undefined while this process's clock may be wrong, because
- * a removal is final.
- */
+/** Business time for a worker, by name, that removes old rows. Undefined while this process's clock may be wrong. */
 export type RemovalTime = (worker: string) => Promise<number | undefined>;
 
 /** A running gateway's clock: the machine's, with business time ahead by an offset that only grows. */

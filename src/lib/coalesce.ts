@@ -1,7 +1,6 @@
 /**
- * Merges the batches that arrive while the consumer is busy, so that a busy consumer works in larger batches. While about
- * `most` items wait, the source is not read. Before each batch, `gather` is awaited so that more can join. Its argument
- * is the size of the batch before.
+ * Merges the batches that arrive while the consumer is busy. While about `most` items wait, the source is not read.
+ * Before each batch, `gather` is awaited with the size of the batch before, so that more can join.
  */
 export async function* coalesce<T>(
   source: AsyncIterable<readonly T[]>,

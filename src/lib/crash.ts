@@ -33,10 +33,7 @@ export const otherPoints = [
   'delivery.recorded',
 ] as const;
 
-/**
- * A named point at which a test can end the process, to prove that the stored state suffices to recover. An unarmed point
- * costs one comparison.
- */
+/** A named point at which a test can end the process, to prove recovery. An unarmed point costs one comparison. */
 export type CrashPoint =
   | `${string}${(typeof kindPoints)[number] | (typeof reportPoints)[number]}`
   | (typeof otherPoints)[number];

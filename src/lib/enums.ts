@@ -3,8 +3,8 @@ import type { GenEnum } from '@bufbuild/protobuf/codegenv2';
 import type { Logger } from './log.ts';
 
 /**
- * The names of a generated enumeration: `EnumName<typeof OrderState>` is 'sending' | 'pending' and so on. A table with an
- * entry for each name does not compile when the proto gains a value.
+ * The names of an enumeration: `EnumName<typeof OrderState>` is 'sending' | 'pending' and so on. A table by name does not
+ * compile when the proto gains a value.
  */
 export type EnumName<Enum> = Lowercase<Exclude<keyof Enum & string, 'UNSPECIFIED'>>;
 
@@ -50,9 +50,9 @@ export function enumWords<Enum extends object>(desc: GenEnum<NumberOf<Enum>>) {
 }
 
 /**
- * Translates the numbers of one generated enumeration to those of another with the same names. 0, nothing and a number of
- * a later version become 0. With `sent`, the description of the other system's enumeration, such a number is logged once.
- * It does not compile if the other enumeration lacks a name.
+ * Translates the numbers of one enumeration to those of another with the same names. 0, nothing and a number of a later
+ * version become 0; with `sent`, the sender's enumeration, such a number is logged once. Does not compile if a name is
+ * missing.
  */
 export function translateEnum<From extends object, To extends { readonly [Name in keyof From & string]: number }>(
   from: From,
@@ -78,8 +78,7 @@ export const storedNames: unique symbol = Symbol('stored names');
 export type StoredNames = Readonly<Record<string, string | readonly string[] | null>>;
 
 /**
- * Keeps the names of enumeration values that have no number here. REST shows these names; gRPC and Connect show
- * `…_UNSPECIFIED`.
+ * Keeps the names of enumeration values without a number here. REST shows them; gRPC and Connect show `…_UNSPECIFIED`.
  */
 export function withStoredNames<Shape extends object>(message: Shape, names: StoredNames): Shape {
   const fields = message as Record<string, unknown> & { [storedNames]?: StoredNames };

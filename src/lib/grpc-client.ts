@@ -25,7 +25,7 @@ export interface UnaryCallOptions extends StreamCallOptions {
 
 /**
  * A service's calls as promises and async iterables. A stream opens when its first message is requested. Errors are
- * grpc-js's `ServiceError`, unchanged, because callers judge differently what a status proves.
+ * grpc-js's `ServiceError`, unchanged.
  */
 export type GrpcClient<S extends TypedService> = {
   readonly [K in keyof S['method']]: S['method'][K]['methodKind'] extends 'unary'

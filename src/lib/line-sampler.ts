@@ -18,8 +18,7 @@ interface Count {
 
 /**
  * Bounds the log lines that clients without a valid key can cause. Each minute, the first lines of an address (for IPv6,
- * of a /64) are written, up to a bound for all addresses. The rest is counted, and a line at the end of the minute
- * summarizes it.
+ * of a /64) are written, up to a bound for all addresses. A line at the end of the minute summarizes the rest.
  */
 export class LineSampler {
   #counts = new Map<string, Count>();

@@ -13,8 +13,7 @@ const stuckAfterMs = 2_000;
 
 /**
  * Writes lines to a file descriptor and never blocks or ends the process. Lines wait in memory, in order and bounded. A
- * failed write is retried for ever, because the disk may get room and the reader may return. Lines that do not fit are
- * dropped and counted.
+ * failed write is retried for ever. Lines that do not fit are dropped and counted.
  */
 export class LogOutput {
   /** The waiting lines, without those being written. */
@@ -113,9 +112,8 @@ export class LogOutput {
 /**
  * The process's standard output, for its log.
  *
- * A hanging reader must not hang a thread, or the process cannot exit. So a pipe or a socket must not block, and Node
- * makes it so when `process.stdout` is first used. A file at the process's size limit counts as a full disk and does not
- * end the process.
+ * A reader that hangs must not hang a thread, or the process cannot exit. Node makes a pipe or a socket non-blocking when
+ * `process.stdout` is first used. A file at the process's size limit counts as a full disk.
  */
 export function standardOutput(report: (dropped: number) => void): LogOutput {
   process.on('SIGXFSZ', () => undefined);

@@ -2,10 +2,7 @@ import { type DestinationStream, type LogFn, type Logger, pino } from 'pino';
 
 export type { Logger } from 'pino';
 
-/**
- * Members that are never logged, at any depth. Logs name objects by id, and code must not log secrets, personal fields or
- * bodies. This list is the safety net.
- */
+/** The safety net: members that are never logged, at any depth. Code must not log secrets, personal fields or bodies. */
 const redacted = [
   'authorization',
   'key',

@@ -3,9 +3,8 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 const waitBuckets = [0.01, 0.02, 0.05, 0.1, 0.3, 1, 5, 60, 3_600, 36_000];
 
 /**
- * The gateway's Prometheus metrics. Label values are our own names (operations, states, codes), so that their number is
- * bounded; never an id or a text from a partner or a broker. Counters and histograms count events as they happen;
- * `telemetry/gauges` sets the gauges at each scrape.
+ * The gateway's Prometheus metrics. Label values are our own names, so that their number is bounded; never an id or
+ * another system's text. `telemetry/gauges` sets the gauges at each scrape.
  */
 export class Metrics {
   readonly registry = new Registry();

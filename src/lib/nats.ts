@@ -10,10 +10,7 @@ const connectAgainMs = 100;
 const connectJitterMs = 50;
 const flushTimeoutMs = 500;
 
-/**
- * The process's one connection to NATS. It reconnects for as long as the process runs. Nobody waits for it: without NATS
- * there is no connection, and callers continue without it.
- */
+/** The process's one connection to NATS. It reconnects for ever, and callers continue without it meanwhile. */
 export class Nats {
   readonly #subscriptions: { readonly subject: string; readonly receive: Receive }[] = [];
   readonly #watchers: ((isConnected: boolean) => void)[] = [];
@@ -143,10 +140,7 @@ function subscribeOn(connection: NatsConnection, { subject, receive }: { subject
   });
 }
 
-/**
- * The notifications between the gateway's processes, over NATS. A notification can be lost, so it only speeds up what
- * polling finds out without it.
- */
+/** Notifications between the gateway's processes. One can be lost, so it only speeds up what polling finds out. */
 export class Notifications {
   constructor(
     private readonly nats: Nats,

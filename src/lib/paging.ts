@@ -31,10 +31,7 @@ export class Cursors {
     });
   }
 
-  /**
-   * Makes a page from up to `limit` + 1 rows, with the cursor for the next page. `positionOf` is a row's position in a
-   * cursor.
-   */
+  /** Makes a page from up to `limit` + 1 rows, with the next cursor. `positionOf` is a row's position in a cursor. */
   page<Row>(
     issuedFor: readonly string[],
     rows: readonly Row[],

@@ -26,9 +26,9 @@ export const handshakeTimeoutMs = 10_000;
 const checkEveryMs = 1_000;
 
 /**
- * A server's certificate, read again when its files change. New connections get the new one; open ones keep theirs. Bad
- * files are logged and the old certificate stays. A change is judged once the files stop changing, because the
- * certificate and its key change one after the other.
+ * A server's certificate, read again when its files change. New connections get the new one. Bad files are logged and the
+ * old certificate stays. Files are read once they stop changing, because the certificate and its key change one after the
+ * other.
  */
 export class ServerIdentity {
   readonly worker: Worker;
@@ -46,7 +46,7 @@ export class ServerIdentity {
     // An old certificate is better than no gateway, because a client that checks it refuses it.
     const problem = problemOf(first, Date.now());
     if (problem !== undefined)
-      log.error({ file: files.certificate, problem }, 'the certificate that is served is no good');
+      log.error({ file: files.certificate, wrong: problem }, 'the certificate that is served is no good');
   }
 
   /** Reads the files for the first time, if they are set. Throws if they cannot serve. */
@@ -77,7 +77,10 @@ export class ServerIdentity {
     this.#judged = digest;
     const problem = found instanceof Error ? `a file cannot be read: ${found.code}` : problemOf(found, Date.now());
     if (found instanceof Error || problem !== undefined) {
-      log.error({ file: files.certificate, problem }, 'a new certificate is refused; the one before is served on');
+      log.error(
+        { file: files.certificate, wrong: problem },
+        'a new certificate is refused; the one before is served on',
+      );
       return;
     }
     for (const listener of this.#listeners) listener(found);

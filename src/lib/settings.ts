@@ -33,10 +33,7 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/**
- * Reads settings from variables. An empty variable counts as not set. Each error adds a line to `problems` and leaves its
- * value undefined.
- */
+/** Reads settings; an empty variable counts as not set. Each error adds a line to `problems` and gives undefined. */
 export function readSettings<Some extends Settings>(
   settings: Some,
   variables: NodeJS.ProcessEnv,

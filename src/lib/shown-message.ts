@@ -18,9 +18,8 @@ export type ShownObject<Shape extends Message> = {
 };
 
 /**
- * Makes the message that shows an object. Each field comes from the member of the same name, of `more` or of the object.
- * A field that both lack does not compile. An enumeration name unknown to this version has number 0, and the message
- * keeps the name for REST.
+ * Makes the message that shows an object, from members of the same names in `more` or the object. A field that both lack
+ * does not compile. The message keeps an unknown enumeration name for REST, and its number is 0.
  */
 export function shownMessage<
   Desc extends DescMessage,

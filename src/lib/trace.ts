@@ -26,10 +26,7 @@ export const passingTracer: Tracer = {
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const nowhere = { trace: '0'.repeat(32), span: '0'.repeat(16) };
 
-/**
- * Reads a W3C `traceparent` header; null if it is invalid, as if it were absent. A later version of the format is read as
- * far as it is known, and passed on in ours.
- */
+/** Reads a W3C `traceparent` header; null if it is invalid. A later version of the format is passed on in ours. */
 export function readTraceParent(header: string | undefined): string | null {
   if (header === undefined || header.length > 256) return null;
   const [, version, trace, span, flags, more] = form.exec(header) ?? [];

@@ -14,12 +14,11 @@ const kinds = Object.keys(tables) as (keyof typeof tables)[];
 const states = ['sending', 'uncertain', 'other'] as const;
 
 /**
- * Reads the backlog in one round trip: objects with an unknown outcome, committed events that a consumer has not
- * acknowledged, and the holders of leases.
+ * Reads the backlog in one round trip: objects with an unknown outcome, unacknowledged events, and leases.
  *
  * `oldestMs` is the age of the oldest, 0 if there is none: of objects in business time, of events in real time. The state
- * `other` stands for objects of which reports were missed, and for states of other versions. Their `oldestMs` is the real
- * time since a poll was due.
+ * `other` stands for missed reports and for states of other versions, and its `oldestMs` is the real time since a poll
+ * was due.
  */
 export async function readBacklog(database: Database, clock: Clock) {
   const rows = await database.readAll([

@@ -5,10 +5,7 @@ import { atMost } from '../lib/at-most.ts';
 import type { Clock, RemovalTime } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 
-/**
- * Measures how far the database's clock, which decides leases, is ahead of this process's, to within half a round trip.
- * Reads the server's version too.
- */
+/** How far the database's clock is ahead of this process's, to within half a round trip, and the server's version. */
 export async function readDatabaseClock(database: Database, clock: Clock) {
   const askedAt = clock.realNow();
   const startedAt = performance.now();

@@ -109,8 +109,8 @@ function setFigure(figure: Figure): void {
 const usableMs = 1_000;
 
 /**
- * Reads a figure from outside the process and shows it. Callers wait only briefly: while a read is late, the figure is
- * absent. No second read starts while one hangs.
+ * Reads a figure from outside the process and shows it. While a read is late, the figure is absent, and no second read
+ * starts.
  */
 export class Reading<T> {
   #startedAt = Number.NEGATIVE_INFINITY;

@@ -120,8 +120,8 @@ type Check = readonly [isWrong: boolean, part: string, reason: string, stops?: b
 const clockWrongMs = 10_000;
 
 /**
- * Whether our own clock is the wrong one of three. With it, orders would be stored with a wrong time and count for the
- * limit of a wrong day. If only one other clock differs, that one may be wrong.
+ * Whether our own clock is the wrong one of three: orders would have a wrong time and count for a wrong day's limit. If
+ * only one other clock differs, that one may be wrong.
  */
 function isWrong(databaseAheadMs: number | undefined, brokerAheadMs: number | undefined): boolean {
   if (databaseAheadMs === undefined || brokerAheadMs === undefined) return false;

@@ -24,9 +24,9 @@ const fillers = 4;
 /**
  * Finds out whether the database takes writes: from refused real writes, and from a small write each second.
  *
- * On a full disk, a table takes rows until its own free pages are used up, so a small write may succeed while orders are
- * refused. While writes are in doubt, each check therefore stores more and keeps it. Soon its table has no free page
- * either, and the next success proves that the table could grow.
+ * On a full disk, a table takes rows until its own free pages are used up. So while writes are in doubt, each check
+ * stores more and keeps it. Soon its table has no free page either, and the next success proves that the table could
+ * grow.
  */
 export class WriteProbe {
   readonly worker: Worker;

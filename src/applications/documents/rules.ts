@@ -52,10 +52,7 @@ export interface Surroundings {
   readonly leaseMs: number;
 }
 
-/**
- * The document to store before its file is sent, or the delivered one if the broker has the file. Throws the refusals, in
- * their fixed order.
- */
+/** The document as the file's send begins, or the delivered one. Throws the refusals, in their fixed order. */
 export function beginSend(
   document: DocumentFacts | undefined,
   digest: Buffer,
@@ -81,10 +78,7 @@ export function beginSend(
   };
 }
 
-/**
- * Throws `document_in_flight` as `beginSend` would. All other refusals are left to `beginSend`, because whether the file
- * is an image comes first.
- */
+/** Throws `document_in_flight`. `beginSend` throws the other refusals, after the check of the image. */
 export function checkNotInFlight(
   document: DocumentFacts | undefined,
   digest: Buffer,
@@ -146,9 +140,7 @@ export function endSend<Document extends DocumentFacts>(
   return { ...document, state: 'unconfirmed' };
 }
 
-/**
- * Longer than the lease of any send, whatever the settings. A lease that ends later was made by a clock that was ahead.
- */
+/** Longer than any send's lease, whatever the settings. A lease that ends later was made by a clock that was ahead. */
 export const longestLeaseMs = 300_000;
 
 /** The state now. A send that outlived its lease was cut off, and its outcome is unknown. */

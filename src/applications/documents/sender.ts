@@ -87,9 +87,9 @@ const outcomes: Record<Outcome, string> = {
 const leaseMarginMs = 1_000;
 
 /**
- * Sends documents: stores the attempt, sends the file once, records the outcome. The file is kept only in memory, and
- * only while it is sent. The limit on sends under way counts rows under the partner's lock, so it is exact across
- * replicas. A send of a replica that died counts until its lease ends.
+ * Sends documents: stores the attempt, sends the file once, records the outcome. A file is only in memory. Sends under
+ * way are counted from rows under the partner's lock, exactly across replicas. A dead replica's send counts until its
+ * lease ends.
  */
 export class DocumentSender {
   constructor(private readonly parts: DocumentSenderParts) {}
@@ -103,8 +103,8 @@ export class DocumentSender {
   }
 
   /**
-   * Checks without the lock whether a file is worth decoding. Returns the document if the broker has the file. Throws
-   * `document_in_flight` if the file cannot be sent now. `send` decides exactly.
+   * Checks without the lock whether to decode a file. Returns the document if the broker has the file. Throws
+   * `document_in_flight`. `send` decides exactly.
    */
   async look({ partnerId, applicationId, type }: DocumentKey, digest: Buffer): Promise<StoredDocument | undefined> {
     const now = this.parts.clock.realNow();
@@ -219,10 +219,9 @@ export class DocumentSender {
   }
 
   /**
-   * Settles an unconfirmed document from the broker's record. It never sends. Removing one needs the same proof as an
-   * order that never arrived: its time is over by more than clocks may differ, the broker refuses late submissions or its
-   * record is complete, and it was asked after that. `audit` records the document before and after, in the same
-   * transaction.
+   * Settles an unconfirmed document from the broker's record, and never sends. Removing one needs the proof that an order
+   * which never arrived needs: its time is over by more than clocks may differ, and after that the broker, which refuses
+   * late submissions or has a complete record, did not have it. `audit` records the change in the same transaction.
    */
   async release(
     partnerId: string,

@@ -37,10 +37,7 @@ export function documentsOf(partnerId: string, applicationId: string): Fact<Stor
   return found(findDocuments(partnerId, applicationId), (rows) => rows.map(documents.all.read));
 }
 
-/**
- * Counts a partner's documents that are on their way. `realNow` is real time. A document in a state of another version
- * counts until its lease ends.
- */
+/** Counts documents on their way. `realNow` is real time. In another version's state one counts until its lease ends. */
 export function countUnderWay(partnerId: string, realNow: number): Statement {
   return sql`SELECT COUNT(*) AS under_way FROM documents
     WHERE partner_id = ${partnerId} AND state NOT IN ('unconfirmed', 'delivered')

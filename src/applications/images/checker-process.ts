@@ -36,9 +36,8 @@ async function canDecode(file: Buffer, mediaType: string): Promise<boolean> {
 }
 
 /**
- * Whether a JPEG is complete. A decoder also shows incomplete pictures and warns, but it warns of complete ones too. So
- * `checkEntropy` looks for missing parts, and the decoder only says whether it can show the picture. `checkEntropy`
- * cannot read arithmetic coding: there every warning counts.
+ * Whether a JPEG is complete. A decoder shows incomplete pictures too, and warns even of complete ones. So `checkEntropy`
+ * looks for missing parts. It cannot read arithmetic coding: there every warning counts.
  */
 async function isWholeJpeg(file: Buffer): Promise<boolean> {
   const failOn = checkEntropy(file) ? 'error' : 'warning';

@@ -40,10 +40,7 @@ const heavyBytes = 64_000_000;
 const usualWaitMs = 50_000;
 /** How many images may wait: of one partner, and in all. */
 const mostWaiting = { ofPartner: 16, ofAll: 200 };
-/**
- * After each file a decoder rests this many times as long as it worked, at most `mostRestMs`. Sending a decoded file is
- * work of the gateway's own process, and orders come first.
- */
+/** After each file a decoder rests this many times as long as it worked, because sending orders comes first. */
 const restFactor = 2;
 const mostRestMs = 50;
 
@@ -72,10 +69,7 @@ export class ImageChecker {
     this.#free = [...this.#workers];
   }
 
-  /**
-   * Finds out which walls this machine offers. Decoders started later must have them. Throws if all walls are required
-   * and some do not hold.
-   */
+  /** Finds the walls of this machine, which later decoders must have. Throws if all are required and some do not hold. */
   async start(): Promise<void> {
     const found = this.options.walls === 'off' ? new Set<Wall>() : await tryWalls();
     this.#walls = found;
@@ -133,10 +127,7 @@ export class ImageChecker {
     for (const worker of this.#workers) worker.end();
   }
 
-  /**
-   * Throws `rate_limited` as `decode` would, before the file is read. At most as many of a partner's images may wait as
-   * there is room left for others.
-   */
+  /** Throws `rate_limited` as `decode` would. A partner may have as many waiting as there is room left for others. */
   checkRoom(partnerId: string): void {
     const own = this.#turns.waitingOf(partnerId);
     const room = mostWaiting.ofAll - this.#turns.waiting;
@@ -209,7 +200,7 @@ interface Line<Item> {
 }
 
 /**
- * Items of many partners that wait for one resource. The partner with the least use comes next. So each gets the same
+ * Items of many partners that wait for one resource. The partner with the least use comes next, so each gets the same
  * share while it waits, however many items it has and however long each takes.
  */
 export class Turns<Item> {

@@ -214,8 +214,8 @@ export function readWalls(line: string): ReadonlySet<Wall> {
 }
 
 /**
- * Starts a decoding program, behind walls unless `walled` is false. It gets an empty environment. It reads files from its
- * input and writes answers to its output, after the line of its walls. Tests pass another `wallBuilder`.
+ * Starts a decoding program, behind walls unless `walled` is false, with an empty environment. It reads files from its
+ * input and writes its walls' line and then answers to its output. Tests pass another `wallBuilder`.
  */
 export function startDecoder(program: DecoderProgram, walled: boolean, wallBuilder = builder): ChildProcess {
   const node = [process.execPath, '--max-old-space-size=64', ...program.args];

@@ -116,8 +116,7 @@ export class ScanBits {
 }
 
 /**
- * The Huffman tables of the JPEG standard, annex K.3: 16 counts of codes by length, then the symbols. Decoders use them
- * for a file without its own, such as a single frame of Motion JPEG.
+ * The tables of the JPEG standard, annex K.3, for files without their own: 16 counts of codes by length, then symbols.
  */
 const dcLuminance = '00010501010101010100000000000000000102030405060708090a0b';
 const dcChrominance = '00030101010101010101010000000000000102030405060708090a0b';

@@ -13,8 +13,7 @@ import {
 
 /**
  * Checks that the compressed pixels of a JPEG are complete: every scan has the codes of all its blocks, and nothing else.
- * Decoders only warn of missing codes, and they warn of harmless things too. Returns false for arithmetic coding, which
- * this does not check. Throws `InvalidImage`.
+ * Returns false for arithmetic coding, which this does not check. Throws `InvalidImage`.
  */
 export function checkEntropy(file: Buffer): boolean {
   let picture: Picture | undefined;
@@ -243,10 +242,7 @@ function laterAc(bits: ScanBits, ac: HuffmanTable, { first, last, coefficients }
   const lowMask = maskOf(first, Math.min(last, 31));
   const highMask = maskOf(Math.max(first, 32) - 32, last - 32);
   let emptyBlocks = 0;
-  /**
-   * Reads the codes of a block. Returns the first coefficient without one, because this block, and perhaps more, end
-   * there.
-   */
+  /** Reads a block's codes. Returns the first coefficient without a code because a run of ended blocks begins. */
   const readCodes = (block: number): number => {
     const [before = 0, beforeHigh = 0] = [coefficients[2 * block], coefficients[2 * block + 1]];
     for (let at = first; at <= last; at += 1) {

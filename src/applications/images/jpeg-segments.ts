@@ -34,10 +34,7 @@ const nothing = Buffer.alloc(0);
 /** Encoders write some dozens. */
 const mostSegments = 4_096;
 
-/**
- * Reads the segments of the picture that begins at `from`, up to and including its end marker. Throws `InvalidImage` if
- * the file ends first.
- */
+/** Reads the segments of the picture at `from`, to its end marker. Throws `InvalidImage` if the file ends first. */
 export function* readSegments(file: Buffer, from = 0): Generator<Segment, void, undefined> {
   if (file[from] !== 0xff || file[from + 1] !== marker.start) throw new InvalidImage('The file is not a JPEG image.');
   let at = from + 2;
@@ -65,9 +62,7 @@ export function damagedJpeg(): InvalidImage {
   return new InvalidImage('The JPEG file is damaged, not whole, or has something behind its end.');
 }
 
-/**
- * Skips zero bytes between segments, which some cameras write, and fill bytes. Returns the position of the marker's code.
- */
+/** Skips fill bytes, and the zero bytes of some cameras. Returns the position of the marker's code. */
 function skipFill(file: Buffer, from: number): number {
   let at = from;
   while (file[at] === 0) at += 1;

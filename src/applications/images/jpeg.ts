@@ -14,10 +14,7 @@ const mostScans = 100;
 /** The most pixels in all scans together: ten times the largest image allowed. */
 const mostScannedPixels = 640_000_000;
 
-/**
- * Reads a whole JPEG: one picture that can be decoded, in a bounded number of scans. Padding, a maker's trailer or
- * further pictures may follow its end. Throws `InvalidImage`.
- */
+/** Reads a whole JPEG of one picture and a bounded number of scans, and what follows it. Throws `InvalidImage`. */
 export function readJpeg(file: Buffer): Frame {
   const { frame, end } = readPicture(file, 0);
   if (!isKnownTrailer(file, end)) throw damagedJpeg();

@@ -41,10 +41,7 @@ export interface Png extends ImageShape {
   readonly rows: readonly Rows[];
 }
 
-/**
- * Reads a PNG's chunks: each is whole with a correct checksum, the file ends with IEND, and it has one picture. Throws
- * `invalid_document`.
- */
+/** Reads a PNG of one picture: whole chunks with correct checksums, up to IEND. Throws `invalid_document`. */
 export function readPng(file: Buffer): Png {
   if (!file.subarray(0, signature.length).equals(signature)) throw new InvalidImage('The file is not a PNG image.');
   const chunks = [...readChunks(file)];
@@ -136,10 +133,7 @@ const pieceBytes = 1_048_576;
 /** The first byte of a row names its filter, 0 to 4. */
 const lastFilter = 4;
 
-/**
- * Whether a PNG's compressed pixels decompress to exactly the expected rows and use all of the data. Nothing else can be
- * wrong with a row, because each value of a pixel is some colour.
- */
+/** Whether a PNG's compressed pixels are exactly the expected rows. Any value of a pixel is some colour. */
 export async function arePixelsWhole({ data, rows }: Png): Promise<boolean> {
   const inflate = createInflate({ chunkSize: pieceBytes });
   for (const part of data) inflate.write(part);
