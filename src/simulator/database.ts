@@ -43,8 +43,8 @@ export class Database {
   }
 
   /**
-   * Opens the connection that writes. Only one can be open, because its lock ends with its session. So the batch of a
-   * killed process is committed or gone before the next process reads the last numbers.
+   * Opens the only connection that writes. Its lock ends with its session, so the batch of a killed process is committed
+   * or gone before the next process reads the last numbers.
    */
   async openWriter(): Promise<WriterConnection> {
     const connection = await mysql.createConnection(this.#options);

@@ -4,10 +4,7 @@ import { type Server as GrpcServer, ServerCredentials } from '@grpc/grpc-js';
 /** The most connections at once. */
 const maxConnections = 2_000;
 
-/**
- * The simulator's own listener in front of the gRPC server. It keeps the socket of each connection, so that a fault can
- * reset the connection of a call. The gRPC server cannot do that.
- */
+/** The listener in front of the gRPC server, which itself cannot reset the connection of a call. */
 export class Front {
   readonly #listener: NetServer;
   readonly #sockets = new Map<string, Socket>();

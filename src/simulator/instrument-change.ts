@@ -6,9 +6,8 @@ import { check, positive, whole } from './validation.ts';
 import type { World } from './world.ts';
 
 /**
- * Applies a control's change to an instrument. Absent fields stay as they are. A price becomes the quoted and the last
- * price, and the day's band follows it unless a band is given too. A listed stock keeps a given price until a control
- * lets it move again.
+ * Applies a control's change. Absent fields stay. A price becomes the quoted and the last price, and moves the band
+ * unless a band is given too. A listed stock keeps a given price until a control lets it move again.
  */
 export function changedInstrument(world: World, { instrument, halted, moves }: SetInstrumentRequest): InstrumentState {
   check(instrument !== undefined, 'instrument');

@@ -37,10 +37,7 @@ function rejects(symbol: string, rejectReason: RejectReason, does: string): Magi
   return { symbol, outcome: Outcome.REJECT, rejectReason, does };
 }
 
-/**
- * The magic symbols. Before a submission they look like any other. They fill at the order's limit price, and a market
- * order at the reference price.
- */
+/** The magic symbols. They fill at the order's limit price, and a market order at the reference price. */
 export const magicSymbols: readonly MagicSymbol[] = [
   rejects('SIM-FUNDS', RejectReason.INSUFFICIENT_FUNDS, 'Rejected: too little money, or too few shares.'),
   rejects('SIM-CLOSED', RejectReason.MARKET_CLOSED, 'Rejected: the market is closed.'),

@@ -6,10 +6,7 @@ export interface Random {
   whole(min: number, max: number): number;
 }
 
-/**
- * A random source for one purpose. Each order has its own source, so that its course does not depend on the number of
- * earlier orders.
- */
+/** A random source for one purpose. Each order has its own, so that it does not depend on the orders before. */
 export function seededRandom(...seed: readonly (string | number)[]): Random {
   let state = hash(seed.join('\u0000'));
   // mulberry32: tiny, fast, and even enough for a simulated market.

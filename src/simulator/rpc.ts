@@ -39,10 +39,7 @@ type GrpcHandler = (
   callback: (error: Partial<ServiceError> | null, value?: MessageShape<DescMethod['output']>) => void,
 ) => void;
 
-/**
- * Converts promise handlers for grpc-js, and the errors they throw into statuses. `brokerTime` is the time that each
- * answer states.
- */
+/** Converts promise handlers for grpc-js, and their errors into statuses. `brokerTime` is stated in each answer. */
 export function unaryCalls<S extends TypedService>(
   service: S,
   handlers: UnaryHandlers<S>,

@@ -100,10 +100,7 @@ export const settings = new Table<{ name: string; value: number }>(
   { changing: ['value'] },
 );
 
-/**
- * Creates the simulator's missing tables. A sandbox's broker needs no migrations: a table that must change gets a new
- * name, or the column it lacks.
- */
+/** Creates missing tables. There are no migrations: a changed table gets a new name, or the column it lacks. */
 export const schema: readonly string[] = [
   ...[settings, accounts, instruments, messages, orders, reports].map(({ definition }) => definition),
   tableDefinition('submissions', [

@@ -11,10 +11,7 @@ export interface Held extends HeldByBackOffice {
   readonly orders: Map<string, Order>;
 }
 
-/**
- * Changes that are committed together. Each sees the changes before it in the same unit. Nothing is visible outside
- * before the commit.
- */
+/** Changes that are committed together. Each sees those before it. Nothing is visible outside before the commit. */
 export class UnitOfWork {
   readonly reports: OrderReport[] = [];
   /** The new and changed orders. */

@@ -21,8 +21,8 @@ export const maxInstruments = 10_000;
 const magicPosition = 1_000_000;
 
 /**
- * The exchange's state in memory besides orders: accounts, instruments, settings and last numbers. Only the writer
- * changes it, together with the tables. After a write with an unknown outcome it is read again.
+ * The exchange's state in memory besides orders. Only the writer changes it, together with the tables. After a write with
+ * an unknown outcome it is read again.
  */
 export class World {
   readonly clock = new SimulatorClock();

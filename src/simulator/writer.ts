@@ -32,8 +32,8 @@ interface Waiting {
 }
 
 /**
- * The one queue of all changes. It makes numbers dense in commit order, and takes a client order id only once even for
- * concurrent submissions. Changes that wait during a commit share the next one.
+ * The one queue of all changes. Numbers are dense in commit order, and a client order id is taken only once. Changes that
+ * wait during a commit share the next one.
  */
 export class Writer {
   #waiting: Waiting[] = [];

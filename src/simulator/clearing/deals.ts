@@ -31,9 +31,8 @@ export interface Deal extends Execution {
 }
 
 /**
- * Computes the charges and dates of an execution. All executions of an order on one day are charged as one amount: each
- * bears its addition to the charges of those before it. So together they bear exactly, to the kobo, the charges of the
- * order's estimate at their price.
+ * Computes an execution's charges and dates. An order's executions on one day are charged as one amount: each bears its
+ * addition to those before it. So together they bear, to the kobo, the charges of the order's estimate at their price.
  */
 export function toDeal(number: number, execution: Execution, calendar: Calendar, earlierKobo = 0n): Deal {
   const { side, quantity, priceKobo, executedAtMs } = execution;

@@ -17,10 +17,7 @@ export class ClearingUnit {
 
   constructor(private readonly world: World) {}
 
-  /**
-   * Books an execution, with or without an order. An execution at an impossible price, which only the controls make, is
-   * reported and never cleared.
-   */
+  /** Books an execution. One at an impossible price, which only controls make, is reported and never cleared. */
   book(execution: Execution, order?: Order): void {
     if (execution.priceKobo > highestPriceKobo) return;
     this.world.lastDeal += 1;
@@ -74,8 +71,8 @@ function runsOf(all: readonly Deal[]): Run[] {
 }
 
 /**
- * A buy adds its amount to the cost of the holding; a sale takes its share of it. The exchange does not check that a
- * seller has the shares. A negative holding has no cost until it is bought back.
+ * A sale takes its share of the holding's cost. The exchange does not check that a seller has the shares, so a holding
+ * can be negative. It then has no cost until it is bought back.
  */
 function holdingStatement({ account, symbol, side, quantity, amountKobo }: Run): string {
   const [shares, amount] = [quantity.toString(), amountKobo.toString()];

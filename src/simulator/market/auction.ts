@@ -4,8 +4,8 @@ interface Depth {
 }
 
 /**
- * The price of an auction: the one at which most shares trade; of several, the one that leaves the fewest shares, then
- * the nearest to the reference, then the lowest. None if nothing can trade.
+ * The price at which most shares trade; of several, the one with the fewest shares left, then the nearest to the
+ * reference, then the lowest. None if nothing can trade.
  */
 export function auctionPrice(
   buys: readonly Depth[],

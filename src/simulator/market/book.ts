@@ -85,7 +85,7 @@ export class Book<T extends Interest> {
 
   /**
    * Sets another day's band. An order willing to trade beyond it trades at its edge. An order that no price within can
-   * fill sleeps until a day that can. All orders keep their time priority.
+   * fill sleeps until a day that can. All keep their time priority.
    */
   setBand(band: Band): void {
     if (band.lowerKobo === this.band.lowerKobo && band.upperKobo === this.band.upperKobo) return;
@@ -123,8 +123,8 @@ export class Book<T extends Interest> {
   }
 
   /**
-   * A trade has the waiting order's price. A waiting market order trades at its side's best waiting price or at the new
-   * order's price, whichever is better for the new order.
+   * The waiting order's price. For a waiting market order it is its side's best price or the new order's, whichever is
+   * better for the new order.
    */
   #tradePrice(limit: number | null, other: T, others: Ladder): number | undefined {
     const price = this.#waiting.get(other.id)?.atKobo;

@@ -11,10 +11,7 @@ const closeMs = (14 * 60 + 30) * minuteMs;
 
 export interface Hours {
   readonly phase: 'continuous' | 'collecting' | 'closed';
-  /**
-   * Time for prices, in trading days. It stands still while nothing trades. Its whole part counts the days, so the last
-   * whole number was the previous close.
-   */
+  /** Time in trading days, which stands still while nothing trades. The last whole number was the previous close. */
   readonly time: number;
   /** The end of the trading day on which a new order could trade. */
   readonly dayEndsAtMs: number;

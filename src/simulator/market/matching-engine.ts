@@ -44,9 +44,8 @@ interface Market {
 }
 
 /**
- * The matching engine: the books of all stocks that trade with the market. It has no timer. When an order comes, or at
- * each `pulse` while orders wait, it brings a stock up to date: its session, and the quotes of the order flow in this
- * beat.
+ * The books of all stocks that trade with the market. There is no timer. When an order comes, or at each `pulse` while
+ * orders wait, a stock is brought up to date: its session, and the order flow's quotes in this beat.
  */
 export class MatchingEngine {
   readonly #markets = new Map<string, Market>();

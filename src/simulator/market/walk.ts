@@ -1,9 +1,8 @@
 import { seededRandom } from '../random.ts';
 
 /**
- * The parts of a price's walk, by the trading days from one turn to the next. Each is smooth noise whose reach is the
- * square root of its length, as in a random walk. So a price follows from seed, symbol and time alone, and nothing runs
- * in between.
+ * The parts of a price's walk, by the trading days between turns. Each is smooth noise that reaches the square root of
+ * its length. So a price follows from seed, symbol and time alone.
  */
 const partsInDays = [64, 16, 4, 1, ...Array.from({ length: 7 }, (_, index) => 4 ** -(index + 1))];
 /** The reach of the one-day part, up or down. All parts together cannot move a price by 8 % within a day. */
