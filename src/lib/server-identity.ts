@@ -46,7 +46,7 @@ export class ServerIdentity {
     // An old certificate is better than no gateway, because a client that checks it refuses it.
     const problem = problemOf(first, Date.now());
     if (problem !== undefined)
-      log.error({ file: files.certificate, wrong: problem }, 'the certificate that is served is no good');
+      log.error({ file: files.certificate, wrong: problem }, 'the served certificate is invalid');
   }
 
   /** Reads the files for the first time, if they are set. Throws if they cannot serve. */
@@ -79,7 +79,7 @@ export class ServerIdentity {
     if (found instanceof Error || problem !== undefined) {
       log.error(
         { file: files.certificate, wrong: problem },
-        'a new certificate is refused; the one before is served on',
+        'a new certificate is refused; the old one is still served',
       );
       return;
     }

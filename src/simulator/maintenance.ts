@@ -34,7 +34,7 @@ export class Maintenance {
     if (this.#closed) return;
     this.#sweepAgain = true;
     this.#sweeping ??= this.#sweep()
-      .catch((error: unknown) => this.log.warn({ err: error }, 'day orders could not be looked for'))
+      .catch((error: unknown) => this.log.warn({ err: error }, 'expired day orders could not be ended'))
       .finally(() => {
         this.#sweeping = undefined;
       });

@@ -96,7 +96,7 @@ export class Writer {
       try {
         await this.#commit(group);
       } catch (error) {
-        this.log.warn({ err: error, changes: group.length }, 'a commit failed; what became of it is not known');
+        this.log.warn({ err: error, changes: group.length }, 'a commit failed; its outcome is unknown');
         this.#drop();
         for (const change of group) change.fail(new RpcError(status.UNAVAILABLE, 'The record could not be written.'));
       }
