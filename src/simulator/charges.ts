@@ -47,7 +47,6 @@ export interface Charges {
   readonly statutory: string;
   readonly other: string;
   readonly fees: readonly { readonly name: string; readonly amountKoboDecimal: string }[];
-  /** The sum of all charges. */
   readonly charged: string;
   /** The cost of a buy, or the proceeds of a sale. */
   readonly total: string;

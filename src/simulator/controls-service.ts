@@ -38,7 +38,6 @@ interface Disturbable {
 export interface ControlsContext extends BackOfficeControlsContext, ClearingControlsContext, MarketControlsContext {
   readonly streams: Disturbable & MarketControlsContext['streams'];
   readonly applicationStreams: Disturbable;
-  /** Called when the clock was moved. */
   readonly clockMoved: () => void;
 }
 

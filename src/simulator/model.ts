@@ -17,7 +17,6 @@ export interface Submission {
   readonly type: OrderType;
   readonly timeInForce: TimeInForce;
   readonly quantity: number;
-  /** Null for a market order. */
   readonly priceKobo: number | null;
 }
 
@@ -90,6 +89,5 @@ export interface InstrumentState {
   readonly halted: boolean;
   /** Whether its price was set and does not move. */
   readonly pinned: boolean;
-  /** Its position in lists. */
   readonly position: number;
 }

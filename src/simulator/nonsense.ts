@@ -23,7 +23,6 @@ export function createNonsense() {
       outcome: CancelOutcome.UNSPECIFIED,
       report: foreignReport,
     }),
-    /** A report about another order. */
     lookUp: (): MessageInitShape<typeof LookUpOrderResponseSchema> => ({ found: true, reports: [foreignReport] }),
     /** No status, and an instrument nobody asked for, with its lowest price above its highest. */
     tradingContext: (): MessageInitShape<typeof GetTradingContextResponseSchema> => ({

@@ -16,9 +16,7 @@ export async function listPage<Model extends object>(
     after,
     id,
   }: {
-    /** The column of the gateway's ids. */
     readonly key: string;
-    /** The call that submits such an object. */
     readonly call: Call;
     readonly after: number;
     /** Only the object with this id; empty: all. */

@@ -40,7 +40,6 @@ export class Plans {
     });
   }
 
-  /** Follows a committed change. */
   follow(id: string, atMs: number | null): void {
     this.#scheduler.set(id, atMs);
   }

@@ -6,7 +6,6 @@ import { type Disturbance, Disturber } from './disturbance.ts';
 import type { ReportFeed } from './report-feed.ts';
 import { isWhole } from './validation.ts';
 
-/** The most reports of one message. */
 const maxPerMessage = 500;
 /** The time between heartbeats of a silent stream. */
 const heartbeatMs = 1_000;
@@ -22,7 +21,6 @@ type StreamCall<Message> = ServerWritableStream<{ readonly afterNumber: bigint }
 export type StreamMessage<Report, Message> = (reports: readonly Report[], lastNumber: bigint) => Message;
 
 interface Stream<Report> {
-  /** Repeated with the next message. */
   readonly repeated: Report[];
   readonly disturber: Disturber<Report>;
   /** Aborted with a status if the stream is broken, without one if its reader left. */
@@ -75,7 +73,6 @@ export class ReportStreams<Report extends { readonly number: number }, Message> 
     for (const { repeated } of this.#open) if (repeated.length < maxPerMessage) repeated.push(report);
   }
 
-  /** Breaks all open streams. */
   breakAll(): void {
     for (const stream of this.#open) stream.ended.abort();
   }

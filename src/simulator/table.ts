@@ -36,7 +36,6 @@ export const reportColumns = {
 
 /** A table of the simulator: its definition, and how objects are read and written. */
 export class Table<Model extends object> {
-  /** All column names, for a SELECT. */
   readonly columns: string;
   /** Creates the table if it is missing. */
   readonly definition: string;

@@ -14,11 +14,8 @@ export interface Held extends HeldByBackOffice {
 /** Changes that are committed together. Each sees those before it. Nothing is visible outside before the commit. */
 export class UnitOfWork {
   readonly reports: OrderReport[] = [];
-  /** The new and changed orders. */
   readonly changedOrders = new Set<Order>();
-  /** Applications, documents and allocations. */
   readonly backOffice: BackOfficeUnit;
-  /** The deals of executions. */
   readonly clearing: ClearingUnit;
   readonly #messages = new Map<number, Message>();
   readonly #accounts = new Map<string, AccountStatus>();
@@ -119,7 +116,6 @@ export class UnitOfWork {
     this.#settings.set('honours_not_after', honours ? 1 : 0);
   }
 
-  /** The statements that write the unit. */
   statements(): string[] {
     const { world } = this;
     const submissions = this.#submissions;

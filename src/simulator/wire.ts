@@ -19,7 +19,6 @@ export interface Leg<Answer> {
   record(): Promise<number>;
   /** Takes the call. `recorded` is the number of its earlier record, if there is one. */
   take(recorded: number | undefined): Promise<Answer>;
-  /** An answer that makes no sense. */
   nonsense(): Answer;
 }
 
@@ -91,7 +90,7 @@ export class Wire {
     return unanswered;
   }
 
-  /** Resolves with false if the simulator stopped before the time was over. */
+  /** False if too many calls wait, or if the simulator stopped first. */
   async #waited(delayMs: number): Promise<boolean> {
     if (this.#waiting >= maxWaiting) return false;
     this.#waiting += 1;

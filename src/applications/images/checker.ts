@@ -40,7 +40,7 @@ const heavyBytes = 64_000_000;
 const usualWaitMs = 50_000;
 /** How many images may wait: of one partner, and in all. */
 const mostWaiting = { ofPartner: 16, ofAll: 200 };
-/** After each file a decoder rests this many times as long as it worked, because sending orders comes first. */
+/** After each file a decoder rests this many times as long as it worked, because orders come first. */
 const restFactor = 2;
 const mostRestMs = 50;
 

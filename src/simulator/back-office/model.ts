@@ -18,7 +18,6 @@ export interface Application {
   readonly decideAfterMs: number;
   /** The first name if it is magic, else empty. */
   readonly magicName: string;
-  /** The kind of the last report. */
   state: ApplicationReportKind;
   /** Empty until it is open. */
   account: string;
@@ -74,7 +73,6 @@ export interface CashEntry {
   readonly number: number;
   readonly account: string;
   readonly amountKobo: number;
-  /** The balance after it. */
   readonly balanceKobo: number;
   readonly clientAllocationId: string;
   readonly atMs: number;

@@ -26,7 +26,6 @@ export function createBackOfficeNonsense() {
     listLgas: (): MessageInitShape<typeof ListLgasResponseSchema> => ({ lgas: nonsenseAreas }),
     /** In turn: a report about an unknown application, and no report. */
     submitApplication: byTurns<MessageInitShape<typeof SubmitApplicationResponseSchema>>({ report: foreignReport }, {}),
-    /** A report about another application. */
     lookUpApplication: (): MessageInitShape<typeof LookUpApplicationResponseSchema> => ({
       found: true,
       reports: [foreignReport],
@@ -39,7 +38,6 @@ export function createBackOfficeNonsense() {
     }),
     /** In turn: a record of an unknown allocation, and no record. */
     submitAllocation: byTurns<MessageInitShape<typeof SubmitAllocationResponseSchema>>({ record: foreignRecord }, {}),
-    /** A record of another allocation. */
     lookUpAllocation: (): MessageInitShape<typeof LookUpAllocationResponseSchema> => ({ record: foreignRecord }),
   };
 }

@@ -22,7 +22,6 @@ import { type ApplicationBehaviour, amountMagic, firstNameMagic, lastNameMagic }
 import type { Allocation, AllocationSubmission, Application, ApplicationEvent, ReceivedFile } from './model.ts';
 
 export interface BackOfficeSettings {
-  /** The small delay before a decision. */
   readonly decisionDelay: FillDelay;
   readonly directives: Directives;
 }

@@ -27,7 +27,6 @@ export interface HeldByBackOffice {
 /** The back office's part of a unit of work. */
 export class BackOfficeUnit {
   readonly reports: ApplicationEvent[] = [];
-  /** The new and changed applications. */
   readonly changedApplications = new Set<Application>();
   readonly #files = new Set<ReceivedFile>();
   readonly #allocations: Allocation[] = [];
@@ -43,7 +42,6 @@ export class BackOfficeUnit {
     return this.held.applications.get(clientApplicationId);
   }
 
-  /** The files received for an application. */
   files(clientApplicationId: string): readonly ReceivedFile[] {
     return this.held.files.get(clientApplicationId) ?? [];
   }
@@ -119,7 +117,6 @@ export class BackOfficeUnit {
     return file;
   }
 
-  /** Keeps a received file. */
   deliver(file: ReceivedFile): void {
     file.delivered = true;
     this.#files.add(file);
@@ -153,7 +150,6 @@ export class BackOfficeUnit {
     this.#enter(account, balanceKobo - (this.world.cash.get(account) ?? 0), '');
   }
 
-  /** The statements that write the unit. */
   statements(): string[] {
     const balances = new Map(this.#entries.map((entry) => [entry.account, entry]));
     return [

@@ -11,7 +11,6 @@ import type {
 export type ClearingNonsense = typeof clearingNonsense;
 
 export const clearingNonsense = {
-  /** The balance of another account. */
   balance: (): MessageInitShape<typeof GetBalanceResponseSchema> => ({ account: 'NOBODYASKED', availableKobo: 1n }),
   /** A position of no shares, in another account. */
   positions: (): MessageInitShape<typeof ListPositionsResponseSchema> => ({

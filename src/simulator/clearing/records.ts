@@ -155,7 +155,6 @@ export class ClearingRecords {
   }
 }
 
-/** The common fields of a trade and its contract note. */
 function pickCommon({ symbol, side, quantity, priceKobo, amountKobo }: Deal) {
   return { symbol, side, quantity: BigInt(quantity), priceKobo: BigInt(priceKobo), amountKobo };
 }

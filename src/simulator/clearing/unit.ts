@@ -35,7 +35,6 @@ export class ClearingUnit {
     this.#settled.set(account, day);
   }
 
-  /** The statements that write the unit. */
   statements(): string[] {
     const statements = [...this.#settled].map(([account, day]) => settleStatement(account, day));
     return [...deals.save(this.#deals), ...runsOf(this.#deals).map(holdingStatement), ...statements];

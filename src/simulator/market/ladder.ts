@@ -2,7 +2,6 @@ import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 
 /** An order in a book, with its unfilled quantity. */
 export interface Interest {
-  /** Unique in its book. */
   readonly id: number;
   readonly side: Side;
   /** Null: any price. */
