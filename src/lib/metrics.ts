@@ -104,9 +104,7 @@ export class Metrics {
     'outcome',
   ]);
   readonly files = this.#gauge('marina_files_in_memory', 'Files that are being received or sent in this process.');
-  readonly images = this.#gauge('marina_images', 'Images that wait for decoding, and that are being decoded.', [
-    'state',
-  ]);
+  readonly images = this.#gauge('marina_images', 'Images that wait, and that are being decoded.', ['state']);
   readonly decoderWalls = this.#gauge(
     'marina_decoder_walls',
     'Whether a wall holds around the processes that decode images.',

@@ -44,9 +44,8 @@ export class ServerIdentity {
     this.#judged = digestOf(first);
     this.worker = periodic(`certificate ${files.certificate}`, checkEveryMs, () => this.#check());
     // An old certificate is better than no gateway, because a client that checks it refuses it.
-    const problem = problemOf(first, Date.now());
-    if (problem !== undefined)
-      log.error({ file: files.certificate, wrong: problem }, 'the served certificate is invalid');
+    const wrong = problemOf(first, Date.now());
+    if (wrong !== undefined) log.error({ file: files.certificate, wrong }, 'the served certificate is invalid');
   }
 
   /** Reads the files for the first time, if they are set. Throws if they cannot serve. */
@@ -75,12 +74,9 @@ export class ServerIdentity {
     this.#seen = digest;
     if (!isStill || digest === this.#judged) return;
     this.#judged = digest;
-    const problem = found instanceof Error ? `a file cannot be read: ${found.code}` : problemOf(found, Date.now());
-    if (found instanceof Error || problem !== undefined) {
-      log.error(
-        { file: files.certificate, wrong: problem },
-        'a new certificate is refused; the old one is still served',
-      );
+    const wrong = found instanceof Error ? `a file cannot be read: ${found.code}` : problemOf(found, Date.now());
+    if (found instanceof Error || wrong !== undefined) {
+      log.error({ file: files.certificate, wrong }, 'a new certificate is refused; the old one is still served');
       return;
     }
     for (const listener of this.#listeners) listener(found);

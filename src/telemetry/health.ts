@@ -20,7 +20,6 @@ export interface Parts {
   readonly database: {
     readonly isReachable: boolean;
     readonly clockAheadMs: number | undefined;
-    /** Updates both. Never throws, and ends within seconds. */
     ask(): Promise<void>;
   };
   readonly writes: { readonly trouble: WriteTrouble | undefined };
@@ -34,7 +33,6 @@ export interface Parts {
   readonly applicationReports: { readonly isBroken: boolean };
   readonly gate: { readonly isOpen: boolean; readonly held: readonly string[] };
   readonly failingWorkers: () => readonly string[];
-  /** The log's output; undefined: it cannot be stuck. */
   readonly log: { readonly isStuck: boolean } | undefined;
 }
 
