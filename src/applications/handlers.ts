@@ -38,21 +38,21 @@ export function applicationHandlers(parts: ApplicationHandlerParts) {
     notFound: 'application_not_found',
   });
 
-  /** What the application says, and whether the file may wait, come before the file: one that is refused is not received. */
+  /** Checks the application's state and the room for waiting before the file, so that a refused file is not received. */
   const sendDocument: Handler<SendDocumentRequest, Document> = async (request, call) => {
     const { partnerId } = call.caller;
     const application = await of.find(request.id, call);
     checkTakesDocuments(application.state);
     images.checkRoom(partnerId);
     const { mediaType, content } = await call.receiveFile();
-    // A key that was revoked meanwhile gets nothing decoded, and learns nothing of what was delivered.
+    // If the key was revoked meanwhile, nothing is decoded and the caller does not learn what was delivered.
     await call.permission.renew();
     images.checkRoom(partnerId);
     const image = images.readHeaders(content, mediaType);
     const type = storedFields(SendDocumentRequestSchema, request).type as DocumentTypeWord; // It is required.
     const file = { partnerId, applicationId: application.id, type, mediaType, content };
     const digest = sender.digestOf(file);
-    // Decoding is what costs: a file that cannot be sent now is not decoded, and one the broker has was decoded before.
+    // Decoding is expensive, so a file that cannot be sent now, or that the broker has, is not decoded.
     const delivered = await sender.look(file, digest);
     if (delivered !== undefined) return toDocumentMessage(delivered);
     await images.decode(image, partnerId);

@@ -123,8 +123,8 @@ export class ApplicationKind
   }
 
   /**
-   * An account belongs to one partner. If the broker opens one that is another partner's, the report counts as one without an
-   * account. That makes it inconsistent: a person must look, and until then no partner trades for another's account.
+   * If the broker opens another partner's account, the report counts as one without an account, and so as inconsistent. A
+   * person must look, and no partner trades for another's account.
    */
   #vet(reports: readonly ApplicationReport[]): Promise<ApplicationReport[]> {
     return Promise.all(

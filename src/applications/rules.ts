@@ -24,10 +24,7 @@ export interface ApplicationFacts {
   readonly updatedAt: number;
 }
 
-/**
- * The next states of each state. The broker reports what it accepted, opened and rejected; that the four
- * documents are there (`submitted`), the gateway knows itself, and the broker may decide before it does.
- */
+/** The next states of each state. The gateway itself sets `submitted`, and the broker may decide before that. */
 export const applicationStates = statesOf<ApplicationStateName>('an application', {
   sending: ['documents_required', 'opened', 'rejected', 'refused', 'uncertain'],
   uncertain: ['documents_required', 'opened', 'rejected', 'refused', 'unplaced'],

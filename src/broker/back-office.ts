@@ -21,7 +21,7 @@ import type { Origin } from '../lib/origin.ts';
 import { type BrokerOptions, Connection, codeOf } from './connection.ts';
 import { type LookedUp, type Noted, reportsOf, type Sent } from './port.ts';
 
-/** An application as the broker must know it. */
+/** An application to submit. */
 export interface ApplicationToSend {
   readonly id: string;
   readonly fields: ApplicationFields;
@@ -38,7 +38,7 @@ export interface DocumentToSend {
   readonly origin: Origin;
 }
 
-/** An allocation as the broker must know it. */
+/** An allocation to submit. */
 export interface AllocationToSend {
   readonly id: string;
   readonly account: string;
@@ -46,10 +46,9 @@ export interface AllocationToSend {
   readonly origin: Origin;
 }
 
-/** One thing the broker took, by its number among all. */
+/** A submission that the broker took, with its number among all. */
 export interface Taken {
   readonly number: bigint;
-  /** The id the gateway gave it. */
   readonly clientId: string;
   /** The note it was sent with. */
   readonly note: Uint8Array;
@@ -66,10 +65,7 @@ const documentOutcomes: ReadonlyMap<DocumentOutcome, 'delivered' | 'refused'> = 
   [DocumentOutcome.REFUSED, 'refused'],
 ]);
 
-/**
- * The broker's applications and their documents. What is submitted, documents, look-ups and the stream of reports each have
- * a connection of their own, so that none delays another.
- */
+/** The broker's applications and documents. Submissions, documents, queries and the stream have a connection each. */
 export class ApplicationBroker {
   readonly #submissions: Connection<typeof Applications>;
   readonly #documents: Connection<typeof Applications>;
@@ -81,7 +77,7 @@ export class ApplicationBroker {
     this.#lookUps = new Connection(Applications, 'broker', options);
   }
 
-  /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
+  /** Sends once. Does not throw. `notAfterMs` is real time after which the broker must not take it. */
   submitApplication(application: ApplicationToSend & Noted, notAfterMs: number): Promise<Sent<ApplicationReport>> {
     const { id, fields, origin, note } = application;
     const request = { clientApplicationId: id, fields, notAfter: timestampFromMs(notAfterMs), note };
@@ -92,7 +88,7 @@ export class ApplicationBroker {
     });
   }
 
-  /** Throws when the broker gives no answer that makes sense. */
+  /** Throws if the broker does not answer, or the answer makes no sense. */
   lookUpApplication(id: string, afterNumber: bigint, origin: Origin): Promise<LookedUp<readonly ApplicationReport[]>> {
     const request = { clientApplicationId: id, afterNumber };
     return this.#lookUps.lookUp('lookUpApplication', request, { origin, objectId: id }, (answer) =>
@@ -100,7 +96,7 @@ export class ApplicationBroker {
     );
   }
 
-  /** As `Broker.streamReports`, of the reports about applications, which have numbers of their own. */
+  /** Like `Broker.streamReports`, for reports about applications, which have their own numbers. */
   streamApplicationReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly ApplicationReport[]> {
     return this.#lookUps.follow(
       (client, stopping) => client.streamApplicationReports({ afterNumber }, { signal: stopping }),
@@ -109,7 +105,7 @@ export class ApplicationBroker {
     );
   }
 
-  /** Sends a file once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
+  /** Sends a file once. Does not throw. `notAfterMs` is real time after which the broker must not take it. */
   sendDocument(document: DocumentToSend, notAfterMs: number): Promise<Sent<'delivered' | 'refused'>> {
     const { applicationId, type, mediaType, content, origin } = document;
     const request = {
@@ -121,11 +117,11 @@ export class ApplicationBroker {
     };
     const about = { origin, objectId: applicationId };
     const read = ({ outcome }: { readonly outcome: DocumentOutcome }) => documentOutcomes.get(outcome);
-    // Of a document no status proves anything, the one neither that says too late.
+    // For a document no status proves anything, not even the one that says too late.
     return this.#documents.send('sendDocument', request, notAfterMs, about, read, false);
   }
 
-  /** Whether the broker has a document of a type. Throws when the broker gives no answer that makes sense. */
+  /** Whether the broker has a document of a type. Throws if the broker gives no answer that makes sense. */
   lookUpDocument(id: string, type: DocumentToSend['type'], origin: Origin): Promise<LookedUp<'delivered'>> {
     const request = { clientApplicationId: id, type: documentTypes[type] };
     return this.#lookUps.lookUp('lookUpDocument', request, { origin, objectId: id }, ({ presence }) => {
@@ -140,7 +136,7 @@ export class ApplicationBroker {
   }
 }
 
-/** The broker's allocations. A look-up that hangs delays no submission. */
+/** The broker's allocations. A query that hangs delays no submission. */
 export class AllocationBroker {
   readonly #submissions: Connection<typeof Allocations>;
   readonly #lookUps: Connection<typeof Allocations>;
@@ -150,7 +146,7 @@ export class AllocationBroker {
     this.#lookUps = new Connection(Allocations, 'broker', options);
   }
 
-  /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
+  /** Sends once. Does not throw. `notAfterMs` is real time after which the broker must not take it. */
   submitAllocation(allocation: AllocationToSend & Noted, notAfterMs: number): Promise<Sent<AllocationRecord>> {
     const { id, account, amountKobo, origin, note } = allocation;
     const request = { clientAllocationId: id, account, amountKobo, notAfter: timestampFromMs(notAfterMs), note };
@@ -159,7 +155,7 @@ export class AllocationBroker {
     );
   }
 
-  /** Throws when the broker gives no answer that makes sense. */
+  /** Throws if the broker gives no answer that makes sense. */
   lookUpAllocation(id: string, origin: Origin): Promise<LookedUp<AllocationRecord>> {
     const request = { clientAllocationId: id };
     return this.#lookUps.lookUp('lookUpAllocation', request, { origin, objectId: id }, ({ record }) => {
@@ -174,7 +170,7 @@ export class AllocationBroker {
   }
 }
 
-/** The broker's list of what it was given, by which the gateway finds what its database has lost. */
+/** The broker's list of submissions, from which the gateway restores what its database has lost. */
 export class SubmissionsBroker {
   readonly #submissions: Connection<typeof Submissions>;
 
@@ -182,7 +178,7 @@ export class SubmissionsBroker {
     this.#submissions = new Connection(Submissions, 'broker', options);
   }
 
-  /** What was taken above a number, in order and without a gap; undefined where the broker keeps no such record. */
+  /** The submissions above a number, in order and without a gap; undefined if the broker keeps no such list. */
   async submissionsAfter(number: bigint, most: number): Promise<readonly Taken[] | undefined> {
     try {
       const { submissions } = await this.#submissions.call('listSubmissions', { afterNumber: number, limit: most }, {});
@@ -200,10 +196,7 @@ export class SubmissionsBroker {
   }
 }
 
-/**
- * Whether a report is about the application and has what its kind needs. A kind of a later version is left to the
- * application's rules.
- */
+/** Whether a report is about the application and has the fields of its kind. A later version's kind passes. */
 function isReport(report: ApplicationReport, id: string): boolean {
   if (report.clientApplicationId !== id || report.number <= 0n || report.at === undefined) return false;
   if (report.reference.length > 64) return false;
@@ -212,7 +205,7 @@ function isReport(report: ApplicationReport, id: string): boolean {
   return report.kind !== ApplicationReportKind.UNSPECIFIED;
 }
 
-/** Whether a record is of the allocation and has what its outcome needs, and nothing of the other outcome. */
+/** Whether a record is about the allocation and has the fields of its outcome, and no others. */
 function isRecord(record: AllocationRecord, allocationId: string): boolean {
   const { clientAllocationId, outcome, brokerReference, rejectReason, at } = record;
   if (clientAllocationId !== allocationId || at === undefined) return false;

@@ -1,54 +1,54 @@
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 
 /**
- * Whether the broker's clock and ours agree. `in_step`: they differ by no more than they may. `apart`: something showed that
- * they differ by more, or did within the last seconds. `unknown`: neither is known.
+ * Whether the broker's clock and ours agree. `in_step`: the difference is within the limit. `apart`: it is above, or was
+ * within the last seconds. `unknown`: neither is known.
  */
 export type ClockAgreement = 'in_step' | 'apart' | 'unknown';
 
-/** How far the broker's clock is ahead of ours in milliseconds. The least is above the most if it changed lately. */
+/** How far the broker's clock is ahead of ours, in milliseconds. If it changed lately, the least is above the most. */
 export interface ClockOffset {
   readonly leastMs: number;
   readonly mostMs: number;
 }
 
-/** This process's two clocks: the one that may jump, and the one that only measures durations. */
+/** This process's two clocks: one that may jump, and a monotonic one. */
 export interface OwnClocks {
   realNow(): number;
   monotonicNow(): number;
 }
 
-/** What was learned within one second, against the monotonic clock. */
+/** The bounds from one second, relative to the monotonic clock. */
 interface Slot {
   readonly second: number;
   leastMs: number;
   mostMs: number;
 }
 
-/** How long what was learned counts: after a clock was wrong, so long must everything agree. */
+/** How long a measurement counts. After a clock was wrong, all measurements must agree for this long. */
 export const rememberedMs = 20_000;
 const slotMs = 1_000;
 const slotCount = rememberedMs / slotMs + 1;
-/** A round trip cannot tell smaller differences. */
+/** A round trip cannot show smaller differences. */
 const leastSkewMs = 100;
 /** How much two good clocks may drift apart per millisecond: more than quartz does. */
 const drift = 0.001;
-/** Times are cut off to the millisecond, stated ones and our own. */
+/** Stated times and our own are cut off to the millisecond. */
 const cutOffMs = 1;
 
 const ownClocks: OwnClocks = { realNow: () => Date.now(), monotonicNow: () => performance.now() };
 
 /**
- * Measures how far the broker's clock is ahead of ours, by the times that the broker states. A time in an answer was read
- * between the sending of the call and the receipt of the answer, so each round trip gives two bounds. The offset lies between
- * the highest lower bound and the lowest upper bound of the last seconds.
+ * Measures how far the broker's clock is ahead of ours. The broker read a stated time between the sending of a call and
+ * the receipt of its answer, so each round trip gives two bounds. The offset lies between the highest lower and the
+ * lowest upper bound of the last 20 s.
  *
- * All is kept against the monotonic clock. So a jump of our own clock shows at once, and not as an offset of the broker.
+ * Bounds are relative to the monotonic clock, so a jump of our own clock does not look like an offset of the broker.
  */
 export class BrokerClock {
   readonly #slots: (Slot | undefined)[] = new Array(slotCount).fill(undefined);
   #answeredAt: number | undefined;
-  /** By how much the clocks may differ. */
+  /** The largest expected difference of the clocks. */
   readonly skewMs: number;
 
   constructor(
@@ -58,17 +58,17 @@ export class BrokerClock {
     this.skewMs = Math.max(skewMs, leastSkewMs);
   }
 
-  /** The monotonic time now, for `answered`. */
+  /** The monotonic time, for `answered`. */
   now(): number {
     return this.own.monotonicNow();
   }
 
-  /** How long no answer has stated a time; undefined: none ever has. */
+  /** The time since an answer last stated a time; undefined: none ever did. */
   get silentMs(): number | undefined {
     return this.#answeredAt === undefined ? undefined : this.own.monotonicNow() - this.#answeredAt;
   }
 
-  /** An answer came to a call that was sent at a monotonic time. */
+  /** Learns from an answer. `sentAt` is the monotonic time at which its call was sent. */
   answered(sentAt: number, stated: Timestamp | undefined): void {
     if (stated === undefined) return;
     const at = timestampMs(stated);
@@ -77,12 +77,12 @@ export class BrokerClock {
     this.#learn(at - receivedAt, at + cutOffMs - sentAt);
   }
 
-  /** A message of a stream came. It may have been under way for any time, so it gives one bound. */
+  /** Learns from a stream's message. Its delay is unknown, so it gives one bound. */
   streamed(stated: Timestamp | undefined): void {
     if (stated !== undefined) this.#learn(timestampMs(stated) - this.own.monotonicNow(), Number.POSITIVE_INFINITY);
   }
 
-  /** What is known of the offset now; a bound that is not known is infinite. */
+  /** The present bounds; an unknown one is infinite. */
   get offset(): ClockOffset {
     const second = this.#second();
     const ahead = this.#realAhead();
@@ -103,7 +103,7 @@ export class BrokerClock {
     return leastMs >= -this.skewMs && mostMs <= this.skewMs ? 'in_step' : 'unknown';
   }
 
-  /** One figure for the offset; of a clock that changed lately, the one that is further off. Undefined: not known. */
+  /** The offset as one figure; if it changed lately, the larger bound. Undefined: unknown. */
   get estimateMs(): number | undefined {
     const { leastMs, mostMs } = this.offset;
     const known = [leastMs, mostMs].filter(Number.isFinite);
@@ -128,7 +128,7 @@ export class BrokerClock {
     return Math.floor(this.own.monotonicNow() / slotMs);
   }
 
-  /** How far our real time is ahead of the monotonic one: this process may be stopped between two looks at clocks. */
+  /** How far our real time is ahead of the monotonic one: a range, because the process may pause between the reads. */
   #realAhead(): ClockOffset {
     const before = this.own.monotonicNow();
     const real = this.own.realNow();

@@ -18,21 +18,17 @@ const channelOptions = {
   'grpc.keepalive_timeout_ms': 5_000,
 };
 
-/**
- * How long a link that is down may take to come up before a call counts as never having left: longer than the pause between
- * two tries, so that it was tried.
- */
+/** How long a call waits for a link before it counts as never sent: longer than the pause between two tries. */
 const connectTimeoutMs = 1_500;
-/** A stream of reports says something every second; one silent for this long is taken for dead. */
+/** A stream of reports has a message every second. One that is silent for this long counts as dead. */
 const longestSilenceMs = 5_000;
 
-/** What goes with a call besides its request. */
+/** A call's context. */
 export interface CallAbout {
-  /** On whose behalf; undefined: the gateway's own. */
+  /** Undefined: the gateway's own. */
   readonly origin?: Origin | undefined;
-  /** The object it is about. */
   readonly objectId?: string | undefined;
-  /** How long it may take; absent: as long as a read. */
+  /** Absent: as long as a read. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -40,18 +36,17 @@ export interface CallAbout {
 export interface BrokerOptions {
   /** `host:port` of the broker's services. */
   readonly address: string;
-  /** How long a submission or a cancel may take. */
+  /** The longest submission or cancel. */
   readonly submitTimeoutMs: number;
-  /** How long a read may take. */
+  /** The longest read. */
   readonly readTimeoutMs: number;
-  /** Learns from the times that the broker states. */
   readonly clock?: BrokerClock;
   readonly log?: Logger;
   readonly tracer?: Tracer;
   readonly metrics?: Pick<Metrics, 'upstreamCalls'>;
 }
 
-/** The names of a service's calls that have one answer. */
+/** The names of a service's unary calls. */
 type UnaryName<Service extends TypedService> = {
   [Name in keyof Service['method']]: Service['method'][Name]['methodKind'] extends 'unary' ? Name & string : never;
 }[keyof Service['method']];
@@ -66,24 +61,22 @@ type AnyUnaryCall<M extends DescMethod> = (
 
 /** A call that is under way. */
 interface CallUnderWay {
-  /** What goes with it: the request's id and place in a trace. */
+  /** The request's id and its place in a trace. */
   readonly metadata: Metadata;
-  /** The outcome is `ok`, `nonsense`, `never_left`, or the gRPC status in lower case. */
+  /** `ok`, `nonsense`, `never_left`, or the gRPC status in lower case. */
   readonly end: (outcome: string) => void;
 }
 
-/** Some of a stream of reports. */
 interface Batch<Report> {
   readonly reports: readonly Report[];
-  /** The number of the last report there is; 0: not stated. */
+  /** The number of the last existing report; 0: not stated. */
   readonly lastNumber: bigint;
   readonly brokerTime?: Timestamp | undefined;
 }
 
 /**
- * A connection to one service of the broker, replaced once a call over it got no answer in time: it may be dead and not
- * show it, and what follows is better off with a new one. Calls that are under way over the old one go on to their end.
- * Each call is one line in the log, one metric, one span.
+ * A connection to one service of the broker. It is replaced after a call without an answer in time, because it may be
+ * dead without showing it. Calls under way over the old one continue. Each call makes a log line, a metric and a span.
  */
 export class Connection<Service extends TypedService> {
   #client: GrpcClient<Service>;
@@ -92,13 +85,13 @@ export class Connection<Service extends TypedService> {
 
   constructor(
     private readonly service: Service,
-    /** What the other side is called in what proves an outcome. */
+    /** The other side's name in the evidence of an outcome. */
     private readonly upstream: 'exchange' | 'broker',
     private readonly options: BrokerOptions,
   ) {
     this.#client = this.#connect();
     this.#clock = options.clock ?? new BrokerClock(0);
-    // Every member of the line is chosen below, so the net that searches it for secrets is left out.
+    // This file chooses every member of the line, so the search for secrets is off.
     this.#log = options.log?.child({}, { redact: [] });
   }
 
@@ -124,8 +117,8 @@ export class Connection<Service extends TypedService> {
   }
 
   /**
-   * Reads something. A read that fails changed nothing, whatever the reason. Throws `missing` if the broker does not have
-   * it, otherwise `exchange_unavailable`, or `exchange_error` if the answer makes no sense.
+   * A failed read changed nothing. Throws `missing` if the broker does not have it, `exchange_error` if the answer makes
+   * no sense, and otherwise `exchange_unavailable`.
    */
   async read<Name extends UnaryName<Service>>(
     name: Name,
@@ -144,7 +137,7 @@ export class Connection<Service extends TypedService> {
     return answer;
   }
 
-  /** Asks what the broker's record says of an object. `found` answers undefined if the record does not have it. */
+  /** Queries the broker's record of an object. `found` returns undefined if the record does not have it. */
   async lookUp<Name extends UnaryName<Service>, Found>(
     name: Name,
     request: Request<Service, Name>,
@@ -168,9 +161,8 @@ export class Connection<Service extends TypedService> {
   }
 
   /**
-   * Sends something once, in the time it has at most, and says what that came to. `read` answers undefined where the
-   * answer makes no sense. `refusalProves`: whether the status that says "too late" proves that it was not and will not be
-   * taken. Does not throw.
+   * Sends something once, within its time, and returns the outcome. `read` returns undefined if the answer makes no
+   * sense. `refusalProves`: whether the status "too late" proves that it was not and will not be taken. Does not throw.
    */
   async send<Name extends UnaryName<Service>, Read>(
     name: Name,
@@ -205,17 +197,16 @@ export class Connection<Service extends TypedService> {
   }
 
   /**
-   * The batches of a stream of reports above a number, over a connection of its own. It must say something every few
-   * seconds and leave nothing out at its end. Throws when it breaks, falls silent or ends, and when the broker has fewer
-   * reports than it was asked to go on from. Such a broker has lost reports or counts anew, and what it says next would be
-   * taken for old.
+   * The batches of a stream of reports above a number, over its own connection. The stream must have a message every few
+   * seconds and end without a gap. Throws if it breaks, falls silent or ends. Also throws if the broker has fewer reports
+   * than asked for: it has lost reports or restarted its numbers, so new reports would pass for old ones.
    */
   async *follow<Report extends { readonly number: bigint }>(
     open: (client: GrpcClient<Service>, signal: AbortSignal) => AsyncIterable<Batch<Report>>,
     afterNumber: bigint,
     signal: AbortSignal,
   ): AsyncIterable<readonly Report[]> {
-    // A stream that broke may have left a connection that is dead and does not show it.
+    // A broken stream may have left a dead connection that does not show it.
     const client = this.#connect();
     const silence = new AbortController();
     const timer = setTimeout(() => silence.abort(), longestSilenceMs);
@@ -298,7 +289,7 @@ export class Connection<Service extends TypedService> {
     }
   }
 
-  /** Waits until the link is up; otherwise says why a call would never leave, because there is nothing to leave by. */
+  /** Waits until the link is up, or returns why it is down: a call could not be sent. */
   #waitForLink(): Promise<string | undefined> {
     if (this.connected) return Promise.resolve(undefined);
     return new Promise((resolve) => {
@@ -313,18 +304,17 @@ export function codeOf(error: unknown): status | undefined {
   return (error as Partial<ServiceError>).code;
 }
 
-/** The status a call failed with, in lower case; undefined for what is none. */
+/** The status of a failed call, in lower case; undefined if the error has none. */
 export function statusOf(error: unknown): string | undefined {
   const code = codeOf(error);
   return code === undefined ? undefined : status[code]?.toLowerCase();
 }
 
-/** What a failed call proves: its status, never the broker's own text. */
+/** The evidence from a failed call: its status, never the broker's own text. */
 export function evidenceOf(error: unknown): string {
   return codeOf(error) === undefined ? 'no answer' : `no answer: ${outcomeOf(error).replaceAll('_', ' ')}`;
 }
 
-/** A failed call's status for the log and the metrics. */
 function outcomeOf(error: unknown): string {
   return codeOf(error) === undefined ? 'no_answer' : (statusOf(error) ?? 'unknown');
 }

@@ -17,7 +17,7 @@ import type { Origin } from '../lib/origin.ts';
 import { type BrokerOptions, Connection, evidenceOf } from './connection.ts';
 import { type LookedUp, type Noted, reportsOf, type Sent } from './port.ts';
 
-/** An order as the broker must know it. Names are the ones the database and partners use. */
+/** An order to submit. Names are those of the database and the partners. */
 export interface OrderToSend {
   readonly id: string;
   readonly account: string;
@@ -27,7 +27,6 @@ export interface OrderToSend {
   readonly type: 'limit' | 'market';
   readonly timeInForce: 'day' | 'gtc' | 'ioc' | 'fok';
   readonly priceKobo: bigint | null;
-  /** On whose behalf it is sent. */
   readonly origin: Origin;
 }
 
@@ -36,7 +35,7 @@ export type Cancelled =
   | { readonly outcome: 'too-late' }
   | { readonly outcome: 'unclear'; readonly evidence: string };
 
-/** How many pages of reports a look-up reads, of at most 1,000 each. */
+/** How many pages of reports a query reads, of at most 1,000 each. */
 const mostLookUpPages = 100;
 
 const sides = { buy: Side.BUY, sell: Side.SELL } as const;
@@ -48,10 +47,7 @@ const timesInForce = {
   fok: TimeInForce.FOK,
 } as const;
 
-/**
- * The broker's orders, and what is asked before them. What goes to the exchange, what is read and the stream of reports each
- * have a connection of their own, so that neither a hanging read nor a flood of reports stands in an order's way.
- */
+/** The broker's orders, and the reads before them. Submissions, reads and the stream have a connection each. */
 export class Broker {
   readonly #orders: Connection<typeof Orders>;
   readonly #reads: Connection<typeof Orders>;
@@ -66,7 +62,7 @@ export class Broker {
     return this.#orders.connected;
   }
 
-  /** Whether a submission that comes after its `not_after` is refused. Throws when the broker does not say. */
+  /** Whether the broker refuses a submission after its `not_after`. Throws if the broker does not say. */
   async honoursNotAfter(): Promise<boolean> {
     return (await this.#reads.call('getCapabilities', {}, {})).honoursNotAfter;
   }
@@ -94,7 +90,7 @@ export class Broker {
     );
   }
 
-  /** Sends once. Does not throw. `notAfterMs` is real time past which the broker must not take it. */
+  /** Sends once. Does not throw. `notAfterMs` is real time after which the broker must not take it. */
   submitOrder(order: OrderToSend & Noted, notAfterMs: number): Promise<Sent<Report>> {
     const { id, origin, note } = order;
     const request = {
@@ -125,7 +121,7 @@ export class Broker {
     }
   }
 
-  /** Throws when the broker gives no answer that makes sense. */
+  /** Throws if the broker gives no answer that makes sense. */
   async lookUpOrder(orderId: string, afterNumber: bigint, origin: Origin): Promise<LookedUp<readonly Report[]>> {
     const reports: Report[] = [];
     let after = afterNumber;
@@ -146,7 +142,7 @@ export class Broker {
     throw new ApiError('exchange_error'); // No order has so many trades.
   }
 
-  /** Batches of reports above a number, in order; an empty batch only shows that the link lives. Throws when it breaks. */
+  /** Batches of reports above a number, in order. An empty batch is a heartbeat. Throws if the stream breaks. */
   streamReports(afterNumber: bigint, signal: AbortSignal): AsyncIterable<readonly Report[]> {
     return this.#reads.follow(
       (client, stopping) => client.streamReports({ afterNumber }, { signal: stopping }),
@@ -166,7 +162,7 @@ function toRequest(order: Omit<OrderToSend, 'id' | 'timeInForce' | 'origin'>) {
   return { account, symbol, side: sides[side], quantity, type: types[type], priceKobo: priceKobo ?? undefined };
 }
 
-/** Whether a report is about the order and has what its kind needs. A kind of a later version is left to the order's rules. */
+/** Whether a report is about the order and has the fields of its kind. A later version's kind passes. */
 function isReport(report: Report, orderId: string): boolean {
   if (report.clientOrderId !== orderId || report.number <= 0n || report.at === undefined) return false;
   if (report.exchangeOrderId.length > 64) return false;
@@ -189,7 +185,7 @@ function isEstimate(estimate: EstimateOrderResponse, quantity: bigint): boolean 
   );
 }
 
-/** Prices are bounded so that quantity times price stays within what the database holds exactly. */
+/** Prices are bounded so that quantity times price fits the database exactly. */
 function isPrice(kobo: bigint): boolean {
   return kobo > 0n && kobo <= 10_000_000_000n;
 }

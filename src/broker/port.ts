@@ -1,12 +1,12 @@
 import { ApiError } from '../lib/errors.ts';
 
-/** What is sent, with the note by which it can be restored. */
+/** A submission's note, from which it can be restored. */
 export interface Noted {
   readonly note: Buffer;
 }
 
 /**
- * What a send came to. `never-left` needs proof that the other side did not and will not take it; everything that is
+ * The outcome of a send. `never-left` needs proof that the other side did not and will not take it. Anything that is
  * neither an answer nor such a proof is `unclear`.
  */
 export type Sent<Answer> =
@@ -14,26 +14,23 @@ export type Sent<Answer> =
   | {
       readonly outcome: 'never-left';
       readonly evidence: string;
-      /** A sentence for the partner, where there is more to say than that it never left. */
+      /** A sentence for the partner, if there is more to say than that it never left. */
       readonly reason?: string;
     }
   | { readonly outcome: 'unclear'; readonly evidence: string };
 
-/** What the broker's record says of something: of an order, all reports above the number asked for. */
+/** The answer from the broker's record: for an order, all reports above the given number. */
 export type LookedUp<Answer> =
   | {
       readonly found: false;
-      /** Business time before which the record is known to be complete, in milliseconds; undefined: not known. */
+      /** Business time in milliseconds before which the record is complete; undefined: unknown. */
       readonly completeUntil: number | undefined;
-      /** Real time in milliseconds that the broker's clock showed at least when it was asked; undefined: not stated. */
+      /** Real time in milliseconds that the broker's clock had reached when it was asked; undefined: not stated. */
       readonly brokerTime: number | undefined;
     }
   | { readonly found: true; readonly answer: Answer };
 
-/**
- * The reports in the answer to a look-up, above a number and in order; undefined if the object was not found. Throws if the
- * answer makes no sense.
- */
+/** The reports in a query's answer, above a number and in order; undefined if not found. Throws if it makes no sense. */
 export function reportsOf<Report extends { readonly number: bigint }>(
   { found, reports }: { readonly found: boolean; readonly reports: readonly Report[] },
   afterNumber: bigint,

@@ -18,20 +18,20 @@ import { isKoboDecimal } from '../lib/money.ts';
 import type { Origin } from '../lib/origin.ts';
 import { type BrokerOptions, Connection } from './connection.ts';
 
-/** What a read of records needs besides what is read: how long it may take, and on whose behalf it is made. */
+/** The context of a read: its longest time, and its origin. */
 export interface ReadTime {
   readonly timeoutMs: number;
   readonly origin: Origin;
 }
 
-/** A part of an account's records between two Lagos days, both YYYY-MM-DD, from a place on. */
+/** An account's records between two Lagos days, both YYYY-MM-DD, from a position on. */
 export interface RecordRange<Place> {
   readonly account: string;
   readonly from: string;
   readonly to: string;
-  /** Only what comes after it; undefined: from the newest. */
+  /** Only the records after it; undefined: from the newest. */
   readonly after: Place | undefined;
-  /** How many at most, 1 to 100. */
+  /** The largest page, 1 to 100. */
   readonly limit: number;
 }
 
@@ -45,16 +45,15 @@ export interface ContractNotePlace {
   readonly ticket: string;
 }
 
-/** The part of the positions that is asked for: after a symbol, at most `limit`. */
+/** The positions after a symbol, at most `limit`. */
 interface PositionsRange {
   readonly afterSymbol: string;
   readonly limit: number;
 }
 
 /**
- * What the gateway reads of the broker's records. Every read throws `exchange_unavailable`, or `exchange_error` where the
- * answer makes no sense; those of an account also `account_not_at_broker`. Its reads have connections of their own, so that
- * a hanging one stands in no order's way.
+ * Reads the broker's records, over connections of its own. Each read throws `exchange_unavailable`, or `exchange_error`
+ * if the answer makes no sense; reads of an account also throw `account_not_at_broker`.
  */
 export class RecordsBroker {
   readonly #accounts: Connection<typeof Accounts>;
@@ -103,7 +102,7 @@ export class RecordsBroker {
     return (await this.#reference.read('listStates', {}, time, 'exchange_error', isList)).states;
   }
 
-  /** Throws `not_found` for a state there is not. */
+  /** Throws `not_found` for an unknown state. */
   async lgas(state: string, time: ReadTime): Promise<readonly Lga[]> {
     const isList = ({ lgas }: { readonly lgas: readonly Lga[] }) => isAreaList(lgas, 64);
     return (await this.#reference.read('listLgas', { state }, time, 'not_found', isList)).lgas;
@@ -115,7 +114,7 @@ export class RecordsBroker {
   }
 }
 
-/** What a page of records says besides the records. */
+/** The members of a page besides its records. */
 interface Page {
   readonly account: string;
   readonly hasMore: boolean;
@@ -126,15 +125,15 @@ const recordId = /^[A-Za-z0-9-]{1,64}$/;
 const symbolCode = /^[A-Z0-9.-]{1,20}$/;
 const areaCode = /^[A-Z0-9-]+$/;
 const mostAreas = 1_000;
-/** The last instant that has a date of four digits. */
+/** The last instant of the year 9999. */
 const lastMs = 253_402_300_799_999;
 
-/** Whether an answer is the balance of the account asked for. */
+/** Whether an answer is the balance of the requested account. */
 function isBalance(balance: GetBalanceResponse, account: string): boolean {
   return balance.account === account && balance.pendingDebitsKobo >= 0n;
 }
 
-/** Whether an answer is the page of positions that was asked for. */
+/** Whether an answer is the requested page of positions. */
 export function isPositionsPage(
   page: ListPositionsResponse,
   account: string,
@@ -145,7 +144,7 @@ export function isPositionsPage(
   return isPage(page, account, positions.length, limit) && isInOrder && positions.every(isPosition);
 }
 
-/** Whether an answer is the page of trades that was asked for. */
+/** Whether an answer is the requested page of trades. */
 export function isTradesPage(page: ListTradesResponse, range: RecordRange<TradePlace>): boolean {
   const { trades } = page;
   if (!isPage(page, range.account, trades.length, range.limit) || page.inRange < trades.length) return false;
@@ -157,7 +156,7 @@ export function isTradesPage(page: ListTradesResponse, range: RecordRange<TradeP
   });
 }
 
-/** Whether an answer is the page of contract notes that was asked for. */
+/** Whether an answer is the requested page of contract notes. */
 export function isNotesPage(page: ListContractNotesResponse, range: RecordRange<ContractNotePlace>): boolean {
   const { notes } = page;
   if (!isPage(page, range.account, notes.length, range.limit) || page.inRange < notes.length) return false;
@@ -168,7 +167,7 @@ export function isNotesPage(page: ListContractNotesResponse, range: RecordRange<
   });
 }
 
-/** Whether an answer says what the exchange does now. A later version of the broker may have more sessions. */
+/** Whether an answer states the exchange's session. A later version of the broker may have more sessions. */
 function isMarket({ session, nextOpenAt, nextCloseAt }: GetMarketResponse): boolean {
   return (
     session !== MarketSession.UNSPECIFIED &&
@@ -176,7 +175,7 @@ function isMarket({ session, nextOpenAt, nextCloseAt }: GetMarketResponse): bool
   );
 }
 
-/** Whether an answer is a list of areas: each with a code of its own and a name. */
+/** Whether an answer is a list of areas, each with its own code and a name. */
 export function isAreaList(
   areas: readonly { readonly code: string; readonly name: string }[],
   maxCodeLength: number,
@@ -189,7 +188,7 @@ export function isAreaList(
   );
 }
 
-/** A trade's place in the list of trades. */
+/** A trade's position in the list of trades. */
 export function placeOfTrade({ id, executedAt }: Trade): TradePlace {
   return { id, executedAtMs: executedAt === undefined ? 0 : timestampMs(executedAt) };
 }
@@ -200,7 +199,7 @@ export function tradeDate(trade: Trade): string {
 }
 
 function isPage({ account, hasMore }: Page, expected: string, length: number, limit: number): boolean {
-  // A page that is not full and has more behind it would make readers ask for ever.
+  // A page that is not full but promises more would make readers ask for ever.
   return account === expected && length <= limit && (!hasMore || length === limit);
 }
 

@@ -1,4 +1,4 @@
-/** Waits for something, at most a time. Answers whether it ended by then. */
+/** Waits at most the given time. Returns whether the promise settled by then. */
 export async function atMost(timeoutMs: number, wait: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<boolean>((resolve) => {

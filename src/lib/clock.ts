@@ -1,21 +1,18 @@
 /**
- * Time, passed in. Business time (what partners see, daily limits, schedules, retention) can be moved forward in a
- * sandbox; real time (leases, deadlines, `not_after`, webhook timestamps) cannot.
+ * Time, passed in as a parameter. Business time (shown to partners, daily limits, schedules, retention) can be moved
+ * forward in a sandbox. Real time (leases, deadlines, `not_after`, webhook timestamps) cannot.
  */
 export interface Clock {
-  /** Business time in milliseconds since the Unix epoch. */
+  /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** Real time in milliseconds since the Unix epoch. */
+  /** Milliseconds since the Unix epoch. */
   realNow(): number;
 }
 
-/**
- * Business time for a worker that removes what is old, by the worker's name. Undefined while this process's clock may be
- * wrong: what is removed by a wrong clock is gone for good.
- */
+/** Business time for a worker, by name, that removes old rows. Undefined while this process's clock may be wrong. */
 export type RemovalTime = (worker: string) => Promise<number | undefined>;
 
-/** The clock of a running gateway: the machine's, with business time ahead of it by an offset that only grows. */
+/** A running gateway's clock: the machine's, with business time ahead by an offset that only grows. */
 export class SystemClock implements Clock {
   #offsetMs = 0;
 
@@ -31,7 +28,7 @@ export class SystemClock implements Clock {
     return this.#offsetMs;
   }
 
-  /** Takes a larger offset; a smaller one is an old message and is ignored. */
+  /** Sets a larger offset. A smaller one is an old message and is ignored. */
   moveTo(offsetMs: number): void {
     this.#offsetMs = Math.max(this.#offsetMs, offsetMs);
   }
@@ -53,15 +50,15 @@ export function nextLagosMidnight(atMs: number): number {
 
 const datePattern = /^\d{4}-\d{2}-\d{2}$/;
 
-/** Whether a text is a date there is, as YYYY-MM-DD. */
+/** Whether a text is an existing date, as YYYY-MM-DD. */
 export function isDate(text: string): boolean {
   if (!datePattern.test(text)) return false;
   const at = Date.parse(`${text}T00:00:00Z`);
-  // A day the month does not have is no time, or another day.
+  // A day that the month does not have is NaN or another day.
   return !Number.isNaN(at) && new Date(at).toISOString().slice(0, 10) === text;
 }
 
-/** The date some days before another, both YYYY-MM-DD; the first there is when there are not so many. */
+/** The date some days earlier, both YYYY-MM-DD; at the earliest 0000-01-01. */
 export function daysBefore(date: string, days: number): string {
   const at = Math.max(Date.parse(`${date}T00:00:00Z`) - days * dayMs, Date.parse('0000-01-01T00:00:00Z'));
   return new Date(at).toISOString().slice(0, 10);

@@ -1,7 +1,6 @@
 /**
- * Merges the batches of a source that arrive while the consumer is busy with earlier ones, so that a busy consumer works
- * in larger batches. When about `most` items wait, the source is not read further. `gather` is waited for before each batch
- * is taken, so that more can join it; it is given the size of the batch before.
+ * Merges the batches that arrive while the consumer is busy. While about `most` items wait, the source is not read.
+ * Before each batch, `gather` is awaited with the size of the batch before, so that more can join.
  */
 export async function* coalesce<T>(
   source: AsyncIterable<readonly T[]>,
@@ -50,7 +49,7 @@ export async function* coalesce<T>(
       }
     }
   } finally {
-    // The source ends by itself or by its own signal; what it still brings is not wanted.
+    // The source ends by itself or by its own signal. The rest of it is not wanted.
     left = true;
     makeRoom();
     void pumping;

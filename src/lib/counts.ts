@@ -1,4 +1,4 @@
-/** Makes a function that gives something back the first time it is called, and does nothing after that. */
+/** Makes a function that calls `giveBack` the first time, and does nothing after that. */
 export function once(giveBack: () => void): () => void {
   let isGiven = false;
   return () => {
@@ -8,7 +8,7 @@ export function once(giveBack: () => void): () => void {
   };
 }
 
-/** Counts what is open, by whose it is. A name of which nothing is open is forgotten. */
+/** Counts open items by name. A name without open items takes no memory. */
 export class Counts {
   total = 0;
   readonly #byName = new Map<string, number>();
@@ -17,7 +17,7 @@ export class Counts {
     return this.#byName.get(name) ?? 0;
   }
 
-  /** Counts one more. Call what it returns when that one is over. */
+  /** Counts one more. Call the returned function when it is over. */
   add(name: string): () => void {
     this.total += 1;
     this.#byName.set(name, this.of(name) + 1);

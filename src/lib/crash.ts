@@ -1,4 +1,4 @@
-/** The points that every kind of submission has, after its name. */
+/** The points that every kind of submission has. The kind's name comes before them. */
 export const kindPoints = [
   '.before-store',
   '.stored',
@@ -8,7 +8,7 @@ export const kindPoints = [
   '-reconcile.recorded',
 ] as const;
 
-/** Those that a kind with reports has besides. */
+/** The further points of a kind with reports. */
 export const reportPoints = ['-report.before-apply', '-report.applied', '-report.position-moved'] as const;
 
 export const otherPoints = [
@@ -33,15 +33,12 @@ export const otherPoints = [
   'delivery.recorded',
 ] as const;
 
-/**
- * A named point at which a test can end the process, to prove that whatever was stored before is enough to go on. If none is
- * armed, a point costs one comparison.
- */
+/** A named point at which a test can end the process, to prove recovery. An unarmed point costs one comparison. */
 export type CrashPoint =
   | `${string}${(typeof kindPoints)[number] | (typeof reportPoints)[number]}`
   | (typeof otherPoints)[number];
 
-/** Whether a point can be one: which kinds there are, only the whole gateway knows. */
+/** Whether a text has the form of a point. Only the whole gateway knows which kinds exist. */
 export function isCrashPoint(text: string): text is CrashPoint {
   return (
     [...kindPoints, ...reportPoints].some((point) => text.endsWith(point)) ||
@@ -52,17 +49,17 @@ export function isCrashPoint(text: string): text is CrashPoint {
 let armed: CrashPoint | undefined;
 let signal: NodeJS.Signals = 'SIGKILL';
 
-/** Ends (or, with SIGSTOP, freezes) the process at the next pass of a point. Only tests and sandboxes arm one. */
+/** Ends the process at the next pass of a point; SIGSTOP freezes it. For tests and sandboxes only. */
 export function armCrash(point: CrashPoint, with_: NodeJS.Signals = 'SIGKILL'): void {
   armed = point;
   signal = with_;
 }
 
-/** A point at which the process may be made to end. */
+/** A point at which a test may end the process. */
 export function crash(point: CrashPoint): void {
   if (armed !== point) return;
   armed = undefined;
   process.kill(process.pid, signal);
-  // A signal to oneself is delivered soon, not at once: nothing may happen in between.
+  // A signal to oneself comes soon, but not at once. Nothing may happen in between.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, signal === 'SIGKILL' ? 10_000 : 1_000);
 }

@@ -3,21 +3,21 @@ import type { GenEnum } from '@bufbuild/protobuf/codegenv2';
 import type { Logger } from './log.ts';
 
 /**
- * The names of a generated enumeration: `EnumName<typeof OrderState>` is 'sending' | 'pending' and so on. A table with a row
- * for each of them does not compile when the proto gains a value.
+ * The names of an enumeration: `EnumName<typeof OrderState>` is 'sending' | 'pending' and so on. A table by name does not
+ * compile when the proto gains a value.
  */
 export type EnumName<Enum> = Lowercase<Exclude<keyof Enum & string, 'UNSPECIFIED'>>;
 
-/** Its numbers: `NumberOf<typeof OrderState>` is `OrderState`. */
+/** The numbers of an enumeration: `NumberOf<typeof OrderState>` is `OrderState`. */
 type NumberOf<Enum> = Enum[keyof Enum & string] & number;
 
-/** An enumeration's values as partners and the database write them, without `UNSPECIFIED`, which stands for "none". */
+/** An enumeration's names for partners and the database, without `UNSPECIFIED`, which means "none". */
 export function enumNames(desc: DescEnum): ReadonlyMap<number, string> {
   const named = desc.values.filter(({ number }) => number !== 0);
   return new Map(named.map(({ number, localName }) => [number, localName.toLowerCase()]));
 }
 
-/** Finds the numbers of names. That of a name of another version is 0, and the name is logged once. */
+/** Finds the number of a name. A name of another version has 0 and is logged once. */
 export function enumNumbers(desc: DescEnum): (name: string) => number {
   const numbers = new Map([...enumNames(desc)].map(([number, name]) => [name, number]));
   return (name) => {
@@ -28,33 +28,31 @@ export function enumNumbers(desc: DescEnum): (name: string) => number {
 }
 
 /**
- * The two ways between an enumeration's numbers and its names, as in `enumWords<typeof OrderState>(OrderStateSchema)`. A name
- * this version does not know comes from another version: it is logged once, and its number is 0 (`…_UNSPECIFIED`).
- * `withStoredNames` keeps the name for those who are shown names.
+ * Translates between an enumeration's numbers and names, as in `enumWords<typeof OrderState>(OrderStateSchema)`. An
+ * unknown name comes from another version: it is logged once, and its number is 0 (`…_UNSPECIFIED`). `withStoredNames`
+ * keeps such a name for REST.
  */
 export function enumWords<Enum extends object>(desc: GenEnum<NumberOf<Enum>>) {
   const names = enumNames(desc) as ReadonlyMap<number, EnumName<Enum>>;
   const numberOf = enumNumbers(desc);
   return {
-    /** The name of a number. Throws on a number the proto does not have. */
+    /** Throws on a number the proto does not have. */
     word: (value: number): EnumName<Enum> => {
       const name = names.get(value);
       if (name === undefined) throw new Error(`${desc.typeName} has no value ${value}`);
       return name;
     },
-    /** The name of a number that another system sent; undefined for 0 and for a number of a later version. */
+    /** The name of another system's number; undefined for 0 and for a number of a later version. */
     find: (value: number): EnumName<Enum> | undefined => names.get(value),
-    /** The number of a name. */
     value: (name: string): NumberOf<Enum> => numberOf(name) as NumberOf<Enum>,
-    /** Whether this version knows a name. */
     knows: (name: string): boolean => numberOf(name) !== 0,
   };
 }
 
 /**
- * Translates the numbers of one generated enumeration to those of another with the same names. 0, nothing and a number of a
- * later version become 0; with `sent`, the description of what another system sends, such a number is logged once. It does
- * not compile when the other lacks a name.
+ * Translates the numbers of one enumeration to those of another with the same names. 0, nothing and a number of a later
+ * version become 0; with `sent`, the sender's enumeration, such a number is logged once. Does not compile if a name is
+ * missing.
  */
 export function translateEnum<From extends object, To extends { readonly [Name in keyof From & string]: number }>(
   from: From,
@@ -70,18 +68,17 @@ export function translateEnum<From extends object, To extends { readonly [Name i
   };
 }
 
-/** What stands for a value that has no name here: a number that a later version of the broker has given a meaning. */
+/** The name shown for a value without one here, such as a number from a later version of the broker. */
 export const unnamed = 'unspecified';
 
-/** Where a message keeps the names of its enumeration fields that this version has no number for. */
+/** The member of a message that holds the names of enumeration values without a number in this version. */
 export const storedNames: unique symbol = Symbol('stored names');
 
-/** Names by the fields' names in the message; of a list, in the order of its items. */
+/** Names by the message's field names; for a list, in the order of its items. */
 export type StoredNames = Readonly<Record<string, string | readonly string[] | null>>;
 
 /**
- * Keeps stored names with a message for the fields that have no number for them. REST shows these names; gRPC and Connect
- * show `…_UNSPECIFIED`.
+ * Keeps the names of enumeration values without a number here. REST shows them; gRPC and Connect show `…_UNSPECIFIED`.
  */
 export function withStoredNames<Shape extends object>(message: Shape, names: StoredNames): Shape {
   const fields = message as Record<string, unknown> & { [storedNames]?: StoredNames };
@@ -93,11 +90,10 @@ export function withStoredNames<Shape extends object>(message: Shape, names: Sto
   return message;
 }
 
-/** How many names are logged in the life of a process, and how long a name may be in a log line. */
+/** How many names a process logs in its life, and the longest name in a log line. */
 const mostNames = 100;
 const mostCharacters = 40;
 
-/** Called with an enumeration and a name of it that this version does not know. */
 type UnknownNameListener = (enumeration: string, name: string) => void;
 
 const listeners = new Set<UnknownNameListener>();
@@ -106,7 +102,7 @@ function noteUnknownName(enumeration: string, name: string): void {
   for (const listener of listeners) listener(enumeration, name);
 }
 
-/** Has each unknown name logged once, until the function returned is called. Memory is bounded. */
+/** Logs each unknown name once, until the returned function is called. Memory is bounded. */
 export function logUnknownNames(log: Logger): () => void {
   const logged = new Set<string>();
   const listener: UnknownNameListener = (enumeration, name) => {

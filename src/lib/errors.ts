@@ -1,12 +1,11 @@
 interface CatalogueEntry<Status extends number = number> {
   readonly status: Status;
-  /** The sentence used where the thrower has nothing more exact to say. */
+  /** The default sentence. */
   readonly message: string;
   /** Seconds for `Retry-After`; absent: the header is not sent. */
   readonly retryAfterSeconds?: number;
 }
 
-/** Makes entries of one HTTP status. */
 function entries<Status extends number>(status: Status) {
   return (message: string, retryAfterSeconds?: number): CatalogueEntry<Status> =>
     retryAfterSeconds === undefined ? { status, message } : { status, message, retryAfterSeconds };
@@ -26,7 +25,6 @@ const internal = entries(500);
 const badGateway = entries(502);
 const unavailable = entries(503);
 
-/** Errors of one family, which partners see in `type`. */
 function family<Type extends string, Errors extends Readonly<Record<string, CatalogueEntry>>>(
   type: Type,
   errors: Errors,
@@ -35,7 +33,7 @@ function family<Type extends string, Errors extends Readonly<Record<string, Cata
   return Object.fromEntries(typed) as { readonly [Code in keyof Errors]: Errors[Code] & { readonly type: Type } };
 }
 
-/** Every error that a request can be answered with: the one table that protocols, documents and tests read. */
+/** Every error of the API. Protocols, documents and tests read this one table. */
 export const catalogue = {
   ...family('authentication_error', {
     unauthorized: unauthenticated('The credentials are missing or invalid.'),
@@ -131,29 +129,27 @@ export const catalogue = {
 
 export type ErrorCode = keyof typeof catalogue;
 
-/** The HTTP statuses that errors have. */
 export type HttpStatus = (typeof catalogue)[ErrorCode]['status'];
 
-/** The families of errors, as partners see them in `type`. */
+/** The families of errors, which partners see in `type`. */
 export type ErrorType = (typeof catalogue)[ErrorCode]['type'];
 
 export interface ErrorDetails {
-  /** A sentence in place of the catalogue's. Never carries a secret, a personal field or the broker's own text. */
+  /** Replaces the catalogue's sentence. Never has a secret, a personal field or the broker's own text. */
   message?: string;
-  /** The offending parameter or field. */
+  /** The wrong parameter or field. */
   param?: string;
-  /** Why an exchange or broker refused. */
+  /** Why the exchange or the broker refused. */
   rejectReason?: string;
-  /** The path of the object the error leaves behind, for `Location`. */
+  /** The path of the object that the request created all the same, for `Location`. */
   location?: string;
-  /** The methods a path supports, for `Allow`. */
+  /** The methods of a path, for `Allow`. */
   allow?: readonly string[];
-  /** Which limit refuses, for metrics. */
+  /** The limit that was reached, for metrics. */
   limit?: Limit;
   cause?: unknown;
 }
 
-/** The limits that refuse something. */
 export type Limit =
   | 'requests_per_second'
   | 'requests_under_way'
@@ -167,7 +163,7 @@ export type Limit =
   | 'partner_requests'
   | 'all_requests';
 
-/** An error from the catalogue: what domain code throws, and what each protocol translates in one place. */
+/** An error from the catalogue. Domain code throws it, and each protocol translates it in one place. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   declare readonly status: HttpStatus;
@@ -189,21 +185,21 @@ export class ApiError extends Error {
   }
 }
 
-/** No name in our contract comes near it: a longer one is the caller's, and need not be repeated whole. */
+/** Longer than any name in our contract. A longer one is the caller's, and is cut. */
 const maxParamLength = 200;
 
-/** What is wrong with a field or a parameter, as in "`limit` must be 1 to 100." */
+/** An error about a field or parameter, as in "`limit` must be 1 to 100." */
 export function invalidParam(name: string, problem: string, code: ErrorCode = 'invalid_request'): ApiError {
   const param = name.slice(0, maxParamLength);
   return new ApiError(code, { param, message: `\`${param}\` ${problem}` });
 }
 
-/** Where an error code is described. */
+/** The address of an error code's description. */
 export function docUrl(baseUrl: string, code: ErrorCode): string {
   return `${baseUrl.replace(/\/+$/, '')}/docs/errors#${code}`;
 }
 
-/** The refusal that a piece of work throws. Rethrows every error that is not one, and throws if the work succeeds. */
+/** The refusal that `work` throws. Rethrows every other error, and throws if the work succeeds. */
 export function refusalOf(work: () => unknown): ApiError {
   try {
     work();

@@ -1,4 +1,4 @@
-/** Groups items by a key, keeping their order; the groups stand in the order of their first items. */
+/** Groups items by a key, in their order. The groups are in the order of their first items. */
 export function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {

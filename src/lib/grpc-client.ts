@@ -9,24 +9,23 @@ import {
 } from '@grpc/grpc-js';
 import { grpcMethod, type TypedService } from './grpc-service.ts';
 
-/** How one stream is opened. */
 interface StreamCallOptions {
-  /** Gives the call up; it then fails with CANCELLED. Aborted before the call, nothing is sent and its reason is thrown. */
+  /** Cancels the call, which then fails with CANCELLED. If it is aborted before the call, its reason is thrown. */
   readonly signal?: AbortSignal;
-  /** After how long the call fails with DEADLINE_EXCEEDED; absent: never. */
+  /** The call fails with DEADLINE_EXCEEDED after this time; absent: never. */
   readonly timeoutMs?: number;
   readonly metadata?: Metadata;
 }
 
-/** How one unary call is made. */
+/** Options of one unary call. */
 export interface UnaryCallOptions extends StreamCallOptions {
   /** Required, so that no call waits for ever. */
   readonly timeoutMs: number;
 }
 
 /**
- * A service's calls as promises and async iterables. A stream is opened when its first message is asked for. Errors are
- * grpc-js's `ServiceError`, unchanged, because what a status proves depends on who looks at it.
+ * A service's calls as promises and async iterables. A stream opens when its first message is requested. Errors are
+ * grpc-js's `ServiceError`, unchanged.
  */
 export type GrpcClient<S extends TypedService> = {
   readonly [K in keyof S['method']]: S['method'][K]['methodKind'] extends 'unary'
@@ -35,7 +34,7 @@ export type GrpcClient<S extends TypedService> = {
       ? StreamCall<S['method'][K]>
       : never;
 } & {
-  /** Ends the connection; calls under way go on to their end. */
+  /** Closes the connection. Calls under way continue. */
   close(): void;
   /** The client below, to watch its channel's state. */
   readonly grpcClient: Client;
@@ -52,14 +51,13 @@ type StreamCall<M extends DescMethod> = (
 ) => AsyncIterable<MessageShape<M['output']>>;
 
 /**
- * Defaults of every channel. grpc-js sends some failed calls again by itself unless retries are off, which can double an
- * order; and it shares connections between clients of one address unless the pool is local, so that one client's broken
- * connection would break another's calls.
+ * Defaults of every channel. Without them, grpc-js retries some failed calls, which can double an order. It also shares
+ * connections between clients of one address, so one client's broken connection would break another's calls.
  */
 const channelDefaults: ChannelOptions = {
   'grpc.enable_retries': 0,
   'grpc.use_local_subchannel_pool': 1,
-  // What it counts of every call nobody here reads.
+  // Nobody here reads its call statistics.
   'grpc.enable_channelz': 0,
 };
 
@@ -117,7 +115,7 @@ function streamCall(client: Client, method: DescMethod): StreamCall<DescMethod> 
       timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs },
     );
     const cancel = () => call.cancel();
-    // Cancelling makes an error event even when nobody reads any more; without a listener it would end the process.
+    // A cancelled call emits an error even when nobody reads any more. Without a listener it would end the process.
     call.on('error', () => {});
     signal?.addEventListener('abort', cancel, { once: true });
     try {

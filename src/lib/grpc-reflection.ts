@@ -10,18 +10,17 @@ import {
 } from '../gen/grpc/reflection/v1/reflection_pb.ts';
 import { grpcMethod, type TypedService } from './grpc-service.ts';
 
-/** What a request is answered with: one of the response's messages. */
+/** One of the response's messages. */
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>['messageResponse']>;
 
 /**
- * Lets `grpcurl`, `buf curl` and the like ask a server what it serves, by gRPC server reflection v1 and v1alpha. Ours,
- * because @grpc/reflection re-encodes the files and thereby drops every option it does not know, such as the REST
- * annotations.
+ * Adds gRPC server reflection v1 and v1alpha, for `grpcurl`, `buf curl` and the like. It is ours because @grpc/reflection
+ * re-encodes the files and drops every option it does not know, such as the REST annotations.
  */
 export function addReflection(
   server: Server,
   services: readonly TypedService[],
-  /** Files of what no method names, such as the details of errors. */
+  /** Files that no method names, such as the details of errors. */
   more: readonly DescFile[] = [],
 ): void {
   const index = new ReflectionIndex(services, more);
@@ -32,7 +31,7 @@ export function addReflection(
     call.on('data', (request: ServerReflectionRequest) => {
       const messageResponse = index.answer(request.messageRequest);
       const answer = { validHost: request.host, originalRequest: request, messageResponse };
-      // The next request is read when this answer has left: a client that does not read is not read from.
+      // Reads the next request only after this answer was written, so a client that does not read is not read from.
       call.pause();
       call.write(create(ServerReflectionResponseSchema, answer), () => call.resume());
     });
@@ -44,7 +43,7 @@ export function addReflection(
   }
 }
 
-/** What a set of services and the files they are made of say about themselves. */
+/** The symbols and files of a set of services. */
 class ReflectionIndex {
   readonly #services: readonly string[];
   readonly #files = new Map<string, DescFile>();
@@ -93,7 +92,7 @@ class ReflectionIndex {
     }
   }
 
-  /** A file and all it depends on, so that one request is enough. */
+  /** The answer with a file and all its dependencies, so that one request suffices. */
   #fileAnswer(file: DescFile | undefined, asked: string): Answer {
     if (file === undefined) return notFound(asked);
     const fileDescriptorProto = [...withDependencies([file])].map((each) => this.#bytes.get(each) ?? new Uint8Array());
@@ -101,7 +100,7 @@ class ReflectionIndex {
   }
 }
 
-/** Files and all they depend on, each once. */
+/** Files and all their dependencies, each once. */
 function withDependencies(files: readonly DescFile[], found = new Set<DescFile>()): ReadonlySet<DescFile> {
   for (const file of files) if (!found.has(file)) withDependencies(file.dependencies, found.add(file));
   return found;

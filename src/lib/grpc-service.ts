@@ -20,12 +20,12 @@ export type TypedService = Omit<DescService, 'method'> & { method: Record<string
 /** One method as grpc-js wants it, with the message types of its descriptor. */
 export type GrpcMethod<M extends DescMethod> = MethodDefinition<MessageShape<M['input']>, MessageShape<M['output']>>;
 
-/** A service as grpc-js wants it, keyed by the names protobuf-es gives its methods (`createOrder`). */
+/** A service as grpc-js wants it, by protobuf-es's method names (`createOrder`). */
 export type GrpcServiceDefinition<S extends TypedService> = {
   readonly [K in keyof S['method']]: GrpcMethod<S['method'][K]>;
 };
 
-/** What serves a service: a grpc-js handler for each method, typed by the service's descriptor. */
+/** A grpc-js handler for each method of a service, typed by its descriptor. */
 export type GrpcImplementation<S extends TypedService> = {
   [K in keyof S['method']]: GrpcHandler<S['method'][K]>;
 };
@@ -38,10 +38,7 @@ type GrpcHandler<M extends DescMethod> = M['methodKind'] extends 'unary'
       ? handleClientStreamingCall<MessageShape<M['input']>, MessageShape<M['output']>>
       : handleBidiStreamingCall<MessageShape<M['input']>, MessageShape<M['output']>>;
 
-/**
- * Turns a protobuf-es service into what grpc-js serves and calls, so that no second code generator or run-time proto
- * loader is needed.
- */
+/** Converts a protobuf-es service for grpc-js, so that no second code generator or run-time proto loader is needed. */
 export function serviceDefinition<S extends TypedService>(service: S): GrpcServiceDefinition<S> {
   const definition: Record<string, GrpcMethod<DescMethod>> = {};
   for (const method of service.methods) definition[method.localName] = grpcMethod(method);
@@ -49,7 +46,7 @@ export function serviceDefinition<S extends TypedService>(service: S): GrpcServi
   return definition as unknown as GrpcServiceDefinition<S>;
 }
 
-/** One method of a service as grpc-js serves and calls it. */
+/** Converts one method for grpc-js. */
 export function grpcMethod<M extends DescMethod>(method: M): GrpcMethod<M> {
   const { methodKind, input, output } = method;
   return {

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 
-/** a-z and 2-7 in the order of their bytes, so that ids made later sort later. */
+/** In the order of their bytes, so that later ids sort later. */
 const alphabet = '234567abcdefghijklmnopqrstuvwxyz';
 
 export type IdPrefix = 'ord' | 'app' | 'alc' | 'wtr' | 'par';
 
-/** Makes ids. One maker serves a process, so that ids it makes in one millisecond still sort in the order made. */
+/** Makes ids. Use one maker in a process, so that ids of one millisecond sort in the order they were made. */
 export class IdMaker {
   #lastMs = 0;
   #lastTail = 0n;
@@ -14,7 +14,7 @@ export class IdMaker {
 
   constructor(private readonly clock: { now(): number }) {}
 
-  /** An object's id: the prefix and 20 characters of a-z and 2-7, of which 9 are the clock and 11 are chance. */
+  /** An object's id: the prefix and 20 characters of a-z and 2-7, 9 from the clock and 11 random. */
   object(prefix: IdPrefix): string {
     const ms = Math.max(this.clock.now(), this.#lastMs);
     const tail =
@@ -24,7 +24,7 @@ export class IdMaker {
     return `${prefix}_${base32(BigInt(ms), 9)}${base32(tail, 11)}`;
   }
 
-  /** The first 14 characters of a key's id: 9 are the clock and 5 are chance. What follows is made from the whole key. */
+  /** The first 14 characters of a key's id, 9 from the clock and 5 random. The rest is made from the whole key. */
   keyHead(): string {
     const ms = Math.max(this.clock.now(), this.#lastKeyMs);
     const tail = ms === this.#lastKeyMs ? this.#lastKeyTail + 1n : randomBits(25) >> 1n;
@@ -39,7 +39,7 @@ export class IdMaker {
   }
 }
 
-/** `count` characters of chance from a-z and 2-7, five bits each. */
+/** `count` random characters of a-z and 2-7, five bits each. */
 export function randomBase32(count: number): string {
   let text = '';
   for (const byte of randomBytes(count)) text += alphabet[byte & 31];

@@ -1,10 +1,10 @@
 import type { Logger } from './log.ts';
 import { networkOf } from './network.ts';
 
-/** How much is written in a minute. */
+/** Lines in a minute. */
 const perAddress = 20;
 const perProcess = 300;
-/** Addresses that are counted by themselves; further ones are counted together. */
+/** Addresses with their own count. All others share one. */
 const mostAddresses = 1_000;
 const others = 'others';
 const windowMs = 60_000;
@@ -17,9 +17,8 @@ interface Count {
 }
 
 /**
- * Bounds the log lines that clients without a good key can cause. In each minute an address (an IPv6 /64) has its first
- * lines written, and all addresses together a bounded number. The rest is counted, and one line at the minute's end says
- * how many were left out and from where.
+ * Bounds the log lines that clients without a valid key can cause. Each minute, the first lines of an address (for IPv6,
+ * of a /64) are written, up to a bound for all addresses. A line at the end of the minute summarizes the rest.
  */
 export class LineSampler {
   #counts = new Map<string, Count>();
@@ -27,13 +26,13 @@ export class LineSampler {
 
   constructor(
     private readonly log: Logger,
-    /** Names the lines in the summary: their message. */
+    /** The message of the lines, for the summary. */
     private readonly lines: string,
-    /** How an address is written; undefined: not at all. */
+    /** How to show an address; undefined: not at all. */
     private readonly shown: (address: string) => string | undefined,
   ) {}
 
-  /** Whether a line that a client at this address causes is written. */
+  /** Returns whether to write a line that a client at this address causes. */
   take(address: string): boolean {
     if (this.#counts.size === 0) setTimeout(() => this.#summarize(), windowMs).unref();
     const count = this.#countOf(networkOf(address));

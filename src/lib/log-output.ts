@@ -2,34 +2,33 @@ import { write } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { atMost } from './at-most.ts';
 
-/** How much may wait to be written, in characters: seconds of a busy gateway's lines. Lines beyond it are dropped. */
+/** The most characters that may wait: seconds of a busy gateway's lines. Further lines are dropped. */
 const mostWaiting = 4 * 1024 * 1024;
 const mostAtOnce = 256 * 1024;
-/** After a write failed it is tried again, first this soon, then after twice the time, at most after the longest. */
+/** The wait after a failed write. It doubles with each failure, up to the longest. */
 const firstRetryMs = 5;
 const longestRetryMs = 250;
-/** A write that gets nowhere for this long means trouble. */
+/** A write without progress for this long means trouble. */
 const stuckAfterMs = 2_000;
 
 /**
- * Writes lines to a file descriptor without ever making the process wait or end. Lines wait in memory, in order and
- * bounded. A write that fails is tried again for as long as the process lives: the disk may get room, the reader may
- * wake up. Lines that find no room are dropped and counted, and go nowhere else.
+ * Writes lines to a file descriptor and never blocks or ends the process. Lines wait in memory, in order and bounded. A
+ * failed write is retried for ever. Lines that do not fit are dropped and counted.
  */
 export class LogOutput {
-  /** The lines that wait; those that are being written are no longer among them, but count. */
+  /** The waiting lines, without those being written. */
   #lines: string[] = [];
   #waiting = 0;
   #dropped = 0;
-  /** Dropped lines that have been reported. */
+  /** Dropped lines that were reported. */
   #reported = 0;
-  /** Since when a write has been getting nowhere. */
+  /** The start of the write that makes no progress. */
   #startedAt: number | undefined;
   #writing: Promise<void> | undefined;
 
   constructor(
     private readonly fd: number,
-    /** Reports, when lines can be written again, how many were dropped since the last report. */
+    /** Called when lines can be written again, with the number dropped since the last call. */
     private readonly report: (dropped: number) => void,
   ) {}
 
@@ -43,7 +42,7 @@ export class LogOutput {
     return this.#startedAt !== undefined && performance.now() - this.#startedAt > stuckAfterMs;
   }
 
-  /** Takes a line with its line end. Returns at once and never throws. */
+  /** Queues a line with its line end. Returns at once and never throws. */
   write(line: string): void {
     if (this.#waiting + line.length > mostWaiting) {
       this.#dropped += 1;
@@ -83,7 +82,7 @@ export class LogOutput {
     return this.#lines.splice(0, count).join('');
   }
 
-  /** Writes all of it, however often that takes: half a line would spoil the next one. */
+  /** Writes all of it, in several writes if needed: half a line would spoil the next one. */
   async #writeWhole(bytes: Buffer): Promise<void> {
     let [written, retryMs] = [0, firstRetryMs];
     this.#startedAt = performance.now();
@@ -94,7 +93,7 @@ export class LogOutput {
         retryMs = firstRetryMs;
         this.#startedAt = performance.now();
       } else {
-        // A log that cannot be written keeps no process from ending.
+        // A log that cannot be written must not keep a process from ending.
         await delay(retryMs, undefined, { ref: false });
         retryMs = Math.min(retryMs * 2, longestRetryMs);
       }
@@ -102,7 +101,7 @@ export class LogOutput {
     this.#startedAt = undefined;
   }
 
-  /** Answers how many bytes could be written; none when it failed, for whatever reason. */
+  /** Resolves with the number of bytes written; 0 if the write failed. */
   #writeSome(bytes: Buffer): Promise<number> {
     return new Promise((resolve) => {
       write(this.fd, bytes, 0, bytes.length, null, (error, count) => resolve(error === null ? count : 0));
@@ -113,9 +112,8 @@ export class LogOutput {
 /**
  * The process's standard output, for its log.
  *
- * A reader that hangs must not hang a thread, or the process cannot even exit. So a pipe or a socket must not block, and
- * that is what Node makes of it when `process.stdout` is first used. A file that has reached the size limit of the
- * process is like a full disk, and no reason to end.
+ * A reader that hangs must not hang a thread, or the process cannot exit. Node makes a pipe or a socket non-blocking when
+ * `process.stdout` is first used. A file at the process's size limit counts as a full disk.
  */
 export function standardOutput(report: (dropped: number) => void): LogOutput {
   process.on('SIGXFSZ', () => undefined);

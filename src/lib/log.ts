@@ -2,10 +2,7 @@ import { type DestinationStream, type LogFn, type Logger, pino } from 'pino';
 
 export type { Logger } from 'pino';
 
-/**
- * Members that are never written, wherever they stand in what is logged. Logs name objects by id; a secret, a personal
- * field or a body has no business in them, and this is the net below that rule.
- */
+/** The safety net: members that are never logged, at any depth. Code must not log secrets, personal fields or bodies. */
 const redacted = [
   'authorization',
   'key',
@@ -32,7 +29,7 @@ const redacted = [
   'nin',
 ];
 
-/** A logger of JSON lines. Errors are written without the statement or values a database error carries. */
+/** A logger of JSON lines. A database error is written without its statement and values. */
 export function createLogger(options: { name: string; level: string; destination?: DestinationStream }): Logger {
   const settings = {
     name: options.name,
@@ -40,7 +37,7 @@ export function createLogger(options: { name: string; level: string; destination
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: { paths: redacted.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]), censor: '[redacted]' },
     serializers: { err: describeError },
-    // pino would take an error's message for the line's where the line has none, past the serializer.
+    // Otherwise pino uses an error's message for a line without one, past the serializer.
     errorKey: 'thrown',
     hooks: {
       logMethod(this: Logger, args: Parameters<LogFn>, method: LogFn) {
@@ -54,7 +51,7 @@ export function createLogger(options: { name: string; level: string; destination
   return options.destination === undefined ? pino(settings) : pino(settings, options.destination);
 }
 
-/** What a log may say of an error: its kind, its message unless a database wrote it, its stack, its causes. */
+/** The loggable part of an error: kind, stack, causes, and its message unless a database wrote it. */
 function describeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return { type: typeof error };
   const { code, errno } = error as NodeJS.ErrnoException;

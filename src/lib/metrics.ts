@@ -3,9 +3,8 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 const waitBuckets = [0.01, 0.02, 0.05, 0.1, 0.3, 1, 5, 60, 3_600, 36_000];
 
 /**
- * What the gateway counts, for Prometheus. Labels are words of our own (operations, states, codes), never an id or
- * anything a partner or a broker wrote, so that their number is bounded. What is counted as it happens is a counter or a
- * histogram; the gauges are set when somebody looks (`telemetry/gauges`).
+ * The gateway's Prometheus metrics. Label values are our own names, so that their number is bounded; never an id or
+ * another system's text. `telemetry/gauges` sets the gauges at each scrape.
  */
 export class Metrics {
   readonly registry = new Registry();
@@ -47,7 +46,7 @@ export class Metrics {
     ['call', 'code'],
   );
 
-  // The broker, and what it is sent
+  // The broker and the calls to it
   readonly upstreamCalls = this.#histogram(
     'marina_upstream_call_duration_seconds',
     'Duration of calls to the broker by method and outcome: ok, nonsense, never_left, or a gRPC status.',
@@ -61,7 +60,7 @@ export class Metrics {
   );
   readonly unsettled = this.#gauge(
     'marina_unsettled',
-    'Objects of which it is not known whether the broker has them, by kind and state; at most 10000 of a kind.',
+    'Objects with an unknown outcome, by kind and state; at most 10000 of a kind.',
     ['kind', 'state'],
   );
   readonly unsettledAge = this.#gauge(
@@ -71,28 +70,28 @@ export class Metrics {
   );
   readonly reportPosition = this.#gauge(
     'marina_report_position',
-    "Number of the last of the upstream's reports this process applied, by what they are about.",
+    "Number of the upstream's last report that this process applied, by kind.",
     ['kind'],
   );
   readonly reportStreams = this.#gauge(
     'marina_report_streams',
-    "Whether this process follows the upstream's stream of reports, by what they are about.",
+    "Whether this process follows the upstream's stream of reports, by kind.",
     ['kind'],
   );
   readonly reportDelays = this.#histogram(
     'marina_report_delay_seconds',
-    "From when the upstream made a batch's last report to when it was applied, by kind, by its clock and ours.",
+    "Age of a batch's last report when it was applied, by kind, by the upstream's clock and ours.",
     ['kind'],
     waitBuckets,
   );
   readonly contradictions = this.#counter(
     'marina_contradictions_total',
-    'What the upstream said, by report, answer or look-up, that contradicts the state of an object, by its kind.',
+    "The upstream's reports and answers that contradict an object's state, by kind.",
     ['kind'],
   );
   readonly falseRefusals = this.#counter(
     'marina_false_refusals_total',
-    'Objects that the broker has and of which partners were told that they never arrived, by their kind.',
+    'Objects that the broker has although they were reported as never arrived, by kind.',
     ['kind'],
   );
   readonly brokerClockOffset = this.#gauge(
@@ -101,13 +100,11 @@ export class Metrics {
   );
 
   // Documents
-  readonly documents = this.#counter(
-    'marina_documents_total',
-    'Documents sent to the broker, by what became of them.',
-    ['outcome'],
-  );
-  readonly files = this.#gauge('marina_files_in_memory', 'Files that are received or sent in this process.');
-  readonly images = this.#gauge('marina_images', 'Images that wait to be decoded and that are decoded.', ['state']);
+  readonly documents = this.#counter('marina_documents_total', 'Documents sent to the broker, by outcome.', [
+    'outcome',
+  ]);
+  readonly files = this.#gauge('marina_files_in_memory', 'Files that are being received or sent in this process.');
+  readonly images = this.#gauge('marina_images', 'Images that wait, and that are being decoded.', ['state']);
   readonly decoderWalls = this.#gauge(
     'marina_decoder_walls',
     'Whether a wall holds around the processes that decode images.',
@@ -140,7 +137,7 @@ export class Metrics {
   // Webhooks
   readonly webhookAttempts = this.#histogram(
     'marina_webhook_attempt_duration_seconds',
-    'Duration of webhook attempts by outcome and, where they failed, by error class.',
+    'Duration of webhook attempts by outcome and, if they failed, by error class.',
     ['outcome', 'error_class'],
     [0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 10],
   );
@@ -158,7 +155,7 @@ export class Metrics {
   );
   readonly webhookLag = this.#gauge(
     'marina_webhook_due_lag_seconds',
-    'How long the oldest event that waits in this process for a slot could have been sent, in business time.',
+    'How long the oldest event has waited in this process for a slot, in business time.',
   );
   readonly webhookPaused = this.#gauge(
     'marina_webhook_paused_endpoints',
@@ -178,13 +175,13 @@ export class Metrics {
   );
   readonly databaseAhead = this.#gauge(
     'marina_database_clock_ahead_seconds',
-    "How far the database's clock is ahead of this process's, as near as half a round trip lets it be told.",
+    "How far the database's clock is ahead of this process's, to within half a round trip.",
   );
   readonly leasesHeld = this.#gauge('marina_leases_held', 'Leases this process holds, by name.', ['lease']);
   readonly leasesTaken = this.#gauge('marina_leases_taken', 'Leases any process holds, by name.', ['lease']);
   readonly faultyLedgers = this.#gauge(
     'marina_faulty_ledgers',
-    'Ledgers of wallets that were found at fault, on the replica that proves them; 0 on others.',
+    'Faulty ledgers of wallets, on the replica that checks them; 0 on others.',
   );
 
   // This process
@@ -199,7 +196,7 @@ export class Metrics {
   );
   readonly troubles = this.#gauge(
     'marina_part_trouble_seconds',
-    'For how long a part has been in trouble; absent while it is well.',
+    'How long a part has been in trouble; absent while it works.',
     ['part'],
   );
   readonly paused = this.#gauge('marina_trading_paused', 'Whether trading is paused.');

@@ -1,6 +1,6 @@
 import Big from 'big.js';
 
-/** Exact arithmetic on its own constructor, so that no other user of the library changes its settings. */
+/** Its own constructor, so that no other user of the library changes its settings. */
 const Decimal = Big();
 Decimal.DP = 12;
 Decimal.RM = 1; // Half up.
@@ -12,18 +12,18 @@ export function isKoboDecimal(text: string): boolean {
   return exactDecimal.test(text);
 }
 
-/** The quotient of two whole numbers as a decimal of kobo, rounded half up at 12 places, with at least one place. */
+/** The quotient as a decimal of kobo, rounded half up to 12 places, with at least one place. */
 export function divideToKoboDecimal(dividend: bigint, divisor: bigint): string {
   return toKoboDecimal(new Decimal(dividend.toString()).div(divisor.toString()));
 }
 
-/** A decimal as partners see it: never an exponent, always a decimal point, no more zeros than needed. */
+/** A decimal as partners see it: no exponent, always a decimal point, no more zeros than needed. */
 export function toKoboDecimal(value: Big): string {
   const text = value.round(12, 1).toFixed();
   return text.includes('.') ? text : `${text}.0`;
 }
 
-/** Whole kobo from a decimal: rounded up for what is owed, down for what is received. */
+/** Whole kobo from a decimal: rounded up for a debt, down for a receipt. */
 export function roundKoboDecimal(text: string, direction: 'up' | 'down'): bigint {
   const value = new Decimal(text);
   const floor = value.round(0, 0); // Towards zero.

@@ -5,15 +5,12 @@ import { pause } from './worker.ts';
 type Receive = (text: string, message: Msg) => void;
 
 const connectTimeoutMs = 2_000;
-/** Short, so that all processes find NATS again at nearly the same time. */
+/** Short, so that all processes reconnect to NATS at nearly the same time. */
 const connectAgainMs = 100;
 const connectJitterMs = 50;
 const flushTimeoutMs = 500;
 
-/**
- * The process's one connection to NATS. It is made again whenever it is lost, for as long as the process runs. Nobody
- * waits for it: while NATS is away there is no connection, and callers go on without.
- */
+/** The process's one connection to NATS. It reconnects for ever, and callers continue without it meanwhile. */
 export class Nats {
   readonly #subscriptions: { readonly subject: string; readonly receive: Receive }[] = [];
   readonly #watchers: ((isConnected: boolean) => void)[] = [];
@@ -25,9 +22,9 @@ export class Nats {
   /** `url`: one or more NATS servers, separated by commas. */
   constructor(private readonly options: { readonly url: string; readonly log: Logger }) {}
 
-  /** The connection, while the server can be reached, as far as is known. */
+  /** The connection, while the server is reachable as far as is known. */
   get connection(): NatsConnection | undefined {
-    // One that is being closed is closed before it says so, and whatever is sent over it throws.
+    // A connection that is being closed is closed before it reports that, and sending over it throws.
     const connection = this.#connection;
     const isUsable = this.#isConnected && connection?.isClosed() === false && !connection.isDraining();
     return isUsable ? connection : undefined;
@@ -40,35 +37,35 @@ export class Nats {
     return connection;
   }
 
-  /** Calls `receive` with each message of a subject, over all connections to come. Messages can be lost. */
+  /** Calls `receive` with each message of a subject, over all later connections too. Messages can be lost. */
   subscribe(subject: string, receive: Receive): void {
     const subscription = { subject, receive };
     this.#subscriptions.push(subscription);
     if (this.#connection?.isClosed() === false) subscribeOn(this.#connection, subscription);
   }
 
-  /** Publishes a message, if NATS is there. */
+  /** Publishes a message if NATS is connected. */
   publish(subject: string, text = ''): void {
     this.connection?.publish(subject, text);
   }
 
-  /** Sends a question and waits for its answer, at most the given time. It never throws, whether there is one or not. */
+  /** Sends a question and waits for an answer, at most the given time. Never throws. */
   async ask(subject: string, text: string, timeoutMs: number): Promise<void> {
     await this.connection?.request(subject, text, { timeout: timeoutMs }).catch(() => undefined);
   }
 
-  /** Waits until NATS has what was sent before, at most half a second. It never throws. */
+  /** Waits until NATS has received all earlier messages, at most 500 ms. Never throws. */
   async flush(): Promise<void> {
     const flushed = this.connection?.flush().catch(() => undefined);
     await Promise.race([flushed, pause(flushTimeoutMs, this.#closing.signal)]);
   }
 
-  /** Calls the watcher whenever NATS can be reached again, and whenever it cannot. */
+  /** Calls the watcher whenever the connection is restored or lost. */
   onChange(watcher: (isConnected: boolean) => void): void {
     this.#watchers.push(watcher);
   }
 
-  /** Connects, if NATS is there; otherwise it goes on trying until it is. */
+  /** Connects. If NATS is away, it keeps trying in the background. */
   async start(): Promise<void> {
     const connection = await this.#connect().catch((error: unknown) => {
       const message =
@@ -111,7 +108,7 @@ export class Nats {
       pingInterval: 5_000,
       maxPingOut: 2,
       name: 'marina',
-      // A stack trace kept for each message costs more than the message.
+      // A stack trace for each message costs more than the message.
       noAsyncTraces: true,
     });
     this.#connection = connection;
@@ -143,27 +140,24 @@ function subscribeOn(connection: NatsConnection, { subject, receive }: { subject
   });
 }
 
-/**
- * What the processes of a gateway notify each other of, over NATS. A notification can be lost, so each only brings sooner
- * what is found out without it.
- */
+/** Notifications between the gateway's processes. One can be lost, so it only speeds up what polling finds out. */
 export class Notifications {
   constructor(
     private readonly nats: Nats,
     private readonly prefix: string,
   ) {}
 
-  /** Calls `receive` with each notification of a name that another process, or this one, publishes. */
+  /** Calls `receive` with each notification of a name, from other processes and this one. */
   subscribe(name: string, receive: (text: string) => void): void {
     this.nats.subscribe(this.#subject(name), receive);
   }
 
-  /** Notifies all processes, if NATS is there. */
+  /** Notifies all processes if NATS is connected. */
   publish(name: string, text = ''): void {
     this.nats.publish(this.#subject(name), text);
   }
 
-  /** Versions before this one listen to the same subjects. */
+  /** Older versions use the same subjects. */
   #subject(name: string): string {
     return `${this.prefix}say.${name}`;
   }

@@ -1,11 +1,11 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * The network that an address is counted with: an IPv4 address by itself, an IPv6 address with all others of its /64,
- * because one customer of a provider has a whole /64. Anything that is no address is counted together, as ''.
+ * The network for counting an address: an IPv4 address alone, an IPv6 address with its /64, because one customer of a
+ * provider has a whole /64. Any other text counts as ''.
  */
 export function networkOf(address: string): string {
-  // The usual case first: to read an address as a whole costs more than the rest of the count.
+  // The usual case first, because parsing an address costs more than the rest of the count.
   if (plainIpv4.test(address)) return address;
   if (!ipaddr.isValid(address)) return '';
   const parsed = ipaddr.process(address); // An IPv4 address mapped into IPv6 is the IPv4 address.
@@ -14,13 +14,13 @@ export function networkOf(address: string): string {
 
 const plainIpv4 = /^(?:\d{1,3}\.){3}\d{1,3}$/;
 
-/** How much of a client's address is written to logs. */
+/** How much of a client's address is logged. */
 export type AddressDetail = (typeof addressDetails)[number];
 export const addressDetails = ['full', 'network', 'none'] as const;
 
 /**
- * A client's address as logs show it: whole, cut to its /24 (IPv4) or /48 (IPv6), or not at all. What is no address is not
- * shown either, because a client may have written it.
+ * Shows a client's address in logs: whole, cut to its /24 (IPv4) or /48 (IPv6), or not at all. Other text is not shown,
+ * because a client may have written it.
  */
 export function addressShower(detail: AddressDetail): (address: string) => string | undefined {
   return (address) => {
@@ -34,7 +34,6 @@ export function addressShower(detail: AddressDetail): (address: string) => strin
   };
 }
 
-/** The first parts of an IPv6 address, the others 0. */
 function prefixOf(address: ipaddr.IPv6, parts: number): string {
   return address.parts.map((part, at) => (at < parts ? part : 0).toString(16)).join(':');
 }

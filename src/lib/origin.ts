@@ -1,11 +1,11 @@
 /**
- * On whose behalf something is done: what ties the lines, spans, calls to the broker and events of one request together.
- * An object keeps that of the request that created it, so that what becomes of it later is found by the same id.
+ * The request on whose behalf something is done. It ties together the request's lines, spans, calls to the broker and
+ * events. An object keeps the origin of the request that created it.
  */
 export interface Origin {
   readonly partnerId: string;
-  /** The id the request was answered with; null of what was stored before it was kept. */
+  /** The id in the request's answer; null in rows older than the column. */
   readonly requestId: string | null;
-  /** The request's place in a trace, as a W3C `traceparent`; null where it has none. */
+  /** The request's place in a trace, as a W3C `traceparent`; null if it has none. */
   readonly traceParent: string | null;
 }

@@ -4,9 +4,8 @@ import { ApiError } from './errors.ts';
 const tagLength = 16;
 
 /**
- * Makes and reads cursors. A cursor holds a position and a tag over the position and what it was issued for (the list,
- * the partner, the filters), so that one from elsewhere, or a made-up one, is refused. The same position always makes
- * the same cursor.
+ * Makes and reads cursors. A cursor holds a position and a tag over the position and its context (the list, the partner,
+ * the filters), so a forged or foreign cursor is refused. The same position always makes the same cursor.
  */
 export class Cursors {
   constructor(private readonly key: Buffer) {}
@@ -16,7 +15,7 @@ export class Cursors {
     return Buffer.concat([this.#tag(issuedFor, bytes), bytes]).toString('base64url');
   }
 
-  /** The position in a cursor. Throws `invalid_request` when it was not issued for this. */
+  /** The position in a cursor. Throws `invalid_request` if it was not issued for this context. */
   read(issuedFor: readonly string[], cursor: string): string {
     const bytes = Buffer.from(cursor, 'base64url');
     const tag = bytes.subarray(0, tagLength);
@@ -32,10 +31,7 @@ export class Cursors {
     });
   }
 
-  /**
-   * A page of a list of which one more than `limit` was read, with the cursor for the next page. `positionOf` is what a
-   * cursor says of a row.
-   */
+  /** Makes a page from up to `limit` + 1 rows, with the next cursor. `positionOf` is a row's position in a cursor. */
   page<Row>(
     issuedFor: readonly string[],
     rows: readonly Row[],

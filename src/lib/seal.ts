@@ -5,9 +5,8 @@ const nonceLength = 12;
 const tagLength = 16;
 
 /**
- * Keeps texts that must be had again unreadable where they are kept, such as signing secrets in the database: sealed with
- * AES-256-GCM under a key of the configuration. What is sealed opens for its owner only: one that was copied to another
- * owner's place is refused.
+ * Encrypts texts that must be read again, such as signing secrets in the database, with AES-256-GCM under a configured
+ * key. A sealed text opens only for its owner: one that was copied to another owner's row is refused.
  */
 export class Seal {
   constructor(private readonly key: Buffer) {}
@@ -20,7 +19,7 @@ export class Seal {
     return Buffer.concat([Buffer.from([formatByte]), nonce, cipher.getAuthTag(), sealed]);
   }
 
-  /** The text in a seal. Throws when it was sealed for another owner or under another key, or was changed since. */
+  /** Opens a seal. Throws if it is for another owner, under another key, or was changed. */
   open(owner: string, bytes: Buffer): string {
     if (bytes[0] !== formatByte) throw new Error('what is sealed has a form that is not known');
     const nonce = bytes.subarray(1, 1 + nonceLength);
@@ -39,7 +38,7 @@ export class Seal {
   }
 }
 
-/** Derives a key of its own for one use of the gateway's secret (`MARINA_SECRET_KEY`). */
+/** Derives the key of one use from the gateway's secret (`MARINA_SECRET_KEY`). */
 export function subkey(secret: Buffer, use: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, '', `marina ${use}`, 32));
 }

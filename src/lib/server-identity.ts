@@ -5,31 +5,30 @@ import { ServerCredentials } from '@grpc/grpc-js';
 import type { Logger } from './log.ts';
 import { periodic, type Worker } from './worker.ts';
 
-/** Where a server's certificate is, as paths of PEM files. */
+/** Paths of a server's PEM files. */
 interface IdentityFiles {
   /** The certificate, and those between it and its authority. */
   readonly certificate: string;
   readonly key: string;
-  /** Authorities one of which a client's certificate must be from; absent: clients need none. */
+  /** Authorities for clients' certificates; absent: clients need none. */
   readonly clientAuthorities: string | undefined;
 }
 
-/** What a TLS server shows of itself, as Node takes it. */
 interface TlsIdentity {
   readonly cert: Buffer;
   readonly key: Buffer;
   readonly ca?: Buffer;
 }
 
-/** How long a client may take over its handshake. */
+/** The longest TLS handshake. */
 export const handshakeTimeoutMs = 10_000;
 
 const checkEveryMs = 1_000;
 
 /**
- * A server's certificate, read again when its files change: new connections get the new one, those that are open keep
- * theirs. Files that are no good are refused with a line in the log, and the certificate before stays. A change is
- * judged when the files have stopped changing, because a certificate and its key are two files and change one after the other.
+ * A server's certificate, read again when its files change. New connections get the new one. Bad files are logged and the
+ * old certificate stays. Files are read once they stop changing, because the certificate and its key change one after the
+ * other.
  */
 export class ServerIdentity {
   readonly worker: Worker;
@@ -44,12 +43,12 @@ export class ServerIdentity {
   ) {
     this.#judged = digestOf(first);
     this.worker = periodic(`certificate ${files.certificate}`, checkEveryMs, () => this.#check());
-    // An old certificate is better than no gateway: a client that checks it refuses it.
-    const wrong = whatIsWrong(first, Date.now());
-    if (wrong !== undefined) log.error({ file: files.certificate, wrong }, 'the certificate that is served is no good');
+    // An old certificate is better than no gateway, because a client that checks it refuses it.
+    const wrong = problemOf(first, Date.now());
+    if (wrong !== undefined) log.error({ file: files.certificate, wrong }, 'the served certificate is invalid');
   }
 
-  /** Reads the files for the first time, if they are set. Throws when no server can be made of them. */
+  /** Reads the files for the first time, if they are set. Throws if they cannot serve. */
   static async open(
     certificate: string | undefined,
     key: string | undefined,
@@ -63,7 +62,6 @@ export class ServerIdentity {
     return new ServerIdentity(files, log, identity);
   }
 
-  /** Calls the listener with each new certificate. */
   onChange(listener: (identity: TlsIdentity) => void): void {
     this.#listeners.push(listener);
   }
@@ -76,9 +74,9 @@ export class ServerIdentity {
     this.#seen = digest;
     if (!isStill || digest === this.#judged) return;
     this.#judged = digest;
-    const wrong = found instanceof Error ? `a file cannot be read: ${found.code}` : whatIsWrong(found, Date.now());
+    const wrong = found instanceof Error ? `a file cannot be read: ${found.code}` : problemOf(found, Date.now());
     if (found instanceof Error || wrong !== undefined) {
-      log.error({ file: files.certificate, wrong }, 'a new certificate is refused; the one before is served on');
+      log.error({ file: files.certificate, wrong }, 'a new certificate is refused; the old one is still served');
       return;
     }
     for (const listener of this.#listeners) listener(found);
@@ -107,8 +105,8 @@ async function read({ certificate, key, clientAuthorities }: IdentityFiles): Pro
   return clientAuthorities === undefined ? identity : { ...identity, ca: await readFile(clientAuthorities) };
 }
 
-/** Never a word of a key: only what the certificate says, and that the two do not belong together. */
-function whatIsWrong(identity: TlsIdentity, now: number): string | undefined {
+/** Says only what the certificate shows, and never a part of a key. */
+function problemOf(identity: TlsIdentity, now: number): string | undefined {
   try {
     createSecureContext(identity);
     const { validFrom, validTo } = new X509Certificate(identity.cert);

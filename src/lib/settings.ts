@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 
-/** What the text of a setting may be, for people, and how it is read. */
+/** The allowed text of a setting, for people, and its parser. */
 export interface Form<T> {
   readonly allowed: string;
-  /** Throws an Error that says what it must be, and never what it was. */
+  /** Throws an Error that says what is allowed, and never the value. */
   readonly read: (text: string) => T;
 }
 
-/** One setting that comes from an environment variable. */
+/** One setting from an environment variable. */
 export interface Setting<T> {
   readonly variable: string;
   readonly meaning: string;
-  /** What is used where the variable is not set; undefined: it must be set. */
+  /** The default; undefined: the variable must be set. */
   readonly fallback: string | undefined;
   readonly form: Form<T>;
 }
@@ -28,15 +28,12 @@ export function setting<T>(variable: string, meaning: string, fallback: string |
   return { variable, meaning, fallback, form };
 }
 
-/** Thrown with one line for each setting that is wrong. */
+/** Has one line for each wrong setting. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/**
- * Reads settings from variables, an empty one counting as not set. What is wrong is added to `problems`, a line each; the
- * values that are meant by it are undefined then.
- */
+/** Reads settings; an empty variable counts as not set. Each error adds a line to `problems` and gives undefined. */
 export function readSettings<Some extends Settings>(
   settings: Some,
   variables: NodeJS.ProcessEnv,
@@ -46,7 +43,7 @@ export function readSettings<Some extends Settings>(
   return Object.fromEntries(values);
 }
 
-/** Reads one setting, in the same way. */
+/** Reads one setting in the same way. */
 export function readSetting<T>(setting: Setting<T>, variables: NodeJS.ProcessEnv, problems: string[]): T | undefined {
   const given = variables[setting.variable] || setting.fallback;
   try {
@@ -58,7 +55,7 @@ export function readSetting<T>(setting: Setting<T>, variables: NodeJS.ProcessEnv
   }
 }
 
-/** A line for each variable that looks like a setting and is none: in a misspelt one, what was meant would be lost. */
+/** A line for each unknown variable with the prefix, because a misspelt setting would have no effect. */
 export function unknownVariables(prefix: string, settings: Settings, variables: NodeJS.ProcessEnv): string[] {
   const known = new Set(Object.values(settings).map(({ variable }) => variable));
   return Object.entries(variables)
@@ -70,7 +67,7 @@ export function unknownVariables(prefix: string, settings: Settings, variables: 
     .sort();
 }
 
-/** Every setting with its default, what it may be, and its meaning, for people. */
+/** Every setting with its default, its allowed values and its meaning, for people. */
 export function describeSettings(settings: Settings): string {
   return Object.values(settings)
     .map(({ variable, fallback, form, meaning }) => {
@@ -80,7 +77,6 @@ export function describeSettings(settings: Settings): string {
     .join('\n\n');
 }
 
-/** One of some words. */
 export function oneOf<const T extends string>(...words: T[]): Form<T> {
   const allowed = words.join(', ');
   return {
@@ -93,13 +89,12 @@ export function oneOf<const T extends string>(...words: T[]): Form<T> {
   };
 }
 
-/** True or false. */
 export function yesOrNo(): Form<boolean> {
   const { allowed, read } = oneOf('true', 'false');
   return { allowed, read: (value) => read(value) === 'true' };
 }
 
-/** A text that matches a pattern, which `what` puts into words. */
+/** A text that matches a pattern. `what` describes the pattern. */
 export function text(pattern: RegExp, what: string): Form<string> {
   return {
     allowed: what,
@@ -110,7 +105,7 @@ export function text(pattern: RegExp, what: string): Form<string> {
   };
 }
 
-/** A whole number in a range, its ends included. */
+/** A whole number from `least` to `most`. */
 export function wholeNumber(least: number, most: number): Form<number> {
   const allowed = `a whole number from ${least} to ${most}`;
   return {
@@ -140,17 +135,17 @@ export function certificateFile(): Form<string> {
   };
 }
 
-/** The same as another form, or nothing: of a setting that is empty where it is not set. */
+/** The same form, or nothing: for a setting whose default is empty. */
 export function orNone<T>({ allowed, read }: Form<T>): Form<T | undefined> {
   return { allowed, read: (value) => (value === '' ? undefined : read(value)) };
 }
 
-/** A form by how its text is read on. */
+/** A form with the given parser. */
 export function reading<T>(allowed: string, read: (text: string) => T): Form<T> {
   return { allowed, read };
 }
 
-/** The word most like another, for a message about one that was misspelt; undefined when none is much like it. */
+/** The most similar word, for a message about a misspelt one; undefined if none is similar. */
 export function nearest(word: string, words: Iterable<string>): string | undefined {
   let best: string | undefined;
   let least = Math.floor(word.length / 3) + 1;
@@ -164,7 +159,7 @@ export function nearest(word: string, words: Iterable<string>): string | undefin
   return best;
 }
 
-/** How many letters must be put in, left out or changed to make one text of another. */
+/** The Levenshtein distance. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, at) => at);
   for (const [above, letter] of [...from].entries()) {

@@ -3,7 +3,7 @@ import { type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { enumNames, enumNumbers, type StoredNames, storedNames } from './enums.ts';
 import { toMilliseconds, toSecond } from './timestamps.ts';
 
-/** A field's value as rows have it: instants in milliseconds, names of enumerations. */
+/** A field's value as in rows: instants in milliseconds, enumerations by name. */
 type Shown<Value> = Value extends Timestamp
   ? number
   : Value extends readonly (infer Item)[]
@@ -12,15 +12,14 @@ type Shown<Value> = Value extends Timestamp
       ? string
       : Value;
 
-/** What must be known of an object to show it: every field of its message, null or undefined where it has none. */
+/** An object to show: every field of its message, null or undefined if it has none. */
 export type ShownObject<Shape extends Message> = {
   readonly [Field in Exclude<keyof Shape, keyof Message>]-?: Shown<NonNullable<Shape[Field]>> | null | undefined;
 };
 
 /**
- * Makes the message that shows an object: each field is the member of the same name, of `more` or of the object. A field that
- * both lack does not compile. A name of an enumeration that this version does not know is kept with the message for those who are
- * shown names; its number is 0.
+ * Makes the message that shows an object, from members of the same names in `more` or the object. A field that both lack
+ * does not compile. The message keeps an unknown enumeration name for REST, and its number is 0.
  */
 export function shownMessage<
   Desc extends DescMessage,
@@ -45,12 +44,12 @@ export function shownMessage<
   return message;
 }
 
-/** The fields of a request, as rows have them: null where it has none. */
+/** The fields of a request as in rows: null if absent. */
 export type StoredFields<Shape extends Message> = {
   readonly [Field in Exclude<keyof Shape, keyof Message>]-?: Shown<NonNullable<Shape[Field]>> | null;
 };
 
-/** Reads the fields of a message as rows have them. Throws on a number that an enumeration does not have. */
+/** Reads the fields of a message as in rows. Throws on an unknown number of an enumeration. */
 export function storedFields<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
@@ -69,7 +68,7 @@ export function storedFields<Desc extends DescMessage>(
 interface ShownField {
   readonly name: string;
   readonly isInstant: boolean;
-  /** Of an enumeration. */
+  /** Only for an enumeration. */
   readonly numberOf: ((name: string) => number) | undefined;
   readonly nameOf: ((number: number) => string) | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * The addresses a key works from, as they are stored. What another version stored in a form this one does not know stays in
- * the list as a text that is no address, because a key without addresses would work from everywhere.
+ * The addresses from which a key may be used, as stored. An entry in another version's form stays in the list as a text
+ * that matches no address, because a key without addresses may be used from everywhere.
  */
 export function addressesFrom(stored: unknown): string[] {
   const text = String(stored);

@@ -2,26 +2,24 @@ import { dirname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from './log.ts';
 
-/** Where the gateway's own code is: `src/`, or the same in what was built. */
+/** The folder of the gateway's own code: `src/`, or the same in the build. */
 const ownFolder = dirname(dirname(fileURLToPath(import.meta.url))) + sep;
 const transportFolder = `${ownFolder}transport${sep}`;
-/** So many survived errors within this time mean that something is broken for good. */
+/** More survived errors than this, in this time, mean a permanent fault. */
 const mostSurvived = 20;
 const withinMs = 60_000;
 
 /**
- * Handles errors that nobody caught. One that came from a connection, in a library or in our protocol code, leaves what
- * the gateway decides by untouched: the connection is lost, and the process goes on. After any other, work in memory may
- * never be finished, so the process stops in order and is started again: what it had begun is settled from the database.
+ * Handles uncaught errors. An error from a connection, in a library or in our protocol code, costs only the connection:
+ * no decision depends on it, and the process continues. After any other error, work in memory may never finish. So the
+ * process stops in order and is restarted, and the database settles what had begun.
  */
 export class UncaughtErrors {
   readonly #survivedAt: number[] = [];
 
   constructor(
     private readonly log: Logger,
-    /** Counts an error, by whether the process goes on. */
     private readonly count: (outcome: 'survived' | 'stopped') => void,
-    /** Stops the process in order. */
     private readonly stop: () => void,
   ) {}
 
@@ -44,7 +42,7 @@ export class UncaughtErrors {
   }
 }
 
-/** Whether none of our code outside the protocols was under way when the error was made. */
+/** Whether none of our code outside the protocols was on the error's stack. */
 export function isOfConnection(error: unknown): boolean {
   if (!(error instanceof Error) || error.stack === undefined) return false;
   const frames = error.stack.split('\n').filter((line) => line.trimStart().startsWith('at '));

@@ -2,5 +2,5 @@ import { readFileSync } from 'node:fs';
 
 const packageFile = new URL('../../package.json', import.meta.url);
 
-/** Which version of the gateway this is. */
+/** The version of this gateway. */
 export const version = (JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string }).version;

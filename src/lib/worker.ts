@@ -3,13 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { atMost } from './at-most.ts';
 import type { Logger } from './log.ts';
 
-/** Background work with a name. `run` returns when the signal is aborted, and throws only when something is wrong. */
+/** Named background work. `run` returns when the signal is aborted, and throws only on a fault. */
 export interface Worker {
   readonly name: string;
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** A worker that does something, waits, and does it again. Its work throws only when something is wrong. */
+/** A worker that works, waits, and works again. The work throws only on a fault. */
 export function periodic(name: string, everyMs: number, work: () => Promise<unknown>): Worker {
   const run = async (signal: AbortSignal) => {
     while (!signal.aborted) {
@@ -26,14 +26,14 @@ const longestRestartMs = 5_000;
 const healthyAfterMs = 12_000;
 const mostListeners = 100;
 
-/** Keeps workers running until the supervisor stops: it starts one that throws again, after a wait that grows. */
+/** Keeps workers running until `stop`. It restarts a worker that throws, after a wait that grows. */
 export class Supervisor {
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>[] = [];
   readonly #failing = new Set<string>();
 
   constructor(private readonly log: Logger) {
-    // Each worker listens to the one signal; Node takes more than ten listeners for a leak.
+    // All workers listen to one signal, and Node warns of a leak above ten listeners.
     setMaxListeners(mostListeners, this.#stopping.signal);
   }
 
@@ -57,7 +57,6 @@ export class Supervisor {
     let waitMs = firstRestartMs;
     while (!signal.aborted) {
       const startedAt = performance.now();
-      // A worker counts as healthy again after it has run for a while without failing.
       const healthyAgain = setTimeout(() => this.#failing.delete(worker.name), healthyAfterMs);
       try {
         await worker.run(signal);
@@ -76,13 +75,13 @@ export class Supervisor {
   }
 }
 
-/** Waits for a time, or until the signal is aborted, whichever comes first. Never throws. */
+/** Waits for a time, or until the signal is aborted. Never throws. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await delay(ms, undefined, { signal }).catch(() => undefined);
 }
 
-/** Wakes a worker that waits for work. A wake that comes while it works is kept for its next wait. */
+/** Wakes a waiting worker. A wake while it works is kept for its next wait. */
 export class Wakeup {
   #pending = false;
   #resolve: (() => void) | undefined;

@@ -1,20 +1,19 @@
 import { createRequire } from 'node:module';
 
-/** A state or a local government area. */
 export interface Area {
   /** Upper-case letters, digits and hyphens. */
   readonly code: string;
   readonly name: string;
 }
 
-/** One state as the data package has it. */
+/** A state as in the data package. */
 interface PackagedState {
   readonly state: string;
   readonly state_alias: string;
   readonly lgas: readonly string[];
 }
 
-// The package ships its data together with code that this does not need.
+// The package's code is not needed, only its data.
 const packaged = createRequire(import.meta.url)('locations-ng/data/lgas.json') as readonly PackagedState[];
 
 /** The 36 states and the Federal Capital Territory, by name. */
@@ -29,7 +28,7 @@ const lgasByState = new Map(
   }),
 );
 
-/** A state's local government areas, by name; undefined for a state there is not. */
+/** A state's local government areas, by name; undefined for an unknown state. */
 export function lgasOf(stateCode: string): readonly Area[] | undefined {
   return lgasByState.get(stateCode);
 }

@@ -2,19 +2,19 @@ import Big from 'big.js';
 import { Side } from '../gen/marina/broker/v1/orders_pb.ts';
 import { toKoboDecimal } from '../lib/money.ts';
 
-/** One charge: a rate of the amount, or a sum of its own; on buys, on sales or on both. */
+/** A charge on buys, on sales or on both: a rate of the amount, or a fixed sum. */
 export interface Charge {
   readonly name: string;
   readonly group: 'commission' | 'statutory' | 'other';
   readonly sides: readonly Side[];
-  /** Of the amount, as a decimal fraction. */
+  /** A decimal fraction of the amount. */
   readonly rate?: string;
   readonly fixedKobo?: string;
   /** Whether value added tax is due on it. */
   readonly taxed: boolean;
 }
 
-/** The charges in force from a Lagos day on. */
+/** The charges from a Lagos day on. */
 export interface ChargeSettings {
   readonly fromDay: string;
   readonly charges: readonly Charge[];
@@ -25,7 +25,7 @@ const buy = [Side.BUY];
 const sale = [Side.SELL];
 const both = [Side.BUY, Side.SELL];
 
-/** The charges by the day they came into force, oldest first. A change of rates is one more entry. */
+/** All charges, oldest first. A change of rates is one more entry. */
 export const chargeSettings: readonly ChargeSettings[] = [
   {
     fromDay: '1970-01-01',
@@ -41,19 +41,18 @@ export const chargeSettings: readonly ChargeSettings[] = [
   },
 ];
 
-/** What is charged on an amount, as exact decimals of kobo. */
+/** The charges on an amount, as exact decimals of kobo. */
 export interface Charges {
   readonly commission: string;
   readonly statutory: string;
   readonly other: string;
   readonly fees: readonly { readonly name: string; readonly amountKoboDecimal: string }[];
-  /** All charges together. */
   readonly charged: string;
-  /** What a buy costs or a sale brings. */
+  /** The cost of a buy, or the proceeds of a sale. */
   readonly total: string;
 }
 
-/** Computes the charges on an amount. Nothing is rounded: an integer times these rates has few places. */
+/** Computes the charges on an amount. Nothing is rounded, because an integer times these rates has few places. */
 export function chargesOn(amountKobo: bigint, side: Side, day: string): Charges {
   const settings = chargeSettings.findLast((each) => each.fromDay <= day);
   if (settings === undefined) throw new Error(`No charges are set for ${day}`);

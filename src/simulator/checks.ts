@@ -3,18 +3,17 @@ import type { Phase } from './market/venue.ts';
 import type { InstrumentState, Submission } from './model.ts';
 import { isOnTick } from './prices.ts';
 
-/** What a check looks at. */
 interface Checked {
   readonly submission: Submission;
   readonly account: AccountStatus;
   readonly instrument: InstrumentState | undefined;
-  /** What the exchange does now; magic symbols trade at any hour. */
+  /** The exchange's phase. Magic symbols trade in any phase. */
   readonly phase: Phase;
-  /** Whether one more order can wait. */
+  /** Whether the engine has room for one more order. */
   readonly hasRoom: boolean;
 }
 
-/** Why the exchange rejects an order, in the order of the checks. */
+/** The reasons to reject an order, in the order of the checks. */
 const checks: readonly (readonly [RejectReason, (checked: Checked) => boolean])[] = [
   [RejectReason.ACCOUNT_NOT_AT_BROKER, ({ account }) => account === AccountStatus.NOT_AT_BROKER],
   [RejectReason.SETTLEMENT_LOCKOUT, ({ account }) => account === AccountStatus.SETTLEMENT_LOCKOUT],
@@ -29,7 +28,7 @@ const checks: readonly (readonly [RejectReason, (checked: Checked) => boolean])[
   [RejectReason.REJECTED_BY_EXCHANGE, ({ hasRoom }) => !hasRoom],
 ];
 
-/** The first check an order fails, if any. */
+/** The first check that an order fails, if any. */
 export function reasonToReject(checked: Checked): RejectReason | undefined {
   return checks.find(([, fails]) => fails(checked))?.[0];
 }

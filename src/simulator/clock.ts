@@ -3,21 +3,21 @@ import { StatedTime } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { SystemClock } from '../lib/clock.ts';
 
 /**
- * The simulator's clock, which can be wrong. What it does goes by the right time (`now`, `realNow`); what it judges and
- * reports goes by the time it shows.
+ * The simulator's clock, which can be wrong. The simulator acts by the right time (`now`, `realNow`), but judges and
+ * reports by the time it shows.
  */
 export class SimulatorClock extends SystemClock {
-  /** How far the time it shows is ahead of the right one. */
+  /** How far the shown time is ahead of the right one. */
   errorMs = 0;
-  /** What its answers state. */
+  /** The time that answers state. */
   stated = StatedTime.UNSPECIFIED;
 
-  /** Business time as its reports have it. */
+  /** Business time in its reports. */
   shownNow(): number {
     return this.now() + this.errorMs;
   }
 
-  /** Real time as it judges `not_after`. */
+  /** Real time by which it judges `not_after`. */
   shownRealNow(): number {
     return this.realNow() + this.errorMs;
   }

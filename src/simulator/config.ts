@@ -1,13 +1,13 @@
 import type { SimulatorConfig } from './simulator.ts';
 
-/** A setting that is missing or wrong. */
+/** A missing or wrong setting. */
 export class ConfigError extends Error {
   override name = 'ConfigError';
 }
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
-/** The simulator's settings from its environment, each checked. */
+/** Reads and checks the simulator's settings. */
 export function readConfig(environment: NodeJS.ProcessEnv): SimulatorConfig & { readonly logLevel: string } {
   const databaseUrl = environment.MARINA_SIMULATOR_DATABASE_URL ?? '';
   if (databaseUrl === '') throw new ConfigError('MARINA_SIMULATOR_DATABASE_URL is not set');

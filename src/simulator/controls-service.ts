@@ -24,25 +24,24 @@ import { maxAccounts, maxInstruments } from './world.ts';
 
 const maxParts = 100;
 const maxDisturbed = 100_000;
-/** A hundred years: a clock further ahead is a slip. */
+/** A hundred years: a clock further ahead is a mistake. */
 const maxOffsetMs = 100 * 366 * 86_400_000;
 const maxClockErrorMs = 366 * 86_400_000;
 
-/** The streams of one kind of reports, as far as they can be made to misbehave. */
+/** Streams that can be made to misbehave. */
 interface Disturbable {
   disturb(disturbance: Disturbance): void;
   breakAll(): void;
 }
 
-/** What the controls are made of. */
+/** The parts that the controls need. */
 export interface ControlsContext extends BackOfficeControlsContext, ClearingControlsContext, MarketControlsContext {
   readonly streams: Disturbable & MarketControlsContext['streams'];
   readonly applicationStreams: Disturbable;
-  /** Called when the clock was moved. */
   readonly clockMoved: () => void;
 }
 
-/** The controls: each is one change through the writer, or one of what is kept in memory on purpose. */
+/** The controls. Each is one change through the writer, or a change of state that is only in memory on purpose. */
 export function controlsService(context: ControlsContext): UnaryHandlers<typeof Controls> {
   const { world, writer, records, directives } = context;
   return {
@@ -148,7 +147,6 @@ const refusals: Readonly<Record<Exclude<Changed['outcome'], 'reported'>, readonl
   no_price: [status.INVALID_ARGUMENT, 'The order has no price of its own; one must be given.'],
 };
 
-/** The report of a change, or why there is none. */
 function reported(changed: Changed) {
   if (changed.outcome !== 'reported') throw new RpcError(...refusals[changed.outcome]);
   return { report: reportMessage(changed.report) };

@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 import mysql, { type Connection, type ConnectionOptions, type Pool, type RowDataPacket } from 'mysql2/promise';
 import { laterColumns, schema } from './tables.ts';
 
-/** How long one statement, or one batch of them, may take. */
+/** The longest statement, or batch of statements. */
 const statementTimeoutMs = 10_000;
-/** How long to wait for a simulator that is going, or was killed, to let go of the database. */
+/** How long to wait until a stopping or killed simulator releases the database. */
 const lockTimeoutSeconds = 5;
 const connectTimeoutMs = 3_000;
 const sessionSettings =
   "SET sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00'; " +
   'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED';
 
-/** The simulator's database: a pool for reading, and the one connection that writes. */
+/** The simulator's database: a pool for reading, and one connection that writes. */
 export class Database {
   readonly #options: ConnectionOptions;
   readonly #name: string;
@@ -24,7 +24,7 @@ export class Database {
     this.#pool = mysql.createPool({ ...options, connectionLimit: 4, maxIdle: 4, queueLimit: 10_000 });
   }
 
-  /** Opens the database, making it and its tables when they are missing. */
+  /** Opens the database, and creates it and its tables if they are missing. */
   static async open(url: string): Promise<Database> {
     const database = new Database(url);
     try {
@@ -36,15 +36,15 @@ export class Database {
     }
   }
 
-  /** Reads rows outside the writer's transactions: all that is committed, nothing else. */
+  /** Reads committed rows, outside the writer's transactions. */
   async read<Row extends RowDataPacket>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
     const [rows] = await this.#pool.query<Row[]>({ sql, values: [...values], timeout: statementTimeoutMs });
     return rows;
   }
 
   /**
-   * Opens the connection that writes. Only one can be open: the lock ends with its session, so a batch a killed process
-   * left on its way is either committed or gone before the next one reads the numbers to go on from.
+   * Opens the only connection that writes. Its lock ends with its session, so the batch of a killed process is committed
+   * or gone before the next process reads the last numbers.
    */
   async openWriter(): Promise<WriterConnection> {
     const connection = await mysql.createConnection(this.#options);
@@ -98,14 +98,14 @@ export class Database {
   }
 }
 
-/** The connection that writes. After any error it is of no more use: what became of the batch is not known. */
+/** The connection that writes. After any error it is unusable, because the outcome of the batch is unknown. */
 export class WriterConnection {
   readonly #connection: Connection;
   #lost = false;
 
   constructor(connection: Connection) {
     this.#connection = connection;
-    // The server closes a connection that was idle for long; the next commit must not be the one to find out.
+    // The server closes an idle connection. The next commit must not be the first to notice.
     connection.on('error', () => {
       this.#lost = true;
     });
@@ -131,7 +131,7 @@ export class WriterConnection {
   }
 }
 
-/** Takes a `mysql://user:password@host:port/database` apart, and says what is wrong with it without showing it. */
+/** Parses `mysql://user:password@host:port/database`. An error describes the problem without showing the text. */
 function parseUrl(text: string): { options: ConnectionOptions; name: string } {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const name = decodeURIComponent(url?.pathname.slice(1) ?? '');
@@ -152,7 +152,7 @@ function parseUrl(text: string): { options: ConnectionOptions; name: string } {
   return { options, name };
 }
 
-/** Lock names are the server's, not the database's, and at most 64 characters long. */
+/** Lock names belong to the server, not to the database, and have at most 64 characters. */
 function lockName(database: string): string {
   return `marina-simulator-${createHash('sha256').update(database).digest('hex').slice(0, 32)}`;
 }

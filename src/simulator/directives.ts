@@ -6,37 +6,37 @@ import type { AllocationBehaviour, ApplicationBehaviour } from './back-office/ma
 import type { Behaviour, Fault } from './magic.ts';
 import { RpcError } from './rpc.ts';
 
-/** How many directives and how many faults can wait to be used. */
+/** How many directives and how many faults can wait for use. */
 const maxWaiting = 1_000;
 
-/** What becomes of the next submissions that match. Empty: any. */
+/** The outcome of the next submissions that match. Empty: any. */
 export interface OutcomeDirective {
   readonly account: string;
   readonly symbol: string;
   readonly behaviour: Behaviour;
 }
 
-/** Which calls a fault meets. An empty account or id: any. */
+/** The calls for a fault. An empty account or id: any. */
 export interface FaultDirective extends Fault {
   readonly call: Call;
   readonly account: string;
   readonly clientId: string;
 }
 
-/** What becomes of the next documents that match. Empty or unspecified: any. */
+/** The outcome of the next documents that match. Empty or unspecified: any. */
 export interface DocumentDirective {
   readonly clientApplicationId: string;
   readonly type: DocumentType;
   readonly outcome: DocumentOutcome;
 }
 
-/** What becomes of the next allocations that match. Empty: any. */
+/** The outcome of the next allocations that match. Empty: any. */
 export interface AllocationDirective {
   readonly account: string;
   readonly behaviour: AllocationBehaviour;
 }
 
-/** The directives and faults given and not yet used. They live in memory: a restart is a fresh start for tests. */
+/** The unused directives and faults. They are in memory only, so a restart gives tests a fresh start. */
 export class Directives {
   readonly #outcomes = new Waiting<OutcomeDirective>();
   readonly #faults = new Waiting<FaultDirective>();
@@ -84,7 +84,7 @@ export class Directives {
     );
   }
 
-  /** Uses the first directive for an application, if its outcome is not left to the names. */
+  /** Uses the first directive for an application. Undefined if the names decide the outcome. */
   takeApplication(): ApplicationBehaviour | undefined {
     const behaviour = this.#applications.take(() => true);
     return behaviour === undefined || behaviour.outcome === ApplicationOutcome.UNSPECIFIED ? undefined : behaviour;
@@ -100,19 +100,19 @@ export class Directives {
     return directive?.outcome || undefined;
   }
 
-  /** Uses the first directive that matches an allocation, if its outcome is not left to the amount. */
+  /** Uses the first directive that matches an allocation. Undefined if the amount decides the outcome. */
   takeAllocation(account: string): AllocationBehaviour | undefined {
     const behaviour = this.#allocations.take((each) => matches(each.account, account))?.behaviour;
     return behaviour === undefined || behaviour.outcome === AllocationOutcome.UNSPECIFIED ? undefined : behaviour;
   }
 
-  /** Whether the account of such a call matters, so that it is looked up only then. */
+  /** Whether the account of such a call matters, so that it is queried only then. */
   asksForAccount(call: Call): boolean {
     return this.#faults.some((each) => each.call === call && each.account !== '');
   }
 }
 
-/** Directives in the order they were given, each with how often it is still to be used. */
+/** Directives in the order they came, each with the number of uses left. */
 class Waiting<T> {
   #entries: { readonly directive: T; left: number }[] = [];
 

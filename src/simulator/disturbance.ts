@@ -1,11 +1,11 @@
-/** How a stream is to misbehave: with how many of its next reports, or pairs of them. */
+/** How a stream misbehaves: the number of its next reports, or pairs of them, for each kind. */
 export interface Disturbance {
   readonly repeat: number;
   readonly swap: number;
   readonly omit: number;
 }
 
-/** The misbehaviour of one stream. It changes only what is sent, never what is recorded. */
+/** The misbehaviour of one stream. It changes what is sent, never what is recorded. */
 export class Disturber<T> {
   #repeat = 0;
   #swap = 0;
@@ -13,7 +13,6 @@ export class Disturber<T> {
   /** The first of a pair, held back until the second comes. */
   #held: T | undefined;
 
-  /** Adds to what is still to be done. */
   add(disturbance: Disturbance): void {
     this.#repeat += disturbance.repeat;
     this.#swap += disturbance.swap;
@@ -24,7 +23,7 @@ export class Disturber<T> {
     return this.#held !== undefined;
   }
 
-  /** What is sent for the next reports: first some are left out, then pairs are swapped, then some are repeated. */
+  /** Returns the reports to send: first some are dropped, then pairs are swapped, then some are repeated. */
   apply(reports: readonly T[]): T[] {
     const sent: T[] = [];
     for (const report of reports) {
@@ -45,7 +44,7 @@ export class Disturber<T> {
     return sent;
   }
 
-  /** Gives up waiting for the second of a pair: the first goes out alone and counts as one. */
+  /** Stops waiting for the second of a pair. The first is sent alone and counts as one. */
   release(): T[] {
     const sent: T[] = [];
     if (this.#held === undefined) return sent;

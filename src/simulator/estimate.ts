@@ -18,7 +18,7 @@ import type { World } from './world.ts';
 
 const maxAmountKobo = 2n ** 63n - 1n;
 
-/** What an order would cost or bring today: at its limit, or at the market maker's price when it has none. */
+/** The cost or proceeds of an order today, at its limit or else at the market maker's price. */
 export function estimate(
   world: World,
   request: EstimateOrderRequest,

@@ -10,18 +10,17 @@ import { type FillDelay, plannedByBehaviour, rejectReasonOf } from './planning.t
 import { seededRandom } from './random.ts';
 import type { UnitOfWork } from './unit-of-work.ts';
 
-/** How the exchange is set up. */
 export interface ExchangeSettings {
   readonly fillDelay: FillDelay;
   readonly directives: Directives;
 }
 
-/** What became of a wish to change an order. */
+/** The result of a change to an order. */
 export type Changed =
   | { readonly outcome: 'reported'; readonly report: OrderReport }
   | { readonly outcome: 'unknown' | 'final' | 'too_many' | 'through_limit' | 'no_price' };
 
-/** Takes an order or rejects it: once, and not after its time. */
+/** Accepts or rejects an order: once, and not after its `not_after`. */
 export function submit(
   unit: UnitOfWork,
   submission: Submission,
@@ -54,12 +53,12 @@ export function submit(
   return { outcome: 'taken', result: accepted };
 }
 
-/** Lets the market go on for the orders that wait in its books. */
-export function goOn(unit: UnitOfWork): void {
+/** Advances the market for the orders in its books. */
+export function advanceMarket(unit: UnitOfWork): void {
   unit.world.engine.pulse(unit.world.clock.now(), engineEvents(unit));
 }
 
-/** Does what is due of an order's plan. Returns when its next step is; null: nothing more is planned. */
+/** Runs the due steps of an order's plan. Returns when its next step is due; null: no further step. */
 export function advanceIfOpen(unit: UnitOfWork, id: string): number | null {
   const order = unit.order(id);
   if (order !== undefined && isOpen(order)) advance(unit, order);
@@ -87,7 +86,6 @@ export function fill(unit: UnitOfWork, clientOrderId: string, quantity: number, 
   return { outcome: 'reported', report: trade(unit, order, quantity || left, price) };
 }
 
-/** Ends an open order. */
 export function end(
   unit: UnitOfWork,
   clientOrderId: string,
@@ -106,7 +104,7 @@ export function isOpen(order: Order): boolean {
   return order.endedBy === ReportKind.UNSPECIFIED;
 }
 
-/** A directive is stronger than the exchange's rules, but nothing trades without a price. */
+/** A directive overrides the exchange's rules, but nothing trades without a price. */
 function rejection(unit: UnitOfWork, submission: Submission, forced: Behaviour | undefined): RejectReason | undefined {
   const { world } = unit;
   const instrument = world.instrument(submission.symbol);

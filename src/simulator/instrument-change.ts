@@ -6,9 +6,8 @@ import { check, positive, whole } from './validation.ts';
 import type { World } from './world.ts';
 
 /**
- * An instrument as a control wants it. What is left out stays as it is. A price becomes the quoted and the last one,
- * and the day's band follows it unless a band is given too; a listed stock keeps to what was given until it is said to
- * move again.
+ * Applies a control's change. Absent fields stay. A price becomes the quoted and the last price, and moves the band
+ * unless a band is given too. A listed stock keeps a given price until a control lets it move again.
  */
 export function changedInstrument(world: World, { instrument, halted, moves }: SetInstrumentRequest): InstrumentState {
   check(instrument !== undefined, 'instrument');

@@ -1,6 +1,6 @@
 import { InstrumentKind } from '../gen/marina/broker/v1/orders_pb.ts';
 
-/** A stock as the exchange lists it. */
+/** A stock that the exchange lists. */
 export interface Listing {
   readonly symbol: string;
   readonly name: string;
@@ -16,7 +16,7 @@ function fund(symbol: string, name: string, previousCloseKobo: number): Listing 
   return { symbol, name, kind: InstrumentKind.ETF, previousCloseKobo };
 }
 
-/** Real symbols and names of the Nigerian Exchange, with prices that are plausible and no more than that. */
+/** Real symbols and names of the Nigerian Exchange. The prices are only plausible. */
 export const listings: readonly Listing[] = [
   equity('ACCESSCORP', 'Access Holdings Plc', 2_410),
   equity('AIRTELAFRI', 'Airtel Africa Plc', 215_680),
@@ -90,7 +90,7 @@ export const listings: readonly Listing[] = [
 
 const bySymbol = new Map(listings.map((listing) => [listing.symbol, listing]));
 
-/** The listing of a symbol, if it is one of the exchange's. */
+/** The listing of a symbol, if it has one. */
 export function listingOf(symbol: string): Listing | undefined {
   return bySymbol.get(symbol);
 }

@@ -12,7 +12,7 @@ import type { Needs, Writer } from './writer.ts';
 
 const dayMs = 86_400_000;
 
-/** Calls that change nothing are not on the record. */
+/** A call that changes nothing is not recorded. */
 export function unrecorded(call: Call, account: string) {
   return { call, clientId: '', account: () => account, record: async () => 0 };
 }
@@ -35,14 +35,14 @@ export interface SubmissionLeg<Request, Checked, Result, Answer> {
   readonly request: Request;
   readonly needs: Needs;
   readonly magicFault: Fault | undefined;
-  /** What makes no sense is an invalid argument, not a rejection. */
+  /** Throws an invalid argument for a request that makes no sense. That is no rejection. */
   readonly check: (request: Request) => Checked;
   readonly submit: (unit: UnitOfWork, checked: Checked) => Submitted<Result>;
   readonly answer: (result: Result) => Answer;
   readonly nonsense: () => Answer;
 }
 
-/** Takes a submission once, over the wire of faults. Its message is recorded whatever becomes of it. */
+/** Handles one submission, with the faults on its way. Its message is recorded whatever the outcome. */
 export function carrySubmission<Request extends { readonly note: Uint8Array }, Checked, Result, Answer>(
   { writer, wire, world }: { readonly writer: Writer; readonly wire: Wire; readonly world: World },
   wireCall: WireCall,
@@ -76,12 +76,12 @@ export function carrySubmission<Request extends { readonly note: Uint8Array }, C
   });
 }
 
-/** What was received before this Lagos day is settled: the record of the days before it is complete. */
+/** The record is complete for all days before this Lagos day. */
 export function completeUntil(world: World): Timestamp {
   return timestampFromMs(nextLagosMidnight(world.clock.shownNow()) - dayMs);
 }
 
-/** What a check gives, or the refusal it throws. */
+/** The result of a check, or the refusal it throws. */
 export function attempt<T>(work: () => T): T | RpcError {
   try {
     return work();

@@ -1,17 +1,17 @@
 import { RejectReason } from '../gen/marina/broker/v1/orders_pb.ts';
 import { Outcome, WireFault } from '../gen/marina/simulator/v1/controls_pb.ts';
 
-/** What becomes of a submission. */
+/** The behaviour of a submission. */
 export interface Behaviour {
   readonly outcome: Outcome;
   readonly rejectReason?: RejectReason;
-  /** In how many parts it fills. */
+  /** The number of fills. */
   readonly parts?: number;
-  /** Before the first fill or the end, and before each one after that; absent: the simulator's usual small delays. */
+  /** The delay before each fill or the end; absent: the simulator's usual small delays. */
   readonly delayMs?: number;
 }
 
-/** What happens to a call on the wire. */
+/** What happens to a call on its way. */
 export interface Fault {
   readonly wire: WireFault;
   readonly delayMs: number;
@@ -20,27 +20,24 @@ export interface Fault {
 /** A symbol that always behaves in one way. */
 export interface MagicSymbol extends Behaviour {
   readonly symbol: string;
-  /** What it does, in a sentence the documentation can print. */
+  /** A sentence for the documentation. */
   readonly does: string;
   readonly wire?: WireFault;
-  /** How long the wire waits, for the faults that wait. */
+  /** The delay of a call, for faults that delay. */
   readonly wireDelayMs?: number;
 }
 
-/** The price in kobo all magic symbols are traded around; the day allows 900 to 1100. */
+/** The reference price of all magic symbols in kobo. The day allows 900 to 1100. */
 export const magicReferenceKobo = 1_000;
 
-/** How late the late answer is: later than any sensible deadline. */
+/** The delay of a late answer: longer than any sensible deadline. */
 export const lateAnswerMs = 30_000;
 
 function rejects(symbol: string, rejectReason: RejectReason, does: string): MagicSymbol {
   return { symbol, outcome: Outcome.REJECT, rejectReason, does };
 }
 
-/**
- * The magic symbols. Before an order is sent everything looks well with them; what they do begins with the submission.
- * They fill at the order's limit price, and a market order at the reference price.
- */
+/** The magic symbols. They fill at the order's limit price, and a market order at the reference price. */
 export const magicSymbols: readonly MagicSymbol[] = [
   rejects('SIM-FUNDS', RejectReason.INSUFFICIENT_FUNDS, 'Rejected: too little money, or too few shares.'),
   rejects('SIM-CLOSED', RejectReason.MARKET_CLOSED, 'Rejected: the market is closed.'),

@@ -3,7 +3,7 @@ import { standardOutput } from '../lib/log-output.ts';
 import { readConfig } from './config.ts';
 import { startSimulator } from './simulator.ts';
 
-/** How long a stop may take before the process ends all the same. */
+/** If a stop takes longer, the process exits. */
 const stopWithinMs = 3_000;
 const lastLinesMs = 500;
 
@@ -32,7 +32,7 @@ try {
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
-  // A parent that is gone would leave it behind with nobody to end it.
+  // Without its parent, nobody would end this process.
   process.on('disconnect', () => stop('the parent is gone'));
   process.send?.({ type: 'ready', port: simulator.port });
 } catch (error) {

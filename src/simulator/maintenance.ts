@@ -2,15 +2,15 @@ import type { RowDataPacket } from 'mysql2/promise';
 import { ReportKind } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Database } from './database.ts';
-import { end, goOn } from './exchange.ts';
+import { advanceMarket, end } from './exchange.ts';
 import type { World } from './world.ts';
 import type { Writer } from './writer.ts';
 
-/** How often the market goes on, and day orders that ran out are looked for; a moved clock does it at once. */
+/** How often the market advances and expired day orders end. A moved clock does both at once. */
 const sweepEveryMs = 500;
 const maxPerSweep = 1_000;
 
-/** What the exchange does by itself: the market goes on, and day orders end. */
+/** The exchange's own work: it advances the market and ends day orders. */
 export class Maintenance {
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> | undefined;
@@ -24,18 +24,17 @@ export class Maintenance {
     private readonly log: Logger,
   ) {}
 
-  /** Looks for day orders that ran out, from now on. */
   start(): void {
     this.#timer = setInterval(() => this.sweep(), sweepEveryMs);
     this.sweep();
   }
 
-  /** Ends the day orders that ran out by the business clock. */
+  /** Ends the day orders that are expired by the business clock. */
   sweep(): void {
     if (this.#closed) return;
     this.#sweepAgain = true;
     this.#sweeping ??= this.#sweep()
-      .catch((error: unknown) => this.log.warn({ err: error }, 'day orders could not be looked for'))
+      .catch((error: unknown) => this.log.warn({ err: error }, 'expired day orders could not be ended'))
       .finally(() => {
         this.#sweeping = undefined;
       });
@@ -50,7 +49,7 @@ export class Maintenance {
   async #sweep(): Promise<void> {
     while (this.#sweepAgain && !this.#closed) {
       this.#sweepAgain = false;
-      if (this.world.engine.hasOrders) await this.writer.run([], goOn);
+      if (this.world.engine.hasOrders) await this.writer.run([], advanceMarket);
       const now = this.world.clock.now();
       const rows = await this.database.read<ExpiredRow>(
         'SELECT client_order_id FROM orders WHERE expires_at_ms <= ? ORDER BY expires_at_ms, sequence LIMIT ?',

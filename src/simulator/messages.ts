@@ -3,7 +3,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type Instrument, InstrumentSchema, type Report, ReportSchema } from '../gen/marina/broker/v1/orders_pb.ts';
 import type { InstrumentState, OrderReport } from './model.ts';
 
-/** A report as it goes over the wire. */
+/** Converts a report to its message. */
 export function reportMessage(report: OrderReport): Report {
   return create(ReportSchema, {
     number: BigInt(report.number),
@@ -17,7 +17,7 @@ export function reportMessage(report: OrderReport): Report {
   });
 }
 
-/** An instrument as it goes over the wire. */
+/** Converts an instrument to its message. */
 export function instrumentMessage(instrument: InstrumentState): Instrument {
   return create(InstrumentSchema, {
     symbol: instrument.symbol,

@@ -11,22 +11,20 @@ import {
   type SubmitOrderResponseSchema,
 } from '../gen/marina/broker/v1/orders_pb.ts';
 
-/** Answers that are well formed and make no sense: what a caller must not believe. */
+/** Well-formed answers that make no sense, which a caller must not believe. */
 export type Nonsense = ReturnType<typeof createNonsense>;
 
-/** One simulator's nonsense. */
 export function createNonsense() {
   return {
-    /** By turns a report about an order nobody sent, and no report at all. */
+    /** In turn: a report about an unknown order, and no report. */
     submit: byTurns<MessageInitShape<typeof SubmitOrderResponseSchema>>({ report: foreignReport }, {}),
-    /** An outcome this version does not have, and a report about another order. */
+    /** An unknown outcome, and a report about another order. */
     cancel: (): MessageInitShape<typeof CancelOrderResponseSchema> => ({
       outcome: CancelOutcome.UNSPECIFIED,
       report: foreignReport,
     }),
-    /** A report about another order. */
     lookUp: (): MessageInitShape<typeof LookUpOrderResponseSchema> => ({ found: true, reports: [foreignReport] }),
-    /** No status, and an instrument nobody asked for whose lowest price is above its highest. */
+    /** No status, and an instrument nobody asked for, with its lowest price above its highest. */
     tradingContext: (): MessageInitShape<typeof GetTradingContextResponseSchema> => ({
       accountStatus: AccountStatus.UNSPECIFIED,
       instrument: {
@@ -37,7 +35,7 @@ export function createNonsense() {
         upperPriceKobo: -1n,
       },
     }),
-    /** Sums that are no decimals and do not fit each other. */
+    /** Sums that are no decimals and contradict each other. */
     estimate: (): MessageInitShape<typeof EstimateOrderResponseSchema> => ({
       priceKobo: -1n,
       amountKobo: -1n,
@@ -56,7 +54,7 @@ const foreignReport = {
   kind: ReportKind.ACCEPTED,
 };
 
-/** Gives the one and the other in turn. */
+/** Returns the two answers in turn. */
 export function byTurns<Answer>(one: Answer, other: Answer): () => Answer {
   let given = 0;
   return () => {

@@ -30,7 +30,6 @@ import type { Wire } from './wire.ts';
 import type { World } from './world.ts';
 import type { Writer } from './writer.ts';
 
-/** What the broker's service is made of. */
 export interface OrdersContext {
   readonly world: World;
   readonly writer: Writer;
@@ -40,7 +39,7 @@ export interface OrdersContext {
   readonly nonsense: Nonsense;
 }
 
-/** The broker's service, less its stream: each call goes over the wire of faults first. */
+/** The broker's order service without its stream. Each call passes the faults first. */
 export function ordersService(context: OrdersContext): UnaryHandlers<typeof Orders> {
   const { world, wire, nonsense } = context;
   return {
@@ -114,7 +113,7 @@ function lookUpOrder(context: OrdersContext, request: LookUpOrderRequest, call: 
     record: () => record(false),
     take: async (recorded) => {
       const valid = isWhole(request.afterNumber);
-      // Through the writer first: what was submitted before this look-up is then in the table it reads.
+      // Through the writer first, so that earlier submissions are in the table.
       await record(valid, recorded);
       const afterNumber = whole(request.afterNumber, 'after_number');
       const { found, records: reports, hasMore } = await records.reportsOf(id, afterNumber);

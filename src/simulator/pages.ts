@@ -3,10 +3,10 @@ import type { Call } from '../gen/marina/simulator/v1/controls_pb.ts';
 import type { Database } from './database.ts';
 import type { Table } from './table.ts';
 
-/** How many records a page holds. */
+/** The most records of a page. */
 export const maxPage = 1_000;
 
-/** A page of what the exchange or the broker took, oldest first, each with how often it was received. */
+/** A page of orders, applications or allocations, oldest first, each with the number of times it was received. */
 export async function listPage<Model extends object>(
   database: Database,
   table: Table<Model>,
@@ -16,12 +16,10 @@ export async function listPage<Model extends object>(
     after,
     id,
   }: {
-    /** The column of the ids that the gateway gave. */
     readonly key: string;
-    /** The call that submits such a thing. */
     readonly call: Call;
     readonly after: number;
-    /** Only what has this id; empty: all. */
+    /** Only the object with this id; empty: all. */
     readonly id: string;
   },
 ): Promise<{ readonly found: readonly (readonly [Model, number])[]; readonly hasMore: boolean }> {

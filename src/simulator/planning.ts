@@ -3,13 +3,13 @@ import { Outcome } from '../gen/marina/simulator/v1/controls_pb.ts';
 import type { Behaviour } from './magic.ts';
 import type { PlannedStep, Submission } from './model.ts';
 
-/** The small delays between what the market does to an order. */
+/** The small delays between the market's steps on an order. */
 export interface FillDelay {
   readonly min: number;
   readonly max: number;
 }
 
-/** What becomes of an accepted order that behaves in a set way. */
+/** The steps of an accepted order with a set behaviour. */
 export function plannedByBehaviour(
   order: Submission,
   behaviour: Behaviour,
@@ -34,18 +34,18 @@ export function plannedByBehaviour(
   }
 }
 
-/** Why an order with a set behaviour is rejected; a directive need not say. */
+/** The reason to reject an order with a set behaviour. A directive need not state one. */
 export function rejectReasonOf(behaviour: Behaviour): RejectReason {
   return behaviour.rejectReason || RejectReason.REJECTED_BY_EXCHANGE;
 }
 
-/** An immediate order never rests: what it cannot trade expires, and of a fill-or-kill all of it. */
+/** An immediate order never rests: its unfilled part expires, and of an incomplete fill-or-kill all of it. */
 function endIfImmediate(order: Submission, steps: PlannedStep[]): PlannedStep[] {
   if (order.timeInForce === TimeInForce.FOK) return [{ kind: 'expire', afterMs: 0 }];
   return order.timeInForce === TimeInForce.IOC ? [...steps, { kind: 'expire', afterMs: 0 }] : steps;
 }
 
-/** A quantity in so many parts of nearly the same size, none of them empty. */
+/** Splits a quantity into parts of nearly equal size, none of them empty. */
 function equalParts(quantity: number, parts: number): number[] {
   const count = Math.min(quantity, Math.max(1, parts));
   const size = Math.floor(quantity / count);

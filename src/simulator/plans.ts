@@ -4,18 +4,18 @@ import type { Database } from './database.ts';
 import { Scheduler } from './scheduler.ts';
 import type { World } from './world.ts';
 
-/** How many plans are read at once, and how often it is checked whether memory did not hold all of them. */
+/** How many plans are read at once, and how often memory that overflowed is checked. */
 const maxPerRead = 1_000;
 const checkEveryMs = 1_000;
-/** When a step that could not be written is tried again. */
+/** The wait before a step that could not be written is retried. */
 const retryMs = 500;
 
-/** What is planned for objects of one kind: each step is taken when its time comes. */
+/** The plans of objects of one kind. Each step runs when its time comes. */
 export class Plans {
   readonly #scheduler: Scheduler;
   #timer: NodeJS.Timeout | undefined;
   #reading: Promise<void> | undefined;
-  /** Whether the table must be read, again if it is being read. */
+  /** Whether the table must be read, or read again. */
   #isStale = false;
   #isClosed = false;
 
@@ -23,16 +23,16 @@ export class Plans {
     private readonly database: Database,
     world: World,
     private readonly log: Logger,
-    /** Their table, its column of the gateway's ids, and that of the next step's instant, null where none is planned. */
+    /** Their table, its column of the gateway's ids, and its column of the next step's time, null without one. */
     private readonly columns: { readonly table: string; readonly id: string; readonly at: string },
-    /** Takes the step that is due. Returns when the next one is; null: nothing more is planned. */
+    /** Runs the due step. Returns when the next one is due; null: no further step. */
     step: (id: string) => Promise<number | null>,
   ) {
     const now = () => world.clock.realNow();
     const take = (id: string) =>
       step(id).then(
         (nextAtMs) => this.#scheduler.set(id, nextAtMs),
-        // The step stays in the table; it only comes later. A step that was written all the same is done already.
+        // The step stays in the table and is only delayed. If it was written after all, it is done already.
         () => this.#scheduler.set(id, now() + retryMs),
       );
     this.#scheduler = new Scheduler(now, (ids) => {
@@ -40,7 +40,6 @@ export class Plans {
     });
   }
 
-  /** Follows a committed change. */
   follow(id: string, atMs: number | null): void {
     this.#scheduler.set(id, atMs);
   }
@@ -51,7 +50,7 @@ export class Plans {
     }, checkEveryMs);
   }
 
-  /** Finds all plans in the table again: after a start, and when there were more than memory holds. */
+  /** Reads all plans from the table: after a start, and after more plans than memory holds. */
   reload(): void {
     this.#isStale = true;
     this.#reading ??= this.#read()

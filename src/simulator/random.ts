@@ -1,18 +1,15 @@
-/** A source of chance that gives the same numbers for the same seed. */
+/** Random numbers that are the same for the same seed. */
 export interface Random {
-  /** A number from 0 (included) to 1 (excluded). */
+  /** From 0 (included) to 1 (excluded). */
   next(): number;
   /** A whole number from `min` to `max`, both included. */
   whole(min: number, max: number): number;
 }
 
-/**
- * Chance seeded by what it is for. Each order draws from its own source, so that what happens to one does not hang on
- * how many others were served before it.
- */
+/** A random source for one purpose. Each order has its own, so that it does not depend on the orders before. */
 export function seededRandom(...seed: readonly (string | number)[]): Random {
   let state = hash(seed.join('\u0000'));
-  // mulberry32: tiny, fast and even enough for a market that only has to look alive.
+  // mulberry32: tiny, fast, and even enough for a simulated market.
   const next = (): number => {
     state = (state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
@@ -22,7 +19,7 @@ export function seededRandom(...seed: readonly (string | number)[]): Random {
   return { next, whole: (min, max) => min + Math.floor(next() * (max - min + 1)) };
 }
 
-/** FNV-1a with a final mix, so that seeds that differ in one character start far apart. */
+/** FNV-1a with a final mix, so that seeds with one different character start far apart. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);

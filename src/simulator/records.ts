@@ -7,7 +7,7 @@ import type { OrderReport } from './model.ts';
 import { listPage, maxPage } from './pages.ts';
 import { messages, orders, reports } from './tables.ts';
 
-/** What the simulator's record says, read from its tables. */
+/** Reads the simulator's tables. */
 export class Records {
   constructor(private readonly database: Database) {}
 
@@ -21,7 +21,7 @@ export class Records {
     return { found: found.length > 0, ...page(rows.map(reports.fromRow)) };
   }
 
-  /** Reports above a number, and not above the last that readers may see. */
+  /** Reports above a number, up to the last that readers may see. */
   async reportsAfter(number: number, last: number, limit: number): Promise<OrderReport[]> {
     const rows = await this.database.read(
       `SELECT ${reports.columns} FROM reports WHERE number > ? AND number <= ? ORDER BY number LIMIT ?`,
@@ -30,7 +30,7 @@ export class Records {
     return rows.map(reports.fromRow);
   }
 
-  /** The report that cancelled an order, if one did. */
+  /** The report that cancelled an order, if there is one. */
   async cancellationOf(clientOrderId: string): Promise<OrderReport | undefined> {
     const [row] = await this.database.read(
       `SELECT ${reports.columns} FROM reports WHERE client_order_id = ? AND kind = ? ORDER BY number LIMIT 1`,
@@ -39,7 +39,7 @@ export class Records {
     return row && reports.fromRow(row);
   }
 
-  /** What was reported last about an order, if there is one. */
+  /** The last report about an order, if there is one. */
   async lastReportOf(clientOrderId: string): Promise<OrderReport | undefined> {
     const [row] = await this.database.read(
       `SELECT ${reports.columns} FROM reports WHERE client_order_id = ? ORDER BY number DESC LIMIT 1`,
@@ -48,13 +48,13 @@ export class Records {
     return row && reports.fromRow(row);
   }
 
-  /** The account of an order, empty when there is no such order. */
+  /** The account of an order; empty for an unknown order. */
   async accountOf(clientOrderId: string): Promise<string> {
     const [row] = await this.database.read('SELECT account FROM orders WHERE client_order_id = ?', [clientOrderId]);
     return (row?.account as string | undefined) ?? '';
   }
 
-  /** The messages received, oldest first. */
+  /** The received messages, oldest first. */
   async messages(afterNumber: number, clientOrderId: string) {
     const rows = await this.database.read(
       `SELECT ${messages.columns} FROM received_messages
@@ -71,7 +71,7 @@ export class Records {
     return { messages: shown, hasMore };
   }
 
-  /** What was taken above a number, with the notes it came with. */
+  /** The submissions above a number, with their notes. */
   async submissions(afterNumber: number, limit: number) {
     const rows = await this.database.read<SubmissionRow>(
       'SELECT number, client_id, note FROM submissions WHERE number > ? ORDER BY number LIMIT ?',
@@ -80,7 +80,7 @@ export class Records {
     return rows.map((row) => ({ number: BigInt(row.number), clientId: row.client_id, note: row.note }));
   }
 
-  /** The orders the exchange has, in the order it took them. */
+  /** The exchange's orders, in the order in which they came. */
   async orders(after: number, id: string) {
     const page = await listPage(this.database, orders, { key: 'client_order_id', call: Call.SUBMIT_ORDER, after, id });
     const shown = page.found.map(([order, timesReceived]) => ({

@@ -1,10 +1,10 @@
-/** How many of the newest reports stay in memory at most; streams further behind read the table. */
+/** How many of the newest reports are in memory. Slower streams read the table. */
 const maxHeld = 20_000;
 
-/** Reads recorded reports above a number, and not above the last that readers may see. */
+/** Reads recorded reports above a number, up to the last that readers may see. */
 export type ReadReports<Report> = (number: number, last: number, limit: number) => Promise<Report[]>;
 
-/** The committed reports of one kind in the order of their numbers, for any number of readers, each at its own place. */
+/** The committed reports of one kind in the order of their numbers, for any number of readers. */
 export class ReportFeed<Report extends { readonly number: number }> {
   #held: Report[] = [];
   #last = 0;
@@ -17,7 +17,6 @@ export class ReportFeed<Report extends { readonly number: number }> {
     return this.#last;
   }
 
-  /** Adds what was committed. */
   publish(reports: readonly Report[]): void {
     const newest = reports.at(-1);
     if (newest === undefined) return;
@@ -26,13 +25,13 @@ export class ReportFeed<Report extends { readonly number: number }> {
     this.#moveTo(newest.number);
   }
 
-  /** Goes on from what the table holds: after a start, or after a commit of unknown outcome. */
+  /** Continues from the table's last number: after a start, or after a commit with an unknown outcome. */
   restart(lastNumber: number): void {
     this.#held = [];
     this.#moveTo(lastNumber);
   }
 
-  /** The next reports above a number: none when there are none yet. */
+  /** The next reports above a number, if there are any yet. */
   async after(number: number, limit: number): Promise<Report[]> {
     if (number >= this.#last) return [];
     const first = this.#held[0]?.number;
@@ -43,7 +42,7 @@ export class ReportFeed<Report extends { readonly number: number }> {
     return this.recorded(number, this.#last, limit);
   }
 
-  /** Waits until there is more than a number, the time is over or the signal is given. */
+  /** Waits for a report above a number, at most the given time or until the signal is aborted. */
   changed(number: number, timeoutMs: number, signal: AbortSignal): Promise<void> {
     if (number < this.#last || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {

@@ -6,34 +6,31 @@ import { type Disturbance, Disturber } from './disturbance.ts';
 import type { ReportFeed } from './report-feed.ts';
 import { isWhole } from './validation.ts';
 
-/** How many reports one message holds at most. */
 const maxPerMessage = 500;
-/** How long a stream is silent before it shows that it lives. */
+/** The time between heartbeats of a silent stream. */
 const heartbeatMs = 1_000;
 /** How long the first of some new reports waits for others, so that under load they share a message. */
-const lingerMs = 5;
-/** How many heartbeats a report that is to be swapped waits for its partner. */
+const batchingWindowMs = 5;
+/** How many heartbeats a report that is to be swapped waits for the second one. */
 const maxHeldHeartbeats = 3;
 const maxStreams = 200;
 
 type StreamCall<Message> = ServerWritableStream<{ readonly afterNumber: bigint }, Message>;
 
-/** Makes a stream's message of reports and the number of the last one that was looked at. */
+/** Makes a stream's message of reports and the number of the last report considered. */
 export type StreamMessage<Report, Message> = (reports: readonly Report[], lastNumber: bigint) => Message;
 
-/** One open stream. */
 interface Stream<Report> {
-  /** What is sent once more with the next message. */
   readonly repeated: Report[];
   readonly disturber: Disturber<Report>;
-  /** Ends it, with a status when it is broken and not merely left. */
+  /** Aborted with a status if the stream is broken, without one if its reader left. */
   readonly ended: AbortController;
 }
 
-/** Serves the streams of one kind of reports: what is recorded first, then live, each stream at its reader's pace. */
+/** Serves the streams of one kind of reports: first recorded ones, then live, each at its reader's pace. */
 export class ReportStreams<Report extends { readonly number: number }, Message> {
   readonly #open = new Set<Stream<Report>>();
-  /** Misbehaviour asked for while no stream was open; the next one takes it. */
+  /** Misbehaviour for the next stream, because none was open. */
   #pending: Disturbance[] = [];
 
   constructor(
@@ -42,7 +39,7 @@ export class ReportStreams<Report extends { readonly number: number }, Message> 
     private readonly log: Logger,
   ) {}
 
-  /** Serves one stream until it is left or broken. */
+  /** Serves a stream until its reader leaves or it is broken. */
   serve(call: StreamCall<Message>): void {
     if (this.#open.size >= maxStreams) {
       fail(call, status.RESOURCE_EXHAUSTED, 'Too many report streams are open.');
@@ -65,18 +62,17 @@ export class ReportStreams<Report extends { readonly number: number }, Message> 
       });
   }
 
-  /** Makes every open stream misbehave, or the next one when none is open. */
+  /** Makes every open stream misbehave, or the next one if none is open. */
   disturb(disturbance: Disturbance): void {
     if (this.#open.size === 0) this.#pending = [...this.#pending.slice(-99), disturbance];
     for (const stream of this.#open) stream.disturber.add(disturbance);
   }
 
-  /** Sends a report once more in every open stream, within a heartbeat. */
+  /** Repeats a report in every open stream, within a heartbeat. */
   repeat(report: Report): void {
     for (const { repeated } of this.#open) if (repeated.length < maxPerMessage) repeated.push(report);
   }
 
-  /** Breaks all open streams. */
   breakAll(): void {
     for (const stream of this.#open) stream.ended.abort();
   }
@@ -91,7 +87,7 @@ export class ReportStreams<Report extends { readonly number: number }, Message> 
       if (reports.length === 0) {
         await this.feed.changed(position, heartbeatMs, ended.signal);
         if (this.feed.last > position) {
-          await pause(lingerMs, ended.signal);
+          await pause(batchingWindowMs, ended.signal);
           continue;
         }
         heldHeartbeats = disturber.holds ? heldHeartbeats + 1 : 0;
@@ -99,14 +95,14 @@ export class ReportStreams<Report extends { readonly number: number }, Message> 
       } else if (sent.length === 0) {
         continue;
       }
-      // Less than it was asked to go on from, when it lost what it had.
+      // Lower than the requested position if the broker has lost reports.
       const lastNumber = BigInt(Math.min(position, this.feed.last));
       await write(call, this.message([...sent, ...repeated.splice(0)], lastNumber), ended.signal);
     }
   }
 }
 
-/** Writes one message and waits until the reader has room for another. */
+/** Writes a message and waits until the reader has room for another. */
 async function write<Message>(call: StreamCall<Message>, message: Message, ended: AbortSignal): Promise<void> {
   if (ended.aborted || call.write(message)) return;
   await once(call, 'drain', { signal: ended }).catch(() => {});

@@ -16,10 +16,10 @@ export class RpcError extends Error {
   }
 }
 
-/** What a handler gives for a call that gets no answer. */
+/** A handler's result for a call that gets no answer. */
 export const unanswered = Symbol('unanswered');
 
-/** A call as far as a fault must know it. */
+/** The facts of a call that a fault needs. */
 export type WireCall = Pick<ServerUnaryCall<unknown, unknown>, 'cancelled' | 'getPeer' | 'metadata'> & {
   on(event: 'cancelled', listener: () => void): unknown;
 };
@@ -29,7 +29,7 @@ type UnaryHandler<M extends DescMethod> = (
   call: WireCall,
 ) => Promise<MessageInitShape<M['output']> | typeof unanswered>;
 
-/** A handler for each of a service's unary calls. */
+/** A handler for each unary call of a service. */
 export type UnaryHandlers<S extends TypedService> = {
   [K in keyof S['method'] as S['method'][K]['methodKind'] extends 'unary' ? K : never]: UnaryHandler<S['method'][K]>;
 };
@@ -39,10 +39,7 @@ type GrpcHandler = (
   callback: (error: Partial<ServiceError> | null, value?: MessageShape<DescMethod['output']>) => void,
 ) => void;
 
-/**
- * Turns handlers that are promises into grpc-js's, and the errors they throw into statuses. `brokerTime` is what each
- * answer states as the broker's time.
- */
+/** Converts promise handlers for grpc-js, and their errors into statuses. `brokerTime` is stated in each answer. */
 export function unaryCalls<S extends TypedService>(
   service: S,
   handlers: UnaryHandlers<S>,

@@ -3,20 +3,20 @@ interface Item {
   readonly dueAtMs: number;
 }
 
-/** How many items it keeps; what does not fit must be found again later. */
+/** How many items it keeps. The caller must find further items again later. */
 const maxHeld = 200_000;
-/** The longest time setTimeout takes. */
+/** The longest time for setTimeout. */
 const maxTimeoutMs = 2_147_483_647;
 
-/** Calls back for keys when their times come, earliest first, with one timer for all of them. */
+/** Calls back for keys when their times come, earliest first, with one timer. */
 export class Scheduler {
-  /** The time in force of each key; an item of the heap with another time is out of date. */
+  /** The present time of each key. An item of the heap with another time is out of date. */
   readonly #dueAt = new Map<string, number>();
   readonly #heap: Item[] = [];
   #timer: NodeJS.Timeout | undefined;
   #timerAtMs = Number.POSITIVE_INFINITY;
   #closed = false;
-  /** Whether something did not fit since it was last cleared. */
+  /** Whether an item did not fit since the last reset. */
   overflowed = false;
 
   constructor(
@@ -28,7 +28,7 @@ export class Scheduler {
     return this.#dueAt.size;
   }
 
-  /** Sets or changes a key's time; null forgets it. */
+  /** Sets or changes a key's time; null removes it. */
   set(key: string, dueAtMs: number | null): void {
     if (dueAtMs === null) {
       this.#dueAt.delete(key);

@@ -42,9 +42,8 @@ import { Wire } from './wire.ts';
 import { World } from './world.ts';
 import { Writer } from './writer.ts';
 
-/** How a simulator is set up. */
 export interface SimulatorConfig {
-  /** mysql://user:password@host:port/database; the database is made when it is missing. */
+  /** mysql://user:password@host:port/database; a missing database is created. */
   readonly databaseUrl: string;
   readonly host?: string;
   /** 0: any free port. */
@@ -56,17 +55,17 @@ export interface SimulatorConfig {
   readonly clockErrorMs?: number;
   /** Whether it keeps the hours of the Nigerian Exchange; otherwise it is always open. */
   readonly keepsHours?: boolean;
-  /** The file that names the exchange's holidays, instead of the one the simulator comes with. */
+  /** A file of the exchange's holidays, instead of the simulator's own. */
   readonly holidaysFile?: string | undefined;
   readonly log?: Logger;
 }
 
-/** The small delays between what the market does, and before the broker decides, when nothing else is set. */
+/** The default delays between the market's steps, and before the broker decides. */
 export const usualFillDelayMs: FillDelay = { min: 150, max: 450 };
 
-/** How long calls under way have to end when the simulator stops. */
+/** How long calls under way may take to end at a stop. */
 const graceMs = 500;
-/** How long what waits to be written has. */
+/** How long queued changes may take to be written at a stop. */
 const drainMs = 1_500;
 
 /** A simulated broker and exchange, listening. */
@@ -76,7 +75,7 @@ export interface Simulator {
   close(): Promise<void>;
 }
 
-/** Starts a simulator on its database. Several can run in one process, each on a database of its own. */
+/** Starts a simulator on its database. Several can run in one process, each with its own database. */
 export async function startSimulator(config: SimulatorConfig): Promise<Simulator> {
   const log = config.log ?? createLogger({ name: 'simulator', level: 'silent' });
   const calendar = new Calendar(readHolidays(config.holidaysFile ?? usualHolidays));

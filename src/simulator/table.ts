@@ -1,9 +1,8 @@
 import mysql, { type RowDataPacket } from 'mysql2/promise';
 
-/** A value of a column. */
 type ColumnValue = string | number | null;
 
-/** A column that holds a member's values in another form, or under another name than the member's in snake case. */
+/** A column with another form or name than the member's in snake case. */
 interface Column<Value> {
   readonly name?: string;
   readonly type: string;
@@ -11,10 +10,10 @@ interface Column<Value> {
   readonly fromColumn: (stored: ColumnValue) => Value;
 }
 
-/** What a table's columns hold: for each member of the model its type in SQL, or more. */
+/** The columns of a table: for each member of the model its SQL type, or more. */
 type Columns<Model> = { readonly [Member in keyof Model]-?: string | Column<Model[Member]> };
 
-/** Whole numbers that may be too large for a JavaScript number. The driver gives such values as text. */
+/** Whole numbers that may be too large for a JavaScript number. The driver returns them as text. */
 export const bigWhole: Column<bigint> = {
   type: 'BIGINT NOT NULL',
   toColumn: (value) => value.toString(),
@@ -28,7 +27,6 @@ export const flag: Column<boolean> = {
   fromColumn: (stored) => stored === 1,
 };
 
-/** The columns of each table of reports. */
 export const reportColumns = {
   number: 'BIGINT NOT NULL PRIMARY KEY',
   kind: 'TINYINT NOT NULL',
@@ -36,11 +34,10 @@ export const reportColumns = {
   rejectReason: 'TINYINT NOT NULL',
 };
 
-/** A table of the simulator: how it is made, and how objects are read from and written to it. */
+/** A table of the simulator: its definition, and how objects are read and written. */
 export class Table<Model extends object> {
-  /** The names of all columns, for a SELECT. */
   readonly columns: string;
-  /** Makes the table where it is missing. */
+  /** Creates the table if it is missing. */
   readonly definition: string;
   readonly #columns: readonly (readonly [member: string, column: Required<Column<unknown>>])[];
   readonly #onDuplicate: string;
@@ -48,7 +45,7 @@ export class Table<Model extends object> {
   constructor(
     readonly name: string,
     columns: Columns<Model>,
-    /** Its keys, and the members that change. Without such, storing a row a second time fails. */
+    /** Its keys, and the members that may change. Without the latter, storing a row twice fails. */
     { keys = [], changing = [] }: { readonly keys?: readonly string[]; readonly changing?: readonly (keyof Model)[] },
   ) {
     this.#columns = (Object.entries(columns) as [string, string | Column<unknown>][]).map(([member, column]) => [
@@ -68,12 +65,12 @@ export class Table<Model extends object> {
     return Object.fromEntries(members) as Model;
   };
 
-  /** The statement that stores objects, or none. Those that were stored before are changed. */
+  /** The statement that stores objects, if any. Rows that exist are changed. */
   save(models: Iterable<Model>): string[] {
     return this.#insert(models, 'INSERT', this.#onDuplicate);
   }
 
-  /** The same, but what was stored before stays as it is. */
+  /** The same, but existing rows stay as they are. */
   saveNew(models: Iterable<Model>): string[] {
     return this.#insert(models, 'INSERT IGNORE', '');
   }
@@ -87,7 +84,7 @@ export class Table<Model extends object> {
   }
 }
 
-/** Makes a table where it is missing. */
+/** Creates a table if it is missing. */
 export function tableDefinition(name: string, lines: readonly string[]): string {
   const options = 'ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
   return `CREATE TABLE IF NOT EXISTS ${name} (${lines.join(', ')}) ${options}`;

@@ -3,7 +3,7 @@ import { clearingTables } from './clearing/tables.ts';
 import type { InstrumentState, Message, Order, OrderReport, PlannedStep } from './model.ts';
 import { bigWhole, flag, reportColumns, Table, tableDefinition } from './table.ts';
 
-/** Every message, whatever became of it: what tests compare with the gateway's own record. */
+/** Every message, whatever its outcome. Tests compare it with the gateway's own record. */
 export const messages = new Table<Message>(
   'received_messages',
   {
@@ -41,7 +41,7 @@ export const orders = new Table<Order>(
       fromColumn: (stored) => (stored === null ? [] : (JSON.parse(String(stored)) as PlannedStep[])),
     },
     planAtMs: 'BIGINT NULL',
-    // Null if it does not wait in a book, so that the index of those that do stays small.
+    // Null outside a book, so that the index of orders in books stays small.
     inBook: { ...flag, type: 'TINYINT NULL', toColumn: (inBook) => (inBook ? 1 : null) },
     tradedOn: 'CHAR(10) NULL',
     tradedKobo: { ...bigWhole, type: 'BIGINT NOT NULL DEFAULT 0' },
@@ -100,10 +100,7 @@ export const settings = new Table<{ name: string; value: number }>(
   { changing: ['value'] },
 );
 
-/**
- * Makes the simulator's tables where they are missing. It is a sandbox's broker and not a system with a history, so it
- * has no migrations: a table that must change gets a new name, or a column it lacked.
- */
+/** Creates missing tables. There are no migrations: a changed table gets a new name, or the column it lacks. */
 export const schema: readonly string[] = [
   ...[settings, accounts, instruments, messages, orders, reports].map(({ definition }) => definition),
   tableDefinition('submissions', [
@@ -115,7 +112,7 @@ export const schema: readonly string[] = [
   ...clearingTables,
 ];
 
-/** Columns that came later, with what adds them to a table made before. */
+/** Later columns, with the statement that adds each to an older table. */
 export const laterColumns: readonly { readonly table: string; readonly column: string; readonly change: string }[] = [
   {
     table: 'orders',

@@ -6,22 +6,16 @@ import type { InstrumentState, Message, Order, OrderReport, Submission } from '.
 import { accounts, instruments, messages, orders, reports, settings } from './tables.ts';
 import type { World } from './world.ts';
 
-/** What the broker has of what a change was to be given. */
+/** The broker's objects for a change. */
 export interface Held extends HeldByBackOffice {
   readonly orders: Map<string, Order>;
 }
 
-/**
- * Several changes that are committed together. A change sees what the changes before it in the same unit did; nothing
- * of it is visible outside before the commit.
- */
+/** Changes that are committed together. Each sees those before it. Nothing is visible outside before the commit. */
 export class UnitOfWork {
   readonly reports: OrderReport[] = [];
-  /** The orders that are new or changed. */
   readonly changedOrders = new Set<Order>();
-  /** Applications, documents and allocations. */
   readonly backOffice: BackOfficeUnit;
-  /** What executions come to. */
   readonly clearing: ClearingUnit;
   readonly #messages = new Map<number, Message>();
   readonly #accounts = new Map<string, AccountStatus>();
@@ -37,12 +31,12 @@ export class UnitOfWork {
     this.clearing = new ClearingUnit(world);
   }
 
-  /** One of the orders the change was to be given, if it exists. */
+  /** One of the orders loaded for the change, if it exists. */
   order(clientOrderId: string): Order | undefined {
     return this.held.orders.get(clientOrderId);
   }
 
-  /** Takes an order, with the exchange's id when it is accepted. */
+  /** Adds an order, with the exchange's id if it is accepted. */
   addOrder(submission: Submission, accepted: boolean): Order {
     if (this.held.orders.has(submission.clientOrderId))
       throw new Error(`Order ${submission.clientOrderId} taken twice`);
@@ -88,7 +82,7 @@ export class UnitOfWork {
     return report;
   }
 
-  /** Records a received message, or with a number what became of a recorded one. */
+  /** Records a received message, or with a number the outcome of a recorded one. */
   message(message: Omit<Message, 'number'>, number = ++this.world.lastMessage): number {
     const clientOrderId = message.clientOrderId.slice(0, maxIdLength);
     const account = message.account.slice(0, maxIdLength);
@@ -96,7 +90,7 @@ export class UnitOfWork {
     return number;
   }
 
-  /** Notes what was taken, with what the gateway wants to have back of it. */
+  /** Records a submission with the gateway's note. */
   submitted(clientId: string, note: Uint8Array): void {
     this.world.lastSubmission += 1;
     this.#submissions.push([this.world.lastSubmission, clientId, Buffer.from(note)]);
@@ -122,7 +116,6 @@ export class UnitOfWork {
     this.#settings.set('honours_not_after', honours ? 1 : 0);
   }
 
-  /** What must be written for all of it. */
   statements(): string[] {
     const { world } = this;
     const submissions = this.#submissions;
@@ -142,5 +135,5 @@ export class UnitOfWork {
   }
 }
 
-/** A message with an id that is too long is recorded too, as far as the column goes. */
+/** A message with an overlong id is recorded too, with the id cut to the column's length. */
 const maxIdLength = 64;

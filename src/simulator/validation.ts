@@ -13,7 +13,7 @@ const maxNoteBytes = 2_048;
 const printable = /^[\x21-\x7e]+$/;
 const maxSafe = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** An order to take, from its request. What makes no sense is an invalid argument, not a rejection. */
+/** Reads an order from its request. A request that makes no sense is an invalid argument, not a rejection. */
 export function submissionFrom(request: SubmitOrderRequest): Submission {
   const isMarket = request.type === OrderType.MARKET;
   checkNote(request);
@@ -33,7 +33,7 @@ export function submissionFrom(request: SubmitOrderRequest): Submission {
   };
 }
 
-/** The note a submission comes with is kept and given back, and must not be too long for it. */
+/** Checks that a submission's note fits its column. */
 export function checkNote({ note }: { readonly note: Uint8Array }): void {
   check(note.length <= maxNoteBytes, 'note');
 }
@@ -47,19 +47,19 @@ export function isSide(side: Side): boolean {
   return side === Side.BUY || side === Side.SELL;
 }
 
-/** A name of printable ASCII without spaces. */
+/** Printable ASCII without spaces. */
 export function text(value: string, field: string, maxLength: number): string {
   check(value.length <= maxLength && printable.test(value), field);
   return value;
 }
 
-/** A whole number above 0 that can be counted with exactly. */
+/** A whole number above 0 that a JavaScript number holds exactly. */
 export function positive(value: bigint, field: string): number {
   check(value > 0n && value <= maxSafe, field);
   return Number(value);
 }
 
-/** A whole number from 0 that can be counted with exactly. */
+/** A whole number from 0 that a JavaScript number holds exactly. */
 export function whole(value: bigint, field: string): number {
   check(isWhole(value), field);
   return Number(value);
@@ -74,7 +74,7 @@ export function checkCount(value: number, max: number, field: string): void {
   check(value >= 0 && value <= max, field);
 }
 
-/** Refuses a request for one of its fields. */
+/** Refuses a request because of one of its fields. */
 export function check(holds: boolean, field: string): asserts holds {
   if (!holds) throw new RpcError(status.INVALID_ARGUMENT, `The value of ${field} is not valid.`);
 }

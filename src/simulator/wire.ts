@@ -6,27 +6,26 @@ import type { Front } from './front.ts';
 import type { Fault } from './magic.ts';
 import { RpcError, unanswered, type WireCall } from './rpc.ts';
 
-/** One call to the broker, as the wire sees it. */
+/** One call to the broker. */
 export interface Leg<Answer> {
   readonly call: Call;
-  /** The id the gateway gave what it is about; empty when it is about no such thing. */
+  /** The gateway's id of the call's object; empty if it has none. */
   readonly clientId: string;
-  /** The account it names, by itself or by what it is about; asked only when a fault is about an account. */
+  /** The account of the call or of its object. Called only if a fault needs it. */
   account(): string | Promise<string>;
-  /** What its magic does on the wire when no fault was injected. */
+  /** The fault of its magic value, used if no fault was injected. */
   readonly magicFault?: Fault | undefined;
-  /** Records a call that is not taken, or not yet, and gives the record's number. */
+  /** Records a call that is not taken, or not yet, and returns the record's number. */
   record(): Promise<number>;
-  /** Takes it. It was recorded before under the number, if there is one. */
+  /** Takes the call. `recorded` is the number of its earlier record, if there is one. */
   take(recorded: number | undefined): Promise<Answer>;
-  /** What makes no sense as an answer. */
   nonsense(): Answer;
 }
 
-/** How many calls wait at most; more than that are as good as lost. */
+/** How many calls may wait. Further calls get no answer. */
 const maxWaiting = 10_000;
 
-/** What stands between a call and the broker: the faults a test injects, and those that magic values have. */
+/** Applies faults to calls: those that a test injects, and those of magic values. */
 export class Wire {
   readonly #stopped: AbortSignal;
   #waiting = 0;
@@ -39,7 +38,7 @@ export class Wire {
     this.#stopped = stopped;
   }
 
-  /** Brings a call through whatever happens to it. */
+  /** Carries out a call, with its fault if it has one. */
   async carry<Answer>(call: WireCall, leg: Leg<Answer>): Promise<Answer | typeof unanswered> {
     const account = this.directives.asksForAccount(leg.call) ? await leg.account() : '';
     const fault = this.directives.takeFault(leg.call, account, leg.clientId) ?? leg.magicFault;
@@ -67,7 +66,7 @@ export class Wire {
   }
 
   async #afterTaking<Answer>(call: WireCall, leg: Leg<Answer>, fault: Fault): Promise<Answer | typeof unanswered> {
-    // The answer may be an error; what happens on the wire happens to it all the same.
+    // The answer may be an error. The fault applies to it all the same.
     const answer = leg.take(undefined);
     await answer.catch(() => {});
     switch (fault.wire) {
@@ -91,7 +90,7 @@ export class Wire {
     return unanswered;
   }
 
-  /** Whether the whole time passed before the simulator stopped. */
+  /** False if too many calls wait, or if the simulator stopped first. */
   async #waited(delayMs: number): Promise<boolean> {
     if (this.#waiting >= maxWaiting) return false;
     this.#waiting += 1;

@@ -13,39 +13,39 @@ import type { InstrumentState } from './model.ts';
 import { dailyBand } from './prices.ts';
 import { accounts, instruments, orders, settings } from './tables.ts';
 
-/** How many accounts and instruments are held: far above what a sandbox needs, so that memory stays bounded. */
+/** The most accounts and instruments: far more than a sandbox needs, so that memory is bounded. */
 export const maxAccounts = 100_000;
 export const maxInstruments = 10_000;
 
-/** Magic symbols come last in lists, behind any that a control adds. */
+/** Magic symbols come last in lists, after those that a control adds. */
 const magicPosition = 1_000_000;
 
 /**
- * What the exchange keeps in memory in addition to its orders: accounts, instruments, settings and the numbers to go on from.
- * Only the writer changes it, together with the tables; after a write of unknown outcome it is read again.
+ * The exchange's state in memory besides orders. Only the writer changes it, together with the tables. After a write with
+ * an unknown outcome it is read again.
  */
 export class World {
   readonly clock = new SimulatorClock();
   readonly accounts = new Map<string, AccountStatus>();
-  /** As they are on record. The price of a listed stock lives: ask for the `instrument`. */
+  /** As recorded. The price of a listed stock moves: use `instrument`. */
   readonly instruments = new Map<string, InstrumentState>();
   readonly venue: Venue;
-  /** Where orders wait that trade as the market goes. */
+  /** The books of the orders that trade with the market. */
   readonly engine: MatchingEngine;
   honoursNotAfter = true;
   lastMessage = 0;
   lastReport = 0;
   lastSequence = 0;
   lastSubmission = 0;
-  /** What each account has in kobo; an account without money may be missing. */
+  /** Each account's cash in kobo. An account without money may be missing. */
   readonly cash = new Map<string, number>();
   lastApplication = 0;
   lastApplicationReport = 0;
   lastAllocation = 0;
   lastCashEntry = 0;
   lastDeal = 0;
-  /** The session that a control made the exchange report, whatever it really is. */
-  saidMarket: GetMarketResponse | undefined;
+  /** The session that a control makes the exchange report, whatever it really is. */
+  reportedMarket: GetMarketResponse | undefined;
 
   constructor(
     readonly seed: number,
@@ -61,12 +61,12 @@ export class World {
     });
   }
 
-  /** A stock as the exchange trades it now. */
+  /** A stock as it trades now. */
   instrument(symbol: string, nowMs = this.clock.now()): InstrumentState | undefined {
     return this.#living(symbol, (listing) => this.venue.price(listing, nowMs));
   }
 
-  /** Whether the time of a submission is over. */
+  /** Whether a submission's `not_after` has passed. */
   isTooLate(notAfterMs: number | undefined): boolean {
     return this.honoursNotAfter && notAfterMs !== undefined && this.clock.shownRealNow() > notAfterMs;
   }
@@ -124,7 +124,7 @@ export class World {
     for (const row of waiting) this.engine.restore(orders.fromRow(row), this.clock.now());
   }
 
-  /** The stocks that are listed from the start, and the magic symbols. */
+  /** The initially listed stocks, and the magic symbols. */
   #listed(): InstrumentState[] {
     const at = (priceKobo: number) => {
       const { lowerKobo, upperKobo } = dailyBand(priceKobo);

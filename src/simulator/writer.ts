@@ -9,31 +9,31 @@ import { orders } from './tables.ts';
 import { type Held, UnitOfWork } from './unit-of-work.ts';
 import type { World } from './world.ts';
 
-/** How many changes wait at most; further ones are refused, so that a slow database is felt and not hidden. */
+/** How many changes may wait. Further ones are refused, so that a slow database shows. */
 const maxWaiting = 20_000;
-/** How many changes one transaction holds at most. */
+/** The most changes in one transaction. */
 const maxPerCommit = 500;
 
-/** What a change must be given, by the ids the gateway gave. */
+/** The objects that a change needs, by the gateway's ids. */
 export interface Needs {
   readonly orders?: readonly string[];
   readonly applications?: readonly string[];
   readonly allocations?: readonly string[];
 }
 
-/** A change of what the exchange has. It does nothing but through the unit, and throws only before it did anything. */
+/** A change of the exchange's state. It acts only through the unit, and throws only before it did anything. */
 export type Change<T> = (unit: UnitOfWork) => T;
 
 interface Waiting {
   readonly needs: Needs;
-  /** Runs the change and gives what is to be done when it is committed. */
+  /** Runs the change and returns the step to run after the commit. */
   readonly apply: (unit: UnitOfWork) => () => void;
   readonly fail: (error: unknown) => void;
 }
 
 /**
- * The one queue all changes go through. That makes numbers dense in the order of their commits, and a client order id
- * taken once however many submissions of it come together; what waits while a commit is on its way shares the next.
+ * The one queue of all changes. Numbers are dense in commit order, and a client order id is taken only once. Changes that
+ * wait during a commit share the next one.
  */
 export class Writer {
   #waiting: Waiting[] = [];
@@ -45,21 +45,21 @@ export class Writer {
     private readonly database: Database,
     private readonly world: World,
     private readonly log: Logger,
-    /** Told of every commit, in order, and of a new start after one of unknown outcome. */
+    /** Notified of every commit, in order, and of each reload after a commit with an unknown outcome. */
     private readonly watcher: { committed(unit: UnitOfWork): void; reloaded(): void },
   ) {}
 
-  /** Connects and reads the world; else the first change does. */
+  /** Connects and reads the world. Otherwise the first change does. */
   async open(): Promise<void> {
     await this.#connected();
   }
 
-  /** Runs a change on the orders named, and resolves when it is committed. */
+  /** Runs a change on the given orders, and resolves after its commit. */
   run<T>(orderIds: readonly string[], change: Change<T>): Promise<T> {
     return this.runOn({ orders: orderIds }, change);
   }
 
-  /** Runs a change on what is named, and resolves when it is committed. */
+  /** Runs a change on the given objects, and resolves after its commit. */
   runOn<T>(needs: Needs, change: Change<T>): Promise<T> {
     if (this.#closed) return Promise.reject(new RpcError(status.UNAVAILABLE, 'The simulator is stopping.'));
     if (this.#waiting.length >= maxWaiting) {
@@ -75,14 +75,14 @@ export class Writer {
     });
   }
 
-  /** Takes nothing more, writes what waits and lets go of the database. */
+  /** Accepts no more changes, writes the waiting ones and releases the database. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#working;
     this.#drop();
   }
 
-  /** Lets go of the database at once; what waits fails. */
+  /** Releases the database at once. Waiting changes fail. */
   abandon(): void {
     this.#closed = true;
     this.#drop();
@@ -96,7 +96,7 @@ export class Writer {
       try {
         await this.#commit(group);
       } catch (error) {
-        this.log.warn({ err: error, changes: group.length }, 'a commit failed; what became of it is not known');
+        this.log.warn({ err: error, changes: group.length }, 'a commit failed; its outcome is unknown');
         this.#drop();
         for (const change of group) change.fail(new RpcError(status.UNAVAILABLE, 'The record could not be written.'));
       }
@@ -153,7 +153,7 @@ async function readHeld(connection: WriterConnection, world: World, group: reado
   const orderIds = idsOf('orders');
   for (const order of await read(orders, 'client_order_id', orderIds)) held.orders.set(order.clientOrderId, order);
   for (const id of orderIds) {
-    // What waits in the matching engine is in memory: the same order, and not another copy of it.
+    // The order in the matching engine must be the same object, not another copy.
     const waiting = world.engine.order(id);
     if (waiting !== undefined) held.orders.set(id, waiting);
   }

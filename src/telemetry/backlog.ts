@@ -3,10 +3,9 @@ import { hasNotRunOut, type SqlRow, type Statement, statement } from '../db/stat
 import { consumerNames, countUnacknowledged } from '../events/outbox.ts';
 import type { Clock } from '../lib/clock.ts';
 
-/** What waits in the database, for all replicas. */
 export type BacklogFigures = Awaited<ReturnType<typeof readBacklog>>;
 
-/** How many rows of a kind are looked at: a number that is not exact beyond it costs no more than one that is. */
+/** The most rows of a kind that are counted. An exact number beyond it is not worth its cost. */
 export const mostCounted = 10_000;
 const mostLeases = 1_000;
 
@@ -15,12 +14,11 @@ const kinds = Object.keys(tables) as (keyof typeof tables)[];
 const states = ['sending', 'uncertain', 'other'] as const;
 
 /**
- * Reads what waits, in one round trip: objects of which it is not known whether the broker has them, committed events that a
- * consumer has not acknowledged, and who holds a lease.
+ * Reads the backlog in one round trip: objects with an unknown outcome, unacknowledged events, and leases.
  *
- * `oldestMs` is how long ago the oldest was stored, 0 if there is none: of objects in business time, of events in real time.
- * Objects in the state `other` are those of which reports were missed, or whose state this version does not know: of them
- * it is how long ago one had to be looked at, in real time.
+ * `oldestMs` is the age of the oldest, 0 if there is none: of objects in business time, of events in real time. The state
+ * `other` stands for missed reports and for states of other versions, and its `oldestMs` is the real time since a poll
+ * was due.
  */
 export async function readBacklog(database: Database, clock: Clock) {
   const rows = await database.readAll([
@@ -48,7 +46,7 @@ export async function readBacklog(database: Database, clock: Clock) {
   };
 }
 
-/** What the reconciler will look at, now or later. */
+/** Counts the objects that the reconciler will query, now or later. */
 function countUnsettled(table: string): Statement {
   return statement(
     `SELECT IF(state IN ('sending', 'uncertain'), state, 'other') AS shown_state, COUNT(*) AS count,

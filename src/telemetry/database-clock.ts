@@ -5,10 +5,7 @@ import { atMost } from '../lib/at-most.ts';
 import type { Clock, RemovalTime } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 
-/**
- * Compares the database's clock, by which leases go, with this process's: how far it is ahead, to within half a round trip.
- * Reads the server's version too.
- */
+/** How far the database's clock is ahead of this process's, to within half a round trip, and the server's version. */
 export async function readDatabaseClock(database: Database, clock: Clock) {
   const askedAt = clock.realNow();
   const startedAt = performance.now();
@@ -19,14 +16,13 @@ export async function readDatabaseClock(database: Database, clock: Clock) {
   return { aheadMs, roundTripMs, version: String(row.version) };
 }
 
-/** How long the database may take to answer. */
 const answerWithinMs = 2_000;
 
-/** Asks the database repeatedly whether it answers, and what time it is, for code that cannot wait for an answer. */
+/** Polls whether the database answers, and its time, for code that cannot wait for an answer. */
 export class DatabaseProbe {
-  /** Whether the database answered when it was asked last. */
+  /** Whether the database answered the last query. */
   isReachable = true;
-  /** How far the database's clock is ahead of ours. Undefined: it did not answer. */
+  /** How far the database's clock is ahead of ours; undefined: it did not answer. */
   clockAheadMs: number | undefined;
   #asking: Promise<void> | undefined;
 
@@ -35,7 +31,7 @@ export class DatabaseProbe {
     private readonly clock: Clock,
   ) {}
 
-  /** Asks it now. Callers that come while it is asked share the answer. Never throws, and ends within seconds. */
+  /** Queries it now. Concurrent callers share the answer. Never throws, and ends within 2 s. */
   ask(): Promise<void> {
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = undefined;
@@ -55,18 +51,18 @@ export class DatabaseProbe {
   }
 }
 
-/** Everything that is removed by age is older than a day by far, so a smaller difference does no harm. */
+/** Rows that are removed by age are far older than a day, so a smaller difference does no harm. */
 const mostApartMs = 3_600_000;
 
 /**
- * Tells the time to those who remove what is old, if this process's clock agrees with the database's and is not known to
- * differ from the broker's: the earlier of ours and the database's. Forgotten keys would have repeated requests sent again.
+ * The time for removing old rows: the earlier of ours and the database's. Undefined unless the two agree and ours is not
+ * known to differ from the broker's. Otherwise keys could be forgotten too early, and repeated requests be sent again.
  */
 export function removalTime(options: {
   readonly database: Database;
   readonly clock: Clock;
   readonly brokerClocks: { readonly known: ClockAgreement };
-  /** Opens at the start, when the broker has answered and so has stated its time. */
+  /** Opens at the start, after the broker has answered and so stated its time. */
   readonly gate: { readonly isOpen: boolean };
   readonly log: Logger;
 }): RemovalTime {

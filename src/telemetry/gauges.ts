@@ -9,26 +9,26 @@ import { dispatcherLeasePrefix } from '../webhooks/table.ts';
 import { type BacklogFigures, readBacklog } from './backlog.ts';
 import type { DatabaseProbe } from './database-clock.ts';
 
-/** What is read for the gauges from outside the process. */
+/** The sources of the gauges outside the process. */
 export interface GaugeSources {
   readonly metrics: Metrics;
   readonly database: Database;
   readonly probe: DatabaseProbe;
   readonly clock: Clock;
-  /** This process's name among the holders of leases. */
+  /** This process's name as a holder of leases. */
   readonly holder: string;
   readonly stream: { pending(): Promise<ReadonlyMap<string, number>> };
 }
 
-/** A metric and its figure now, undefined if it is not known; of a metric with a label, a figure for each of its values. */
+/** A metric and its figure, undefined if unknown. A metric with a label has a figure for each value of it. */
 export type Figure =
   | readonly [metric: Gauge | Counter, figure: () => number | undefined]
   | readonly [metric: Gauge<string>, label: string, figures: () => Iterable<readonly [value: string, figure: number]>];
 
-/** How long a scrape waits for what is read from the database and from NATS. It must be answered within a second. */
+/** How long a scrape waits for the database and NATS. It must be answered within 1 s. */
 const readWithinMs = 500;
 
-/** Sets the gauges when Prometheus asks for them. A figure that cannot be read in time is absent, not old. */
+/** Sets the gauges at each scrape. A figure that cannot be read in time is absent, not old. */
 export class Gauges {
   readonly #readings: readonly { refresh(withinMs: number): Promise<void> }[];
 
@@ -76,7 +76,7 @@ export class Gauges {
       outboxAge.set({ consumer }, oldestMs / 1_000);
     }
     for (const { name, holder: who } of backlog?.leases ?? []) {
-      // Each process has a dispatcher's lease of its own, by a name of its own.
+      // Each process has its own dispatcher lease, with its own name.
       const lease = name.startsWith(dispatcherLeasePrefix) ? 'dispatcher' : name;
       leasesTaken.inc({ lease });
       if (who === holder) leasesHeld.inc({ lease });
@@ -105,12 +105,12 @@ function setFigure(figure: Figure): void {
   else metric.inc(number);
 }
 
-/** How old what was read may be: many who scrape cost no more than one. */
+/** The largest age of a figure, so that many scrapers cost no more than one. */
 const usableMs = 1_000;
 
 /**
- * Reads a figure from outside the process and shows it. Nobody waits long for it: while the read is late, the figure is
- * absent. A read that hangs is not begun a second time.
+ * Reads a figure from outside the process and shows it. While a read is late, the figure is absent, and no second read
+ * starts.
  */
 export class Reading<T> {
   #startedAt = Number.NEGATIVE_INFINITY;
@@ -118,7 +118,7 @@ export class Reading<T> {
 
   constructor(
     private readonly read: () => Promise<T>,
-    /** Shows what was read; undefined: it could not be read, or not yet. */
+    /** Undefined: it could not be read, or not yet. */
     private readonly show: (value: T | undefined) => void,
   ) {}
 

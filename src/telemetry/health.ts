@@ -5,13 +5,13 @@ import type { WriteTrouble } from './write-probe.ts';
 
 /** A part that does not work as it should. */
 export interface Trouble {
-  /** Which part; the same for as long as it lasts. */
+  /** Which part; the same for as long as the trouble lasts. */
   readonly part: string;
-  /** What is wrong with it, for people. */
+  /** The reason, for people. */
   readonly reason: string;
   /** Whether this process should get no requests because of it. */
   readonly stops: boolean;
-  /** Since when, in real time, in milliseconds. */
+  /** Its start, in real time in milliseconds. */
   readonly sinceMs: number;
 }
 
@@ -20,7 +20,6 @@ export interface Parts {
   readonly database: {
     readonly isReachable: boolean;
     readonly clockAheadMs: number | undefined;
-    /** Finds both out. Never throws, and ends within seconds. */
     ask(): Promise<void>;
   };
   readonly writes: { readonly trouble: WriteTrouble | undefined };
@@ -33,18 +32,16 @@ export interface Parts {
   readonly reports: { readonly isBroken: boolean };
   readonly applicationReports: { readonly isBroken: boolean };
   readonly gate: { readonly isOpen: boolean; readonly held: readonly string[] };
-  /** Names of background work that fails. */
   readonly failingWorkers: () => readonly string[];
-  /** Where the log goes; absent: it cannot be stuck. */
   readonly log: { readonly isStuck: boolean } | undefined;
 }
 
-/** How often parts are checked when nobody asks, so that it is known since when something is wrong. */
+/** How often parts are checked without a caller, so that the start of each trouble is known. */
 const checkEveryMs = 1_000;
-/** How long a caller waits for the database's answer. If it comes later, the caller gets what was known before. */
+/** How long a caller waits for the database. If the answer is later, the caller gets the previous state. */
 const answerWithinMs = 500;
 
-/** Knows which parts are in trouble, and since when. */
+/** Tracks which parts are in trouble, and since when. */
 export class Health {
   readonly worker: Worker;
   #troubles: readonly Trouble[] = [];
@@ -65,13 +62,13 @@ export class Health {
     this.#isStopping = true;
   }
 
-  /** What is wrong now, answered within a second. */
+  /** The present troubles, within a second. */
   async troubles(): Promise<readonly Trouble[]> {
     await atMost(answerWithinMs, this.parts.database.ask());
     return this.known();
   }
 
-  /** What is wrong as far as is known, answered at once. */
+  /** The known troubles, at once. */
   known(): readonly Trouble[] {
     const now = this.realNow();
     const since = new Map(this.#troubles.map(({ part, sinceMs }) => [part, sinceMs]));
@@ -89,25 +86,30 @@ export class Health {
       [this.#isStopping, 'process', 'stopping', true],
       [!database.isReachable, 'database', 'the database cannot be reached', true],
       ...(database.isReachable ? findWriteTrouble(parts.writes.trouble) : []),
-      [ownClockIsWrong, 'clock', "this machine's clock is wrong: the database's and the broker's both say so", true],
+      [
+        ownClockIsWrong,
+        'clock',
+        "this machine's clock is wrong: it differs from the database's and the broker's",
+        true,
+      ],
       [!broker.connected, 'broker', 'the broker cannot be reached'],
       [
         brokerClocks.known === 'apart',
         'broker-clock',
-        "the broker's clock and this process's are too far apart; what the broker does not have stays unclear",
+        "the broker's clock and this process's are too far apart; objects that the broker does not have stay unsettled",
       ],
       [nats.connection === undefined, 'nats', 'NATS cannot be reached; events go on without it'],
       [
         nats.connection !== undefined && !stream.isStoring,
         'jetstream',
-        'JetStream stores no events; see to its memory and its disk',
+        'JetStream stores no events; check its memory and its disk',
       ],
       [!sharing.isShared, 'limits', 'limits are not counted across replicas'],
       [reports.isBroken, 'order-reports', "the exchange's reports cannot be applied"],
       [applicationReports.isBroken, 'application-reports', "the broker's reports about applications cannot be applied"],
-      [!gate.isOpen, 'start', 'what the broker was given is not known yet, and nothing new is taken'],
+      [!gate.isOpen, 'start', "the broker's submissions are not checked yet, and nothing new is accepted"],
       ...gate.held.map(
-        (kind): Check => [true, `lost ${kind}s`, `${kind}s that were lost cannot be stored, and none is taken`],
+        (kind): Check => [true, `lost ${kind}s`, `lost ${kind}s cannot be restored, and new ones are not accepted`],
       ),
       [parts.log?.isStuck === true, 'log', 'the log cannot be written'],
       ...parts.failingWorkers().map((name): Check => [true, `worker ${name}`, `${name} fails`]),
@@ -117,12 +119,12 @@ export class Health {
 
 type Check = readonly [isWrong: boolean, part: string, reason: string, stops?: boolean];
 
-/** By more than this our clock must differ from both others, and they may not differ from each other. */
+/** Our clock is wrong if it differs from both others by more than this, and they do not differ from each other. */
 const clockWrongMs = 10_000;
 
 /**
- * Whether our own clock is the wrong one of three. Orders would be stored with a wrong time, and count for the limit of a
- * wrong day. One other clock that differs may itself be wrong.
+ * Whether our own clock is the wrong one of three: orders would have a wrong time and count for a wrong day's limit. If
+ * only one other clock differs, that one may be wrong.
  */
 function isWrong(databaseAheadMs: number | undefined, brokerAheadMs: number | undefined): boolean {
   if (databaseAheadMs === undefined || brokerAheadMs === undefined) return false;
@@ -130,7 +132,7 @@ function isWrong(databaseAheadMs: number | undefined, brokerAheadMs: number | un
   return leastMs > clockWrongMs && Math.abs(databaseAheadMs - brokerAheadMs) < clockWrongMs;
 }
 
-/** What writes meet. The part names the disk where it is known to be full. */
+/** The trouble with writes. The part names the disk if it is known to be full. */
 function findWriteTrouble(trouble: WriteTrouble | undefined): Check[] {
   if (trouble === undefined) return [];
   return [[true, trouble === 'disk-full' ? 'database-disk' : 'database-writes', writeReasons[trouble], true]];

@@ -15,12 +15,12 @@ import type { SpanKind, Tracer } from '../lib/trace.ts';
 
 const exportTimeoutMs = 5_000;
 const exportEveryMs = 1_000;
-/** Spans that wait to be exported, and that go together. What is beyond them is dropped: a trace is not a record. */
+/** The most spans that wait for export. Further spans are dropped, because traces need not be complete. */
 const mostWaiting = 4_096;
 const mostTogether = 512;
-/** How often it is logged that spans cannot be exported. */
+/** How often failed exports are logged. */
 const logEveryMs = 60_000;
-/** How long a stop waits for the last spans to leave. */
+/** How long a stop waits for the last export. */
 const closeWithinMs = 2_000;
 
 const kinds: Readonly<Record<SpanKind, ApiSpanKind>> = {
@@ -30,12 +30,12 @@ const kinds: Readonly<Record<SpanKind, ApiSpanKind>> = {
 };
 
 /**
- * Makes spans and exports them to an OpenTelemetry collector. Imported where that is configured, and only then: what it
- * needs takes time and memory to load.
+ * Makes spans and exports them to an OpenTelemetry collector. Imported only if tracing is configured, because its
+ * libraries take time and memory to load.
  *
- * @param url Where spans go, by OTLP over HTTP: `/v1/traces` is appended.
- * @param ratio Of how many traces that begin here spans are made, 0 to 1. Those that come in decide for themselves.
- * @param resource What the spans are of: the service's version, its environment, this process.
+ * @param url The collector's OTLP over HTTP; `/v1/traces` is appended.
+ * @param ratio The share of new traces that is sampled, 0 to 1. Incoming traces carry their own decision.
+ * @param resource The resource attributes: the service's version, its environment, this process.
  */
 export function otlpTracer(url: string, ratio: number, resource: Record<string, string>, log: Logger): Tracer {
   const exporter = new OTLPTraceExporter({ url: `${url}/v1/traces`, timeoutMillis: exportTimeoutMs });
@@ -67,7 +67,7 @@ export function otlpTracer(url: string, ratio: number, resource: Record<string, 
       };
     },
     close: async () => {
-      // A failure to export is logged where it happens.
+      // `loggingFailures` logs it.
       const closed = provider.shutdown().catch(() => undefined);
       await atMost(closeWithinMs, closed);
     },
@@ -85,7 +85,7 @@ function contextOf(traceParent: string | null): Context {
   });
 }
 
-/** The library does not log which spans it could not export. */
+/** Logs failed exports, because the library does not. */
 function loggingFailures(exporter: SpanExporter, log: Logger): SpanExporter {
   let loggedAt = Number.NEGATIVE_INFINITY;
   return {

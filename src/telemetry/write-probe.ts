@@ -6,27 +6,27 @@ import { atMost } from '../lib/at-most.ts';
 import type { Logger } from '../lib/log.ts';
 import { periodic, type Worker } from '../lib/worker.ts';
 
-/** What is wrong with writes: an obstacle the database named, or no answer. */
+/** The trouble with writes: an obstacle that the database named, or no answer. */
 export type WriteTrouble = WriteObstacle | 'silent';
 
-/** A check failed, which says nothing of writes: for once, or always because the table may not be written. */
+/** A failed check that shows nothing about writes: this time, or always because the table is not writable. */
 type NoAnswer = 'unknown' | 'unchecked';
 
 const checkEveryMs = 1_000;
-/** How long a write may take. A disk that is slow for a moment is not full. */
+/** The longest write. A disk that is slow for a moment is not full. */
 const answerWithinMs = 5_000;
-/** After a real write was refused, checks must succeed for this long. */
+/** After a refused real write, checks must succeed for this long. */
 const doubtMs = 10_000;
 /** While writes are in doubt, a check stores two pages of 16 KiB. */
 const filler = '-'.repeat(7_000);
 const fillers = 4;
 
 /**
- * Finds out whether the database takes writes: from real writes that it refuses, and by a small write each second.
+ * Finds out whether the database takes writes: from refused real writes, and from a small write each second.
  *
- * When a disk is full, a table takes rows until its own free pages are used up. So a small write may succeed while orders
- * are refused. While writes are in doubt, each check therefore stores more and keeps it: soon its table has no free page
- * either, and the next check that succeeds proves that the table could grow.
+ * On a full disk, a table takes rows until its own free pages are used up. So while writes are in doubt, each check
+ * stores more and keeps it. Soon its table has no free page either, and the next success proves that the table could
+ * grow.
  */
 export class WriteProbe {
   readonly worker: Worker;
@@ -36,16 +36,15 @@ export class WriteProbe {
 
   constructor(
     private readonly database: Database,
-    /** This process's name. */
     private readonly holder: string,
     private readonly log: Logger,
   ) {
     this.worker = periodic('write-probe', checkEveryMs, () => this.#checkOnce());
   }
 
-  /** What is wrong. Undefined: nothing that is known. */
+  /** The known trouble. */
   get trouble(): WriteTrouble | undefined {
-    // What a real write met counts at once.
+    // A refused real write counts at once.
     return this.#trouble ?? this.database.refusedWrite;
   }
 
@@ -54,18 +53,17 @@ export class WriteProbe {
     const found = await this.#check();
     if (found === 'unknown') return;
     if (found !== undefined && found !== 'unchecked') {
-      // From now on a check that succeeds is proof.
+      // From now on a successful check is proof.
       this.#trouble = found;
       this.#doubtedUntil = 0;
       this.database.forgetRefusedWrite();
       return;
     }
     this.#noteRefusedWrite();
-    // If checks cannot be made, nothing ever proves that writes work again: what a real write met counts for its time only.
+    // If checks are impossible, nothing proves that writes work again. So a refused real write counts only for its time.
     if (performance.now() > this.#doubtedUntil) this.#trouble = undefined;
   }
 
-  /** Takes note of a real write that was refused since the last check. */
   #noteRefusedWrite(): void {
     const refused = this.database.refusedWrite;
     if (refused === undefined) return;
@@ -74,7 +72,7 @@ export class WriteProbe {
     this.database.forgetRefusedWrite();
   }
 
-  /** Writes, and answers what was wrong. It ends when the write ends, so that checks do not pile up. */
+  /** Ends when the write ends, so that checks do not pile up. */
   async #check(): Promise<WriteTrouble | NoAnswer | undefined> {
     let found: WriteTrouble | NoAnswer | undefined;
     const written = this.#write().catch((error: unknown) => {
@@ -97,7 +95,7 @@ export class WriteProbe {
     const obstacle = writeObstacle(cause);
     if (obstacle !== undefined) return obstacle;
     const { errno } = cause as { errno?: number };
-    // Another check holds the table, and does not get on with its own write.
+    // Another check holds the table, and its own write hangs.
     if (errno === lockWaitTimeout) return 'silent';
     if (errno !== accessDenied && !isTableMissing(cause)) return 'unknown';
     if (!this.#isDenied) this.log.warn({ err: error }, 'whether the database takes writes cannot be checked');
@@ -109,7 +107,7 @@ export class WriteProbe {
 const lockWaitTimeout = 1205;
 const accessDenied = 1142;
 
-/** Rows that gateways write only to find out whether the database takes writes. Their time is the database's. */
+/** Rows that gateways write only to check that writes work. Their time is the database's. */
 export const writeChecks = defineTable({
   name: 'write_checks',
   columns: { id: whole(), holder: text(64), filler: text(7000), checkedAt: instant() },

@@ -19,7 +19,7 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'uploads of several applications do not see each other begin',
     file: 'src/applications/documents/sender.ts',
-    find: "        // Two of a partner's at the same time would both count without the other.\n        touches: ['documents under way'],",
+    find: "        // Otherwise two documents of a partner would not count each other.\n        touches: ['documents under way'],",
     replace: '        touches: [],',
     test: documents,
     pattern: 'though four applications ask in the same moment',

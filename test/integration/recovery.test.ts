@@ -247,7 +247,7 @@ describe('a gateway that starts on a database that lacks what the broker was giv
     assert.ok(said('its wallet lacks the money') > 0, 'an alarm is in the log');
     assert.equal((await ask('POST', '/v1/orders', partner, order(partner))).status, 201, 'orders are taken');
     const ready = await fetch(`http://127.0.0.1:${app.opsPort}/readyz`);
-    assert.match(await ready.text(), /allocations that were lost cannot be stored/);
+    assert.match(await ready.text(), /lost allocations cannot be restored/);
 
     await creditWallet(gateway.database, { partnerId: partner.id, amountKobo: 10_000n, bankReference: randomUUID() });
     await eventually(async () => {

@@ -5,28 +5,26 @@ import { type ApplicationStateName, takesDocuments } from '../rules.ts';
 export const documentTypes = ['photo', 'government_id', 'utility_bill', 'signature'] as const;
 export type DocumentTypeWord = (typeof documentTypes)[number];
 
-/** Where a document stands. Partners see those that are delivered. */
+/** The stored states. Partners see documents that are delivered. */
 export type DocumentStateWord = 'sending' | 'unconfirmed' | 'delivered';
 
-/** How many of a partner's documents may be on their way to the broker at once. */
+/** How many documents of one partner may be on their way to the broker at once. */
 export const mostUnderWay = 2;
 
-/** What is kept of a document: of its file a keyed digest. */
+/** The stored facts of a document: of its file only a keyed digest. */
 export interface DocumentFacts {
   readonly digest: Buffer;
   readonly state: DocumentStateWord;
-  /** How often it was sent. */
   readonly attempt: number;
-  /** Real time until which the last send may be under way, or arrive; kept while it is not known what became of it. */
+  /** Real time until which the last send may last, or still arrive. Kept while its outcome is unknown. */
   readonly leaseUntil: number | null;
-  /** When it was first sent. */
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
 const states: readonly string[] = ['sending', 'unconfirmed', 'delivered'] satisfies DocumentStateWord[];
 
-/** Whether this version knows where a document stands. One it does not know is never sent, changed or removed. */
+/** Whether this version knows the state. A document in another one is never sent, changed or removed. */
 export function isKnown({ state }: Pick<DocumentFacts, 'state'>): boolean {
   return states.includes(state);
 }
@@ -41,23 +39,20 @@ export function checkTakesDocuments(state: ApplicationStateName): void {
   if (!takesDocuments(state)) throw new ApiError('application_not_accepting_documents');
 }
 
-/** What the rest of the partner's world looks like when a file is to be sent. */
+/** The conditions under which a file is to be sent. */
 export interface Surroundings {
-  /** How many of the partner's documents are on their way. */
+  /** The partner's documents that are on their way. */
   readonly underWay: number;
   readonly isPaused: boolean;
   /** Business time. */
   readonly now: number;
   /** Real time. */
   readonly realNow: number;
-  /** How long the send may be under way. */
+  /** The longest time the send may take. */
   readonly leaseMs: number;
 }
 
-/**
- * What becomes of a document when a file of its type comes: the document as it is while the file is sent, or as it stands
- * when the broker has the file. Throws what refuses the file, in the decided order.
- */
+/** The document as the file's send begins, or the delivered one. Throws the refusals, in their fixed order. */
 export function beginSend(
   document: DocumentFacts | undefined,
   digest: Buffer,
@@ -83,10 +78,7 @@ export function beginSend(
   };
 }
 
-/**
- * Throws `document_in_flight` if that is all a file can come to now, as `beginSend` would. A file that is refused for what
- * the broker has, or may have, of its type is left to `beginSend`: whether it is an image comes first.
- */
+/** Throws `document_in_flight`. `beginSend` throws the other refusals, after the check of the image. */
 export function checkNotInFlight(
   document: DocumentFacts | undefined,
   digest: Buffer,
@@ -100,12 +92,11 @@ export function checkNotInFlight(
   checkInFlight(state, underWay);
 }
 
-/** A document that is sent again was not confirmed before. */
 function wasUnconfirmed(document: DocumentFacts | undefined, state: DocumentStateWord | undefined): boolean {
   return state === 'unconfirmed' || (document?.attempt ?? 0) > 1;
 }
 
-/** Only the other version knows what it does with a document of its own: the file may come again later. */
+/** Only the other version knows what its state means, so the file may come again later. */
 function checkKnown(document: DocumentFacts): void {
   if (isKnown(document)) return;
   throw new ApiError('document_in_flight', {
@@ -125,13 +116,12 @@ function checkInFlight(state: DocumentStateWord | undefined, underWay: number): 
   }
 }
 
-/** What a send came to. */
+/** The outcome of a send. */
 export type Outcome = 'delivered' | 'refused' | 'never-left' | 'unclear';
 
 /**
- * What becomes of a document when its send has ended: undefined where the broker does not have it and never may have had.
- * A send whose time is over may find that another was begun, or that the document is gone: then only that the broker has
- * the file still counts.
+ * The document after its send has ended; undefined if the broker does not have it and cannot have had it. If the send
+ * outlived its lease, another may have begun, or the document may be gone. Then only a delivery still counts.
  */
 export function endSend<Document extends DocumentFacts>(
   document: Document | undefined,
@@ -145,27 +135,27 @@ export function endSend<Document extends DocumentFacts>(
     return { ...document, state: 'delivered', leaseUntil: null, updatedAt: Math.max(now, document.updatedAt) };
   }
   if (document.attempt !== sent.attempt) return document;
-  // What never left leaves what was before: nothing, or that an earlier send of the same file is unconfirmed.
+  // The send never left, so the state before it holds: no document, or an unconfirmed earlier send of the same file.
   if (outcome === 'refused' || (outcome === 'never-left' && sent.attempt === 1)) return undefined;
   return { ...document, state: 'unconfirmed' };
 }
 
-/** More than the lease of any send, whatever the settings. One that ends later was made by a clock that was ahead. */
+/** Longer than any send's lease, whatever the settings. A lease that ends later was made by a clock that was ahead. */
 export const longestLeaseMs = 300_000;
 
-/** A send that its lease has outlived was cut off: nobody knows what became of it. */
+/** The state now. A send that outlived its lease was cut off, and its outcome is unknown. */
 export function stateNow({ state, leaseUntil }: DocumentFacts, realNow: number): DocumentStateWord {
   const until = leaseUntil ?? 0;
   const isLeased = until > realNow && until <= realNow + longestLeaseMs;
   return state === 'sending' && !isLeased ? 'unconfirmed' : state;
 }
 
-/** Whether the last send may be under way, or arrive at the broker yet. */
+/** Whether the last send may be under way, or still arrive at the broker. */
 export function mayStillArrive({ leaseUntil }: DocumentFacts, realNow: number): boolean {
   return leaseUntil !== null && leaseUntil > realNow;
 }
 
-/** Whether a document is as it was, so that what was found out about its last send still holds. */
+/** Whether a document is unchanged, so that a query about its last send still holds. */
 export function isSameSend(document: DocumentFacts, before: DocumentFacts): boolean {
   return (
     document.digest.equals(before.digest) && document.attempt === before.attempt && document.state === before.state
@@ -179,7 +169,7 @@ export function areAllDelivered(
   return documentTypes.every((type) => delivered.has(type));
 }
 
-/** What a document that was unconfirmed is now, or why that cannot be known. */
+/** The result of releasing an unconfirmed document, or why there is none. */
 export type Released =
   | { readonly outcome: 'delivered' | 'released'; readonly changed: boolean; readonly applicationState: string }
   | { readonly outcome: Unsettled; readonly until?: number };

@@ -46,41 +46,36 @@ export interface DocumentSenderParts {
   readonly broker: Pick<ApplicationBroker, 'sendDocument' | 'lookUpDocument'>;
   readonly orders: Pick<Broker, 'honoursNotAfter'>;
   readonly clock: Clock;
-  /** Whether the broker's clock and ours agree. */
   readonly clocks: { agreement(): Promise<ClockAgreement> };
   readonly log: Logger;
-  /** Keys the digests of files. */
+  /** The key for the digests of files. */
   readonly digestKey: Buffer;
   /** Whether trading is paused, as far as this process knows. */
   readonly environment: Pick<EnvironmentState, 'paused'>;
-  /** How long a send may take. */
   readonly submitTimeoutMs: number;
-  /** How far the clocks of replicas may be from each other. */
+  /** The largest expected difference between the clocks of replicas. */
   readonly clockSkewMs: number;
-  /** Called with what became of each document that was sent. */
+  /** Called with the outcome of each send. */
   readonly onSent?: (outcome: Outcome) => void;
 }
 
-/** Which document. */
 type DocumentKey = Pick<StoredDocument, 'partnerId' | 'applicationId' | 'type'>;
 
-/** A file that is a whole image. */
+/** A file that was found to be a whole image. */
 interface DocumentFile extends DocumentKey {
   readonly mediaType: string;
   readonly content: Buffer;
 }
 
-/** What becomes of a document. */
 interface DocumentChange {
-  /** Undefined: the broker does not have it and never may have had. */
+  /** Undefined: the broker does not have it and cannot have had it. */
   readonly after: StoredDocument | undefined;
-  /** The text of the step in the history. */
+  /** The text for the history. */
   readonly what: string;
-  /** What else is written. */
+  /** Further writes in the same transaction. */
   readonly writes?: readonly Statement[];
 }
 
-/** The text of the history for each outcome. */
 const outcomes: Record<Outcome, string> = {
   delivered: 'delivered',
   refused: 'the broker refused it',
@@ -88,18 +83,18 @@ const outcomes: Record<Outcome, string> = {
   unclear: 'the broker did not confirm it',
 };
 
-/** How much longer than it may take a send counts as under way, in addition to what clocks may differ by. */
+/** Added to a send's lease, in addition to the largest difference of clocks. */
 const leaseMarginMs = 1_000;
 
 /**
- * Delivers documents the way everything goes out: the attempt is stored, the file is sent once, the outcome is recorded.
- * The file itself is in memory while it is sent, and nowhere else. What is under way is counted by the rows, under the
- * partner's lock: exactly, for all replicas, and what a dead one had taken is free again when its lease is over.
+ * Sends documents: stores the attempt, sends the file once, records the outcome. A file is only in memory. Sends under
+ * way are counted from rows under the partner's lock, exactly across replicas. A dead replica's send counts until its
+ * lease ends.
  */
 export class DocumentSender {
   constructor(private readonly parts: DocumentSenderParts) {}
 
-  /** Distinguishes files without keeping them. The same file has another digest elsewhere. */
+  /** A keyed digest, which tells files apart without keeping them. The same file elsewhere has another digest. */
   digestOf({ partnerId, applicationId, type, content }: DocumentFile): Buffer {
     return createHmac('sha256', this.parts.digestKey)
       .update(`${partnerId} ${applicationId} ${type} `)
@@ -108,8 +103,8 @@ export class DocumentSender {
   }
 
   /**
-   * Looks without the lock whether a file is worth decoding. Returns the document if the broker has the file, and throws
-   * `document_in_flight` if the file cannot be sent now. `send` decides exactly.
+   * Checks without the lock whether to decode a file. Returns the document if the broker has the file. Throws
+   * `document_in_flight`. `send` decides exactly.
    */
   async look({ partnerId, applicationId, type }: DocumentKey, digest: Buffer): Promise<StoredDocument | undefined> {
     const now = this.parts.clock.realNow();
@@ -123,7 +118,7 @@ export class DocumentSender {
     return undefined;
   }
 
-  /** Returns the delivered document. Throws what the operation answers otherwise. */
+  /** Returns the delivered document. Throws the operation's errors. */
   async send(
     file: DocumentFile,
     digest: Buffer,
@@ -169,7 +164,7 @@ export class DocumentSender {
       applicationId,
       (application, { documents, underWay, isPaused }) => {
         check();
-        // Whatever was waited for the lock is not taken from the time to send.
+        // The wait for the lock does not shorten the time to send.
         const beganAt = clock.realNow();
         checkTakesDocuments(application.state);
         const before = documents.find((document) => document.type === type);
@@ -189,7 +184,7 @@ export class DocumentSender {
           .step('document', `${type}: to be sent, attempt ${facts.attempt}`);
       },
       {
-        // Two of a partner's at the same time would both count without the other.
+        // Otherwise two documents of a partner would not count each other.
         touches: ['documents under way'],
         fact: together({
           documents: documentsOf(partnerId, applicationId),
@@ -198,13 +193,13 @@ export class DocumentSender {
         }),
       },
     );
-    // One that this version does not know is not asked about.
+    // The broker is not asked about an application in a state of another version.
     checkTakesDocuments(application.state);
     if (begun === undefined) throw new Error('a document was neither begun nor refused');
     return begun;
   }
 
-  /** What came back is recorded. Where that fails, the document counts as unconfirmed once its lease is over. */
+  /** Records the outcome. If that fails, the document counts as unconfirmed once its lease is over. */
   async #end(sent: StoredDocument, outcome: Outcome, log: Logger): Promise<StoredDocument | undefined> {
     try {
       return await this.#record(sent, outcome);
@@ -224,10 +219,9 @@ export class DocumentSender {
   }
 
   /**
-   * Settles a document that stays unconfirmed, by the broker's record. It never sends. A document is forgotten only behind
-   * the same proof as an order that never arrived: its time is over by more than clocks may differ, the broker refuses what
-   * comes late, or its record is complete, and it was asked after that. `audit` writes down, in the transaction that changes
-   * it, what the document was and is.
+   * Settles an unconfirmed document from the broker's record, and never sends. Removing one needs the proof that an order
+   * which never arrived needs: its time is over by more than clocks may differ, and after that the broker, which refuses
+   * late submissions or has a complete record, did not have it. `audit` records the change in the same transaction.
    */
   async release(
     partnerId: string,
@@ -274,7 +268,8 @@ export class DocumentSender {
     const lookedUp = await broker.lookUpDocument(application.id, type, application);
     if (lookedUp.found) return 'delivered';
     const agreement = await clocks.agreement();
-    // The lease outlives the send's `not_after` by more than clocks may differ. One without a lease was sent long ago.
+    // The lease ends after the send's `not_after` by more than clocks may differ. A document without a lease was sent
+    // long ago.
     const notAfter = (leaseUntil ?? 0) - clockSkewMs;
     const aheadMs = clock.now() - clock.realNow();
     const lastArrival = (leaseUntil ?? Number.POSITIVE_INFINITY) + aheadMs + lateMs;
@@ -283,7 +278,7 @@ export class DocumentSender {
     return agreement === 'apart' ? 'clocks-apart' : 'unproven';
   }
 
-  /** Changes a document under its partner's lock. With the fourth that the broker has, its application is submitted. */
+  /** Changes a document under its partner's lock. The fourth delivered document makes its application `submitted`. */
   async #change(
     { partnerId, applicationId, type }: DocumentKey,
     decide: (document: StoredDocument | undefined) => DocumentChange | undefined,

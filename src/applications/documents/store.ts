@@ -5,19 +5,19 @@ import { type Document, DocumentSchema } from '../../gen/marina/gateway/v1/docum
 import { shownMessage } from '../../lib/shown-message.ts';
 import { type DocumentStateWord, type DocumentTypeWord, longestLeaseMs } from './rules.ts';
 
-/** What is known of applications' documents: never the files. */
+/** The documents of applications, without their files. */
 export const documents = defineTable({
   name: 'documents',
   columns: {
     partnerId: text(24),
     applicationId: text(24),
     type: text<DocumentTypeWord>(16),
-    /** Keyed, so that it reveals nothing of the file. */
+    /** Keyed, so that it reveals nothing about the file. */
     digest: bytes(32),
     state: text<DocumentStateWord>(16),
-    /** Counts the sends, so that each records only its own end. */
+    /** Counts the sends, so that each one records only its own end. */
     attempt: count(),
-    /** Real: until when a send may be under way. One that is still `sending` after it was cut off. */
+    /** Real time until which a send may last. A document that is `sending` after that was cut off. */
     leaseUntil: optional(instant()),
     createdAt: instant(),
     updatedAt: instant(),
@@ -28,7 +28,7 @@ export const documents = defineTable({
 
 export type StoredDocument = RowOf<typeof documents>;
 
-/** All of an application's documents, in the order in which they were first sent. */
+/** An application's documents, in the order in which they were first sent. */
 export function findDocuments(partnerId: string, applicationId: string): Statement {
   return documents.find({ partnerId, applicationId }, documents.all, statement('ORDER BY created_at, type'));
 }
@@ -37,17 +37,14 @@ export function documentsOf(partnerId: string, applicationId: string): Fact<Stor
   return found(findDocuments(partnerId, applicationId), (rows) => rows.map(documents.all.read));
 }
 
-/**
- * How many of a partner's documents are on their way. `realNow` is real time. In a state of another version a document counts
- * while its lease lasts.
- */
+/** Counts documents on their way. `realNow` is real time. In another version's state one counts until its lease ends. */
 export function countUnderWay(partnerId: string, realNow: number): Statement {
   return sql`SELECT COUNT(*) AS under_way FROM documents
     WHERE partner_id = ${partnerId} AND state NOT IN ('unconfirmed', 'delivered')
       AND lease_until > ${new Date(realNow)} AND lease_until <= ${new Date(realNow + longestLeaseMs)}`;
 }
 
-/** Stores a document as it is now. The partner's lock must be held. */
+/** Stores a document. The partner's lock must be held. */
 export function saveDocument(document: StoredDocument): Statement {
   return documents.put(document, 'digest', 'state', 'attempt', 'leaseUntil', 'updatedAt');
 }
@@ -57,7 +54,7 @@ export function removeDocument({ partnerId, applicationId, type }: StoredDocumen
   return documents.remove({ partnerId, applicationId, type });
 }
 
-/** A document as partners see it: one that the broker has. */
+/** A delivered document as partners see it. */
 export function toDocumentMessage(document: StoredDocument): Document {
   return shownMessage(DocumentSchema, document, { application: document.applicationId });
 }

@@ -4,20 +4,20 @@ import { checkEntropy } from './jpeg-entropy.ts';
 import { InvalidImage, mostPixels } from './jpeg-segments.ts';
 import { arePixelsWhole, readPng } from './png.ts';
 
-// One picture at a time, in one thread, with nothing kept of it.
+// One picture at a time, in one thread, without a cache.
 sharp.cache(false);
 sharp.concurrency(1);
 
-/** To how many pixels a side pictures are scaled down: all of the file is decoded, and the result takes no memory. */
+/** Side of the scaled result, in pixels: the whole file is decoded, but the result takes little memory. */
 const sidePixels = 16;
 
-// Signals are for the gateway, which ends this process when it needs it no more.
+// The gateway gets the signals, and ends this process when it no longer needs it.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 
 process.stdout.write(readyLine);
 for await (const { file, mediaType } of readChecks(process.stdin)) {
   const isWhole = await canDecode(file, mediaType);
-  // The kernel's own count: the files that tell more of a process are out of reach here.
+  // From the kernel, because the walls hide the files in /proc.
   const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage();
   const cpuMs = Math.round((userCPUTime + systemCPUTime) / 1_000);
   const answer: Checked = { isWhole, mostResidentBytes: 1_024 * maxRSS, cpuMs };
@@ -36,9 +36,8 @@ async function canDecode(file: Buffer, mediaType: string): Promise<boolean> {
 }
 
 /**
- * A decoder shows also what is not whole, and warns of it. It also warns of whole pictures. So we look ourselves for what
- * is missing, and the decoder says only whether it can show the picture at all. What is coded arithmetically we cannot
- * read: there every warning counts.
+ * Whether a JPEG is complete. A decoder shows incomplete pictures too, and warns even of complete ones. So `checkEntropy`
+ * looks for missing parts. It cannot read arithmetic coding: there every warning counts.
  */
 async function isWholeJpeg(file: Buffer): Promise<boolean> {
   const failOn = checkEntropy(file) ? 'error' : 'warning';

@@ -1,21 +1,21 @@
 import type { Readable, Writable } from 'node:stream';
 
-/** A file for a decoder. It gets one at a time. */
+/** A file for a decoder, which gets one at a time. */
 export interface Check {
   readonly file: Buffer;
   readonly mediaType: string;
 }
 
-/** What a decoder answers. */
+/** A decoder's answer. */
 export interface Checked {
   readonly isWhole: boolean;
   /** The most memory the decoder has held since its start. */
   readonly mostResidentBytes: number;
-  /** How much processor time the decoder has used since its start. */
+  /** The processor time the decoder has used since its start. */
   readonly cpuMs: number;
 }
 
-/** What a decoder writes when it can take files. */
+/** A decoder writes this when it can take files. */
 export const readyLine = 'ready\n';
 
 /** The longest line a decoder may write. */
@@ -25,7 +25,7 @@ export function toLine({ isWhole, mostResidentBytes, cpuMs }: Checked): string {
   return `${isWhole ? 'whole' : 'damaged'} ${mostResidentBytes} ${cpuMs}\n`;
 }
 
-/** Reads an answer, of which nothing is believed: a file may have taken the decoder over. */
+/** Reads an answer and trusts nothing in it, because a file may have taken over the decoder. */
 export function fromLine(line: string): Checked | undefined {
   const [, verdict, mostResidentBytes, cpuMs] = /^(whole|damaged) (\d{1,15}) (\d{1,15})$/.exec(line) ?? [];
   if (verdict === undefined) return undefined;
@@ -35,7 +35,6 @@ export function fromLine(line: string): Checked | undefined {
 /** The length of a file and that of its media type. */
 const headBytes = 5;
 
-/** Writes a file for a decoder to read. */
 export function writeCheck(to: Writable, { file, mediaType }: Check): void {
   const head = Buffer.alloc(headBytes);
   head.writeUInt32BE(file.length);
@@ -67,7 +66,7 @@ class PieceReader {
     this.#chunks = from[Symbol.asyncIterator]();
   }
 
-  /** The next piece; undefined if the stream ends before it is whole. */
+  /** The next piece; undefined if the stream ends first. */
   async read(bytes: number): Promise<Buffer | undefined> {
     const piece = Buffer.allocUnsafeSlow(bytes);
     for (let filled = 0; ; ) {

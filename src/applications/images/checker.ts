@@ -8,17 +8,17 @@ import { readPng } from './png.ts';
 
 export interface ImageCheckerOptions {
   readonly log: Logger;
-  /** How many images are decoded at once, each in a process of its own; by default two, or one on a small machine. */
+  /** How many images are decoded at once, each in its own process. The default is two, or one on a small machine. */
   readonly workers?: number;
   /** How long an image may wait for its turn. */
   readonly waitMs?: number;
-  /** How long a decoder may work on one image. On a busy machine that may take up to three times as long. */
+  /** How long decoding one image may take. On a busy machine it may take up to three times as long. */
   readonly decodeMs?: number;
-  /** Whether decoders run behind the walls this machine offers, behind all of them or not at all, or without. */
+  /** Whether decoders run behind the available walls, behind all of them or not at all, or without walls. */
   readonly walls?: WallsWanted;
 }
 
-/** A file whose headers are those of an image. */
+/** A file with the headers of an image. */
 export interface ImageFile {
   readonly content: Buffer;
   readonly mediaType: string;
@@ -35,22 +35,19 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** An image that takes more memory than this is decoded while no other is. */
+/** An image that needs more memory than this is decoded alone. */
 const heavyBytes = 64_000_000;
 const usualWaitMs = 50_000;
 /** How many images may wait: of one partner, and in all. */
 const mostWaiting = { ofPartner: 16, ofAll: 200 };
-/**
- * After each file a decoder rests this many times as long as it worked, at most `mostRestMs`. Sending a decoded file to
- * the broker is work of the gateway's own process, and orders come first.
- */
+/** After each file a decoder rests this many times as long as it worked, because orders come first. */
 const restFactor = 2;
 const mostRestMs = 50;
 
 /**
- * Checks whether files are whole images of their media type. Headers are read here. Pixels are decoded in a few
- * processes of low priority, behind walls: a crafted file can harm no more than its decoder. Files pass from memory to
- * memory and never to a disk. Partners that wait share the decoders by time.
+ * Checks whether files are whole images of their media type. It reads headers here, and decodes pixels in a few
+ * low-priority processes behind walls, so a crafted file can harm only its decoder. Files never touch a disk. Waiting
+ * partners share the decoders by time.
  */
 export class ImageChecker {
   readonly #turns = new Turns<Waiting>();
@@ -65,17 +62,14 @@ export class ImageChecker {
   constructor(private readonly options: ImageCheckerOptions) {
     const { workers, decodeMs = 10_000, walls } = options;
     const isWalled = walls !== 'off' && canBuildWalls();
-    // On a small machine one is enough, and leaves the other processor to orders.
+    // On a small machine one decoder is enough, and leaves the other processor to orders.
     const decoder = { decodeMs, walls: () => (isWalled ? (this.#walls ?? new Set<Wall>()) : undefined) };
     const count = workers ?? (availableParallelism() > 2 ? 2 : 1);
     this.#workers = Array.from({ length: count }, () => new Decoder(decoder));
     this.#free = [...this.#workers];
   }
 
-  /**
-   * Finds out which walls this machine offers. Decoders that are started later must have them. Throws if all are required
-   * and some do not hold.
-   */
+  /** Finds the walls of this machine, which later decoders must have. Throws if all are required and some do not hold. */
   async start(): Promise<void> {
     const found = this.options.walls === 'off' ? new Set<Wall>() : await tryWalls();
     this.#walls = found;
@@ -114,8 +108,8 @@ export class ImageChecker {
   }
 
   /**
-   * Decodes an image when it is its partner's turn. Throws `invalid_document`, `rate_limited` when the partner has too
-   * many waiting, and `service_unavailable` when it could not be decoded in time.
+   * Decodes an image when it is its partner's turn. Throws `invalid_document`, `rate_limited` if too many of the
+   * partner's wait, and `service_unavailable` if it was not decoded in time.
    */
   async decode(image: ImageFile, partnerId: string): Promise<void> {
     this.checkRoom(partnerId);
@@ -133,10 +127,7 @@ export class ImageChecker {
     for (const worker of this.#workers) worker.end();
   }
 
-  /**
-   * A partner may have at most as many waiting as there is room left for others. Throws `rate_limited`, as `decode` would:
-   * a file that cannot wait need not be looked at.
-   */
+  /** Throws `rate_limited` as `decode` would. A partner may have as many waiting as there is room left for others. */
   checkRoom(partnerId: string): void {
     const own = this.#turns.waitingOf(partnerId);
     const room = mostWaiting.ofAll - this.#turns.waiting;
@@ -204,21 +195,20 @@ export class ImageChecker {
 
 interface Line<Item> {
   readonly items: Item[];
-  /** How much this partner has used, counted as if nobody had waited while it used nothing. */
+  /** The use of this partner, counted as if nobody had waited while it used nothing. */
   used: number;
 }
 
 /**
- * Items of many partners that wait for one resource. The partner that has used the least comes next, so each gets the same
- * share of the resource while it waits, however many items it has and however long each takes.
+ * Items of many partners that wait for one resource. The partner with the least use comes next, so each gets the same
+ * share while it waits, however many items it has and however long each takes.
  */
 export class Turns<Item> {
   readonly #lines = new Map<string, Line<Item>>();
   #waiting = 0;
-  /** What the partner had used that came last. Whoever comes new begins here: nobody saves up turns. */
+  /** The use of the partner that came last. A new partner starts here, so nobody saves up turns. */
   #usedByLast = 0;
 
-  /** How many items wait. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -235,7 +225,7 @@ export class Turns<Item> {
     this.#waiting += 1;
   }
 
-  /** The item that comes next. It stays until it is removed. */
+  /** The next item. It stays until it is removed. */
   peek(): Item | undefined {
     let next: Line<Item> | undefined;
     for (const line of this.#lines.values()) {
@@ -244,7 +234,7 @@ export class Turns<Item> {
     return next?.items[0];
   }
 
-  /** Takes an item out. Returns false if it was taken before. */
+  /** Removes an item. Returns false if it was removed before. */
   remove(partnerId: string, item: Item): boolean {
     const line = this.#lines.get(partnerId);
     const at = line?.items.indexOf(item) ?? -1;
@@ -255,7 +245,7 @@ export class Turns<Item> {
     return true;
   }
 
-  /** Counts what an item that was taken out has used. */
+  /** Adds the use of a removed item. */
   charge(partnerId: string, amount: number): void {
     const charged = this.#lines.get(partnerId);
     if (charged !== undefined) charged.used += amount;

@@ -8,7 +8,7 @@ import type { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { type Check, type Checked, fromLine, mostLineBytes, readyLine, writeCheck } from './checker-protocol.ts';
 
-/** Why a file was not decoded: it ended its decoder, or took too long, or the decoder ended before it could take a file. */
+/** Why a file was not decoded: its decoder died, took too long, or ended before it could take a file. */
 export type Failure = 'died' | 'late' | 'not started';
 
 export class DecoderFailure extends Error {
@@ -23,23 +23,20 @@ export class DecoderFailure extends Error {
 }
 
 export interface DecoderOptions {
-  /** The walls that must hold around the decoder; undefined to start it without any. */
+  /** The walls that must hold around the decoder; undefined: start it without any. */
   readonly walls: () => ReadonlySet<Wall> | undefined;
-  /**
-   * How long a decoder may work on one file. On a busy machine that may take longer than this, at most
-   * `mostTimesLonger` as long.
-   */
+  /** How long decoding one file may take. On a busy machine it may take at most `mostTimesLonger` as long. */
   readonly decodeMs: number;
 }
 
 const mostTimesLonger = 3;
 
-/** A decoder that once held more than this is replaced by a new one: it seldom gives all of it back. */
+/** A decoder that once held more than this is replaced, because it seldom returns all of it. */
 const enoughResidentBytes = 250_000_000;
-/** A decoder is replaced after so much processor time, well before the kernel would end it. */
+/** A decoder is replaced after so much processor time, well before the kernel ends it. */
 const enoughCpuMs = 240_000;
 
-/** One process that decodes. It is started for the first file, and again after it has ended. */
+/** A decoding process. It starts with the first file, and again after it has ended. */
 export class Decoder {
   #process: ChildProcess | undefined;
   #isEnded = false;
@@ -47,7 +44,7 @@ export class Decoder {
 
   constructor(private readonly options: DecoderOptions) {}
 
-  /** Whether a file can be decoded whole. One at a time. */
+  /** Whether a file can be decoded whole. Call it for one file at a time. */
   async check(check: Check): Promise<boolean> {
     if (this.#isBusy || this.#isEnded) throw new Error('a decoder takes one file at a time, until its end');
     this.#isBusy = true;
@@ -86,7 +83,7 @@ export class Decoder {
       let timer = setTimeout(checkTime, decodeMs);
       const onOutput = (bytes: Buffer) => {
         received += bytes.toString('latin1');
-        // The line of its walls, or none, and the one that says that it is ready.
+        // The decoder writes its walls' line, if it has walls, and then the ready line.
         const ready = isReady ? -1 : received.indexOf(readyLine);
         if (ready !== -1) {
           if (!this.#holds(received.slice(0, ready))) return fail('not started', 'a wall does not hold');
@@ -116,7 +113,7 @@ export class Decoder {
     });
   }
 
-  /** Whether the walls that must hold are among those a decoder was started behind. */
+  /** Whether the walls that must hold are in a decoder's first line. */
   #holds(line: string): boolean {
     const held = readWalls(line.trim());
     return [...(this.options.walls() ?? [])].every((wall) => held.has(wall));
@@ -126,11 +123,11 @@ export class Decoder {
     if (this.#process !== undefined) return this.#process;
     const child = startDecoder(program, this.options.walls() !== undefined);
     child.on('exit', () => this.#forget(child)).on('error', () => this.#forget(child));
-    // Writing to a process that ended fails, and its end is noticed by itself.
+    // Writing to a process that ended fails, and its `exit` is handled separately.
     const [input, output] = [child.stdin as Socket, child.stdout as Socket];
     input.on('error', () => undefined);
     output.on('error', () => undefined);
-    // It ends with us, and must not keep us from ending.
+    // It ends with this process, and must not keep it from ending.
     child.unref();
     input.unref();
     output.unref();
@@ -149,7 +146,7 @@ export class Decoder {
   }
 }
 
-/** Computes how much longer a process may work from now on, if it has `mostMs` of processor time and a multiple in all. */
+/** Returns how much longer a process may work, given `mostMs` of processor time and a multiple of it in all. */
 function timeLeft(pid: number | undefined, mostMs: number): () => number {
   const beganAt = performance.now();
   const used = () => (pid === undefined ? undefined : processorTimeMs(pid));
@@ -162,14 +159,14 @@ function timeLeft(pid: number | undefined, mostMs: number): () => number {
   };
 }
 
-/** Linux counts processor time for its users in hundredths of a second, on every machine. */
+/** Linux reports processor time in hundredths of a second, on every machine. */
 const tickMs = 10;
 
-/** The processor time that a process has used, with all its threads; undefined where the system does not show it. */
+/** The processor time of a process with all its threads; undefined if the system does not show it. */
 function processorTimeMs(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The fields after the program's name, which may contain anything, begin behind the last parenthesis.
+    // The program's name may contain anything. The other fields begin after the last parenthesis.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const ticks = Number(fields[11]) + Number(fields[12]);
     return Number.isSafeInteger(ticks) ? ticks * tickMs : undefined;
@@ -178,29 +175,29 @@ function processorTimeMs(pid: number): number | undefined {
   }
 }
 
-/** Walls around a decoder, in the order in which they are built. docs/operations/configure.md says what each prevents. */
+/** Walls around a decoder, in the order they are built. docs/operations/configure.md says what each prevents. */
 export const wallNames = ['limits', 'user-namespace', 'no-privileges', 'files', 'system-calls'] as const;
 export type Wall = (typeof wallNames)[number];
 
-/** The walls that together keep a decoder in. The user namespace adds to them where the kernel lets us have one. */
+/** The walls that suffice to contain a decoder. The user namespace adds to them if the kernel allows one. */
 export const neededWalls: readonly Wall[] = ['limits', 'no-privileges', 'files', 'system-calls'];
 
-/** Node since version 24 maps memory for compiled code that the kernel counts as data, used or not. */
+/** Since version 24, Node maps memory for compiled code that the kernel counts as data, used or not. */
 const codeRangeBytes = Number.parseInt(process.versions.node, 10) >= 24 ? 540_000_000 : 0;
-/** Memory for what the largest image takes, in addition to what Node takes itself. */
+/** Memory for the largest image, in addition to Node's own. */
 const mostDataBytes = 800_000_000 + codeRangeBytes;
-/** How much processor time a decoder may use. It is replaced before, see `enoughCpuMs`. */
+/** The limit of a decoder's processor time. It is replaced earlier, see `enoughCpuMs`. */
 const mostCpuSeconds = 300;
 
 const perl = '/usr/bin/perl';
 const builder = fileURLToPath(new URL('./walls.pl', import.meta.url));
 
-/** Whether walls can be built here at all. */
+/** Whether this system can have walls at all. */
 export function canBuildWalls(): boolean {
   return existsSync(perl);
 }
 
-/** Builds the walls around nothing, and answers with those that hold here. */
+/** Builds the walls around nothing, and returns those that hold here. */
 export async function tryWalls(): Promise<ReadonlySet<Wall>> {
   if (!canBuildWalls()) return new Set();
   const args = [builder, ...wallArguments([])];
@@ -210,15 +207,15 @@ export async function tryWalls(): Promise<ReadonlySet<Wall>> {
   return readWalls(line.trim());
 }
 
-/** Reads the line that comes before a program's own output. */
+/** Reads the line of walls, which comes before a program's own output. */
 export function readWalls(line: string): ReadonlySet<Wall> {
   const names = new Set(line.split(' '));
   return new Set(wallNames.filter((name) => names.has(name)));
 }
 
 /**
- * Starts a program that decodes, behind walls unless `walled` is false. It gets an empty environment, files by its input,
- * and answers by its output, which begins with the line of its walls. Tests give another builder of walls.
+ * Starts a decoding program, behind walls unless `walled` is false, with an empty environment. It reads files from its
+ * input and writes its walls' line and then answers to its output. Tests pass another `wallBuilder`.
  */
 export function startDecoder(program: DecoderProgram, walled: boolean, wallBuilder = builder): ChildProcess {
   const node = [process.execPath, '--max-old-space-size=64', ...program.args];
@@ -234,19 +231,18 @@ function lowerPriority({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
-    // It has ended already, which its starter notices.
+    // It has ended already. Its starter notices.
   }
 }
 
-/** A walled program can read only its own files, Node, and the system's libraries, where they exist. */
+/** A walled program can read only its own files, Node, and the system's libraries. */
 function wallArguments(own: readonly string[]): string[] {
   const reads = [...systemReads, realpathSync(process.execPath), ...own].filter((path) => existsSync(path));
   return [String(process.pid), String(mostDataBytes), String(mostCpuSeconds), ...reads, '--'];
 }
 
-/** A program for Node to run, and what it must be able to read. */
+/** A program for Node to run, and the files it must be able to read. */
 export interface DecoderProgram {
-  /** Arguments of Node. */
   readonly args: readonly string[];
   readonly folder: string;
   /** Files and folders. */
@@ -254,14 +250,14 @@ export interface DecoderProgram {
 }
 
 const here = dirname(fileURLToPath(import.meta.url));
-/** `.js` in a gateway that was built. */
+/** `.js` in a built gateway. */
 const extension = extname(import.meta.url);
 const entry = join(here, `checker-process${extension}`);
-/** The folder of the gateway's code, and the file that tells Node that it is made of modules. */
+/** The folder of the gateway's code, and the file that tells Node that it consists of modules. */
 const sources = join(here, '../..');
 const packageFile = join(sources, '../package.json');
 
-/** What Node itself reads when it starts, on the systems that have it. */
+/** The files Node itself reads when it starts. */
 const systemReads = [
   ...['/lib', '/lib64', '/usr/lib', '/usr/lib64', '/usr/local/lib', '/etc/ld.so.cache'],
   ...['/etc/ssl/openssl.cnf', '/etc/pki/tls/openssl.cnf', '/sys/devices/system/cpu/online'],
@@ -279,7 +275,7 @@ async function makeProgram(): Promise<DecoderProgram> {
   const packages = packagesFolder();
   const folder = dirname(packages);
   if (extension === '.js') return { args: [entry], folder, reads: [sources, packages, packageFile] };
-  // What runs TypeScript starts processes of its own and writes files, which a decoder may not. So it is translated here.
+  // A TypeScript runner starts processes and writes files, which a decoder may not. So the program is translated here.
   const { build } = await import('esbuild');
   const built = await build({
     entryPoints: [entry],

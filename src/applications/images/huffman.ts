@@ -1,9 +1,9 @@
 import { damagedJpeg, marker } from './jpeg-segments.ts';
 
-/** By each 16 bits that may come next: the length of the code they begin with, times 256, and its symbol; 0 for none. */
+/** For each next 16 bits: the length of the code they begin with, times 256, plus its symbol; 0 for none. */
 export type HuffmanTable = Uint16Array;
 
-/** The tables of a DHT segment as they are in the file: `key` is the kind (0 for DC, 1 for AC) times 16 and the slot. */
+/** The tables of a DHT segment as in the file. `key` is the kind (0 for DC, 1 for AC) times 16 plus the slot. */
 export function* readTables(body: Buffer): Generator<{ readonly key: number; readonly table: Buffer }> {
   for (let at = 0; at < body.length; ) {
     const counts = body.subarray(at + 1, at + 17);
@@ -14,7 +14,7 @@ export function* readTables(body: Buffer): Generator<{ readonly key: number; rea
   }
 }
 
-/** Makes a table that can be looked up. `table` is 16 counts of codes by length, then the symbols. */
+/** Makes a look-up table. `table` is 16 counts of codes by length, then the symbols. */
 export function buildTable(table: Buffer): HuffmanTable {
   const lookup = new Uint16Array(65_536);
   let code = 0;
@@ -32,7 +32,7 @@ export function buildTable(table: Buffer): HuffmanTable {
   return lookup;
 }
 
-/** How much padding an encoder may write behind the last pixel. More of it stands where pixels were lost. */
+/** How much padding an encoder may write after the last pixel. More of it shows that pixels were lost. */
 const mostPaddingBytes = 32;
 
 /** The bits of a scan's compressed pixels, up to a marker. */
@@ -58,7 +58,7 @@ export class ScanBits {
     return found & 0xff;
   }
 
-  /** The next bits, at most 16 of them. Throws `InvalidImage` if there are fewer. */
+  /** The next bits, at most 16. Throws `InvalidImage` if there are fewer. */
   take(bits: number): number {
     if (this.#count < bits) this.#fill();
     if (this.#count < bits) throw damagedJpeg();
@@ -66,7 +66,7 @@ export class ScanBits {
     return (this.#bits >>> this.#count) & ((1 << bits) - 1);
   }
 
-  /** Goes past the rest of the byte, padding, and a restart marker that must come next. */
+  /** Skips the rest of the byte, padding, and a restart marker that must come next. */
   restart(number: number): void {
     this.#skipPadding();
     if (this.#data[this.#at] !== 0xff || this.#data[this.#at + 1] !== marker.firstRestart + (number & 7)) {
@@ -75,7 +75,7 @@ export class ScanBits {
     this.#at += 2;
   }
 
-  /** The scan must end here. Some encoders write one more restart marker. */
+  /** Throws if the scan does not end here. Some encoders write one more restart marker. */
   end(restarts: number): void {
     this.#skipPadding();
     if (this.#at < this.#data.length) this.restart(restarts);
@@ -99,7 +99,7 @@ export class ScanBits {
     }
   }
 
-  /** Some encoders write padding before a marker. Anything else were coefficients. */
+  /** Some encoders write padding before a marker. Any other bytes would be coefficients. */
   #skipPadding(): void {
     this.#count -= this.#count % 8;
     for (let skipped = 0; ; skipped += 1) {
@@ -116,8 +116,7 @@ export class ScanBits {
 }
 
 /**
- * The Huffman tables of the JPEG standard's annex K.3, which decoders use where a file has none, as cameras that write
- * single frames of Motion JPEG do. Each is 16 counts of codes by length, then the symbols.
+ * The tables of the JPEG standard, annex K.3, for files without their own: 16 counts of codes by length, then symbols.
  */
 const dcLuminance = '00010501010101010100000000000000000102030405060708090a0b';
 const dcChrominance = '00030101010101010101010000000000000102030405060708090a0b';

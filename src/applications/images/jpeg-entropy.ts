@@ -12,9 +12,8 @@ import {
 } from './jpeg-segments.ts';
 
 /**
- * Checks that the compressed pixels of a JPEG are all there: every scan has the codes of every block it should have, and
- * nothing else. Decoders only warn when some are missing, and they also warn of things that leave the picture whole.
- * Returns false for a file that is coded arithmetically, which this does not check. Throws `InvalidImage`.
+ * Checks that the compressed pixels of a JPEG are complete: every scan has the codes of all its blocks, and nothing else.
+ * Returns false for arithmetic coding, which this does not check. Throws `InvalidImage`.
  */
 export function checkEntropy(file: Buffer): boolean {
   let picture: Picture | undefined;
@@ -40,16 +39,16 @@ export function checkEntropy(file: Buffer): boolean {
   return true;
 }
 
-/** A component, and what was sent of it so far. */
+/** A component, and how much of it was sent so far. */
 interface Plane extends Component {
-  /** Blocks in a row of the image's units: the last unit is filled up. */
+  /** Blocks in a row of the image's units. The last unit is padded. */
   readonly paddedWidth: number;
   /** Blocks across and down in a scan of this component alone. */
   readonly width: number;
   readonly height: number;
-  /** Of a progressive image: which coefficients of each block are not zero, two words a block. */
+  /** In a progressive image: a bit for each coefficient that is not zero, two words a block. */
   readonly coefficients: Uint32Array;
-  /** By coefficient: how many of its low bits are still to come; undefined before its first scan. */
+  /** By coefficient: how many of its low bits are still missing; undefined before its first scan. */
   readonly missingBits: (number | undefined)[];
 }
 
@@ -83,7 +82,6 @@ class Picture {
     });
   }
 
-  /** Whether all coefficients of all components were sent, to their last bit. */
   get isComplete(): boolean {
     return this.#planes.every(({ missingBits }) => missingBits.every((missing) => missing === 0));
   }
@@ -122,7 +120,7 @@ class Picture {
     if (count < 1 || count > 4 || body.length !== 4 + 2 * count) throw damagedJpeg();
     const [first = 0, last = 0, precision = 0] = body.subarray(1 + 2 * count);
     const isProgressive = this.#isProgressive;
-    // Samsung's cameras give 0 as the last coefficient of scans that have all of them.
+    // Samsung's cameras write 0 as the last coefficient of scans that have all of them.
     const band = isProgressive ? { first, last } : { first: 0, last: 63 };
     const isOneOrTheOther = first === 0 ? last === 0 : first <= last && last <= 63 && count === 1;
     if (isProgressive && !isOneOrTheOther) throw damagedJpeg();
@@ -149,7 +147,7 @@ class Picture {
   }
 }
 
-/** In a scan of several components, each unit of the image has all their blocks in it, row by row. */
+/** In a scan of several components, each unit of the image holds the blocks of all of them, row by row. */
 function readUnit({ plane, blocks }: PlaneScan, column: number, row: number): void {
   const { across, down, paddedWidth } = plane;
   for (let y = 0; y < down; y += 1) blocks.read((row * down + y) * paddedWidth + column * across, across);
@@ -159,23 +157,23 @@ function missing(): never {
   throw damagedJpeg();
 }
 
-/** Reads the codes of one component's blocks in one scan, and keeps nothing but which coefficients are not zero. */
+/** Reads the codes of one component's blocks in a scan, and keeps only which coefficients are not zero. */
 interface BlockReader {
-  /** Reads blocks that follow one another. Throws `InvalidImage` when their codes are not all there. */
+  /** Reads consecutive blocks. Throws `InvalidImage` if codes are missing. */
   read(begin: number, count: number): void;
-  /** Whether no run of empty blocks is open. It must not be where a restart or the end of the scan comes. */
+  /** Whether no run of empty blocks is open. A restart or the end of the scan requires that. */
   isSettled(): boolean;
 }
 
-/** Which coefficients a scan of a progressive image sends. */
+/** The coefficients that a scan of a progressive image sends. */
 interface Band {
   readonly first: number;
   readonly last: number;
-  /** Which coefficients of each block are not zero: two words a block. */
+  /** A bit for each coefficient that is not zero: two words a block. */
   readonly coefficients: Uint32Array;
 }
 
-/** Reads blocks of which none depends on another. */
+/** Reads blocks that do not depend on each other. */
 function eachBlock(readBlock: () => void): BlockReader {
   const read = (_begin: number, count: number) => {
     for (let block = 0; block < count; block += 1) readBlock();
@@ -183,7 +181,7 @@ function eachBlock(readBlock: () => void): BlockReader {
   return { read, isSettled: () => true };
 }
 
-/** Blocks of an image that is not progressive: all their coefficients. */
+/** All coefficients of blocks, if the image is not progressive. */
 function wholeBlocks(bits: ScanBits, dc: HuffmanTable, ac: HuffmanTable): BlockReader {
   return eachBlock(() => {
     readDc(bits, dc);
@@ -198,7 +196,7 @@ function wholeBlocks(bits: ScanBits, dc: HuffmanTable, ac: HuffmanTable): BlockR
   });
 }
 
-/** The first coefficient of blocks, in its high bits. */
+/** The high bits of the first coefficient of blocks. */
 function firstDc(bits: ScanBits, dc: HuffmanTable): BlockReader {
   return eachBlock(() => readDc(bits, dc));
 }
@@ -208,7 +206,7 @@ function laterDc(bits: ScanBits): BlockReader {
   return eachBlock(() => bits.take(1));
 }
 
-/** The other coefficients of blocks, in their high bits. */
+/** The high bits of the other coefficients of blocks. */
 function firstAc(bits: ScanBits, ac: HuffmanTable, { first, last, coefficients }: Band): BlockReader {
   let emptyBlocks = 0;
   const readBlock = (block: number) => {
@@ -239,12 +237,12 @@ function firstAc(bits: ScanBits, ac: HuffmanTable, { first, last, coefficients }
   return { read, isSettled: () => emptyBlocks === 0 };
 }
 
-/** One more bit of the other coefficients of blocks: of those that were not zero, and those that begin with it. */
+/** One more bit of the other coefficients: of those that were not zero, and of new ones. */
 function laterAc(bits: ScanBits, ac: HuffmanTable, { first, last, coefficients }: Band): BlockReader {
   const lowMask = maskOf(first, Math.min(last, 31));
   const highMask = maskOf(Math.max(first, 32) - 32, last - 32);
   let emptyBlocks = 0;
-  /** Reads the codes of a block. Returns the first coefficient that has none because the block, and perhaps more, end. */
+  /** Reads a block's codes. Returns the first coefficient without a code because a run of ended blocks begins. */
   const readCodes = (block: number): number => {
     const [before = 0, beforeHigh = 0] = [coefficients[2 * block], coefficients[2 * block + 1]];
     for (let at = first; at <= last; at += 1) {
@@ -309,7 +307,7 @@ function mark(coefficients: Uint32Array, block: number, at: number): void {
   coefficients[word] = (coefficients[word] ?? 0) | (1 << (at & 31));
 }
 
-/** The bits from `first` to `last` of a word. */
+/** A word with the bits from `first` to `last` set. */
 function maskOf(first: number, last: number): number {
   let mask = 0;
   for (let at = first; at <= last; at += 1) mask |= 1 << at;

@@ -19,27 +19,22 @@ export const marker = {
   application1: 0xe1,
 } as const;
 
-/** One segment of a JPEG file. */
 export interface Segment {
   /** The second byte of its marker. */
   readonly code: number;
-  /** What follows its length. */
+  /** The bytes after its length. */
   readonly body: Buffer;
-  /** The compressed pixels behind the header of a scan; empty for every other segment. */
+  /** The compressed pixels after the header of a scan; empty for any other segment. */
   readonly data: Buffer;
-  /** Where the next segment begins in the file. */
   readonly end: number;
 }
 
 const nothing = Buffer.alloc(0);
 
-/** Programs write some dozens. */
+/** Encoders write some dozens. */
 const mostSegments = 4_096;
 
-/**
- * Reads the segments of the picture whose first byte is at `from`, up to its end marker, which comes last.
- * Throws `InvalidImage` when the file ends before.
- */
+/** Reads the segments of the picture at `from`, to its end marker. Throws `InvalidImage` if the file ends first. */
 export function* readSegments(file: Buffer, from = 0): Generator<Segment, void, undefined> {
   if (file[from] !== 0xff || file[from + 1] !== marker.start) throw new InvalidImage('The file is not a JPEG image.');
   let at = from + 2;
@@ -48,7 +43,7 @@ export function* readSegments(file: Buffer, from = 0): Generator<Segment, void, 
     const code = file[at] ?? 0;
     at += 1;
     if (code === marker.end) return yield { code, body: nothing, data: nothing, end: at };
-    // Restart markers stand inside scans, and what is below the first frame is reserved.
+    // Restart markers occur only inside scans, and codes below the first frame are reserved.
     if (code < marker.firstFrame || (code >= marker.firstRestart && code <= marker.start)) throw damagedJpeg();
     const bodyEnd = segmentEnd(file, at);
     const end = code === marker.scan ? scanEnd(file, bodyEnd) : bodyEnd;
@@ -67,7 +62,7 @@ export function damagedJpeg(): InvalidImage {
   return new InvalidImage('The JPEG file is damaged, not whole, or has something behind its end.');
 }
 
-/** Skips zero bytes between segments, which some cameras write, and fill bytes. Returns where the marker's code is. */
+/** Skips fill bytes, and the zero bytes of some cameras. Returns the position of the marker's code. */
 function skipFill(file: Buffer, from: number): number {
   let at = from;
   while (file[at] === 0) at += 1;
@@ -96,7 +91,6 @@ function scanEnd(file: Buffer, from: number): number {
   throw damagedJpeg();
 }
 
-/** One colour component of a JPEG. */
 export interface Component {
   readonly id: number;
   /** Its samples across and down in each unit of the image. */
@@ -104,16 +98,16 @@ export interface Component {
   readonly down: number;
 }
 
-/** What a JPEG's frame header says. */
+/** The frame header of a JPEG. */
 export interface Frame extends ImageShape {
   readonly isProgressive: boolean;
   readonly isArithmetic: boolean;
   readonly components: readonly Component[];
-  /** What a decoder holds if it must keep all coefficients until the last scan. */
+  /** The memory of a decoder that must keep all coefficients until the last scan. */
   readonly coefficientBytes: number;
 }
 
-/** Kinds of frames that decoders know; the rest are lossless, or in layers of several sizes. */
+/** The kinds of frames that decoders know. The others are lossless or hierarchical. */
 const sequentialFrames: ReadonlySet<number> = new Set([marker.baseline, marker.extended, marker.arithmetic]);
 const progressiveFrames: ReadonlySet<number> = new Set([marker.progressive, marker.progressiveArithmetic]);
 const arithmeticFrames: ReadonlySet<number> = new Set([marker.arithmetic, marker.progressiveArithmetic]);
@@ -127,7 +121,7 @@ export function readFrame(code: number, body: Buffer): Frame {
   if (body[0] !== 8 || ![1, 3, 4].includes(count)) throw unusual();
   const height = body.readUInt16BE(1);
   const width = body.readUInt16BE(3);
-  // A height of zero would come later, in a DNL segment: hardly any program shows such a file.
+  // A height of zero means that a DNL segment has it. Hardly any program shows such a file.
   if (height === 0) throw unusual();
   if (width === 0) throw damagedJpeg();
   const components = readComponents(body);
@@ -137,7 +131,7 @@ export function readFrame(code: number, body: Buffer): Frame {
   return { width, height, components, isProgressive, isArithmetic, coefficientBytes, decodingBytes };
 }
 
-/** How many units an image has across and down: the largest component has as many samples in each as it says. */
+/** An image's number of units across and down. The largest component has its stated samples in each unit. */
 export function largestSampling(components: readonly Component[]): { readonly across: number; readonly down: number } {
   const across = Math.max(...components.map((component) => component.across));
   const down = Math.max(...components.map((component) => component.down));
@@ -156,7 +150,7 @@ function readComponents(body: Buffer): Component[] {
   return components;
 }
 
-/** What an image's coefficients take, two bytes each. */
+/** An image's coefficients take two bytes each. */
 function coefficientBytesOf(components: readonly Component[], pixels: number): number {
   const largest = largestSampling(components);
   return components.reduce(
@@ -169,26 +163,26 @@ function unusual(): InvalidImage {
   return new InvalidImage('The JPEG file is of a kind that is not generally shown. Save it as an ordinary JPEG.');
 }
 
-/** The widest and highest an image may be, in pixels. */
+/** The largest width and height of an image, in pixels. */
 export const mostPixels = 8_000;
 
 /** The most memory that the decoding of one image may take. */
 const mostDecodingBytes = 400_000_000;
 
-/** What an image's headers say about it, before any pixel is decoded. */
+/** The facts in an image's headers, before any pixel is decoded. */
 export interface ImageShape {
   readonly width: number;
   readonly height: number;
-  /** How many bytes a decoder must hold at once: the whole image if it comes in several passes, else close to nothing. */
+  /** How many bytes a decoder must hold at once: the whole image if it comes in several passes, else almost none. */
   readonly decodingBytes: number;
 }
 
-/** A file is not the image it should be. The message is written for the partner. */
+/** A file is not the image it should be. The message is for the partner. */
 export class InvalidImage extends Error {
   override readonly name = 'InvalidImage';
 }
 
-/** Refuses an image that is too wide, too high, or takes too much memory to decode. Throws `InvalidImage`. */
+/** Throws `InvalidImage` if an image is too wide, too high, or needs too much memory to decode. */
 export function checkShape({ width, height, decodingBytes }: ImageShape): void {
   if (width > mostPixels || height > mostPixels) {
     throw new InvalidImage('The image is more than 8,000 pixels wide or high.');

@@ -9,22 +9,19 @@ import {
   readSegments,
 } from './jpeg-segments.ts';
 
-/** How many scans an image may come in. Programs write about ten; thousands would decode it thousands of times. */
+/** The most scans of an image. Encoders write about ten; thousands would mean decoding it thousands of times. */
 const mostScans = 100;
-/** How many pixels all scans together may go over: ten times the largest image there may be. */
+/** The most pixels in all scans together: ten times the largest image allowed. */
 const mostScannedPixels = 640_000_000;
 
-/**
- * Reads a JPEG's segments from its start to its end: one picture that can be decoded, in a bounded number of scans. Behind
- * its end may be padding, a maker's trailer or further pictures. Throws `InvalidImage`.
- */
+/** Reads a whole JPEG of one picture and a bounded number of scans, and what follows it. Throws `InvalidImage`. */
 export function readJpeg(file: Buffer): Frame {
   const { frame, end } = readPicture(file, 0);
   if (!isKnownTrailer(file, end)) throw damagedJpeg();
   return frame;
 }
 
-/** Reads the picture that begins at `from`. Returns its frame and where the picture ends. */
+/** Reads the picture that begins at `from`. Returns its frame and its end. */
 function readPicture(file: Buffer, from: number): { readonly frame: Frame; readonly end: number } {
   let frame: Frame | undefined;
   let scans = 0;
@@ -48,7 +45,7 @@ function readPicture(file: Buffer, from: number): { readonly frame: Frame; reado
   throw damagedJpeg();
 }
 
-/** A first scan without all colours leaves the rest to later scans, in an image that is not progressive too. */
+/** If the first scan lacks a colour, later scans have the rest, even in an image that is not progressive. */
 function readFirstScan(frame: Frame, body: Buffer): Frame {
   if ((body[0] ?? 0) >= frame.components.length) return frame;
   const layered = { ...frame, decodingBytes: frame.coefficientBytes };
@@ -56,17 +53,17 @@ function readFirstScan(frame: Frame, body: Buffer): Frame {
   return layered;
 }
 
-/** Finds where a trailer begins that ends at `end`, or undefined if there is none of this kind. */
+/** Finds the start of a trailer that ends at `end`; undefined if there is none of this kind. */
 type FindTrailer = (file: Buffer, from: number, end: number) => number | undefined;
 
-/** Trailers whose ends name their beginnings. A file may have several, one behind the other. */
+/** Trailers that can be found from their ends. A file may have several, one after the other. */
 const trailers: readonly FindTrailer[] = [findSamsung, findVivo, findOnePlus, findCanon, findHuawei];
 
-/** The most pictures and trailers there may be behind a picture. */
+/** The most pictures and trailers after a picture. */
 const mostParts = 100;
 
 /**
- * Whether everything behind the end of a JPEG is what cameras, phones and galleries write there: padding, further whole
+ * Whether everything after the end of a JPEG is what cameras, phones and galleries write there: padding, further whole
  * pictures (multi-picture files, gain maps, previews), and trailers of makers whose form is publicly described.
  */
 function isKnownTrailer(file: Buffer, pictureEnd: number): boolean {
@@ -107,7 +104,7 @@ function dropPadding(file: Buffer, from: number, end: number): number {
   return at;
 }
 
-/** Samsung: blocks of data, then `SEFH` with a directory of them, its length and `SEFT`. */
+/** Samsung: blocks of data, then `SEFH` with a directory of them, its length, and `SEFT`. */
 function findSamsung(file: Buffer, from: number, end: number): number | undefined {
   if (end - from < 20 || file.toString('latin1', end - 4, end) !== 'SEFT') return undefined;
   const directory = end - 8 - file.readUInt32LE(end - 8);
@@ -125,7 +122,7 @@ function findSamsung(file: Buffer, from: number, end: number): number | undefine
 
 const vivoEnd = Buffer.from('ffffffff1b2a39485766758493a2b1', 'hex');
 
-/** vivo: begins with the name of its first part, ends with fixed bytes. It does not tell its length. */
+/** vivo: begins with the name of its first part and ends with fixed bytes. It does not state its length. */
 function findVivo(file: Buffer, from: number, end: number): number | undefined {
   if (!file.subarray(Math.max(from, end - vivoEnd.length), end).equals(vivoEnd)) return undefined;
   const begins = ['streamdata', 'vivo{"'].map((text) => file.indexOf(text, from, 'latin1'));
@@ -152,7 +149,7 @@ function beginOfParts(json: string, from: number, list: number): number | undefi
     if (!Array.isArray(parts)) return undefined;
     const offsets = parts.map((part: { offset?: unknown } | null) => Number(part?.offset ?? 0));
     const begin = list - Math.max(0, ...offsets);
-    // The beginning comes from the file, which may name no whole number.
+    // The offset comes from the file and may not be a whole number.
     return Number.isInteger(begin) && begin >= from ? begin : undefined;
   } catch {
     return undefined;
@@ -163,7 +160,7 @@ const canonName = 'CANON OPTIONAL DATA\0';
 const canonHeadBytes = 28;
 const canonFootBytes = 64;
 
-/** Canon: the same name in a header and in a footer, each with the length of what is between them. */
+/** Canon: the same name in a header and a footer, each with the length of the content between them. */
 function findCanon(file: Buffer, from: number, end: number): number | undefined {
   // The footer ends with zero bytes, which look like padding and were dropped.
   const foot = file.lastIndexOf(canonName, end, 'latin1');
@@ -176,7 +173,7 @@ function findCanon(file: Buffer, from: number, end: number): number | undefined 
 const huaweiEnd = /^[ -~]{20}LIVE_[0-9]{1,15} *$/;
 const huaweiEndBytes = 40;
 
-/** Huawei and Honor: a film, then two texts of 20 characters. The second is `LIVE_` and the length of what is before it. */
+/** Huawei and Honor: a film, then two texts of 20 characters. The second is `LIVE_` and the length of all before it. */
 function findHuawei(file: Buffer, from: number, end: number): number | undefined {
   const filmEnd = end - huaweiEndBytes;
   if (filmEnd < from || !huaweiEnd.test(file.toString('latin1', filmEnd, end))) return undefined;
@@ -205,7 +202,7 @@ function isFilm(file: Buffer, begin: number, end: number): boolean {
   return true;
 }
 
-/** The length a box states. A length of 1 means that the true one follows in eight bytes, and 0 the rest of the film. */
+/** The length a box states. 1 means that the true length follows in eight bytes, and 0 means the rest of the film. */
 function boxBytes(file: Buffer, at: number, end: number): number {
   const bytes = file.readUInt32BE(at);
   if (bytes === 0) return end - at;

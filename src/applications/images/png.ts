@@ -6,7 +6,7 @@ const headerBytes = 13;
 /** Length, type and checksum around a chunk's data. */
 const aroundBytes = 12;
 
-/** The samples of a pixel and the depths they may have, by color type. */
+/** The samples of a pixel and their allowed depths, by color type. */
 const colorTypes: Readonly<Record<number, { readonly samples: number; readonly depths: readonly number[] }>> = {
   0: { samples: 1, depths: [1, 2, 4, 8, 16] },
   2: { samples: 3, depths: [8, 16] },
@@ -27,10 +27,9 @@ const passes = [
   [0, 1, 1, 2],
 ] as const;
 
-/** Rows of the same length. */
 interface Rows {
   readonly count: number;
-  /** Their length, with the byte before each that says how it is filtered. */
+  /** The length of a row, with the filter byte before it. */
   readonly bytes: number;
 }
 
@@ -38,14 +37,11 @@ interface Rows {
 export interface Png extends ImageShape {
   /** The compressed pixels. */
   readonly data: readonly Buffer[];
-  /** What these must come to when they are decompressed: the rows of each pass, one pass unless it is interlaced. */
+  /** The decompressed rows of each pass. An image that is not interlaced has one pass. */
   readonly rows: readonly Rows[];
 }
 
-/**
- * Reads a PNG's chunks: each is whole and has the right checksum, the file ends with its IEND, and there is one picture.
- * Throws `invalid_document`.
- */
+/** Reads a PNG of one picture: whole chunks with correct checksums, up to IEND. Throws `invalid_document`. */
 export function readPng(file: Buffer): Png {
   if (!file.subarray(0, signature.length).equals(signature)) throw new InvalidImage('The file is not a PNG image.');
   const chunks = [...readChunks(file)];
@@ -61,7 +57,7 @@ interface Chunk {
   readonly data: Buffer;
 }
 
-/** Programs write some hundreds. */
+/** Encoders write some hundreds. */
 const mostChunks = 4_096;
 
 function* readChunks(file: Buffer): Generator<Chunk> {
@@ -88,7 +84,7 @@ function readHeader(chunk: Chunk | undefined): Omit<Png, 'data'> & { readonly is
   if (interlace !== 0 && interlace !== 1) throw damaged();
   const bits = pixel.samples * depth;
   const isPalette = color === paletteColor;
-  // Its rows are decompressed and looked at in pieces, of which none is kept.
+  // Its rows are decompressed and checked in pieces, and none is kept.
   return { width, height, decodingBytes: 0, rows: rowsOf(width, height, bits, interlace === 1), isPalette };
 }
 
@@ -102,7 +98,7 @@ function rowsOf(width: number, height: number, bits: number, isInterlaced: boole
 }
 
 const knownCritical = new Set(['IHDR', 'PLTE', 'IDAT', 'IEND']);
-/** What makes a PNG an animation: only its first picture would be looked at. */
+/** The chunks of an animation, of which only the first picture would be checked. */
 const animated = new Set(['acTL', 'fcTL', 'fdAT']);
 
 function checkOrder(chunks: readonly Chunk[], isPalette: boolean): void {
@@ -119,7 +115,7 @@ function checkOrder(chunks: readonly Chunk[], isPalette: boolean): void {
   const paletteBytes = chunks[palette]?.data.length ?? 0;
   const isPaletteSized = paletteBytes > 0 && paletteBytes <= 768 && paletteBytes % 3 === 0;
   const hasPalette = palette === -1 ? !isPalette : palette < first && isPaletteSized;
-  // Nothing may stand behind the end: no program writes it there, and it could be another file.
+  // Nothing may follow the end: no program writes there, and it could be another file.
   const isEnded = types.indexOf('IEND') === types.length - 1 && chunks.at(-1)?.data.length === 0;
   if (!isOneRun || !isOneEach || !hasPalette || !isEnded) throw damaged();
 }
@@ -132,21 +128,18 @@ function damaged() {
   return new InvalidImage('The PNG file is damaged, not whole, or has something behind its end.');
 }
 
-/** Large pieces: a call for each of many small ones takes longer than to decompress them. */
+/** Large pieces, because many calls for small ones take longer than the decompression. */
 const pieceBytes = 1_048_576;
-/** A row's first byte says how it is filtered; there are five filters. */
+/** The first byte of a row names its filter, 0 to 4. */
 const lastFilter = 4;
 
-/**
- * Whether a PNG's compressed pixels come to exactly the rows they should, by the whole of its data. Nothing else can be
- * wrong with a row: each value of a pixel stands for some colour.
- */
+/** Whether a PNG's compressed pixels are exactly the expected rows. Any value of a pixel is some colour. */
 export async function arePixelsWhole({ data, rows }: Png): Promise<boolean> {
   const inflate = createInflate({ chunkSize: pieceBytes });
   for (const part of data) inflate.write(part);
   inflate.end();
   const lengths = rowLengths(rows);
-  /** Bytes of the present row that are still to come; 0 when its filter comes next. */
+  /** Bytes of the present row that are still to come; 0: its filter byte comes next. */
   let left = 0;
   try {
     for await (const piece of inflate as AsyncIterable<Buffer>) {
@@ -164,12 +157,11 @@ export async function arePixelsWhole({ data, rows }: Png): Promise<boolean> {
   } catch {
     return false;
   }
-  // Bytes behind the end of the compressed stream were given, and not read.
+  // The decompressor ignores bytes after the end of the compressed stream.
   const given = data.reduce((sum, part) => sum + part.length, 0);
   return left === 0 && lengths.next().done === true && inflate.bytesWritten === given;
 }
 
-/** The length of each row, in their order. */
 function* rowLengths(rows: Png['rows']): Generator<number, void> {
   for (const { count, bytes } of rows) for (let row = 0; row < count; row += 1) yield bytes;
 }

@@ -17,7 +17,7 @@ import { submitAllocation } from './operations.ts';
 
 const maxAmountKobo = 10_000_000_000n;
 
-/** The broker's service for allocations: each call goes over the wire of faults first. */
+/** The broker's service for allocations. Each call passes the faults first. */
 export function allocationsService(context: BackOfficeContext): UnaryHandlers<typeof Allocations> {
   return {
     submitAllocation: (request, call) => submit(context, request, call),
@@ -42,7 +42,7 @@ function lookUp(context: BackOfficeContext, request: LookUpAllocationRequest, ca
   const { writer, wire, records, world, nonsense } = context;
   const { clientAllocationId: id } = request;
   const received = receipt(world, Call.LOOK_UP_ALLOCATION, id, call);
-  // Through the writer: what was submitted before this look-up is then there.
+  // Through the writer, so that earlier submissions are there.
   const record = (taken: boolean, number?: number) =>
     writer.runOn({ allocations: [id] }, (unit) => {
       const allocation = unit.backOffice.allocation(id);
@@ -62,7 +62,7 @@ function lookUp(context: BackOfficeContext, request: LookUpAllocationRequest, ca
   });
 }
 
-/** An allocation to book, from its request. What makes no sense is an invalid argument, not a rejection. */
+/** Reads an allocation from its request. A request that makes no sense is an invalid argument, not a rejection. */
 function submissionFrom(request: SubmitAllocationRequest): AllocationSubmission {
   checkNote(request);
   check(request.amountKobo <= maxAmountKobo, 'amount_kobo');

@@ -34,7 +34,6 @@ import {
 } from './operations.ts';
 import type { BackOfficeRecords } from './records.ts';
 
-/** What the back office's services are made of. */
 export interface BackOfficeContext {
   readonly world: World;
   readonly writer: Writer;
@@ -44,11 +43,11 @@ export interface BackOfficeContext {
   readonly nonsense: BackOfficeNonsense;
 }
 
-/** The broker's rule for a file's size in bytes. */
+/** The broker's limit of a file, in bytes. */
 const maxFileBytes = 999_999;
 const maxFieldBytes = 200;
 
-/** The broker's service for applications, less its stream: each call goes over the wire of faults first. */
+/** The broker's service for applications without its stream. Each call passes the faults first. */
 export function applicationsService(context: BackOfficeContext): UnaryHandlers<typeof Applications> {
   return {
     submitApplication: (request, call) => submit(context, request, call),
@@ -58,7 +57,7 @@ export function applicationsService(context: BackOfficeContext): UnaryHandlers<t
   };
 }
 
-/** What all calls about one application have on the wire. They name no account. */
+/** The common part of all calls about an application. They name no account. */
 function legOf({ writer, world }: BackOfficeContext, kind: Call, clientId: string, call: WireCall) {
   const receive = receipt(world, kind, clientId, call);
   const received = (unit: UnitOfWork, taken: boolean, recorded?: number) => receive(unit, '', taken, recorded);
@@ -85,7 +84,7 @@ function lookUp(context: BackOfficeContext, request: LookUpApplicationRequest, c
   return wire.carry<MessageInitShape<typeof LookUpApplicationResponseSchema>>(call, {
     ...leg,
     take: async (recorded) => {
-      // Through the writer first: what was submitted before this look-up is then in the table it reads.
+      // Through the writer first, so that earlier submissions are in the table.
       await writer.run([], (unit) => received(unit, isWhole(request.afterNumber), recorded));
       const { found, reports } = await records.reportsOf(id, whole(request.afterNumber, 'after_number'));
       return { found, reports: reports.map(applicationReportMessage), completeUntil: completeUntil(world) };
@@ -102,7 +101,7 @@ function lookUpDocument(context: BackOfficeContext, request: LookUpDocumentReque
     ...leg,
     take: async (recorded) => {
       checkType(type);
-      // Through the writer first: what was sent before this look-up is then in the table it reads.
+      // Through the writer first, so that earlier documents are in the table.
       await writer.run([], (unit) => received(unit, true, recorded));
       const has = await records.hasDocument(id, type);
       if (has === undefined) throw new RpcError(status.NOT_FOUND, 'The broker has no such application.');
@@ -145,7 +144,7 @@ async function sendDocument(context: BackOfficeContext, request: SendDocumentReq
   });
 }
 
-/** Only what may be a document of an application there is, is counted; everything received is on the list of messages. */
+/** Only a possible document of an existing application counts. The list of messages has every message. */
 function isCounted(unit: UnitOfWork, request: SendDocumentRequest): boolean {
   if (attempt(() => checkDocument(request)) instanceof RpcError) return false;
   const { clientApplicationId: id, type } = request;

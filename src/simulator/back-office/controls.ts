@@ -13,7 +13,6 @@ import type { BackOfficeRecords } from './records.ts';
 const accountCode = /^[A-Z0-9]{1,64}$/;
 const maxParamLength = 64;
 
-/** What the back office's controls are made of. */
 export interface BackOfficeControlsContext {
   readonly writer: Writer;
   readonly backOffice: BackOfficeRecords;

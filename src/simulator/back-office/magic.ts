@@ -3,23 +3,23 @@ import { ApplicationRejectReason, DocumentType } from '../../gen/marina/broker/v
 import { ApplicationOutcome, WireFault } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { type Fault, lateAnswerMs } from '../magic.ts';
 
-/** What becomes of an application. */
+/** The behaviour of an application. */
 export interface ApplicationBehaviour {
   readonly outcome: ApplicationOutcome;
   readonly rejectReason?: ApplicationRejectReason;
   readonly param?: string;
-  /** Before the decision; absent: the simulator's usual small delay. */
+  /** The delay before the decision; absent: the simulator's usual small delay. */
   readonly delayMs?: number;
 }
 
-/** What becomes of an allocation. */
+/** The behaviour of an allocation. */
 export interface AllocationBehaviour {
   readonly outcome: AllocationOutcome;
   readonly rejectReason?: AllocationRejectReason;
 }
 
 interface Magic {
-  /** What it does, in a sentence the documentation can print. */
+  /** A sentence for the documentation. */
   readonly does: string;
   readonly wire?: WireFault;
 }
@@ -36,14 +36,14 @@ export interface MagicFirstName extends Magic {
   readonly refuses?: DocumentType;
 }
 
-/** The last six digits of an amount in kobo that always make an allocation behave in one way. */
+/** The last six digits of an amount in kobo whose allocations always behave in one way. */
 export interface MagicAmount extends Magic, AllocationBehaviour {
   readonly endsIn: number;
 }
 
 const { OPEN, DECLINE, WAIT, REJECT } = ApplicationOutcome;
 
-/** The magic last names: what becomes of an application. */
+/** The magic last names, which decide the outcome of an application. */
 export const magicLastNames: readonly MagicLastName[] = [
   {
     lastName: 'SIM-REJECT-INVALID',
@@ -90,7 +90,7 @@ export const magicLastNames: readonly MagicLastName[] = [
   { lastName: 'SIM-LATE', outcome: OPEN, wire: WireFault.LATE_ANSWER, does: 'Taken; answered after 30 seconds.' },
 ];
 
-/** The magic first names: what becomes of an application's documents. */
+/** The magic first names, which decide the outcome of an application's documents. */
 export const magicFirstNames: readonly MagicFirstName[] = [
   { firstName: 'SIM-REFUSE-PHOTO', refuses: DocumentType.PHOTO, does: 'The `photo` is refused, whatever the file.' },
   {
@@ -122,7 +122,7 @@ export const magicFirstNames: readonly MagicFirstName[] = [
 
 const { BOOKED, REJECTED } = AllocationOutcome;
 
-/** The magic amounts: what becomes of an allocation. */
+/** The magic amounts, which decide the outcome of an allocation. */
 export const magicAmounts: readonly MagicAmount[] = [
   {
     endsIn: 999_001,
@@ -191,7 +191,7 @@ export function amountMagic(amountKobo: bigint): MagicAmount | undefined {
   return byEnding.get(amountKobo % 1_000_000n);
 }
 
-/** What a magic does on the wire, if anything. */
+/** The fault of a magic value, if it has one. */
 export function faultOf(magic: Magic | undefined): Fault | undefined {
   return magic?.wire === undefined ? undefined : { wire: magic.wire, delayMs: lateAnswerMs };
 }

@@ -4,7 +4,7 @@ import { type AllocationRecord, AllocationRecordSchema } from '../../gen/marina/
 import { type ApplicationReport, ApplicationReportSchema } from '../../gen/marina/broker/v1/applications_pb.ts';
 import type { Allocation, ApplicationEvent } from './model.ts';
 
-/** A report as it goes over the wire. */
+/** Converts a report to its message. */
 export function applicationReportMessage(report: ApplicationEvent): ApplicationReport {
   return create(ApplicationReportSchema, {
     number: BigInt(report.number),
@@ -18,7 +18,7 @@ export function applicationReportMessage(report: ApplicationEvent): ApplicationR
   });
 }
 
-/** An allocation as it goes over the wire. */
+/** Converts an allocation to its message. */
 export function allocationRecordMessage(allocation: Allocation): AllocationRecord {
   return create(AllocationRecordSchema, {
     clientAllocationId: allocation.clientAllocationId,

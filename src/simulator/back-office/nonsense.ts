@@ -16,32 +16,28 @@ import {
 import type { ListLgasResponseSchema, ListStatesResponseSchema } from '../../gen/marina/broker/v1/reference_pb.ts';
 import { byTurns } from '../nonsense.ts';
 
-/** Answers of the back office that are well formed and make no sense: what a caller must not believe. */
+/** Well-formed answers that make no sense, which a caller must not believe. */
 export type BackOfficeNonsense = ReturnType<typeof createBackOfficeNonsense>;
 
-/** One simulator's nonsense. */
 export function createBackOfficeNonsense() {
   return {
     /** A state without a code, and one twice. */
     listStates: (): MessageInitShape<typeof ListStatesResponseSchema> => ({ states: nonsenseAreas }),
-    /** The same of local government areas. */
     listLgas: (): MessageInitShape<typeof ListLgasResponseSchema> => ({ lgas: nonsenseAreas }),
-    /** By turns a report about an application nobody sent, and no report at all. */
+    /** In turn: a report about an unknown application, and no report. */
     submitApplication: byTurns<MessageInitShape<typeof SubmitApplicationResponseSchema>>({ report: foreignReport }, {}),
-    /** A report about another application. */
     lookUpApplication: (): MessageInitShape<typeof LookUpApplicationResponseSchema> => ({
       found: true,
       reports: [foreignReport],
     }),
-    /** An outcome there is not. */
+    /** No valid outcome. */
     sendDocument: (): MessageInitShape<typeof SendDocumentResponseSchema> => ({ outcome: DocumentOutcome.UNSPECIFIED }),
-    /** Neither that it is there nor that it is not. */
+    /** Neither found nor missing. */
     lookUpDocument: (): MessageInitShape<typeof LookUpDocumentResponseSchema> => ({
       presence: DocumentPresence.UNSPECIFIED,
     }),
-    /** By turns a record of an allocation nobody sent, and no record at all. */
+    /** In turn: a record of an unknown allocation, and no record. */
     submitAllocation: byTurns<MessageInitShape<typeof SubmitAllocationResponseSchema>>({ record: foreignRecord }, {}),
-    /** A record of another allocation. */
     lookUpAllocation: (): MessageInitShape<typeof LookUpAllocationResponseSchema> => ({ record: foreignRecord }),
   };
 }

@@ -21,24 +21,22 @@ import { maxAccounts, type World } from '../world.ts';
 import { type ApplicationBehaviour, amountMagic, firstNameMagic, lastNameMagic } from './magic.ts';
 import type { Allocation, AllocationSubmission, Application, ApplicationEvent, ReceivedFile } from './model.ts';
 
-/** How the back office is set up. */
 export interface BackOfficeSettings {
-  /** The small delay before a decision. */
   readonly decisionDelay: FillDelay;
   readonly directives: Directives;
 }
 
-/** What became of a wish to decide an application. */
+/** The result of a control that decides an application. */
 export type Decided =
   | { readonly outcome: 'decided'; readonly report: ApplicationEvent }
   | { readonly outcome: 'unknown' | 'final' };
 
-/** What became of a document. */
+/** The result of sending a document. */
 export type DocumentTaken =
   | { readonly outcome: DocumentOutcome }
   | { readonly outcome: 'unknown_application' | 'closed' | 'too_late' };
 
-/** How many different files of one type are remembered of an application. */
+/** How many different files of one type are remembered for an application. */
 const maxFilesOfType = 100;
 const documentTypes = [
   DocumentType.PHOTO,
@@ -47,7 +45,7 @@ const documentTypes = [
   DocumentType.SIGNATURE,
 ] as const;
 
-/** Accepts an application or rejects it: once, and not after its time. */
+/** Accepts or rejects an application: once, and not after its `not_after`. */
 export function submitApplication(
   unit: UnitOfWork,
   clientApplicationId: string,
@@ -75,7 +73,7 @@ export function submitApplication(
   return { outcome: 'taken', result: unit.backOffice.report(application, ApplicationReportKind.REJECTED) };
 }
 
-/** Takes a document whose receipt was counted: unless the broker has another file of its type, or refuses it. */
+/** Takes a document whose receipt was counted, unless the broker has another file of its type or refuses it. */
 export function takeDocument(
   unit: UnitOfWork,
   request: SendDocumentRequest,
@@ -103,7 +101,7 @@ export function hasRoomForFile(unit: UnitOfWork, id: string, type: DocumentType)
   return unit.backOffice.files(id).filter((each) => each.type === type).length < maxFilesOfType;
 }
 
-/** Decides an application whose time has come. Returns when its decision is due; null: nothing more is planned. */
+/** Decides an application whose time has come. Returns when its decision is due; null: no further step. */
 export function decideIfDue(unit: UnitOfWork, id: string): number | null {
   const application = unit.backOffice.application(id);
   if (application?.decideAtMs == null) return null;
@@ -112,7 +110,7 @@ export function decideIfDue(unit: UnitOfWork, id: string): number | null {
   return application.decideAtMs;
 }
 
-/** Opens or declines an application. Without an account's code it is opened with a new one. */
+/** Opens or declines an application. Without an account's code it gets a new account. */
 export function decide(unit: UnitOfWork, id: string, decision: 'open' | 'decline', account = ''): Decided {
   const application = unit.backOffice.application(id);
   if (application === undefined) return { outcome: 'unknown' };
@@ -129,7 +127,7 @@ export function decide(unit: UnitOfWork, id: string, decision: 'open' | 'decline
   return { outcome: 'decided', report: unit.backOffice.report(application, ApplicationReportKind.OPENED) };
 }
 
-/** Books an allocation or rejects it: once, and not after its time. */
+/** Books or rejects an allocation: once, and not after its `not_after`. */
 export function submitAllocation(
   unit: UnitOfWork,
   submission: AllocationSubmission,
@@ -152,7 +150,7 @@ function taken<T>(result: T): Submitted<T> {
   return { outcome: 'taken', result };
 }
 
-/** A directive is stronger than the broker's rules, and they are stronger than a magic name. */
+/** A directive overrides the broker's rules, and these override a magic name. */
 function rejectionOf(
   fields: ApplicationFields,
   forced: ApplicationBehaviour | undefined,
@@ -208,7 +206,7 @@ function usualDelayMs(world: World, { decisionDelay }: BackOfficeSettings): numb
   return random.whole(decisionDelay.min, decisionDelay.max);
 }
 
-/** Made from the application's id, so that a simulator with an empty database does not give an account's code twice. */
+/** Made from the application's id, so that a simulator with an emptied database repeats no account's code. */
 function newAccount(world: World, clientApplicationId: string): string {
   for (let attempt = 0; ; attempt += 1) {
     const digest = createHash('sha256').update(`${clientApplicationId} ${attempt}`).digest('hex');

@@ -14,10 +14,10 @@ import { allocationRecordMessage } from './messages.ts';
 import type { ApplicationEvent, ReceivedFile } from './model.ts';
 import { allocations, applicationReports, applications, documents } from './tables.ts';
 
-/** More than an application has reports. */
+/** More reports than an application can have. */
 const maxReports = 100;
 
-/** What the back office's record says, read from its tables. */
+/** Reads the back office's tables. */
 export class BackOfficeRecords {
   constructor(private readonly database: Database) {}
 
@@ -32,7 +32,7 @@ export class BackOfficeRecords {
     return { found: found.length > 0, reports: rows.map(applicationReports.fromRow) };
   }
 
-  /** Reports above a number, and not above the last that readers may see. */
+  /** Reports above a number, up to the last that readers may see. */
   async reportsAfter(number: number, last: number, limit: number): Promise<ApplicationEvent[]> {
     const rows = await this.database.read(
       `SELECT ${applicationReports.columns} FROM application_reports
@@ -42,7 +42,7 @@ export class BackOfficeRecords {
     return rows.map(applicationReports.fromRow);
   }
 
-  /** The magic first name of an application, if it has one, and how often a document of a type came. */
+  /** An application's magic first name, if it has one, and how often a document of a type came. */
   async documentMagic(id: string, type: DocumentType): Promise<{ magicName: string; timesReceived: number }> {
     const [row] = await this.database.read<RowDataPacket & { magic_name: string; received: number }>(
       `SELECT magic_name, EXISTS (
@@ -54,7 +54,7 @@ export class BackOfficeRecords {
     return { magicName: row?.magic_name ?? '', timesReceived: row?.received ?? 0 };
   }
 
-  /** Whether the broker has a document of a type; undefined when it does not have the application. */
+  /** Whether the broker has a document of a type; undefined for an unknown application. */
   async hasDocument(id: string, type: DocumentType): Promise<boolean | undefined> {
     const [row] = await this.database.read<RowDataPacket & { delivered: number }>(
       `SELECT EXISTS (
@@ -67,13 +67,13 @@ export class BackOfficeRecords {
     return row === undefined ? undefined : row.delivered === 1;
   }
 
-  /** The account of an allocation, empty when there is no such allocation. */
+  /** The account of an allocation; empty for an unknown allocation. */
   async accountOf(id: string): Promise<string> {
     const [row] = await this.database.read('SELECT account FROM allocations WHERE client_allocation_id = ?', [id]);
     return (row?.account as string | undefined) ?? '';
   }
 
-  /** The applications the broker has, in the order it took them. */
+  /** The broker's applications, in the order in which they came. */
   async applications(after: number, id: string): Promise<MessageInitShape<typeof ListApplicationsResponseSchema>> {
     const key = 'client_application_id';
     const page = await listPage(this.database, applications, { key, call: Call.SUBMIT_APPLICATION, after, id });
@@ -98,7 +98,7 @@ export class BackOfficeRecords {
     return { applications: shown, hasMore: page.hasMore };
   }
 
-  /** The allocations the broker has, in the order it took them. */
+  /** The broker's allocations, in the order in which they came. */
   async allocations(after: number, id: string): Promise<MessageInitShape<typeof ListAllocationsResponseSchema>> {
     const key = 'client_allocation_id';
     const page = await listPage(this.database, allocations, { key, call: Call.SUBMIT_ALLOCATION, after, id });

@@ -16,7 +16,7 @@ interface ReferenceContext extends BackOfficeContext {
   readonly reads: Reads;
 }
 
-/** The broker's lists: each call goes over the wire of faults first. */
+/** The broker's lists. Each call passes the faults first. */
 export function referenceService({ wire, nonsense, reads }: ReferenceContext): UnaryHandlers<typeof Reference> {
   return {
     listStates: (_, call) =>

@@ -34,7 +34,7 @@ export const applicationReports = new Table<ApplicationEvent>(
   { keys: ['KEY by_application (client_application_id, number)'] },
 );
 
-/** Files are people's papers: of each only its digest is kept, so that a test can tell how often it came. */
+/** Only the digest of a file is kept, because files are personal. A test can tell how often a file came. */
 export const documents = new Table<ReceivedFile>(
   'documents',
   {
@@ -83,7 +83,7 @@ export const cashEntries = new Table<CashEntry>(
   { keys: ['KEY by_account (account, number)'] },
 );
 
-/** Makes the back office's tables where they are missing. */
+/** Creates the back office's tables if they are missing. */
 export const backOfficeTables = [applications, applicationReports, documents, allocations, cash, cashEntries].map(
   ({ definition }) => definition,
 );

@@ -16,10 +16,10 @@ import type {
 } from './model.ts';
 import { allocations, applicationReports, applications, cash, cashEntries, documents } from './tables.ts';
 
-/** What the back office has of the applications and allocations a change was to be given. */
+/** The applications and allocations loaded for a change. */
 export interface HeldByBackOffice {
   readonly applications: Map<string, Application>;
-  /** The files received, by the application's id. */
+  /** The received files, by the application's id. */
   readonly files: Map<string, ReceivedFile[]>;
   readonly allocations: Map<string, Allocation>;
 }
@@ -27,7 +27,6 @@ export interface HeldByBackOffice {
 /** The back office's part of a unit of work. */
 export class BackOfficeUnit {
   readonly reports: ApplicationEvent[] = [];
-  /** The applications that are new or changed. */
   readonly changedApplications = new Set<Application>();
   readonly #files = new Set<ReceivedFile>();
   readonly #allocations: Allocation[] = [];
@@ -38,22 +37,21 @@ export class BackOfficeUnit {
     private readonly held: HeldByBackOffice,
   ) {}
 
-  /** One of the applications the change was to be given, if it exists. */
+  /** One of the applications loaded for the change, if it exists. */
   application(clientApplicationId: string): Application | undefined {
     return this.held.applications.get(clientApplicationId);
   }
 
-  /** The files received for it. */
   files(clientApplicationId: string): readonly ReceivedFile[] {
     return this.held.files.get(clientApplicationId) ?? [];
   }
 
-  /** One of the allocations the change was to be given, if it exists. */
+  /** One of the allocations loaded for the change, if it exists. */
   allocation(clientAllocationId: string): Allocation | undefined {
     return this.held.allocations.get(clientAllocationId);
   }
 
-  /** Takes an application, with the broker's reference when it is accepted. */
+  /** Adds an application, with the broker's reference if it is accepted. */
   addApplication(
     fields: Pick<Application, 'clientApplicationId' | 'course' | 'decideAfterMs' | 'magicName'>,
     accepted: boolean,
@@ -75,7 +73,7 @@ export class BackOfficeUnit {
     return application;
   }
 
-  /** Reports on an application what has become of it, with the next number. */
+  /** Reports an application's new state, with the next number. */
   report(application: Application, kind: ApplicationReportKind): ApplicationEvent {
     application.state = kind;
     this.world.lastApplicationReport += 1;
@@ -94,13 +92,13 @@ export class BackOfficeUnit {
     return report;
   }
 
-  /** Counts the receipt of a file, unless it was counted when it came. */
+  /** Counts the receipt of a file, unless it was counted before. */
   receiveFile(clientApplicationId: string, type: DocumentType, content: Uint8Array, counts = true): ReceivedFile {
     const sha256 = createHash('sha256').update(content).digest('hex');
     const files = this.held.files.get(clientApplicationId) ?? [];
     let file = files.find((each) => each.type === type && each.sha256 === sha256);
     if (file === undefined) {
-      // The message it comes with is recorded next.
+      // The next message is the one it came in.
       const firstReceived = this.world.lastMessage + 1;
       file = {
         clientApplicationId,
@@ -119,13 +117,12 @@ export class BackOfficeUnit {
     return file;
   }
 
-  /** Keeps a file that was received. */
   deliver(file: ReceivedFile): void {
     file.delivered = true;
     this.#files.add(file);
   }
 
-  /** Takes an allocation; a booked one is on the account at once. */
+  /** Adds an allocation. A booked one changes the account at once. */
   addAllocation(
     submission: AllocationSubmission,
     outcome: AllocationOutcome,
@@ -148,12 +145,11 @@ export class BackOfficeUnit {
     return allocation;
   }
 
-  /** Puts money on an account or takes it off, so that it has what is asked. */
+  /** Sets an account's balance by a cash entry. */
   setCash(account: string, balanceKobo: number): void {
     this.#enter(account, balanceKobo - (this.world.cash.get(account) ?? 0), '');
   }
 
-  /** What must be written for all of it. */
   statements(): string[] {
     const balances = new Map(this.#entries.map((entry) => [entry.account, entry]));
     return [

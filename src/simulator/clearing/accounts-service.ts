@@ -14,7 +14,6 @@ import type { ClearingNonsense } from './nonsense.ts';
 import type { Reads } from './reads.ts';
 import type { ClearingRecords } from './records.ts';
 
-/** What the service of accounts is made of. */
 export interface AccountsContext {
   readonly world: World;
   readonly wire: Wire;
@@ -25,7 +24,7 @@ export interface AccountsContext {
 
 const maxPage = 100;
 
-/** The broker's records of accounts: each call goes over the wire of faults first. */
+/** The broker's records of accounts. Each call passes the faults first. */
 export function accountsService(context: AccountsContext): UnaryHandlers<typeof Accounts> {
   const { world, wire, records, nonsense } = context;
   return {
@@ -51,13 +50,13 @@ export function accountsService(context: AccountsContext): UnaryHandlers<typeof 
     getMarket: (_, call) =>
       wire.carry(call, {
         ...unrecorded(Call.GET_MARKET, ''),
-        take: async () => world.saidMarket ?? marketMessage(world.venue, world.clock.now()),
+        take: async () => world.reportedMarket ?? marketMessage(world.venue, world.clock.now()),
         nonsense: nonsense.market,
       }),
   };
 }
 
-/** Reads something of an account there is. */
+/** Reads something about an existing account. */
 function carry<Answer>(
   { wire, reads, world }: AccountsContext,
   call: WireCall,

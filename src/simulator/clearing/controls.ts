@@ -11,7 +11,6 @@ const maxTrades = 10_000;
 const maxAmountKobo = 10n ** 18n;
 const maxCashKobo = 10n ** 15n;
 
-/** What the controls of accounts' records are made of. */
 export interface ClearingControlsContext {
   readonly world: World;
   readonly writer: Writer;
@@ -20,7 +19,7 @@ export interface ClearingControlsContext {
 
 type ClearingControls = Pick<UnaryHandlers<typeof Controls>, 'setCash' | 'addTrades' | 'setMarket' | 'getReads'>;
 
-/** The controls of what accounts have on record, and of the session. */
+/** The controls of the accounts' records, and of the session. */
 export function clearingControls({ world, writer, reads }: ClearingControlsContext): ClearingControls {
   return {
     setCash: async ({ account, cashKobo }) => {
@@ -50,8 +49,8 @@ export function clearingControls({ world, writer, reads }: ClearingControlsConte
     },
     setMarket: async ({ market }) => {
       check(market !== undefined && market.session !== MarketSession.UNSPECIFIED, 'market.session');
-      // In memory: a restart is a fresh start for tests.
-      world.saidMarket = market;
+      // In memory only, so that a restart gives tests a fresh start.
+      world.reportedMarket = market;
       return {};
     },
     getReads: async () => {

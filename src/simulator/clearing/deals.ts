@@ -5,10 +5,9 @@ import { chargesOn } from '../charges.ts';
 import type { Calendar } from '../market/calendar.ts';
 import { settlementDate } from './settlement.ts';
 
-/** What was executed. */
 export interface Execution {
   readonly account: string;
-  /** Empty when no order led to it. */
+  /** Empty without an order. */
   readonly clientOrderId: string;
   readonly symbol: string;
   readonly name: string;
@@ -18,23 +17,22 @@ export interface Execution {
   readonly executedAtMs: number;
 }
 
-/** An execution with its charges and the days it is traded and settled. */
+/** An execution with its charges, trade date and settlement date. */
 export interface Deal extends Execution {
   readonly number: number;
   readonly amountKobo: bigint;
   readonly commissionKobo: bigint;
   readonly statutoryKobo: bigint;
   readonly otherKobo: bigint;
-  /** What a buy cost or a sale brought: a small sale can bring less than nothing. */
+  /** The cost of a buy or the proceeds of a sale. A small sale can have negative proceeds. */
   readonly considerationKobo: bigint;
   readonly tradeDate: string;
   readonly settlementDate: string;
 }
 
 /**
- * Works out what an execution comes to. What an order trades on one day is charged as one amount, whatever the parts it
- * trades in: each part bears what it adds to the charges of those before it. So an order's parts bear together, to the
- * kobo, what its estimate said for their price.
+ * Computes an execution's charges and dates. An order's executions on one day are charged as one amount: each bears its
+ * addition to those before it. So together they bear, to the kobo, the charges of the order's estimate at their price.
  */
 export function toDeal(number: number, execution: Execution, calendar: Calendar, earlierKobo = 0n): Deal {
   const { side, quantity, priceKobo, executedAtMs } = execution;
@@ -44,7 +42,7 @@ export function toDeal(number: number, execution: Execution, calendar: Calendar,
   const after = chargedOn(earlierKobo + amountKobo, side, tradeDate);
   const charges = {
     commissionKobo: after.commissionKobo - before.commissionKobo,
-    // Of a part worth less than a kobo's charges, rounding can leave less than nothing.
+    // For a part whose charges are below one kobo, rounding can leave a negative rest.
     statutoryKobo: atLeastNothing(after.statutoryKobo - before.statutoryKobo),
     otherKobo: after.otherKobo - before.otherKobo,
   };
@@ -60,7 +58,7 @@ export function toDeal(number: number, execution: Execution, calendar: Calendar,
   };
 }
 
-/** The charges in whole kobo: together rounded up once, as an estimate's total is; the statutory ones take the rest. */
+/** The charges in whole kobo. Their sum is rounded up once, as in an estimate; the statutory charges take the rest. */
 function chargedOn(amountKobo: bigint, side: Side, day: string) {
   if (amountKobo === 0n) return { commissionKobo: 0n, statutoryKobo: 0n, otherKobo: 0n };
   const charges = chargesOn(amountKobo, side, day);

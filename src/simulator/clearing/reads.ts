@@ -1,13 +1,13 @@
 import { unanswered, type WireCall } from '../rpc.ts';
 
-/** Counts the reads that are under way at once, so that tests can see what callers let through. */
+/** Counts concurrent reads, so that tests can see how many a caller lets through. */
 export class Reads {
   #now = 0;
   #most = 0;
   #mostOfAccount = 0;
   readonly #ofAccount = new Map<string, number>();
 
-  /** Counts a read, from its arrival to its answer, or until its caller gives it up. */
+  /** Counts a read, from its arrival to its answer or its cancellation. */
   async count<T>(call: WireCall, account: string, read: () => Promise<T | typeof unanswered>) {
     let ended = false;
     const end = () => {
@@ -26,7 +26,7 @@ export class Reads {
     }
   }
 
-  /** What was under way at once since this was asked last. */
+  /** The most concurrent reads since the last call. */
   take(): { most: number; mostOfAccount: number; now: number } {
     const counted = { most: this.#most, mostOfAccount: this.#mostOfAccount, now: this.#now };
     this.#most = this.#now;

@@ -16,10 +16,9 @@ import type { Deal } from './deals.ts';
 import { deals } from './tables.ts';
 
 const dayMs = 86_400_000;
-/** As far as a range is counted: one more than a request may have. */
+/** One more than a range may have: a count stops there. */
 const mostCounted = 1_001;
 
-/** A part of an account's deals. */
 export interface DealRange<Place> {
   readonly account: string;
   readonly from: string;
@@ -28,14 +27,14 @@ export interface DealRange<Place> {
   readonly limit: number;
 }
 
-/** What clearing's record says of an account, read from its tables. */
+/** Reads clearing's tables about an account. */
 export class ClearingRecords {
   constructor(
     private readonly database: Database,
     private readonly world: World,
   ) {}
 
-  /** The account's money: what is settled counts from the beginning of its day, other movements at once. */
+  /** The account's money. Settlements count from the start of their day, other movements at once. */
   async balance(account: string): Promise<MessageInitShape<typeof GetBalanceResponseSchema>> {
     const now = this.world.clock.now();
     const today = lagosDay(now);
@@ -149,14 +148,13 @@ export class ClearingRecords {
       `SELECT ${deals.columns} FROM deals WHERE ${where} ${part.condition} ORDER BY ${part.order} LIMIT ?`,
       [...within, ...part.values, limit + 1],
     );
-    // More may have come between the two reads.
+    // There may be more rows since the first read.
     const shown = rows.slice(0, limit).map(deals.fromRow);
     const inRange = Math.max(counted?.count ?? 0, shown.length);
     return { deals: shown, hasMore: rows.length > limit, inRange };
   }
 }
 
-/** What a trade and its contract note both say. */
 function pickCommon({ symbol, side, quantity, priceKobo, amountKobo }: Deal) {
   return { symbol, side, quantity: BigInt(quantity), priceKobo: BigInt(priceKobo), amountKobo };
 }

@@ -1,7 +1,7 @@
 import { bigWhole, Table, tableDefinition } from '../table.ts';
 import type { Deal } from './deals.ts';
 
-/** One row for each execution: the trade, and the contract note it becomes when it is settled. */
+/** One row for each execution: the trade, and the contract note after settlement. */
 export const deals = new Table<Deal>(
   'deals',
   {
@@ -31,7 +31,7 @@ export const deals = new Table<Deal>(
   },
 );
 
-/** Makes clearing's tables where they are missing. */
+/** Creates clearing's tables if they are missing. */
 export const clearingTables = [
   deals.definition,
   tableDefinition('holdings', [

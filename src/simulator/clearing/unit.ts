@@ -6,21 +6,18 @@ import type { World } from '../world.ts';
 import { type Deal, type Execution, toDeal } from './deals.ts';
 import { deals } from './tables.ts';
 
-/** The highest price there is, in kobo, as the exchange promises. */
+/** The exchange's highest price, in kobo. */
 const highestPriceKobo = 10_000_000_000;
 
-/** Clearing's part of a unit of work: what executions do to an account's money and stocks. */
+/** Clearing's part of a unit of work: the effect of executions on an account's money and stocks. */
 export class ClearingUnit {
   readonly #deals: Deal[] = [];
-  /** Accounts that settle early, all of them by an empty name, with the day. */
+  /** The accounts that settle early, with the day. An empty name means all accounts. */
   readonly #settled = new Map<string, string>();
 
   constructor(private readonly world: World) {}
 
-  /**
-   * Books an execution, of an order's or of none. One at a price that cannot be, which only the controls make, is
-   * reported and never cleared.
-   */
+  /** Books an execution. One at an impossible price, which only controls make, is reported and never cleared. */
   book(execution: Execution, order?: Order): void {
     if (execution.priceKobo > highestPriceKobo) return;
     this.world.lastDeal += 1;
@@ -33,12 +30,11 @@ export class ClearingUnit {
     order.tradedOn = deal.tradeDate;
   }
 
-  /** Settles on a day what an account, or everyone by an empty name, was to settle later. */
+  /** Settles on a day all later settlements of an account, or of all accounts by an empty name. */
   settle(account: string, day: string): void {
     this.#settled.set(account, day);
   }
 
-  /** What must be written for all of it. */
   statements(): string[] {
     const statements = [...this.#settled].map(([account, day]) => settleStatement(account, day));
     return [...deals.save(this.#deals), ...runsOf(this.#deals).map(holdingStatement), ...statements];
@@ -58,7 +54,7 @@ interface Run {
   amountKobo: bigint;
 }
 
-/** Deals that follow each other and do the same to the same stock, added up. */
+/** Sums consecutive deals of the same account, symbol and side. */
 function runsOf(all: readonly Deal[]): Run[] {
   const runs: Run[] = [];
   for (const { account, symbol, side, quantity, amountKobo } of all) {
@@ -74,8 +70,8 @@ function runsOf(all: readonly Deal[]): Run[] {
 }
 
 /**
- * A buy adds its amount to what the stock cost; a sale takes its share of that. The exchange asks nobody whether he has
- * what he sells: a holding below nothing costs nothing, until it is bought back.
+ * A sale takes its share of the holding's cost. The exchange does not check that a seller has the shares, so a holding
+ * can be negative. It then has no cost until it is bought back.
  */
 function holdingStatement({ account, symbol, side, quantity, amountKobo }: Run): string {
   const [shares, amount] = [quantity.toString(), amountKobo.toString()];

@@ -4,8 +4,8 @@ interface Depth {
 }
 
 /**
- * The one price of an auction: at which most shares trade; of several such, the one that leaves least over, then the
- * nearest to the reference, then the lowest. None when nothing can trade.
+ * The price at which most shares trade; of several, the one with the fewest shares left, then the nearest to the
+ * reference, then the lowest. None if nothing can trade.
  */
 export function auctionPrice(
   buys: readonly Depth[],
@@ -34,7 +34,7 @@ function isBetter(one: Found, other: Found): boolean {
   return one.away === other.away ? one.priceKobo < other.priceKobo : one.away < other.away;
 }
 
-/** How many shares wait at each price or a better one. */
+/** The shares that wait at each price or a better one. */
 function cumulated(depths: readonly Depth[]): Depth[] {
   let sum = 0;
   return depths.map(({ priceKobo, shares }) => {
@@ -43,13 +43,13 @@ function cumulated(depths: readonly Depth[]): Depth[] {
   });
 }
 
-/** The shares at the last price that will do; the best come first, and any price does. */
-function upTo(cumulatedDepths: readonly Depth[], does: (priceKobo: number) => boolean): number {
+/** The shares at the last acceptable price. The best prices come first, and null is always acceptable. */
+function upTo(cumulatedDepths: readonly Depth[], isAcceptable: (priceKobo: number) => boolean): number {
   let [low, high] = [0, cumulatedDepths.length];
   while (low < high) {
     const middle = (low + high) >> 1;
     const price = cumulatedDepths[middle]?.priceKobo ?? null;
-    if (price === null || does(price)) low = middle + 1;
+    if (price === null || isAcceptable(price)) low = middle + 1;
     else high = middle;
   }
   return cumulatedDepths[low - 1]?.shares ?? 0;

@@ -2,7 +2,6 @@ import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { auctionPrice } from './auction.ts';
 import { type Interest, Ladder } from './ladder.ts';
 
-/** A trade in a book. */
 export interface Execution<T extends Interest> {
   readonly buy: T;
   readonly sell: T;
@@ -10,26 +9,26 @@ export interface Execution<T extends Interest> {
   readonly priceKobo: number;
 }
 
-/** What is done about each trade, before the next one is looked for. */
+/** Called for each trade, before the next one. */
 export type OnExecution<T extends Interest> = (execution: Execution<T>) => void;
 
-/** The prices a day allows. */
+/** The day's price band. */
 export interface Band {
   readonly lowerKobo: number;
   readonly upperKobo: number;
 }
 
-/** What becomes of what does not trade at once: it waits, it is dropped, or nothing trades unless all does. */
+/** The treatment of the unfilled part: it waits, it is dropped, or nothing trades unless all does. */
 export type Remainder = 'rests' | 'lapses' | 'all_or_nothing';
 
 /**
- * The orders for one stock. They trade by price, then by the time they came, at the price of the one that was there
- * first; nothing trades through a limit or outside the day's band.
+ * The orders for one stock. They trade by price, then by time, at the price of the order that was there first. Nothing
+ * trades through a limit or outside the day's band.
  */
 export class Book<T extends Interest> {
   readonly #buys = new Ladder(Side.BUY);
   readonly #sells = new Ladder(Side.SELL);
-  /** Everything that waits, in the order of arrival, with the price it waits at. */
+  /** All waiting orders in the order of arrival, with the price at which each waits. */
   readonly #waiting = new Map<number, { readonly interest: T; readonly atKobo: number | null | 'asleep' }>();
 
   constructor(private band: Band) {}
@@ -38,17 +37,17 @@ export class Book<T extends Interest> {
     return this.#waiting.size;
   }
 
-  /** Everything that waits, in the order of arrival. */
+  /** All waiting orders, in the order of arrival. */
   *interests(): Iterable<T> {
     for (const { interest } of this.#waiting.values()) yield interest;
   }
 
-  /** What waits under an id. */
+  /** The waiting order with an id. */
   get(id: number): T | undefined {
     return this.#waiting.get(id)?.interest;
   }
 
-  /** What a side trades first, and the best price that waits on it. */
+  /** The order of a side that trades first, and the side's best price. */
   first(side: Side): T | undefined {
     return this.#ladder(side).first as T | undefined;
   }
@@ -57,7 +56,7 @@ export class Book<T extends Interest> {
     return this.#ladder(side).bestPrice;
   }
 
-  /** Trades what an interest can have now. What is left of it stays on the interest, and waits here when it rests. */
+  /** Trades as much of an order as possible now. The rest stays on it, and waits here if it rests. */
   enter(interest: T, remainder: Remainder, onExecution: OnExecution<T>): void {
     const limit = this.#priceOf(interest);
     const others = this.#ladder(opposite(interest.side));
@@ -68,14 +67,14 @@ export class Book<T extends Interest> {
     if (remainder === 'rests' && interest.left > 0) this.rest(interest);
   }
 
-  /** Lets an interest wait without trading. */
+  /** Lets an order wait without trading. */
   rest(interest: T): void {
     const atKobo = this.#priceOf(interest);
     this.#waiting.set(interest.id, { interest, atKobo });
     if (atKobo !== 'asleep') this.#ladder(interest.side).add(interest, atKobo);
   }
 
-  /** Takes an interest out. */
+  /** Removes an order. */
   remove(id: number): void {
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) return;
@@ -85,8 +84,8 @@ export class Book<T extends Interest> {
   }
 
   /**
-   * Takes another day's band. What is willing to trade beyond it trades at its edge; what no price within can satisfy
-   * sleeps until a day that can. Everything keeps its place in time.
+   * Sets another day's band. An order willing to trade beyond it trades at its edge. An order that no price within can
+   * fill sleeps until a day that can. All keep their time priority.
    */
   setBand(band: Band): void {
     if (band.lowerKobo === this.band.lowerKobo && band.upperKobo === this.band.upperKobo) return;
@@ -98,7 +97,7 @@ export class Book<T extends Interest> {
     for (const interest of interests) this.rest(interest);
   }
 
-  /** Trades what was collected at one price: the one at which most trades, and of these the nearest to the reference. */
+  /** Trades the collected orders at the auction's price, see `auctionPrice`. */
   auction(referenceKobo: number, onExecution: OnExecution<T>): void {
     const priceKobo = auctionPrice(this.#buys.depthByPrice(), this.#sells.depthByPrice(), referenceKobo);
     if (priceKobo === undefined) return;
@@ -124,8 +123,8 @@ export class Book<T extends Interest> {
   }
 
   /**
-   * The price of a trade with what waits: its own. What waits for any price trades at the best price that waits next to
-   * it or at the newcomer's, whichever is better for the newcomer.
+   * The waiting order's price. For a waiting market order it is its side's best price or the new order's, whichever is
+   * better for the new order.
    */
   #tradePrice(limit: number | null, other: T, others: Ladder): number | undefined {
     const price = this.#waiting.get(other.id)?.atKobo;
@@ -147,7 +146,7 @@ export class Book<T extends Interest> {
     onExecution({ buy, sell, quantity, priceKobo });
   }
 
-  /** The price an interest waits or trades at within the band: an eager one its edge; null for any price. */
+  /** The price at which an order waits or trades, moved to the band's edge if it is beyond; null for any price. */
   #priceOf({ side, limitKobo }: T): number | null | 'asleep' {
     if (limitKobo === null) return null;
     const { lowerKobo, upperKobo } = this.band;

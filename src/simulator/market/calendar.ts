@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { isDate } from '../../lib/clock.ts';
 
 const dayMs = 86_400_000;
-/** How many holidays a file may name: more than a hundred years of them. */
+/** The most holidays in a file: those of more than a hundred years. */
 const maxHolidays = 2_000;
 
-/** The days the exchange trades on: every Monday to Friday that is no holiday. Days are dates as YYYY-MM-DD. */
+/** The exchange's trading days: every Monday to Friday without a holiday. Days are dates as YYYY-MM-DD. */
 export class Calendar {
   readonly #holidays: ReadonlySet<string>;
-  /** Holidays that would be trading days otherwise, as numbers, in order. */
+  /** Holidays from Monday to Friday, as day numbers, in order. */
   readonly #lost: readonly number[];
 
   constructor(holidays: Iterable<string> = []) {
@@ -23,7 +23,7 @@ export class Calendar {
     return isWeekday(dayNumber(day)) && !this.#holidays.has(day);
   }
 
-  /** The trading day that comes so many trading days after a day, 1 or more. */
+  /** The trading day that is `count` trading days after a day, 1 or more. */
   tradingDayAfter(day: string, count: number): string {
     let at = dayNumber(day);
     for (let left = count; left > 0; ) {
@@ -36,7 +36,7 @@ export class Calendar {
   /** How many trading days there were before a day, since 1970. */
   tradingDaysBefore(day: string): number {
     const at = dayNumber(day);
-    // 1970-01-01 was a Thursday: counted from the Monday of its week, whose three days before it are taken off.
+    // 1970-01-01 was a Thursday. Counting starts at its week's Monday, and the three days before are subtracted.
     const sinceMonday = at + 3;
     const weeks = Math.floor(sinceMonday / 7);
     const weekdays = weeks * 5 + Math.min(5, sinceMonday - weeks * 7) - 3;
@@ -44,7 +44,7 @@ export class Calendar {
   }
 }
 
-/** The holidays a file names: a date at the beginning of each line, and behind it what is celebrated. `#` begins a remark. */
+/** Reads a file of holidays: each line has a date and then the holiday's name. `#` begins a comment. */
 export function readHolidays(path: string | URL): string[] {
   const lines = readFileSync(path, 'utf8').split('\n');
   const holidays: string[] = [];
@@ -58,10 +58,10 @@ export function readHolidays(path: string | URL): string[] {
   return holidays;
 }
 
-/** The holidays the simulator comes with. */
+/** The simulator's own file of holidays. */
 export const usualHolidays = new URL('holidays.txt', import.meta.url);
 
-/** A day by how many there were before it since 1970. */
+/** The number of days from 1970-01-01 to a day. */
 export function dayNumber(day: string): number {
   return Date.parse(`${day}T00:00:00Z`) / dayMs;
 }

@@ -4,7 +4,7 @@ import { MarketSession } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import type { Controls } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import { lagosDay, nextLagosMidnight } from '../../lib/clock.ts';
 import { settlementDate } from '../clearing/settlement.ts';
-import { goOn } from '../exchange.ts';
+import { advanceMarket } from '../exchange.ts';
 import { listingOf, listings } from '../instruments.ts';
 import { reportMessage } from '../messages.ts';
 import type { OrderReport } from '../model.ts';
@@ -18,13 +18,12 @@ import { marketMessage } from './message.ts';
 
 const maxMove = 2_000;
 
-/** What the controls of the market are made of. */
 export interface MarketControlsContext {
   readonly world: World;
   readonly writer: Writer;
   readonly records: Records;
   readonly streams: { repeat(report: OrderReport): void };
-  /** Drops the connections of all peers but one, and says how many there were. */
+  /** Drops the connections of all peers but one, and returns their number. */
   readonly dropOthers: (peer: string) => number;
 }
 
@@ -33,7 +32,7 @@ type MarketControls = Pick<
   'setSession' | 'setHours' | 'getDay' | 'haltSymbol' | 'movePrice' | 'settle' | 'dropSession' | 'repeatReport'
 >;
 
-/** The controls of what touches everyone: the session, the prices, settlement, the line to the broker. */
+/** The controls that concern everyone: the session, the prices, settlement, the connections to the broker. */
 export function marketControls(context: MarketControlsContext): MarketControls {
   const { world, writer, records } = context;
   return {
@@ -41,14 +40,14 @@ export function marketControls(context: MarketControlsContext): MarketControls {
       check(session in MarketSession, 'session');
       await writer.run([], (unit) => {
         world.venue.forced = session;
-        goOn(unit);
+        advanceMarket(unit);
       });
       return {};
     },
     setHours: async ({ keepsHours }) => {
       await writer.run([], (unit) => {
         world.venue.keepsHours = keepsHours;
-        goOn(unit);
+        advanceMarket(unit);
       });
       return {};
     },
@@ -59,7 +58,7 @@ export function marketControls(context: MarketControlsContext): MarketControls {
         const instrument = world.instrument(symbol);
         if (instrument === undefined) throw unknownSymbol();
         unit.setInstrument({ ...instrument, halted });
-        goOn(unit);
+        advanceMarket(unit);
       });
       return {};
     },
@@ -70,7 +69,7 @@ export function marketControls(context: MarketControlsContext): MarketControls {
         const isMoving = listingOf(symbol) !== undefined && world.instruments.get(symbol)?.pinned === false;
         if (symbol !== '' && !isMoving) throw unknownSymbol();
         for (const each of moved) world.venue.move(each, basisPoints, world.clock.now());
-        goOn(unit);
+        advanceMarket(unit);
       });
       return {};
     },

@@ -4,27 +4,23 @@ import { type Calendar, dayNumber } from './calendar.ts';
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
 
-/** The exchange's day in Lagos, from midnight. */
+/** The exchange's hours in Lagos, from midnight. */
 const preOpenMs = (9 * 60 + 30) * minuteMs;
 const openMs = 10 * 60 * minuteMs;
 const closeMs = (14 * 60 + 30) * minuteMs;
 
-/** What the exchange does by its hours: trades, collects orders for the opening auction, or nothing. */
 export interface Hours {
   readonly phase: 'continuous' | 'collecting' | 'closed';
-  /**
-   * Time as prices know it, in trading days: it stands still while nothing trades. The whole part counts the days, so
-   * that its last whole number was the previous close.
-   */
+  /** Time in trading days, which stands still while nothing trades. The last whole number was the previous close. */
   readonly time: number;
-  /** When the trading day ends in which an order that comes now could trade. */
+  /** The end of the trading day on which a new order could trade. */
   readonly dayEndsAtMs: number;
-  /** The next opening and close; absent for an exchange that never closes. */
+  /** Absent for an exchange that never closes. */
   readonly nextOpenAtMs?: number;
   readonly nextCloseAtMs?: number;
 }
 
-/** The hours of an exchange that is always open: its days are Lagos's, one like the other. */
+/** The hours of an exchange that is always open. Its trading days are Lagos days. */
 export function alwaysOpen(nowMs: number): Hours {
   const dayEndsAtMs = nextLagosMidnight(nowMs);
   const day = dayNumber(lagosDay(nowMs));
@@ -54,7 +50,7 @@ function phaseAt(sinceMidnight: number): Hours['phase'] {
   return sinceMidnight < openMs ? 'collecting' : 'continuous';
 }
 
-/** When a Lagos day that has come, or will, begins. */
+/** The start of a Lagos day. */
 function midnightOf(day: string, nowMs: number): number {
   const today = nextLagosMidnight(nowMs) - dayMs;
   return today + (dayNumber(day) - dayNumber(lagosDay(nowMs))) * dayMs;

@@ -1,16 +1,15 @@
 import { Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 
-/** Someone's wish to trade, as far as it is not traded yet. */
+/** An order in a book, with its unfilled quantity. */
 export interface Interest {
-  /** Unique in its book. */
   readonly id: number;
   readonly side: Side;
-  /** Null takes any price. */
+  /** Null: any price. */
   readonly limitKobo: number | null;
   left: number;
 }
 
-/** One side of a book: what waits there, by price and then by the time it came. What takes any price is first of all. */
+/** One side of a book, by price and then by time. Market orders come first. */
 export class Ladder {
   readonly #anyPrice = new Map<number, Interest>();
   readonly #levels = new Map<number, Map<number, Interest>>();
@@ -23,12 +22,12 @@ export class Ladder {
     return this.#anyPrice.size === 0 && this.#prices.length === 0;
   }
 
-  /** The best price anything waits at. */
+  /** The best price with waiting orders. */
   get bestPrice(): number | undefined {
     return this.#prices[0];
   }
 
-  /** What trades first. */
+  /** The order that trades first. */
   get first(): Interest | undefined {
     for (const interest of this.#anyPrice.values()) return interest;
     const [best] = this.#prices;
@@ -37,7 +36,7 @@ export class Ladder {
     return undefined;
   }
 
-  /** Puts an interest behind what waits at its price. */
+  /** Adds an order behind those at its price. */
   add(interest: Interest, priceKobo: number | null): void {
     if (priceKobo === null) {
       this.#anyPrice.set(interest.id, interest);
@@ -49,7 +48,7 @@ export class Ladder {
       return;
     }
     this.#levels.set(priceKobo, new Map([[interest.id, interest]]));
-    this.#prices.splice(this.#placeOf(priceKobo), 0, priceKobo);
+    this.#prices.splice(this.#indexOf(priceKobo), 0, priceKobo);
   }
 
   remove(id: number, priceKobo: number | null): void {
@@ -62,7 +61,7 @@ export class Ladder {
     level.delete(id);
     if (level.size > 0) return;
     this.#levels.delete(priceKobo);
-    this.#prices.splice(this.#placeOf(priceKobo), 1);
+    this.#prices.splice(this.#indexOf(priceKobo), 1);
   }
 
   clear(): void {
@@ -71,12 +70,12 @@ export class Ladder {
     this.#prices.length = 0;
   }
 
-  /** Whether one price is better than another for whoever trades against this side. */
+  /** Whether a price is better than another for an order against this side. */
   isBetter(one: number, other: number): boolean {
     return this.side === Side.BUY ? one > other : one < other;
   }
 
-  /** How many shares wait at a limit or better, as far as an amount. */
+  /** The shares that wait at a limit or better, counted up to `most`. */
   depth(limitKobo: number | null, most: number): number {
     let found = 0;
     for (const { left } of this.#anyPrice.values()) found += left;
@@ -87,7 +86,7 @@ export class Ladder {
     return Math.min(found, most);
   }
 
-  /** The prices anything waits at, best first, with how many shares do; those that take any price come first, as null. */
+  /** The waiting shares by price, best first. Market orders come first, with null. */
   depthByPrice(): { priceKobo: number | null; shares: number }[] {
     const sum = (interests: Iterable<Interest>) => [...interests].reduce((shares, { left }) => shares + left, 0);
     return [
@@ -96,8 +95,8 @@ export class Ladder {
     ];
   }
 
-  /** Where a price is, or belongs, among the prices. */
-  #placeOf(priceKobo: number): number {
+  /** The index of a price, or where to insert it. */
+  #indexOf(priceKobo: number): number {
     let [low, high] = [0, this.#prices.length];
     while (low < high) {
       const middle = (low + high) >> 1;

@@ -6,38 +6,36 @@ import type { Interest } from './ladder.ts';
 import { OrderFlow, type SyntheticOrder } from './order-flow.ts';
 import { beatMs, type Phase, type Session } from './venue.ts';
 
-/** How many orders wait for one stock, and for all together. */
+/** The most waiting orders: for one stock, and in all. */
 const maxWaitingForStock = 10_000;
 const maxWaiting = 100_000;
 
-/** What the matching engine must know of a stock, and of the exchange. */
+/** The engine's view of a stock and of the exchange. */
 export interface EngineView {
   readonly seed: number;
   session(nowMs: number): Session;
   instrument(symbol: string, nowMs: number): InstrumentState | undefined;
-  /** The instrument as it was when a day ended. */
+  /** The instrument at the close of a day. */
   instrumentAtClose(symbol: string, day: number, nowMs: number): InstrumentState | undefined;
 }
 
-/** What the matching engine does to orders. */
+/** The engine's effects on orders. */
 export interface EngineEvents {
   trade(order: Order, quantity: number, priceKobo: number): void;
   expire(order: Order): void;
-  /** An order waits from now on. */
   waits(order: Order): void;
 }
 
-/** An interest of a customer's order; one of the order flow's has none. */
+/** An order in a book: a customer's, or without `order` one of the order flow. */
 interface Entry extends Interest {
   readonly order?: Order;
 }
 
-/** Where one stock is traded. */
 interface Market {
   readonly symbol: string;
   readonly book: Book<Entry>;
   readonly orders: Map<string, Order>;
-  /** The synthetic orders of the last beat in which the market was looked at. */
+  /** The synthetic orders of the last beat. */
   synthetic: number[];
   beat: number;
   phase: Phase | 'restored';
@@ -46,9 +44,8 @@ interface Market {
 }
 
 /**
- * The trading engine: the books of all stocks that trade by the market. Nothing runs here by itself. When an
- * order comes, or the pulse while orders wait, it finds a stock as it would be had it been watched all the time: the session as
- * it is by now, and what the order flow quotes in this beat.
+ * The books of all stocks that trade with the market. There is no timer. When an order comes, or at each `pulse` while
+ * orders wait, a stock is brought up to date: its session, and the order flow's quotes in this beat.
  */
 export class MatchingEngine {
   readonly #markets = new Map<string, Market>();
@@ -57,12 +54,11 @@ export class MatchingEngine {
 
   constructor(private readonly view: EngineView) {}
 
-  /** Whether any order waits. */
   get hasOrders(): boolean {
     return this.#orders.size > 0;
   }
 
-  /** An order that waits here. */
+  /** The waiting order with an id. */
   order(clientOrderId: string): Order | undefined {
     return this.#orders.get(clientOrderId)?.orders.get(clientOrderId);
   }
@@ -71,13 +67,12 @@ export class MatchingEngine {
     return this.#orders.size < maxWaiting && (this.#markets.get(symbol)?.book.size ?? 0) < maxWaitingForStock;
   }
 
-  /** Forgets everything. */
   clear(): void {
     this.#markets.clear();
     this.#orders.clear();
   }
 
-  /** Puts back an order that was waiting before a restart. Call it in the order in which they came. */
+  /** Restores an order that waited before a restart. Call it in the order of their arrival. */
   restore(order: Order, nowMs: number): void {
     const instrument = this.view.instrument(order.symbol, nowMs);
     if (instrument === undefined) return;
@@ -89,9 +84,9 @@ export class MatchingEngine {
     this.#rest(market, order, entryOf(order));
   }
 
-  /** Brings an accepted order to its book: it trades what it can, and what is left waits or lapses. */
+  /** Enters an accepted order in its book. It trades as much as it can, and the rest waits or lapses. */
   place(order: Order, nowMs: number, events: EngineEvents): void {
-    const market = this.#attend(order.symbol, nowMs, events);
+    const market = this.#bringUpToDate(order.symbol, nowMs, events);
     if (market === undefined) return;
     const entry = entryOf(order);
     const rests = order.timeInForce === TimeInForce.DAY || order.timeInForce === TimeInForce.GTC;
@@ -108,7 +103,7 @@ export class MatchingEngine {
     }
   }
 
-  /** Follows what became of an order elsewhere: a cancel, an end, a fill by an operator. */
+  /** Follows an order's change from elsewhere: a cancel, an end, a fill by an operator. */
   follow(order: Order, isOpen: boolean): void {
     const market = this.#orders.get(order.clientOrderId);
     if (market === undefined) return;
@@ -124,10 +119,10 @@ export class MatchingEngine {
     order.inBook = false;
   }
 
-  /** Lets the market go on for all stocks in which orders wait. */
+  /** Advances the market of all stocks with waiting orders. */
   pulse(nowMs: number, events: EngineEvents): void {
     for (const market of [...this.#markets.values()]) {
-      if (market.orders.size > 0) this.#attend(market.symbol, nowMs, events);
+      if (market.orders.size > 0) this.#bringUpToDate(market.symbol, nowMs, events);
       else this.#markets.delete(market.symbol);
     }
   }
@@ -139,8 +134,8 @@ export class MatchingEngine {
     market.book.rest(entry);
   }
 
-  /** A stock's market as it is by now. */
-  #attend(symbol: string, nowMs: number, events: EngineEvents): Market | undefined {
+  /** Brings a stock's market up to date. */
+  #bringUpToDate(symbol: string, nowMs: number, events: EngineEvents): Market | undefined {
     const instrument = this.view.instrument(symbol, nowMs);
     if (instrument === undefined) return undefined;
     const session = this.view.session(nowMs);
@@ -157,12 +152,12 @@ export class MatchingEngine {
     const opens = market.phase !== 'continuous';
     Object.assign(market, now, { beat });
     market.book.setBand(instrument);
-    if (phase === 'continuous') this.#goOn(market, instrument, beat, opens, events);
+    if (phase === 'continuous') this.#runBeat(market, instrument, beat, opens, events);
     return market;
   }
 
-  /** One beat: the market maker quotes again, and somebody may come. What was collected meanwhile is auctioned first. */
-  #goOn(market: Market, instrument: InstrumentState, beat: number, opens: boolean, events: EngineEvents): void {
+  /** One beat: the market maker quotes again, and a visitor may come. If trading opens, an auction is held between. */
+  #runBeat(market: Market, instrument: InstrumentState, beat: number, opens: boolean, events: EngineEvents): void {
     const { book } = market;
     const drawn = drawnOf(book);
     const orderFlow = new OrderFlow(this.view.seed, instrument, beat);
@@ -177,7 +172,7 @@ export class MatchingEngine {
     if (visitor !== undefined) book.enter(this.#syntheticEntry(market, visitor), 'lapses', onExecution);
   }
 
-  /** The closing auction, where the exchange keeps hours; then the day orders run out. */
+  /** The closing auction, if the exchange keeps hours. Then the day orders expire. */
   #endDay(market: Market, closes: boolean, nowMs: number, events: EngineEvents): void {
     const { book } = market;
     const traded = market.phase === 'continuous' || market.phase === 'collecting';
@@ -222,7 +217,7 @@ function report({ buy, sell, quantity, priceKobo }: Execution<Entry>, events: En
   if (sell.order !== undefined) events.trade(sell.order, quantity, priceKobo);
 }
 
-/** How much the first order of each side still wants: a large one draws others. */
+/** The shares that each side's first order still wants, because a large order draws others. */
 function drawnOf(book: Book<Entry>): { bySellers: number; byBuyers: number } {
   return { bySellers: book.first(Side.SELL)?.left ?? 0, byBuyers: book.first(Side.BUY)?.left ?? 0 };
 }

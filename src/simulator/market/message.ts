@@ -14,7 +14,7 @@ const sessions: Readonly<Record<Phase, MarketSession>> = {
   closed: MarketSession.CLOSED,
 };
 
-/** The exchange's session as it goes over the wire. */
+/** Converts the exchange's session to its message. */
 export function marketMessage(venue: Venue, nowMs: number): GetMarketResponse {
   const { phase, nextOpenAtMs, nextCloseAtMs, haltedUntilMs } = venue.session(nowMs);
   const opensAtMs = haltedUntilMs ?? nextOpenAtMs;

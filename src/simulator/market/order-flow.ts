@@ -3,7 +3,7 @@ import { onTickBelow, tickKobo } from '../prices.ts';
 import { type Random, seededRandom } from '../random.ts';
 import type { Band } from './book.ts';
 
-/** An order of somebody who is no customer of the broker's. */
+/** An order of somebody who is no customer of the broker. */
 export interface SyntheticOrder {
   readonly side: Side;
   readonly limitKobo: number;
@@ -16,19 +16,19 @@ export interface Quoted extends Band {
   readonly quoteKobo: number;
 }
 
-/** How many prices the market maker quotes on each side, and in how many orders at each. */
+/** How many prices the market maker quotes on each side, and how many orders at each. */
 const levels = 5;
 const maxOrdersAtLevel = 3;
-/** What such an order is worth in kobo: from ₦50,000 to ₦3,000,000. */
+/** The value of an order in kobo: from ₦50,000 to ₦3,000,000. */
 const orderWorthKobo = { least: 5_000_000, most: 300_000_000 };
-/** One step of the maker's prices, in parts of the price. */
+/** One step of the maker's prices is the price divided by this. */
 const stepsInPrice = 2_000;
-/** How often somebody else comes and trades with what waits. */
+/** The probability that a visitor trades in a beat. */
 const visitorChance = 0.5;
-/** A large order draws others: they take a tenth of it at least, so that it trades in tens of parts and not in thousands. */
+/** Orders drawn by a large one have at least a tenth of it, so that it fills in tens of trades and not in thousands. */
 const drawnPart = 10;
 
-/** What the order flow asks for and offers in one beat of the market: the same for the same seed, stock and beat. */
+/** The synthetic orders of one beat of the market: the same for the same seed, stock and beat. */
 export class OrderFlow {
   readonly #random: Random;
   readonly #stepKobo: number;
@@ -42,7 +42,7 @@ export class OrderFlow {
     this.#stepKobo = stepOf(quoted.quoteKobo);
   }
 
-  /** The market maker's orders around the quoted price, the best first. */
+  /** The market maker's orders around the quoted price, best first. */
   maker(drawnBySellers: number, drawnByBuyers: number): SyntheticOrder[] {
     const orders: SyntheticOrder[] = [];
     for (let level = 0; level < levels; level += 1) {
@@ -58,7 +58,7 @@ export class OrderFlow {
     return orders;
   }
 
-  /** Somebody who comes, trades within two steps of the quoted price with what waits, and goes: not in every beat. */
+  /** A visitor in some beats, who trades with waiting orders within two steps of the quoted price and leaves. */
   visitor(drawnBySellers: number, drawnByBuyers: number): SyntheticOrder | undefined {
     if (this.#random.next() >= visitorChance) return undefined;
     const side = this.#random.next() < 0.5 ? Side.BUY : Side.SELL;
@@ -76,7 +76,7 @@ export class OrderFlow {
   }
 }
 
-/** The maker's price on a side, so many steps away; none where the day's band ends. It sells at the quoted price. */
+/** The maker's price on a side, `level` steps away; undefined outside the day's band. It sells at the quoted price. */
 export function makerPrice({ quoteKobo, lowerKobo, upperKobo }: Quoted, side: Side, level = 0): number | undefined {
   const step = stepOf(quoteKobo);
   const price = side === Side.SELL ? quoteKobo + level * step : onTickBelow(quoteKobo - (level + 1) * step);

@@ -6,37 +6,37 @@ import type { Calendar } from './calendar.ts';
 import { alwaysOpen, exchangeHours, type Hours } from './hours.ts';
 import { walkFactor } from './walk.ts';
 
-/** How often the market moves: what the order flow quotes stands for so long. */
+/** The time between the market's moves, for which the order flow's quotes stand. */
 export const beatMs = 1_000;
-/** A move of the index that stops trading, in parts of ten thousand of the previous close, and for how long; once a day. */
+/** The index halt: a move from the previous close in basis points, and its length. It occurs at most once a day. */
 const breakerBasisPoints = 500;
 const breakerMs = 30 * 60_000;
 const whole = 10_000;
 
-/** What the exchange does now. Collecting: it takes orders and trades nothing. */
+/** The exchange's phase. Collecting: it accepts orders and trades nothing. */
 export type Phase = 'continuous' | 'collecting' | 'halted' | 'closed';
 
 export interface Session extends Omit<Hours, 'phase'> {
   readonly phase: Phase;
-  /** When an index halt ends. */
+  /** The end of an index halt. */
   readonly haltedUntilMs?: number;
 }
 
-/** What a stock costs now, and may cost today. */
+/** A stock's price now, and the day's band. */
 export interface Price {
   readonly quoteKobo: number;
   readonly lowerKobo: number;
   readonly upperKobo: number;
 }
 
-/** When the exchange trades, and where prices are: both follow from seed and time, and from what an operator decides. */
+/** The exchange's session and prices. Both follow from seed and time, and from an operator's decisions. */
 export class Venue {
   /** Whether it keeps the hours of the Nigerian Exchange; otherwise it is always open. */
   keepsHours = false;
-  /** What an operator made of the session, whatever the hours say. */
+  /** The operator's session, which overrides the hours. */
   forced = MarketSession.UNSPECIFIED;
   readonly #closes = new Map<string, { readonly day: number; readonly closeKobo: number }>();
-  /** By how much an operator moved stocks today, in parts of ten thousand. In memory: a restart is a fresh start. */
+  /** An operator's moves of stocks today, in basis points. In memory only: a restart gives tests a fresh start. */
   #moves = { day: 0, bySymbol: new Map<string, number>() };
   #index = { beat: 0, change: 0 };
   #broken = { day: -1, untilMs: 0 };
@@ -46,7 +46,7 @@ export class Venue {
     readonly calendar: Calendar,
   ) {}
 
-  /** What the exchange does at a time. */
+  /** The exchange's session at a time. */
   session(nowMs: number): Session {
     const hours = this.#hours(nowMs);
     const phase = this.#phase(hours, nowMs);
@@ -55,18 +55,18 @@ export class Venue {
       : { ...hours, phase };
   }
 
-  /** The price of a listed stock at a time: its walk, within the day's band. */
+  /** A listed stock's price at a time: its walk, within the day's band. */
   price(listing: Listing, nowMs: number): Price {
     const { time } = this.#hours(nowMs);
     return this.#priceAt(listing, time, Math.floor(time), nowMs);
   }
 
-  /** The price at which a day ended that has passed, on that day's band. */
+  /** The price at the close of a past day, within that day's band. */
   closingPrice(listing: Listing, day: number, nowMs: number): Price {
     return this.#priceAt(listing, day + 1, day, nowMs);
   }
 
-  /** Moves a stock until the day ends, as far as its band goes. */
+  /** Moves a stock until the day ends, within its band. */
   move(symbol: string, basisPoints: number, nowMs: number): void {
     const day = Math.floor(this.#hours(nowMs).time);
     if (this.#moves.day !== day) this.#moves = { day, bySymbol: new Map() };
@@ -74,7 +74,7 @@ export class Venue {
     this.#index = { beat: 0, change: 0 };
   }
 
-  /** By how much the index, in which all companies weigh the same, differs from the previous close: in parts of one. */
+  /** The index's change from the previous close, as a fraction. All companies have the same weight. */
   indexChange(nowMs: number): number {
     const beat = Math.floor(nowMs / beatMs);
     if (this.#index.beat === beat) return this.#index.change;

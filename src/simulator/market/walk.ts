@@ -1,17 +1,16 @@
 import { seededRandom } from '../random.ts';
 
 /**
- * The parts a price's walk is made of, by how many trading days each takes from one turn to the next. Each is smooth
- * noise, and the square root of its length says how far it goes, as of a random walk. So the price of any moment is
- * known from seed, symbol and time alone: nothing has to run while nobody looks.
+ * The parts of a price's walk, by the trading days between turns. Each is smooth noise that reaches the square root of
+ * its length. So a price follows from seed, symbol and time alone.
  */
 const partsInDays = [64, 16, 4, 1, ...Array.from({ length: 7 }, (_, index) => 4 ** -(index + 1))];
-/** How far the part of one day goes, up or down. All parts together cannot move a price by 8 % within a day. */
+/** The reach of the one-day part, up or down. All parts together cannot move a price by 8 % within a day. */
 const dailyReach = 0.012;
-/** How lively stocks are: some go half as far, the liveliest a little further, and even these keep within the band. */
+/** Factors of the reach, from calm to lively stocks. Even the liveliest keep within the band. */
 const liveliness = { least: 0.5, most: 1.15 };
 
-/** By how much a price differs at a time, in trading days, from the one its stock is listed with: a factor around 1. */
+/** A price at a time, in trading days, divided by the stock's listed price. */
 export function walkFactor(seed: number, symbol: string, time: number): number {
   const random = seededRandom(seed, 'walk', symbol);
   const own = random.whole(-0x80000000, 0x7fffffff);
@@ -27,7 +26,7 @@ export function walkFactor(seed: number, symbol: string, time: number): number {
   return Math.exp(away * lively * dailyReach);
 }
 
-/** Where a part is at its turns: a number from -1 to 1 that looks like chance. */
+/** The value of a part at a turn: a pseudo-random number from -1 to 1. */
 function turnOf(own: number, part: number, turn: number): number {
   let mixed = Math.imul(own ^ Math.imul(part + 1, 0x9e3779b1), 0x85ebca6b) ^ Math.imul(turn, 0xc2b2ae35);
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);
