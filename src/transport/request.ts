@@ -157,8 +157,23 @@ export class RequestLog {
       const clientAddress = this.#shownAddress(context.clientAddress);
       const keyId = caller?.keyId;
       const traceId = traceIdOf(span?.traceParent ?? null);
-      const who = { requestId, protocol, operation, partnerId, keyId, clientAddress, objectId };
-      this.#requestLog.info({ ...who, status, code, durationMs, traceId }, 'request');
+      // Written out member by member, because a spread takes many times as long.
+      this.#requestLog.info(
+        {
+          requestId,
+          protocol,
+          operation,
+          partnerId,
+          keyId,
+          clientAddress,
+          objectId,
+          status,
+          code,
+          durationMs,
+          traceId,
+        },
+        'request',
+      );
     }
     span?.end({
       name: operation,
@@ -174,9 +189,9 @@ export class RequestLog {
     });
     const { metrics } = this.#options;
     if (metrics === undefined) return;
-    const labels = { protocol, operation: operation ?? 'none' };
-    metrics.requests.observe({ ...labels, status }, durationMs / 1_000);
-    if (code !== undefined) metrics.refusals.inc({ ...labels, code });
+    const named = operation ?? 'none';
+    metrics.requests.observe({ protocol, operation: named, status }, durationMs / 1_000);
+    if (code !== undefined) metrics.refusals.inc({ protocol, operation: named, code });
     if (limit !== undefined) metrics.limitRefusals.inc({ limit });
     const reason = status === 401 ? context.identification?.refusal : undefined;
     if (reason !== undefined) metrics.credentialRefusals.inc({ reason });
