@@ -82,10 +82,25 @@ export function together<Values extends Readonly<Record<string, unknown>>>(
   },
 ): Fact<Values> {
   const named = Object.entries(facts) as [string, Fact<unknown>][];
-  const expected = named.map(([name, fact]) => [name, fact.expected] as const);
-  const isExpected = expected.every(([, one]) => one !== undefined);
+  // Loops rather than chains of `flatMap`, because each order makes several of these.
+  const reads: Statement[] = [];
+  const shared: Shared<unknown>[] = [];
+  const guards: Statement[] = [];
+  const locks: Statement[] = [];
+  const expectedValues: Record<string, unknown> = {};
+  let isExpected = true;
+  for (const [name, fact] of named) {
+    reads.push(...fact.reads);
+    if (fact.shared !== undefined) shared.push(...fact.shared);
+    if (fact.expected === undefined) isExpected = false;
+    else {
+      expectedValues[name] = fact.expected.value;
+      guards.push(...fact.expected.guards);
+      if (fact.expected.locks !== undefined) locks.push(...fact.expected.locks);
+    }
+  }
   return {
-    reads: named.flatMap(([, { reads }]) => reads),
+    reads,
     value: (rows) => {
       const values: Record<string, unknown> = {};
       let at = 0;
@@ -95,13 +110,7 @@ export function together<Values extends Readonly<Record<string, unknown>>>(
       }
       return values as Values;
     },
-    expected: isExpected
-      ? {
-          value: Object.fromEntries(expected.map(([name, one]) => [name, one?.value])) as Values,
-          guards: expected.flatMap(([, one]) => one?.guards ?? []),
-          locks: expected.flatMap(([, one]) => one?.locks ?? []),
-        }
-      : undefined,
-    shared: named.flatMap(([, { shared }]) => shared ?? []),
+    expected: isExpected ? { value: expectedValues as Values, guards, locks } : undefined,
+    shared,
   };
 }

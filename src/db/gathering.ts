@@ -56,9 +56,9 @@ export class Gathering<Asked, Answer> {
 }
 
 /** Fills a list up to a power of two, so that few statements need preparing. */
-export function fillPlaces<Item>(items: readonly Item[], filler: Item): Item[] {
-  const places = 2 ** Math.ceil(Math.log2(items.length));
-  return Array.from({ length: places }, (_, at) => items[at] ?? filler);
+export function fillToPowerOfTwo<Item>(items: readonly Item[], filler: Item): Item[] {
+  const length = 2 ** Math.ceil(Math.log2(items.length));
+  return Array.from({ length }, (_, at) => items[at] ?? filler);
 }
 
 /** How many rows one round trip reads at most. */
@@ -87,7 +87,7 @@ export class RowReader {
   }
 
   #query(partnerId: string, ids: readonly string[]): Statement {
-    const filled = fillPlaces(ids, ids[0] ?? '');
+    const filled = fillToPowerOfTwo(ids, ids[0] ?? '');
     const marks = filled.map(() => '?').join(', ');
     const sql = `SELECT ${this.columns} FROM ${this.table} WHERE partner_id = ? AND id IN (${marks})`;
     return statement(sql, partnerId, ...filled);
@@ -105,8 +105,8 @@ interface Page {
 }
 
 /**
- * Reads pages of one table in the order of a column in which each partner's rows are numbered. Pages asked for at the
- * same time are read together, whoever's they are.
+ * Reads pages of one table in the order of a column in which each partner's rows are numbered. Pages that are
+ * asked for at the same time share a round trip, also those of different partners.
  */
 export class PageReader {
   readonly #gathering: Gathering<Page, SqlRow[]>;
@@ -133,7 +133,7 @@ export class PageReader {
   #query(pages: readonly Page[]): Statement {
     const { table, columns, order } = this;
     const most = pages[0]?.most ?? 0;
-    const filled = fillPlaces(pages, { partnerId: '', after: '0', most });
+    const filled = fillToPowerOfTwo(pages, { partnerId: '', after: '0', most });
     const parts = filled.map(
       (_, page) =>
         `(SELECT ${page} AS page, ${columns} FROM ${table} WHERE partner_id = ? AND ${order} > ? ORDER BY ${order} LIMIT ${most})`,

@@ -176,6 +176,7 @@ export class Table<Row extends object> {
   readonly #changing: readonly Field<Row>[];
   readonly #inserted: readonly Field<Row>[];
   readonly #insertSql: string;
+  readonly #keySql: string;
   readonly #enumerations: readonly { readonly field: Field<Row>; readonly names: EnumNames }[];
 
   constructor({ name, columns, primary, generated, indexes = {}, unique = {} }: TableOptions<Row>) {
@@ -186,6 +187,7 @@ export class Table<Row extends object> {
     this.#inserted = this.fields.filter((field) => field !== generated);
     // One `?` for all rows, because finding one for each value took longer than writing the values.
     this.#insertSql = `INSERT INTO ${name} (${this.#inserted.map(columnName).join(', ')}) VALUES ?`;
+    this.#keySql = primary.map((field) => `${columnName(field)} = ?`).join(' AND ');
     this.#changing = this.fields.filter((field) => !primary.includes(field));
     this.all = this.only(...this.fields) as Selection<Row>;
     this.#enumerations = this.fields.flatMap((field) => {
@@ -301,12 +303,16 @@ export class Table<Row extends object> {
 
   /** Saves what changed of a row. No statement where nothing did. */
   update(before: Row, after: Row): Statement[] {
-    const changed = this.#changing.filter((field) => before[field] !== after[field]);
-    if (changed.length === 0) return [];
-    const sets = changed.map((field) => `${columnName(field)} = ?`);
-    const key = this.where(Object.fromEntries(this.#primary.map((field) => [field, before[field]])) as Where<Row>);
-    const values = changed.map((field) => this.#write(field, after[field]));
-    return [{ sql: `UPDATE ${this.name} SET ${sets.join(', ')} WHERE ${key.sql}`, values: [...values, ...key.values] }];
+    const sets: string[] = [];
+    const values: SqlValue[] = [];
+    for (const field of this.#changing) {
+      if (before[field] === after[field]) continue;
+      sets.push(`${columnName(field)} = ?`);
+      values.push(this.#write(field, after[field]));
+    }
+    if (sets.length === 0) return [];
+    for (const field of this.#primary) values.push(this.#write(field, before[field]));
+    return [{ sql: `UPDATE ${this.name} SET ${sets.join(', ')} WHERE ${this.#keySql}`, values }];
   }
 
   /** Saves some fields of the rows with these values. */

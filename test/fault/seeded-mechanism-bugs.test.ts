@@ -69,8 +69,8 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'a field that has no value any more keeps the one it had',
     file: 'src/db/table.ts',
-    find: 'before[field] !== after[field]);',
-    replace: 'before[field] !== after[field] && after[field] !== null);',
+    find: 'if (before[field] === after[field]) continue;',
+    replace: 'if (before[field] === after[field] || after[field] === null) continue;',
     test: work,
     pattern: 'has its checkAt saved',
   },

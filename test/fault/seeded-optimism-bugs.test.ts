@@ -70,8 +70,8 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'several facts are proven by the first of them',
     file: 'src/db/facts.ts',
-    find: 'guards: expected.flatMap(([, one]) => one?.guards ?? []),',
-    replace: 'guards: expected.slice(0, 1).flatMap(([, one]) => one?.guards ?? []),',
+    find: 'guards.push(...fact.expected.guards);',
+    replace: 'if (guards.length === 0) guards.push(...fact.expected.guards);',
     test: values,
     pattern: 'is saved only if all that the work depends on is as expected',
   },
