@@ -1,11 +1,10 @@
-import { format, type PoolConnection } from 'mysql2';
+import type { PoolConnection } from 'mysql2';
 import type { EntityManager, EntitySchema } from 'typeorm';
 import { ApiError } from '../lib/errors.ts';
-import { type Connections, connect, statementTimeoutMs } from './data-source.ts';
+import { type Decided, giveBack, inTime, isUsable, runAtOnce, runBatch, runTransaction } from './batch.ts';
+import { type Connections, connect } from './data-source.ts';
 import {
-  CommitUnknownError,
   isOptimismWrong,
-  isOutcomeUnknown,
   isRetryable,
   isTableMissing,
   toApiError,
@@ -13,6 +12,7 @@ import {
   writeObstacle,
 } from './errors.ts';
 import type { Shared } from './facts.ts';
+import { GroupCommit } from './group-commit.ts';
 import { PartnerQueue, type PartnerWork, type WaitingWork } from './partner-queue.ts';
 import {
   lockPartner,
@@ -21,7 +21,7 @@ import {
   PartnerTransaction,
   partnerGuard,
 } from './partner-transaction.ts';
-import { type Decision, guard, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
+import { type Decision, guard, joinLists, type SqlRow, type Statement, statement } from './statement.ts';
 
 export type Environment = 'sandbox' | 'live';
 
@@ -87,6 +87,9 @@ export class Database {
   #refusedWrite: WriteObstacle | undefined;
   readonly #partners = new PartnerQueue((partnerId, group) => this.#runTogether(partnerId, group));
   readonly #cache = new PartnerCache();
+  readonly #commits = new GroupCommit((statements) =>
+    this.#withConnection((connection) => runAtOnce(connection, statements)),
+  );
 
   constructor(
     private readonly connections: Connections,
@@ -201,15 +204,15 @@ export class Database {
       ...expected.flatMap((one) => one.guards),
       ...shared.map((one) => one.guard(state.shared.get(one.name))),
     ];
-    const locks = new Set([lockPartnerAtOnce(partnerId), ...expected.flatMap((one) => one.locks ?? [])]);
-    const statements = [statement('START TRANSACTION'), ...locks, guard(guards), ...writes];
+    const locks = [lockPartnerAtOnce(partnerId), ...new Set(expected.flatMap((one) => one.locks ?? []))];
     try {
-      await this.#withConnection((connection) => rollingBack(connection, () => commit(connection, statements)));
+      await this.#commits.commit({ locks, guards, writes });
     } catch (error) {
       this.#cache.doubt(partnerId);
       if (!isOptimismWrong((error as ApiError).cause ?? error)) throw error;
       return undefined;
     }
+    this.#cache.trust(partnerId);
     this.#cache.learn(partnerId, partner.after(state.shared));
     return decisions.map(({ result }) => ({ result }));
   }
@@ -304,17 +307,6 @@ async function retrying<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** After an error that is no clean answer of the server, a connection may be in any state and is not used again. */
-function giveBack(connection: PoolConnection, error: unknown): void {
-  if (isUsable(error)) connection.release();
-  else connection.destroy();
-}
-
-/** Whether a connection can be used after an error: the server's own answer, or a refusal of ours. */
-function isUsable(error: unknown): boolean {
-  return error instanceof ApiError || (error as { sqlState?: string }).sqlState !== undefined;
-}
-
 /** Decides piece by piece. Each piece sees the shared values as the pieces before it left them. */
 function decideAll(
   partner: PartnerTransaction,
@@ -332,83 +324,11 @@ function decideAll(
       return { refusal };
     }
   });
-  return { writes: [...writes, ...partner.save()], result: outcomes };
+  return { writes: joinLists([...writes, ...partner.save()]), result: outcomes };
 }
 
 /** The shared values of some work, each once. */
 function sharedOf(group: readonly WaitingWork[]): Shared<unknown>[] {
   const byName = new Map(group.flatMap(({ work }) => work.fact.shared ?? []).map((shared) => [shared.name, shared]));
   return [...byName.values()];
-}
-
-/** The outcome of a transaction. A refusal is an error that `decide` threw, as opposed to one of the database. */
-type Decided<T> = { readonly result: T } | { readonly refusal: unknown };
-
-async function runTransaction<T>(
-  connection: PoolConnection,
-  reads: readonly Statement[],
-  decide: (rows: SqlRow[][]) => Decision<T>,
-): Promise<Decided<T>> {
-  const rows = await rollingBack(connection, () => runBatch(connection, [statement('START TRANSACTION'), ...reads]));
-  let decision: Decision<T>;
-  try {
-    decision = decide(rows.slice(1));
-  } catch (refusal) {
-    await runBatch(connection, [statement('ROLLBACK')]);
-    return { refusal };
-  }
-  const { writes, result } = decision;
-  await rollingBack(connection, () => commit(connection, writes));
-  return { result };
-}
-
-/** Writes and commits in one round trip. */
-async function commit(connection: PoolConnection, writes: readonly Statement[]): Promise<void> {
-  try {
-    await runBatch(connection, [...writes, statement('COMMIT')]);
-  } catch (error) {
-    if (!isOutcomeUnknown(error) || writes.length === 0) throw error;
-    throw new CommitUnknownError('the connection was lost during COMMIT', { cause: error });
-  }
-}
-
-async function rollingBack<T>(connection: PoolConnection, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    await rollBack(connection, error);
-    throw error;
-  }
-}
-
-/** Rolls back if the connection still answers. Otherwise it is destroyed, and the server rolls back. */
-async function rollBack(connection: PoolConnection, error: unknown): Promise<void> {
-  if (!isUsable(error)) return;
-  await runBatch(connection, [statement('ROLLBACK')]).catch(() => connection.destroy());
-}
-
-/** Several statements in one round trip; answers the rows of each. The first that fails ends the batch. */
-function runBatch(connection: PoolConnection, statements: readonly Statement[]): Promise<SqlRow[][]> {
-  const sql = statements.map(({ sql, values }) => (values.length === 0 ? sql : write(sql, values))).join(';\n');
-  return inTime((done) =>
-    connection.query(sql, (error, results) =>
-      done(error, (statements.length === 1 ? [results] : results) as SqlRow[][]),
-    ),
-  );
-}
-
-/** Waits for a round trip, and no longer than its time: the driver's own limit leaves out preparing and queueing. */
-function inTime<T>(ask: (done: (error: unknown, value: T) => void) => void): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('the database did not answer in time')), statementTimeoutMs);
-    ask((error, value) => {
-      clearTimeout(timer);
-      if (error) reject(error);
-      else resolve(value);
-    });
-  });
-}
-
-function write(sql: string, values: readonly SqlValue[]): string {
-  return format(sql, values as (string | number | Buffer)[], false, 'Z');
 }

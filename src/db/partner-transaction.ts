@@ -5,12 +5,18 @@ import { type SqlRow, type Statement, statement, toBigInt } from './statement.ts
 const mostPartners = 10_000;
 /** How many shared values of each: a wallet, and the sums of this day and the last ones. */
 const mostValues = 8;
-/** How long a partner has no optimistic transaction after a wrong one: another replica may work for it too. */
-const doubtedMs = 1_000;
+/**
+ * How long a partner has no optimistic transaction after a wrong one: another replica may work for it too. Twice as long
+ * after each one that follows, because it fails the transactions of other partners that share its round trip.
+ */
+const shortestDoubtMs = 1_000;
+const longestDoubtMs = 30_000;
 
 interface Remembered {
   readonly state: PartnerState | undefined;
   readonly doubtedUntil: number;
+  /** How long it was doubted last. 0: it was right since. */
+  readonly doubtedMs: number;
 }
 
 /**
@@ -37,13 +43,21 @@ export class PartnerCache {
   /** This was read or written under the partner's lock. */
   learn(partnerId: string, { row, shared }: PartnerState): void {
     const kept = new Map([...shared].slice(-mostValues));
-    const doubtedUntil = this.#remembered.get(partnerId)?.doubtedUntil ?? 0;
-    this.#keep(partnerId, { state: { row, shared: kept }, doubtedUntil });
+    const { doubtedUntil = 0, doubtedMs = 0 } = this.#remembered.get(partnerId) ?? {};
+    this.#keep(partnerId, { state: { row, shared: kept }, doubtedUntil, doubtedMs });
   }
 
   /** Notes that the expected state was wrong. */
   doubt(partnerId: string): void {
-    this.#keep(partnerId, { state: undefined, doubtedUntil: this.monotonicNow() + doubtedMs });
+    const before = this.#remembered.get(partnerId)?.doubtedMs ?? 0;
+    const doubtedMs = Math.min(Math.max(shortestDoubtMs, before * 2), longestDoubtMs);
+    this.#keep(partnerId, { state: undefined, doubtedUntil: this.monotonicNow() + doubtedMs, doubtedMs });
+  }
+
+  /** Notes that the expected state was right. */
+  trust(partnerId: string): void {
+    const remembered = this.#remembered.get(partnerId);
+    if (remembered !== undefined && remembered.doubtedMs > 0) this.#keep(partnerId, { ...remembered, doubtedMs: 0 });
   }
 
   #keep(partnerId: string, remembered: Remembered): void {
@@ -69,7 +83,10 @@ export function lockPartner(partnerId: string): Statement {
   return statement(`SELECT id, ${partnerColumns.join(', ')} FROM partners WHERE id = ? FOR UPDATE`, partnerId);
 }
 
-/** Locks a partner's row at the beginning of a transaction that does not read it. It fails if another has locked it. */
+/**
+ * Locks a partner's row at the beginning of a transaction that does not read it. It fails if another has locked it. One
+ * statement for each partner: for a list the server may read a small table whole, and fail for any partner that is locked.
+ */
 export function lockPartnerAtOnce(partnerId: string): Statement {
   return statement('SELECT id FROM partners WHERE id = ? FOR UPDATE NOWAIT', partnerId);
 }

@@ -2,6 +2,8 @@
 export interface Statement {
   readonly sql: string;
   readonly values: readonly SqlValue[];
+  /** Its one value is a list, and it means the same as one statement for each item. */
+  readonly isOfList?: true;
 }
 
 export type SqlValue = string | number | bigint | boolean | Date | Buffer | null | readonly SqlValue[];
@@ -37,6 +39,31 @@ export function sql(
     else values.push(...part.values);
   }
   return { sql: whole, values };
+}
+
+/** A statement with one value, a list, that means the same as one statement for each item. */
+export function ofList(sql: string, items: readonly SqlValue[]): Statement {
+  return { sql, values: [items], isOfList: true };
+}
+
+/**
+ * Joins the statements of lists that have the same text, where the first of them stands. A statement costs the server and
+ * the driver more than an item, and a transaction of many pieces has many that are alike.
+ */
+export function joinLists(statements: readonly Statement[]): Statement[] {
+  const lists = new Map<string, SqlValue[]>();
+  const joined: Statement[] = [];
+  for (const one of statements) {
+    const list = one.isOfList === true ? lists.get(one.sql) : undefined;
+    const items = one.values[0] as readonly SqlValue[];
+    if (list !== undefined) list.push(...items);
+    else if (one.isOfList === true) {
+      const whole = [...items];
+      lists.set(one.sql, whole);
+      joined.push({ sql: one.sql, values: [whole] });
+    } else joined.push(one);
+  }
+  return joined;
 }
 
 /** Several conditions or lists as one. */

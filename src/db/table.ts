@@ -1,7 +1,7 @@
 import type { GenEnum } from '@bufbuild/protobuf/codegenv2';
 import { type ColumnType, EntitySchema, type EntitySchemaColumnOptions } from 'typeorm';
 import { type EnumName, enumNames, enumNumbers } from '../lib/enums.ts';
-import { type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
+import { ofList, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
 
 /** The kinds of values in columns. Notes to the broker write each in its own form. */
 export type ColumnKind = 'text' | 'bytes' | 'whole' | 'count' | 'instant' | 'day' | 'flag';
@@ -284,7 +284,7 @@ export class Table<Row extends object> {
 
   insert(...rows: readonly Row[]): Statement {
     const lists = rows.map((row) => this.#inserted.map((field) => this.#write(field, row[field])));
-    return { sql: this.#insertSql, values: [lists] };
+    return ofList(this.#insertSql, lists);
   }
 
   /** Inserts a row, or saves these fields of the one that is there. */
@@ -298,7 +298,7 @@ export class Table<Row extends object> {
   addTo(row: Row, field: Field<Row>): Statement {
     const { sql, values } = this.insert(row);
     const name = columnName(field);
-    return { sql: `${sql} ON DUPLICATE KEY UPDATE ${name} = ${name} + VALUES(${name})`, values };
+    return { sql: `${sql} ON DUPLICATE KEY UPDATE ${name} = ${name} + VALUES(${name})`, values, isOfList: true };
   }
 
   /** Saves what changed of a row. No statement where nothing did. */

@@ -86,10 +86,26 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'the partner is not locked before the conditions are looked at',
     file: 'src/db/database.ts',
-    find: '[lockPartnerAtOnce(partnerId), ...expected.flatMap((one) => one.locks ?? [])]',
-    replace: 'expected.flatMap((one) => one.locks ?? [])',
+    find: '[lockPartnerAtOnce(partnerId), ...new Set(',
+    replace: '[...new Set(',
     test: work,
     pattern: 'waits for the lock that another has',
+  },
+  {
+    name: 'a transaction that cannot be committed fails those of other partners beside it',
+    file: 'src/db/group-commit.ts',
+    find: 'if (group.length === 1 || !isUndone(error)) reject(error);',
+    replace: 'if (group.length > 0) reject(error);',
+    test: 'test/integration/group-commit.test.ts',
+    pattern: 'is committed for all others when one of them cannot be',
+  },
+  {
+    name: 'transactions that may have been committed are tried again',
+    file: 'src/db/group-commit.ts',
+    find: 'return !(error instanceof ApiError) || isRetryable(error.cause ?? error);',
+    replace: 'return true;',
+    test: 'test/unit/group-commit.test.ts',
+    pattern: 'are never tried again when it is not known whether they were committed',
   },
   {
     name: 'what is refused on expected values is not decided again',
