@@ -63,7 +63,7 @@ function createGateway(base: Base) {
 async function startWork(gateway: Gateway): Promise<void> {
   const { base, supervisor, callers, events, submissions, outcomes, telemetry } = gateway;
   const { does, environment, identities, nats } = base;
-  const { stream, feedWatch, feed, webhooks, relay } = events;
+  const { stream, feedWatch, webhooks, relay } = events;
   const { images } = submissions;
   callers.sharing.start();
   await Promise.all([nats.start(), does('api') ? images.start() : undefined]);
@@ -75,7 +75,6 @@ async function startWork(gateway: Gateway): Promise<void> {
   }
   if (does('worker')) {
     supervisor.start(relay.worker);
-    supervisor.start(stream.worker(feed));
     for (const worker of outcomes.workers) supervisor.start(worker);
   }
   supervisor.start(submissions.clocks.worker);

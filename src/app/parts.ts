@@ -84,18 +84,13 @@ function createCallers({ config, log, database, clock, keyMacSecret: macSecret, 
 
 /** The path of events: from the outbox through NATS to the feed and the webhooks. */
 function createEvents(base: Base) {
-  const { config, database, clock, metrics, nats, notifications } = base;
+  const { config, database, nats } = base;
   const stream = new EventStream(nats, config.natsPrefix);
   const feedWatch = new FeedWatch(database);
-  const feed = feedConsumer(database, (consumed) => {
-    const now = clock.realNow();
-    for (const { publishAt } of consumed) metrics.feedArrivals.observe(Math.max(0, now - publishAt) / 1_000);
-    feedWatch.wake();
-    notifications.publish('feed');
-  });
   const webhooks = createWebhooks(base);
-  const relay = new Relay({ ...base, stream, consumers: [feed, webhooks.consumer] });
-  return { stream, feedWatch, feed, webhooks, relay };
+  const consumers = [feedConsumer(database), webhooks.consumer];
+  const relay = new Relay({ ...base, stream, feedWatch, consumers });
+  return { stream, feedWatch, webhooks, relay };
 }
 
 /** Webhooks: the consumer that fills the endpoint queues, the sender, and the signing secrets. */

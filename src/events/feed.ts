@@ -3,27 +3,13 @@ import { noFact } from '../db/facts.ts';
 import { PageReader } from '../db/gathering.ts';
 import { type Statement, sql, statement, toBigInt } from '../db/statement.ts';
 import { pause, Wakeup, type Worker } from '../lib/worker.ts';
-import { areThese, type ConsumedEvent, OutboxConsumer } from './outbox.ts';
+import { copyToFeed, OutboxConsumer } from './outbox.ts';
 import { feedEvents, feedPurges, feedSkips, type VersionGap } from './table.ts';
 
-const copied = statement('id, type, body, request_id, trace_parent, object_kind, object_id');
-
-/** Copies events into the table that partners read, and calls `onConsumed` with them. */
-export function feedConsumer(
-  database: Database,
-  onConsumed: (consumed: readonly ConsumedEvent[]) => void = () => {},
-): OutboxConsumer {
+/** Copies events into the feed that versions up to 0.1.0 appended to the outbox alone. */
+export function feedConsumer(database: Database): OutboxConsumer {
   return new OutboxConsumer('feed', database, {
-    decide: (consumed) => ({
-      // The database copies the bodies: that is cheaper, and a NATS client cannot put an event into the feed. One from a
-      // very slow clock is stored as a day old, because retention removes events 30 days after `occurred_at`.
-      writes: [
-        sql`INSERT INTO feed_events (partner_id, version, occurred_at, ${copied})
-          SELECT partner_id, version, GREATEST(occurred_at, NOW(3) - INTERVAL 1 DAY), ${copied} FROM outbox
-          WHERE ${areThese(consumed)}`,
-      ],
-      afterwards: () => onConsumed(consumed),
-    }),
+    decide: (consumed) => ({ writes: [copyToFeed(consumed)], afterwards: () => undefined }),
   });
 }
 

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import type { Database } from '../db/database.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
-import { type SqlRow, type Statement, sql, statement } from '../db/statement.ts';
+import { ofList, type SqlRow, type SqlValue, type Statement, sql, statement } from '../db/statement.ts';
 import type { ShownBy } from '../db/table.ts';
 import { type Event, EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
 import { compileEncoder } from '../json/encoder.ts';
@@ -38,7 +38,10 @@ export interface OutboxEvent extends ShownBy<typeof published> {
   readonly body: Buffer;
 }
 
-/** The consumers of the outbox, each with its bit in a row's `signed` for its acknowledgement. */
+/**
+ * The consumers of the outbox, each with its bit in a row's `signed` for its acknowledgement. Events reach the feed with the
+ * transaction that appends them; those that versions up to 0.1.0 append while a release is rolled out are consumed.
+ */
 const consumers = { feed: 1, webhooks: 2 } as const;
 
 export type ConsumerName = keyof typeof consumers;
@@ -54,8 +57,8 @@ export type ConsumedEvent = ShownBy<typeof locked>;
 const encode = compileEncoder(EventSchema);
 
 /**
- * Appends events with the partner's next versions, without gaps because the partner is locked. The body is encoded only
- * here, so that a later release cannot change it.
+ * Appends events to the feed and the outbox, with the partner's next versions, without gaps because the partner is locked.
+ * The body is encoded only here, so that a later release cannot change it.
  */
 export function appendEvents(
   partner: PartnerTransaction,
@@ -73,9 +76,23 @@ export function appendEvents(
     const about = { objectKind: data.case, objectId: data.value.id };
     const { requestId, traceParent } = origin;
     const times = { occurredAt, publishAt: realNow };
-    return { partnerId: partner.id, version, id, type, body, requestId, traceParent, ...times, ...about, signed: 0 };
+    const signed = consumers.feed;
+    return { partnerId: partner.id, version, id, type, body, requestId, traceParent, ...times, ...about, signed };
   });
-  return [outbox.insert(...rows)];
+  return [outbox.insert(...rows), copyToFeed(rows)];
+}
+
+const copied = statement('id, type, body, request_id, trace_parent, object_kind, object_id');
+
+/**
+ * Copies events of the outbox into the table that partners read. The body stays in the database. An event from a very slow
+ * clock is stored as a day old, because retention removes events 30 days after `occurred_at`.
+ */
+export function copyToFeed(events: readonly EventKey[]): Statement {
+  const { sql: text } = sql`INSERT INTO feed_events (partner_id, version, occurred_at, ${copied})
+    SELECT partner_id, version, GREATEST(occurred_at, NOW(3) - INTERVAL 1 DAY), ${copied}
+    FROM outbox FORCE INDEX (PRIMARY) WHERE (partner_id, version) IN (?)`;
+  return ofList(text, keysOf(events));
 }
 
 /** The events committed first, at most so many, each partner's in the order of versions, without the bodies of given ids. */
@@ -107,16 +124,16 @@ export class OutboxConsumer {
 
   async consume(events: readonly EventKey[]): Promise<void> {
     if (events.length === 0) return;
-    crash(`${this.name}.before-acknowledge`);
+    crash('consumer.before-acknowledge');
     const bit = consumers[this.name];
-    const lock = sql`SELECT ${statement(locked.list)} FROM outbox WHERE ${areThese(events)} FOR UPDATE`;
+    const lock = sql`SELECT ${statement(locked.list)} FROM outbox ${whichAre(events)} FOR UPDATE`;
     const reads = this.work.reads?.(events) ?? [];
     const finish = await this.database.transaction<() => void>([lock, ...reads], ([rows = [], ...more]) => {
       const consumed = rows.map(locked.read).filter(({ signed }) => (signed & bit) === 0);
       const { writes, afterwards } = this.work.decide(consumed, more);
       return { writes: consumed.length === 0 ? [] : [...writes, ...acknowledge(consumed, bit)], result: afterwards };
     });
-    crash(`${this.name}.acknowledged`);
+    crash('consumer.acknowledged');
     finish();
   }
 }
@@ -126,8 +143,8 @@ function acknowledge(events: readonly ConsumedEvent[], bit: number): Statement[]
   const groups = groupBy(events, ({ signed }) => ((signed | bit) & acknowledgedByAll) === acknowledgedByAll);
   return [...groups].map(([isByAll, own]) =>
     isByAll
-      ? sql`DELETE FROM outbox WHERE ${areThese(own)}`
-      : sql`UPDATE outbox SET signed = signed | ${bit} WHERE ${areThese(own)}`,
+      ? sql`DELETE outbox FROM outbox ${whichAre(own)}`
+      : sql`UPDATE outbox FORCE INDEX (PRIMARY) SET signed = signed | ${bit} WHERE (partner_id, version) IN (${keysOf(own)})`,
   );
 }
 
@@ -137,7 +154,14 @@ export function countUnacknowledged(consumer: ConsumerName, most: number): State
     (SELECT publish_at FROM outbox WHERE signed & ${consumers[consumer]} = 0 ORDER BY publish_at LIMIT ${most}) AS waiting`;
 }
 
-/** A condition that is true for the rows of some events. */
-export function areThese(events: readonly EventKey[]): Statement {
-  return sql`(partner_id, version) IN (${events.map(({ partnerId, version }) => [partnerId, version])})`;
+/**
+ * The rows of some events, after the name of the table. By the index, because the server reads a small table whole if it may:
+ * then it would lock, and wait for, the events of other transactions.
+ */
+export function whichAre(events: readonly EventKey[]): Statement {
+  return sql`FORCE INDEX (PRIMARY) WHERE (partner_id, version) IN (${keysOf(events)})`;
+}
+
+function keysOf(events: readonly EventKey[]): SqlValue[] {
+  return events.map(({ partnerId, version }) => [partnerId, version]);
 }

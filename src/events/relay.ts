@@ -13,18 +13,21 @@ export interface RelayOptions {
   readonly notifications: Notifications;
   readonly log: Logger;
   readonly holder: string;
+  /** Woken when this process has appended events to the feed. */
+  readonly feedWatch: { wake(): void };
   /** The relay hands events to these itself while NATS is away. */
   readonly consumers: readonly OutboxConsumer[];
 }
 
 const mostAtOnce = 500;
 const pollMs = 250;
+/** How long further commits wait for the next notification after one. */
+const notificationWindowMs = 30;
 /** A published row that stays longer is handed over by the relay, because NATS may have lost it or a consumer may hang. */
 const consumedWithinMs = 1_000;
 
 /**
- * Publishes events from the outbox to NATS. While NATS is away it hands them to the consumers itself, so that an event is in
- * the feed within seconds of its commit. Publishing twice is safe, because a consumer consumes each row once. It does not
+ * Publishes events from the outbox to NATS. While NATS is away it hands them to the consumers itself. Publishing twice is safe, because a consumer consumes each row once. It does not
  * mark published rows: most are gone within milliseconds, and a mark would be a second write on rows that consumers lock.
  */
 export class Relay {
@@ -47,20 +50,23 @@ export class Relay {
     });
   }
 
-  /** Notifies the publishing process, which may be this one, of new events. */
+  /** Notifies of new events: readers of the feed in all processes, and the publishing process. Either may be here. */
   notify(): void {
     this.wake();
-    this.#hasNews = !this.#holdsLease;
-    if (this.#hasNews && this.#quiet === undefined) this.#notifyOthers();
+    this.options.feedWatch.wake();
+    this.#hasNews = true;
+    if (this.#quiet === undefined) this.#notifyOthers();
   }
 
   #notifyOthers(): void {
+    const { notifications } = this.options;
     this.#hasNews = false;
-    this.options.notifications.publish('relay');
+    notifications.publish('feed');
+    if (!this.#holdsLease) notifications.publish('relay');
     this.#quiet = setTimeout(() => {
       this.#quiet = undefined;
       if (this.#hasNews) this.#notifyOthers();
-    }, batchingWindow(0));
+    }, notificationWindowMs);
   }
 
   /** Polls the outbox at once, if this process publishes. */

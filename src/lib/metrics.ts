@@ -127,12 +127,6 @@ export class Metrics {
     'Messages NATS holds for a consumer that has not acknowledged them; absent while NATS is away.',
     ['consumer'],
   );
-  readonly feedArrivals = this.#histogram(
-    'marina_feed_commit_to_listed_seconds',
-    'From the commit of a change to its event in the feed.',
-    [],
-    waitBuckets,
-  );
 
   // Webhooks
   readonly webhookAttempts = this.#histogram(

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts';
 import { sql, toBigInt } from '../db/statement.ts';
-import { areThese, type EventKey, OutboxConsumer } from '../events/outbox.ts';
+import { type EventKey, OutboxConsumer, whichAre } from '../events/outbox.ts';
 import type { Clock } from '../lib/clock.ts';
 import { markDue } from './endpoint-store.ts';
 
@@ -25,8 +25,8 @@ export function webhookConsumer(
       const now = clock.now();
       const insert = sql`INSERT INTO webhook_deliveries
           (partner_id, version, event_id, type, occurred_at, committed_at, taken_at, state, queue)
-        SELECT partner_id, version, id, type, occurred_at, publish_at, ${new Date(now)}, 'waiting', 1 FROM outbox
-        WHERE ${areThese(queued)}`;
+        SELECT partner_id, version, id, type, occurred_at, publish_at, ${new Date(now)}, 'waiting', 1
+        FROM outbox ${whichAre(queued)}`;
       return { writes: [insert, markDue(partnersOf(queued), now)], afterwards: () => onQueued(partnersOf(queued)) };
     },
   });

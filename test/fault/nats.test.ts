@@ -105,7 +105,7 @@ describe('events, when NATS', () => {
       withNats(async (connection, stream) => {
         const manager = await connection.jetstreamManager();
         const [consumer] = await manager.consumers.list(stream).next();
-        assert.ok(consumer !== undefined, 'the feed has a consumer');
+        assert.ok(consumer !== undefined, 'the webhooks have a consumer');
         assert.equal(await manager.consumers.delete(stream, consumer.name), true);
         await delay(2_000);
       }),
@@ -122,7 +122,7 @@ describe('events, when NATS', () => {
   it('gives the messages to another, who never acknowledges them', () =>
     underLoad(() =>
       withNats(async (connection, stream) => {
-        const durable = `${cluster.gatewayVariables.MARINA_NATS_PREFIX}feed`;
+        const durable = `${cluster.gatewayVariables.MARINA_NATS_PREFIX}webhooks`;
         const consumer = await connection.jetstream().consumers.get(stream, durable);
         const stolen = await consumer.consume({ max_messages: 500, expires: 5_000 });
         await delay(2_000);
@@ -176,7 +176,7 @@ describe('events, when NATS', () => {
     await checkEverything(cluster, gateway, partners);
   });
 
-  it('brings messages that make no sense: the feed goes on', async () => {
+  it('brings messages that make no sense: events go on', async () => {
     const prefix = cluster.gatewayVariables.MARINA_NATS_PREFIX;
     await withNats(async (connection) => {
       const jetStream = connection.jetstream();

@@ -133,7 +133,6 @@ describe('the metrics of a gateway', () => {
       });
       await admin.webhooks.pauseEndpoint({ partnerId, reason: 'a test' }, admin.options);
     });
-    assert.equal(grew('marina_feed_commit_to_listed_seconds_count'), 1);
     assert.equal(grew('marina_webhook_attempt_duration_seconds_count', { outcome: 'delivered' }), 1);
     assert.equal(grew('marina_webhook_commit_to_delivered_seconds_count'), 1);
     await eventually(async () => {
@@ -144,9 +143,9 @@ describe('the metrics of a gateway', () => {
       for (const consumer of ['feed', 'webhooks']) {
         assert.equal(value('marina_outbox_events', { consumer }), 0);
         assert.equal(value('marina_outbox_oldest_seconds', { consumer }), 0);
-        assert.ok(has('marina_stream_pending_messages', { consumer }), consumer);
-        assert.equal(value('marina_stream_pending_messages', { consumer }), 0);
       }
+      assert.ok(has('marina_stream_pending_messages', { consumer: 'webhooks' }));
+      assert.equal(value('marina_stream_pending_messages', { consumer: 'webhooks' }), 0);
     });
   });
 

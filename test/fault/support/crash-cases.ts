@@ -26,14 +26,12 @@ const backgroundPoints: readonly CrashPoint[] = [
   'order-report.position-moved',
   'relay.before-publish',
   'relay.published',
-  'feed.before-acknowledge',
-  'feed.acknowledged',
+  'consumer.before-acknowledge',
+  'consumer.acknowledged',
 ];
 
 /** Points passed when there is an endpoint to send to. */
 const deliveryPoints: readonly CrashPoint[] = [
-  'webhooks.before-acknowledge',
-  'webhooks.acknowledged',
   'delivery.claimed',
   'delivery.before-send',
   'delivery.sent',
