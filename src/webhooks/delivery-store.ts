@@ -167,8 +167,8 @@ export function findVersionsAbout(partnerId: string, objectId: string, before = 
 
 /** Sends deliveries again, at once. */
 export function redeliver(partnerId: string, versions: readonly bigint[]): Statement {
-  return sql`UPDATE webhook_deliveries SET state = 'waiting', queue = 1, due_at = NULL, ended_at = NULL, round = round + 1
-    WHERE partner_id = ${partnerId} AND version IN (${versions})`;
+  return sql`UPDATE webhook_deliveries FORCE INDEX (PRIMARY) SET state = 'waiting', queue = 1, due_at = NULL,
+      ended_at = NULL, round = round + 1 WHERE partner_id = ${partnerId} AND version IN (${versions})`;
 }
 
 /** The attempts of some deliveries, in order, at most so many. */
