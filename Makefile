@@ -18,7 +18,7 @@ CHANGELOG.md LICENSE .npmrc tsconfig.json tsconfig.build.json package.json packa
 # Made of the protos, their comments and src/docs.
 OPENAPI := src/gen/openapi.json
 
-.PHONY: help run demo verify-ledger test test-fault mutants check bench build generate openapi config clean node
+.PHONY: help run demo verify-ledger test test-fault test-scale mutants check bench build generate openapi config clean node
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,9 @@ test-fault: $(BUILT) ## Run the long tests: crashes, lost answers, stopped serve
 	@MARINA_TEST_BUILD=dist $(NODE) test/run.ts fault
 	@# After the others, and one file at a time: these compare times.
 	@MARINA_TEST_BUILD=dist $(NODE) test/run.ts --test-concurrency=1 hostile
+
+test-scale: $(PACKAGES) $(GENERATED) ## Run each statement on a million orders, and count the rows it reads; ORDERS=… chooses
+	@exec $(NODE) test/run.ts scale
 
 mutants: $(PACKAGES) $(GENERATED) ## Change the code in small ways, and tell which changes no test notices; FILES=… TESTS=… choose
 	@# A property that a change breaks need not find its smallest sample.

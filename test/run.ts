@@ -9,6 +9,7 @@ import { explain } from '../src/dev/advice.ts';
 import { sharedKeeper } from '../src/dev/keeper.ts';
 import { progressLines } from '../src/dev/progress.ts';
 import { startMariaDb, startNats } from '../src/dev/servers.ts';
+import { compareStatements } from './scale/support/registry.ts';
 import { temporaryFolder } from './support/folders.ts';
 import { slowness } from './support/patience.ts';
 
@@ -49,9 +50,15 @@ async function main(): Promise<number> {
     ]),
   );
   const report = join(folder, 'report.tap');
-  const servers = { MARINA_TEST_DATABASE_URL: mariadb.url, MARINA_TEST_NATS_URL: nats.url };
+  const sent = join(folder, 'statements');
+  const servers = {
+    MARINA_TEST_DATABASE_URL: mariadb.url,
+    MARINA_TEST_NATS_URL: nats.url,
+    MARINA_TEST_STATEMENTS: sent,
+  };
   const crashing = names.some((name) => name.includes('fault'));
   const attacking = names.some((name) => name.includes('hostile'));
+  const growing = names.some((name) => name.includes('scale'));
   // Half of the time a test waits, for a server or for what it crashed. A busy machine gets no more work than it can do.
   const isBusy = slowness() > busyFrom;
   const atOnce = isBusy ? availableParallelism() : Math.min(8, 2 * availableParallelism());
@@ -61,9 +68,13 @@ async function main(): Promise<number> {
       name: 'tests',
       command: process.execPath,
       args: [
-        ...['--import', 'tsx', '--import', join(import.meta.dirname, 'support/quick-ok.ts'), '--test'],
+        ...[
+          'tsx',
+          ...['quick-ok.ts', 'record-statements.ts'].map((file) => join(import.meta.dirname, 'support', file)),
+        ].flatMap((module) => ['--import', module]),
+        '--test',
         `--test-concurrency=${concurrency}`,
-        `--test-timeout=${mostTimesLonger * (attacking ? 900_000 : crashing ? 480_000 : 120_000)}`,
+        `--test-timeout=${mostTimesLonger * (growing ? 3_600_000 : attacking ? 900_000 : crashing ? 480_000 : 120_000)}`,
         ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
         ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
         ...options,
@@ -87,7 +98,9 @@ async function main(): Promise<number> {
   }
   if (first.code === 0) {
     if (testsRun(first.report) === 0) throw new Error('No test ran.');
-    return 0;
+    const complaint = compareStatements(sent, names);
+    if (complaint !== undefined) process.stderr.write(`\n${complaint}\n`);
+    return complaint === undefined ? 0 : 1;
   }
   const again = unsteadyFiles(first.report, files);
   if (again.length === 0) return first.code;

@@ -43,12 +43,16 @@ async function launch(program: Program, port: number, options: ServerOptions, ru
   const initFile = join(dataDir, 'init.sql');
   writeFileSync(initFile, accountStatements(password), { mode: 0o600 });
   const url = `mysql://root:${password}@127.0.0.1:${port}`;
+  // Not one that servers share: each removes what it finds there when it starts, and that can be another's.
+  const temporary = join(dataDir, 'tmp');
+  mkdirSync(temporary, { recursive: true, mode: 0o700 });
   try {
     const mariadb = await run([
       ...serverArguments(program, join(dataDir, 'data')),
       `--port=${port}`,
       '--bind-address=127.0.0.1',
       `--socket=${socketPath(dataDir)}`,
+      `--tmpdir=${temporary}`,
       `--pid-file=${join(dataDir, 'mariadb.pid')}`,
       `--init-file=${initFile}`,
       ...(disposable === true

@@ -3,13 +3,13 @@ import { noFact } from '../db/facts.ts';
 import { PageReader } from '../db/gathering.ts';
 import { type Statement, sql, statement, toBigInt } from '../db/statement.ts';
 import { pause, Wakeup, type Worker } from '../lib/worker.ts';
-import { copyToFeed, OutboxConsumer } from './outbox.ts';
-import { feedEvents, feedPurges, feedSkips, type VersionGap } from './table.ts';
+import { areThese, copyToFeed, OutboxConsumer } from './outbox.ts';
+import { feedPurges, feedSkips, type VersionGap } from './table.ts';
 
 /** Copies events into the feed that versions up to 0.1.0 appended to the outbox alone. */
 export function feedConsumer(database: Database): OutboxConsumer {
   return new OutboxConsumer('feed', database, {
-    decide: (consumed) => ({ writes: [copyToFeed(consumed)], afterwards: () => undefined }),
+    decide: (consumed) => ({ writes: [copyToFeed(areThese(consumed))], afterwards: () => undefined }),
   });
 }
 
@@ -155,8 +155,10 @@ export class FeedWatch {
 
 /** The last version in the feed for each of some partners. */
 export function findLastVersions(partnerIds: readonly string[]): Statement {
-  return sql`SELECT partner_id, MAX(version) AS version FROM feed_events
-    WHERE ${feedEvents.where({ partnerId: partnerIds })} GROUP BY partner_id`;
+  return sql`SELECT partner_id, version FROM (SELECT p.id AS partner_id,
+      (SELECT e.version FROM feed_events e FORCE INDEX (PRIMARY) WHERE e.partner_id = p.id ORDER BY e.version DESC LIMIT 1)
+        AS version
+    FROM partners p FORCE INDEX (PRIMARY) WHERE p.id IN (${partnerIds})) AS last WHERE version IS NOT NULL`;
 }
 
 /** Versions by partner, of rows that have both. */

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import type { Database } from '../db/database.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
-import { ofList, type SqlRow, type SqlValue, type Statement, sql, statement } from '../db/statement.ts';
+import { joined, type SqlRow, type Statement, sql, statement } from '../db/statement.ts';
 import type { ShownBy } from '../db/table.ts';
 import { type Event, EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
 import { compileEncoder } from '../json/encoder.ts';
@@ -79,7 +79,10 @@ export function appendEvents(
     const signed = consumers.feed;
     return { partnerId: partner.id, version, id, type, body, requestId, traceParent, ...times, ...about, signed };
   });
-  return [outbox.insert(...rows), copyToFeed(rows)];
+  return [
+    outbox.insert(...rows),
+    copyToFeed(sql`partner_id = ${partner.id} AND version BETWEEN ${first} AND ${partner.version}`),
+  ];
 }
 
 const copied = statement('id, type, body, request_id, trace_parent, object_kind, object_id');
@@ -88,19 +91,18 @@ const copied = statement('id, type, body, request_id, trace_parent, object_kind,
  * Copies events of the outbox into the table that partners read. The body stays in the database. An event from a very slow
  * clock is stored as a day old, because retention removes events 30 days after `occurred_at`.
  */
-export function copyToFeed(events: readonly EventKey[]): Statement {
-  const { sql: text } = sql`INSERT INTO feed_events (partner_id, version, occurred_at, ${copied})
+export function copyToFeed(which: Statement): Statement {
+  return sql`INSERT INTO feed_events (partner_id, version, occurred_at, ${copied})
     SELECT partner_id, version, GREATEST(occurred_at, NOW(3) - INTERVAL 1 DAY), ${copied}
-    FROM outbox FORCE INDEX (PRIMARY) WHERE (partner_id, version) IN (?)`;
-  return ofList(text, keysOf(events));
+    FROM ${outboxByKey} WHERE ${which}`;
 }
 
 /** The events committed first, at most so many, each partner's in the order of versions, without the bodies of given ids. */
 export async function readOutbox(database: Database, idsWithoutBody: string[], most: number): Promise<OutboxEvent[]> {
   // Every row is due at once, also one from a fast clock: waiting for its time would delay the partner's later events.
   const [rows = []] = await database.readAll([
-    sql`SELECT ${statement(published.list)}, IF(id IN (${['', ...idsWithoutBody]}), '', body) AS body FROM outbox
-      ORDER BY publish_at, partner_id, version LIMIT ${most}`,
+    sql`SELECT ${statement(published.list)}, IF(id IN (${['', ...idsWithoutBody]}), '', body) AS body
+      FROM outbox FORCE INDEX (outbox_publish_at) ORDER BY publish_at, partner_id, version LIMIT ${most}`,
   ]);
   const events = rows.map((row) => ({ ...published.read(row), body: row.body as Buffer }));
   return events.sort((one, other) => Number(one.version - other.version));
@@ -126,7 +128,7 @@ export class OutboxConsumer {
     if (events.length === 0) return;
     crash('consumer.before-acknowledge');
     const bit = consumers[this.name];
-    const lock = sql`SELECT ${statement(locked.list)} FROM outbox ${whichAre(events)} FOR UPDATE`;
+    const lock = sql`SELECT ${statement(locked.list)} FROM ${outboxByKey} WHERE ${areThese(events)} FOR UPDATE`;
     const reads = this.work.reads?.(events) ?? [];
     const finish = await this.database.transaction<() => void>([lock, ...reads], ([rows = [], ...more]) => {
       const consumed = rows.map(locked.read).filter(({ signed }) => (signed & bit) === 0);
@@ -143,25 +145,26 @@ function acknowledge(events: readonly ConsumedEvent[], bit: number): Statement[]
   const groups = groupBy(events, ({ signed }) => ((signed | bit) & acknowledgedByAll) === acknowledgedByAll);
   return [...groups].map(([isByAll, own]) =>
     isByAll
-      ? sql`DELETE outbox FROM outbox ${whichAre(own)}`
-      : sql`UPDATE outbox FORCE INDEX (PRIMARY) SET signed = signed | ${bit} WHERE (partner_id, version) IN (${keysOf(own)})`,
+      ? // In this form a DELETE can name its index.
+        sql`DELETE outbox FROM ${outboxByKey} WHERE ${areThese(own)}`
+      : sql`UPDATE ${outboxByKey} SET signed = signed | ${bit} WHERE ${areThese(own)}`,
   );
 }
 
 /** Counts the events that a consumer has not acknowledged, at most so many, and finds the oldest commit time. */
 export function countUnacknowledged(consumer: ConsumerName, most: number): Statement {
   return sql`SELECT COUNT(*) AS count, MIN(publish_at) AS oldest FROM
-    (SELECT publish_at FROM outbox WHERE signed & ${consumers[consumer]} = 0 ORDER BY publish_at LIMIT ${most}) AS waiting`;
+    (SELECT publish_at FROM outbox FORCE INDEX (outbox_publish_at) WHERE signed & ${consumers[consumer]} = 0
+      ORDER BY publish_at LIMIT ${most}) AS waiting`;
 }
 
-/**
- * The rows of some events, after the name of the table. By the index, because the server reads a small table whole if it may:
- * then it would lock, and wait for, the events of other transactions.
- */
-export function whichAre(events: readonly EventKey[]): Statement {
-  return sql`FORCE INDEX (PRIMARY) WHERE (partner_id, version) IN (${keysOf(events)})`;
-}
+/** The outbox, to be read by its primary key, whatever the server guesses of its size. */
+export const outboxByKey = statement('outbox FORCE INDEX (PRIMARY)');
 
-function keysOf(events: readonly EventKey[]): SqlValue[] {
-  return events.map(({ partnerId, version }) => [partnerId, version]);
+/** A condition that is true for the rows of some events: a range of the primary key for each partner. */
+export function areThese(events: readonly EventKey[]): Statement {
+  const parts = [...groupBy(events, ({ partnerId }) => partnerId)].map(
+    ([id, own]) => sql`(partner_id = ${id} AND version IN (${own.map(({ version }) => version)}))`,
+  );
+  return sql`(${joined(parts, ' OR ')})`;
 }

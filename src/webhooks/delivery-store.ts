@@ -219,7 +219,7 @@ export function webhookRetention(database: Database, timeOf: RemovalTime, holder
   return removalWorker({ database, holder, timeOf, name: 'webhook-retention', restMs: 1_000 }, async (now) => {
     const [unsent, old] = [new Date(now - sentForMs), new Date(now - attemptsKeptMs)];
     const changes = [
-      sql`UPDATE webhook_deliveries SET state = 'expired', queue = NULL, due_at = NULL, ended_at = ${new Date(now)}
+      sql`UPDATE webhook_deliveries FORCE INDEX (webhook_deliveries_age) SET state = 'expired', queue = NULL, due_at = NULL, ended_at = ${new Date(now)}
         WHERE queue IN (1, 2) AND occurred_at <= ${unsent}`,
       sql`DELETE FROM webhook_attempts WHERE at < ${old}`,
       sql`DELETE FROM webhook_deliveries WHERE queue IS NULL AND occurred_at < ${new Date(old.getTime() - sentForMs)}`,

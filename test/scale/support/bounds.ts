@@ -1,0 +1,124 @@
+import { auditEntries, outboxRows, partnerCount } from './seed.ts';
+import type { Value } from './values.ts';
+
+/** What holds for some statements only. */
+export interface Special {
+  /** How its shape begins, or a part of it. */
+  readonly shape: string | RegExp;
+  /** How many rows more it may read. */
+  readonly more?: number;
+  /** Values of columns, where others would ask for what the gateway never does. */
+  readonly values?: Readonly<Record<string, Value>>;
+  /** The value where it is not compared with a column. */
+  readonly other?: Value;
+  /** Whether the values of a run are always those of one row. */
+  readonly isOneRow?: boolean;
+  readonly because: string;
+}
+
+const long = '1971-01-01';
+
+/** Every statement that may read more than the rule of `measure`, or whose values belong together. */
+export const specials: readonly Special[] = [
+  {
+    shape: /^DELETE FROM feed_events WHERE partner_id = \? AND version <= \?$/,
+    values: { version: 90 },
+    more: 100,
+    because: 'a round of the retention removes the oldest events only, and their number has a bound',
+  },
+  {
+    shape: /FROM feed_events FORCE INDEX \(PRIMARY\) WHERE partner_id = \? AND version <= \? AND occurred_at BETWEEN/,
+    values: { version: 90 },
+    more: 100,
+    because: 'it looks among the events that a round of the retention found, and their number has a bound',
+  },
+  {
+    shape: /e\.occurred_at BETWEEN \? AND \? AND e\.id = \?/,
+    isOneRow: true,
+    because: "an event's id has its instant, so the range is of a few milliseconds",
+  },
+  {
+    shape: /d\.occurred_at > \? AND d\.queue/,
+    values: { occurred_at: long },
+    because: 'the retention expires what is older, so that all that is queued is young enough',
+  },
+  {
+    shape:
+      /^SELECT partner_id, purged_version AS version FROM feed_purges$|FROM webhook_endpoints( e)? WHERE (TRUE|paused_at IS NOT NULL)/,
+    more: 12 * partnerCount,
+    because: 'it asks for something of each partner, and has a row or an endpoint for each',
+  },
+  {
+    shape: /FROM webhook_endpoints e FORCE INDEX \(webhook_endpoints_due_at\)/,
+    more: 8 * partnerCount,
+    because: 'it passes over the endpoints that other processes serve, and each has one row',
+  },
+  {
+    shape: /FROM partners p STRAIGHT_JOIN documents d/,
+    more: 4 * partnerCount,
+    because: "it looks for each partner's documents that are under way",
+  },
+  {
+    shape: 'AS is_ready, (SELECT MIN(d.due_at)',
+    more: 24 * 64,
+    because: 'it looks into three parts of the queue of each endpoint, of 64 here',
+  },
+  {
+    shape: 'SELECT COUNT(1) AS `cnt` FROM `accounts`',
+    more: 50_000,
+    because: "it counts the partner's accounts, of which the big partner has 50,000, in an index",
+  },
+  {
+    shape: /^SELECT COUNT\(.*FROM .?api_keys/,
+    more: 100,
+    because: "it counts a partner's active keys, and their number has a bound",
+  },
+  {
+    shape:
+      /^SELECT version FROM feed_events FORCE INDEX \(feed_events_object\)|FROM outbox e (LEFT JOIN|WHERE e\.id = \?)/,
+    more: outboxRows,
+    because: 'the outbox has no index of objects, and holds only what waits for its consumers',
+  },
+  {
+    shape: 'SELECT partner_id, MIN(version) - 1 AS version FROM feed_events WHERE occurred_at >= ?',
+    values: { occurred_at: '2037-12-31' },
+    because: 'it reads the events since the instant that an operator names',
+  },
+  {
+    shape: /^DELETE outbox FROM outbox/,
+    more: outboxRows,
+    because: 'by statistics of an almost empty outbox it reads all rows of the partner that wait there',
+  },
+  {
+    shape: /^SELECT partner_id, version FROM \(SELECT p\.id AS partner_id/,
+    more: 8 * 64,
+    because: 'it also reads the table that it makes of the answers',
+  },
+  {
+    shape: 'FROM `audit_entries`',
+    more: auditEntries,
+    because: 'the log grows with what operators do, and some filters have no index',
+  },
+  {
+    shape: 'COALESCE(due_at, taken_at) <= ?',
+    other: '2037-12-31',
+    because: 'it compares with now',
+  },
+  {
+    shape: 'TIMESTAMPADD(MICROSECOND, ?, NOW(3))',
+    other: 0,
+    because: 'it is a duration',
+  },
+  {
+    shape: 'DELETE FROM write_checks WHERE',
+    more: 50,
+    because: 'each process has one row',
+  },
+];
+
+/** What holds for a statement in particular. */
+export function specialOf(shape: string): Special | undefined {
+  return specials.find((special) =>
+    typeof special.shape === 'string' ? shape.includes(special.shape) : special.shape.test(shape),
+  );
+}
