@@ -94,7 +94,7 @@ $(BUILT): $(SOURCES) $(GENERATED) | $(PACKAGES)
 	@rm -rf dist
 	@npx tsc -p tsconfig.build.json
 	@cp --parents -t dist $$(find src -type f ! -name '*.ts' ! -path 'src/dev/*' ! -path 'src/simulator/*' \
-	! -name 'openapi.json*' ! -name redocly.yaml) docs/*.md docs/deploy/rights.sql CHANGELOG.md \
+	! -name 'openapi.json*' ! -name redocly.yaml) docs/*.md docs/deploy/*.sql CHANGELOG.md \
 	LICENSE package-lock.json .npmrc
 	@cp package.json dist
 

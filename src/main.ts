@@ -25,10 +25,13 @@ if (command === 'config') {
   await migrate(readOrExit(readDatabaseUrl));
 } else if (command === 'restored') {
   await restored();
+} else if (command === 'archive') {
+  const { archiveCommand } = await import('./archive/command.ts');
+  process.exitCode = await archiveCommand(process.argv.slice(3), () => readOrExit(readDatabaseUrl));
 } else if (command === 'serve') {
   await serve();
 } else {
-  console.error(`unknown command ${command}: use serve, migrate, restored or config`);
+  console.error(`unknown command ${command}: use serve, migrate, restored, archive or config`);
   process.exitCode = 2;
 }
 

@@ -61,6 +61,20 @@ export async function openDatabase(options: {
   return database;
 }
 
+/** Opens a database that gateways use, for a command that reads most of it and stamps nothing. */
+export async function openForReading(url: string): Promise<Database> {
+  const connections = await connect({ url, poolSize: 1 });
+  try {
+    const rows = await connections.source.query('SELECT name FROM environment WHERE id = 1');
+    const name = (rows as SqlRow[])[0]?.name;
+    if (name !== 'sandbox' && name !== 'live') throw new Error('no gateway has used this database yet');
+    return new Database(connections, name, 1);
+  } catch (error) {
+    await connections.source.destroy();
+    throw error;
+  }
+}
+
 /**
  * Checks that a false guard fails. A server that does not enforce checks would commit optimistic decisions unproven:
  * MySQL before 8.0.16 reads them and ignores them. A database without the table is older, and refused for that elsewhere.

@@ -1,4 +1,3 @@
-import type { RemovalTime } from '../lib/clock.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import type { Database } from './database.ts';
 import { hasNotRunOut, type Statement, statement } from './statement.ts';
@@ -160,29 +159,4 @@ async function renew(database: Database, { name, fence }: Held): Promise<boolean
 
 async function release(database: Database, { name, fence }: Held): Promise<void> {
   await database.write(statement('UPDATE leases SET expires_at = NOW(3) WHERE name = ? AND fence = ?', name, fence));
-}
-
-export interface RemovalOptions {
-  readonly database: Database;
-  readonly holder: string;
-  readonly timeOf: RemovalTime;
-  /** Of the worker and its lease. */
-  readonly name: string;
-  /** How long it rests when nothing more is old. */
-  readonly restMs: number;
-}
-
-/**
- * A worker that removes old rows, in one process at a time and in small batches, while clocks agree. `remove` removes a
- * batch by the given time, and answers whether there may be more.
- */
-export function removalWorker(options: RemovalOptions, remove: (now: number) => Promise<boolean>): Worker {
-  const { database, holder, timeOf, name, restMs } = options;
-  return underLease(database, name, holder, async ({ signal }) => {
-    while (!signal.aborted) {
-      const now = await timeOf(name);
-      const hasMore = now !== undefined && (await remove(now));
-      if (!hasMore) await pause(restMs, signal);
-    }
-  });
 }

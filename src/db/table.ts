@@ -231,6 +231,23 @@ export class Table<Row extends object> {
   }
 
   /**
+   * A row as JSON has it, by the names of its columns: instants in RFC 3339, numbers that can be beyond 2^53 as texts, bytes in
+   * hex.
+   */
+  toJson(row: SqlRow): Record<string, unknown> {
+    const members = this.fields.map((field) => {
+      const { kind, read } = this.column(field);
+      const name = columnName(field);
+      const stored = row[name];
+      if (stored === null || stored === undefined) return [name, null];
+      if (kind === 'instant') return [name, (stored as Date).toISOString()];
+      if (kind === 'bytes') return [name, (stored as Buffer).toString('hex')];
+      return [name, kind === 'whole' ? String(stored) : read(stored)];
+    });
+    return Object.fromEntries(members);
+  }
+
+  /**
    * Whether this version knows the name in each of the row's enumerations. Another version may have stored others: such a
    * row is shown, and left alone.
    */

@@ -18,6 +18,7 @@ export interface Databases {
 
 /** Says which rights the gateway's account gets; operators give it them by the same file. */
 const rightsFile = new URL('../../docs/deploy/rights.sql', import.meta.url);
+export const archiveRightsFile = new URL('../../docs/deploy/archive-rights.sql', import.meta.url);
 
 /** Makes databases and accounts on a private server, each account with the rights it needs and no more. */
 export async function createDatabases(rootUrl: string, dataDir: string): Promise<Databases> {
@@ -56,11 +57,11 @@ export async function useDatabases(gatewayUrl: string, settings: RunSettings): P
   return { gatewayUrl, ownerUrl, simulatorUrl, grant: async () => undefined };
 }
 
-/** Gives an account the gateway's rights on the tables of the database that an administrator's URL names. */
-export async function grantRights(databaseUrl: string, user: string, host: string): Promise<void> {
+/** Gives an account the gateway's rights, or those of another file, on the tables of the database that an administrator's URL names. */
+export async function grantRights(databaseUrl: string, user: string, host: string, file = rightsFile): Promise<void> {
   await connected(databaseUrl, async (connection) => {
     await connection.query('SET @user = ?, @host = ?', [user, host]);
-    const [rows] = await connection.query<RowDataPacket[]>(readFileSync(rightsFile, 'utf8'));
+    const [rows] = await connection.query<RowDataPacket[]>(readFileSync(file, 'utf8'));
     for (const { statement } of rows) await connection.query(statement);
   });
 }

@@ -173,6 +173,11 @@ export class Metrics {
   );
   readonly leasesHeld = this.#gauge('marina_leases_held', 'Leases this process holds, by name.', ['lease']);
   readonly leasesTaken = this.#gauge('marina_leases_taken', 'Leases any process holds, by name.', ['lease']);
+  readonly removalOverdue = this.#gauge(
+    'marina_removal_overdue_seconds',
+    'How long ago the oldest row that a worker should have removed became old, in business time; 0 when none is.',
+    ['worker'],
+  );
   readonly faultyLedgers = this.#gauge(
     'marina_faulty_ledgers',
     'Faulty ledgers of wallets, on the replica that checks them; 0 on others.',

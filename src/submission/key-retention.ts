@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts';
-import { removalWorker } from '../db/lease.ts';
-import { type Statement, statement } from '../db/statement.ts';
+import { type RemovedRows, removalWorker } from '../db/removal.ts';
+import { type Statement, sql, statement } from '../db/statement.ts';
 import type { Clock, RemovalTime } from '../lib/clock.ts';
 import type { Worker } from '../lib/worker.ts';
 import type { AnyKind } from './kind.ts';
@@ -12,7 +12,6 @@ export const keyKeptMs = 30 * 86_400_000;
 /** The parts of a kind that the retention of its keys uses. */
 type KeptKeys = Pick<AnyKind, 'name' | 'table' | 'states'>;
 
-const mostAtOnce = 500;
 const restMs = 5_000;
 
 /**
@@ -20,10 +19,20 @@ const restMs = 5_000;
  * time. An object that is not final by then keeps its key until the change that makes it final.
  */
 export function keyRetention(database: Database, timeOf: RemovalTime, holder: string, keys: KeptKeys): Worker {
-  return removalWorker(
-    { database, holder, timeOf, name: positionOf(keys), restMs },
-    async (now) => (await passOld(database, keys, now - keyKeptMs)) >= mostAtOnce,
+  return removalWorker({ database, holder, timeOf, name: keyRetentionName(keys.name), restMs }, (now, most) =>
+    passOld(database, keys, now - keyKeptMs, most),
   );
+}
+
+/** The keys of a kind that were not visited yet. `kind` and `table` are names. */
+export function keptKeys(kind: string, table: string): RemovedRows {
+  const position = sql`SELECT position FROM positions WHERE name = ${keyRetentionName(kind)}`;
+  return {
+    name: keyRetentionName(kind),
+    keptMs: keyKeptMs,
+    oldest: sql`SELECT created_at AS oldest FROM ${statement(byId({ table: { name: table } }))}
+      WHERE id > COALESCE((${position}), '') ORDER BY id LIMIT 1`,
+  };
 }
 
 /** The fields of an object that decide about its key. */
@@ -54,14 +63,16 @@ export function freeOldKey(table: string, object: KeyHolder, clock: Clock): Stat
   ];
 }
 
-function positionOf({ name }: KeptKeys): string {
-  return `${name}-key-retention`;
+/** The name of a kind's worker, its lease and its position. */
+function keyRetentionName(kind: string): string {
+  return `${kind}-key-retention`;
 }
 
-async function passOld(database: Database, keys: KeptKeys, before: number): Promise<number> {
-  const position = (await readPosition(database, positionOf(keys))) ?? '';
+async function passOld(database: Database, keys: KeptKeys, before: number, most: number): Promise<number> {
+  const name = keyRetentionName(keys.name);
+  const position = (await readPosition(database, name)) ?? '';
   const rows = await database.read(
-    statement(`SELECT id, created_at FROM ${byId(keys)} WHERE id > ? ORDER BY id LIMIT ${mostAtOnce}`, position),
+    statement(`SELECT id, created_at FROM ${byId(keys)} WHERE id > ? ORDER BY id LIMIT ${most}`, position),
   );
   const ids: string[] = [];
   for (const { id, created_at: createdAt } of rows) {
@@ -71,16 +82,13 @@ async function passOld(database: Database, keys: KeptKeys, before: number): Prom
   const last = ids.at(-1);
   if (last === undefined) return 0;
   await database.transaction([], () => ({
-    writes: [freeKeys(keys, ids), savePosition(positionOf(keys), last)],
+    writes: [freeKeys(keys, ids), savePosition(name, last)],
     result: undefined,
   }));
   return ids.length;
 }
 
-function freeKeys(keys: KeptKeys, ids: readonly string[]): Statement {
-  return statement(
-    `UPDATE ${byId(keys)} SET idempotency_key = NULL WHERE id IN (?) AND state IN (?)`,
-    ids,
-    keys.states.final,
-  );
+function freeKeys({ table, states }: KeptKeys, ids: readonly string[]): Statement {
+  const change = `UPDATE ${byId({ table })} SET idempotency_key = NULL WHERE id IN (?) AND state IN (?)`;
+  return statement(change, ids, states.final);
 }

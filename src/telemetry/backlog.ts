@@ -1,7 +1,11 @@
 import type { Database } from '../db/database.ts';
 import { hasNotRunOut, type SqlRow, type Statement, statement } from '../db/statement.ts';
 import { consumerNames, countUnacknowledged } from '../events/outbox.ts';
+import { keptEvents } from '../events/retention.ts';
 import type { Clock } from '../lib/clock.ts';
+import { groupBy } from '../lib/group.ts';
+import { keptKeys } from '../submission/key-retention.ts';
+import { keptWebhooks } from '../webhooks/delivery-store.ts';
 
 export type BacklogFigures = Awaited<ReturnType<typeof readBacklog>>;
 
@@ -11,21 +15,25 @@ const mostLeases = 1_000;
 
 const tables = { order: 'orders', application: 'applications', allocation: 'allocations' } as const;
 const kinds = Object.keys(tables) as (keyof typeof tables)[];
+const removed = [keptEvents, ...keptWebhooks, ...kinds.map((kind) => keptKeys(kind, tables[kind]))];
 const states = ['sending', 'uncertain', 'other'] as const;
 
 /**
- * Reads the backlog in one round trip: objects with an unknown outcome, unacknowledged events, and leases.
+ * Reads the backlog in one round trip: objects with an unknown outcome, unacknowledged events, leases, and rows that are
+ * older than they should be.
  *
  * `oldestMs` is the age of the oldest, 0 if there is none: of objects in business time, of events in real time. The state
  * `other` stands for missed reports and for states of other versions, and its `oldestMs` is the real time since a poll
- * was due.
+ * was due. `overdueMs` says for each worker that removes old rows since when the oldest should be gone, in business time.
  */
 export async function readBacklog(database: Database, clock: Clock) {
   const rows = await database.readAll([
     ...kinds.map((kind) => countUnsettled(tables[kind])),
     ...consumerNames.map((consumer) => countUnacknowledged(consumer, mostCounted)),
     statement(`SELECT name, holder FROM leases WHERE ${hasNotRunOut('expires_at')} ORDER BY name LIMIT ${mostLeases}`),
+    ...removed.map(({ oldest }) => oldest),
   ]);
+  const afterLeases = kinds.length + consumerNames.length + 1;
   const [now, realNow] = [clock.now(), clock.realNow()];
   return {
     unsettled: kinds.flatMap((kind, index) =>
@@ -42,7 +50,13 @@ export async function readBacklog(database: Database, clock: Clock) {
       consumer,
       ...figureOf(rows[kinds.length + index]?.[0], realNow),
     })),
-    leases: (rows.at(-1) ?? []).map((row) => ({ name: String(row.name), holder: String(row.holder) })),
+    leases: (rows[afterLeases - 1] ?? []).map((row) => ({ name: String(row.name), holder: String(row.holder) })),
+    removal: [...groupBy([...removed.entries()], ([, { name }]) => name)].map(([worker, own]) => ({
+      worker,
+      overdueMs: Math.max(
+        ...own.map(([at, { keptMs }]) => figureOf(rows[afterLeases + at]?.[0], now - keptMs).oldestMs),
+      ),
+    })),
   };
 }
 

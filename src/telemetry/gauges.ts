@@ -65,8 +65,9 @@ export class Gauges {
 
   readonly #setBacklog = (backlog: BacklogFigures | undefined): void => {
     const { metrics, holder } = this.sources;
-    const { unsettled, unsettledAge, outbox, outboxAge, leasesHeld, leasesTaken } = metrics;
-    for (const gauge of [unsettled, unsettledAge, outbox, outboxAge, leasesHeld, leasesTaken]) gauge.reset();
+    const { unsettled, unsettledAge, outbox, outboxAge, leasesHeld, leasesTaken, removalOverdue } = metrics;
+    const gauges = [unsettled, unsettledAge, outbox, outboxAge, leasesHeld, leasesTaken, removalOverdue];
+    for (const gauge of gauges) gauge.reset();
     for (const { kind, state, count, oldestMs } of backlog?.unsettled ?? []) {
       unsettled.set({ kind, state }, count);
       unsettledAge.set({ kind, state }, oldestMs / 1_000);
@@ -75,6 +76,7 @@ export class Gauges {
       outbox.set({ consumer }, count);
       outboxAge.set({ consumer }, oldestMs / 1_000);
     }
+    for (const { worker, overdueMs } of backlog?.removal ?? []) removalOverdue.set({ worker }, overdueMs / 1_000);
     for (const { name, holder: who } of backlog?.leases ?? []) {
       // Each process has its own dispatcher lease, with its own name.
       const lease = name.startsWith(dispatcherLeasePrefix) ? 'dispatcher' : name;

@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts';
-import { removalWorker } from '../db/lease.ts';
+import { type RemovedRows, removalWorker } from '../db/removal.ts';
 import { joined, type Statement, sql, statement } from '../db/statement.ts';
 import type { RemovalTime } from '../lib/clock.ts';
 import type { Worker } from '../lib/worker.ts';
@@ -212,24 +212,38 @@ function ofVersions(versionsOf: ReadonlyMap<string, readonly bigint[]>): Stateme
   return joined(parts, ' OR ');
 }
 
-const mostAtOnce = 500;
+const name = 'webhook-retention';
 
-/** Expires overdue deliveries, and removes attempts after 30 days and then their deliveries, in small batches. */
+/** Attempts, and deliveries from when nothing of them is sent any more, are kept 30 days. */
+export const keptWebhooks: readonly RemovedRows[] = [
+  { name, keptMs: attemptsKeptMs, oldest: statement('SELECT MIN(at) AS oldest FROM webhook_attempts') },
+  {
+    name,
+    keptMs: attemptsKeptMs + sentForMs,
+    oldest: statement(`SELECT occurred_at AS oldest FROM webhook_deliveries FORCE INDEX (webhook_deliveries_age)
+      WHERE queue IS NULL ORDER BY occurred_at LIMIT 1`),
+  },
+];
+
+/** Expires overdue deliveries, and removes attempts after 30 days and then their deliveries. */
 export function webhookRetention(database: Database, timeOf: RemovalTime, holder: string): Worker {
-  return removalWorker({ database, holder, timeOf, name: 'webhook-retention', restMs: 1_000 }, async (now) => {
+  const options = { database, holder, timeOf, name, restMs: 1_000 };
+  return removalWorker(options, async (now, most) => {
     const [unsent, old] = [new Date(now - sentForMs), new Date(now - attemptsKeptMs)];
+    // In the order of the index, because a server that misjudges how much is old would read the whole table.
     const changes = [
       sql`UPDATE webhook_deliveries FORCE INDEX (webhook_deliveries_age) SET state = 'expired', queue = NULL, due_at = NULL, ended_at = ${new Date(now)}
         WHERE queue IN (1, 2) AND occurred_at <= ${unsent}`,
-      sql`DELETE FROM webhook_attempts WHERE at < ${old}`,
-      sql`DELETE FROM webhook_deliveries WHERE queue IS NULL AND occurred_at < ${new Date(old.getTime() - sentForMs)}`,
+      sql`DELETE FROM webhook_attempts WHERE at < ${old} ORDER BY at`,
+      sql`DELETE FROM webhook_deliveries WHERE queue IS NULL AND occurred_at < ${new Date(old.getTime() - sentForMs)}
+        ORDER BY occurred_at`,
       // Leases of processes that ended. An endpoint that still names one stays free.
       sql`DELETE FROM leases WHERE name LIKE ${`${dispatcherLeasePrefix}%`} AND expires_at < NOW(3) - INTERVAL 1 DAY`,
     ];
-    let hasMore = false;
+    let found = 0;
     for (const change of changes) {
-      hasMore = (await database.write(sql`${change} LIMIT ${mostAtOnce}`)) >= mostAtOnce || hasMore;
+      found = Math.max(found, await database.write(sql`${change} LIMIT ${most}`));
     }
-    return hasMore;
+    return found;
   });
 }

@@ -70,7 +70,8 @@ async function benchPartners(
   ];
 }
 
-async function placeOne(pool: Pool, partner: Partner | undefined) {
+/** Places an order over REST. */
+export async function placeOne(pool: Pool, partner: Partner | undefined) {
   const { statusCode, body } = await pool.request({
     path: '/v1/orders',
     method: 'POST',

@@ -14,6 +14,7 @@ import { benchDocuments } from './documents.ts';
 import { benchFeed } from './feed.ts';
 import { benchLimits } from './limits.ts';
 import { benchReads } from './reads.ts';
+import { benchRetention } from './retention.ts';
 import { benchSize } from './size.ts';
 import { benchStart } from './start.ts';
 import { printRows, type Row } from './support/report.ts';
@@ -39,6 +40,7 @@ const sections: Record<string, (cluster: Cluster, turns: Turns) => Promise<Row[]
   allocations: benchAllocations,
   feed: benchFeed,
   documents: benchDocuments,
+  retention: benchRetention,
   size: benchSize,
   webhooks: benchWebhooks,
 };

@@ -33,6 +33,7 @@ describe('make build, on what a container engine is given of the project', () =>
     for (const file of [
       'package.json',
       'docs/deploy/rights.sql',
+      'docs/deploy/archive-rights.sql',
       'src/main.js',
       'src/applications/images/checker-process.js',
       'src/applications/images/walls.pl',

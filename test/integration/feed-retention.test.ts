@@ -57,6 +57,23 @@ describe('the removal of events after 30 days', () => {
     assert.deepEqual(await versions('par_ahead'), [5], 'events of more than 30 days are still there');
   });
 
+  it('is not held up by a partner with more old events than a batch behind one that must stay', async () => {
+    const columns = ['partner_id', 'version', 'id', 'body', 'occurred_at'];
+    const [young, old] = [new Date(now - 29 * dayMs), new Date(now - 31 * dayMs)];
+    const rows = Array.from({ length: 10_000 }, (_, at) => [
+      ...['par_held', at + 1, `msg_held${at}`, '{}'],
+      at === 0 ? young : old,
+    ]);
+    await database.write(insertRows('feed_events', columns, rows));
+    await hold('par_other', [30.5, 1]);
+    await run(20);
+    assert.deepEqual(await versions('par_other'), [2]);
+    assert.equal((await versions('par_held')).length, rows.length, 'an event of 29 days would not be read any more');
+    await database.write(statement("DELETE FROM feed_events WHERE partner_id = 'par_held' AND version = 1"));
+    await run(40);
+    assert.deepEqual(await versions('par_held'), []);
+  });
+
   it('leaves an event that a replica made whose clock was years behind', async () => {
     const [partnerId, at] = ['par_years_behind', new Date('2000-01-01T00:00:00Z')];
     const columns = ['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at'];

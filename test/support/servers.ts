@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
-import { grantRights } from '../../src/dev/databases.ts';
+import { archiveRightsFile, grantRights } from '../../src/dev/databases.ts';
 import { sharedKeeper } from '../../src/dev/keeper.ts';
 import { type Server, startMariaDb, startNats } from '../../src/dev/servers.ts';
 import { temporaryFolder } from './folders.ts';
@@ -18,6 +18,8 @@ export interface TestDatabase {
   url: string;
   /** Makes an account that has the gateway's rights on the tables that are there now, and returns its URL. */
   grantGateway(user?: string): Promise<string>;
+  /** The same for the archive's rights. */
+  grantArchive(): Promise<string>;
   /** Drops it; what a test does not drop is dropped when its file ends. */
   drop(): Promise<void>;
 }
@@ -40,17 +42,19 @@ export async function createTestDatabase(serverUrl?: string): Promise<TestDataba
   const name = `t_${randomBytes(6).toString('hex')}`;
   await execute(databaseUrl, `CREATE DATABASE ${name} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`);
   const accounts: string[] = [];
-  const grantGateway = async (user = name) => {
+  const grant = async (user: string, rights?: URL) => {
     const password = randomBytes(12).toString('hex');
     const account = `'${user}'@'${accountHost}'`;
     accounts.push(account);
     await execute(databaseUrl, `CREATE USER ${account} IDENTIFIED BY '${password}'`);
-    await grantRights(`${databaseUrl}/${name}`, user, accountHost);
+    await grantRights(`${databaseUrl}/${name}`, user, accountHost, rights);
     const url = new URL(`${databaseUrl}/${name}`);
     url.username = user;
     url.password = password;
     return url.href;
   };
+  const grantGateway = (user = name) => grant(user);
+  const grantArchive = () => grant(`${name}_archive`, archiveRightsFile);
   const drop = async () => {
     if (!undropped.delete(drop)) return;
     await execute(databaseUrl, `DROP DATABASE IF EXISTS ${name}`);
@@ -58,7 +62,7 @@ export async function createTestDatabase(serverUrl?: string): Promise<TestDataba
   };
   if (undropped.size === 0) process.once('beforeExit', dropAll);
   undropped.add(drop);
-  return { name, url: `${databaseUrl}/${name}`, grantGateway, drop };
+  return { name, url: `${databaseUrl}/${name}`, grantGateway, grantArchive, drop };
 }
 
 /** A server that a test may stop and start again, on the same port. */

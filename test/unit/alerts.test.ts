@@ -53,6 +53,7 @@ const well: Series = {
   'marina_database_clock_ahead_seconds{instance="a"}': '-0.2x400',
   'nodejs_eventloop_lag_p99_seconds{instance="a"}': '0.03x400',
   'marina_leases_taken{lease="relay"}': '1x400',
+  'marina_removal_overdue_seconds{worker="feed-retention"}': '86000x400',
   'marina_uncaught_errors_total{outcome="survived"}': '0x400',
   'marina_log_lines_dropped_total{instance="a"}': '0x400',
   marina_connections_refused_total: '0+1x400',
@@ -100,6 +101,7 @@ const rings: Readonly<Record<string, Series>> = {
   MarinaEventLoopSlow: { 'nodejs_eventloop_lag_p99_seconds{instance="a"}': '0.4x400' },
   MarinaWorkerFails: { 'marina_part_trouble_seconds{part="worker relay",instance="a"}': '0+15x400' },
   MarinaLeaseFree: { 'marina_leases_taken{lease="relay"}': '1x12' },
+  MarinaRemovalBehind: { 'marina_removal_overdue_seconds{worker="feed-retention"}': '172000+60x400' },
   MarinaNatsUnreachable: { 'marina_part_trouble_seconds{part="nats",instance="a"}': '0+15x400' },
   MarinaJetStreamFails: { 'marina_part_trouble_seconds{part="jetstream",instance="a"}': '0+15x400' },
   MarinaLimitsNotShared: { 'marina_part_trouble_seconds{part="limits",instance="a"}': '0+15x400' },
@@ -118,7 +120,11 @@ const rings: Readonly<Record<string, Series>> = {
 
 /** When the alerts are looked at: late enough for what each waits for. */
 const usually = '12m';
-const later: Readonly<Record<string, string>> = { MarinaWebhookPaused: '20m', MarinaTradingPaused: '70m' };
+const later: Readonly<Record<string, string>> = {
+  MarinaRemovalBehind: '40m',
+  MarinaWebhookPaused: '20m',
+  MarinaTradingPaused: '70m',
+};
 
 describe('the alerts of docs/alerts.yml', () => {
   let promtool: string;

@@ -1,0 +1,9 @@
+-- Writes the statements that give the account of `archive write` (@user at @host) its rights: it reads what it archives, and
+-- removes only the rows that leave the database.
+SELECT CONCAT('GRANT ', CASE
+    WHEN table_name IN ('look_ups', 'object_steps') THEN 'SELECT, DELETE'
+    ELSE 'SELECT'
+  END, ' ON `', DATABASE(), '`.`', table_name, '` TO ''', @user, '''@''', @host, ''';') AS statement
+FROM information_schema.tables
+WHERE table_schema = DATABASE() AND table_name IN ('allocations', 'applications', 'environment', 'look_ups', 'object_steps',
+  'order_steps', 'orders', 'partners', 'wallet_transfers', 'webhook_attempts', 'webhook_deliveries');

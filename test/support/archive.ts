@@ -1,0 +1,122 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { allocations } from '../../src/allocations/table.ts';
+import { applications } from '../../src/applications/table.ts';
+import type { Database } from '../../src/db/database.ts';
+import type { Table } from '../../src/db/table.ts';
+import { createPartner } from '../../src/dev/provision.ts';
+import { orderSteps, orders } from '../../src/orders/table.ts';
+import { lookUps, objectSteps } from '../../src/submission/table.ts';
+import { transfers } from '../../src/wallet/store.ts';
+import { attempts, deliveries } from '../../src/webhooks/table.ts';
+
+export const dayMs = 86_400_000;
+
+// biome-ignore lint/suspicious/noExplicitAny: tables of all rows stand in one list.
+type AnyTable = Table<any>;
+
+/** A row with some fields, and in the others null or something plain. */
+function row(table: AnyTable, fields: Record<string, unknown>): Record<string, unknown> {
+  const plain = {
+    text: 'x',
+    bytes: Buffer.alloc(32, 1),
+    whole: 1n,
+    count: 1,
+    instant: 0,
+    day: '2026-01-02',
+    flag: false,
+  };
+  const others = table.fields.map((field) => {
+    const { isNullable, kind } = table.column(field);
+    return [field, isNullable ? null : plain[kind]];
+  });
+  return { ...Object.fromEntries(others), ...fields };
+}
+
+export interface Stored {
+  readonly partnerId: string;
+  readonly id: string;
+}
+
+/** Puts objects with their histories, entries and deliveries into the tables. */
+export class ArchiveRows {
+  #made = 0;
+
+  constructor(private readonly database: Database) {}
+
+  newPartner(): Promise<string> {
+    return createPartner(this.database, { name: 'Archived' });
+  }
+
+  async order(partnerId: string, state: string, updatedAt: number): Promise<Stored> {
+    const id = this.#id('ord');
+    await this.#insert(orders, { partnerId, id, state, updatedAt, createdAt: updatedAt, checkAt: null });
+    await this.#insert(orderSteps, { partnerId, orderId: id, sequence: 1 }, { partnerId, orderId: id, sequence: 2 });
+    return { partnerId, id };
+  }
+
+  async application(partnerId: string, state: string, updatedAt: number, steps = 3): Promise<Stored> {
+    return this.#object(applications, this.#id('app'), partnerId, state, updatedAt, steps);
+  }
+
+  async allocation(partnerId: string, state: string, updatedAt: number, steps = 2): Promise<Stored> {
+    return this.#object(allocations, this.#id('alc'), partnerId, state, updatedAt, steps);
+  }
+
+  async #object(table: AnyTable, id: string, partnerId: string, state: string, updatedAt: number, steps: number) {
+    await this.#insert(table, { partnerId, id, state, updatedAt, createdAt: updatedAt, steps });
+    await this.#insert(objectSteps, ...Array.from({ length: steps }, (_, at) => this.step({ partnerId, id }, at + 1)));
+    await this.#insert(lookUps, { partnerId, objectId: id, lastAt: updatedAt });
+    return { partnerId, id };
+  }
+
+  step({ partnerId, id }: Stored, sequence: number): Record<string, unknown> {
+    return { partnerId, objectId: id, sequence, detail: `step ${sequence}` };
+  }
+
+  async lateStep(object: Stored, sequence: number): Promise<void> {
+    await this.#insert(objectSteps, this.step(object, sequence));
+  }
+
+  async transfer(partnerId: string, sequence: bigint, createdAt: number): Promise<void> {
+    await this.#insert(transfers, { partnerId, sequence, id: this.#id('wtr'), createdAt, amountKobo: 10n ** 17n + 1n });
+  }
+
+  async delivery(partnerId: string, version: bigint, at: number): Promise<void> {
+    await this.#insert(deliveries, { partnerId, version, occurredAt: at, state: 'delivered', queue: null });
+    await this.#insert(attempts, { partnerId, version, number: 1, at }, { partnerId, version, number: 2, at: at + 1 });
+  }
+
+  async #insert(table: AnyTable, ...rows: Record<string, unknown>[]): Promise<void> {
+    if (rows.length > 0) await this.database.write(table.insert(...rows.map((fields) => row(table, fields))));
+  }
+
+  #id(prefix: string): string {
+    this.#made += 1;
+    return `${prefix}_${String(this.#made).padStart(6, '0')}${randomUUID().replaceAll('-', '').slice(0, 14)}`;
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into rows freely, and fails on what is not there.
+type FileRow = any;
+
+/** All rows of a file's name in an archive, over all finished periods, each checked against its manifest. */
+export function archivedRows(folder: string, name: string): FileRow[] {
+  return readdirSync(folder)
+    .filter((period) => /^\d{4}-\d{2}/.test(period))
+    .sort()
+    .flatMap((period) => {
+      const manifest = JSON.parse(readFileSync(join(folder, period, 'manifest.json'), 'utf8'));
+      return manifest.files
+        .filter((file: { name: string }) => file.name === `${name}.ndjson.gz`)
+        .flatMap((file: { name: string; sha256: string; rows: number }) => {
+          const bytes = readFileSync(join(folder, period, file.name));
+          const rows = gunzipSync(bytes).toString().split('\n').slice(0, -1);
+          const sha256 = createHash('sha256').update(bytes).digest('hex');
+          if (sha256 !== file.sha256 || rows.length !== file.rows) throw new Error(`${period}/${file.name} is damaged`);
+          return rows.map((line) => JSON.parse(line));
+        });
+    });
+}
