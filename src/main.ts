@@ -65,7 +65,6 @@ async function serve(): Promise<void> {
     console.error(`marina could not start: ${(error as Error).message}`);
     return exit(1);
   }
-  collectGarbage();
   const { restPort, grpcPort, adminPort, opsPort } = app;
   log.info({ environment: config.environment, restPort, grpcPort, adminPort, opsPort }, 'ready');
 
@@ -97,6 +96,7 @@ async function serve(): Promise<void> {
   // A parent process that started us with a channel wants us to end with it.
   if (process.channel !== undefined) process.once('disconnect', () => stop('the parent is gone'));
   process.send?.({ type: 'ready', restPort, grpcPort, adminPort, opsPort });
+  collectGarbage();
 }
 
 /** Collects the garbage of the start, once. Otherwise V8 counts it as live data and lets as much again gather. */

@@ -1,6 +1,5 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import { MoreThan } from 'typeorm';
 import { accounts, insertAccount, type StoredAccount } from '../accounts/store.ts';
 import { isDuplicate } from '../db/errors.ts';
 import { found } from '../db/facts.ts';
@@ -54,9 +53,12 @@ export function accountService(
     async listAccounts({ partnerId, account, afterAccount, limit }) {
       if (partnerId === '' && account === '') throw invalidField('partner_id', 'or `account` is required.');
       if (partnerId !== '') await requirePartner(database, partnerId);
+      const { MoreThan } = await import('typeorm');
       const where = { ...(partnerId && { partnerId }), account: account || MoreThan(afterAccount) };
       const { rows, hasMore } = await listed(limit, (take) =>
-        database.manage((manager) => manager.find(accounts.schema, { where, order: { account: 'ASC' }, take })),
+        database.manage((manager) =>
+          manager.find<StoredAccount>(accounts.name, { where, order: { account: 'ASC' }, take }),
+        ),
       );
       const shown = rows.map(({ applicationId, createdAt, ...row }) => ({
         ...{ ...row, application: applicationId ?? '', createdAt: timestampFromMs(createdAt) },

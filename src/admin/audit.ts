@@ -1,6 +1,6 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { Statement } from '../db/statement.ts';
-import { defineTable, instant, longText, optional, text, whole } from '../db/table.ts';
+import { defineTable, instant, longText, optional, type RowOf, text, whole } from '../db/table.ts';
 import { Audit } from '../gen/marina/admin/v1/audit_pb.ts';
 import { toMilliseconds } from '../lib/timestamps.ts';
 import { type AdminCall, type AdminParts, adminService, invalidField, listed } from './call.ts';
@@ -66,7 +66,10 @@ export function auditService({ database }: AdminParts) {
       if (from !== undefined && to !== undefined && to <= from) throw invalidField('to', 'must be after `from`.');
       const read = (most: number) =>
         database.manage((manager) => {
-          const query = manager.createQueryBuilder(auditEntries.schema, 'entry').orderBy('entry.id', 'DESC').take(most);
+          const query = manager
+            .createQueryBuilder<RowOf<typeof auditEntries>>(auditEntries.name, 'entry')
+            .orderBy('entry.id', 'DESC')
+            .take(most);
           for (const [field, value] of Object.entries({ partnerId, subject, operator, action })) {
             if (value !== '') query.andWhere(`entry.${field} = :${field}`, { [field]: value });
           }

@@ -1,7 +1,6 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import { IsNull, MoreThan } from 'typeorm';
-import { accounts } from '../accounts/store.ts';
+import { accounts, type StoredAccount } from '../accounts/store.ts';
 import type { PartnerLimits } from '../auth/call.ts';
 import {
   apiKeys,
@@ -16,6 +15,7 @@ import {
 } from '../auth/store.ts';
 import { found } from '../db/facts.ts';
 import type { Statement } from '../db/statement.ts';
+import type { RowOf } from '../db/table.ts';
 import { AgreedLimit, PartnerState, Partners } from '../gen/marina/admin/v1/partners_pb.ts';
 import type { Feature } from '../gen/marina/options/v1/options_pb.ts';
 import { audit } from './audit.ts';
@@ -64,17 +64,19 @@ export function partnerService({ database, clock, ids }: AdminParts, changed: (p
 
     async getPartner({ partnerId }) {
       const partner = await find(partnerId);
+      const { IsNull } = await import('typeorm');
       return database.manage(async (manager) => ({
         partner: toMessage(partner),
-        activeKeys: await manager.countBy(apiKeys.schema, { partnerId, revokedAt: IsNull() }),
-        accounts: BigInt(await manager.countBy(accounts.schema, { partnerId })),
+        activeKeys: await manager.countBy<RowOf<typeof apiKeys>>(apiKeys.name, { partnerId, revokedAt: IsNull() }),
+        accounts: BigInt(await manager.countBy<StoredAccount>(accounts.name, { partnerId })),
       }));
     },
 
     async listPartners({ limit, afterPartnerId }) {
+      const { MoreThan } = await import('typeorm');
       const where = { id: MoreThan(afterPartnerId) };
       const { rows, hasMore } = await listed(limit, (take) =>
-        database.manage((manager) => manager.find(partners.schema, { where, order: { id: 'ASC' }, take })),
+        database.manage((manager) => manager.find<StoredPartner>(partners.name, { where, order: { id: 'ASC' }, take })),
       );
       return { partners: rows.map(toMessage), hasMore };
     },
@@ -138,9 +140,9 @@ export function partnerService({ database, clock, ids }: AdminParts, changed: (p
   }
 
   async function find(id: string): Promise<StoredPartner> {
-    const partner = await database.manage((manager) => manager.findOneBy(partners.schema, { id }));
-    if (partner === null) throw new AdminError(status.NOT_FOUND, 'there is no such partner');
-    return partner;
+    const [row] = await database.read(partners.find({ id }));
+    if (row === undefined) throw new AdminError(status.NOT_FOUND, 'there is no such partner');
+    return partners.all.read(row);
   }
 }
 

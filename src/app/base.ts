@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { EntitySchema } from 'typeorm';
+import type { EntitySchemaOptions } from 'typeorm';
 import { accounts } from '../accounts/store.ts';
 import { auditEntries } from '../admin/audit.ts';
 import { allocations } from '../allocations/table.ts';
@@ -149,4 +149,4 @@ const described: readonly Table<any>[] = [
   attempts,
 ];
 
-export const tables: readonly EntitySchema[] = described.map(({ schema }) => schema);
+export const tables: readonly EntitySchemaOptions<object>[] = described.map(({ schema }) => schema);

@@ -1,7 +1,5 @@
-import 'reflect-metadata';
 import { createPool, type Pool } from 'mysql2';
-import { AbstractLogger, DataSource, type EntitySchema, type MigrationInterface } from 'typeorm';
-import { migrations } from '../../migrations/index.ts';
+import type { DataSource, EntitySchemaOptions, MigrationInterface } from 'typeorm';
 
 /** The settings of each session, whatever the server's defaults. */
 const sessionSettings = [
@@ -27,7 +25,7 @@ export interface ConnectOptions {
   readonly url: string;
   readonly poolSize: number;
   /** The tables that cold paths use through TypeORM. */
-  readonly tables?: readonly EntitySchema[];
+  readonly tables?: readonly EntitySchemaOptions<object>[];
   readonly migrations?: readonly (new () => MigrationInterface)[];
   /** Whether statements have no time limit, as for migrations. */
   readonly isPatient?: boolean;
@@ -36,30 +34,40 @@ export interface ConnectOptions {
 /** A database's connections: a pool for hot paths, and TypeORM on the same pool for cold paths and migrations. */
 export interface Connections {
   readonly pool: Pool;
-  readonly source: DataSource;
-}
-
-/** TypeORM's own lines have statements with their values, which no log may have. Errors reach the caller. */
-class Silent extends AbstractLogger {
-  protected writeLog(): void {}
+  /** TypeORM is loaded when it is first needed, because that takes 15 % of a start and some 10 MiB. */
+  source(): Promise<DataSource>;
+  close(): Promise<void>;
 }
 
 /** Connects. Every connection of the pool gets our session settings before its first statement. */
 export async function connect(options: ConnectOptions): Promise<Connections> {
   const pool = openPool(options);
-  const source = new DataSource({
-    type: 'mysql',
-    // TypeORM asks its driver for a pool once, and is given ours.
-    driver: { createPool: () => pool },
-    url: options.url,
-    entities: [...(options.tables ?? [])],
-    migrations: [...(options.migrations ?? migrations)],
-    migrationsTableName: 'migrations',
-    logger: new Silent(),
-    ...(options.isPatient ? {} : { maxQueryExecutionTime: statementTimeoutMs, enableQueryTimeout: true }),
-  });
-  await source.initialize();
-  return { pool, source };
+  try {
+    // A database that cannot be reached is reported with the driver's own error.
+    (await pool.promise().getConnection()).release();
+  } catch (error) {
+    await pool.promise().end();
+    throw error;
+  }
+  let source: Promise<DataSource> | undefined;
+  return {
+    pool,
+    source() {
+      const { url, tables = [], migrations = [], isPatient } = options;
+      const timeoutMs = isPatient ? undefined : statementTimeoutMs;
+      source ??= import('./typeorm.ts').then(({ openSource }) =>
+        openSource({ pool, url, tables, migrations, timeoutMs }),
+      );
+      source.catch(() => {
+        source = undefined;
+      });
+      return source;
+    },
+    async close() {
+      await source?.catch(() => undefined);
+      await pool.promise().end();
+    },
+  };
 }
 
 function openPool({ url, poolSize }: ConnectOptions): Pool {

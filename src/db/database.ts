@@ -1,5 +1,5 @@
 import type { PoolConnection } from 'mysql2';
-import type { EntityManager, EntitySchema } from 'typeorm';
+import type { EntityManager, EntitySchemaOptions, QueryRunner } from 'typeorm';
 import { ApiError } from '../lib/errors.ts';
 import { type Decided, giveBack, inTime, isUsable, runAtOnce, runBatch, runTransaction } from './batch.ts';
 import { type Connections, connect } from './data-source.ts';
@@ -38,7 +38,7 @@ export async function openDatabase(options: {
   environment: Environment;
   poolSize?: number;
   /** The tables that cold paths use through TypeORM. */
-  tables?: readonly EntitySchema[];
+  tables?: readonly EntitySchemaOptions<object>[];
 }): Promise<Database> {
   const { poolSize = 16 } = options;
   const database = new Database(await connect({ ...options, poolSize }), options.environment, poolSize);
@@ -242,9 +242,10 @@ export class Database {
 
   /** Work of a cold path, such as an operator's call, with TypeORM's repositories and query builder. */
   async manage<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
-    const runner = this.connections.source.createQueryRunner();
+    let runner: QueryRunner | undefined;
     let connection: PoolConnection | undefined;
     try {
+      runner = (await this.connections.source()).createQueryRunner();
       connection = (await runner.connect()) as PoolConnection;
       return await work(runner.manager);
     } catch (error) {
@@ -252,7 +253,7 @@ export class Database {
       if (!isUsable(error)) connection?.destroy();
       throw toApiError(error);
     } finally {
-      await runner.release();
+      await runner?.release();
     }
   }
 
@@ -266,9 +267,8 @@ export class Database {
     };
   }
 
-  async close(): Promise<void> {
-    const { source } = this.connections;
-    if (source.isInitialized) await source.destroy();
+  close(): Promise<void> {
+    return this.connections.close();
   }
 
   async #withConnection<T>(work: (connection: PoolConnection) => Promise<T>): Promise<T> {

@@ -18,13 +18,14 @@ export async function migrate(
   only: readonly (new () => MigrationInterface)[] = migrations,
 ): Promise<void> {
   // One connection holds the lock while others migrate.
-  const { source } = await connect({ url, poolSize: 3, migrations: only, isPatient: true });
+  const connections = await connect({ url, poolSize: 3, migrations: only, isPatient: true });
   try {
+    const source = await connections.source();
     await underLock(source, async () => {
       await source.runMigrations({ transaction: 'none' });
     });
   } finally {
-    await source.destroy();
+    await connections.close();
   }
 }
 

@@ -1,5 +1,5 @@
 import type { GenEnum } from '@bufbuild/protobuf/codegenv2';
-import { type ColumnType, EntitySchema, type EntitySchemaColumnOptions } from 'typeorm';
+import type { ColumnType, EntitySchemaColumnOptions, EntitySchemaOptions } from 'typeorm';
 import { type EnumName, enumNames, enumNumbers } from '../lib/enums.ts';
 import { ofList, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
 
@@ -168,7 +168,8 @@ export function defineTable<const Of extends Columns>(
 export class Table<Row extends object> {
   readonly name: string;
   readonly fields: readonly Field<Row>[];
-  readonly schema: EntitySchema<Row>;
+  /** The same for TypeORM, which knows it by the table's name. */
+  readonly schema: EntitySchemaOptions<Row>;
   /** All columns. */
   readonly all: Selection<Row>;
   readonly #columns: Columns;
@@ -206,12 +207,12 @@ export class Table<Row extends object> {
         ...(field === generated ? { generated: 'increment' } : {}),
       },
     ]);
-    this.schema = new EntitySchema<Row>({
+    this.schema = {
       name,
       tableName: name,
       columns: Object.fromEntries(schemaColumns) as never,
       indices: [...Object.entries(indexes).map(index(false)), ...Object.entries(unique).map(index(true))],
-    });
+    };
   }
 
   /** Some of the columns. A read of few columns is a good deal cheaper than one of all. */

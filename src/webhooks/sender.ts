@@ -1,9 +1,9 @@
 import { isIP, type Socket } from 'node:net';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
-import { buildConnector, type Dispatcher } from 'undici';
+import type { buildConnector, Dispatcher } from 'undici';
 import type { Clock } from '../lib/clock.ts';
 import { dialableLookup, mayDial, type ResolverOptions } from './addresses.ts';
-import { type Connection, Connections, mostBodyBytes } from './connections.ts';
+import { type Connection, Connections, mostBodyBytes, undici } from './connections.ts';
 import { type ErrorClass, judgeError, judgeStatus, SendFailure, type SendResult } from './rules.ts';
 import { type SigningKey, sign } from './signature.ts';
 
@@ -217,20 +217,23 @@ class Exchange implements Dispatcher.DispatchHandler {
 
 /** undici's connector behind the address guard. `dialling` holds the sockets that are being connected. */
 function guardedConnector(options: SenderOptions, timeoutMs: number, dialling: Set<Socket>): buildConnector.connector {
-  const dial = buildConnector({
-    secureContext: trusting(options.extraAuthorities),
-    rejectUnauthorized: true,
-    lookup: dialableLookup(options),
-    timeout: timeoutMs,
-    // Every connection verifies the endpoint's certificate again.
-    maxCachedSessions: 0,
-  }) as (...args: Parameters<buildConnector.connector>) => Socket;
+  const makeDial = () =>
+    undici().buildConnector({
+      secureContext: trusting(options.extraAuthorities),
+      rejectUnauthorized: true,
+      lookup: dialableLookup(options),
+      timeout: timeoutMs,
+      // Every connection verifies the endpoint's certificate again.
+      maxCachedSessions: 0,
+    }) as (...args: Parameters<buildConnector.connector>) => Socket;
+  let dial: ReturnType<typeof makeDial> | undefined;
   return (target, callback) => {
     // The socket resolves a name through the guard, but dials an address directly.
     if (isIP(target.hostname) !== 0 && !mayDial(target.hostname, options)) {
       return callback(new SendFailure('blocked_address', `${target.hostname} is not a public address`), null);
     }
     let isConnected = false;
+    dial ??= makeDial();
     const socket = dial(target, (error, connected) => {
       dialling.delete(socket);
       if (error !== null) {

@@ -134,6 +134,13 @@ describe('the layout', () => {
     assert.equal(mayImport('orders/handlers.ts', 'accounts/store.ts'), true);
   });
 
+  it('a gateway starts without TypeORM, which is slow to load', () => {
+    const loadsIt = (path: string) =>
+      /^import (?!type ).*'(typeorm|reflect-metadata)';$/m.test(readFileSync(path, 'utf8'));
+    const loading = files.filter(loadsIt).map((path) => relative(root, path));
+    assert.deepEqual(loading, ['db/typeorm.ts']);
+  });
+
   it('no file imports itself, by whatever way round', () => {
     const imports = new Map(files.map((path) => [relative(root, path), importsOf(path)] as const));
     assert.deepEqual(circlesIn(imports), []);
