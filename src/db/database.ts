@@ -65,12 +65,14 @@ export async function openDatabase(options: {
 export async function openForReading(url: string): Promise<Database> {
   const connections = await connect({ url, poolSize: 1 });
   try {
-    const rows = await connections.source.query('SELECT name FROM environment WHERE id = 1');
-    const name = (rows as SqlRow[])[0]?.name;
+    const [row] = await new Database(connections, 'live', 1).read(
+      statement('SELECT name FROM environment WHERE id = 1'),
+    );
+    const name = row?.name;
     if (name !== 'sandbox' && name !== 'live') throw new Error('no gateway has used this database yet');
     return new Database(connections, name, 1);
   } catch (error) {
-    await connections.source.destroy();
+    await connections.close();
     throw error;
   }
 }
