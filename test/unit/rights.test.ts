@@ -13,6 +13,7 @@ const tablesInVariables: Record<string, readonly string[]> = {
   'submission/key-retention.ts': ['orders', 'applications', 'allocations'],
   'auth/store.ts': ['key_uses'],
   'submission/table.ts': ['positions'],
+  'events/outbox.ts': ['outbox'],
   // What makes the statements of others has none of its own.
   'db/statement.ts': [],
   'db/table.ts': [],
