@@ -17,6 +17,7 @@ import { Guards1763710000000 } from './1763710000000-guards.ts';
 import { EventObjects1763810000000 } from './1763810000000-event-objects.ts';
 import { DeliveryIndexes1764010010000 } from './1764010010000-delivery-indexes.ts';
 import { AccountLists1764010020000 } from './1764010020000-account-lists.ts';
+import { ChangeLists1764010030000 } from './1764010030000-change-lists.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -39,4 +40,5 @@ export const migrations = [
   EventObjects1763810000000,
   DeliveryIndexes1764010010000,
   AccountLists1764010020000,
+  ChangeLists1764010030000,
 ];

@@ -44,6 +44,7 @@ export const allocations = defineTable({
     allocations_account: ['partnerId', 'account', 'id'],
     allocations_client_reference: ['partnerId', 'clientReference', 'id'],
     allocations_updated_at: ['partnerId', 'updatedAt', 'id'],
+    allocations_counted_day: ['partnerId', 'countedDay', 'updatedAt', 'id'],
   },
   unique,
 });

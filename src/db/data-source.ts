@@ -22,6 +22,18 @@ const mariaDbSettings = '/*M!100300 , SESSION idle_transaction_timeout = 4, SESS
 const connectTimeoutMs = 5_000;
 /** How long one round trip may take. */
 export const statementTimeoutMs = 10_000;
+/**
+ * How long the server works on a statement: less than a round trip may take, so that it ends the statement itself and says
+ * so. Nothing that was given up goes on there.
+ */
+export const serverTimeoutMs = 9_000;
+/** The same for a migration, which may build an index over a large table. */
+const migrationTimeoutMs = 6 * 3_600_000;
+
+/** The server's own limit of a statement. MariaDB reads the first comment; MySQL the second, and limits SELECT only. */
+function serverLimit(ms: number): string {
+  return `/*M!100300 , SESSION max_statement_time = ${ms / 1_000} */ /*!80000 , SESSION max_execution_time = ${ms} */`;
+}
 
 export interface ConnectOptions {
   readonly url: string;
@@ -29,7 +41,7 @@ export interface ConnectOptions {
   /** The tables that cold paths use through TypeORM. */
   readonly tables?: readonly EntitySchema[];
   readonly migrations?: readonly (new () => MigrationInterface)[];
-  /** Whether statements have no time limit, as for migrations. */
+  /** Whether statements may take hours, as for migrations. */
   readonly isPatient?: boolean;
 }
 
@@ -62,7 +74,7 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
   return { pool, source };
 }
 
-function openPool({ url, poolSize }: ConnectOptions): Pool {
+function openPool({ url, poolSize, isPatient = false }: ConnectOptions): Pool {
   const { hostname, port, username, password, pathname } = new URL(url);
   const pool = createPool({
     // An IPv6 address stands in brackets in a URL.
@@ -90,7 +102,8 @@ function openPool({ url, poolSize }: ConnectOptions): Pool {
   });
   const settings = sessionSettings.map((setting) => `SESSION ${setting}`).join(', ');
   // The variable of the isolation level has two names; the statement has one.
-  const sql = `SET ${settings} ${mariaDbSettings}; SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`;
+  const limit = serverLimit(isPatient ? migrationTimeoutMs : serverTimeoutMs);
+  const sql = `SET ${settings} ${mariaDbSettings} ${limit}; SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`;
   pool.on('connection', (connection) => {
     connection.query({ sql, timeout: connectTimeoutMs }, (error) => {
       // Without its settings it must not be used: what waits for it fails with it.

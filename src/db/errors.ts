@@ -28,8 +28,13 @@ const noRight = 1142;
 /** No room for a file, a table or a temporary table; on a full disk InnoDB says that the table is full. */
 const diskFull = new Set([3, 20, 1021, 1026, 1114, 1878]);
 const readOnly = new Set([1290, 1792, 1836]);
+/** The server ended a statement that took too long: MariaDB, MySQL. What it did is undone, and the transaction is open. */
+const tookTooLong = [1969, 3024];
 /** Too many connections, shutdown in progress, killed, and the reasons why the server cannot write. */
-const unavailable = new Set([1040, 1053, 1203, 1317, 1927, 3100, clusterNotReady, ...diskFull, ...readOnly]);
+const unavailable = new Set([
+  ...[1040, 1053, 1203, 1317, 1927, 3100, clusterNotReady],
+  ...[...tookTooLong, ...diskFull, ...readOnly],
+]);
 
 /** Why a server cannot write. */
 export type WriteObstacle = 'disk-full' | 'read-only';

@@ -39,6 +39,12 @@ export class IdMaker {
   }
 }
 
+/** The first id that an object made at an instant of business time can have, or later. */
+export function firstIdAt(prefix: IdPrefix, ms: number): string {
+  const clockBits = BigInt(Math.min(Math.max(0, Math.floor(ms)), 2 ** 45 - 1));
+  return `${prefix}_${base32(clockBits, 9)}${base32(0n, 11)}`;
+}
+
 /** `count` random characters of a-z and 2-7, five bits each. */
 export function randomBase32(count: number): string {
   let text = '';

@@ -75,6 +75,7 @@ export const orders = defineTable({
     orders_symbol: ['partnerId', 'symbol', 'id'],
     orders_client_reference: ['partnerId', 'clientReference', 'id'],
     orders_updated_at: ['partnerId', 'updatedAt', 'id'],
+    orders_counted_day: ['partnerId', 'countedDay', 'updatedAt', 'id'],
   },
   unique,
 });

@@ -3,12 +3,12 @@ import { create, type DescMessage, type MessageShape, toBinary } from '@bufbuild
 import type { Call } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
 import { RowReader } from '../db/gathering.ts';
-import { type SqlValue, statement } from '../db/statement.ts';
 import type { Selection } from '../db/table.ts';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { storedFields } from '../lib/shown-message.ts';
 import type { CreatedKind } from './kind.ts';
+import { readPage } from './list.ts';
 import type { Submitter } from './submit.ts';
 import type { Submission } from './table.ts';
 
@@ -80,12 +80,12 @@ export function submissionHandlers<
     const given = Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== null));
     const issuedFor = [table.name, partnerId, ...(Object.keys(filters).length > 0 ? [JSON.stringify(given)] : [])];
     const { updatedSince, ...equal } = given;
-    const more: [string, SqlValue][] = [];
-    if (updatedSince !== undefined) more.push(['AND updated_at >= ?', new Date(Number(updatedSince))]);
-    if (cursor !== null) more.push(['AND id < ?', cursors.read(issuedFor, String(cursor))]);
-    const sql = [...more.map(([condition]) => condition), `ORDER BY id DESC LIMIT ${most + 1}`].join(' ');
-    const tail = statement(sql, ...more.map(([, value]) => value));
-    const rows = await database.read(table.find({ partnerId, ...equal } as never, shown, tail));
+    const listed = {
+      equal: { partnerId, ...equal },
+      updatedSince: updatedSince === undefined ? undefined : Number(updatedSince),
+      before: cursor === null ? undefined : cursors.read(issuedFor, String(cursor)),
+    };
+    const rows = await readPage(database, kind, shown, listed, most + 1);
     const page = cursors.page(issuedFor, rows.map(shown.read), most, ({ id }) => id);
     return create(pageSchema, { ...page, data: page.data.map(toMessage) } as never);
   }

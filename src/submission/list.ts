@@ -1,0 +1,72 @@
+import type { Database } from '../db/database.ts';
+import { type SqlRow, sql, statement } from '../db/statement.ts';
+import type { Selection, Table } from '../db/table.ts';
+import { daysBefore, lagosDay } from '../lib/clock.ts';
+import { firstIdAt, type IdPrefix } from '../lib/ids.ts';
+
+/** Which of a partner's objects are listed. */
+export interface Listed {
+  /** The values that they have, among them the partner's id. */
+  readonly equal: { readonly partnerId: string };
+  /** Only those that changed at this instant or later. */
+  readonly updatedSince: number | undefined;
+  /** Only those before this id. */
+  readonly before: string | undefined;
+}
+
+interface ListedKind {
+  readonly table: Pick<Table<never>, 'name' | 'find'>;
+  readonly prefix: IdPrefix;
+}
+
+/** Reads a page of a partner's objects, newest first, at most so many. */
+export async function readPage(
+  database: Pick<Database, 'read' | 'readAll'>,
+  kind: ListedKind,
+  selection: Selection<unknown>,
+  { equal, updatedSince, before }: Listed,
+  most: number,
+): Promise<SqlRow[]> {
+  const { table, prefix } = kind;
+  const isBefore = (id: string | undefined) => (id === undefined ? statement('') : sql`AND id < ${id}`);
+  const newest = (left: number) => statement(`ORDER BY id DESC LIMIT ${left}`);
+  if (updatedSince === undefined) {
+    return database.read(table.find(equal as never, selection, sql`${isBefore(before)} ${newest(most)}`));
+  }
+  const hasChanged = sql`AND updated_at >= ${new Date(updatedSince)}`;
+  // All that were made since then have changed since then, so a page of them is read without passing others.
+  const firstId = firstIdAt(prefix, updatedSince);
+  const isOlder = before !== undefined && before <= firstId;
+  const tail = sql`${hasChanged} AND id >= ${firstId} ${isBefore(before)} ${newest(most)}`;
+  const madeSince = isOlder ? [] : await database.read(table.find(equal as never, selection, tail));
+  if (madeSince.length >= most) return madeSince;
+  // Of all older ones only those that were open then have changed since. In the order of their ids all would be read. Each
+  // day has those at its end that changed last.
+  const countedDay = await readDays(database, table.name, equal.partnerId, lagosDay(updatedSince));
+  if (countedDay.length === 0) return madeSince;
+  const [older = []] = await database.readAll([
+    table.find(
+      { ...equal, countedDay } as never,
+      selection,
+      sql`${hasChanged} ${isBefore(isOlder ? before : firstId)} ${newest(most - madeSince.length)}`,
+      `${table.name}_counted_day`,
+    ),
+  ]);
+  return [...madeSince, ...older];
+}
+
+/** The days on which a partner may have objects, up to a day. Both ends are read from the index, one row each. */
+async function readDays(
+  database: Pick<Database, 'read'>,
+  table: string,
+  partnerId: string,
+  until: string,
+): Promise<string[]> {
+  const ends = `SELECT MIN(counted_day) AS first, MAX(counted_day) AS last FROM ${table}
+    FORCE INDEX (${table}_counted_day) WHERE partner_id = ?`;
+  const [row] = await database.read(statement(ends, partnerId));
+  if (row === undefined || row.first === null) return [];
+  const days: string[] = [];
+  for (let day = String(row.first); day <= until && day <= String(row.last); day = daysBefore(day, -1)) days.push(day);
+  return days;
+}

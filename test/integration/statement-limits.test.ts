@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createConnection, type RowDataPacket } from 'mysql2/promise';
+import { connect, serverTimeoutMs, statementTimeoutMs } from '../../src/db/data-source.ts';
+import type { Database } from '../../src/db/database.ts';
+import { reading } from '../../src/db/facts.ts';
+import { type Statement, statement } from '../../src/db/statement.ts';
+import { createPartner } from '../../src/dev/provision.ts';
+import { ApiError } from '../../src/lib/errors.ts';
+import { withDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+
+/** Far longer than any limit. */
+const slow = statement('SELECT SLEEP(600)');
+
+describe('a statement that takes longer than the server may work on it', () => {
+  let database: Database;
+  let url = '';
+  withDatabase(
+    (opened, openedUrl) => {
+      database = opened;
+      url = openedUrl;
+    },
+    { poolSize: 6 },
+  );
+
+  /** How many of our slow statements the server is working on. */
+  async function running(): Promise<number> {
+    const connection = await createConnection(url);
+    const [rows] = await connection.query<RowDataPacket[]>('SHOW FULL PROCESSLIST');
+    const own = new URL(url).pathname.slice(1);
+    await connection.end();
+    return rows.filter(({ db, Info }) => db === own && String(Info).includes('SLEEP(600)')).length;
+  }
+
+  it('is ended by the server, on every way to it: the caller reads service_unavailable, and nothing is written', async () => {
+    const newPartner = () => createPartner(database, { name: 'Before', limits: {}, features: [] });
+    const partnerIds = [await newPartner(), await newPartner()] as const;
+    const [writes, others] = partnerIds.map((id) => [
+      statement("UPDATE partners SET name = 'Written' WHERE id = ?", id),
+      slow,
+    ]) as [Statement[], Statement[]];
+    const beganAt = performance.now();
+    const answers = [
+      database.read(slow),
+      database.readAll([slow]),
+      database.transaction([], () => ({ writes, result: undefined })),
+      database.inPartner(partnerIds[1], {
+        touches: [],
+        fact: reading(),
+        decide: () => ({ writes: others, result: undefined }),
+      }),
+      database.manage((manager) => manager.query(slow.sql)),
+    ].map((work) =>
+      work.then(
+        () => assert.fail('it ended'),
+        (error: unknown) => error,
+      ),
+    );
+    await eventually(async () => assert.ok((await running()) === answers.length));
+    const errors = await Promise.all(answers);
+    const tookMs = performance.now() - beganAt;
+    assert.ok(tookMs > serverTimeoutMs - 1_000);
+    for (const error of errors) {
+      assert.ok(error instanceof ApiError && error.code === 'service_unavailable', String(error));
+      const { errno, name } = error.cause as { errno?: number; name: string };
+      assert.ok([1969, 3024].includes(errno ?? 0), `the server's own answer, not ${name}`);
+    }
+    assert.equal(await running(), 0);
+    const partners = await database.readAll([statement('SELECT name FROM partners WHERE id IN (?)', partnerIds)]);
+    assert.deepEqual(partners, [[{ name: 'Before' }, { name: 'Before' }]]);
+    assert.equal(database.load.inUse, 0);
+  });
+
+  it('has less time at the server than its round trip, and a migration has hours', async () => {
+    assert.ok(serverTimeoutMs < statementTimeoutMs);
+    const { source } = await connect({ url, poolSize: 1, isPatient: true });
+    const limit = 'SELECT @@SESSION.max_statement_time * 1000 AS ms';
+    const [migrating] = await source.query(limit);
+    await source.destroy();
+    const [usual] = await database.read(statement(limit));
+    assert.deepEqual([Number(usual?.ms), Number(migrating.ms)], [serverTimeoutMs, 21_600_000]);
+  });
+});
