@@ -48,6 +48,7 @@ export interface Connections {
   readonly pool: Pool;
   /** TypeORM is loaded when it is first needed, because that takes 15 % of a start and some 10 MiB. */
   source(): Promise<DataSource>;
+  /** Safe to call again. */
   close(): Promise<void>;
 }
 
@@ -62,6 +63,7 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
     throw error;
   }
   let source: Promise<DataSource> | undefined;
+  let ended: Promise<void> | undefined;
   return {
     pool,
     source() {
@@ -75,9 +77,9 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
       });
       return source;
     },
-    async close() {
-      await source?.catch(() => undefined);
-      await pool.promise().end();
+    close() {
+      ended ??= pool.promise().end();
+      return ended;
     },
   };
 }

@@ -4,10 +4,11 @@ import { type Lease, underLease } from '../db/lease.ts';
 import { crash } from '../lib/crash.ts';
 import { groupBy } from '../lib/group.ts';
 import { pause, Wakeup, type Worker } from '../lib/worker.ts';
-import { Attempts, type AttemptsOptions, type MadeAttempt, Recorder } from './attempts.ts';
+import { Attempts, type AttemptsOptions, type MadeAttempt } from './attempts.ts';
 import { bringForward, readQueues } from './delivery-store.ts';
 import { EndpointQueue, firstSlots } from './endpoint-queue.ts';
 import { claimEndpoints, endDraining, findWork, releaseEndpoints, saveSeen } from './endpoint-store.ts';
+import { Recorder } from './recorder.ts';
 import { dispatcherLeasePrefix, type Endpoint, endpoints } from './table.ts';
 
 /** How often the database is polled for work without a notification. */

@@ -19,8 +19,8 @@ export const firstSlots = 4;
 export const mostSlots = 16;
 /** A healthy endpoint gets the slots for this rate, but not fewer than at first. */
 const deliveriesPerSecond = 200;
-/** New events in memory for each slot. */
-const readAheadPerSlot = 4;
+/** New events of an endpoint in memory. With fewer, most of a read is the cost of its statement. */
+const readAheadCount = 64;
 /** An endpoint with so many unrecorded attempts begins no more. */
 const mostUnrecorded = 512;
 
@@ -130,7 +130,7 @@ export class EndpointQueue {
     if (this.#endpoint.draining || this.#endpoint.pausedAt !== null) return [];
     const slots = this.#slots(0);
     const reads: QueueRead[] = [];
-    const readAhead = Math.min(slots * readAheadPerSlot, mostNew);
+    const readAhead = Math.min(readAheadCount, mostNew);
     if (this.#unread.has('new') && this.#new.length * 2 <= readAhead) {
       reads.push({ part: 'new', after: this.#readUpTo, most: readAhead - this.#new.length });
     }

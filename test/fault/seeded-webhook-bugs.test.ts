@@ -30,7 +30,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'what waited while an endpoint was paused stays on its schedule',
-    file: 'src/webhooks/attempts.ts',
+    file: 'src/webhooks/recorder.ts',
     find: 'saveEndpoint(before, isResumed ? startDraining(own) : own);',
     replace: 'saveEndpoint(before, isResumed ? own : own);',
     test: recorded,
@@ -38,7 +38,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'the lease of an endpoint is believed without its fence',
-    file: 'src/webhooks/attempts.ts',
+    file: 'src/webhooks/recorder.ts',
     find: 'if (endpoint === undefined || endpoint.fence !== attempt.fence) continue;',
     replace: 'if (endpoint === undefined) continue;',
     test: recorded,
@@ -56,7 +56,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'an attempt that is recorded again counts again',
-    file: 'src/webhooks/attempts.ts',
+    file: 'src/webhooks/recorder.ts',
     find: 'if (delivery === undefined || delivery.tries >= attempt.number) continue;',
     replace: 'if (delivery === undefined || delivery.tries > attempt.number) continue;',
     test: recorded,
@@ -64,7 +64,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'failures of the URL from before a move count against the new one',
-    file: 'src/webhooks/attempts.ts',
+    file: 'src/webhooks/recorder.ts',
     find: 'if (attempt.generation === endpoint.generation) {',
     replace: 'if (attempt.generation <= endpoint.generation) {',
     test: recorded,
@@ -72,7 +72,7 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'an attempt from before undoes what an operator asked for',
-    file: 'src/webhooks/attempts.ts',
+    file: 'src/webhooks/recorder.ts',
     find: 'const isSameRound = delivery.round === attempt.round;',
     replace: 'const isSameRound = delivery.round >= attempt.round;',
     test: recorded,

@@ -74,10 +74,10 @@ describe('a statement that takes longer than the server may work on it', () => {
 
   it('has less time at the server than its round trip, and a migration has hours', async () => {
     assert.ok(serverTimeoutMs < statementTimeoutMs);
-    const { source } = await connect({ url, poolSize: 1, isPatient: true });
+    const connections = await connect({ url, poolSize: 1, isPatient: true });
     const limit = 'SELECT @@SESSION.max_statement_time * 1000 AS ms';
-    const [migrating] = await source.query(limit);
-    await source.destroy();
+    const [migrating] = await (await connections.source()).query(limit);
+    await connections.close();
     const [usual] = await database.read(statement(limit));
     assert.deepEqual([Number(usual?.ms), Number(migrating.ms)], [serverTimeoutMs, 21_600_000]);
   });

@@ -5,7 +5,7 @@ import { type Connection, createConnection, type RowDataPacket } from 'mysql2/pr
 import type { Database } from '../../src/db/database.ts';
 import { type Statement, statement, toBigInt } from '../../src/db/statement.ts';
 import { SystemClock } from '../../src/lib/clock.ts';
-import { type MadeAttempt, recordAttempts } from '../../src/webhooks/attempts.ts';
+import type { MadeAttempt } from '../../src/webhooks/attempts.ts';
 import { webhookConsumer } from '../../src/webhooks/consumer.ts';
 import {
   bringForward,
@@ -30,6 +30,7 @@ import {
   saveEndpoint,
   startDraining,
 } from '../../src/webhooks/endpoint-store.ts';
+import { recordAttempts } from '../../src/webhooks/recorder.ts';
 import { freshHealth, sentForMs } from '../../src/webhooks/rules.ts';
 import { deliveries, type Endpoint, endpoints, progress } from '../../src/webhooks/table.ts';
 import { withDatabase } from '../support/database.ts';
@@ -340,6 +341,20 @@ describe('what is stored of webhooks', () => {
     const { state, attempts: counted, dueAt: due } = await stored(2n);
     assert.deepEqual([state, counted, due], ['waiting', 1, now + minute]);
     assert.equal((await endpoint()).streak, 1);
+  });
+
+  it('events delivered at once are recorded once, and not for a process that lost the endpoint', async () => {
+    await queue([1n, 2n, 3n]);
+    const batch = [await attempt(1n), await attempt(2n)];
+    await recordAttempts(database, batch, now);
+    await recordAttempts(database, [...batch, await attempt(3n)], now);
+    assert.deepEqual(await attempts(), [1n, 2n, 3n]);
+    assert.deepEqual([(await stored(1n)).tries, (await stored(3n)).state], [1, 'delivered']);
+    await queue([4n]);
+    const late = await attempt(4n);
+    await claim(await newLease());
+    await recordAttempts(database, [late], now);
+    assert.deepEqual([await attempts(), (await stored(4n)).tries], [[1n, 2n, 3n], 0]);
   });
 
   it('what the URL from before a move did says nothing of the endpoint', async () => {

@@ -17,20 +17,15 @@ export function endpoint(change: Partial<Endpoint> = {}): Endpoint {
 /** An event that waits: to be sent at once, or again. */
 export function delivery(version: number, isRetry = false): LoadedDelivery {
   return {
-    partnerId: 'par_1',
     version: BigInt(version),
     eventId: `msg_${version}`,
     type: 'order.pending',
-    occurredAt: 0,
     committedAt: 0,
     takenAt: version,
-    state: 'waiting',
     queue: isRetry ? 2 : 1,
     dueAt: isRetry ? version : null,
-    attempts: isRetry ? 1 : 0,
     tries: isRetry ? 1 : 0,
     round: 0,
-    endedAt: null,
     body: Buffer.from('{}'),
     requestId: null,
     traceParent: null,

@@ -132,19 +132,19 @@ describe('what is sent to an endpoint next', () => {
 });
 
 describe('what of an endpoint is held in memory', () => {
-  it('is four new events for each slot and no more than its share, read when half of them are gone', () => {
+  it('is 64 new events and no more than its share, read when half of them are gone', () => {
     const wanted = (count: number, retries: number, share = plenty) => {
       const queue = start();
       take(queue, range(1, count));
       take(queue, range(101, 100 + retries), 'retries');
       return queue.wants(0, share).map(({ part, most }) => `${most} ${part}`);
     };
-    assert.deepEqual(wanted(0, 0), ['16 new', '4 retries']);
+    assert.deepEqual(wanted(0, 0), ['64 new', '4 retries']);
     assert.deepEqual(wanted(0, 0, 6), ['6 new', '4 retries']);
-    assert.deepEqual(wanted(8, 2), ['8 new', '2 retries']);
-    assert.deepEqual(wanted(9, 2), ['2 retries']);
-    assert.deepEqual(wanted(8, 3), ['8 new']);
-    assert.deepEqual(wanted(9, 3), []);
+    assert.deepEqual(wanted(32, 2), ['32 new', '2 retries']);
+    assert.deepEqual(wanted(33, 2), ['2 retries']);
+    assert.deepEqual(wanted(32, 3), ['32 new']);
+    assert.deepEqual(wanted(33, 3), []);
   });
 
   it('is read until the database has no more, and again when new events come', () => {
@@ -154,7 +154,7 @@ describe('what of an endpoint is held in memory', () => {
     for (const read of reads) queue.take(read, [delivery(1)]);
     assert.deepEqual(queue.wants(0, plenty), [], 'there was less than was asked for');
     queue.grow();
-    assert.deepEqual(queue.wants(0, plenty), [{ part: 'new', after: 1n, most: 15 }]);
+    assert.deepEqual(queue.wants(0, plenty), [{ part: 'new', after: 1n, most: 63 }]);
     const full = start();
     for (const read of full.beginReading(0, 4))
       full.take(
