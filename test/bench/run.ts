@@ -10,13 +10,14 @@ import { startMariaDb, startNats } from '../../src/dev/servers.ts';
 import { Cluster } from '../support/cluster.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { benchAgainst } from './against.ts';
+import { benchCapacity } from './capacity.ts';
 import { benchCreates, benchFar } from './creates.ts';
 import { benchDocuments } from './documents.ts';
 import { benchFeed } from './feed.ts';
+import { benchGrowth } from './growth.ts';
 import { benchLedger } from './ledger.ts';
 import { benchLimits } from './limits.ts';
 import { benchReads } from './reads.ts';
-import { benchSize } from './size.ts';
 import { benchStart } from './start.ts';
 import { printRows, type Row } from './support/report.ts';
 import { keepResults } from './support/results.ts';
@@ -49,8 +50,9 @@ const sections: Record<string, Section> = {
   ledger: benchLedger,
   feed: benchFeed,
   documents: benchDocuments,
-  size: benchSize,
   webhooks: benchWebhooks,
+  growth: benchGrowth,
+  capacity: benchCapacity,
 };
 
 const chosen = process.argv.slice(2);
