@@ -15,6 +15,8 @@ import { WriteChecks1763701000000 } from './1763701000000-write-checks.ts';
 import { MissedReports1763703000000 } from './1763703000000-missed-reports.ts';
 import { Guards1763710000000 } from './1763710000000-guards.ts';
 import { EventObjects1763810000000 } from './1763810000000-event-objects.ts';
+import { DeliveryIndexes1764010010000 } from './1764010010000-delivery-indexes.ts';
+import { AccountLists1764010020000 } from './1764010020000-account-lists.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -35,4 +37,6 @@ export const migrations = [
   MissedReports1763703000000,
   Guards1763710000000,
   EventObjects1763810000000,
+  DeliveryIndexes1764010010000,
+  AccountLists1764010020000,
 ];

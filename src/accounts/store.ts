@@ -6,6 +6,8 @@ export const accounts = defineTable({
   name: 'accounts',
   columns: { partnerId: text(24), account: text(64), applicationId: optional(text(24)), createdAt: instant() },
   primary: ['partnerId', 'account'],
+  // The list's order: descending by `created_at`.
+  indexes: { accounts_created_at: ['partnerId', 'createdAt', 'account'] },
   unique: { accounts_account: ['account'] },
 });
 
@@ -32,11 +34,12 @@ export function openAccount({ partnerId, account, applicationId, createdAt }: St
 /** Lists a partner's accounts, newest first, from a position on. */
 export function listAccounts(partnerId: string, after: AccountPosition | undefined, most: number): Statement {
   const order = `ORDER BY created_at DESC, account LIMIT ${most}`;
-  if (after === undefined) return accounts.find({ partnerId }, shownAccount, statement(order));
+  const byTime = 'accounts_created_at';
+  if (after === undefined) return accounts.find({ partnerId }, shownAccount, statement(order), byTime);
   const createdAt = new Date(after.createdAt);
   const isAfter = 'AND (created_at < ? OR (created_at = ? AND account > ?))';
   const tail = statement(`${isAfter} ${order}`, createdAt, createdAt, after.account);
-  return accounts.find({ partnerId }, shownAccount, tail);
+  return accounts.find({ partnerId }, shownAccount, tail, byTime);
 }
 
 export const toShownAccount = shownAccount.read;

@@ -77,9 +77,9 @@ export async function walkLedger(
 /** One consistent read: the wallet, the ledger's highest number, and the sums of unsettled and of unknown allocations. */
 const whole = `SELECT w.*,
   (SELECT MAX(t.sequence) FROM wallet_transfers t WHERE t.partner_id = p.id) AS highest_sequence,
-  (SELECT COALESCE(SUM(a.amount_kobo), 0) FROM allocations a
+  (SELECT COALESCE(SUM(a.amount_kobo), 0) FROM allocations a FORCE INDEX (allocations_state)
     WHERE a.partner_id = p.id AND a.state IN ('sending', 'uncertain')) AS unsettled_kobo,
-  (SELECT COALESCE(SUM(a.amount_kobo), 0) FROM allocations a
+  (SELECT COALESCE(SUM(a.amount_kobo), 0) FROM allocations a FORCE INDEX (allocations_state)
     WHERE a.partner_id = p.id AND NOT ${allocations.isKnownSql}) AS unknown_kobo
   FROM partners p LEFT JOIN wallets w ON w.partner_id = p.id WHERE p.id = ?`;
 

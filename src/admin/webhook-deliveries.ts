@@ -6,9 +6,11 @@ import { groupBy } from '../lib/group.ts';
 import { toMilliseconds } from '../lib/timestamps.ts';
 import {
   findAttempts,
+  findPosition,
   findVersionsAbout,
   listDeliveries,
-  lockForRedelivery,
+  lockEvent,
+  lockWindow,
   redeliver,
 } from '../webhooks/delivery-store.ts';
 import { markDue } from '../webhooks/endpoint-store.ts';
@@ -65,8 +67,10 @@ export function webhookDeliveryCalls(
       const window = from && to && { from: toMilliseconds(from), to: toMilliseconds(to) };
       if (window !== undefined && window.to <= window.from) throw invalidField('to', 'must be after `from`.');
       if (window === undefined) await requireRecent(partnerId, eventId);
-      const filter = { ...(window ?? { eventId }), after: afterVersion };
-      const lock = lockForRedelivery(partnerId, filter, clock.now(), mostRedelivered + 1);
+      const lock =
+        window === undefined
+          ? lockEvent(partnerId, eventId, clock.now())
+          : await lockPage(partnerId, { ...window, afterVersion });
       const decide = (_: unknown, now: number, rows: SqlRow[]) => {
         const versions = rows.slice(0, mostRedelivered).map(versionOf);
         const result = {
@@ -83,6 +87,12 @@ export function webhookDeliveryCalls(
       return changeEndpoint(parts, partnerId, decide, [lock]);
     },
   };
+
+  async function lockPage(partnerId: string, window: { from: number; to: number; afterVersion: bigint }) {
+    const [row] = window.afterVersion > 0n ? await read(findPosition(partnerId, window.afterVersion)) : [];
+    const after = row && tables.deliveries.all.read(row);
+    return lockWindow(partnerId, { ...window, after }, clock.now(), mostRedelivered + 1);
+  }
 
   async function requireRecent(partnerId: string, eventId: string): Promise<void> {
     await readEndpoint(database, partnerId);

@@ -69,5 +69,6 @@ export function toAllocationMessage(allocation: ShownAllocation): Allocation {
 
 /** Finds an allocation alike that may or may not be at the broker. `now` is real time. */
 export function findSimilarAllocation({ partnerId, account, amountKobo }: StoredAllocation, now: number): Statement {
-  return findSimilarUnsettled(allocations, { partnerId, account, amountKobo }, now);
+  const alike = { partnerId, account, amountKobo };
+  return findSimilarUnsettled(allocations, alike, now, 'FORCE INDEX (allocations_state)');
 }

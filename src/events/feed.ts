@@ -3,8 +3,8 @@ import { noFact } from '../db/facts.ts';
 import { PageReader } from '../db/gathering.ts';
 import { type Statement, sql, statement, toBigInt } from '../db/statement.ts';
 import { pause, Wakeup, type Worker } from '../lib/worker.ts';
-import { areThese, type ConsumedEvent, OutboxConsumer } from './outbox.ts';
-import { feedEvents, feedPurges, feedSkips, type VersionGap } from './table.ts';
+import { areThese, type ConsumedEvent, OutboxConsumer, outboxByKey } from './outbox.ts';
+import { feedPurges, feedSkips, type VersionGap } from './table.ts';
 
 const copied = statement('id, type, body, request_id, trace_parent, object_kind, object_id');
 
@@ -19,7 +19,7 @@ export function feedConsumer(
       // very slow clock is stored as a day old, because retention removes events 30 days after `occurred_at`.
       writes: [
         sql`INSERT INTO feed_events (partner_id, version, occurred_at, ${copied})
-          SELECT partner_id, version, GREATEST(occurred_at, NOW(3) - INTERVAL 1 DAY), ${copied} FROM outbox
+          SELECT partner_id, version, GREATEST(occurred_at, NOW(3) - INTERVAL 1 DAY), ${copied} FROM ${outboxByKey}
           WHERE ${areThese(consumed)}`,
       ],
       afterwards: () => onConsumed(consumed),
@@ -169,8 +169,10 @@ export class FeedWatch {
 
 /** The last version in the feed for each of some partners. */
 export function findLastVersions(partnerIds: readonly string[]): Statement {
-  return sql`SELECT partner_id, MAX(version) AS version FROM feed_events
-    WHERE ${feedEvents.where({ partnerId: partnerIds })} GROUP BY partner_id`;
+  return sql`SELECT partner_id, version FROM (SELECT p.id AS partner_id,
+      (SELECT e.version FROM feed_events e FORCE INDEX (PRIMARY) WHERE e.partner_id = p.id ORDER BY e.version DESC LIMIT 1)
+        AS version
+    FROM partners p FORCE INDEX (PRIMARY) WHERE p.id IN (${partnerIds})) AS last WHERE version IS NOT NULL`;
 }
 
 /** Versions by partner, of rows that have both. */

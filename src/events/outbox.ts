@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import type { Database } from '../db/database.ts';
 import type { PartnerTransaction } from '../db/partner-transaction.ts';
-import { type SqlRow, type Statement, sql, statement } from '../db/statement.ts';
+import { joined, type SqlRow, type Statement, sql, statement } from '../db/statement.ts';
 import type { ShownBy } from '../db/table.ts';
 import { type Event, EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
 import { compileEncoder } from '../json/encoder.ts';
@@ -82,8 +82,8 @@ export function appendEvents(
 export async function readOutbox(database: Database, idsWithoutBody: string[], most: number): Promise<OutboxEvent[]> {
   // Every row is due at once, also one from a fast clock: waiting for its time would delay the partner's later events.
   const [rows = []] = await database.readAll([
-    sql`SELECT ${statement(published.list)}, IF(id IN (${['', ...idsWithoutBody]}), '', body) AS body FROM outbox
-      ORDER BY publish_at, partner_id, version LIMIT ${most}`,
+    sql`SELECT ${statement(published.list)}, IF(id IN (${['', ...idsWithoutBody]}), '', body) AS body
+      FROM outbox FORCE INDEX (outbox_publish_at) ORDER BY publish_at, partner_id, version LIMIT ${most}`,
   ]);
   const events = rows.map((row) => ({ ...published.read(row), body: row.body as Buffer }));
   return events.sort((one, other) => Number(one.version - other.version));
@@ -109,7 +109,7 @@ export class OutboxConsumer {
     if (events.length === 0) return;
     crash(`${this.name}.before-acknowledge`);
     const bit = consumers[this.name];
-    const lock = sql`SELECT ${statement(locked.list)} FROM outbox WHERE ${areThese(events)} FOR UPDATE`;
+    const lock = sql`SELECT ${statement(locked.list)} FROM ${outboxByKey} WHERE ${areThese(events)} FOR UPDATE`;
     const reads = this.work.reads?.(events) ?? [];
     const finish = await this.database.transaction<() => void>([lock, ...reads], ([rows = [], ...more]) => {
       const consumed = rows.map(locked.read).filter(({ signed }) => (signed & bit) === 0);
@@ -126,18 +126,26 @@ function acknowledge(events: readonly ConsumedEvent[], bit: number): Statement[]
   const groups = groupBy(events, ({ signed }) => ((signed | bit) & acknowledgedByAll) === acknowledgedByAll);
   return [...groups].map(([isByAll, own]) =>
     isByAll
-      ? sql`DELETE FROM outbox WHERE ${areThese(own)}`
-      : sql`UPDATE outbox SET signed = signed | ${bit} WHERE ${areThese(own)}`,
+      ? // In this form a DELETE can name its index.
+        sql`DELETE outbox FROM ${outboxByKey} WHERE ${areThese(own)}`
+      : sql`UPDATE ${outboxByKey} SET signed = signed | ${bit} WHERE ${areThese(own)}`,
   );
 }
 
 /** Counts the events that a consumer has not acknowledged, at most so many, and finds the oldest commit time. */
 export function countUnacknowledged(consumer: ConsumerName, most: number): Statement {
   return sql`SELECT COUNT(*) AS count, MIN(publish_at) AS oldest FROM
-    (SELECT publish_at FROM outbox WHERE signed & ${consumers[consumer]} = 0 ORDER BY publish_at LIMIT ${most}) AS waiting`;
+    (SELECT publish_at FROM outbox FORCE INDEX (outbox_publish_at) WHERE signed & ${consumers[consumer]} = 0
+      ORDER BY publish_at LIMIT ${most}) AS waiting`;
 }
 
-/** A condition that is true for the rows of some events. */
+/** The outbox, to be read by its primary key, whatever the server guesses of its size. */
+export const outboxByKey = statement('outbox FORCE INDEX (PRIMARY)');
+
+/** A condition that is true for the rows of some events: a range of the primary key for each partner. */
 export function areThese(events: readonly EventKey[]): Statement {
-  return sql`(partner_id, version) IN (${events.map(({ partnerId, version }) => [partnerId, version])})`;
+  const parts = [...groupBy(events, ({ partnerId }) => partnerId)].map(
+    ([id, own]) => sql`(partner_id = ${id} AND version IN (${own.map(({ version }) => version)}))`,
+  );
+  return sql`(${joined(parts, ' OR ')})`;
 }

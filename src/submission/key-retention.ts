@@ -4,7 +4,7 @@ import { type Statement, statement } from '../db/statement.ts';
 import type { Clock, RemovalTime } from '../lib/clock.ts';
 import type { Worker } from '../lib/worker.ts';
 import type { AnyKind } from './kind.ts';
-import { readPosition, savePosition } from './table.ts';
+import { byId, readPosition, savePosition } from './table.ts';
 
 /** How long an Idempotency-Key is kept at least, in milliseconds. It is kept longer while its object is not final. */
 export const keyKeptMs = 30 * 86_400_000;
@@ -61,7 +61,7 @@ function positionOf({ name }: KeptKeys): string {
 async function passOld(database: Database, keys: KeptKeys, before: number): Promise<number> {
   const position = (await readPosition(database, positionOf(keys))) ?? '';
   const rows = await database.read(
-    statement(`SELECT id, created_at FROM ${keys.table.name} WHERE id > ? ORDER BY id LIMIT ${mostAtOnce}`, position),
+    statement(`SELECT id, created_at FROM ${byId(keys)} WHERE id > ? ORDER BY id LIMIT ${mostAtOnce}`, position),
   );
   const ids: string[] = [];
   for (const { id, created_at: createdAt } of rows) {
@@ -77,10 +77,10 @@ async function passOld(database: Database, keys: KeptKeys, before: number): Prom
   return ids.length;
 }
 
-function freeKeys({ table, states }: KeptKeys, ids: readonly string[]): Statement {
+function freeKeys(keys: KeptKeys, ids: readonly string[]): Statement {
   return statement(
-    `UPDATE ${table.name} SET idempotency_key = NULL WHERE id IN (?) AND state IN (?)`,
+    `UPDATE ${byId(keys)} SET idempotency_key = NULL WHERE id IN (?) AND state IN (?)`,
     ids,
-    states.final,
+    keys.states.final,
   );
 }

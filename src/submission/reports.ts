@@ -11,7 +11,7 @@ import { pause, type Worker } from '../lib/worker.ts';
 import { Change, passOver } from './change.ts';
 import type { AnyKind, Kind } from './kind.ts';
 import type { Recorder } from './record.ts';
-import { isBehind, readPosition, type Submission, savePosition } from './table.ts';
+import { byId, isBehind, readPosition, type Submission, savePosition } from './table.ts';
 
 /** A report with its number in the upstream's sequence. */
 interface Numbered {
@@ -215,9 +215,9 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
 }
 
 /** Finds the partners of some objects, because reports name only the objects. */
-function findPartners({ table }: AnyKind, ids: readonly string[]): Statement {
+function findPartners(kind: AnyKind, ids: readonly string[]): Statement {
   const marks = ids.map(() => '?').join(', ');
-  return statement(`SELECT id, partner_id, last_report FROM ${table.name} WHERE id IN (${marks})`, ...ids);
+  return statement(`SELECT id, partner_id, last_report FROM ${byId(kind)} WHERE id IN (${marks})`, ...ids);
 }
 
 class LeaseLostError extends Error {

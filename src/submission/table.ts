@@ -63,6 +63,11 @@ export function submissionIndexes(table: string) {
   };
 }
 
+/** The table of a kind, to be read by the objects' ids, whatever the server guesses of its size. */
+export function byId({ table: { name } }: { readonly table: { readonly name: string } }): string {
+  return `${name} FORCE INDEX (${name}_id)`;
+}
+
 type Shared = {
   readonly [Field in keyof typeof submissionColumns]: (typeof submissionColumns)[Field] extends Column<infer Value>
     ? Value

@@ -120,7 +120,7 @@ export function listTransfers(partnerId: string, before: bigint | undefined, mos
 export function listCredits(partnerId: string, before: bigint, most: number): Statement {
   const order = `ORDER BY sequence DESC LIMIT ${most}`;
   const tail = before > 0n ? statement(`AND sequence < ? ${order}`, before.toString()) : statement(order);
-  return transfers.find({ partnerId, type: 'credit' }, transfers.all, tail);
+  return transfers.find({ partnerId, type: 'credit' }, transfers.all, tail, 'wallet_transfers_type');
 }
 
 /** A page of wallets in the order of the partners' ids. */

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts';
 import { sql, toBigInt } from '../db/statement.ts';
-import { areThese, type EventKey, OutboxConsumer } from '../events/outbox.ts';
+import { areThese, type EventKey, OutboxConsumer, outboxByKey } from '../events/outbox.ts';
 import type { Clock } from '../lib/clock.ts';
 import { markDue } from './endpoint-store.ts';
 
@@ -13,7 +13,8 @@ export function webhookConsumer(
   return new OutboxConsumer('webhooks', database, {
     // An event after a registration was committed after it, so a process that reads the event also finds the endpoint.
     reads: (events) => [
-      sql`SELECT partner_id, after_version FROM webhook_endpoints WHERE partner_id IN (${partnersOf(events)})`,
+      sql`SELECT partner_id, after_version FROM webhook_endpoints FORCE INDEX (PRIMARY)
+        WHERE partner_id IN (${partnersOf(events)})`,
     ],
     decide: (consumed, [endpoints = []]) => {
       const afterOf = new Map(endpoints.map((row) => [String(row.partner_id), toBigInt(row.after_version)]));
@@ -25,8 +26,8 @@ export function webhookConsumer(
       const now = clock.now();
       const insert = sql`INSERT INTO webhook_deliveries
           (partner_id, version, event_id, type, occurred_at, committed_at, taken_at, state, queue)
-        SELECT partner_id, version, id, type, occurred_at, publish_at, ${new Date(now)}, 'waiting', 1 FROM outbox
-        WHERE ${areThese(queued)}`;
+        SELECT partner_id, version, id, type, occurred_at, publish_at, ${new Date(now)}, 'waiting', 1
+        FROM ${outboxByKey} WHERE ${areThese(queued)}`;
       return { writes: [insert, markDue(partnersOf(queued), now)], afterwards: () => onQueued(partnersOf(queued)) };
     },
   });

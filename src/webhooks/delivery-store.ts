@@ -2,7 +2,6 @@ import type { Database } from '../db/database.ts';
 import { removalWorker } from '../db/lease.ts';
 import { joined, type Statement, sql, statement } from '../db/statement.ts';
 import type { RemovalTime } from '../lib/clock.ts';
-import { instantRange } from '../lib/timestamps.ts';
 import type { Worker } from '../lib/worker.ts';
 import { attemptsKeptMs, type DeliveryState, longestRetryWaitMs, sentForMs } from './rules.ts';
 import { attempts, type Delivery, deliveries, dispatcherLeasePrefix, progress } from './table.ts';
@@ -126,35 +125,65 @@ export interface DeliveryFilter {
   readonly state?: DeliveryState | undefined;
   readonly versions?: readonly bigint[] | undefined;
   readonly before?: bigint | undefined;
-  readonly after?: bigint | undefined;
-  /** Changes from this instant on, and before the other. */
-  readonly from?: number | undefined;
-  readonly to?: number | undefined;
 }
 
 /** A partner's deliveries, newest first, with the objects of their events (`object_kind`, `object_id`). */
 export function listDeliveries(partnerId: string, filter: DeliveryFilter, most: number): Statement {
-  const rows = sql`SELECT * FROM webhook_deliveries WHERE ${where(partnerId, filter)} ORDER BY version DESC LIMIT ${most}`;
-  return sql`SELECT d.*, COALESCE(f.object_kind, o.object_kind) AS object_kind,
-      COALESCE(f.object_id, o.object_id) AS object_id FROM (${rows}) d ${bodies} ORDER BY d.version DESC`;
-}
-
-/** Locks deliveries that can still be sent, in the order of versions. */
-export function lockForRedelivery(partnerId: string, filter: DeliveryFilter, now: number, most: number): Statement {
-  const sent = where(partnerId, { ...filter, from: Math.max(filter.from ?? 0, now - sentForMs + 1) });
-  return sql`SELECT version FROM webhook_deliveries WHERE ${sent} ORDER BY version LIMIT ${most} FOR UPDATE`;
-}
-
-function where(partnerId: string, { eventId, state, versions, before, after, from, to }: DeliveryFilter): Statement {
-  const same = deliveries.where({
+  const { eventId, state, versions, before = mostVersion } = filter;
+  const wanted = {
     partnerId,
     ...(eventId && { eventId }),
     ...(state && { state }),
     ...(versions && { version: [0n, ...versions] }),
-  });
-  return sql`${same} AND version > ${after ?? 0n} AND version < ${before ?? mostVersion}
-    AND occurred_at >= ${new Date(from ?? 0)} AND occurred_at < ${new Date(to ?? instantRange.most)}`;
+  };
+  const index = eventId ? byEvent : state && !versions ? byState : 'PRIMARY';
+  const tail = sql`AND version < ${before} ORDER BY version DESC LIMIT ${most}`;
+  return sql`SELECT d.*, COALESCE(f.object_kind, o.object_kind) AS object_kind,
+      COALESCE(f.object_id, o.object_id) AS object_id FROM (${deliveries.find(wanted, deliveries.all, tail, index)}) d
+      ${bodies} ORDER BY d.version DESC`;
 }
+
+/** Locks the delivery of an event if it can still be sent. */
+export function lockEvent(partnerId: string, eventId: string, now: number): Statement {
+  const recent = sql`AND occurred_at > ${new Date(now - sentForMs)} FOR UPDATE`;
+  return deliveries.find({ partnerId, eventId }, deliveries.only('version'), recent, byEvent);
+}
+
+/** Where to go on in a window: after the delivery of this version. */
+export interface WindowPosition {
+  readonly occurredAt: number;
+  readonly version: bigint;
+}
+
+/**
+ * Locks deliveries of changes in a window that can still be sent, at most so many, in the order of the changes: that of the
+ * index, so that no call reads what another one has done.
+ */
+export function lockWindow(
+  partnerId: string,
+  { from, to, after }: { readonly from: number; readonly to: number; readonly after?: WindowPosition | undefined },
+  now: number,
+  most: number,
+): Statement {
+  const first = new Date(Math.max(from, now - sentForMs + 1, after?.occurredAt ?? 0));
+  const isAfter = after && sql`AND (occurred_at > ${new Date(after.occurredAt)} OR version > ${after.version})`;
+  const tail = sql`AND occurred_at >= ${first} AND occurred_at < ${new Date(to)} ${isAfter ?? statement('')}
+    ORDER BY occurred_at, version LIMIT ${most} FOR UPDATE`;
+  return deliveries.find({ partnerId }, deliveries.only('version'), tail, byTime);
+}
+
+/** The position of the delivery of a version, or of the last one before. */
+export function findPosition(partnerId: string, version: bigint): Statement {
+  const tail = sql`AND version <= ${version} ORDER BY version DESC LIMIT 1`;
+  return deliveries.find({ partnerId }, deliveries.all, tail, 'PRIMARY');
+}
+
+// Named, because a server that guesses from the number of partners may read all of a partner's deliveries.
+const [byEvent, byState, byTime] = [
+  'webhook_deliveries_event',
+  'webhook_deliveries_state',
+  'webhook_deliveries_occurred_at',
+] as const;
 
 const mostVersion = 2n ** 63n - 1n;
 
@@ -190,7 +219,7 @@ export function webhookRetention(database: Database, timeOf: RemovalTime, holder
   return removalWorker({ database, holder, timeOf, name: 'webhook-retention', restMs: 1_000 }, async (now) => {
     const [unsent, old] = [new Date(now - sentForMs), new Date(now - attemptsKeptMs)];
     const changes = [
-      sql`UPDATE webhook_deliveries SET state = 'expired', queue = NULL, due_at = NULL, ended_at = ${new Date(now)}
+      sql`UPDATE webhook_deliveries FORCE INDEX (webhook_deliveries_age) SET state = 'expired', queue = NULL, due_at = NULL, ended_at = ${new Date(now)}
         WHERE queue IN (1, 2) AND occurred_at <= ${unsent}`,
       sql`DELETE FROM webhook_attempts WHERE at < ${old}`,
       sql`DELETE FROM webhook_deliveries WHERE queue IS NULL AND occurred_at < ${new Date(old.getTime() - sentForMs)}`,

@@ -99,6 +99,9 @@ export const deliveries = defineTable({
   indexes: {
     webhook_deliveries_due: ['partnerId', 'queue', 'dueAt', 'version'],
     webhook_deliveries_age: ['queue', 'occurredAt'],
+    webhook_deliveries_event: ['partnerId', 'eventId'],
+    webhook_deliveries_state: ['partnerId', 'state', 'version'],
+    webhook_deliveries_occurred_at: ['partnerId', 'occurredAt', 'version'],
   },
 });
 

@@ -9,12 +9,14 @@ import { type MadeAttempt, recordAttempts } from '../../src/webhooks/attempts.ts
 import { webhookConsumer } from '../../src/webhooks/consumer.ts';
 import {
   bringForward,
+  findPosition,
   findProgress,
   type LoadedDelivery,
-  lockForRedelivery,
+  lockWindow,
   type QueueRead,
   readQueues,
   redeliver,
+  type WindowPosition,
 } from '../../src/webhooks/delivery-store.ts';
 import {
   claimEndpoints,
@@ -29,7 +31,7 @@ import {
   startDraining,
 } from '../../src/webhooks/endpoint-store.ts';
 import { freshHealth, sentForMs } from '../../src/webhooks/rules.ts';
-import { type Endpoint, endpoints, progress } from '../../src/webhooks/table.ts';
+import { deliveries, type Endpoint, endpoints, progress } from '../../src/webhooks/table.ts';
 import { withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { insertRows } from '../support/insert-rows.ts';
@@ -378,11 +380,32 @@ describe('what is stored of webhooks', () => {
       [now + sentForMs - 1, [1n, 2n]],
       [now + sentForMs, []],
     ] as const) {
-      const filter = { from: now - minute, to: now + minute };
-      const [asked = []] = await database.readAll([lockForRedelivery(partnerId, filter, at, 10)]);
+      const window = { from: now - minute, to: now + minute };
+      const [asked = []] = await database.readAll([lockWindow(partnerId, window, at, 10)]);
       const waiting = [...(await queued('new', at)), ...(await queued('retries', at))];
       assert.deepEqual([asked.map((row) => toBigInt(row.version)), versionsOf(waiting)], [versions, versions]);
     }
+  });
+
+  it('an event whose change has a later time than those after it is in its window once, page by page', async () => {
+    await queue([1n, 2n, 3n, 4n]);
+    for (const [version, minutes] of [
+      [2n, 3],
+      [3n, 2],
+    ] as const) {
+      await database.write(deliveries.set({ partnerId, version }, { occurredAt: now + minutes * minute }));
+    }
+    const window = { from: now, to: now + 4 * minute };
+    const found: bigint[] = [];
+    for (let after: WindowPosition | undefined; ; ) {
+      const [page = []] = await database.readAll([lockWindow(partnerId, { ...window, after }, now, 1)]);
+      const version = page[0] && toBigInt(page[0].version);
+      if (version === undefined) break;
+      found.push(version);
+      const [position] = await database.read(findPosition(partnerId, version));
+      after = position && deliveries.all.read(position);
+    }
+    assert.deepEqual(found, [1n, 4n, 3n, 2n]);
   });
 
   it('an event an operator asked for again is sent again, whatever an attempt from before it says', async () => {

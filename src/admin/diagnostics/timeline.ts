@@ -69,7 +69,12 @@ const ofObject: readonly Source[] = [
   operators,
   {
     find: (partnerId, id) =>
-      transfers.find({ partnerId, allocationId: id }, transfers.all, statement('ORDER BY sequence')),
+      transfers.find(
+        { partnerId, allocationId: id },
+        transfers.all,
+        statement('ORDER BY sequence'),
+        'wallet_transfers_allocation',
+      ),
     toEntry: (row) => {
       const { id, type, amountKobo, createdAt } = transfers.all.read(row);
       return { atMs: createdAt, source: TimelineSource.LEDGER, kind: type, detail: id, amountKobo };

@@ -50,7 +50,9 @@ const sources: Record<UnsettledWord, Source> = {
   document: {
     sql: `SELECT d.partner_id, d.application_id AS id, d.type, CONCAT(d.application_id, ' ', d.type) AS position, d.state,
       d.created_at, d.lease_until AS until_at, d.attempt AS sends
-      FROM partners p STRAIGHT_JOIN documents d ON d.partner_id = p.id WHERE d.state IN ('sending', 'unconfirmed')`,
+      FROM partners p STRAIGHT_JOIN (SELECT 'sending' AS state UNION ALL SELECT 'unconfirmed') states
+      STRAIGHT_JOIN documents d FORCE INDEX (documents_under_way) ON d.partner_id = p.id AND d.state = states.state
+      WHERE TRUE`,
     partner: 'p.id',
     createdAt: 'd.created_at',
     position: "CONCAT(d.application_id, ' ', d.type)",

@@ -1,4 +1,4 @@
-import { partnerCount } from './seed.ts';
+import { auditEntries, outboxRows, partnerCount } from './seed.ts';
 import type { Value } from './values.ts';
 
 /** What holds for some statements only. */
@@ -52,6 +52,52 @@ export const specials: readonly Special[] = [
     shape: /FROM webhook_endpoints e FORCE INDEX \(webhook_endpoints_due_at\)/,
     more: 8 * partnerCount,
     because: 'it passes over the endpoints that other processes serve, and each has one row',
+  },
+  {
+    shape: /FROM partners p STRAIGHT_JOIN documents d/,
+    more: 4 * partnerCount,
+    because: "it looks for each partner's documents that are under way",
+  },
+  {
+    shape: 'AS is_ready, (SELECT MIN(d.due_at)',
+    more: 24 * 64,
+    because: 'it looks into three parts of the queue of each endpoint, of 64 here',
+  },
+  {
+    shape: 'SELECT COUNT(1) AS `cnt` FROM `accounts`',
+    more: 50_000,
+    because: "it counts the partner's accounts, of which the big partner has 50,000, in an index",
+  },
+  {
+    shape: /^SELECT COUNT\(.*FROM .?api_keys/,
+    more: 100,
+    because: "it counts a partner's active keys, and their number has a bound",
+  },
+  {
+    shape:
+      /^SELECT version FROM feed_events FORCE INDEX \(feed_events_object\)|FROM outbox e (LEFT JOIN|WHERE e\.id = \?)/,
+    more: outboxRows,
+    because: 'the outbox has no index of objects, and holds only what waits for its consumers',
+  },
+  {
+    shape: 'SELECT partner_id, MIN(version) - 1 AS version FROM feed_events WHERE occurred_at >= ?',
+    values: { occurred_at: '2037-12-31' },
+    because: 'it reads the events since the instant that an operator names',
+  },
+  {
+    shape: /^DELETE outbox FROM outbox/,
+    more: outboxRows,
+    because: 'by statistics of an almost empty outbox it reads all rows of the partner that wait there',
+  },
+  {
+    shape: /^SELECT partner_id, version FROM \(SELECT p\.id AS partner_id/,
+    more: 8 * 64,
+    because: 'it also reads the table that it makes of the answers',
+  },
+  {
+    shape: 'FROM `audit_entries`',
+    more: auditEntries,
+    because: 'the log grows with what operators do, and some filters have no index',
   },
   {
     shape: 'COALESCE(due_at, taken_at) <= ?',

@@ -6,6 +6,10 @@ export const bigPartner = `par_${'2'.repeat(20)}`;
 /** Each with a webhook endpoint, a wallet and keys. */
 export const partnerCount = 200;
 const eventsPerOrder = 3;
+/** What operators did. It does not grow with the orders. */
+export const auditEntries = 20_000;
+/** What waits for its consumers: as many events at any size. */
+export const outboxRows = 6_000;
 /** Days since the first row: a little more than anything is kept. */
 const moreThanKept = 32;
 
@@ -21,7 +25,7 @@ export async function seed(
 ): Promise<void> {
   await connection.query('SET SESSION unique_checks = 0, foreign_key_checks = 0');
   await connection.query('SET @now = NOW(3)');
-  await number(connection, Math.max(orders, 1_000));
+  await number(connection, Math.max(orders, auditEntries), orders);
   for (const [table, fill] of Object.entries(tables(orders, days))) {
     const began = performance.now();
     const [{ affectedRows }] = (await connection.query(fill)) as unknown as [{ affectedRows: number }];
@@ -35,7 +39,7 @@ export async function seed(
  * Numbers, and each order's partner and place among the partner's orders: two of five orders are of the big partner. Ids
  * sort by time, and partners take turns, as in real tables.
  */
-async function number(connection: Connection, count: number): Promise<void> {
+async function number(connection: Connection, count: number, orders: number): Promise<void> {
   await connection.query('CREATE TABLE scale_numbers (n INT NOT NULL PRIMARY KEY)');
   await connection.query('INSERT INTO scale_numbers VALUES (0)');
   for (let have = 1; have < count; have *= 2) {
@@ -48,7 +52,8 @@ async function number(connection: Connection, count: number): Promise<void> {
   );
   await connection.query(
     `INSERT INTO scale_orders SELECT n, p, ROW_NUMBER() OVER (PARTITION BY p ORDER BY n) FROM
-      (SELECT n, IF(n % 5 < 2, 0, 1 + CRC32(n) % ${partnerCount - 1}) AS p FROM scale_numbers) AS numbered`,
+      (SELECT n, IF(n % 5 < 2, 0, 1 + CRC32(n) % ${partnerCount - 1}) AS p FROM scale_numbers
+        WHERE n < ${orders}) AS numbered`,
   );
 }
 
@@ -74,8 +79,7 @@ function tables(orders: number, days: number): Record<string, string> {
     JOIN (SELECT 1 AS e UNION ALL SELECT 2 UNION ALL SELECT 3) AS times) AS events`;
   const eventId = "CONCAT('msg_', LPAD(n, 9, '0'), e)";
   const eventType = "ELT(e, 'order.sending', 'order.pending', 'order.filled')";
-  // The outbox holds what waits for its consumers: as much at any size.
-  const isSettled = `n < ${orders - 2_000}`;
+  const isSettled = `n < ${orders - outboxRows / eventsPerOrder}`;
   const some = (count: number) => `(SELECT n FROM scale_numbers WHERE n < ${Math.ceil(count)}) AS some`;
   const allocations = orders / 10;
   const applications = orders / 20;
@@ -171,8 +175,8 @@ function tables(orders: number, days: number): Record<string, string> {
     key_changes: `INSERT INTO key_changes SELECT ${partner(`n % ${partnerCount}`)}, ${id('key', 'n')}, action, @now, ${id('key', 'n')}, 'request'
       FROM ${some(orders / 100)} JOIN (SELECT 'created' AS action UNION ALL SELECT 'revoked') AS actions ORDER BY 1, 2, 3`,
     audit_entries: `INSERT INTO audit_entries (id, at, operator, action, subject, detail, partner_id)
-      SELECT n + 1, ${created('n', orders / 10)}, CONCAT('operator', n % 20), IF(n % 20000 = 5, 'SetClock', ELT(1 + n % 3, 'Credit', 'Redeliver', 'SetLimits')),
-        ${id('ord', 'n')}, '{}', ${partner(p('n'))} FROM ${some(orders / 10)}`,
+      SELECT n + 1, ${created('n', auditEntries)}, CONCAT('operator', n % 20), IF(n = 5, 'SetClock', ELT(1 + n % 3, 'Credit', 'Redeliver', 'SetLimits')),
+        ${id('ord', 'n')}, '{}', ${partner(p('n'))} FROM ${some(auditEntries)}`,
     leases: `INSERT INTO leases SELECT CONCAT('webhooks-', n), CONCAT('holder', n), 1, @now - INTERVAL n % 2 DAY FROM ${some(50)}`,
     positions: `INSERT INTO positions SELECT CONCAT('position-', n), n FROM ${some(20)}`,
     write_checks: `INSERT INTO write_checks (holder, filler, checked_at) SELECT CONCAT('holder', n), '', @now FROM ${some(50)}`,
