@@ -55,8 +55,8 @@ check: openapi ## Check format, lint, types, protos, OpenAPI, and the protos aga
 	@npx buf lint
 	@$(NODE) src/dev/breaking.ts
 
-bench: $(BUILT) ## Measure, and print ratios
-	@MARINA_TEST_BUILD=dist exec $(NODE) test/bench/run.ts
+bench: $(BUILT) ## Measure, and print ratios; AGAINST=commit compares with that version; ONLY=… chooses
+	@MARINA_TEST_BUILD=dist AGAINST='$(AGAINST)' exec $(NODE) test/bench/run.ts $(ONLY)
 
 build: $(BUILT) ## Make dist/, the gateway as it is deployed
 

@@ -1,11 +1,10 @@
-import { Pool } from 'undici';
 import { statement } from '../../src/db/statement.ts';
 import type { Cluster, Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
-import { placeOne } from './creates.ts';
 import type { Turns } from './run.ts';
 import { load, median } from './support/load.ts';
 import { type Row, ratio } from './support/report.ts';
+import { RestCalls } from './support/rest-calls.ts';
 
 const count = Number(process.env.BENCH_OLD_EVENTS ?? 600_000);
 const partnerCount = 92;
@@ -17,11 +16,11 @@ export async function benchRetention(cluster: Cluster, { rounds, durationMs }: T
   const partners = await Promise.all(Array.from({ length: partnerCount }, () => cluster.newPartner()));
   await allow(cluster, false);
   await fill(cluster, partners);
-  const pool = new Pool(`http://127.0.0.1:${gateway.restPort}`, { connections: atOnce, pipelining: 1 });
+  const rest = new RestCalls(gateway.restPort, atOnce);
   let turn = 0;
   const place = async () => {
-    const { status, text } = await placeOne(pool, partners[turn++ % partners.length]);
-    if (status !== 201) throw new Error(`${status} ${text}`);
+    const partner = partners[turn++ % partners.length];
+    if (partner !== undefined) await rest.placeOrder(partner);
   };
   const perSecond = { with: [] as number[], without: [] as number[] };
   const medianMs = { with: [] as number[], without: [] as number[] };
@@ -46,7 +45,7 @@ export async function benchRetention(cluster: Cluster, { rounds, durationMs }: T
     if ((await left(cluster)) > Math.max(0, before - 50_000)) throw new Error('the backlog stands still');
   }, 60_000);
   const idle = (before - (await left(cluster))) / ((performance.now() - startedAt) / 1_000);
-  await pool.close();
+  await rest.close();
   return [
     {
       what: `CreateOrder while ${count} old events go`,

@@ -1,23 +1,27 @@
 /**
  * Measures the gateway against bare programs that do the same work with nothing around it, in turns on the same servers,
- * and prints ratios: single absolute times say little on a shared machine. `BENCH_ROUNDS` (5) and `BENCH_SECONDS` (3)
- * change how long it takes; names of sections as arguments choose what is measured.
+ * and prints ratios: single absolute times say little on a shared machine. `BENCH_ROUNDS` and `BENCH_SECONDS` change how
+ * long it takes; names of sections as arguments choose what is measured. With `AGAINST`, a commit, it measures this
+ * version against that one instead, and arguments are words in the names of operations. Results are kept as JSON.
  */
 import { join } from 'node:path';
 import { sharedKeeper } from '../../src/dev/keeper.ts';
 import { startMariaDb, startNats } from '../../src/dev/servers.ts';
 import { Cluster } from '../support/cluster.ts';
 import { temporaryFolder } from '../support/folders.ts';
-import { benchAllocations } from './allocations.ts';
-import { benchCreates } from './creates.ts';
+import { benchAgainst } from './against.ts';
+import { benchCapacity } from './capacity.ts';
+import { benchCreates, benchFar } from './creates.ts';
 import { benchDocuments } from './documents.ts';
 import { benchFeed } from './feed.ts';
+import { benchGrowth } from './growth.ts';
+import { benchLedger } from './ledger.ts';
 import { benchLimits } from './limits.ts';
 import { benchReads } from './reads.ts';
 import { benchRetention } from './retention.ts';
-import { benchSize } from './size.ts';
 import { benchStart } from './start.ts';
 import { printRows, type Row } from './support/report.ts';
+import { keepResults } from './support/results.ts';
 import { benchVariables } from './support/variables.ts';
 import { benchWebhooks } from './webhooks.ts';
 
@@ -27,29 +31,38 @@ export interface Turns {
   readonly durationMs: number;
 }
 
+const against = process.env.AGAINST ?? '';
+// Many short rounds prove more about a small change than few long ones.
 const turns: Turns = {
-  rounds: Number(process.env.BENCH_ROUNDS ?? 5),
-  durationMs: Number(process.env.BENCH_SECONDS ?? 3) * 1_000,
+  rounds: Number(process.env.BENCH_ROUNDS ?? (against === '' ? 5 : 20)),
+  durationMs: Number(process.env.BENCH_SECONDS ?? (against === '' ? 3 : 0.5)) * 1_000,
 };
 
-const sections: Record<string, (cluster: Cluster, turns: Turns) => Promise<Row[]>> = {
+/** Measures, and returns rows or reports them as they come. */
+type Section = (cluster: Cluster, turns: Turns, natsPid: number, report: Report) => Promise<Row[]>;
+type Report = (section: string, rows: readonly Row[]) => void;
+
+const sections: Record<string, Section> = {
   start: benchStart,
   reads: benchReads,
   limits: benchLimits,
   creates: benchCreates,
-  allocations: benchAllocations,
+  far: benchFar,
+  ledger: benchLedger,
   feed: benchFeed,
   documents: benchDocuments,
   retention: benchRetention,
-  size: benchSize,
   webhooks: benchWebhooks,
+  growth: benchGrowth,
+  capacity: benchCapacity,
 };
 
 const chosen = process.argv.slice(2);
-for (const name of chosen) {
+for (const name of against === '' ? chosen : []) {
   if (!(name in sections)) throw new Error(`there is no section ${name}: ${Object.keys(sections).join(', ')}`);
 }
 
+const startedAt = new Date();
 const folder = temporaryFolder();
 sharedKeeper().removeAtEnd(folder);
 const [mariadb, nats] = await Promise.all([
@@ -59,16 +72,29 @@ const [mariadb, nats] = await Promise.all([
 process.env.MARINA_TEST_DATABASE_URL = mariadb.url;
 process.env.MARINA_TEST_NATS_URL = nats.url;
 try {
-  for (const [name, run] of Object.entries(sections)) {
-    if (chosen.length > 0 && !chosen.includes(name)) continue;
-    const cluster = await Cluster.start(benchVariables);
-    try {
-      printRows(name, await run(cluster, turns));
-    } finally {
-      await cluster.stop();
-    }
-  }
+  const measured = against === '' ? await runSections() : await benchAgainst(against, nats, turns, chosen);
+  const facts = { ...(against !== '' && { against }), ...turns, database: mariadb.version };
+  console.log(`\nkept in ${keepResults(startedAt, facts, measured)}`);
 } finally {
   await Promise.all([mariadb.stop(), nats.stop()]);
 }
 process.exit(0);
+
+async function runSections(): Promise<Record<string, readonly Row[]>> {
+  const measured: Record<string, readonly Row[]> = {};
+  const report: Report = (section, rows) => {
+    printRows(section, rows);
+    measured[section] = rows;
+  };
+  for (const [name, run] of Object.entries(sections)) {
+    if (chosen.length > 0 && !chosen.includes(name)) continue;
+    const cluster = await Cluster.start(benchVariables);
+    try {
+      const rows = await run(cluster, turns, nats.pid, report);
+      if (rows.length > 0) report(name, rows);
+    } finally {
+      await cluster.stop();
+    }
+  }
+  return measured;
+}

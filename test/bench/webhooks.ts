@@ -39,8 +39,8 @@ async function benchLatency(endpoints: Endpoints): Promise<Row[]> {
   const beside = await latencies(endpoints, healthy);
   for (const { id } of hanging) await admin.webhooks.pauseEndpoint({ partnerId: id }, admin.options);
   return [
-    { what: 'commit to received by a healthy endpoint, median', figure: ms(alone.medianMs), bound: 'under 60 ms' },
-    { what: 'commit to received by a healthy endpoint, p99', figure: ms(alone.p99Ms), bound: 'under 300 ms' },
+    { what: 'commit to received by a healthy endpoint, median', figure: ms(alone.medianMs), bound: 'under 20 ms' },
+    { what: 'commit to received by a healthy endpoint, p99', figure: ms(alone.p99Ms), bound: 'under 60 ms' },
     {
       what: `  p99 beside ${hangingPartners} endpoints that hang`,
       figure: `${ms(beside.p99Ms)}, ${(beside.p99Ms / alone.p99Ms).toFixed(2)}× (median ${ms(beside.medianMs)})`,
@@ -80,8 +80,7 @@ async function latencies({ gateway, ask }: Endpoints, partner: Partner) {
 }
 
 async function benchBacklog(cluster: Cluster, endpoints: Endpoints, { rounds }: Turns): Promise<Row[]> {
-  const partners: Partner[] = [];
-  for (let index = 0; index < backlogPartners; index += 1) partners.push(await endpoints.register(`/backlog/${index}`));
+  const partners = await registerBacklog(endpoints);
   // The large one comes first, while the process has not yet grown by others.
   const large = await drain(cluster, endpoints, partners, largeBacklog);
   const ours: Drained[] = [];
@@ -99,7 +98,7 @@ async function benchBacklog(cluster: Cluster, endpoints: Endpoints, { rounds }: 
         ours.map(({ perSecond }) => perSecond),
         theirs.map(({ perSecond }) => perSecond),
       ),
-      bound: '≥ 0.5×',
+      bound: '≥ 0.8×',
     },
     { what: '  CPU of the gateway per delivery, and of the loop', figure: `${cpu(ours)} against ${cpu(theirs)}` },
     {
@@ -114,7 +113,14 @@ async function benchBacklog(cluster: Cluster, endpoints: Endpoints, { rounds }: 
   ];
 }
 
-interface Drained {
+/** The partners whose deliveries gather. */
+export async function registerBacklog(endpoints: Endpoints): Promise<Partner[]> {
+  const partners: Partner[] = [];
+  for (let index = 0; index < backlogPartners; index += 1) partners.push(await endpoints.register(`/backlog/${index}`));
+  return partners;
+}
+
+export interface Drained {
   readonly perSecond: number;
   readonly cpuUs: number;
   readonly beforeMiB: number;
@@ -122,7 +128,7 @@ interface Drained {
 }
 
 /** Lets a backlog gather while its endpoints are paused, and drains it: from the first arrival until all is recorded. */
-async function drain(
+export async function drain(
   cluster: Cluster,
   { gateway, admin, queue, ask }: Endpoints,
   partners: readonly Partner[],

@@ -7,15 +7,14 @@ import { migrate } from '../../src/db/migrate.ts';
 import { statement } from '../../src/db/statement.ts';
 import { grantRights } from '../../src/dev/databases.ts';
 import { lastRelease, whyNotHere } from '../../src/dev/release.ts';
-import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
-import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { adminClient } from '../support/admin.ts';
-import { Cluster, callTimeout, type GatewayProcess, type Partner } from '../support/cluster.ts';
+import { adminClient, newPartnerByOperator } from '../support/admin.ts';
+import { Cluster, type GatewayProcess, type Partner } from '../support/cluster.ts';
 import { apply, goodFields } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { noisePng } from '../support/images.ts';
 import { createOldKey } from '../support/keys.ts';
+import { installRelease, migrateBy } from '../support/release.ts';
 import { accountHost } from '../support/servers.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 import { checkArrivals, type Endpoint, registerEndpoints } from './support/arrivals.ts';
@@ -23,7 +22,6 @@ import { checkEverything } from './support/checker.ts';
 import { Load } from './support/load.ts';
 import { checkMoney } from './support/money.ts';
 import { writeAsItself, writeAsOlderVersion } from './support/older-version.ts';
-import { installRelease, migrateBy } from './support/release.ts';
 import { lists, readAll, UpgradeLoad } from './support/upgrade-load.ts';
 
 const release = lastRelease('.');
@@ -113,23 +111,7 @@ describe(`this version and release ${release.version}, side by side`, { skip }, 
   };
 
   async function newPartner(name: string): Promise<Partner> {
-    return admin(async ({ partners, keys, accounts, options }) => {
-      const limits = {
-        requestsPerSecond: 1_000_000,
-        requestsBurst: 1_000_000,
-        requestsUnderWay: 100,
-        ordersKoboPerDay: 10n ** 15n,
-        allocationsKoboPerDay: 10n ** 15n,
-      };
-      const made = await partners.createPartner({ name, limits, features: [Feature.ACCOUNT_OPENING] }, options);
-      const id = made.partner?.id ?? '';
-      const scopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND, Scope.KEYS];
-      const { secret: key } = await keys.createKey({ partnerId: id, scopes }, options);
-      const account = `U${id.slice(-12).toUpperCase()}`;
-      await accounts.linkAccount({ partnerId: id, account }, options);
-      await cluster.controls.setAccount({ account, status: AccountStatus.ACTIVE }, callTimeout);
-      return { id, key, account };
-    });
+    return admin((client) => newPartnerByOperator(client, cluster.controls, name));
   }
 
   function place(partner: Partner, symbol: string, quantity = 100) {

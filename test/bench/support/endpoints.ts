@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { makeAuthority } from '../../../src/dev/certificates.ts';
 import { sharedKeeper } from '../../../src/dev/keeper.ts';
 import { markDue } from '../../../src/webhooks/endpoint-store.ts';
-import { adminClient } from '../../support/admin.ts';
+import { adminClient, newPartnerByOperator } from '../../support/admin.ts';
 import type { Cluster, GatewayProcess, Partner } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';
 import { temporaryFolder } from '../../support/folders.ts';
@@ -43,7 +43,8 @@ export interface Endpoints {
   stop(): Promise<void>;
 }
 
-export async function startEndpoints(cluster: Cluster): Promise<Endpoints> {
+/** Starts the gateway of a version, by its built `main.js`; absent: this version's. */
+export async function startEndpoints(cluster: Cluster, main?: string): Promise<Endpoints> {
   const folder = temporaryFolder();
   sharedKeeper().removeAtEnd(folder);
   const authority = await makeAuthority('Bench');
@@ -52,10 +53,8 @@ export async function startEndpoints(cluster: Cluster): Promise<Endpoints> {
   writeFileSync(authorityFile, authority.cert);
   const server = await startBaseline('webhook-endpoint', { BASELINE_CERT: cert, BASELINE_KEY: key });
   const url = `https://127.0.0.1:${server.port}`;
-  const gateway = await cluster.startGateway({
-    MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true',
-    MARINA_WEBHOOK_CA_FILE: authorityFile,
-  });
+  const variables = { MARINA_WEBHOOK_ALLOW_LOOPBACK: 'true', MARINA_WEBHOOK_CA_FILE: authorityFile };
+  const gateway = await cluster.startGateway(variables, main);
   const admin = adminClient(gateway.adminPort);
   let asked = 0;
   let answer: (Arrived & { ask?: number }) | undefined;
@@ -67,7 +66,7 @@ export async function startEndpoints(cluster: Cluster): Promise<Endpoints> {
     gateway,
     admin,
     async register(path) {
-      const partner = await cluster.newPartner();
+      const partner = await newPartnerByOperator(admin, cluster.controls, path);
       await admin.webhooks.registerEndpoint({ partnerId: partner.id, url: `${url}${path}` }, admin.options);
       return partner;
     },

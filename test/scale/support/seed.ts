@@ -1,7 +1,7 @@
 import type { Connection } from 'mysql2/promise';
 
 /** The partner with 40 % of the orders and 50,000 accounts. */
-export const bigPartner = 'par_0000';
+export const bigPartner = `par_${'2'.repeat(20)}`;
 
 /** Each with a webhook endpoint, a wallet and keys. */
 export const partnerCount = 200;
@@ -11,17 +11,22 @@ export const auditEntries = 20_000;
 /** What waits for its consumers: as many events at any size. */
 export const outboxRows = 6_000;
 /** Days since the first row: a little more than anything is kept. */
-const days = 32;
+const moreThanKept = 32;
 
 /**
  * Fills the tables of a gateway with so many orders and what comes with them, each table by one statement: an INSERT into
  * an empty table builds its indexes sorted. Everything follows from the row's number, so each run has the same rows.
  */
-export async function seed(connection: Connection, orders: number, log: (line: string) => void): Promise<void> {
+export async function seed(
+  connection: Connection,
+  orders: number,
+  log: (line: string) => void,
+  days = moreThanKept,
+): Promise<void> {
   await connection.query('SET SESSION unique_checks = 0, foreign_key_checks = 0');
   await connection.query('SET @now = NOW(3)');
-  await number(connection, Math.max(orders, auditEntries));
-  for (const [table, fill] of Object.entries(tables(orders))) {
+  await number(connection, Math.max(orders, auditEntries), orders);
+  for (const [table, fill] of Object.entries(tables(orders, days))) {
     const began = performance.now();
     const [{ affectedRows }] = (await connection.query(fill)) as unknown as [{ affectedRows: number }];
     log(`${table}: ${affectedRows} rows in ${((performance.now() - began) / 1_000).toFixed(1)} s`);
@@ -34,7 +39,7 @@ export async function seed(connection: Connection, orders: number, log: (line: s
  * Numbers, and each order's partner and place among the partner's orders: two of five orders are of the big partner. Ids
  * sort by time, and partners take turns, as in real tables.
  */
-async function number(connection: Connection, count: number): Promise<void> {
+async function number(connection: Connection, count: number, orders: number): Promise<void> {
   await connection.query('CREATE TABLE scale_numbers (n INT NOT NULL PRIMARY KEY)');
   await connection.query('INSERT INTO scale_numbers VALUES (0)');
   for (let have = 1; have < count; have *= 2) {
@@ -47,17 +52,20 @@ async function number(connection: Connection, count: number): Promise<void> {
   );
   await connection.query(
     `INSERT INTO scale_orders SELECT n, p, ROW_NUMBER() OVER (PARTITION BY p ORDER BY n) FROM
-      (SELECT n, IF(n % 5 < 2, 0, 1 + CRC32(n) % ${partnerCount - 1}) AS p FROM scale_numbers) AS numbered`,
+      (SELECT n, IF(n % 5 < 2, 0, 1 + CRC32(n) % ${partnerCount - 1}) AS p FROM scale_numbers
+        WHERE n < ${orders}) AS numbered`,
   );
 }
 
-const id = (prefix: string, n: string, digits = 9) => `CONCAT('${prefix}_', LPAD(${n}, ${digits}, '0'))`;
-const partner = (p: string) => id('par', p, 4);
+/** As long as real ids, of their letters, and in the numbers' order: a digit to base 6, and 2 more. */
+const id = (prefix: string, n: string) =>
+  `CONCAT('${prefix}_', CAST(CONV(${n}, 10, 6) AS DECIMAL(20)) + ${'2'.repeat(20)})`;
+const partner = (p: string) => id('par', p);
 /** A number below a bound that looks like chance. */
 const chance = (n: string, salt: string, below: number) => `(CRC32(CONCAT('${salt}', ${n})) % ${below})`;
 const hash = 'UNHEX(REPEAT("5A", 32))';
 
-function tables(orders: number): Record<string, string> {
+function tables(orders: number, days: number): Record<string, string> {
   const created = (n: string, of = orders) =>
     `@now - INTERVAL ${days} DAY + INTERVAL ${n} * ${(days * 86_400) / of} SECOND`;
   // The first fifth of the orders has a symbol of which none was ever filled: two common values that never meet.

@@ -11,6 +11,8 @@ import { seed } from './seed.ts';
 export interface ScaleDatabase {
   readonly connection: Connection;
   readonly name: string;
+  /** Makes a further connection. */
+  connect(): Promise<Connection>;
   close(): Promise<void>;
 }
 
@@ -26,19 +28,22 @@ export async function openScaleDatabase(orders: number, log: (line: string) => v
   await server.query(`CREATE DATABASE ${name} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`);
   await server.end();
   await migrate(`${url}/${name}`);
-  const connection = await createConnection({
-    uri: `${url}/${name}`,
-    multipleStatements: true,
-    timezone: 'Z',
-    dateStrings: true,
-    supportBigNumbers: true,
-    bigNumberStrings: true,
-  });
+  const connect = () =>
+    createConnection({
+      uri: `${url}/${name}`,
+      multipleStatements: true,
+      timezone: 'Z',
+      dateStrings: true,
+      supportBigNumbers: true,
+      bigNumberStrings: true,
+    });
+  const connection = await connect();
   await connection.query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED');
   await seed(connection, orders, log);
   return {
     connection,
     name,
+    connect,
     close: async () => {
       await connection.query(`DROP DATABASE ${name}`);
       await connection.end();

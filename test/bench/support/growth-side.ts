@@ -1,0 +1,180 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
+import { migrate } from '../../../src/db/migrate.ts';
+import { sharedKeeper } from '../../../src/dev/keeper.ts';
+import { type Server, startMariaDb } from '../../../src/dev/servers.ts';
+import { Scope } from '../../../src/gen/marina/options/v1/options_pb.ts';
+import { bigPartner, seed } from '../../scale/support/seed.ts';
+import { adminClient } from '../../support/admin.ts';
+import type { Cluster, GatewayProcess, Partner } from '../../support/cluster.ts';
+import { eventually } from '../../support/eventually.ts';
+import { createKey } from '../../support/keys.ts';
+import type { GrowthClient } from './growth-operations.ts';
+import { getOrderOverGrpc } from './operations.ts';
+import { RestCalls } from './rest-calls.ts';
+import { startSite, withMemoryUpstream } from './setups.ts';
+import type { Processes } from './usage.ts';
+
+/** A gateway whose tables have so many orders, and what comes with them. */
+export interface GrowthSide {
+  readonly gateway: GatewayProcess;
+  readonly processes: Processes;
+  readonly client: GrowthClient;
+  /** Makes events too old to be kept, and settles when they are removed. */
+  removeEvents(count: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Nothing is old enough to be removed while calls are measured. */
+const days = 29;
+const sampled = 1_000;
+
+/** Starts a server with room for large tables: on disk, with more memory than a test's. */
+export async function startLargeServer(orders: number): Promise<Server> {
+  const folder = mkdtempSync(join(tmpdir(), 'marina-growth-'));
+  sharedKeeper().removeAtEnd(folder);
+  const server = await startMariaDb({ dataDir: folder, disposable: true });
+  const connection = await createConnection({ uri: server.url });
+  await connection.query(`SET GLOBAL innodb_buffer_pool_size = ${(orders > 2_000_000 ? 4 : 1) * 2 ** 30}`);
+  await connection.query(`SET GLOBAL innodb_log_file_size = ${2 ** 30}`);
+  await connection.end();
+  return server;
+}
+
+export async function startGrowthSide(database: Server, natsPid: number, orders: number): Promise<GrowthSide> {
+  const site = await startSite(withMemoryUpstream, {
+    databaseServerUrl: database.url,
+    migrate: (url) => fill(url, orders),
+  });
+  const { cluster } = site;
+  const connection = await createConnection({ uri: cluster.databaseUrl, timezone: 'Z' });
+  const partner = await makeCaller(cluster, connection);
+  const gateway = await site.startGateway();
+  const client = await clientOf(gateway, partner, connection);
+  return {
+    gateway,
+    processes: { gateway: gateway.pid, database: database.pid, NATS: natsPid, upstream: site.upstreamPid },
+    client,
+    removeEvents: (count) => removeEvents(connection, count),
+    async stop() {
+      await connection.end();
+      await client.rest.close();
+      client.admin.close();
+      await site.stop();
+    },
+  };
+}
+
+async function fill(url: string, orders: number): Promise<void> {
+  await migrate(url);
+  const connection = await createConnection({ uri: url, timezone: 'Z' });
+  await connection.query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED');
+  await seed(connection, orders, (line) => console.log(`  ${orders} orders, ${line}`), days);
+  // Neither work in progress nor keys to forget, of which the larger tables would have more.
+  for (const change of [
+    "UPDATE orders SET state = 'filled', check_at = NULL WHERE check_at IS NOT NULL",
+    'UPDATE orders SET cancel_until = NULL WHERE cancel_until IS NOT NULL',
+    "UPDATE allocations SET state = 'booked', check_at = NULL WHERE check_at IS NOT NULL",
+    "UPDATE applications SET state = 'opened', check_at = NULL WHERE check_at IS NOT NULL",
+    "UPDATE documents SET state = 'delivered', lease_until = NULL WHERE lease_until IS NOT NULL",
+    ...['orders', 'allocations', 'applications'].map(
+      (table) => `UPDATE ${table} SET idempotency_key = NULL WHERE idempotency_key IS NOT NULL`,
+    ),
+    // Deliveries are listed of an endpoint; an operator has paused it, so that none is sent.
+    `DELETE FROM webhook_endpoints WHERE partner_id <> '${bigPartner}'`,
+    'UPDATE webhook_endpoints SET held_at = NOW(3), paused_at = NULL, probe_at = NULL, due_at = NULL',
+    ...['open_cancels', 'outbox', 'look_ups', 'leases', 'positions'].map((table) => `DELETE FROM ${table}`),
+    "UPDATE webhook_deliveries SET queue = NULL, due_at = NULL, state = 'delivered' WHERE queue IS NOT NULL",
+  ]) {
+    await connection.query(change);
+  }
+  const [tables] = await connection.query<RowDataPacket[]>('SHOW TABLES');
+  for (const table of tables) await connection.query(`ANALYZE TABLE ${Object.values(table)[0]}`);
+  await connection.end();
+}
+
+/** Lets the partner with the most rows call as often as it likes. */
+async function makeCaller(cluster: Cluster, connection: Connection): Promise<Partner> {
+  await connection.query(
+    `UPDATE partners SET requests_per_second = 1000000, requests_burst = 1000000, requests_under_way = 1000,
+      orders_kobo_per_day = 1e17, allocations_kobo_per_day = 1e17, features = 'account_opening' WHERE id = ?`,
+    [bigPartner],
+  );
+  const scopes = [Scope.READ, Scope.TRADE, Scope.APPLY, Scope.FUND];
+  const { key } = await createKey(cluster.database, { partnerId: bigPartner, scopes });
+  const [accounts] = await connection.query<RowDataPacket[]>(
+    'SELECT account FROM accounts WHERE partner_id = ? ORDER BY account LIMIT 1',
+    [bigPartner],
+  );
+  const partner = { id: bigPartner, key, account: String(accounts[0]?.account) };
+  await cluster.fund(partner, 10n ** 13n);
+  return partner;
+}
+
+async function clientOf(gateway: GatewayProcess, partner: Partner, connection: Connection): Promise<GrowthClient> {
+  const rest = new RestCalls(gateway.restPort, 32);
+  const [[ends]] = await connection.query<RowDataPacket[]>(
+    'SELECT MIN(id) AS first, MAX(id) AS last, COUNT(*) AS count FROM orders WHERE partner_id = ?',
+    [partner.id],
+  );
+  const orderIds: string[] = [];
+  const step = Math.max(1, Math.floor(Number(ends?.count) / sampled));
+  let from = String(ends?.first);
+  while (orderIds.length < sampled) {
+    const [[row]] = await connection.query<RowDataPacket[]>(
+      'SELECT id FROM orders WHERE partner_id = ? AND id >= ? ORDER BY id LIMIT 1 OFFSET ?',
+      [partner.id, from, step],
+    );
+    if (row === undefined) break;
+    from = String(row.id);
+    orderIds.push(from);
+  }
+  let turn = 0;
+  const next = <Item>(list: readonly Item[]) => list[turn++ % list.length] as Item;
+  const orderCursors: string[] = [];
+  let page = '';
+  while (orderCursors.length < 16) {
+    const { next_cursor } = JSON.parse(await rest.get(partner, `/v1/orders?limit=100${page}`));
+    orderCursors.push(encodeURIComponent(next_cursor));
+    page = `&cursor=${encodeURIComponent(next_cursor)}`;
+  }
+  const feedCursors: string[] = [];
+  let at = '';
+  while (feedCursors.length < 64) {
+    const { next_cursor } = JSON.parse(await rest.get(partner, `/v1/events?limit=100${at}`));
+    feedCursors.push(encodeURIComponent(next_cursor));
+    at = `&cursor=${encodeURIComponent(next_cursor)}`;
+  }
+  return {
+    rest,
+    admin: adminClient(gateway.adminPort),
+    grpcGetOrder: getOrderOverGrpc(gateway.grpcPort, partner, () => next(orderIds)),
+    partner,
+    orderIds,
+    orderCursors,
+    feedCursors,
+    next,
+  };
+}
+
+/** The first events of each partner but the largest, as if they were from 40 days ago. */
+async function removeEvents(connection: Connection, count: number): Promise<void> {
+  const [partners] = await connection.query<RowDataPacket[]>(
+    'SELECT id FROM partners WHERE id <> ? ORDER BY id LIMIT 150',
+    [bigPartner],
+  );
+  for (const { id } of partners) {
+    await connection.query(
+      'UPDATE feed_events SET occurred_at = occurred_at - INTERVAL 40 DAY WHERE partner_id = ? ORDER BY version LIMIT ?',
+      [id, Math.ceil(count / partners.length)],
+    );
+  }
+  await eventually(async () => {
+    const [old] = await connection.query<RowDataPacket[]>(
+      'SELECT 1 FROM feed_events WHERE occurred_at < NOW(3) - INTERVAL 31 DAY LIMIT 1',
+    );
+    if (old.length > 0) throw new Error('old events are still there');
+  }, 120_000);
+}
