@@ -100,6 +100,21 @@ export const specials: readonly Special[] = [
     because: 'the log grows with what operators do, and some filters have no index',
   },
   {
+    shape: / AND updated_at >= \? AND id >= \? /,
+    isOneRow: true,
+    because: 'the id is the first of the instant',
+  },
+  {
+    shape: /_counted_day\) WHERE .* AND counted_day IN \(\?\) AND updated_at >= \?/,
+    values: { updated_at: '2037-12-31' },
+    because: 'the days end with the instant, and of each day only what changed after it is read',
+  },
+  {
+    shape: 'AND (occurred_at > ? OR version > ?)',
+    isOneRow: true,
+    because: 'the window begins at the instant of the version',
+  },
+  {
     shape: 'COALESCE(due_at, taken_at) <= ?',
     other: '2037-12-31',
     because: 'it compares with now',

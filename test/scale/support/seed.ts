@@ -70,13 +70,15 @@ function tables(orders: number, days: number): Record<string, string> {
     `@now - INTERVAL ${days} DAY + INTERVAL ${n} * ${(days * 86_400) / of} SECOND`;
   // The first fifth of the orders has a symbol of which none was ever filled: two common values that never meet.
   const isOldSymbol = `n < ${orders / 5} AND ${chance('n', 'old', 4)} = 0`;
-  const state = `CASE WHEN ${isOldSymbol} THEN 'cancelled' WHEN n % 50000 = 7 THEN 'uncertain'
-    WHEN n % 100000 = 9 THEN 'amended' WHEN n >= ${orders - 20} THEN 'sending'
+  const state = `CASE WHEN ${isOldSymbol} THEN 'cancelled' WHEN n % ${orders / 20} = 7 THEN 'uncertain'
+    WHEN n % ${orders / 10} = 9 THEN 'amended' WHEN n >= ${orders - 20} THEN 'sending'
     ELSE ELT(1 + ${chance('n', 'state', 20)}, ${Array(15).fill("'filled'").join()}, 'cancelled', 'cancelled', 'expired', 'rejected', 'pending') END`;
   const account = (n: string, p: string) =>
     `CONCAT('A', LPAD(${p}, 3, '0'), LPAD(IF(${p} = 0, ${chance(n, 'account', 50_000)}, ${chance(n, 'account', 100)}), 5, '0'))`;
   const events = `(SELECT p, n, place, e, (place - 1) * ${eventsPerOrder} + e AS version FROM scale_orders
     JOIN (SELECT 1 AS e UNION ALL SELECT 2 UNION ALL SELECT 3) AS times) AS events`;
+  // What is under way does not grow with the orders, nor do the keys.
+  const apiKeys = 10_000;
   const eventId = "CONCAT('msg_', LPAD(n, 9, '0'), e)";
   const eventType = "ELT(e, 'order.sending', 'order.pending', 'order.filled')";
   const isSettled = `n < ${orders - outboxRows / eventsPerOrder}`;
@@ -97,11 +99,11 @@ function tables(orders: number, days: number): Record<string, string> {
       SELECT ${partner('p')}, ${id('ord', 'n')}, state, ${account('n', 'p')},
         IF(${isOldSymbol}, 'OLD', CONCAT('S', ${chance('n', 'symbol', 50)})), IF(n % 2, 'buy', 'sell'), 'limit', 'day', 100,
         1000, 0, 0, IF(n % 10 = 3, 'everybody', IF(n % 2, CONCAT('r', n), NULL)), ${created('n')},
-        IF(n % 100 = 1, @now - INTERVAL n % 1000 SECOND, ${created('n')} + INTERVAL 5 SECOND),
+        GREATEST(${created('n')}, IF(n % 100 = 1, LEAST(@now, ${created('n')} + INTERVAL 6 HOUR), ${created('n')} + INTERVAL 5 SECOND)),
         IF(state = 'filled', ${created('n')}, NULL), DATE(${created('n')}), 1000,
         IF(n > ${orders * 0.9}, CONCAT('key', n), NULL), ${hash}, 'object', 2, ${created('n')},
         IF(state IN ('sending', 'uncertain', 'amended'), @now - INTERVAL n % 60 SECOND, NULL),
-        IF(n % 10000 = 11, @now, NULL), 2, IF(state = 'amended', 3, 0)
+        IF(n % ${orders / 100} = 11, @now, NULL), 2, IF(state = 'amended', 3, 0)
       FROM (SELECT p, n, ${state} AS state FROM scale_orders ORDER BY p, place) AS made`,
     order_steps: `INSERT INTO order_steps (partner_id, order_id, sequence, kind, at, state, detail)
       SELECT ${partner('p')}, ${id('ord', 'n')}, step, 'report', ${created('n')}, 'pending', 'sent' FROM scale_orders
@@ -135,21 +137,21 @@ function tables(orders: number, days: number): Record<string, string> {
           SELECT 1 + n % ${partnerCount - 1}, FLOOR(n / ${partnerCount - 1}) FROM ${some(100 * (partnerCount - 1))}) AS made ORDER BY p, a`,
     applications: `INSERT INTO applications (partner_id, id, state, reference, account, created_at, updated_at, idempotency_key,
         request_digest, first_answer, steps, not_after, check_at, evidence)
-      SELECT ${partner(p('n'))}, ${id('app', 'n')}, IF(n % 5000 = 7, 'uncertain', ELT(1 + n % 3, 'opened', 'submitted', 'documents_required')),
+      SELECT ${partner(p('n'))}, ${id('app', 'n')}, IF(n % ${applications / 10} = 7, 'uncertain', ELT(1 + n % 3, 'opened', 'submitted', 'documents_required')),
         CONCAT('ref', n), NULL, ${created('n', applications)}, ${created('n', applications)},
         IF(n > ${applications * 0.9}, CONCAT('key', n), NULL), ${hash}, 'object', 2, @now,
-        IF(n % 5000 = 7, @now - INTERVAL n % 60 SECOND, NULL), '' FROM ${some(applications)} ORDER BY 1, 2`,
+        IF(n % ${applications / 10} = 7, @now - INTERVAL n % 60 SECOND, NULL), '' FROM ${some(applications)} ORDER BY 1, 2`,
     documents: `INSERT INTO documents (partner_id, application_id, type, digest, state, attempt, lease_until, created_at, updated_at)
-      SELECT ${partner(p('n'))}, ${id('app', 'n')}, type, ${hash}, IF(n % 5000 = 7, 'sending', 'delivered'), 1,
-        IF(n % 5000 = 7, @now, NULL), @now, @now FROM ${some(applications)}
+      SELECT ${partner(p('n'))}, ${id('app', 'n')}, type, ${hash}, IF(n % ${applications / 10} = 7, 'sending', 'delivered'), 1,
+        IF(n % ${applications / 10} = 7, @now, NULL), @now, @now FROM ${some(applications)}
         JOIN (SELECT 'passport' AS type UNION ALL SELECT 'signature') AS types ORDER BY 1, 2, 3`,
     allocations: `INSERT INTO allocations (partner_id, id, state, account, amount_kobo, client_reference, created_at, updated_at,
         counted_day, idempotency_key, request_digest, first_answer, evidence, not_after, check_at, steps)
       SELECT ${partner(p('n'))}, ${id('alc', 'n')},
-        CASE WHEN n % 10000 = 7 THEN 'uncertain' WHEN n % 50 = 1 THEN 'rejected' ELSE 'booked' END, ${account('n', p('n'))},
+        CASE WHEN n % ${allocations / 10} = 7 THEN 'uncertain' WHEN n % 50 = 1 THEN 'rejected' ELSE 'booked' END, ${account('n', p('n'))},
         1000 + n % 1000, IF(n % 2, CONCAT('r', n), 'everybody'), ${created('n', allocations)}, ${created('n', allocations)},
         DATE(${created('n', allocations)}), IF(n > ${allocations * 0.9}, CONCAT('key', n), NULL), ${hash}, 'object', '', @now,
-        IF(n % 10000 = 7, @now - INTERVAL n % 60 SECOND, NULL), 2 FROM ${some(allocations)} ORDER BY 1, 2`,
+        IF(n % ${allocations / 10} = 7, @now - INTERVAL n % 60 SECOND, NULL), 2 FROM ${some(allocations)} ORDER BY 1, 2`,
     object_steps: `INSERT INTO object_steps (partner_id, object_id, sequence, kind, at, state, detail)
       SELECT ${partner(p('n'))}, ${id('alc', 'n')}, step, 'sent', @now, 'booked', 'sent' FROM ${some(allocations)}
       JOIN (SELECT 1 AS step UNION ALL SELECT 2) AS steps ORDER BY 1, 2, 3`,
@@ -166,14 +168,14 @@ function tables(orders: number, days: number): Record<string, string> {
       FROM ${some(Math.min(orders, partnerCount * 400))} JOIN (SELECT 'orders' AS kind UNION ALL SELECT 'allocations') AS kinds ORDER BY 1, 2, 3`,
     look_ups: `INSERT INTO look_ups SELECT ${partner('p')}, ${id('ord', 'n')}, 3, @now, @now, 'missing', NULL FROM scale_orders
       WHERE n % 1000 = 7 ORDER BY p, place`,
-    open_cancels: `INSERT INTO open_cancels SELECT ${partner('p')}, ${id('ord', 'n')}, @now FROM scale_orders WHERE n % 10000 = 11
+    open_cancels: `INSERT INTO open_cancels SELECT ${partner('p')}, ${id('ord', 'n')}, @now FROM scale_orders WHERE n % ${orders / 100} = 11
       ORDER BY p, place`,
     api_keys: `INSERT INTO api_keys (partner_id, id, secret_hash, scopes, addresses, created_at, revoked_at, has_mac)
       SELECT ${partner(`n % ${partnerCount}`)}, ${id('key', 'n')}, ${hash}, 'read', '', @now, IF(n % 3 = 0, @now, NULL), n % 4 > 0
-      FROM ${some(orders / 100)} ORDER BY 1, 2`,
-    key_uses: `INSERT INTO key_uses SELECT ${partner(`n % ${partnerCount}`)}, ${id('key', 'n')}, @now FROM ${some(orders / 100)} ORDER BY 1, 2`,
+      FROM ${some(apiKeys)} ORDER BY 1, 2`,
+    key_uses: `INSERT INTO key_uses SELECT ${partner(`n % ${partnerCount}`)}, ${id('key', 'n')}, @now FROM ${some(apiKeys)} ORDER BY 1, 2`,
     key_changes: `INSERT INTO key_changes SELECT ${partner(`n % ${partnerCount}`)}, ${id('key', 'n')}, action, @now, ${id('key', 'n')}, 'request'
-      FROM ${some(orders / 100)} JOIN (SELECT 'created' AS action UNION ALL SELECT 'revoked') AS actions ORDER BY 1, 2, 3`,
+      FROM ${some(apiKeys)} JOIN (SELECT 'created' AS action UNION ALL SELECT 'revoked') AS actions ORDER BY 1, 2, 3`,
     audit_entries: `INSERT INTO audit_entries (id, at, operator, action, subject, detail, partner_id)
       SELECT n + 1, ${created('n', auditEntries)}, CONCAT('operator', n % 20), IF(n = 5, 'SetClock', ELT(1 + n % 3, 'Credit', 'Redeliver', 'SetLimits')),
         ${id('ord', 'n')}, '{}', ${partner(p('n'))} FROM ${some(auditEntries)}`,
