@@ -11,7 +11,7 @@ import { UsageWatch } from './support/usage.ts';
 const small = 10_000;
 const large = Number(process.env.BENCH_ORDERS ?? 1_000_000);
 /** How long gateways that nobody calls are watched. */
-const idleMs = 5_000;
+const idleMs = 3_000;
 const oldEvents = 1_500;
 
 /**
