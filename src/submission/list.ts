@@ -38,7 +38,8 @@ export async function readPage(
   const firstId = firstIdAt(prefix, updatedSince);
   const isOlder = before !== undefined && before <= firstId;
   const tail = sql`${hasChanged} AND id >= ${firstId} ${isBefore(before)} ${newest(most)}`;
-  const madeSince = isOlder ? [] : await database.read(table.find(equal as never, selection, tail));
+  const byId = Object.keys(equal).length === 1 ? 'PRIMARY' : undefined;
+  const madeSince = isOlder ? [] : await database.read(table.find(equal as never, selection, tail, byId));
   if (madeSince.length >= most) return madeSince;
   // Of all older ones only those that were open then have changed since. In the order of their ids all would be read. Each
   // day has those at its end that changed last.

@@ -76,9 +76,9 @@ const bugs: readonly SeededBug[] = [
   },
   {
     name: 'a page begins with the last object of the one before it',
-    file: 'src/submission/handlers.ts',
-    find: "'AND id < ?'",
-    replace: "'AND id <= ?'",
+    file: 'src/submission/list.ts',
+    find: 'AND id < ',
+    replace: 'AND id <= ',
     test: flows,
     pattern: 'a list is newest first, pages to its end',
   },

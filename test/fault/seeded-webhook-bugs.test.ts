@@ -23,8 +23,8 @@ const bugs: readonly SeededBug[] = [
   {
     name: 'an operator sends events again whose time is over',
     file: 'src/webhooks/delivery-store.ts',
-    find: 'now - sentForMs + 1) });',
-    replace: 'now - 2 * sentForMs + 1) });',
+    find: 'now - sentForMs + 1, after',
+    replace: 'now - 2 * sentForMs + 1, after',
     test: recorded,
     pattern: 'an event whose time is over is not sent again',
   },
