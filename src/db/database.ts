@@ -122,8 +122,9 @@ export class Database {
     this.#refusedWrite = undefined;
   }
 
-  /** Reads with one prepared statement. */
+  /** Reads with one prepared statement, which can have no list among its values. */
   async read(query: Statement): Promise<SqlRow[]> {
+    if (query.values.some(Array.isArray)) throw new Error('a statement with a list cannot be prepared');
     const values = query.values as (string | number | Date | Buffer | null)[];
     return this.#withConnection((connection) =>
       inTime<SqlRow[]>((done) => connection.execute(query.sql, values, (error, rows) => done(error, rows as SqlRow[]))),

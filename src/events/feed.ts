@@ -146,7 +146,8 @@ export class FeedWatch {
   /** A reader is woken while the feed has a later version, even if an earlier one is still on its way. */
   async #wakeReaders(): Promise<void> {
     const partnerIds = [...new Set([...this.#watchers].map(({ partnerId }) => partnerId))];
-    const last = toVersions(await this.database.read(findLastVersions(partnerIds)));
+    const [rows = []] = await this.database.readAll([findLastVersions(partnerIds)]);
+    const last = toVersions(rows);
     for (const { partnerId, seen, wakeup } of this.#watchers) {
       if ((last.get(partnerId) ?? 0n) > seen) wakeup.wake();
     }

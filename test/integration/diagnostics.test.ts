@@ -60,7 +60,7 @@ describe('an operator who wants to know', { concurrency: 4 }, () => {
       for (const name of [
         'outbox feed',
         'outbox webhooks',
-        'stream feed',
+
         'stream webhooks',
         'webhooks due',
         'orders',

@@ -22,15 +22,15 @@ describe('a gateway in parts', () => {
     const { status, body } = await api.place(partner, { symbol: 'SIM-FILL' });
     assert.equal(status, 201);
     const feed = async () => (await api.rest('GET', '/v1/events', { key: partner.key })).body.data;
-    assert.deepEqual(await feed(), [], 'nobody works yet');
+    const types = async () => (await feed()).map(({ type }: { type: string }) => type);
+    assert.deepEqual(await types(), ['order.pending'], 'nobody works yet: the fill is not known');
     const leases = await api.database.read(statement('SELECT name FROM leases'));
     assert.deepEqual(leases, [], 'who serves partners holds no lease');
 
     worker = await startApp(readConfig({ ...api.variables, MARINA_ROLES: 'worker,webhooks' }));
     assert.deepEqual([worker.restPort, worker.grpcPort], [0, 0], 'who works serves no partners');
     await eventually(async () => {
-      const types = (await feed()).map(({ type }: { type: string }) => type);
-      assert.deepEqual(types, ['order.pending', 'order.filled']);
+      assert.deepEqual(await types(), ['order.pending', 'order.filled']);
     });
     const filled = await api.rest('GET', `/v1/orders/${body.id}`, { key: partner.key });
     assert.equal(filled.body.state, 'filled');

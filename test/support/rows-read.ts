@@ -9,7 +9,12 @@ export interface Examined {
 
 /** Runs statements on a connection of its own, and counts the rows that the server reads for each. */
 export async function examine(url: string, statements: readonly Statement[]): Promise<Examined[]> {
-  const connection = await createConnection({ uri: url, timezone: 'Z', supportBigNumbers: true, dateStrings: ['DATE'] });
+  const connection = await createConnection({
+    uri: url,
+    timezone: 'Z',
+    supportBigNumbers: true,
+    dateStrings: ['DATE'],
+  });
   try {
     // Reading the counters counts too, always the same.
     const own = (await readCounter()) * -1 + (await readCounter());
