@@ -14,6 +14,8 @@ export interface Listed {
   readonly before: string | undefined;
 }
 
+const dayMs = 86_400_000;
+
 interface ListedKind {
   readonly table: Pick<Table<never>, 'name' | 'find'>;
   readonly prefix: IdPrefix;
@@ -28,28 +30,28 @@ export async function readPage(
   most: number,
 ): Promise<SqlRow[]> {
   const { table, prefix } = kind;
-  const isBefore = (id: string | undefined) => (id === undefined ? statement('') : sql`AND id < ${id}`);
-  const newest = (left: number) => statement(`ORDER BY id DESC LIMIT ${left}`);
-  if (updatedSince === undefined) {
-    return database.read(table.find(equal as never, selection, sql`${isBefore(before)} ${newest(most)}`));
-  }
+  const newest = (left: number, id: string | undefined) =>
+    id === undefined
+      ? statement(`ORDER BY id DESC LIMIT ${left}`)
+      : statement(`AND id < ? ORDER BY id DESC LIMIT ${left}`, id);
+  if (updatedSince === undefined) return database.read(table.find(equal as never, selection, newest(most, before)));
   const hasChanged = sql`AND updated_at >= ${new Date(updatedSince)}`;
   // All that were made since then have changed since then, so a page of them is read without passing others.
   const firstId = firstIdAt(prefix, updatedSince);
   const isOlder = before !== undefined && before <= firstId;
-  const tail = sql`${hasChanged} AND id >= ${firstId} ${isBefore(before)} ${newest(most)}`;
+  const tail = sql`${hasChanged} AND id >= ${firstId} ${newest(most, before)}`;
   const byId = Object.keys(equal).length === 1 ? 'PRIMARY' : undefined;
   const madeSince = isOlder ? [] : await database.read(table.find(equal as never, selection, tail, byId));
   if (madeSince.length >= most) return madeSince;
   // Of all older ones only those that were open then have changed since. In the order of their ids all would be read. Each
-  // day has those at its end that changed last.
-  const countedDay = await readDays(database, table.name, equal.partnerId, lagosDay(updatedSince));
+  // day has those at its end that changed last. One that is made at midnight may count for the day after.
+  const countedDay = await readDays(database, table.name, equal.partnerId, lagosDay(updatedSince + dayMs));
   if (countedDay.length === 0) return madeSince;
   const [older = []] = await database.readAll([
     table.find(
       { ...equal, countedDay } as never,
       selection,
-      sql`${hasChanged} ${isBefore(isOlder ? before : firstId)} ${newest(most - madeSince.length)}`,
+      sql`${hasChanged} ${newest(most - madeSince.length, isOlder ? before : firstId)}`,
       `${table.name}_counted_day`,
     ),
   ]);
