@@ -79,10 +79,7 @@ export function appendEvents(
     const signed = consumers.feed;
     return { partnerId: partner.id, version, id, type, body, requestId, traceParent, ...times, ...about, signed };
   });
-  return [
-    outbox.insert(...rows),
-    copyToFeed(sql`partner_id = ${partner.id} AND version BETWEEN ${first} AND ${partner.version}`),
-  ];
+  return [outbox.insert(...rows), copyToFeed(areThese(rows))];
 }
 
 const copied = statement('id, type, body, request_id, trace_parent, object_kind, object_id');
