@@ -47,13 +47,14 @@ mutants: $(PACKAGES) $(GENERATED) ## Change the code in small ways, and tell whi
 	@# A property that a change breaks need not find its smallest sample.
 	@FILES='$(FILES)' TESTS='$(TESTS)' MARINA_TEST_BOUND_MS=6000 npx stryker run test/mutants.mjs
 
-check: openapi ## Check format, lint, types, protos, OpenAPI, and the protos against the last release
+check: openapi ## Check format, lint, types, protos, OpenAPI, the protos against the last release, and deployed packages
 	@npx biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
 	@REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx redocly lint --config src/docs/openapi/redocly.yaml --format=stylish $(OPENAPI) > $(OPENAPI).lint 2>&1 \
 	|| { cat $(OPENAPI).lint; exit 1; }
 	@npx tsc
 	@npx buf lint
 	@$(NODE) src/dev/breaking.ts
+	@$(NODE) src/dev/supply-chain.ts
 
 bench: $(BUILT) ## Measure, and print ratios; AGAINST=commit compares with that version; ONLY=… chooses
 	@MARINA_TEST_BUILD=dist AGAINST='$(AGAINST)' exec $(NODE) test/bench/run.ts $(ONLY)
@@ -80,22 +81,25 @@ clean: ## Remove the sandbox's data and what was generated and built
 	rm -rf .local dist src/gen
 
 $(PACKAGES): package-lock.json | node
-	@echo 'Installing the npm packages'
+	@echo 'Installing the npm packages: half a minute to some minutes, the first time only'
 	@npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
 # buf leaves files alone that come out the same.
 $(GENERATED): $(PROTOS) | $(PACKAGES)
+	@echo 'Generating code from proto/'
 	@npx buf generate
 	@touch $@
 
 # The last command makes the file that says all of it is there.
 $(BUILT): $(SOURCES) $(GENERATED) | $(PACKAGES)
+	@echo 'Building dist/'
 	@rm -rf dist
 	@npx tsc -p tsconfig.build.json
 	@cp --parents -t dist $$(find src -type f ! -name '*.ts' ! -path 'src/dev/*' ! -path 'src/simulator/*' \
 	! -name 'openapi.json*' ! -name redocly.yaml) docs/*.md docs/deploy/*.sql CHANGELOG.md \
 	LICENSE package-lock.json .npmrc
+	@$(NODE) src/dev/supply-chain.ts sbom dist/sbom.cdx.json
 	@cp package.json dist
 
 node:

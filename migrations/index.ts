@@ -18,6 +18,9 @@ import { EventObjects1763810000000 } from './1763810000000-event-objects.ts';
 import { DeliveryIndexes1764010010000 } from './1764010010000-delivery-indexes.ts';
 import { AccountLists1764010020000 } from './1764010020000-account-lists.ts';
 import { ChangeLists1764010030000 } from './1764010030000-change-lists.ts';
+import { ArchiveState1764040010000 } from './1764040010000-archive-state.ts';
+import { OrderLists1764050010000 } from './1764050010000-order-lists.ts';
+import { SecretKeys1764060010000 } from './1764060010000-secret-keys.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -41,4 +44,7 @@ export const migrations = [
   DeliveryIndexes1764010010000,
   AccountLists1764010020000,
   ChangeLists1764010030000,
+  ArchiveState1764040010000,
+  OrderLists1764050010000,
+  SecretKeys1764060010000,
 ];

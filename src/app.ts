@@ -1,4 +1,5 @@
 import { type Base, openBase } from './app/base.ts';
+import { warnOfPlainLinks } from './app/links.ts';
 import { createOperators } from './app/operators.ts';
 import { createServers } from './app/partners.ts';
 import { createParts } from './app/parts.ts';
@@ -35,6 +36,7 @@ export async function startApp(
     close = () => closeAll(gateway);
     await startWork(gateway);
     warnOfPlainText(config, log);
+    warnOfPlainLinks(config, log);
     return {
       ...(await listen(gateway)),
       countUncaught: (outcome) => base.metrics.uncaughtErrors.inc({ outcome }),
@@ -62,7 +64,7 @@ function createGateway(base: Base) {
 /** Connects to NATS and starts this process's workers. Workers that change objects wait for the start-up gate. */
 async function startWork(gateway: Gateway): Promise<void> {
   const { base, supervisor, callers, events, submissions, outcomes, telemetry } = gateway;
-  const { does, environment, identities, nats } = base;
+  const { does, environment, links, nats } = base;
   const { stream, feedWatch, webhooks, relay } = events;
   const { images } = submissions;
   callers.sharing.start();
@@ -84,7 +86,8 @@ async function startWork(gateway: Gateway): Promise<void> {
   supervisor.start(callers.keyUses.worker);
   supervisor.start(telemetry.health.worker);
   supervisor.start(telemetry.writes.worker);
-  for (const identity of Object.values(identities)) if (identity !== undefined) supervisor.start(identity.worker);
+  for (const link of [...Object.values(links), ...base.secrets]) if (link?.hasFiles) supervisor.start(link.worker);
+  supervisor.start(base.keyUseWorker);
   if (does('worker')) for (const worker of gateway.maintenance) supervisor.start(worker);
 }
 

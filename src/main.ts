@@ -1,14 +1,25 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type App, startApp } from './app.ts';
-import { ConfigError, describeConfig, readConfig, readDatabaseUrl } from './config.ts';
+import {
+  ConfigError,
+  type DatabaseConfig,
+  describeConfig,
+  readConfig,
+  readDatabaseConfig,
+  readKeysConfig,
+} from './config.ts';
+import { openDatabaseAccess } from './db/access.ts';
+import type { Reached } from './db/data-source.ts';
 import { openDatabase } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { createLogger, type Logger } from './lib/log.ts';
 import { standardOutput } from './lib/log-output.ts';
+import { keepMemoryPrivate } from './lib/private-memory.ts';
 import { UncaughtErrors } from './lib/uncaught.ts';
 import { declareRestored } from './submission/recovery.ts';
 
+keepMemoryPrivate();
 // Live data takes 45 MiB, but by default V8 lets some 150 MiB of garbage gather before it collects.
 setFlagsFromString('--heap-growing-percent=40');
 
@@ -22,29 +33,44 @@ const [command = 'serve'] = process.argv.slice(2);
 if (command === 'config') {
   console.log(describeConfig());
 } else if (command === 'migrate') {
-  await migrate(readOrExit(readDatabaseUrl));
+  await migrate(await reach(readOrExit(readDatabaseConfig)), undefined, console.error);
 } else if (command === 'restored') {
   await restored();
 } else if (command === 'archive') {
   const { archiveCommand } = await import('./archive/command.ts');
-  process.exitCode = await archiveCommand(process.argv.slice(3), () => readOrExit(readDatabaseUrl));
+  process.exitCode = await archiveCommand(process.argv.slice(3), () => reach(readOrExit(readDatabaseConfig)));
+} else if (command === 'keys') {
+  const { keysCommand } = await import('./secret-keys/command.ts');
+  process.exitCode = await keysCommand(process.argv.slice(3), async () => {
+    const config = readOrExit(readKeysConfig);
+    return { ...(await reach(config)), ring: config.secretKey.first };
+  });
+} else if (command === 'operator-token') {
+  const { operatorTokenCommand } = await import('./admin/operator-token-command.ts');
+  process.exitCode = operatorTokenCommand(process.argv.slice(3));
 } else if (command === 'serve') {
   await serve();
 } else {
-  console.error(`unknown command ${command}: use serve, migrate, restored, archive or config`);
+  console.error(`unknown command ${command}: use serve, migrate, restored, archive, keys, operator-token or config`);
   process.exitCode = 2;
 }
 
 /** Declares that a database was restored from a backup. To be run before a gateway starts on it. */
 async function restored(): Promise<void> {
-  const { databaseUrl: url, environment } = readOrExit(readConfig);
-  const database = await openDatabase({ url, environment, poolSize: 2 });
+  const config = readOrExit(readConfig);
+  const database = await openDatabase({ ...(await reach(config)), environment: config.environment, poolSize: 2 });
   try {
     const isNew = await declareRestored(database);
     console.log(isNew ? 'declared: no event version is used again' : 'already declared: nothing to do');
   } finally {
     await database.close();
   }
+}
+
+/** How a command reaches the database. Its files are read once. */
+async function reach({ databaseUrl, links }: DatabaseConfig): Promise<Reached> {
+  const log = createLogger({ name: 'marina', level: 'silent' });
+  return { access: await openDatabaseAccess(databaseUrl, links.database, log) };
 }
 
 async function serve(): Promise<void> {

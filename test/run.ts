@@ -6,6 +6,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { explain } from '../src/dev/advice.ts';
+import { serverVersion } from '../src/dev/databases.ts';
 import { sharedKeeper } from '../src/dev/keeper.ts';
 import { progressLines } from '../src/dev/progress.ts';
 import { startMariaDb, startNats } from '../src/dev/servers.ts';
@@ -49,6 +50,7 @@ async function main(): Promise<number> {
       startNats({ dataDir: join(folder, 'nats'), disposable: true, progress }),
     ]),
   );
+  progress.note(`The database server is ${await serverVersion(mariadb.url)}.`);
   const report = join(folder, 'report.tap');
   const sent = join(folder, 'statements');
   const servers = {

@@ -2,8 +2,9 @@
 -- removes only the rows that leave the database.
 SELECT CONCAT('GRANT ', CASE
     WHEN table_name IN ('look_ups', 'object_steps') THEN 'SELECT, DELETE'
+    WHEN table_name = 'archive_state' THEN 'SELECT, INSERT, DELETE'
     ELSE 'SELECT'
   END, ' ON `', DATABASE(), '`.`', table_name, '` TO ''', @user, '''@''', @host, ''';') AS statement
 FROM information_schema.tables
-WHERE table_schema = DATABASE() AND table_name IN ('allocations', 'applications', 'environment', 'look_ups', 'object_steps',
+WHERE table_schema = DATABASE() AND table_name IN ('allocations', 'applications', 'archive_state', 'environment', 'look_ups', 'object_steps',
   'order_steps', 'orders', 'partners', 'wallet_transfers', 'webhook_attempts', 'webhook_deliveries');

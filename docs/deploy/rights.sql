@@ -11,7 +11,7 @@ WITH needed AS (
       THEN 'SELECT,INSERT'
     -- Rows are added and changed, and kept.
     WHEN table_name IN ('allocations', 'api_keys', 'applications', 'environment', 'feed_purges', 'key_uses', 'look_ups',
-      'orders', 'partners', 'positions', 'usage_days', 'wallets', 'webhook_endpoints')
+      'orders', 'partners', 'positions', 'secret_keys', 'usage_days', 'wallets', 'webhook_endpoints')
       THEN 'SELECT,INSERT,UPDATE'
     -- Rows are added, and removed when their time is over.
     WHEN table_name IN ('feed_events', 'webhook_attempts', 'write_checks')
@@ -19,6 +19,9 @@ WITH needed AS (
     -- Rows are added, changed and removed.
     WHEN table_name IN ('accounts', 'documents', 'leases', 'open_cancels', 'outbox', 'webhook_deliveries')
       THEN 'SELECT,INSERT,UPDATE,DELETE'
+    -- Only `archive write` writes it, with an account of its own.
+    WHEN table_name IN ('archive_state')
+      THEN 'SELECT'
     -- Only migrating writes `migrations`.
     ELSE 'SELECT'
   END AS rights

@@ -17,6 +17,7 @@ import {
   toShownKey,
 } from '../keys/store.ts';
 import { enumWords } from '../lib/enums.ts';
+import type { Keys as SecretKeys } from '../lib/key-ring.ts';
 import { audit } from './audit.ts';
 import {
   type AdminCall,
@@ -33,12 +34,12 @@ import {
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 
 interface KeyAdminParts extends AdminParts {
-  /** The secret of the keys' MACs. */
-  readonly keyMacSecret: Buffer;
+  /** The keys of the MACs of API keys. */
+  readonly keyMacKeys: SecretKeys;
 }
 
 /** The operators' calls on partners' keys. `ended` notifies all replicas that a key has ended. */
-export function keyService({ database, clock, ids, keyMacSecret }: KeyAdminParts, ended: (keyId: string) => void) {
+export function keyService({ database, clock, ids, keyMacKeys }: KeyAdminParts, ended: (keyId: string) => void) {
   return adminService(Keys, {
     async createKey({ partnerId, reason, ...request }, call) {
       const scopes = [...new Set(request.scopes)].sort((one, other) => one - other);
@@ -50,7 +51,7 @@ export function keyService({ database, clock, ids, keyMacSecret }: KeyAdminParts
       if (everywhere >= 0 && database.environment === 'live') {
         throw invalidField(`addresses[${everywhere}]`, 'must not be all addresses: a live key works from some only.');
       }
-      const { id, key: secret, secretHash } = makeKey(database.environment, keyMacSecret, ids.keyHead());
+      const { id, key: secret, secretHash, macKey } = makeKey(database.environment, keyMacKeys, ids.keyHead());
       const createdAt = clock.now();
       await changeOwned(database, partnerId, 'keys', reading(countActiveKeys(partnerId)), ([counted]) => {
         if (Number(counted?.[0]?.active) >= mostActiveKeys) {
@@ -58,7 +59,7 @@ export function keyService({ database, clock, ids, keyMacSecret }: KeyAdminParts
         }
         const after = { scopes: scopes.map((scope) => scopeWords.word(scope)), addresses };
         return [
-          insertKey({ id, partnerId, secretHash, scopes, addresses, createdAt }),
+          insertKey({ id, partnerId, secretHash, macKey, scopes, addresses, createdAt }),
           audit(call, createdAt, { partnerId, subject: id, detail: { reason }, after }),
         ];
       });

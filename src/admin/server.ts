@@ -1,10 +1,11 @@
-import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { create, type DescMessage, type DescMethod, type Message, type MessageInitShape } from '@bufbuild/protobuf';
 import { Metadata, type ServerCredentials, status } from '@grpc/grpc-js';
 import { BadRequestSchema, file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.ts';
 import { ApiError } from '../lib/errors.ts';
 import { LineSampler } from '../lib/line-sampler.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Live } from '../lib/watched-files.ts';
 import { ConnectionLimits } from '../transport/bounds.ts';
 import { compileFieldRules } from '../transport/field-rules.ts';
 import { type Arrival, type GrpcStatus, type RichStatus, richStatus } from '../transport/grpc/arrival.ts';
@@ -20,11 +21,11 @@ import { rpcPath } from '../transport/operations.ts';
 import { decodeProtobuf, encodeProtobuf, rpcStatus } from '../transport/rpc.ts';
 import { deliver, OpenStreams, slowEndMs } from '../transport/streams.ts';
 import { type AdminCall, AdminError, type AdminService, type Operator } from './call.ts';
+import { identifyOperators, type OperatorToken } from './operator-tokens.ts';
 
 interface AdminServerOptions {
   readonly services: readonly AdminService[];
-  /** Each operator's name by its token. */
-  readonly operators: ReadonlyMap<string, Operator>;
+  readonly tokens: Live<readonly OperatorToken[]>;
   readonly log: Logger;
   /** Called at a call's end, with its service and method and the name of its gRPC status. */
   readonly onCalled: (call: string, code: string) => void;
@@ -45,7 +46,7 @@ const mostStreams = 20;
 /** The operators' port: gRPC with reflection and health. It checks the token before reading the message, then fields. */
 export function createAdminServer({ services, log, shownAddress, ...options }: AdminServerOptions) {
   const strangersCalls = new LineSampler(log, 'an operator call failed', shownAddress);
-  const identify = identifyOperators(options.operators);
+  const identify = identifyOperators(options.tokens, Date.now);
   const streams = new OpenStreams();
   const connections = new ConnectionLimits(connectionBounds);
   let openStreams = 0;
@@ -118,8 +119,10 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
         if (openStreams > mostStreams) throw new AdminError(status.RESOURCE_EXHAUSTED, 'too many streams are open');
         const request = read(call.request);
         call.sendMetadata(visit.metadata());
-        const write = (answer: Answer) =>
-          new Promise<void>((resolve) => call.write(encode(method, answer), () => resolve()));
+        const write = (answer: Answer) => {
+          visit.identify(); // Its token may have expired, or be removed, since the stream began.
+          return new Promise<void>((resolve) => call.write(encode(method, answer), () => resolve()));
+        };
         await deliver(handle(request, caller, ending.signal), ending, write);
         call.end();
         visit.answered();
@@ -194,28 +197,6 @@ function requestReader(method: DescMethod): (bytes: Buffer) => Message {
 
 function encode({ output }: DescMethod, answer: Answer): Buffer {
   return encodeProtobuf(output, create(output, answer));
-}
-
-/** Finds the operator of a call's `authorization` metadata. */
-function identifyOperators(operators: ReadonlyMap<string, Operator>) {
-  const hashes = [...operators].map(([token, name]) => ({ name, hash: sha256(token) }));
-  return (authorization: readonly (string | Buffer)[]): Operator | undefined => {
-    const [value] = authorization;
-    if (authorization.length !== 1 || typeof value !== 'string') return undefined;
-    const token = /^bearer +([^ ]+)$/i.exec(value)?.[1];
-    if (token === undefined) return undefined;
-    const given = sha256(token);
-    let found: Operator | undefined;
-    // It is compared with every token, so that the time it takes reveals nothing.
-    for (const { name, hash } of hashes) {
-      if (timingSafeEqual(hash, given)) found = name;
-    }
-    return found;
-  };
-}
-
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }
 
 /** An operator's error status. A `google.rpc.BadRequest` names a field at fault. */

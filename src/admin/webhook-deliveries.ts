@@ -47,7 +47,8 @@ export function webhookDeliveryCalls(
         eventId: eventId === '' ? undefined : eventId,
       };
       const { rows, hasMore, most } = await listed(limit, (most) => read(listDeliveries(partnerId, filter, most)));
-      const attempts = await read(findAttempts(partnerId, rows.map(versionOf), mostAttemptsListed * most));
+      const listedAttempts = mostAttemptsListed * most;
+      const attempts = await read(findAttempts(partnerId, rows.map(versionOf), mostAttemptsListed, listedAttempts));
       const attemptsOf = groupBy(attempts.map(tables.attempts.all.read), ({ version }) => version);
       const deliveries = rows.map((row) => ({
         ...toMessage(tables.deliveries.all.read(row), attemptsOf.get(versionOf(row)) ?? []),
@@ -124,7 +125,7 @@ function toMessage(delivery: tables.Delivery, attempts: readonly tables.Attempt[
     occurredAt: toTimestamp(occurredAt),
     attemptsCounted,
     dueAt: toTimestamp(dueAt),
-    attempts: attempts.slice(0, mostAttemptsListed).map(({ number, at, isProbe, ...attempt }) => ({
+    attempts: attempts.map(({ number, at, isProbe, ...attempt }) => ({
       number,
       at: toTimestamp(at),
       isProbe,

@@ -40,6 +40,7 @@ export const allocations = defineTable({
   primary: ['partnerId', 'id'],
   indexes: {
     ...indexes,
+    // For lists, which name those of their filters.
     allocations_state: ['partnerId', 'state', 'id'],
     allocations_account: ['partnerId', 'account', 'id'],
     allocations_client_reference: ['partnerId', 'clientReference', 'id'],

@@ -6,7 +6,8 @@ import { auditEntries } from '../admin/audit.ts';
 import { allocations } from '../allocations/table.ts';
 import { documents } from '../applications/documents/store.ts';
 import { applications } from '../applications/table.ts';
-import { keyMacSecret } from '../auth/keys.ts';
+import { archiveState } from '../archive/table.ts';
+import { keyMacKeys } from '../auth/keys.ts';
 import { apiKeys, keyUses, partners } from '../auth/store.ts';
 import type { Config, Role } from '../config.ts';
 import { type Database, openDatabase } from '../db/database.ts';
@@ -19,39 +20,42 @@ import { SystemClock } from '../lib/clock.ts';
 import { armCrash } from '../lib/crash.ts';
 import { logUnknownNames } from '../lib/enums.ts';
 import { IdMaker } from '../lib/ids.ts';
+import { keysFor } from '../lib/key-ring.ts';
+import { openSecret } from '../lib/link.ts';
 import type { Logger } from '../lib/log.ts';
 import type { LogOutput } from '../lib/log-output.ts';
 import { Metrics } from '../lib/metrics.ts';
 import { Nats, Notifications } from '../lib/nats.ts';
 import { Cursors } from '../lib/paging.ts';
-import { subkey } from '../lib/seal.ts';
-import { ServerIdentity } from '../lib/server-identity.ts';
 import { passingTracer, type Tracer } from '../lib/trace.ts';
 import { version } from '../lib/version.ts';
-
 import { openCancels, orderSteps, orders } from '../orders/table.ts';
+import { openRing } from '../secret-keys/open-ring.ts';
+import { secretKeys } from '../secret-keys/table.ts';
 import { EnvironmentState, environments } from '../submission/environment.ts';
 import { lookUps, objectSteps, positions, usageDays } from '../submission/table.ts';
 import { writeChecks } from '../telemetry/write-probe.ts';
 import { transfers, wallets } from '../wallet/store.ts';
 import { attempts, deliveries, endpoints } from '../webhooks/table.ts';
+import { type Links, openLinks } from './links.ts';
 
 /** The parts that all others need. */
 export type Base = Awaited<ReturnType<typeof openOn>>;
 
 /** Opens the database, checks that this gateway may use it, and opens the other parts that can fail. */
 export async function openBase(config: Config, log: Logger, output?: LogOutput): Promise<Base> {
-  const { databaseUrl: url, environment, databasePool: poolSize } = config;
-  const database = await openDatabase({ url, environment, poolSize, tables });
+  const { environment, databasePool: poolSize } = config;
+  const links = await openLinks(config, log);
+  const database = await openDatabase({ access: links.database, environment, poolSize, tables });
   try {
-    return await openOn(database, config, log, output);
+    return await openOn(database, links, config, log, output);
   } catch (error) {
     await database.close();
     throw error;
   }
 }
 
-async function openOn(database: Database, config: Config, log: Logger, output: LogOutput | undefined) {
+async function openOn(database: Database, links: Links, config: Config, log: Logger, output: LogOutput | undefined) {
   const missing = await missingMigrations(database);
   if (missing.length > 0) throw new Error(`the database lacks ${missing.join(', ')}: migrate it first`);
   if (config.crashPoint !== undefined) armCrash(config.crashPoint, config.crashSignal);
@@ -62,8 +66,10 @@ async function openOn(database: Database, config: Config, log: Logger, output: L
     throw new Error('the clock of a live gateway cannot be ahead');
   }
   const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`.slice(-64);
-  const key = (use: string) => subkey(config.secretKey, use);
-  const nats = new Nats({ url: config.natsUrl, log });
+  const { ring, worker: keyUseWorker } = await openRing(config.secretKey, { database, clock, log });
+  const operatorTokens = await openSecret({ name: 'operator tokens', secret: config.operators, log });
+  const keys = (use: string) => keysFor(ring, use);
+  const nats = new Nats({ access: () => links.nats.current, log });
   return {
     config,
     log,
@@ -80,33 +86,29 @@ async function openOn(database: Database, config: Config, log: Logger, output: L
     nats,
     notifications: new Notifications(nats, config.natsPrefix),
     ids: new IdMaker(clock),
-    /** Derives a separate key for each use of the one secret. */
-    key,
-    keyMacSecret: keyMacSecret(config.secretKey),
-    cursors: new Cursors(key('cursors')),
-    identities: await openIdentities(config, log),
+    /** Derives separate keys for each use of the secrets. */
+    keys,
+    keyMacKeys: keyMacKeys(ring),
+    keyUseWorker,
+    cursors: new Cursors(keys('cursors')),
+    operatorTokens,
+    /** Secrets that are read again when their files change. */
+    secrets: [ring, operatorTokens],
+    links,
     stopLoggingUnknownNames: logUnknownNames(log),
     // Opened last, because nothing would close it if a later step failed.
-    tracer: await openTracer(config, holder, log),
-  };
-}
-
-/** The certificates of the partners' and the operators' ports, if they speak TLS. */
-async function openIdentities(config: Config, log: Logger) {
-  const { tlsCertificate, tlsKey, adminTlsCertificate, adminTlsKey, adminTlsAuthorities } = config;
-  return {
-    partners: await ServerIdentity.open(tlsCertificate, tlsKey, undefined, log),
-    operators: await ServerIdentity.open(adminTlsCertificate, adminTlsKey, adminTlsAuthorities, log),
+    tracer: await openTracer(config, links, holder, log),
   };
 }
 
 /** Loads the exporter only if spans are exported. */
 async function openTracer(
   { otlpUrl, tracePercent, environment }: Config,
+  { otlp }: Links,
   holder: string,
   log: Logger,
 ): Promise<Tracer> {
-  if (otlpUrl === undefined) return passingTracer;
+  if (otlpUrl === undefined || otlp === undefined) return passingTracer;
   const { otlpTracer } = await import('../telemetry/otlp-tracer.ts');
   const resource = {
     'service.name': 'marina',
@@ -114,7 +116,7 @@ async function openTracer(
     'service.instance.id': holder,
     'deployment.environment.name': environment,
   };
-  return otlpTracer(otlpUrl, tracePercent / 100, resource, log);
+  return otlpTracer(otlpUrl, otlp, tracePercent / 100, resource, log);
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tables of all rows stand in one list.
@@ -147,6 +149,8 @@ const described: readonly Table<any>[] = [
   endpoints,
   deliveries,
   attempts,
+  archiveState,
+  secretKeys,
 ];
 
 export const tables: readonly EntitySchemaOptions<object>[] = described.map(({ schema }) => schema);

@@ -28,14 +28,14 @@ type OperatorParts = Parts & { readonly health: Health };
 
 /** The operators' port. */
 export function createOperators(base: Base, parts: OperatorParts) {
-  const { config, log, metrics, identities } = base;
+  const { config, log, metrics, links } = base;
   return createAdminServer({
     services: operatorServices(base, parts),
-    operators: config.operators,
+    tokens: base.operatorTokens,
     log,
     shownAddress: addressShower(config.logClientAddress),
     onCalled: (call, code) => metrics.operatorCalls.inc({ call, code }),
-    credentials: identities.operators && new IdentityCredentials(identities.operators),
+    credentials: links.operators && new IdentityCredentials(links.operators),
   });
 }
 

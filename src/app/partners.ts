@@ -33,12 +33,12 @@ import type { Base } from './base.ts';
 import type { Parts } from './parts.ts';
 
 function createOperations(base: Base, parts: Parts): Operation[] {
-  const { config, database, clock, ids, cursors, environment, keyMacSecret: macSecret } = base;
+  const { config, database, clock, ids, cursors, environment, keyMacKeys: macKeys } = base;
   const { readTimeoutMs } = config;
   const { keyUses, limits, reads } = parts.callers;
   const { broker, records, simulator } = parts.upstream;
   const { kinds, allKinds, submitter, canceller, contexts, images, documents } = parts.submissions;
-  const submitted = { database, submitter, cursors, digestKey: base.key('request digests') };
+  const submitted = { database, submitter, cursors, digestKeys: base.keys('request digests') };
   return [
     ...defineOperations(Orders, orderHandlers({ ...submitted, kind: kinds.order, broker, canceller, contexts })),
     ...defineOperations(Allocations, allocationHandlers({ ...submitted, kind: kinds.allocation })),
@@ -53,7 +53,7 @@ function createOperations(base: Base, parts: Parts): Operation[] {
     ...defineOperations(Limits, limitHandlers(database, clock, limits, maxBodyBytes)),
     ...defineOperations(
       Keys,
-      keyHandlers({ database, clock, ids, macSecret, cursors, uses: keyUses, ended: parts.notify.keyEnded }),
+      keyHandlers({ database, clock, ids, macKeys, cursors, uses: keyUses, ended: parts.notify.keyEnded }),
     ),
     ...(simulator === undefined
       ? []
@@ -65,10 +65,10 @@ export type Servers = ReturnType<typeof createServers>;
 
 /** The partners' servers: REST, Connect and the pages on one port, gRPC on another, with one pipeline for all. */
 export function createServers(base: Base, parts: Parts) {
-  const { config, log, does, identities, metrics, tracer } = base;
+  const { config, log, does, links, metrics, tracer } = base;
   const { authenticator, limits } = parts.callers;
   const operations = createOperations(base, parts);
-  const { partners: identity } = identities;
+  const { partners: identity } = links;
   const perAddress = config.connectionsPerAddress;
   const connectionLimits = new ConnectionLimits({ perAddress }, config.trustedProxies, metrics);
   const { identify } = authenticator;

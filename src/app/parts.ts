@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ledgerCheck } from '../admin/ledger.ts';
+import { ledgerCheck } from '../admin/ledger-check.ts';
 import { AllocationKind } from '../allocations/kind.ts';
 import { DocumentSender } from '../applications/documents/sender.ts';
 import { ImageChecker } from '../applications/images/checker.ts';
@@ -9,12 +9,14 @@ import { AllocationBroker, ApplicationBroker, SubmissionsBroker } from '../broke
 import { BrokerClock } from '../broker/clock.ts';
 import { Broker } from '../broker/orders.ts';
 import { RecordsBroker } from '../broker/records.ts';
+import type { Config } from '../config.ts';
 import { FeedWatch, feedConsumer } from '../events/feed.ts';
 import { Relay } from '../events/relay.ts';
 import { feedRetention } from '../events/retention.ts';
 import { EventStream } from '../events/stream.ts';
 import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../lib/grpc-client.ts';
+import { channelTls } from '../lib/link.ts';
 import { Seal } from '../lib/seal.ts';
 import type { Worker } from '../lib/worker.ts';
 import { CallerLimits } from '../limits/caller-limits.ts';
@@ -43,6 +45,7 @@ import { Dispatcher } from '../webhooks/dispatcher.ts';
 import { Sender } from '../webhooks/sender.ts';
 import { signingKeys } from '../webhooks/signature.ts';
 import type { Base } from './base.ts';
+import type { Links } from './links.ts';
 
 export type Parts = ReturnType<typeof createParts>;
 type Callers = ReturnType<typeof createCallers>;
@@ -69,10 +72,10 @@ export function createParts(base: Base) {
   };
 }
 
-function createCallers({ config, log, database, clock, keyMacSecret: macSecret, nats }: Base) {
+function createCallers({ config, log, database, clock, keyMacKeys: macKeys, nats }: Base) {
   const { environment, natsPrefix: prefix } = config;
   const keyUses = new KeyUses(database, clock);
-  const authenticator = new Authenticator({ database, environment, macSecret, uses: keyUses });
+  const authenticator = new Authenticator({ database, environment, macKeys, uses: keyUses });
   const replica = randomUUID();
   const store = new CounterStore(nats, prefix, replica);
   const sharing = new Sharing({ nats, store, prefix, replica, log });
@@ -82,7 +85,7 @@ function createCallers({ config, log, database, clock, keyMacSecret: macSecret, 
   return { keyUses, authenticator, sharing, slots, limits, reads };
 }
 
-/** The path of events: from the outbox through NATS to the feed and the webhooks. */
+/** The path of events: the feed, which is written with each change, and from the outbox through NATS to the webhooks. */
 function createEvents(base: Base) {
   const { config, database, nats } = base;
   const stream = new EventStream(nats, config.natsPrefix);
@@ -97,7 +100,7 @@ function createEvents(base: Base) {
 function createWebhooks(base: Base) {
   const { config, database, clock, notifications } = base;
   const { webhookAllowLoopback: allowLoopback, webhookAuthorities: extraAuthorities } = config;
-  const seal = new Seal(base.key('webhook secrets'));
+  const seal = new Seal(base.keys('webhook secrets'));
   const keysOf = signingKeys(seal);
   const sender = new Sender({ clock, allowLoopback, extraAuthorities });
   const dispatcher = new Dispatcher({ ...base, sender, keysOf });
@@ -109,18 +112,18 @@ function createWebhooks(base: Base) {
 }
 
 /** The broker, and the simulator's controls if it is one. Each connects at its first use. */
-function createUpstream({ config, log, tracer, metrics }: Base) {
-  const { brokerAddress: address, simulatorAddress, submitTimeoutMs, readTimeoutMs } = config;
+function createUpstream({ config, links, log, tracer, metrics }: Base) {
+  const { brokerAddress: address, backOfficeAddress = address, submitTimeoutMs, readTimeoutMs } = config;
   const clock = new BrokerClock(config.clockSkewMs);
-  const options = { address, submitTimeoutMs, readTimeoutMs, clock, log, tracer, metrics };
-  const isSteered = config.environment === 'sandbox' && simulatorAddress !== undefined;
+  const options = { address, access: links.broker, submitTimeoutMs, readTimeoutMs, clock, log, tracer, metrics };
+  const backOffice = { ...options, address: backOfficeAddress };
   const clients = {
     broker: new Broker(options),
-    applications: new ApplicationBroker(options),
-    allocations: new AllocationBroker(options),
+    applications: new ApplicationBroker(backOffice),
+    allocations: new AllocationBroker(backOffice),
     submissions: new SubmissionsBroker(options),
-    records: new RecordsBroker(options),
-    simulator: isSteered ? createGrpcClient(Controls, simulatorAddress) : undefined,
+    records: new RecordsBroker(backOffice),
+    simulator: simulatorControls(config, links),
   };
   return {
     ...clients,
@@ -131,6 +134,13 @@ function createUpstream({ config, log, tracer, metrics }: Base) {
   };
 }
 
+/** The simulator's controls, in a sandbox. They speak TLS as the broker does if both are one. */
+function simulatorControls({ environment, simulatorAddress, brokerAddress }: Config, { broker }: Links) {
+  if (environment !== 'sandbox' || simulatorAddress === undefined) return undefined;
+  const { options, credentials } = channelTls(simulatorAddress === brokerAddress ? broker.current.tls : undefined);
+  return createGrpcClient(Controls, simulatorAddress, options, credentials);
+}
+
 /** Submissions and cancels: stored, sent once, recorded. */
 function createSubmissions(base: Base, upstream: Upstream, { relay }: Events) {
   const { config, log, metrics } = base;
@@ -139,7 +149,7 @@ function createSubmissions(base: Base, upstream: Upstream, { relay }: Events) {
   const gate = new StartGate();
   const clocks = new ClockWatch({ ...base, brokerClock: upstream.clock, askBroker: () => broker.honoursNotAfter() });
   const recorder = new Recorder({ ...base, gate, relay, clocks });
-  const notes = new Notes(new Seal(base.key('submission notes')));
+  const notes = new Notes(new Seal(base.keys('submission notes')));
   const contexts = new TradingContexts(broker);
   const sending = { ...base, recorder, clocks, notes, gate, submitTimeoutMs, clockSkewMs };
   const kinds = {
@@ -154,7 +164,7 @@ function createSubmissions(base: Base, upstream: Upstream, { relay }: Events) {
     kind: kinds.application,
     broker: upstream.applications,
     orders: broker,
-    digestKey: base.key('document digests'),
+    digestKeys: base.keys('document digests'),
     onSent: (outcome) => metrics.documents.inc({ outcome }),
   });
   const images = new ImageChecker({ log, walls: config.decoderWalls });

@@ -1,9 +1,11 @@
+import { tokenExpiries } from '../admin/operator-tokens.ts';
 import { DatabaseProbe } from '../telemetry/database-clock.ts';
 import { type Figure, Gauges } from '../telemetry/gauges.ts';
 import { Health } from '../telemetry/health.ts';
 import { createOpsServer } from '../telemetry/ops-server.ts';
 import { WriteProbe } from '../telemetry/write-probe.ts';
 import type { Base } from './base.ts';
+import { expiries } from './links.ts';
 import type { Servers } from './partners.ts';
 import type { Parts } from './parts.ts';
 
@@ -16,7 +18,7 @@ interface Watched extends Parts {
 
 /** Readiness, alerts and metrics of this process, and the port that serves them. */
 export function createTelemetry(base: Base, watched: Watched) {
-  const { database, clock, holder, log, metrics, nats } = base;
+  const { database, clock, holder, links, log, metrics, nats } = base;
   const { callers, upstream, submissions, outcomes, failingWorkers } = watched;
   const { stream } = watched.events;
   const probe = new DatabaseProbe(database, clock);
@@ -38,7 +40,8 @@ export function createTelemetry(base: Base, watched: Watched) {
   };
   const health = new Health(parts, () => clock.realNow());
   const gauges = new Gauges({ metrics, database, probe, clock, holder, stream }, figures(base, watched, health));
-  return { health, writes, ops: createOpsServer(health, metrics, gauges) };
+  const { operations: identity, operationsToken: token } = links;
+  return { health, writes, ops: createOpsServer({ health, metrics, gauges, identity, token }) };
 }
 
 /** The metrics that this process reads from memory. */
@@ -75,6 +78,8 @@ function figures(base: Base, watched: Watched, health: Health): readonly Figure[
     [metrics.clockOffset, () => inSeconds(clock.offsetMs)],
     [metrics.brokerClockOffset, () => inSeconds(upstream.clock.estimateMs)],
     [metrics.troubles, 'part', () => health.known().map(({ part, sinceMs }) => [part, troubleMs(sinceMs) / 1_000])],
+    [metrics.certificateExpires, 'link', () => expiries(base.links, clock.realNow())],
+    [metrics.operatorTokenExpires, 'operator', () => tokenExpiries(base.operatorTokens.current, clock.realNow())],
     [metrics.logLinesDropped, () => output?.dropped ?? 0],
   ];
 }

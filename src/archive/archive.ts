@@ -1,114 +1,139 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database } from '../db/database.ts';
+import { underServerLock } from '../db/server-lock.ts';
 import { sql } from '../db/statement.ts';
+import { ApiError } from '../lib/errors.ts';
 import { version } from '../lib/version.ts';
 import { pause } from '../lib/worker.ts';
-import { type ArchivedFile, ArchiveError, readRows, syncFolder, writeRows, writeText } from './files.ts';
-import { duePeriods, missingMonths, type Period } from './periods.ts';
-import { type ArchivedRow, type Read, removals, rowsOf, sets } from './sets.ts';
-
-const format = 'marina-archive-1';
-const folderFile = 'archive.json';
-const manifestFile = 'manifest.json';
-const removedFile = 'removed';
-/** The beginning of the name of a folder that is not complete. */
-const unfinished = '.writing-';
-
-/** Describes one period's files; written last, so a folder with it is complete. */
-interface Manifest {
-  readonly format: string;
-  readonly environment: string;
-  readonly period: string;
-  /** The first instant of the period, and the first after it. */
-  readonly from: string;
-  readonly to: string;
-  readonly writtenAt: string;
-  /** The version of Marina that wrote it. */
-  readonly writtenBy: string;
-  readonly files: readonly ArchivedFile[];
-}
+import { type ArchivedFile, ArchiveError, readRows, sync, writeRows, writeText } from './files.ts';
+import {
+  archivedPeriods,
+  format,
+  lacks,
+  type Manifest,
+  manifestFile,
+  ownFolder,
+  readManifest,
+  removedFile,
+  syncPeriod,
+  unfinished,
+  verifyPeriod,
+} from './folder.ts';
+import { duePeriods, type Period } from './periods.ts';
+import { type ArchivedRow, findWaiting, type Read, removals, rowsOf, sets } from './sets.ts';
+import { ArchiveState } from './state.ts';
 
 export interface ArchiveOptions {
   readonly database: Database;
   readonly folder: string;
   /** Objects are archived so many months after the month of their last change. */
   readonly months: number;
+  /** Whether months whose files are lost are written again with what the database still has of them. */
+  readonly acceptLost?: boolean | undefined;
   readonly print: (line: string) => void;
 }
+
+/** How long a run waits for another one, which may just have been killed. */
+const lockWaitSeconds = 3;
 
 /**
  * Archives every period that is due and not archived yet, and then removes from the database what partners
  * cannot read and a verified file has. A crash at any moment leaves each row in the database or in a verified file; the next
- * run goes on.
+ * run goes on. Only one run at a time works on a database.
  */
-export async function archive({ database, folder, months, print }: ArchiveOptions): Promise<void> {
-  await ownFolder(folder, database.environment);
-  await archivedPeriods(folder);
-  const read = resting(database);
-  const [row] = await read(sql`SELECT NOW(3) AS now, MIN(created_at) AS first FROM partners`);
-  const [now, first] = [row?.now as Date, row?.first as Date | null];
-  if (first === null) return print('there are no partners: nothing to archive');
-  for (const period of duePeriods(first, now, months)) {
-    const path = join(folder, period.name);
-    const manifest = (await readManifest(path)) ?? (await writePeriod(read, database.environment, folder, period));
-    if ((await readdir(path)).includes(removedFile)) continue;
-    const removed = await removeArchived(database, path, period, manifest);
-    await writeText(join(path, removedFile), '');
-    const counts = manifest.files.map(({ name, rows }) => `${rows} ${name}`).join(', ');
-    print(`${period.name}: ${counts}; removed ${removed} steps and look-ups from the database`);
-  }
+export async function archive(options: ArchiveOptions): Promise<void> {
+  const { database, print } = options;
+  const done = await underServerLock(database, 'archive', lockWaitSeconds, async (isHeld) => {
+    await archiveAlone(options, async () => {
+      if (!(await isHeld()))
+        throw new ArchiveError('the connection that keeps other runs out was lost: start it again');
+    });
+    return true;
+  });
+  if (done === undefined) throw new ArchiveError('another run archives this database: nothing was done');
   print('done');
 }
 
-/** Checks every file of an archive against its manifest. Throws at the first that is not what was written. */
-export async function verify(folder: string, print: (line: string) => void): Promise<void> {
-  if (!(await isOurs(folder))) throw new ArchiveError(`${folder} is not an archive: it has no ${folderFile}`);
-  const names = await archivedPeriods(folder);
-  for (const name of names) {
-    const { files } = await verifyPeriod(join(folder, name));
-    const rows = files.reduce((sum, file) => sum + file.rows, 0);
-    print(`${name}: ${files.length} files, ${rows} rows`);
-  }
-  print(`${names.length} periods are as they were written`);
+/** What a run works with. */
+interface Run {
+  readonly database: Database;
+  readonly read: Read;
+  readonly folder: string;
+  readonly state: ArchiveState;
+  /** Throws if another run may have begun. */
+  readonly checkAlone: () => Promise<void>;
+  readonly print: (line: string) => void;
 }
 
-/** The finished periods. Throws if a month between them is gone: its steps are no longer in the database. */
-async function archivedPeriods(folder: string): Promise<string[]> {
-  const names = (await readdir(folder)).filter((name) => /^\d{4}-\d{2}(-\d{2})?$/.test(name)).sort();
-  const missing = missingMonths(names);
-  if (missing.length > 0) throw new ArchiveError(`${folder} lacks ${missing.join(', ')}: copy it back`);
-  return names;
+/** Archives each period that it can: one that fails does not stop the others. Throws at the end what failed. */
+async function archiveAlone(
+  { database, folder, months, acceptLost, print }: ArchiveOptions,
+  checkAlone: () => Promise<void>,
+): Promise<void> {
+  const state = await ArchiveState.read(database);
+  await ownFolder(folder, { environment: database.environment, database: state.databaseName });
+  const archived = await archivedPeriods(folder);
+  const lost = [...state.months].filter((month) => !archived.includes(month)).sort();
+  if (lost.length > 0 && acceptLost) {
+    await state.forget(lost);
+    print(`${lost.join(', ')}: lost, and written again without the steps that are no longer in the database`);
+  }
+  const isWhole = lost.length === 0 || acceptLost;
+  const failures = isWhole ? [] : [lacks(folder, lost).message];
+  const run: Run = { database, read: resting(database), folder, state, checkAlone, print };
+  // All instants in the archived rows are business time, which a sandbox moves forward.
+  const [row] = await run.read(sql`SELECT NOW(3) + INTERVAL clock_offset_ms * 1000 MICROSECOND AS now,
+    (SELECT MIN(created_at) FROM partners) AS first FROM environment WHERE id = 1`);
+  const [now, first] = [row?.now as Date, row?.first as Date | null];
+  if (first === null) return print('there are no partners: nothing to archive');
+  for (const period of duePeriods(first, now, months)) {
+    // Days leave the database, months do not.
+    if (period.unit === 'month' && !isWhole) continue;
+    try {
+      await archivePeriod(run, period);
+    } catch (error) {
+      failures.push(`${period.name}: ${messageOf(error)}`);
+      // Without its lock or its database it can do nothing for the others.
+      if (
+        await checkAlone().then(
+          () => false,
+          () => true,
+        )
+      )
+        break;
+    }
+  }
+  if (failures.length > 0) throw new ArchiveError(failures.join('\n'));
 }
 
-/** Makes the folder, or checks that it is an archive of this environment. */
-async function ownFolder(folder: string, environment: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const found = await readdir(folder);
-  for (const name of found.filter((name) => name.startsWith(unfinished))) {
-    await rm(join(folder, name), { recursive: true });
-  }
-  if (found.every((name) => name.startsWith(unfinished))) {
-    const path = join(folder, `${unfinished}${folderFile}`);
-    await writeText(path, `${JSON.stringify({ format, environment })}\n`);
-    await rename(path, join(folder, folderFile));
-    return syncFolder(folder);
-  }
-  if (!(await isOurs(folder))) throw new ArchiveError(`${folder} is not empty and not an archive: name another folder`);
-  const about = JSON.parse(await readFile(join(folder, folderFile), 'utf8')) as { environment?: string };
-  if (about.environment !== environment) {
-    throw new ArchiveError(`${folder} is an archive of the ${about.environment} environment, not of ${environment}`);
-  }
+/** An error of the database says why only in its cause. */
+function messageOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  return error instanceof ApiError && cause instanceof Error ? cause.message : message;
 }
 
-async function isOurs(folder: string): Promise<boolean> {
-  const text = await readFile(join(folder, folderFile), 'utf8').catch(() => '{}');
-  return text.includes(`"${format}"`);
+async function archivePeriod(run: Run, period: Period): Promise<void> {
+  const { folder, state, print } = run;
+  const path = join(folder, period.name);
+  const manifest = (await readManifest(path)) ?? (await writePeriod(run, period));
+  if ((await readdir(path)).includes(removedFile)) return;
+  await syncPeriod(folder, path, manifest);
+  await run.checkAlone();
+  if (period.unit === 'month') await state.add(period.name);
+  const removed = await removeArchived(run, path, period, manifest);
+  await writeText(join(path, removedFile), '');
+  const counts = manifest.files.map(({ name, rows }) => `${rows} ${name}`).join(', ');
+  print(`${period.name}: ${counts}; removed ${removed} steps and look-ups from the database`);
 }
 
 /** Writes a period's files in a folder of their own, reads them back, and only then gives their folder its name. */
-async function writePeriod(read: Read, environment: string, folder: string, period: Period): Promise<Manifest> {
+async function writePeriod({ database, read, folder, checkAlone }: Run, period: Period): Promise<Manifest> {
+  const { environment } = database;
+  if (period.unit === 'day' && !period.isUrgent && (await read(findWaiting(period.from, period.to))).length > 0) {
+    throw new ArchiveError('deliveries of it still wait: a gateway must send them or let them expire first');
+  }
   const path = join(folder, `${unfinished}${period.name}-${randomUUID().slice(0, 8)}`);
   await mkdir(path, { mode: 0o700 });
   const files: ArchivedFile[] = [];
@@ -120,38 +145,18 @@ async function writePeriod(read: Read, environment: string, folder: string, peri
   const written = { writtenAt: new Date().toISOString(), writtenBy: version };
   const manifest: Manifest = { format, environment, period: period.name, from, to, ...written, files };
   await writeText(join(path, manifestFile), `${JSON.stringify(manifest, null, 2)}\n`);
-  await syncFolder(path);
+  await sync(path);
   const verified = await verifyPeriod(path);
+  await checkAlone();
   await rename(path, join(folder, period.name));
-  await syncFolder(folder);
+  await sync(folder);
   return verified;
-}
-
-async function verifyPeriod(path: string): Promise<Manifest> {
-  const manifest = await readManifest(path);
-  if (manifest === undefined) throw new ArchiveError(`${path} has no ${manifestFile}`);
-  for (const file of manifest.files) await readRows(join(path, file.name), file);
-  return manifest;
-}
-
-/** A finished period's manifest; undefined if the period is not archived. */
-async function readManifest(path: string): Promise<Manifest | undefined> {
-  let text: string;
-  try {
-    text = await readFile(join(path, manifestFile), 'utf8');
-  } catch (error) {
-    if ((error as { code?: string }).code === 'ENOENT') return undefined;
-    throw error;
-  }
-  const manifest = JSON.parse(text) as Manifest;
-  if (manifest.format !== format) throw new ArchiveError(`${path} is of another format: ${manifest.format}`);
-  return manifest;
 }
 
 const mostRemoved = 200;
 
 /** Removes what may leave the database, by the archived rows themselves. Answers how many rows it removed. */
-async function removeArchived(database: Database, path: string, { unit }: Period, manifest: Manifest): Promise<number> {
+async function removeArchived({ database }: Run, path: string, { unit }: Period, manifest: Manifest): Promise<number> {
   // All of it is read before the first row goes.
   await verifyPeriod(path);
   let removed = 0;

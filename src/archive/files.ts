@@ -15,7 +15,7 @@ export interface ArchivedFile {
   readonly sha256: string;
 }
 
-/** More than any line: an object has some dozens of steps. */
+/** More than any line, in bytes: an object has some dozens of steps. */
 const longestLine = 8 * 2 ** 20;
 
 /** Writes a new file and has the disk keep it. */
@@ -30,7 +30,7 @@ export async function writeRows(
   async function* lines() {
     for await (const page of pages) {
       rows += page.length;
-      yield page.map((row) => `${JSON.stringify(row)}\n`).join('');
+      yield page.map(lineOf).join('');
     }
   }
   const file = await open(path, 'wx', 0o600);
@@ -49,6 +49,15 @@ export async function writeRows(
   return { name, rows, bytes, sha256: hash.digest('hex') };
 }
 
+/** Throws if it could not be read again. */
+function lineOf(row: ArchivedRow): string {
+  const line = `${JSON.stringify(row)}\n`;
+  if (Buffer.byteLength(line) > longestLine) {
+    throw new ArchiveError(`${String(row.id)} has more than a line of the archive can hold: ${longestLine} bytes`);
+  }
+  return line;
+}
+
 /** Writes a small new file and has the disk keep it. */
 export async function writeText(path: string, text: string): Promise<void> {
   const file = await open(path, 'wx', 0o600);
@@ -60,13 +69,13 @@ export async function writeText(path: string, text: string): Promise<void> {
   }
 }
 
-/** Has the disk keep the names in a folder. */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
+/** Has the disk keep a file, or the names in a folder. */
+export async function sync(path: string): Promise<void> {
+  const file = await open(path, 'r');
   try {
-    await folder.sync();
+    await file.sync();
   } finally {
-    await folder.close();
+    await file.close();
   }
 }
 
@@ -95,7 +104,7 @@ export async function readRows(
         const text = Buffer.concat([rest, chunk]);
         const end = text.lastIndexOf(10) + 1;
         rest = text.subarray(end);
-        if (rest.length > longestLine) throw new ArchiveError(`${path} has a line that is too long`);
+        if (rest.length >= longestLine) throw new ArchiveError(`${path} has a line that is too long`);
         if (end === 0) continue;
         const page = text
           .toString('utf8', 0, end - 1)

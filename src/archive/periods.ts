@@ -6,6 +6,8 @@ export interface Period {
   readonly from: Date;
   /** The first instant after it. */
   readonly to: Date;
+  /** Whether the database will soon no longer hold it. */
+  readonly isUrgent: boolean;
 }
 
 const dayMs = 86_400_000;
@@ -13,9 +15,11 @@ const dayMs = 86_400_000;
 const daysUntilOver = 3;
 /** Deliveries and attempts are in the database for 30 days; a day is left for the run. */
 const daysHeld = 29;
+/** A day is archived as it is when the database holds it for so many more days only. */
+const daysToSpare = 3;
 
 /**
- * The periods that may be archived at an instant: the days whose webhooks are over and still in the database, which are
+ * The periods that may be archived at an instant of business time: the days whose webhooks are over and still in the database, which are
  * urgent, and then the months that ended so many months ago.
  */
 export function duePeriods(first: Date, now: Date, months: number): Period[] {
@@ -25,11 +29,13 @@ export function duePeriods(first: Date, now: Date, months: number): Period[] {
   for (let day = today - daysHeld + 1; day <= today - daysUntilOver; day += 1) {
     const from = new Date(day * dayMs);
     if (from.getTime() + dayMs <= first.getTime()) continue;
-    due.push({ name: from.toISOString().slice(0, 10), unit: 'day', from, to: new Date(from.getTime() + dayMs) });
+    const isUrgent = day <= today - daysHeld + daysToSpare;
+    const to = new Date(from.getTime() + dayMs);
+    due.push({ name: from.toISOString().slice(0, 10), unit: 'day', from, to, isUrgent });
   }
   for (let month = monthOf(first); month < monthOf(now) - months; month += 1) {
     const [from, to] = [startOf(month), startOf(month + 1)];
-    due.push({ name: from.toISOString().slice(0, 7), unit: 'month', from, to });
+    due.push({ name: from.toISOString().slice(0, 7), unit: 'month', from, to, isUrgent: false });
   }
   return due;
 }

@@ -23,6 +23,8 @@ export interface Attached {
   readonly table: AnyTable;
   /** The column with the object's id. */
   readonly idColumn: string;
+  /** The column with the instant of such a row. */
+  readonly atColumn: 'at' | 'last_at';
   /** How they leave the database: only while a column still has the archived value. Absent: they stay. */
   readonly remove?: { readonly from: string; readonly key: string; value(row: ArchivedRow): SqlValue };
 }
@@ -34,32 +36,35 @@ export interface ArchivedSet {
   readonly table: AnyTable;
   /** The column after `partner_id` in the primary key. */
   readonly keyColumn: 'id' | 'sequence' | 'version';
-  /** A condition for the rows of a period. */
-  readonly isOf: (from: Date, to: Date) => Statement;
+  /** A condition for the rows of a period; `late` are the ids of those that got attached rows in it. */
+  readonly isOf: (from: Date, to: Date, late: readonly string[]) => Statement;
   readonly attached: readonly Attached[];
 }
 
-const changedIn = (final: readonly string[]) => (from: Date, to: Date) =>
-  sql`updated_at >= ${from} AND updated_at < ${to} AND state IN (${final})`;
+const changedIn = (final: readonly string[]) => (from: Date, to: Date, late: readonly string[]) =>
+  sql`updated_at < ${to} AND (updated_at >= ${from} OR id IN (${['', ...late]})) AND state IN (${final})`;
 
 // Partners read the steps of orders, so they stay.
-const orderHistory: Attached = { member: 'history', table: orderSteps, idColumn: 'order_id' };
+const orderHistory: Attached = { member: 'history', table: orderSteps, idColumn: 'order_id', atColumn: 'at' };
 const objectHistory: Attached = {
-  ...{ member: 'history', table: objectSteps, idColumn: 'object_id' },
+  ...{ member: 'history', table: objectSteps, idColumn: 'object_id', atColumn: 'at' },
   remove: {
     ...{ from: 'DELETE old FROM object_steps AS old', key: 'sequence' },
     value: ({ sequence }) => Number(sequence),
   },
 };
 const evidence: Attached = {
-  ...{ member: 'look_ups', table: lookUps, idColumn: 'object_id' },
+  ...{ member: 'look_ups', table: lookUps, idColumn: 'object_id', atColumn: 'last_at' },
   remove: {
     ...{ from: 'DELETE old FROM look_ups AS old', key: 'last_at' },
     value: ({ last_at: at }) => new Date(String(at)),
   },
 };
 
-/** By the month of an object's last change: a final object that changes again belongs to a later month then. */
+/**
+ * By the month of an object's last change, and of each row that is attached to it: a final object that changes again, or gets
+ * another step, belongs to a later month then.
+ */
 const monthly: readonly ArchivedSet[] = [
   {
     ...{ name: 'orders', table: orders, keyColumn: 'id' },
@@ -86,13 +91,19 @@ const monthly: readonly ArchivedSet[] = [
 const daily: readonly ArchivedSet[] = [
   {
     ...{ name: 'webhook-deliveries', table: deliveries, keyColumn: 'version', attached: [] },
-    isOf: (from, to) => sql`occurred_at >= ${from} AND occurred_at < ${to} AND queue IS NULL`,
+    isOf: (from, to) => sql`occurred_at >= ${from} AND occurred_at < ${to}`,
   },
   {
     ...{ name: 'webhook-attempts', table: attempts, keyColumn: 'version', attached: [] },
     isOf: (from, to) => sql`at >= ${from} AND at < ${to}`,
   },
 ];
+
+/** Finds a delivery of a day that is still to be sent or to expire. */
+export function findWaiting(from: Date, to: Date): Statement {
+  return sql`SELECT version FROM webhook_deliveries FORCE INDEX (webhook_deliveries_age)
+    WHERE queue IN (1, 2) AND occurred_at >= ${from} AND occurred_at < ${to} LIMIT 1`;
+}
 
 export const sets = { month: monthly, day: daily } as const;
 
@@ -109,28 +120,54 @@ export async function* rowsOf(read: Read, set: ArchivedSet, from: Date, to: Date
   const key = statement(keyColumn);
   const inOrder = statement(`${table.name} FORCE INDEX (PRIMARY)`);
   for await (const partnerId of partnerIds(read)) {
+    const own = sql`partner_id = ${partnerId}`;
     for (let after: SqlValue = keyColumn === 'id' ? '' : -1; ; ) {
-      const rest: Statement = sql`partner_id = ${partnerId} AND ${key} > ${after}`;
-      const [last] = await read(
-        sql`SELECT ${key} FROM ${inOrder} WHERE ${rest} ORDER BY ${key} LIMIT 1 OFFSET ${statement(String(mostRows - 1))}`,
+      const [window] = await read(
+        sql`SELECT MIN(${key}) AS first, MAX(${key}) AS last, COUNT(*) AS count FROM (SELECT ${key} FROM ${inOrder}
+          WHERE ${own} AND ${key} > ${after} ORDER BY ${key} LIMIT ${statement(String(mostRows))}) AS keys_in_order`,
       );
-      const end: SqlValue | undefined = last && keyOf(last, keyColumn);
-      const upTo = end === undefined ? statement('') : sql`AND ${key} <= ${end}`;
+      const count = Number(window?.count ?? 0);
+      if (count === 0) break;
+      const [first, last] = [keyOf(window?.first, keyColumn), keyOf(window?.last, keyColumn)];
+      const late = await lateIds(read, set, sql`${own}`, first, last, from, to);
       const rows = await read(
-        sql`SELECT ${statement(table.all.list)} FROM ${inOrder} WHERE ${rest} ${upTo} AND ${isOf(from, to)} ORDER BY ${key}`,
+        sql`SELECT ${statement(table.all.list)} FROM ${inOrder} WHERE ${own} AND ${key} >= ${first} AND ${key} <= ${last}
+          AND ${isOf(from, to, late)} ORDER BY ${key}`,
       );
       for (let at = 0; at < rows.length; at += mostIds) {
         yield await withAttached(read, set, partnerId, rows.slice(at, at + mostIds));
       }
-      if (end === undefined) break;
-      after = end;
+      if (count < mostRows) break;
+      after = last;
     }
   }
 }
 
+/** The objects between two ids that got attached rows in a period. */
+async function lateIds(
+  read: Read,
+  { attached }: ArchivedSet,
+  own: Statement,
+  first: SqlValue,
+  last: SqlValue,
+  from: Date,
+  to: Date,
+): Promise<string[]> {
+  const found = new Set<string>();
+  for (const { table, idColumn, atColumn } of attached) {
+    const [id, at] = [statement(idColumn), statement(atColumn)];
+    const rows = await read(
+      sql`SELECT DISTINCT ${id} AS id FROM ${statement(`${table.name} FORCE INDEX (PRIMARY)`)}
+        WHERE ${own} AND ${id} >= ${first} AND ${id} <= ${last} AND ${at} >= ${from} AND ${at} < ${to}`,
+    );
+    for (const row of rows) found.add(String(row.id));
+  }
+  return [...found];
+}
+
 /** As the database compares it. */
-function keyOf(row: Record<string, unknown>, column: ArchivedSet['keyColumn']): SqlValue {
-  return column === 'id' ? String(row.id) : toBigInt(row[column]);
+function keyOf(value: unknown, column: ArchivedSet['keyColumn']): SqlValue {
+  return column === 'id' ? String(value) : toBigInt(value);
 }
 
 async function* partnerIds(read: Read): AsyncGenerator<string> {

@@ -1,5 +1,6 @@
 import type { Database, Environment } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { Keys } from '../lib/key-ring.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import { isRegistered } from './addresses.ts';
 import type { Caller, CredentialRefusal, Identification, Identify } from './call.ts';
@@ -12,8 +13,8 @@ const bearer = /^bearer +([^ ]+)$/i;
 export interface AuthenticatorOptions {
   readonly database: Database;
   readonly environment: Environment;
-  /** The secret that MACs of keys are made with. */
-  readonly macSecret: Buffer;
+  /** The keys that MACs of API keys are made with. */
+  readonly macKeys: Keys;
   readonly uses?: Pick<KeyUses, 'note'>;
 }
 
@@ -43,9 +44,9 @@ export class Authenticator {
 
   readonly identify: Identify = async (authorization, clientAddress) => {
     if (authorization === undefined) return refused('missing');
-    const { environment, macSecret } = this.options;
+    const { environment, macKeys } = this.options;
     const token = bearer.exec(authorization)?.[1];
-    const parts = token === undefined ? 'malformed' : parseKey(environment, macSecret, token);
+    const parts = token === undefined ? 'malformed' : parseKey(environment, macKeys, token);
     if (typeof parts === 'string') return refused(parts);
     const known = this.#cached(parts.id);
     if (known !== undefined) return this.#judge(known, parts, clientAddress);
@@ -67,7 +68,7 @@ export class Authenticator {
   }
 
   async #findAndJudge(parts: KeyParts, clientAddress: string): Promise<Identification> {
-    if (!parts.hasMac && !(await this.#keysWithoutMac.has(parts.id))) return refused('forged');
+    if (!parts.hasMac() && !(await this.#keysWithoutMac.has(parts.id))) return refused('forged');
     const known = await this.#find(parts.id);
     return known === undefined ? refused('unknown') : this.#judge(known, parts, clientAddress);
   }

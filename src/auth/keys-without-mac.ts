@@ -8,8 +8,8 @@ const readEveryMs = 2_000;
 const mostIds = 100_000;
 
 /**
- * The ids of active keys of earlier versions, which have no MAC. Any other key without a MAC is forged. So invented
- * keys cost the database at most one read of this list every 2 s.
+ * The ids of active keys of earlier versions, which have no MAC, and of those whose MAC a former secret made. Any other key
+ * without a MAC is forged. So invented keys cost the database at most one read of this list every 2 s.
  */
 export class KeysWithoutMac {
   #ids: ReadonlySet<string> = new Set();

@@ -2,7 +2,8 @@ import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Environment } from '../db/database.ts';
 import { randomBase32 } from '../lib/ids.ts';
-import { subkey } from '../lib/seal.ts';
+import { type KeyRing, type Keys, keysFor } from '../lib/key-ring.ts';
+import type { Live } from '../lib/watched-files.ts';
 
 /**
  * The parts of an API key: `marina_test_` or `marina_live_`, the key's id, a 256-bit secret and a checksum. The id ends
@@ -13,8 +14,8 @@ export interface KeyParts {
   /** `key_` and 20 characters. */
   readonly id: string;
   readonly secretHash: Buffer;
-  /** False for a forged key and for a key of an earlier version. */
-  readonly hasMac: boolean;
+  /** False for a forged key and for a key of an earlier version. Computed when it is called: a known key needs no MAC. */
+  readonly hasMac: () => boolean;
 }
 
 export type NoKey = 'malformed' | 'other_environment';
@@ -24,6 +25,8 @@ export interface MadeKey {
   readonly id: string;
   readonly key: string;
   readonly secretHash: Buffer;
+  /** The id of the gateway's secret that its MAC was made with. */
+  readonly macKey: string;
 }
 
 const prefixes = { sandbox: 'marina_test_', live: 'marina_live_' } as const;
@@ -33,22 +36,22 @@ const secretLength = 52; // 52 × 5 bits hold 256.
 const checksumLength = 6;
 const macLength = 6; // 30 bits: one forged key of a billion is looked up.
 
-/** Derives the MACs' secret from the gateway's secret. */
-export function keyMacSecret(secretKey: Buffer): Buffer {
-  return subkey(secretKey, 'api key check');
+/** The keys of the MACs. */
+export function keyMacKeys(ring: Live<KeyRing>): Keys {
+  return keysFor(ring, 'api key check');
 }
 
 /** Makes a key whose id begins with `head` (`IdMaker.keyHead`). */
-export function makeKey(environment: Environment, macSecret: Buffer, head: string): MadeKey {
+export function makeKey(environment: Environment, { all: [current] }: Keys, head: string): MadeKey {
   const prefix = prefixes[environment];
   const secret = randomBase32(secretLength);
-  const id = head + macOf(macSecret, prefix, head, secret);
+  const id = head + macOf(current.key, prefix, head, secret);
   const body = `${prefix}${id}${secret}`;
-  return { id: `key_${id}`, key: body + checksum(body), secretHash: hashOf(secret) };
+  return { id: `key_${id}`, key: body + checksum(body), secretHash: hashOf(secret), macKey: current.id };
 }
 
 /** Takes a key apart, without a query. */
-export function parseKey(environment: Environment, macSecret: Buffer, key: string): KeyParts | NoKey {
+export function parseKey(environment: Environment, macKeys: Keys, key: string): KeyParts | NoKey {
   const prefix = prefixes[environment];
   if (key.startsWith(prefixes[environment === 'live' ? 'sandbox' : 'live'])) return 'other_environment';
   if (!key.startsWith(prefix) || !shape.test(key.slice(prefix.length))) return 'malformed';
@@ -56,8 +59,11 @@ export function parseKey(environment: Environment, macSecret: Buffer, key: strin
   if (checksum(body) !== key.slice(-checksumLength)) return 'malformed';
   const id = key.slice(prefix.length, prefix.length + idLength);
   const secret = key.slice(prefix.length + idLength, -checksumLength);
-  const mac = macOf(macSecret, prefix, id.slice(0, -macLength), secret);
-  const hasMac = timingSafeEqual(Buffer.from(mac), Buffer.from(id.slice(-macLength)));
+  const hasMac = () => {
+    const given = Buffer.from(id.slice(-macLength));
+    const head = id.slice(0, -macLength);
+    return macKeys.all.some((each) => timingSafeEqual(Buffer.from(macOf(each.key, prefix, head, secret)), given));
+  };
   return { id: `key_${id}`, secretHash: hashOf(secret), hasMac };
 }
 

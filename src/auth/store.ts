@@ -41,8 +41,10 @@ export const apiKeys = defineTable({
     addresses: longText(),
     createdAt: instant(),
     revokedAt: optional(instant()),
-    /** False for keys of earlier versions. */
+    /** False for keys of earlier versions, and for those whose MAC was made with a former secret. */
     hasMac: flag(),
+    /** The id of the gateway's secret that its MAC was made with; null for keys of earlier versions. */
+    macKey: optional(text(16)),
   },
   primary: ['partnerId', 'id'],
   indexes: { api_keys_without_mac: ['hasMac', 'revokedAt', 'id'] },
@@ -195,6 +197,7 @@ export interface NewKey {
   readonly id: string;
   readonly partnerId: string;
   readonly secretHash: Buffer;
+  readonly macKey: string;
   readonly scopes: readonly Scope[];
   readonly addresses: readonly string[];
   readonly createdAt: number;

@@ -1,13 +1,16 @@
+import { promisify } from 'node:util';
 import type { DescMethod, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
-import { connectivityState, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { Client, connectivityState, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import { createGrpcClient, type GrpcClient, type UnaryCallOptions } from '../lib/grpc-client.ts';
 import type { TypedService } from '../lib/grpc-service.ts';
+import { channelTls, type LinkTls } from '../lib/link.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { Origin } from '../lib/origin.ts';
 import { passingTracer, type Tracer, traceIdOf } from '../lib/trace.ts';
+import type { Live } from '../lib/watched-files.ts';
 import { BrokerClock } from './clock.ts';
 import type { LookedUp, Sent } from './port.ts';
 
@@ -20,6 +23,8 @@ const channelOptions = {
 
 /** How long a call waits for a link before it counts as never sent: longer than the pause between two tries. */
 const connectTimeoutMs = 1_500;
+/** How long a connection with new certificates may take that is made to try them. */
+const proofTimeoutMs = 5_000;
 /** A stream of reports has a message every second. One that is silent for this long counts as dead. */
 const longestSilenceMs = 5_000;
 
@@ -32,10 +37,17 @@ export interface CallAbout {
   readonly timeoutMs?: number | undefined;
 }
 
+/** What connecting to the broker needs. */
+export interface BrokerAccess {
+  readonly tls: LinkTls | undefined;
+}
+
 /** How the broker is reached. */
 export interface BrokerOptions {
   /** `host:port` of the broker's services. */
   readonly address: string;
+  /** Absent: it speaks plain text. */
+  readonly access?: Live<BrokerAccess>;
   /** The longest submission or cancel. */
   readonly submitTimeoutMs: number;
   /** The longest read. */
@@ -44,6 +56,20 @@ export interface BrokerOptions {
   readonly log?: Logger;
   readonly tracer?: Tracer;
   readonly metrics?: Pick<Metrics, 'upstreamCalls'>;
+}
+
+/** Throws if no connection comes about in time. */
+export async function proveAccess(addresses: readonly string[], { tls }: BrokerAccess): Promise<void> {
+  const { options, credentials } = channelTls(tls);
+  const proofs = addresses.map(async (address) => {
+    const client = new Client(address, credentials, { ...channelOptions, ...options });
+    try {
+      await promisify(client.waitForReady.bind(client))(Date.now() + proofTimeoutMs);
+    } finally {
+      client.close();
+    }
+  });
+  await Promise.all(proofs);
 }
 
 /** The names of a service's unary calls. */
@@ -80,6 +106,8 @@ interface Batch<Report> {
  */
 export class Connection<Service extends TypedService> {
   #client: GrpcClient<Service>;
+  /** The next client, while it is connecting with new certificates. */
+  #next: GrpcClient<Service> | undefined;
   readonly #clock: BrokerClock;
   readonly #log: Logger | undefined;
 
@@ -90,6 +118,7 @@ export class Connection<Service extends TypedService> {
     private readonly options: BrokerOptions,
   ) {
     this.#client = this.#connect();
+    options.access?.onChange(() => this.#renew());
     this.#clock = options.clock ?? new BrokerClock(0);
     // This file chooses every member of the line, so the search for secrets is off.
     this.#log = options.log?.child({}, { redact: [] });
@@ -232,11 +261,29 @@ export class Connection<Service extends TypedService> {
   }
 
   close(): void {
+    this.#next?.close();
     this.#client.close();
   }
 
   #connect(): GrpcClient<Service> {
-    return createGrpcClient(this.service, this.options.address, channelOptions);
+    const { address, access } = this.options;
+    const { options, credentials } = channelTls(access?.current.tls);
+    return createGrpcClient(this.service, address, { ...channelOptions, ...options }, credentials);
+  }
+
+  /** Connects with new certificates. Calls go over the former connection until the new one is up. */
+  #renew(): void {
+    this.#next?.close();
+    const next = this.#connect();
+    this.#next = next;
+    // Ends with an error when the client is closed.
+    next.grpcClient.waitForReady(Number.POSITIVE_INFINITY, (error) => {
+      if (error || this.#next !== next) return;
+      const former = this.#client;
+      this.#client = next;
+      this.#next = undefined;
+      former.close();
+    });
   }
 
   #begin(name: UnaryName<Service>, { origin, objectId }: CallAbout): CallUnderWay {
@@ -290,13 +337,19 @@ export class Connection<Service extends TypedService> {
   }
 
   /** Waits until the link is up, or returns why it is down: a call could not be sent. */
-  #waitForLink(): Promise<string | undefined> {
-    if (this.connected) return Promise.resolve(undefined);
-    return new Promise((resolve) => {
-      this.#client.grpcClient.waitForReady(Date.now() + connectTimeoutMs, (error) =>
-        resolve(error === undefined || error === null ? undefined : `there was no connection to the ${this.upstream}`),
-      );
-    });
+  async #waitForLink(): Promise<string | undefined> {
+    const deadline = Date.now() + connectTimeoutMs;
+    while (!this.connected) {
+      const { grpcClient } = this.#client;
+      try {
+        await promisify(grpcClient.waitForReady.bind(grpcClient))(deadline);
+      } catch {
+        // One that was replaced meanwhile says nothing about the link.
+        const isReplaced = grpcClient !== this.#client.grpcClient;
+        if (!isReplaced) return `there was no connection to the ${this.upstream}`;
+      }
+    }
+    return undefined;
   }
 }
 

@@ -1,8 +1,8 @@
 import { format, type PoolConnection } from 'mysql2';
 import { ApiError } from '../lib/errors.ts';
 import { statementTimeoutMs } from './data-source.ts';
-import { CommitUnknownError, isOutcomeUnknown } from './errors.ts';
-import { type Decision, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
+import { CommitUnknownError, isConnectionSpent, isOutcomeUnknown } from './errors.ts';
+import { type Decision, type Frame, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
 
 /** After an error that is no clean answer of the server, a connection may be in any state and is not used again. */
 export function giveBack(connection: PoolConnection, error: unknown): void {
@@ -12,7 +12,8 @@ export function giveBack(connection: PoolConnection, error: unknown): void {
 
 /** Whether a connection can be used after an error: the server's own answer, or a refusal of ours. */
 export function isUsable(error: unknown): boolean {
-  return error instanceof ApiError || (error as { sqlState?: string }).sqlState !== undefined;
+  if (error instanceof ApiError) return true;
+  return (error as { sqlState?: string }).sqlState !== undefined && !isConnectionSpent(error);
 }
 
 /** The outcome of a transaction. A refusal is an error that `decide` threw, as opposed to one of the database. */
@@ -21,50 +22,55 @@ export type Decided<T> = { readonly result: T } | { readonly refusal: unknown };
 /** Reads in one round trip, decides, writes and commits in another. */
 export async function runTransaction<T>(
   connection: PoolConnection,
+  frame: Frame,
   reads: readonly Statement[],
   decide: (rows: SqlRow[][]) => Decision<T>,
 ): Promise<Decided<T>> {
-  const rows = await rollingBack(connection, () => runBatch(connection, [statement('START TRANSACTION'), ...reads]));
+  const { begin } = frame;
+  const rows = await rollingBack(connection, frame, () =>
+    runBatch(connection, [...begin, statement('START TRANSACTION'), ...reads]),
+  );
   let decision: Decision<T>;
   try {
-    decision = decide(rows.slice(1));
+    decision = decide(rows.slice(begin.length + 1));
   } catch (refusal) {
-    await runBatch(connection, [statement('ROLLBACK')]);
+    await runBatch(connection, [statement('ROLLBACK'), ...frame.end]);
     return { refusal };
   }
   const { writes, result } = decision;
-  await rollingBack(connection, () => commit(connection, writes));
+  await rollingBack(connection, frame, () => commit(connection, frame, writes));
   return { result };
 }
 
 /** A whole transaction in one round trip. It is rolled back if a statement fails. */
-export function runAtOnce(connection: PoolConnection, statements: readonly Statement[]): Promise<void> {
-  return rollingBack(connection, () => commit(connection, [statement('START TRANSACTION'), ...statements]));
+export function runAtOnce(connection: PoolConnection, frame: Frame, statements: readonly Statement[]): Promise<void> {
+  const writes = [...frame.begin, statement('START TRANSACTION'), ...statements];
+  return rollingBack(connection, frame, () => commit(connection, frame, writes));
 }
 
 /** Writes and commits in one round trip. */
-async function commit(connection: PoolConnection, writes: readonly Statement[]): Promise<void> {
+async function commit(connection: PoolConnection, { end }: Frame, writes: readonly Statement[]): Promise<void> {
   try {
-    await runBatch(connection, [...writes, statement('COMMIT')]);
+    await runBatch(connection, [...writes, statement('COMMIT'), ...end]);
   } catch (error) {
     if (!isOutcomeUnknown(error) || writes.length === 0) throw error;
     throw new CommitUnknownError('the connection was lost during COMMIT', { cause: error });
   }
 }
 
-async function rollingBack<T>(connection: PoolConnection, work: () => Promise<T>): Promise<T> {
+async function rollingBack<T>(connection: PoolConnection, frame: Frame, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    await rollBack(connection, error);
+    await rollBack(connection, frame, error);
     throw error;
   }
 }
 
 /** Rolls back if the connection still answers. Otherwise it is destroyed, and the server rolls back. */
-async function rollBack(connection: PoolConnection, error: unknown): Promise<void> {
+async function rollBack(connection: PoolConnection, { end }: Frame, error: unknown): Promise<void> {
   if (!isUsable(error)) return;
-  await runBatch(connection, [statement('ROLLBACK')]).catch(() => connection.destroy());
+  await runBatch(connection, [statement('ROLLBACK'), ...end]).catch(() => connection.destroy());
 }
 
 /** Several statements in one round trip; answers the rows of each. The first that fails ends the batch. */
@@ -77,10 +83,20 @@ export function runBatch(connection: PoolConnection, statements: readonly Statem
   );
 }
 
+/** A round trip that took too long. The server may still be working on it. */
+class GivenUpError extends Error {
+  override readonly name = 'GivenUpError';
+}
+
+/** Whether the server may still be working on what failed: it answers no client that has left until it is done. */
+export function mayGoOn(error: unknown): boolean {
+  return error instanceof GivenUpError || (error instanceof CommitUnknownError && error.cause instanceof GivenUpError);
+}
+
 /** Waits for a round trip, and no longer than its time: the driver's own limit leaves out preparing and queueing. */
 export function inTime<T>(ask: (done: (error: unknown, value: T) => void) => void): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('the database did not answer in time')), statementTimeoutMs);
+    const timer = setTimeout(() => reject(new GivenUpError('the database did not answer in time')), statementTimeoutMs);
     ask((error, value) => {
       clearTimeout(timer);
       if (error) reject(error);

@@ -1,21 +1,37 @@
-import { createPool, type Pool } from 'mysql2';
+import { createPool, type Pool, type PoolConnection, type PoolOptions, type RowDataPacket } from 'mysql2';
 import type { DataSource, EntitySchemaOptions, MigrationInterface } from 'typeorm';
+import { fixed, type Live } from '../lib/watched-files.ts';
+import { accessOptions, type DatabaseAccess } from './access.ts';
+import { databaseAddress } from './address.ts';
+import { type Frame, statement } from './statement.ts';
+
+/**
+ * How long a connection may be silent, in seconds. A machine that vanishes closes nothing, and its locks would stay for as
+ * long as the server believes in it. Longer than a connection is kept unused.
+ */
+const silenceSeconds = 90;
+/** The same while a transaction is open. */
+const idleTransactionSeconds = 4;
 
 /** The settings of each session, whatever the server's defaults. */
 const sessionSettings = [
   "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
   "time_zone = '+00:00'",
-  'innodb_lock_wait_timeout = 5',
-  // A machine that vanishes closes nothing, and its locks would stay for as long as the server believes in it. Longer
-  // than a connection is kept unused.
-  'wait_timeout = 90',
+  `wait_timeout = ${silenceSeconds}`,
 ];
 /**
  * MariaDB can tell a transaction that stands still from a connection that is not used; for MySQL this is a comment. So what a
  * frozen process has locked is free in time for the others to bring an event to its readers within five seconds. MariaDB
  * can also be told to ignore checks, which guards rely on.
  */
-const mariaDbSettings = '/*M!100300 , SESSION idle_transaction_timeout = 4, SESSION check_constraint_checks = ON */';
+const mariaDbSettings = `/*M!100300 , SESSION idle_transaction_timeout = ${idleTransactionSeconds}, SESSION check_constraint_checks = ON */`;
+
+/** MySQL knows only how long a connection may be silent, so each transaction lowers that while it is open. */
+const mySqlFrame: Frame = {
+  begin: [statement(`SET SESSION wait_timeout = ${idleTransactionSeconds}`)],
+  end: [statement(`SET SESSION wait_timeout = ${silenceSeconds}`)],
+};
+const noFrame: Frame = { begin: [], end: [] };
 
 const connectTimeoutMs = 5_000;
 /** How long one round trip may take. */
@@ -25,27 +41,35 @@ export const statementTimeoutMs = 10_000;
  * so. Nothing that was given up goes on there.
  */
 export const serverTimeoutMs = 9_000;
+/** The same for a transaction that several partners share. If one of them must wait, each is tried alone. */
+const sharedLimits = { serverTimeoutMs: 2_000, lockWaitSeconds: 1 };
 /** The same for a migration, which may build an index over a large table. */
-const migrationTimeoutMs = 6 * 3_600_000;
+export const migrationTimeoutMs = 6 * 3_600_000;
 
 /** The server's own limit of a statement. MariaDB reads the first comment; MySQL the second, and limits SELECT only. */
 function serverLimit(ms: number): string {
   return `/*M!100300 , SESSION max_statement_time = ${ms / 1_000} */ /*!80000 , SESSION max_execution_time = ${ms} */`;
 }
 
-export interface ConnectOptions {
-  readonly url: string;
+/** How a database is reached: by a URL in plain text, or as it is at each connection. */
+export type Reached = { readonly url: string } | { readonly access: Live<DatabaseAccess> };
+
+export type ConnectOptions = Reached & {
   readonly poolSize: number;
   /** The tables that cold paths use through TypeORM. */
   readonly tables?: readonly EntitySchemaOptions<object>[];
   readonly migrations?: readonly (new () => MigrationInterface)[];
   /** Whether statements may take hours, as for migrations. */
   readonly isPatient?: boolean;
-}
+};
 
 /** A database's connections: a pool for hot paths, and TypeORM on the same pool for cold paths and migrations. */
 export interface Connections {
   readonly pool: Pool;
+  /** For transactions that several partners share: two connections with limits of their own. */
+  readonly sharedTransactions: Pool;
+  /** What each transaction begins and ends with on this server. */
+  readonly frame: Frame;
   /** TypeORM is loaded when it is first needed, because that takes 15 % of a start and some 10 MiB. */
   source(): Promise<DataSource>;
   /** Safe to call again. */
@@ -54,20 +78,37 @@ export interface Connections {
 
 /** Connects. Every connection of the pool gets our session settings before its first statement. */
 export async function connect(options: ConnectOptions): Promise<Connections> {
-  const pool = openPool(options);
+  const { isPatient = false } = options;
+  const access = 'access' in options ? options.access : fixed<DatabaseAccess>({ url: options.url, tls: undefined });
+  const pool = openPool(access, options.poolSize, {
+    serverTimeoutMs: isPatient ? migrationTimeoutMs : serverTimeoutMs,
+    lockWaitSeconds: 5,
+  });
+  // It connects when it is first used.
+  const sharedTransactions = openPool(access, 2, sharedLimits);
+  const end = async () => {
+    await Promise.all([pool.promise().end(), sharedTransactions.promise().end()]);
+  };
+  let frame: Frame;
   try {
     // A database that cannot be reached is reported with the driver's own error.
-    (await pool.promise().getConnection()).release();
+    const [rows] = await pool
+      .promise()
+      .query<RowDataPacket[]>({ sql: 'SELECT VERSION() AS version', timeout: connectTimeoutMs });
+    frame = String(rows[0]?.version).includes('MariaDB') ? noFrame : mySqlFrame;
   } catch (error) {
-    await pool.promise().end();
+    await end();
     throw error;
   }
   let source: Promise<DataSource> | undefined;
   let ended: Promise<void> | undefined;
   return {
     pool,
+    sharedTransactions,
+    frame,
     source() {
-      const { url, tables = [], migrations = [], isPatient } = options;
+      const { tables = [], migrations = [] } = options;
+      const { url } = access.current;
       const timeoutMs = isPatient ? undefined : statementTimeoutMs;
       source ??= import('./typeorm.ts').then(({ openSource }) =>
         openSource({ pool, url, tables, migrations, timeoutMs }),
@@ -78,21 +119,19 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
       return source;
     },
     close() {
-      ended ??= pool.promise().end();
+      ended ??= end();
       return ended;
     },
   };
 }
 
-function openPool({ url, poolSize, isPatient = false }: ConnectOptions): Pool {
-  const { hostname, port, username, password, pathname } = new URL(url);
+function openPool(access: Live<DatabaseAccess>, poolSize: number, limits: typeof sharedLimits): Pool {
+  const { host, port, database } = databaseAddress(access.current.url);
   const pool = createPool({
-    // An IPv6 address stands in brackets in a URL.
-    host: hostname.replace(/^\[|\]$/g, ''),
-    port: port === '' ? 3306 : Number(port),
-    user: decodeURIComponent(username),
-    password: decodeURIComponent(password),
-    database: decodeURIComponent(pathname.slice(1)),
+    host,
+    port,
+    database,
+    ...accessOptions(access.current),
     timezone: 'Z',
     charset: 'utf8mb4',
     connectTimeout: connectTimeoutMs,
@@ -112,13 +151,47 @@ function openPool({ url, poolSize, isPatient = false }: ConnectOptions): Pool {
   });
   const settings = sessionSettings.map((setting) => `SESSION ${setting}`).join(', ');
   // The variable of the isolation level has two names; the statement has one.
-  const limit = serverLimit(isPatient ? migrationTimeoutMs : serverTimeoutMs);
+  const limit = `, SESSION innodb_lock_wait_timeout = ${limits.lockWaitSeconds} ${serverLimit(limits.serverTimeoutMs)}`;
   const sql = `SET ${settings} ${mariaDbSettings} ${limit}; SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`;
-  pool.on('connection', (connection) => {
-    connection.query({ sql, timeout: connectTimeoutMs }, (error) => {
+  const proof = access.current.tls === undefined ? '' : "; SHOW SESSION STATUS LIKE 'Ssl_cipher'";
+  pool.on('connection', (connection: PoolConnection) => {
+    connection.query({ sql: sql + proof, timeout: connectTimeoutMs }, (error, results) => {
       // Without its settings it must not be used: what waits for it fails with it.
-      if (error) connection.destroy();
+      if (error || (proof !== '' && !hasCipher(results))) connection.destroy();
     });
   });
+  renewAtChange(pool, access);
   return pool;
+}
+
+/** When access changes, connections that are not used are closed, and the others when they are given back. */
+function renewAtChange(pool: Pool, access: Live<DatabaseAccess>): void {
+  // The pool makes each connection with a copy of this, taken before it connects.
+  const { connectionConfig } = (pool as unknown as { config: { connectionConfig: PoolOptions & Numbered } }).config;
+  connectionConfig.accessNumber = 0;
+  const unused = new Set<PoolConnection>();
+  pool.on('release', (connection) => unused.add(connection));
+  pool.on('acquire', (connection) => unused.delete(connection));
+  pool.on('connection', (connection: PoolConnection) => {
+    const { accessNumber } = connection.config as Numbered;
+    const release = connection.release.bind(connection);
+    connection.release = () => (accessNumber === connectionConfig.accessNumber ? release() : connection.destroy());
+    for (const event of ['end', 'error']) connection.once(event, () => unused.delete(connection));
+  });
+  access.onChange((changed) => {
+    Object.assign(connectionConfig, accessOptions(changed), { accessNumber: connectionConfig.accessNumber + 1 });
+    for (const connection of unused) connection.destroy();
+    unused.clear();
+  });
+}
+
+/** With which access a connection is made: it counts the changes. */
+interface Numbered {
+  accessNumber: number;
+}
+
+/** Whether the server says that a connection is encrypted, in the last of some results. */
+function hasCipher(results: unknown): boolean {
+  const rows = Array.isArray(results) ? results.at(-1) : undefined;
+  return Array.isArray(rows) && Boolean((rows[0] as { Value?: string } | undefined)?.Value);
 }

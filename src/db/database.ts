@@ -1,12 +1,13 @@
-import type { PoolConnection } from 'mysql2';
+import type { Pool, PoolConnection } from 'mysql2';
 import type { EntityManager, EntitySchemaOptions, QueryRunner } from 'typeorm';
 import { ApiError } from '../lib/errors.ts';
-import { type Decided, giveBack, inTime, isUsable, runAtOnce, runBatch, runTransaction } from './batch.ts';
-import { type Connections, connect } from './data-source.ts';
+import { type Decided, giveBack, inTime, isUsable, mayGoOn, runAtOnce, runBatch, runTransaction } from './batch.ts';
+import { type Connections, connect, type Reached } from './data-source.ts';
 import {
   isOptimismWrong,
   isRetryable,
   isTableMissing,
+  NotBegunError,
   toApiError,
   type WriteObstacle,
   writeObstacle,
@@ -27,19 +28,22 @@ export type Environment = 'sandbox' | 'live';
 
 /** How long a caller waits for a connection. */
 const acquireTimeoutMs = 5_000;
+/** How long the server may take to end a connection. */
+const killTimeoutMs = 5_000;
 /** How often a transaction that a deadlock or a lock wait undid is tried, in all. */
 const mostTries = 4;
 /** After this long it is not tried again: a deadlock is found at once, a wait for a lock is not had many times over. */
 const retriedForMs = 8_000;
 
 /** Opens a gateway's database, stamps a new one with the environment, and refuses one of another environment. */
-export async function openDatabase(options: {
-  url: string;
-  environment: Environment;
-  poolSize?: number;
-  /** The tables that cold paths use through TypeORM. */
-  tables?: readonly EntitySchemaOptions<object>[];
-}): Promise<Database> {
+export async function openDatabase(
+  options: Reached & {
+    environment: Environment;
+    poolSize?: number;
+    /** The tables that cold paths use through TypeORM. */
+    tables?: readonly EntitySchemaOptions<object>[];
+  },
+): Promise<Database> {
   const { poolSize = 16 } = options;
   const database = new Database(await connect({ ...options, poolSize }), options.environment, poolSize);
   try {
@@ -61,16 +65,17 @@ export async function openDatabase(options: {
   return database;
 }
 
-/** Opens a database that gateways use, for a command that reads most of it and stamps nothing. */
-export async function openForReading(url: string): Promise<Database> {
-  const connections = await connect({ url, poolSize: 1 });
+/** Opens a database that gateways use, for a command that reads most of it and stamps nothing: one at a time, under a lock. */
+export async function openForReading(reached: Reached): Promise<Database> {
+  const poolSize = 2;
+  const connections = await connect({ ...reached, poolSize });
   try {
-    const [row] = await new Database(connections, 'live', 1).read(
+    const [row] = await new Database(connections, 'live', poolSize).read(
       statement('SELECT name FROM environment WHERE id = 1'),
     );
     const name = row?.name;
     if (name !== 'sandbox' && name !== 'live') throw new Error('no gateway has used this database yet');
-    return new Database(connections, name, 1);
+    return new Database(connections, name, poolSize);
   } catch (error) {
     await connections.close();
     throw error;
@@ -103,8 +108,13 @@ export class Database {
   #refusedWrite: WriteObstacle | undefined;
   readonly #partners = new PartnerQueue((partnerId, group) => this.#runTogether(partnerId, group));
   readonly #cache = new PartnerCache();
-  readonly #commits = new GroupCommit((statements) =>
-    this.#withConnection((connection) => runAtOnce(connection, statements)),
+  readonly #commits = new GroupCommit(
+    (statements) => this.#withConnection((connection) => runAtOnce(connection, this.connections.frame, statements)),
+    (statements) =>
+      this.#withConnection(
+        (connection) => runAtOnce(connection, this.connections.frame, statements),
+        this.connections.sharedTransactions,
+      ),
   );
 
   constructor(
@@ -223,9 +233,9 @@ export class Database {
     ];
     const locks = [lockPartnerAtOnce(partnerId), ...new Set(expected.flatMap((one) => one.locks ?? []))];
     try {
-      await this.#commits.commit({ locks, guards, writes });
+      await this.#commits.commit({ locks, guards, writes }, this.#cache.isSteady(partnerId));
     } catch (error) {
-      this.#cache.doubt(partnerId);
+      if (!((error as ApiError).cause instanceof NotBegunError)) this.#cache.doubt(partnerId);
       if (!isOptimismWrong((error as ApiError).cause ?? error)) throw error;
       return undefined;
     }
@@ -237,7 +247,7 @@ export class Database {
   /** A short transaction: reads in one round trip, decides, writes and commits in another. It locks no partner. */
   async transaction<T>(reads: readonly Statement[], decide: (rows: SqlRow[][]) => Decision<T>): Promise<T> {
     const decided = await retrying(() =>
-      this.#withConnection((connection) => runTransaction(connection, reads, decide)),
+      this.#withConnection((connection) => runTransaction(connection, this.connections.frame, reads, decide)),
     );
     if ('refusal' in decided) throw decided.refusal;
     return decided.result;
@@ -265,7 +275,7 @@ export class Database {
     return {
       limit: this.poolSize,
       inUse: this.#inUse,
-      waiting: this.#waiting,
+      waiting: this.#waiting + this.#commits.waiting,
       partnersWaiting: this.#partners.waiting,
     };
   }
@@ -274,16 +284,17 @@ export class Database {
     return this.connections.close();
   }
 
-  async #withConnection<T>(work: (connection: PoolConnection) => Promise<T>): Promise<T> {
+  async #withConnection<T>(work: (connection: PoolConnection) => Promise<T>, pool = this.connections.pool): Promise<T> {
     let connection: PoolConnection | undefined;
     try {
-      connection = await this.#acquire();
+      connection = await this.#acquire(pool);
       this.#inUse += 1;
       const result = await work(connection);
       connection.release();
       return result;
     } catch (error) {
       if (connection !== undefined) giveBack(connection, error);
+      if (connection !== undefined && mayGoOn(error)) this.#endAtServer(connection);
       this.#refusedWrite = writeObstacle(error) ?? this.#refusedWrite;
       throw toApiError(error);
     } finally {
@@ -291,16 +302,24 @@ export class Database {
     }
   }
 
-  #acquire(): Promise<PoolConnection> {
+  /**
+   * Ends what a connection that was given up still does. Each of its statements has its limit, but a batch goes on with the
+   * next one and keeps its locks. If this fails, the locks last until the batch ends.
+   */
+  #endAtServer({ threadId }: PoolConnection): void {
+    this.connections.pool.query({ sql: `KILL ${Number(threadId)}`, timeout: killTimeoutMs }, () => {});
+  }
+
+  #acquire(pool: Pool): Promise<PoolConnection> {
     return new Promise((resolve, reject) => {
       let late = false;
       this.#waiting += 1;
       const timer = setTimeout(() => {
         late = true;
         this.#waiting -= 1;
-        reject(new ApiError('service_unavailable', { cause: new Error('no database connection became free') }));
+        reject(new ApiError('service_unavailable', { cause: new NotBegunError('no database connection became free') }));
       }, acquireTimeoutMs);
-      this.connections.pool.getConnection((error, connection) => {
+      pool.getConnection((error, connection) => {
         clearTimeout(timer);
         if (!late) this.#waiting -= 1;
         if (late) connection?.release();

@@ -11,6 +11,11 @@ export class CommitUnknownError extends Error {
   override readonly name = 'CommitUnknownError';
 }
 
+/** Thrown when a transaction did not begin, because no connection became free. */
+export class NotBegunError extends Error {
+  override readonly name = 'NotBegunError';
+}
+
 const deadlock = 1213;
 const lockWaitTimeout = 1205;
 const clusterNotReady = 1047;
@@ -28,11 +33,17 @@ const noRight = 1142;
 /** No room for a file, a table or a temporary table; on a full disk InnoDB says that the table is full. */
 const diskFull = new Set([3, 20, 1021, 1026, 1114, 1878]);
 const readOnly = new Set([1290, 1792, 1836]);
+/** Somebody ended the statement. */
+const interrupted = 1317;
 /** The server ended a statement that took too long: MariaDB, MySQL. What it did is undone, and the transaction is open. */
 const tookTooLong = [1969, 3024];
+/** MySQL ended the connection because it was silent: what came after that was not done. */
+const wasSilent = 4031;
+/** The server ends the connection: it was silent for too long, the server stops, or somebody ended it. */
+const ended: ReadonlySet<number> = new Set([wasSilent, 1053, 1927]);
 /** Too many connections, shutdown in progress, killed, and the reasons why the server cannot write. */
 const unavailable = new Set([
-  ...[1040, 1053, 1203, 1317, 1927, 3100, clusterNotReady],
+  ...[1040, 1053, 1203, interrupted, 1927, 3100, clusterNotReady, wasSilent],
   ...[...tookTooLong, ...diskFull, ...readOnly],
 ]);
 
@@ -57,8 +68,23 @@ export function isRetryable(error: unknown): boolean {
   return errno === deadlock || errno === lockWaitTimeout;
 }
 
+/** Whether the server answered that it undid the transaction or ended one of its statements, and goes on serving. */
+export function isUndoneByServer(error: unknown): boolean {
+  const { errno = 0 } = error as DatabaseError;
+  return isRetryable(error) || errno === interrupted || tookTooLong.includes(errno);
+}
+
 /** The constraint that a guard fails by (`db/statement.guard`). No other statement can fail by it. */
 export const guardName = 'marina_guard';
+
+/**
+ * Whether the server has ended the connection, or answers it so because its account was replaced. Another connection may do
+ * better.
+ */
+export function isConnectionSpent(error: unknown): boolean {
+  const { errno = 0, message } = error as DatabaseError;
+  return ended.has(errno) || (errno === noRight && !message.includes('guards'));
+}
 
 /**
  * Whether an optimistic transaction failed for a reason that the locked one does not have: a guard was not true, another

@@ -1,32 +1,65 @@
 import { createHash } from 'node:crypto';
 import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
 import { migrations } from '../../migrations/index.ts';
-import { connect } from './data-source.ts';
+import { connect, migrationTimeoutMs, type Reached } from './data-source.ts';
 import type { Database } from './database.ts';
 import { statement } from './statement.ts';
 
-/** How long one process may wait for another that migrates the same database. */
-const longestWaitSeconds = 600;
+/** How often a process that waits for another one's migration says so. */
+const reportSeconds = 60;
+/** How often it does until it gives up: as long as a migration may take. */
+const mostReports = migrationTimeoutMs / 1_000 / reportSeconds;
 
 /**
- * Brings a database's tables up to date. Safe to call again, and while an older version runs; of several processes that
- * call it at once, one migrates and the others wait for it. `only` are the first of the migrations, for tests of what
- * later ones do.
+ * Brings a database's tables up to date. Safe to call again, also after a run that was killed, and while an older version
+ * runs; of several processes that call it at once, one migrates and the others wait for it. `only` are the first of the
+ * migrations, for tests of what later ones do.
  */
 export async function migrate(
-  url: string,
+  database: string | Reached,
   only: readonly (new () => MigrationInterface)[] = migrations,
+  log: (line: string) => void = () => {},
 ): Promise<void> {
   // One connection holds the lock while others migrate.
-  const connections = await connect({ url, poolSize: 3, migrations: only, isPatient: true });
+  const repeatable = only.map((Migration) => toRepeatable(Migration, log));
+  const reached = typeof database === 'string' ? { url: database } : database;
+  const connections = await connect({ ...reached, poolSize: 3, migrations: repeatable, isPatient: true });
   try {
     const source = await connections.source();
-    await underLock(source, async () => {
+    await underLock(source, log, async () => {
       await source.runMigrations({ transaction: 'none' });
     });
   } finally {
     await connections.close();
   }
+}
+
+/** The server's errors for a table, a column or an index that is there already. */
+const isThere = new Set([1050, 1060, 1061]);
+
+/**
+ * A migration that takes what is there for its own. A server commits each statement that changes tables by itself, so a run
+ * that was killed can have left some of a migration's statements done, and the migration not noted.
+ */
+function toRepeatable(
+  Migration: new () => MigrationInterface,
+  log: (line: string) => void,
+): new () => MigrationInterface {
+  class Repeatable extends Migration {
+    override async up(runner: QueryRunner): Promise<void> {
+      const query: QueryRunner['query'] = async (statement: string, values?: unknown[]) => {
+        try {
+          return await runner.query(statement, values);
+        } catch (error) {
+          if (!isThere.has((error as { errno?: number }).errno ?? 0)) throw error;
+          log(`${this.name}: ${(error as Error).message}: done by a run that did not end`);
+          return undefined;
+        }
+      };
+      await super.up(Object.create(runner, { query: { value: query } }));
+    }
+  }
+  return Repeatable;
 }
 
 /** The names of migrations this version needs and the database has not had. */
@@ -36,15 +69,14 @@ export async function missingMigrations(database: Database): Promise<string[]> {
   return migrations.map(({ name }) => name).filter((name) => !done.has(name));
 }
 
-async function underLock(source: DataSource, work: () => Promise<void>): Promise<void> {
+async function underLock(source: DataSource, log: (line: string) => void, work: () => Promise<void>): Promise<void> {
   const runner = source.createQueryRunner();
   await runner.connect();
   try {
     // It is silent while another connection works, for as long as that takes.
     await runner.query('SET SESSION wait_timeout = 86400');
     const name = await lockName(runner);
-    const [row] = await runner.query('SELECT GET_LOCK(?, ?) AS taken', [name, longestWaitSeconds]);
-    if (Number(row?.taken) !== 1) throw new Error('another process has been migrating this database for too long');
+    await takeLock(runner, name, log);
     try {
       await work();
     } finally {
@@ -53,6 +85,15 @@ async function underLock(source: DataSource, work: () => Promise<void>): Promise
   } finally {
     await runner.release();
   }
+}
+
+async function takeLock(runner: QueryRunner, name: string, log: (line: string) => void): Promise<void> {
+  for (let reports = 0; reports < mostReports; reports += 1) {
+    const [row] = await runner.query('SELECT GET_LOCK(?, ?) AS taken', [name, reportSeconds]);
+    if (Number(row?.taken) === 1) return;
+    log(`waiting for another process that has been migrating this database for ${reports + 1} min`);
+  }
+  throw new Error('another process has been migrating this database for too long');
 }
 
 /** Lock names are the server's, not the database's, and at most 64 characters long. */

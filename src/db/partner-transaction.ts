@@ -11,12 +11,16 @@ const mostValues = 8;
  */
 const shortestDoubtMs = 1_000;
 const longestDoubtMs = 30_000;
+/** After so many right ones in a row a partner's transactions may share a round trip: a wrong one fails the others' too. */
+const steadyAfter = 3;
 
 interface Remembered {
   readonly state: PartnerState | undefined;
   readonly doubtedUntil: number;
-  /** How long it was doubted last. 0: it was right since. */
+  /** How long the next doubt lasts at least: twice as long after each wrong one, half as long after each right one. */
   readonly doubtedMs: number;
+  /** How many were right in a row, up to `steadyAfter`. */
+  readonly right: number;
 }
 
 /**
@@ -43,21 +47,28 @@ export class PartnerCache {
   /** This was read or written under the partner's lock. */
   learn(partnerId: string, { row, shared }: PartnerState): void {
     const kept = new Map([...shared].slice(-mostValues));
-    const { doubtedUntil = 0, doubtedMs = 0 } = this.#remembered.get(partnerId) ?? {};
-    this.#keep(partnerId, { state: { row, shared: kept }, doubtedUntil, doubtedMs });
+    const { doubtedUntil = 0, doubtedMs = 0, right = 0 } = this.#remembered.get(partnerId) ?? {};
+    this.#keep(partnerId, { state: { row, shared: kept }, doubtedUntil, doubtedMs, right });
   }
 
   /** Notes that the expected state was wrong. */
   doubt(partnerId: string): void {
     const before = this.#remembered.get(partnerId)?.doubtedMs ?? 0;
     const doubtedMs = Math.min(Math.max(shortestDoubtMs, before * 2), longestDoubtMs);
-    this.#keep(partnerId, { state: undefined, doubtedUntil: this.monotonicNow() + doubtedMs, doubtedMs });
+    this.#keep(partnerId, { state: undefined, doubtedUntil: this.monotonicNow() + doubtedMs, doubtedMs, right: 0 });
   }
 
   /** Notes that the expected state was right. */
   trust(partnerId: string): void {
     const remembered = this.#remembered.get(partnerId);
-    if (remembered !== undefined && remembered.doubtedMs > 0) this.#keep(partnerId, { ...remembered, doubtedMs: 0 });
+    if (remembered === undefined || (remembered.doubtedMs === 0 && remembered.right === steadyAfter)) return;
+    const doubtedMs = remembered.doubtedMs > shortestDoubtMs ? remembered.doubtedMs / 2 : 0;
+    this.#keep(partnerId, { ...remembered, doubtedMs, right: Math.min(remembered.right + 1, steadyAfter) });
+  }
+
+  /** Whether the expected state was right again and again, so that the next transaction is likely to succeed. */
+  isSteady(partnerId: string): boolean {
+    return this.#remembered.get(partnerId)?.right === steadyAfter;
   }
 
   #keep(partnerId: string, remembered: Remembered): void {
@@ -192,7 +203,10 @@ export class PartnerTransaction {
 
   /** The partner's state after COMMIT. `known` are the other shared values that were cached before. */
   after(known: ReadonlyMap<string, unknown>): PartnerState {
-    const shared = new Map([...known, ...this.before.shared]);
+    // What was used comes last, because the first are forgotten.
+    const shared = new Map([...known].filter(([name]) => !this.before.shared.has(name) && !this.#added.has(name)));
+    for (const [name] of this.#added) if (known.has(name)) shared.set(name, known.get(name));
+    for (const [name, value] of this.before.shared) shared.set(name, value);
     for (const [name, { shared: one, value }] of this.#changed) shared.set(name, one.remembered?.(value) ?? value);
     for (const [name, { amount }] of this.#added) {
       const before = shared.get(name);

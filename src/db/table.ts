@@ -172,6 +172,8 @@ export class Table<Row extends object> {
   readonly schema: EntitySchemaOptions<Row>;
   /** All columns. */
   readonly all: Selection<Row>;
+  /** The indexes that may have several rows of one value, by their names. */
+  readonly indexes: Readonly<Record<string, readonly Field<Row>[]>>;
   readonly #columns: Columns;
   readonly #primary: readonly Field<Row>[];
   readonly #changing: readonly Field<Row>[];
@@ -182,6 +184,7 @@ export class Table<Row extends object> {
 
   constructor({ name, columns, primary, generated, indexes = {}, unique = {} }: TableOptions<Row>) {
     this.name = name;
+    this.indexes = indexes;
     this.#columns = columns;
     this.#primary = primary;
     this.fields = Object.keys(columns) as Field<Row>[];

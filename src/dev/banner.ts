@@ -18,6 +18,7 @@ export function banner(sandbox: Sandbox, dataDir: string, seconds: number): stri
   Marina is ready (${seconds.toFixed(1)} s).
 
     REST ${rest}   gRPC ${grpc}   operator ${sandbox.admin_address}   metrics ${sandbox.ops_url}/metrics
+    Database: ${sandbox.database}
 
   Place an order, look at it, and at what has happened since:
 

@@ -66,6 +66,15 @@ export async function grantRights(databaseUrl: string, user: string, host: strin
   });
 }
 
+/** The server and its version, as in "MySQL 9.7.4". */
+export async function serverVersion(url: string): Promise<string> {
+  return connected(url, async (connection) => {
+    const [rows] = await connection.query<RowDataPacket[]>('SELECT VERSION() AS version');
+    const version = String(rows[0]?.version);
+    return `${version.includes('MariaDB') ? 'MariaDB' : 'MySQL'} ${version.split('-')[0]}`;
+  });
+}
+
 /** Makes the database a URL names where its account may; fails with advice when it cannot be used. */
 async function ensureDatabase(url: string, variable: string): Promise<void> {
   const name = decodeURIComponent(new URL(url).pathname.slice(1));

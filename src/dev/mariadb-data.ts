@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { sharedKeeper } from './keeper.ts';
 import type { Program } from './programs.ts';
 
@@ -39,25 +39,31 @@ export function serverArguments(program: Program, data: string): string[] {
     .map((folder) => join(program.base, folder))
     .find(existsSync);
   const messages = shareFolder(program);
+  // Not the folder that servers share: each removes what it finds there when it starts, and that can be another's.
+  const temporary = join(dirname(data), 'tmp');
+  mkdirSync(temporary, { recursive: true, mode: 0o700 });
   return [
     '--no-defaults',
     // It refuses to run as root unless told to; as an ordinary user there is nothing to change to.
     ...(process.getuid?.() === 0 ? ['--user=root'] : []),
     `--basedir=${program.base}`,
     `--datadir=${data}`,
+    `--tmpdir=${temporary}`,
     ...(messages === undefined ? [] : [`--lc-messages-dir=${messages}`]),
     ...(plugins === undefined ? [] : [`--plugin-dir=${plugins}`]),
     '--skip-name-resolve',
     '--skip-log-bin',
     '--performance-schema=OFF',
     '--innodb-buffer-pool-size=256M',
-    '--innodb-log-file-size=128M',
     '--character-set-server=utf8mb4',
     '--default-time-zone=+00:00',
     '--transaction-isolation=READ-COMMITTED',
     '--max-connections=500',
     // MySQL's second protocol wants a port of its own, and its packages name a folder that only installing them makes.
-    ...(isOracle(program) ? ['--mysqlx=OFF', '--secure-file-priv=NULL'] : []),
+    // Its 8.0.30 renamed the size of the redo log, and 9 refuses the former name; before, `loose-` skips what is unknown.
+    ...(isOracle(program)
+      ? ['--mysqlx=OFF', '--secure-file-priv=NULL', '--loose-innodb-redo-log-capacity=128M']
+      : ['--innodb-log-file-size=128M']),
   ];
 }
 

@@ -7,15 +7,53 @@ import { Advice } from './advice.ts';
 import { lastLines } from './exits.ts';
 import { type KeptProcess, sharedKeeper } from './keeper.ts';
 import { createDataFolder, isOracle, serverArguments } from './mariadb-data.ts';
+import { mySqlPackages } from './packages.ts';
 import { type Run, type Server, type ServerOptions, startServer } from './private-server.ts';
-import { findInstalled, findProgram, findUnpacked, type Program, wantsPackages } from './programs.ts';
+import {
+  findInstalled,
+  findProgram,
+  findUnpacked,
+  type Program,
+  type ProgramOptions,
+  wantsPackages,
+} from './programs.ts';
 import { keptSecret } from './secrets.ts';
 
 const names = ['mariadbd', 'mysqld'];
 
-/** Starts a private MariaDB (or MySQL 8) on 127.0.0.1. */
-export function startMariaDb(options: ServerOptions): Promise<Server> {
-  return startServer({ name: 'MariaDB', pidFile: 'mariadb.pid', prepare, launch }, options);
+type AskedServer = 'mariadb' | 'mysql';
+
+/** A setting that asks for one of the two servers: of `make run`, and of tests. */
+const choices = ['MARINA_DATABASE_SERVER', 'MARINA_TEST_SERVER'];
+
+/** The server that was asked for. Undefined: MariaDB, or a MySQL that is installed without it. */
+export function askedServer(environment: NodeJS.ProcessEnv = process.env): AskedServer | undefined {
+  const name = choices.find((each) => environment[each]);
+  const asked = name === undefined ? undefined : environment[name];
+  if (asked === undefined || asked === 'mariadb' || asked === 'mysql') return asked;
+  throw new Advice(`${name} is ${asked}, which is no server it knows.`, 'Use mariadb or mysql.');
+}
+
+/** Starts a private MariaDB on 127.0.0.1, or MySQL if it was asked for. Their data folders cannot be exchanged. */
+export async function startMariaDb(options: ServerOptions): Promise<Server> {
+  const asked = askedServer();
+  const ready = asked === undefined ? prepare : (each: ServerOptions) => prepareAsked(asked, each);
+  const name = asked === 'mysql' ? 'MySQL' : 'MariaDB';
+  return startServer({ name, pidFile: 'mariadb.pid', prepare: ready, launch }, options);
+}
+
+async function prepareAsked(asked: AskedServer, options: ServerOptions): Promise<Program> {
+  const program = await findAsked(asked, options);
+  await createDataFolder(program, options.dataDir);
+  return program;
+}
+
+/** The program of the server that was asked for and of no other, installed or unpacked. */
+export async function findAsked(asked: AskedServer, options: ProgramOptions = {}): Promise<Program> {
+  const isMySql = asked === 'mysql';
+  const installed = wantsPackages(options) ? undefined : findInstalled(isMySql ? ['mysqld'] : names);
+  if (installed !== undefined && isOracle(installed) === isMySql) return installed;
+  return findUnpacked(names, isMySql ? { ...options, packages: mySqlPackages } : options);
 }
 
 /** Finds a program that manages to make the data folder: a system's mysqld can be forbidden to write where we ask it. */
@@ -38,26 +76,23 @@ async function prepare(options: ServerOptions): Promise<Program> {
 }
 
 async function launch(program: Program, port: number, options: ServerOptions, run: Run): Promise<string> {
-  const { dataDir, disposable } = options;
+  const { dataDir, disposable, further = [] } = options;
   const password = keptSecret(join(dataDir, 'root-password'), 16);
   const initFile = join(dataDir, 'init.sql');
   writeFileSync(initFile, accountStatements(password), { mode: 0o600 });
   const url = `mysql://root:${password}@127.0.0.1:${port}`;
-  // Not one that servers share: each removes what it finds there when it starts, and that can be another's.
-  const temporary = join(dataDir, 'tmp');
-  mkdirSync(temporary, { recursive: true, mode: 0o700 });
   try {
     const mariadb = await run([
       ...serverArguments(program, join(dataDir, 'data')),
       `--port=${port}`,
       '--bind-address=127.0.0.1',
       `--socket=${socketPath(dataDir)}`,
-      `--tmpdir=${temporary}`,
       `--pid-file=${join(dataDir, 'mariadb.pid')}`,
       `--init-file=${initFile}`,
       ...(disposable === true
         ? ['--innodb-flush-log-at-trx-commit=2', '--innodb-doublewrite=OFF']
         : ['--innodb-flush-log-at-trx-commit=1']),
+      ...further,
     ]);
     await untilItAnswers(url, mariadb);
     return url;
@@ -84,7 +119,11 @@ async function untilItAnswers(url: string, mariadb: KeptProcess): Promise<void> 
   });
   const deadline = performance.now() + 60_000;
   while (performance.now() < deadline) {
-    if (ended) throw new Advice(`MariaDB did not start:\n${lastLines(mariadb.logPath)}`, `Its log: ${mariadb.logPath}`);
+    if (ended)
+      throw new Advice(
+        `The database server did not start:\n${lastLines(mariadb.logPath)}`,
+        `Its log: ${mariadb.logPath}`,
+      );
     try {
       const connection = await createConnection({ uri: url, connectTimeout: 2_000 });
       await connection.end();
@@ -94,7 +133,7 @@ async function untilItAnswers(url: string, mariadb: KeptProcess): Promise<void> 
     }
   }
   throw new Advice(
-    `MariaDB did not answer within a minute:\n${lastLines(mariadb.logPath)}`,
+    `The database server did not answer within a minute:\n${lastLines(mariadb.logPath)}`,
     `Its log: ${mariadb.logPath}`,
   );
 }

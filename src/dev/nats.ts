@@ -13,11 +13,14 @@ export function startNats(options: ServerOptions): Promise<Server> {
   return startServer({ name: 'NATS', pidFile: 'nats.pid', prepare, launch }, options);
 }
 
-async function launch(_: Program, port: number, { dataDir, disposable }: ServerOptions, run: Run): Promise<string> {
+async function launch(_: Program, port: number, options: ServerOptions, run: Run): Promise<string> {
+  const { dataDir, disposable, further = [] } = options;
   const store = join(dataDir, 'store');
   mkdirSync(store, { recursive: true, mode: 0o700 });
   const config = join(dataDir, 'nats.conf');
-  writeFileSync(config, settings(port, dataDir, store, disposable === true), { mode: 0o600 });
+  writeFileSync(config, [settings(port, dataDir, store, disposable === true), ...further, ''].join('\n'), {
+    mode: 0o600,
+  });
   const nats = await run(['--config', config]);
   let ended = false;
   void nats.exited.then(() => {

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Advice } from './advice.ts';
 import { lastLines } from './exits.ts';
@@ -15,6 +24,13 @@ export interface PackageSet {
   readonly programs: readonly string[];
   /** What to do where they cannot be had. */
   readonly advice: string;
+  /** What the folder's name ends with, where it is not the one of MariaDB and NATS. */
+  readonly suffix?: string;
+  /**
+   * Where the system's release does not have the packages, they come from Debian's sid, with the C library and loader they
+   * were built for. A script beside each program starts it with these.
+   */
+  readonly ownLoader?: true;
 }
 
 /**
@@ -31,6 +47,7 @@ export async function unpackPackages(folder: string, set: PackageSet): Promise<v
     const root = join(work, 'root');
     mkdirSync(root);
     const apt = await openApt(work);
+    if (set.ownLoader) await addSid(apt);
     let wanted = set.choose((prefix) => candidates(apt, prefix));
     if (wanted.length === 0) {
       throw new Error(`the package sources cannot be read, or have none.\n${lastLines(join(apt.work, 'apt.log'), 4)}`);
@@ -41,10 +58,12 @@ export async function unpackPackages(folder: string, set: PackageSet): Promise<v
       await unpack(apt, wanted, root);
       for (const name of wanted) taken.add(name);
       if (missingLibraries(root, set).length === 0) break;
-      wanted = dependencies(apt, wanted).filter((name) => !taken.has(name) && !isInstalled(name));
+      const needed = dependencies(apt, wanted).filter((name) => !taken.has(name));
+      wanted = set.ownLoader ? needed : needed.filter((name) => !isInstalled(name));
     }
     const missing = missingLibraries(root, set);
     if (missing.length > 0) throw new Error(`no package brought ${missing.join(', ')}`);
+    if (set.ownLoader) for (const program of set.programs) writeStarter(root, program);
     moveInto(root, folder);
   } catch (error) {
     if (error instanceof Advice) throw error;
@@ -78,6 +97,17 @@ export const serverPackages: PackageSet = {
   },
   programs: ['usr/sbin/mariadbd', 'usr/sbin/nats-server', 'usr/bin/nats-server'],
   advice: installAdvice,
+};
+
+/** MySQL's server, of Debian's sid: the releases have MariaDB in its place. */
+export const mySqlPackages: PackageSet = {
+  what: 'MySQL',
+  suffix: '-mysql',
+  ownLoader: true,
+  choose: (existing) => existing('mysql-server-core').filter((name) => name === 'mysql-server-core'),
+  programs: ['usr/sbin/mysqld'],
+  advice:
+    'Either install MySQL, so that mysqld is found, or leave out the setting that asks for it: MariaDB is taken then.',
 };
 
 /** The environment that lets an unpacked program find its unpacked libraries. */
@@ -124,6 +154,23 @@ async function openApt(work: string): Promise<Apt> {
   return apt;
 }
 
+/** Adds sid to what an apt of our own reads, at the place where the system's sources have Debian. */
+async function addSid(apt: Apt): Promise<void> {
+  const format = '$(LABEL)|$(REPO_URI)|$(SIGNED_BY)';
+  const targets = capture('apt-get', ['-c', apt.config, 'indextargets', '--format', format, 'Identifier: Packages']);
+  const debian = targets
+    .split('\n')
+    .map((line) => line.split('|'))
+    .find(([label]) => label === 'Debian');
+  if (debian === undefined) return;
+  const [, uri = '', signedBy = ''] = debian;
+  const keys = existsSync(signedBy) ? signedBy : '/usr/share/keyrings/debian-archive-keyring.gpg';
+  const list = join(apt.work, 'sid.list');
+  writeFileSync(list, `deb [signed-by=${keys}] ${uri} sid main\n`);
+  appendFileSync(apt.config, `Dir::Etc::sourcelist "${list}";\nDir::Etc::sourceparts "/dev/null";\n`);
+  await aptGet(apt, ['update']);
+}
+
 async function aptGet(apt: Apt, args: string[], cwd?: string): Promise<void> {
   await sharedKeeper().run({
     name: `apt-get ${args[0]}`,
@@ -163,11 +210,35 @@ function isInstalled(name: string): boolean {
   return capture('dpkg-query', ['-W', '-f', '$' + '{db:Status-Abbrev}', name]).startsWith('ii');
 }
 
+const loader = 'usr/lib64/ld-linux-x86-64.so.2';
+
+/** Puts a script in a program's place that starts it with the unpacked loader and libraries, wherever the folder lies. */
+function writeStarter(root: string, program: string): void {
+  const path = join(root, program);
+  renameSync(path, `${path}.bin`);
+  const up = program
+    .split('/')
+    .slice(1)
+    .map(() => '..')
+    .join('/');
+  const libraries = libraryPath(root).replaceAll(root, '$root');
+  const lines = [
+    `root=$(cd "$(dirname "$0")/${up}" && pwd)`,
+    `exec "$root/${loader}" --library-path "${libraries}" "$0.bin" "$@"`,
+  ];
+  writeFileSync(path, ['#!/bin/sh', ...lines, ''].join('\n'), { mode: 0o755 });
+}
+
 /** The libraries the unpacked programs ask for and do not find. */
-function missingLibraries(root: string, { programs }: PackageSet): string[] {
+function missingLibraries(root: string, { programs, ownLoader }: PackageSet): string[] {
   const found = programs.map((program) => join(root, program)).filter((program) => existsSync(program));
-  const environment = { ...process.env, LD_LIBRARY_PATH: libraryPath(root) };
-  const output = found.map((program) => capture('ldd', [program], environment)).join('\n');
+  if (ownLoader && !existsSync(join(root, loader))) return [loader];
+  const libraries = libraryPath(root);
+  const environment = { ...process.env, LD_LIBRARY_PATH: libraries };
+  const list = ownLoader
+    ? (program: string) => capture(join(root, loader), ['--library-path', libraries, '--list', program])
+    : (program: string) => capture('ldd', [program], environment);
+  const output = found.map(list).join('\n');
   return [...output.matchAll(/^\s*(\S+) => not found/gm)].flatMap(([, name]) => name ?? []);
 }
 

@@ -30,6 +30,8 @@ export interface ServerOptions extends ProgramOptions {
    * killing.
    */
   disposable?: boolean;
+  /** Further arguments of MariaDB, or lines of NATS's configuration: certificates and logins, for tests. */
+  further?: readonly string[];
 }
 
 /** What differs between servers. */

@@ -149,7 +149,8 @@ export function withoutOurs(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 /** Variables that are about starting things, or for the simulator, are not the gateway's business. */
 function ofGateway(given: Readonly<Record<string, string>>): Record<string, string> {
-  const others = /^MARINA_(DATA_DIR|SERVERS|ADMIN_ADDRESS|OPERATOR_TOKEN|OWNER_DATABASE_URL|SIMULATOR_(?!ADDRESS$).*)$/;
+  const others =
+    /^MARINA_(DATA_DIR|SERVERS|(DATABASE|TEST)_SERVER|ADMIN_ADDRESS|OPERATOR_TOKEN|OWNER_DATABASE_URL|SIMULATOR_(?!ADDRESS$).*)$/;
   return Object.fromEntries(Object.entries(given).filter(([name]) => !others.test(name)));
 }
 

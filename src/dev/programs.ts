@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { Advice } from './advice.ts';
-import { installAdvice, libraryPath, serverPackages, unpackPackages } from './packages.ts';
+import { libraryPath, type PackageSet, serverPackages, unpackPackages } from './packages.ts';
 import type { Progress } from './progress.ts';
 
 /** A server program and what it needs to run from where it lies. */
@@ -20,6 +20,8 @@ export interface ProgramOptions {
   packagesFolder?: string;
   /** `packages` passes over what is installed, to try the other way. */
   source?: 'any' | 'packages';
+  /** Those that hold the program; absent: those of MariaDB and NATS. */
+  packages?: PackageSet;
   progress?: Progress;
 }
 
@@ -37,16 +39,18 @@ export function findInstalled(names: readonly string[]): Program | undefined {
 
 /** The program from the distribution's packages, unpacked first when they are not yet. */
 export async function findUnpacked(names: readonly string[], options: ProgramOptions): Promise<Program> {
-  const folder = options.packagesFolder ?? defaultPackagesFolder();
-  if (!existsSync(folder)) await unpackOnce(folder, options.progress);
-  const env = { ...process.env, LD_LIBRARY_PATH: libraryPath(folder) };
+  const { packages = serverPackages, progress } = options;
+  const folder = `${options.packagesFolder ?? defaultPackagesFolder()}${packages.suffix ?? ''}`;
+  if (!existsSync(folder)) await unpackOnce(folder, packages, progress);
+  // The script that starts a program of another release names its libraries; they are not for the shell that reads it.
+  const env = packages.ownLoader ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath(folder) };
   for (const name of names) {
     for (const place of ['usr/sbin', 'usr/bin']) {
       const program = describe(join(folder, place, name), env);
       if (program !== undefined) return program;
     }
   }
-  throw new Advice(`The packages in ${folder} hold no ${names[0]} that runs here.`, installAdvice);
+  throw new Advice(`The packages in ${folder} hold no ${names[0]} that runs here.`, packages.advice);
 }
 
 /** Installed, or else unpacked. */
@@ -63,11 +67,11 @@ export function wantsPackages(options: ProgramOptions): boolean {
 const unpackings = new Map<string, Promise<void>>();
 
 /** MariaDB and NATS, started together, need the same packages. */
-function unpackOnce(folder: string, progress: Progress | undefined): Promise<void> {
+function unpackOnce(folder: string, packages: PackageSet, progress: Progress | undefined): Promise<void> {
   const begun = unpackings.get(folder);
   if (begun !== undefined) return begun;
-  const unpacking = unpackPackages(folder, serverPackages).finally(() => unpackings.delete(folder));
-  const shown = progress?.step('unpacking the packages of MariaDB and NATS', unpacking) ?? unpacking;
+  const unpacking = unpackPackages(folder, packages).finally(() => unpackings.delete(folder));
+  const shown = progress?.step(`unpacking the packages of ${packages.what}`, unpacking) ?? unpacking;
   unpackings.set(folder, shown);
   return shown;
 }

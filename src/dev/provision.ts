@@ -2,11 +2,13 @@ import { insertAccount } from '../accounts/store.ts';
 import { recordCredit } from '../admin/wallets.ts';
 import { isAddressOrRange } from '../auth/addresses.ts';
 import type { PartnerLimits } from '../auth/call.ts';
-import { keyMacSecret, makeKey } from '../auth/keys.ts';
+import { keyMacKeys, makeKey } from '../auth/keys.ts';
 import { featureList, insertKey, insertPartner, partners } from '../auth/store.ts';
 import type { Database } from '../db/database.ts';
 import type { Feature, Scope } from '../gen/marina/options/v1/options_pb.ts';
 import { IdMaker } from '../lib/ids.ts';
+import { parseKeyRing } from '../lib/key-ring.ts';
+import { fixed } from '../lib/watched-files.ts';
 
 const ids = new IdMaker(Date);
 
@@ -36,7 +38,7 @@ export async function createKey(
     scopes: readonly Scope[];
     addresses?: readonly string[] | undefined;
     /** The gateway's `MARINA_SECRET_KEY`. */
-    secretKey: Buffer;
+    secretKey: string;
   },
 ): Promise<{ id: string; key: string }> {
   const addresses = key.addresses ?? [];
@@ -46,12 +48,13 @@ export async function createKey(
   if (database.environment === 'live' && addresses.length === 0) {
     throw new Error('a live key needs at least one registered address or range');
   }
-  const { id, ...made } = makeKey(database.environment, keyMacSecret(key.secretKey), ids.keyHead());
+  const { id, ...made } = makeKey(database.environment, keyMacKeys(fixed(parseKeyRing(key.secretKey))), ids.keyHead());
   await database.write(
     insertKey({
       id,
       partnerId: key.partnerId,
       secretHash: made.secretHash,
+      macKey: made.macKey,
       scopes: key.scopes,
       addresses,
       createdAt: Date.now(),

@@ -26,6 +26,8 @@ export interface Sandbox {
   ops_url: string;
   simulator_address: string;
   operator_token: string;
+  /** Which database server and version it runs on. */
+  database: string;
   partners: SandboxPartner[];
   /** The processes that run now; without a gateway the sandbox is not ready, without any it is stopped. */
   pids: { run?: number; gateway?: number; simulator?: number; receiver?: number; mariadb?: number; nats?: number };

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { migrate } from '../db/migrate.ts';
 import { Advice } from './advice.ts';
 import { gatherAuthorities } from './authorities.ts';
-import { createDatabases, type Databases, useDatabases } from './databases.ts';
+import { createDatabases, type Databases, serverVersion, useDatabases } from './databases.ts';
 import { endLeftover } from './leftover.ts';
 import { isPortTaken, readGreeting } from './ports.ts';
 import {
@@ -19,7 +19,7 @@ import { earlierPort, type ReceiverSays, registerReceiver } from './receiver.ts'
 import { readSandbox, type Sandbox, writeSandbox } from './sandbox-file.ts';
 import { keptSecret } from './secrets.ts';
 import { seedPartners } from './seed.ts';
-import { startMariaDb, startNats } from './servers.ts';
+import { askedServer, startMariaDb, startNats } from './servers.ts';
 import { type PortName, portVariables, type RunSettings } from './settings.ts';
 
 /** Starts everything a sandbox is made of, and tells about it in its file once it can be used. */
@@ -92,6 +92,7 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
     ops_url: `http://${address(settings, 'ops', opsPort)}`,
     simulator_address: simulatorAddress,
     operator_token: operatorToken,
+    database: database.version,
     partners: await progress.step('two partners', seeding),
     pids: {
       run: process.pid,
@@ -118,22 +119,32 @@ function privately({ settings, progress }: Start, name: string) {
   return { dataDir: join(settings.dataDir, name), packagesFolder: join(settings.dataDir, 'packages'), progress };
 }
 
-async function openDatabases(start: Start): Promise<{ databases: Databases; pid?: number }> {
+async function openDatabases(start: Start): Promise<{ databases: Databases; version: string; pid?: number }> {
   const { settings, progress, watch } = start;
+  const asked = askedServer();
   if (settings.databaseUrl !== undefined) {
-    return { databases: await progress.step('databases (yours)', useDatabases(settings.databaseUrl, settings)) };
+    const databases = await progress.step('databases (yours)', useDatabases(settings.databaseUrl, settings));
+    const version = await serverVersion(databases.ownerUrl);
+    if (asked !== undefined && !version.toLowerCase().startsWith(asked)) {
+      throw new Advice(
+        `MARINA_DATABASE_URL leads to ${version}, not to ${asked}.`,
+        'Leave one of the two settings out.',
+      );
+    }
+    return { databases, version: `${version} (yours)` };
   }
-  const options = privately(start, 'mariadb');
-  const server = await progress.step('MariaDB', startMariaDb(options));
+  const options = privately(start, asked ?? 'mariadb');
+  const server = await progress.step(asked === 'mysql' ? 'MySQL' : 'MariaDB', startMariaDb(options));
   watch(server.process);
-  return { databases: await createDatabases(server.url, options.dataDir), pid: server.pid };
+  const databases = await createDatabases(server.url, options.dataDir);
+  return { databases, version: await serverVersion(databases.ownerUrl), pid: server.pid };
 }
 
 async function openNats(start: Start): Promise<{ url: string; pid?: number }> {
   const { settings, progress, watch } = start;
   if (settings.natsUrl !== undefined) {
     if (!(await answersAsNats(settings.natsUrl)))
-      progress.note(`${settings.natsUrl} does not answer: no events until it does`);
+      progress.note('The NATS of MARINA_NATS_URL does not answer: no events until it does');
     return { url: settings.natsUrl };
   }
   const server = await progress.step('NATS', startNats(privately(start, 'nats')));

@@ -22,7 +22,7 @@ export interface SeedOptions {
   ownerUrl: string;
   restUrl: string;
   simulatorAddress: string;
-  /** The gateway's `MARINA_SECRET_KEY`, in hex. */
+  /** The gateway's `MARINA_SECRET_KEY`. */
   secretKey: string;
   /** The partners of an earlier start: what still works of them stays. */
   kept: readonly SeededPartner[];
@@ -56,7 +56,7 @@ async function seedPartner(
   name: string,
   kept: SeededPartner | undefined,
 ): Promise<SeededPartner> {
-  const secretKey = Buffer.from(options.secretKey, 'hex');
+  const { secretKey } = options;
   if (kept !== undefined && (await isStored(database, kept))) {
     await setFeatures(database, kept.id, allFeatures); // Before the key is tried, and remembered with what it may do.
     if (await isKeyGood(options.restUrl, kept.key)) return kept;

@@ -70,7 +70,7 @@ export function readSettings(environment: NodeJS.ProcessEnv): RunSettings {
 
 /** What starts a sandbox, and all it shows to be pasted, calls the gateway's ports without TLS. */
 function refuseTls(given: Readonly<Record<string, string>>): void {
-  const name = Object.keys(given).find((variable) => /^MARINA_(ADMIN_)?TLS_/.test(variable));
+  const name = Object.keys(given).find((variable) => /^MARINA_((ADMIN|OPS|SIMULATOR)_)?TLS_/.test(variable));
   if (name === undefined) return;
   throw new Advice(
     `${name} is set, and a sandbox of make run speaks no TLS: it is for this machine alone.`,

@@ -20,6 +20,8 @@ const securityHeaders = [
   'no-referrer',
 ];
 
+const noBody = Buffer.alloc(0);
+
 /** A document that is the same for everyone. */
 interface Page {
   readonly contentType: string;
@@ -68,7 +70,7 @@ export class Site implements HttpProtocol {
       cacheControl: 'no-cache',
       headers: [...securityHeaders, 'ETag', page.etag, 'Vary', 'Accept-Encoding'],
     };
-    if (hasTag(asked['if-none-match'], page.etag)) return { ...head, status: 304, body: '' };
+    if (hasTag(asked['if-none-match'], page.etag)) return { ...head, status: 304, body: noBody };
     if (!takesGzip(asked['accept-encoding'])) return { ...head, status: 200, body: page.body };
     return { ...head, headers: [...head.headers, 'Content-Encoding', 'gzip'], status: 200, body: page.gzipped };
   }

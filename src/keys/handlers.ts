@@ -20,6 +20,7 @@ import type { Clock } from '../lib/clock.ts';
 import { enumWords } from '../lib/enums.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { IdMaker } from '../lib/ids.ts';
+import type { Keys as SecretKeys } from '../lib/key-ring.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { shownMessage } from '../lib/shown-message.ts';
 import { toSecond } from '../lib/timestamps.ts';
@@ -41,7 +42,7 @@ interface KeyHandlerParts {
   readonly database: Database;
   readonly clock: Clock;
   readonly ids: IdMaker;
-  readonly macSecret: Buffer;
+  readonly macKeys: SecretKeys;
   readonly cursors: Cursors;
   readonly uses: KeyUses;
   /** Notifies all replicas that a key was revoked. */
@@ -53,7 +54,7 @@ export function keyHandlers({
   database,
   clock,
   ids,
-  macSecret,
+  macKeys,
   cursors,
   uses,
   ended,
@@ -73,7 +74,7 @@ export function keyHandlers({
       const { partnerId } = caller;
       const scopes = [...new Set(request.scopes)].sort((one, other) => one - other);
       const addresses = normalAddresses(request.addresses);
-      const { id, key: secret, secretHash } = makeKey(database.environment, macSecret, ids.keyHead());
+      const { id, key: secret, secretHash, macKey } = makeKey(database.environment, macKeys, ids.keyHead());
       const createdAt = clock.now();
       await database.inPartner(partnerId, {
         touches: ['keys'],
@@ -85,7 +86,7 @@ export function keyHandlers({
           checkCount(Number(counted?.[0]?.active));
           return {
             writes: [
-              insertKey({ id, partnerId, secretHash, scopes, addresses, createdAt }),
+              insertKey({ id, partnerId, secretHash, macKey, scopes, addresses, createdAt }),
               keyChanges.insert({ ...changeBy(call, createdAt), keyId: id, action: 'created' }),
             ],
             result: undefined,

@@ -190,7 +190,8 @@ const maxParamLength = 200;
 
 /** An error about a field or parameter, as in "`limit` must be 1 to 100." */
 export function invalidParam(name: string, problem: string, code: ErrorCode = 'invalid_request'): ApiError {
-  const param = name.slice(0, maxParamLength);
+  // A cut can part a character's two halves, and a caller can send one alone. Strict readers of JSON refuse that.
+  const param = name.slice(0, maxParamLength).toWellFormed();
   return new ApiError(code, { param, message: `\`${param}\` ${problem}` });
 }
 

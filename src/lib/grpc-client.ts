@@ -34,7 +34,7 @@ export type GrpcClient<S extends TypedService> = {
       ? StreamCall<S['method'][K]>
       : never;
 } & {
-  /** Closes the connection. Calls under way continue. */
+  /** Closes the connection when no unary call is under way any more. No call may begin after it. */
   close(): void;
   /** The client below, to watch its channel's state. */
   readonly grpcClient: Client;
@@ -69,15 +69,45 @@ export function createGrpcClient<S extends TypedService>(
   channelCredentials: ChannelCredentials = credentials.createInsecure(),
 ): GrpcClient<S> {
   const client = new Client(address, channelCredentials, { ...channelDefaults, ...channelOptions });
-  const calls: Record<string, unknown> = { grpcClient: client, close: () => client.close() };
+  const underWay = new CallsUnderWay(client);
+  const calls: Record<string, unknown> = { grpcClient: client, close: () => underWay.close() };
   for (const method of service.methods) {
-    if (method.methodKind === 'unary') calls[method.localName] = unaryCall(client, method);
+    if (method.methodKind === 'unary') calls[method.localName] = unaryCall(client, underWay, method);
     if (method.methodKind === 'server_streaming') calls[method.localName] = streamCall(client, method);
   }
   return calls as GrpcClient<S>;
 }
 
-function unaryCall(client: Client, method: DescMethod): UnaryCall<DescMethod> {
+/**
+ * Closes a client after its last call. grpc-js fails a call that has no connection assigned yet when its client is closed,
+ * and nobody could say then whether it was sent.
+ */
+class CallsUnderWay {
+  #count = 0;
+  #isClosing = false;
+
+  constructor(private readonly client: Client) {}
+
+  begin(): void {
+    this.#count += 1;
+  }
+
+  end(): void {
+    this.#count -= 1;
+    this.#closeAfterLast();
+  }
+
+  close(): void {
+    this.#isClosing = true;
+    this.#closeAfterLast();
+  }
+
+  #closeAfterLast(): void {
+    if (this.#isClosing && this.#count === 0) this.client.close();
+  }
+}
+
+function unaryCall(client: Client, underWay: CallsUnderWay, method: DescMethod): UnaryCall<DescMethod> {
   const definition = grpcMethod(method);
   return (request, options) =>
     new Promise((resolve, reject) => {
@@ -93,11 +123,14 @@ function unaryCall(client: Client, method: DescMethod): UnaryCall<DescMethod> {
         { deadline: Date.now() + options.timeoutMs },
         (error, response) => {
           signal?.removeEventListener('abort', cancel);
+          underWay.end();
           if (error) reject(error);
           else if (response === undefined) reject(new Error(`${definition.path} answered without a message`));
           else resolve(response);
         },
       );
+      // Not before: the request can fail to be made.
+      underWay.begin();
       signal?.addEventListener('abort', cancel, { once: true });
     });
 }

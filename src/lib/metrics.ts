@@ -184,6 +184,16 @@ export class Metrics {
   );
 
   // This process
+  readonly certificateExpires = this.#gauge(
+    'marina_certificate_expires_seconds',
+    'In how long the certificate of a port or of a link expires; negative if it has. Absent for a port or link without one.',
+    ['link'],
+  );
+  readonly operatorTokenExpires = this.#gauge(
+    'marina_operator_token_expires_seconds',
+    "In how long an operator's last token expires; negative if it has. Absent for one with a token that does not expire.",
+    ['operator'],
+  );
   readonly uncaughtErrors = this.#counter(
     'marina_uncaught_errors_total',
     'Errors that no code caught, by outcome: the process survived, or stopped.',

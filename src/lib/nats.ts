@@ -1,5 +1,7 @@
-import { connect, type Msg, type NatsConnection } from 'nats';
+import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
+import { connect, type Msg, type NatsConnection, type TlsOptions } from 'nats';
 import type { Logger } from './log.ts';
+import { type NatsAccess, plainNatsAccess } from './nats-access.ts';
 import { pause } from './worker.ts';
 
 type Receive = (text: string, message: Msg) => void;
@@ -18,9 +20,19 @@ export class Nats {
   #connection: NatsConnection | undefined;
   #isConnected = false;
   #running: Promise<void> | undefined;
+  #refusal: string | undefined;
 
-  /** `url`: one or more NATS servers, separated by commas. */
-  constructor(private readonly options: { readonly url: string; readonly log: Logger }) {}
+  readonly #access: () => NatsAccess;
+
+  /** `access`: how NATS is reached now, asked at each connection; `url` is enough for one without certificates. */
+  constructor(
+    private readonly options: { readonly log: Logger } & (
+      | { readonly url: string }
+      | { readonly access: () => NatsAccess }
+    ),
+  ) {
+    this.#access = 'access' in options ? options.access : () => plainNatsAccess(options.url);
+  }
 
   /** The connection, while the server is reachable as far as is known. */
   get connection(): NatsConnection | undefined {
@@ -86,7 +98,7 @@ export class Nats {
 
   async #keepConnected(first: NatsConnection | undefined): Promise<void> {
     const { signal } = this.#closing;
-    for (let connection = first; ; connection = await this.#connect().catch(() => undefined)) {
+    for (let connection = first; ; connection = await this.#connect().catch(this.#logRefusal)) {
       if (connection !== undefined) {
         if (signal.aborted) await connection.close();
         // The connection restores itself. It ends only if the server refuses it, and that may change.
@@ -98,9 +110,20 @@ export class Nats {
     }
   }
 
+  /** Once for each reason in a row, because it is tried many times a second. */
+  readonly #logRefusal = (error: unknown): undefined => {
+    const { code } = error as { readonly code?: string };
+    if (code !== this.#refusal) this.options.log.warn({ err: error }, 'NATS cannot be connected to');
+    this.#refusal = code;
+  };
+
   async #connect(): Promise<NatsConnection> {
+    const { address, tls } = this.#access();
     const connection = await connect({
-      servers: this.options.url.split(','),
+      servers: [...address.servers],
+      // Asked at each connection, so that what has changed is used.
+      authenticator: (nonce) => Object.assign({}, ...this.#access().authenticators.map((each) => each(nonce))),
+      tls: address.saysTls || tls !== undefined ? this.#tlsOptions() : undefined,
       maxReconnectAttempts: -1,
       reconnectTimeWait: connectAgainMs,
       reconnectJitter: connectJitterMs,
@@ -112,10 +135,37 @@ export class Nats {
       noAsyncTraces: true,
     });
     this.#connection = connection;
+    this.#refusal = undefined;
     for (const subscription of this.#subscriptions) subscribeOn(connection, subscription);
     void this.#watch(connection);
     this.#changed(true);
     return connection;
+  }
+
+  /** The library reads the members at each connection, so that what has changed is used. */
+  #tlsOptions(): TlsOptions {
+    const text = (pem: Buffer | undefined) => pem?.toString('utf8');
+    const access = this.#access;
+    const { serverName } = access().tls ?? {};
+    const options: TlsOptions & Pick<ConnectionOptions, 'servername' | 'checkServerIdentity'> = {
+      ...(serverName === undefined ? {} : { servername: serverName }),
+      get ca() {
+        return text(access().tls?.ca);
+      },
+      get cert() {
+        return text(access().tls?.cert);
+      },
+      get key() {
+        return text(access().tls?.key);
+      },
+      // The library names no host that is an address, and a cluster tells addresses of further servers.
+      checkServerIdentity: (_, certificate) => {
+        const names = serverName === undefined ? access().address.hosts : [serverName];
+        const refusals = names.map((name) => checkServerIdentity(name, certificate));
+        return refusals.includes(undefined) ? undefined : refusals[0];
+      },
+    };
+    return options;
   }
 
   async #watch(connection: NatsConnection): Promise<void> {

@@ -1,18 +1,19 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ApiError } from './errors.ts';
+import type { Keys } from './key-ring.ts';
 
 const tagLength = 16;
 
 /**
  * Makes and reads cursors. A cursor holds a position and a tag over the position and its context (the list, the partner,
- * the filters), so a forged or foreign cursor is refused. The same position always makes the same cursor.
+ * the filters), so a forged or foreign cursor is refused. Under one key the same position always makes the same cursor.
  */
 export class Cursors {
-  constructor(private readonly key: Buffer) {}
+  constructor(private readonly keys: Keys) {}
 
   issue(issuedFor: readonly string[], position: string): string {
     const bytes = Buffer.from(position);
-    return Buffer.concat([this.#tag(issuedFor, bytes), bytes]).toString('base64url');
+    return Buffer.concat([tagOf(this.keys.all[0].key, issuedFor, bytes), bytes]).toString('base64url');
   }
 
   /** The position in a cursor. Throws `invalid_request` if it was not issued for this context. */
@@ -23,7 +24,7 @@ export class Cursors {
     const isOurs =
       bytes.length > tagLength &&
       bytes.toString('base64url') === cursor &&
-      timingSafeEqual(tag, this.#tag(issuedFor, position));
+      this.keys.all.some(({ key }) => timingSafeEqual(tag, tagOf(key, issuedFor, position)));
     if (isOurs) return position.toString();
     throw new ApiError('invalid_request', {
       param: 'cursor',
@@ -47,10 +48,10 @@ export class Cursors {
       nextCursor: hasMore && last !== undefined ? this.issue(issuedFor, positionOf(last)) : undefined,
     };
   }
+}
 
-  #tag(issuedFor: readonly string[], position: Buffer): Buffer {
-    const hmac = createHmac('sha256', this.key);
-    hmac.update(JSON.stringify(issuedFor)).update(position);
-    return hmac.digest().subarray(0, tagLength);
-  }
+function tagOf(key: Buffer, issuedFor: readonly string[], position: Buffer): Buffer {
+  const hmac = createHmac('sha256', key);
+  hmac.update(JSON.stringify(issuedFor)).update(position);
+  return hmac.digest().subarray(0, tagLength);
 }

@@ -3,7 +3,18 @@ import { readFileSync } from 'node:fs';
 /** The allowed text of a setting, for people, and its parser. */
 export interface Form<T> {
   readonly allowed: string;
-  /** Throws an Error that says what is allowed, and never the value. */
+  /** Throws an Error that says what is allowed, and never the value. `file`: where the text is, if it is in a file. */
+  readonly read: (text: string, file?: string) => T;
+  /** Whether the text may be in a file, which another variable names. */
+  readonly isSecret?: boolean;
+}
+
+/** A secret's value at the start, and where a later one may be. */
+export interface Secret<T> {
+  readonly first: T;
+  /** The file that has it; undefined: it cannot change. */
+  readonly file: string | undefined;
+  /** Reads the file's text. Throws as the form does. */
   readonly read: (text: string) => T;
 }
 
@@ -45,19 +56,46 @@ export function readSettings<Some extends Settings>(
 
 /** Reads one setting in the same way. */
 export function readSetting<T>(setting: Setting<T>, variables: NodeJS.ProcessEnv, problems: string[]): T | undefined {
-  const given = variables[setting.variable] || setting.fallback;
+  const { variable, meaning, fallback, form } = setting;
+  const file = form.isSecret ? variables[fileVariable(variable)] || undefined : undefined;
+  const name = file === undefined ? variable : fileVariable(variable);
   try {
+    if (file !== undefined && variables[variable]) throw new Error(`and ${variable} must not both be set`);
+    const given = file === undefined ? variables[variable] || fallback : textOf(file);
     if (given === undefined) throw new Error('must be set');
-    return setting.form.read(given);
+    return form.read(given, file);
   } catch (error) {
-    problems.push(`${setting.variable} ${(error as Error).message}: ${setting.meaning}`);
+    problems.push(`${name} ${(error as Error).message}: ${meaning}`);
     return undefined;
+  }
+}
+
+/** The variable that names the file with a secret. */
+function fileVariable(variable: string): string {
+  return `${variable}_FILE`;
+}
+
+function textOf(file: string): string {
+  const text = contentOf(file).trim();
+  if (text === '') throw new Error('must name a file that is not empty');
+  return text;
+}
+
+function contentOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new Error(`cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
 }
 
 /** A line for each unknown variable with the prefix, because a misspelt setting would have no effect. */
 export function unknownVariables(prefix: string, settings: Settings, variables: NodeJS.ProcessEnv): string[] {
-  const known = new Set(Object.values(settings).map(({ variable }) => variable));
+  const known = new Set(
+    Object.values(settings).flatMap(({ variable, form }) =>
+      form.isSecret ? [variable, fileVariable(variable)] : [variable],
+    ),
+  );
   return Object.entries(variables)
     .filter(([name, value]) => name.toUpperCase().startsWith(prefix) && value && !known.has(name))
     .map(([name]) => {
@@ -72,7 +110,8 @@ export function describeSettings(settings: Settings): string {
   return Object.values(settings)
     .map(({ variable, fallback, form, meaning }) => {
       const standard = fallback === undefined ? 'must be set' : `default: ${fallback === '' ? 'none' : fallback}`;
-      return `${variable}\n  ${meaning}\n  ${standard}; may be: ${form.allowed}`;
+      const inFile = form.isSecret ? `; or in the file that ${fileVariable(variable)} names` : '';
+      return `${variable}\n  ${meaning}\n  ${standard}; may be: ${form.allowed}${inFile}`;
     })
     .join('\n\n');
 }
@@ -123,12 +162,7 @@ export function certificateFile(): Form<string> {
   return {
     allowed: 'the path of a PEM file',
     read: (path) => {
-      let pem: string;
-      try {
-        pem = readFileSync(path, 'utf8');
-      } catch (error) {
-        throw new Error(`cannot be read (${(error as NodeJS.ErrnoException).code})`);
-      }
+      const pem = contentOf(path);
       if (!pem.includes('-----BEGIN CERTIFICATE-----')) throw new Error('must hold certificates in PEM');
       return pem;
     },
@@ -137,7 +171,22 @@ export function certificateFile(): Form<string> {
 
 /** The same form, or nothing: for a setting whose default is empty. */
 export function orNone<T>({ allowed, read }: Form<T>): Form<T | undefined> {
-  return { allowed, read: (value) => (value === '' ? undefined : read(value)) };
+  return { allowed, read: (value, file) => (value === '' ? undefined : read(value, file)) };
+}
+
+/** The same form for a secret, which may be in a file. */
+export function secret<T>(form: Form<T>): Form<T> {
+  return { ...form, isSecret: true };
+}
+
+/** The same form for a secret that is read again when its file changes. */
+export function changingSecret<T>({ allowed, read }: Form<T>): Form<Secret<T>> {
+  return secret({ allowed, read: (value, file) => ({ first: read(value), file, read }) });
+}
+
+/** The paths of PEM files, as a setting that may be empty. */
+export function pemPath(variable: string, meaning: string): Setting<string | undefined> {
+  return setting(variable, meaning, '', orNone(text(/./, 'the path of a PEM file')));
 }
 
 /** A form with the given parser. */

@@ -70,9 +70,11 @@ export const orders = defineTable({
   primary: ['partnerId', 'id'],
   indexes: {
     ...indexes,
+    // For lists, which name those of their filters.
     orders_state: ['partnerId', 'state', 'id'],
     orders_account: ['partnerId', 'account', 'id'],
     orders_symbol: ['partnerId', 'symbol', 'id'],
+    orders_symbol_state: ['partnerId', 'symbol', 'state', 'id'],
     orders_client_reference: ['partnerId', 'clientReference', 'id'],
     orders_updated_at: ['partnerId', 'updatedAt', 'id'],
     orders_counted_day: ['partnerId', 'countedDay', 'updatedAt', 'id'],

@@ -25,8 +25,19 @@ export function readConfig(environment: NodeJS.ProcessEnv): SimulatorConfig & { 
     clockErrorMs: wholeNumber(environment, 'MARINA_SIMULATOR_CLOCK_ERROR_MS', 0, -86_400_000, 86_400_000),
     keepsHours: hours === 'ngx',
     holidaysFile: environment.MARINA_SIMULATOR_HOLIDAYS_FILE || undefined,
+    ...tlsFiles(environment),
     logLevel,
   };
+}
+
+function tlsFiles(environment: NodeJS.ProcessEnv): Pick<SimulatorConfig, 'tls'> {
+  const certificate = environment.MARINA_SIMULATOR_TLS_CERT_FILE ?? '';
+  const key = environment.MARINA_SIMULATOR_TLS_KEY_FILE ?? '';
+  const authorities = environment.MARINA_SIMULATOR_TLS_CLIENT_CA_FILE || undefined;
+  if ((certificate === '') !== (key === '')) {
+    throw new ConfigError('MARINA_SIMULATOR_TLS_CERT_FILE and MARINA_SIMULATOR_TLS_KEY_FILE must be set together');
+  }
+  return certificate === '' ? {} : { tls: { certificate, key, authorities } };
 }
 
 function wholeNumber(

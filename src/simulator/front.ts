@@ -9,8 +9,8 @@ export class Front {
   readonly #listener: NetServer;
   readonly #sockets = new Map<string, Socket>();
 
-  constructor(grpc: GrpcServer) {
-    const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
+  constructor(grpc: GrpcServer, credentials = ServerCredentials.createInsecure()) {
+    const injector = grpc.createConnectionInjector(credentials);
     this.#listener = createServer({ noDelay: true }, (socket) => {
       const peer = `${socket.remoteAddress}:${socket.remotePort}`;
       this.#sockets.set(peer, socket);

@@ -10,6 +10,8 @@ import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { addReflection } from '../lib/grpc-reflection.ts';
 import { type GrpcImplementation, serviceDefinition, type TypedService } from '../lib/grpc-service.ts';
 import { createLogger, type Logger } from '../lib/log.ts';
+import { IdentityCredentials, openIdentity } from '../lib/server-identity.ts';
+import { Supervisor } from '../lib/worker.ts';
 import { allocationsService } from './back-office/allocations-service.ts';
 import { applicationsService } from './back-office/applications-service.ts';
 import { applicationReportMessage } from './back-office/messages.ts';
@@ -57,6 +59,8 @@ export interface SimulatorConfig {
   readonly keepsHours?: boolean;
   /** A file of the exchange's holidays, instead of the simulator's own. */
   readonly holidaysFile?: string | undefined;
+  /** The files of its certificate and of the authorities of its callers' certificates; absent: plain text. */
+  readonly tls?: { readonly certificate: string; readonly key: string; readonly authorities?: string | undefined };
   readonly log?: Logger;
 }
 
@@ -140,7 +144,11 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     log,
   );
   const directives = new Directives();
-  const front = new Front(grpc);
+  const { certificate, key, authorities } = config.tls ?? {};
+  const identity = await openIdentity('simulator', certificate, key, authorities, log);
+  const supervisor = new Supervisor(log);
+  if (identity !== undefined) supervisor.start(identity.worker);
+  const front = new Front(grpc, identity && new IdentityCredentials(identity));
   const wire = new Wire(directives, front, stopping.signal);
   const delay = config.defaultFillDelayMs ?? usualFillDelayMs;
   const exchange = { fillDelay: delay, directives };
@@ -203,6 +211,7 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     grpc.forceShutdown();
     writer.abandon();
     await database.close();
+    await supervisor.stop(graceMs);
   };
   const stopWriting = async () => {
     await Promise.all([maintenance.close(), orderPlans.close(), decisions.close()]);

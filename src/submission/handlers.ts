@@ -1,10 +1,10 @@
-import { createHmac } from 'node:crypto';
 import { create, type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import type { Call } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
 import { RowReader } from '../db/gathering.ts';
 import type { Selection } from '../db/table.ts';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
+import { KeyedDigest, type Keys } from '../lib/key-ring.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { storedFields } from '../lib/shown-message.ts';
 import type { CreatedKind } from './kind.ts';
@@ -17,8 +17,8 @@ export interface SubmissionHandlerParts {
   readonly database: Database;
   readonly submitter: Submitter;
   readonly cursors: Cursors;
-  /** Keys the digests by which a repeated request is compared. */
-  readonly digestKey: Buffer;
+  /** The keys of the digests by which a repeated request is compared. */
+  readonly digestKeys: Keys;
 }
 
 /** The operations that every kind of object has: create, get, list. */
@@ -32,7 +32,7 @@ export function submissionHandlers<
   List extends DescMessage,
   Page extends DescMessage,
 >(
-  { database, submitter, cursors, digestKey }: SubmissionHandlerParts,
+  { database, submitter, cursors, digestKeys }: SubmissionHandlerParts,
   kind: CreatedKind<Row, Report, MessageShape<Create>, Facts>,
   {
     schemas,
@@ -56,7 +56,7 @@ export function submissionHandlers<
     const { row, replayed } = await submitter.submit(kind, {
       origin: call.origin,
       idempotencyKey: call.idempotencyKey ?? '',
-      digest: requestDigest(digestKey, createSchema, request),
+      digest: requestDigest(digestKeys, createSchema, request),
       request,
       permission: call.permission,
       log: () => call.log,
@@ -99,9 +99,12 @@ export function submissionHandlers<
  * A keyed digest of the message after defaults and upper-casing, to compare requests without keeping them. Fields
  * of a later version do not count, because this version would not act on them.
  */
-function requestDigest<Schema extends DescMessage>(key: Buffer, schema: Schema, message: MessageShape<Schema>): Buffer {
-  return createHmac('sha256', key)
-    .update(schema.typeName)
-    .update(toBinary(schema, message, { writeUnknownFields: false }))
-    .digest();
+function requestDigest<Schema extends DescMessage>(
+  keys: Keys,
+  schema: Schema,
+  message: MessageShape<Schema>,
+): KeyedDigest {
+  return new KeyedDigest(keys, (hmac) =>
+    hmac.update(schema.typeName).update(toBinary(schema, message, { writeUnknownFields: false })),
+  );
 }

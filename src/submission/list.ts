@@ -17,7 +17,7 @@ export interface Listed {
 const dayMs = 86_400_000;
 
 interface ListedKind {
-  readonly table: Pick<Table<never>, 'name' | 'find'>;
+  readonly table: Pick<Table<never>, 'name' | 'indexes' | 'find'>;
   readonly prefix: IdPrefix;
 }
 
@@ -34,14 +34,16 @@ export async function readPage(
     id === undefined
       ? statement(`ORDER BY id DESC LIMIT ${left}`)
       : statement(`AND id < ? ORDER BY id DESC LIMIT ${left}`, id);
-  if (updatedSince === undefined) return database.read(table.find(equal as never, selection, newest(most, before)));
+  const index = indexesOf(table.indexes, equal);
+  if (updatedSince === undefined) {
+    return database.read(table.find(equal as never, selection, newest(most, before), index));
+  }
   const hasChanged = sql`AND updated_at >= ${new Date(updatedSince)}`;
   // All that were made since then have changed since then, so a page of them is read without passing others.
   const firstId = firstIdAt(prefix, updatedSince);
   const isOlder = before !== undefined && before <= firstId;
   const tail = sql`${hasChanged} AND id >= ${firstId} ${newest(most, before)}`;
-  const byId = Object.keys(equal).length === 1 ? 'PRIMARY' : undefined;
-  const madeSince = isOlder ? [] : await database.read(table.find(equal as never, selection, tail, byId));
+  const madeSince = isOlder ? [] : await database.read(table.find(equal as never, selection, tail, index));
   if (madeSince.length >= most) return madeSince;
   // Of all older ones only those that were open then have changed since. In the order of their ids all would be read. Each
   // day has those at its end that changed last. One that is made at midnight may count for the day after.
@@ -56,6 +58,22 @@ export async function readPage(
     ),
   ]);
   return [...madeSince, ...older];
+}
+
+/**
+ * The indexes that have the rows of these values in the order of their ids. Of several the server takes the one in which it
+ * counts the fewest rows. Left to itself, it may read all rows of a partner.
+ */
+function indexesOf(indexes: Readonly<Record<string, readonly string[]>>, equal: object): string {
+  const found = Object.entries(indexes).flatMap(([name, fields]) => {
+    const values = fields.slice(0, -1);
+    return fields.at(-1) === 'id' && values.every((field) => field in equal) ? [{ name, values }] : [];
+  });
+  const best = found.filter(
+    ({ values }) =>
+      !found.some((other) => other.values.length > values.length && values.every((one) => other.values.includes(one))),
+  );
+  return best.length === 0 ? 'PRIMARY' : best.map(({ name }) => name).join(', ');
 }
 
 /** The days on which a partner may have objects, up to a day. Both ends are read from the index, one row each. */

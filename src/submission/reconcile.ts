@@ -174,7 +174,8 @@ export class Reconciler<Row extends Submission, Report> {
 function due({ table }: AnyKind, realNow: number): Statement {
   const { sql, values } = mustBeLookedAt(realNow);
   const where = `${sql} AND ${table.isKnownSql} ORDER BY check_at LIMIT ${mostAtOnce}`;
-  return { sql: `SELECT ${table.all.list} FROM ${table.name} WHERE ${where}`, values };
+  const from = `${table.name} FORCE INDEX (${table.name}_check_at)`;
+  return { sql: `SELECT ${table.all.list} FROM ${from} WHERE ${where}`, values };
 }
 
 /** The change together with its query of the record, for operators. */

@@ -7,6 +7,7 @@ import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
 import { ApiError } from '../lib/errors.ts';
 import type { IdMaker } from '../lib/ids.ts';
+import type { KeyedDigest } from '../lib/key-ring.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Origin } from '../lib/origin.ts';
 import { applySent, type Change } from './change.ts';
@@ -22,7 +23,7 @@ export interface SubmitRequest<Request> {
   readonly origin: Origin;
   readonly idempotencyKey: string;
   /** A keyed digest of the request after defaults and upper-casing. */
-  readonly digest: Buffer;
+  readonly digest: KeyedDigest;
   readonly request: Request;
   /** The caller's permission, which must still hold when the object is stored. */
   readonly permission: Permission;
@@ -103,7 +104,7 @@ export class Submitter {
     const { database, clock, ids, notes, submitTimeoutMs, clockSkewMs } = this.parts;
     const { partnerId } = origin;
     const now = clock.now();
-    const submission = { ...origin, idempotencyKey, requestDigest: digest };
+    const submission = { ...origin, idempotencyKey, requestDigest: digest.current };
     const made = newRow(kind, ids.object(kind.prefix), submission, draft, { now, notAfter: 0, checkAt: 0 });
     return whilePermitted(permission, (check) =>
       database.inPartner(partnerId, {
@@ -161,8 +162,8 @@ function isKeyUsed({ table }: AnyKind, partnerId: string, idempotencyKey: string
 type FirstAnswers = Pick<CreatedKind<never, never, never, never>, 'codes' | 'path'>;
 
 /** Repeats the first answer. It does not depend on trading, limits or the upstream, and never sends. */
-function replay<Row extends Submission>(kind: FirstAnswers, row: Row, digest: Buffer): Submitted<Row> {
-  if (!row.requestDigest.equals(digest)) throw new ApiError(kind.codes.duplicate, { param: 'Idempotency-Key' });
+function replay<Row extends Submission>(kind: FirstAnswers, row: Row, digest: KeyedDigest): Submitted<Row> {
+  if (!digest.matches(row.requestDigest)) throw new ApiError(kind.codes.duplicate, { param: 'Idempotency-Key' });
   throwFirstError(kind, row);
   return { row, replayed: true };
 }

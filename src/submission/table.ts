@@ -245,7 +245,7 @@ export function earliestAfter(at: number, steps: readonly Pick<NewStep, 'upstrea
   return times.length === 0 ? undefined : Math.min(...times) - at;
 }
 
-/** The positions of continuous jobs: the last report applied, the last key checked for removal. */
+/** The positions of continuous jobs: the last report applied, the last key checked for removal, the last ledger entry checked. */
 export const positions = defineTable({
   name: 'positions',
   columns: { name: text(40), position: text(64) },

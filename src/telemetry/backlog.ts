@@ -65,8 +65,8 @@ function countUnsettled(table: string): Statement {
   return statement(
     `SELECT IF(state IN ('sending', 'uncertain'), state, 'other') AS shown_state, COUNT(*) AS count,
       MIN(IF(state IN ('sending', 'uncertain'), created_at, check_at)) AS oldest FROM
-      (SELECT state, created_at, check_at FROM ${table} WHERE check_at IS NOT NULL ORDER BY check_at LIMIT ${mostCounted})
-        AS due
+      (SELECT state, created_at, check_at FROM ${table} FORCE INDEX (${table}_check_at) WHERE check_at IS NOT NULL
+        ORDER BY check_at LIMIT ${mostCounted}) AS due
       GROUP BY shown_state`,
   );
 }

@@ -1,3 +1,5 @@
+import { Agent as PlainAgent } from 'node:http';
+import { Agent, type AgentOptions } from 'node:https';
 import { SpanKind as ApiSpanKind, type Context, ROOT_CONTEXT, SpanStatusCode, trace } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
@@ -10,8 +12,11 @@ import {
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
 import { atMost } from '../lib/at-most.ts';
+import type { LinkTls } from '../lib/link.ts';
 import type { Logger } from '../lib/log.ts';
 import type { SpanKind, Tracer } from '../lib/trace.ts';
+import type { Live } from '../lib/watched-files.ts';
+import type { CollectorAccess } from './collector-access.ts';
 
 const exportTimeoutMs = 5_000;
 const exportEveryMs = 1_000;
@@ -34,11 +39,23 @@ const kinds: Readonly<Record<SpanKind, ApiSpanKind>> = {
  * libraries take time and memory to load.
  *
  * @param url The collector's OTLP over HTTP; `/v1/traces` is appended.
+ * @param access Asked at each export, so that what has changed is used.
  * @param ratio The share of new traces that is sampled, 0 to 1. Incoming traces carry their own decision.
  * @param resource The resource attributes: the service's version, its environment, this process.
  */
-export function otlpTracer(url: string, ratio: number, resource: Record<string, string>, log: Logger): Tracer {
-  const exporter = new OTLPTraceExporter({ url: `${url}/v1/traces`, timeoutMillis: exportTimeoutMs });
+export function otlpTracer(
+  url: string,
+  access: Live<CollectorAccess>,
+  ratio: number,
+  resource: Record<string, string>,
+  log: Logger,
+): Tracer {
+  const exporter = new OTLPTraceExporter({
+    url: `${url}/v1/traces`,
+    timeoutMillis: exportTimeoutMs,
+    headers: async () => ({ ...access.current.headers }),
+    httpAgentOptions: () => collectorAgent(access),
+  });
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes(resource),
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
@@ -72,6 +89,18 @@ export function otlpTracer(url: string, ratio: number, resource: Record<string, 
       await atMost(closeWithinMs, closed);
     },
   };
+}
+
+/** The agent keeps connections by their certificates too, so after a change it makes new ones. */
+function collectorAgent(access: Live<CollectorAccess>): PlainAgent {
+  if (access.current.tls === undefined) return new PlainAgent({ keepAlive: true });
+  const agent = new Agent({ keepAlive: true, ...agentTls(access.current.tls) });
+  access.onChange(({ tls }) => void Object.assign(agent.options, agentTls(tls)));
+  return agent;
+}
+
+function agentTls({ ca, cert, key, serverName: servername }: LinkTls = {}): AgentOptions {
+  return { ca, cert, key, ...(servername === undefined ? {} : { servername }) };
 }
 
 function contextOf(traceParent: string | null): Context {

@@ -136,8 +136,28 @@ export function entryFaults(before: LedgerHead, entry: LedgerEntry): LedgerFault
   return [];
 }
 
-/** The faults at the end of a ledger: the wallet's row against the last entry. */
-export function headFaults(wallet: LedgerHead, last: LedgerHead, highestSequence: bigint): LedgerFault[] {
+/** The last entry that an earlier check found, up to which nothing was wrong then. */
+export interface CheckedEntry {
+  readonly sequence: bigint;
+  readonly hash: Buffer;
+}
+
+/**
+ * The fault of an entry that an earlier check found to be another one. Its hash stands for all entries up to it, so this
+ * also notices a whole chain that was written anew.
+ */
+export function checkedFaults(checked: CheckedEntry | undefined, { sequence, id, hash }: LedgerEntry): LedgerFault[] {
+  if (checked === undefined || sequence !== checked.sequence || hash.equals(checked.hash)) return [];
+  return [{ kind: 'changed', sequence, id, detail: 'an earlier check found another entry here' }];
+}
+
+/** The faults at the end of a ledger: the wallet's row against the last entry, and both against an earlier check. */
+export function headFaults(
+  wallet: LedgerHead,
+  last: LedgerHead,
+  highestSequence: bigint,
+  checked?: CheckedEntry,
+): LedgerFault[] {
   const whole = (kind: LedgerFaultWord, detail: string) => ({ kind, sequence: 0n, id: '', detail });
   if (last.lastSequence < wallet.lastSequence) {
     const first = last.lastSequence + 1n;
@@ -145,6 +165,11 @@ export function headFaults(wallet: LedgerHead, last: LedgerHead, highestSequence
   }
   if (highestSequence > wallet.lastSequence) {
     return [whole('wrong_sum', `the wallet knows ${wallet.lastSequence} entries, and there are ${highestSequence}`)];
+  }
+  if (checked !== undefined && checked.sequence > wallet.lastSequence) {
+    const first = wallet.lastSequence + 1n;
+    const detail = `${missing(first, checked.sequence)}, which an earlier check found`;
+    return [{ kind: 'missing', sequence: first, id: '', detail }];
   }
   const faults = [];
   if (!last.lastHash.equals(wallet.lastHash)) {

@@ -177,8 +177,9 @@ export function lockWindow(
   const first = new Date(Math.max(from, now - sentForMs + 1, after?.occurredAt ?? 0));
   const isAfter = after && sql`AND (occurred_at > ${new Date(after.occurredAt)} OR version > ${after.version})`;
   const tail = sql`AND occurred_at >= ${first} AND occurred_at < ${new Date(to)} ${isAfter ?? statement('')}
-    ORDER BY occurred_at, version LIMIT ${most} FOR UPDATE`;
-  return deliveries.find({ partnerId }, deliveries.only('version'), tail, byTime);
+    ORDER BY partner_id, occurred_at, version LIMIT ${most} FOR UPDATE`;
+  // A list of partners, because for a single one a server may begin at its first delivery instead of the window's.
+  return deliveries.find({ partnerId: ['', partnerId] }, deliveries.only('version'), tail, byTime);
 }
 
 /** The position of the delivery of a version, or of the last one before. */
@@ -209,9 +210,14 @@ export function redeliver(partnerId: string, versions: readonly bigint[]): State
       ended_at = NULL, round = round + 1 WHERE partner_id = ${partnerId} AND version IN (${versions})`;
 }
 
-/** The attempts of some deliveries, in order, at most so many. */
-export function findAttempts(partnerId: string, versions: readonly bigint[], most: number): Statement {
-  const order = sql`ORDER BY version DESC, number LIMIT ${most}`;
+/** The first attempts of each of some deliveries, in order, and at most so many of all. */
+export function findAttempts(
+  partnerId: string,
+  versions: readonly bigint[],
+  mostEach: number,
+  most = mostEach,
+): Statement {
+  const order = sql`AND number <= ${mostEach} ORDER BY version DESC, number LIMIT ${most}`;
   return attempts.find({ partnerId, version: [0n, ...versions] }, attempts.all, order);
 }
 
@@ -239,20 +245,22 @@ export function webhookRetention(database: Database, timeOf: RemovalTime, holder
   const options = { database, holder, timeOf, name, restMs: 1_000 };
   return removalWorker(options, async (now, most) => {
     const [unsent, old] = [new Date(now - sentForMs), new Date(now - attemptsKeptMs)];
-    // In the order of the index, because a server that misjudges how much is old would read the whole table.
     const changes = [
       sql`UPDATE webhook_deliveries FORCE INDEX (webhook_deliveries_age) SET state = 'expired', queue = NULL, due_at = NULL, ended_at = ${new Date(now)}
-        WHERE queue IN (1, 2) AND occurred_at <= ${unsent}`,
-      sql`DELETE FROM webhook_attempts WHERE at < ${old} ORDER BY at`,
-      sql`DELETE FROM webhook_deliveries WHERE queue IS NULL AND occurred_at < ${new Date(old.getTime() - sentForMs)}
-        ORDER BY occurred_at`,
+        WHERE queue IN (1, 2) AND occurred_at <= ${unsent} LIMIT ${most}`,
+      // A DELETE takes no index by name, and a server that misjudges the table would read and sort all of it.
+      sql`DELETE a FROM (SELECT partner_id, version, number FROM webhook_attempts FORCE INDEX (webhook_attempts_at)
+          WHERE at < ${old} ORDER BY at LIMIT ${most}) old
+        STRAIGHT_JOIN webhook_attempts a FORCE INDEX (PRIMARY) USING (partner_id, version, number)`,
+      sql`DELETE d FROM (SELECT partner_id, version FROM webhook_deliveries FORCE INDEX (webhook_deliveries_age)
+          WHERE queue IS NULL AND occurred_at < ${new Date(old.getTime() - sentForMs)} ORDER BY occurred_at LIMIT ${most}) old
+        STRAIGHT_JOIN webhook_deliveries d FORCE INDEX (PRIMARY) USING (partner_id, version)`,
       // Leases of processes that ended. An endpoint that still names one stays free.
-      sql`DELETE FROM leases WHERE name LIKE ${`${dispatcherLeasePrefix}%`} AND expires_at < NOW(3) - INTERVAL 1 DAY`,
+      sql`DELETE FROM leases WHERE name LIKE ${`${dispatcherLeasePrefix}%`} AND expires_at < NOW(3) - INTERVAL 1 DAY
+        LIMIT ${most}`,
     ];
     let found = 0;
-    for (const change of changes) {
-      found = Math.max(found, await database.write(sql`${change} LIMIT ${most}`));
-    }
+    for (const change of changes) found = Math.max(found, await database.write(change));
     return found;
   });
 }

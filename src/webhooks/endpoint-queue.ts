@@ -39,6 +39,8 @@ export class EndpointQueue {
   readonly #versions = new Set<bigint>();
   /** New events are read after this version. */
   #readUpTo = 0n;
+  /** Whether the read in progress may lack older events, because `reread` was called after it began. */
+  #mustReread = false;
   #rowServesUntil: number;
   readonly #underWay = new Set<NextTry>();
   #unrecorded = 0;
@@ -96,6 +98,7 @@ export class EndpointQueue {
   reread(): void {
     this.#unread.add('new').add('retries');
     this.#readUpTo = 0n;
+    this.#mustReread = true;
   }
 
   /** Adopts the row of a query that began at `askedAt`. Attempts may use it for `rowServesMs` from then. */
@@ -143,6 +146,7 @@ export class EndpointQueue {
   /** The same as `wants`, when the read begins. */
   beginReading(now: number, mostNew: number): readonly QueueRead[] {
     const reads = this.wants(now, mostNew);
+    this.#mustReread = false;
     for (const { part } of reads) this.#unread.delete(part === 'retries' ? part : 'new');
     return reads;
   }
@@ -159,7 +163,7 @@ export class EndpointQueue {
       else if (part === 'retries') this.#retries.push(delivery);
       else {
         this.#new.push(delivery);
-        if (version > this.#readUpTo) this.#readUpTo = version;
+        if (version > this.#readUpTo && !this.#mustReread) this.#readUpTo = version;
       }
     }
   }

@@ -1,4 +1,5 @@
 import type { Database } from '../db/database.ts';
+import { isDuplicate } from '../db/errors.ts';
 import { type SqlRow, type Statement, sql } from '../db/statement.ts';
 import type { ShownBy } from '../db/table.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -81,18 +82,40 @@ export async function recordAttempts(
   attempts: readonly MadeAttempt[],
   now: number,
 ): Promise<EndpointsAfter> {
-  const recorded = await recordUsual(database, attempts, now);
-  if (recorded !== undefined) return recorded;
-  const versionsOf = groupVersions(attempts);
-  return database.transaction<EndpointsAfter>(
+  const { usual, others } = splitUsual(attempts);
+  const recorded = usual.length === 0 ? undefined : await recordUsual(database, usual, now);
+  const rest = recorded === undefined ? attempts : others;
+  if (rest.length === 0) return recorded ?? new Map();
+  const versionsOf = groupVersions(rest);
+  const after = await database.transaction<EndpointsAfter>(
     [lockEndpoints([...versionsOf.keys()]), findProgress(versionsOf)],
     ([endpointRows = [], deliveryRows = []]) => {
       const endpoints = byPartner(endpointRows);
       const deliveries = new Map(deliveryRows.map(progress.read).map((delivery) => [keyOf(delivery), delivery]));
-      return decide(attempts, endpoints, deliveries, now);
+      return decide(rest, endpoints, deliveries, now);
     },
   );
+  return new Map([...(recorded ?? []), ...after]);
 }
+
+/**
+ * Splits off first attempts that were delivered before their endpoint failed. Recorded before all others, they lead to the
+ * same health of their endpoint.
+ */
+function splitUsual(attempts: readonly MadeAttempt[]): { usual: MadeAttempt[]; others: MadeAttempt[] } {
+  const [usual, others]: [MadeAttempt[], MadeAttempt[]] = [[], []];
+  const failed = new Set<string>();
+  for (const attempt of attempts) {
+    const { partnerId, outcome, number, round } = attempt;
+    if (outcome === 'endpoint-failed') failed.add(partnerId);
+    const isUsual = outcome === 'delivered' && number === 1 && round === 0 && !failed.has(partnerId);
+    (isUsual ? usual : others).push(attempt);
+  }
+  return { usual, others };
+}
+
+/** The rows are not what first attempts of healthy endpoints find. */
+class NotAsUsual extends Error {}
 
 /**
  * Records first attempts that were all delivered to healthy endpoints, without reading each delivery before. Undefined if
@@ -103,7 +126,6 @@ async function recordUsual(
   attempts: readonly MadeAttempt[],
   now: number,
 ): Promise<EndpointsAfter | undefined> {
-  if (!attempts.every(({ outcome, number, round }) => outcome === 'delivered' && number === 1 && round === 0)) return;
   const versionsOf = groupVersions(attempts);
   const statements = [
     lockEndpoints([...versionsOf.keys()]),
@@ -118,11 +140,13 @@ async function recordUsual(
         const endpoint = endpoints.get(partnerId);
         return endpoint?.fence === fence && endpoint.streak === 0 && endpoint.pausedAt === null;
       });
-      if (!isUsual || Number(counted[0]?.saved) !== attempts.length) throw new Error('not as usual');
+      if (!isUsual || Number(counted[0]?.saved) !== attempts.length) throw new NotAsUsual();
       return { writes: [], result: endpoints };
     });
-  } catch {
-    return undefined; // An error of the database comes again.
+  } catch (error) {
+    // A duplicate is an attempt that was recorded before.
+    if (error instanceof NotAsUsual || isDuplicate(error)) return undefined;
+    throw error;
   }
 }
 

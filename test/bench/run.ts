@@ -5,6 +5,7 @@
  * version against that one instead, and arguments are words in the names of operations. Results are kept as JSON.
  */
 import { join } from 'node:path';
+import { serverVersion } from '../../src/dev/databases.ts';
 import { sharedKeeper } from '../../src/dev/keeper.ts';
 import { startMariaDb, startNats } from '../../src/dev/servers.ts';
 import { Cluster } from '../support/cluster.ts';
@@ -69,11 +70,13 @@ const [mariadb, nats] = await Promise.all([
   startMariaDb({ dataDir: join(folder, 'mariadb') }),
   startNats({ dataDir: join(folder, 'nats') }),
 ]);
+const database = await serverVersion(mariadb.url);
+console.log(`The database server is ${database}.`);
 process.env.MARINA_TEST_DATABASE_URL = mariadb.url;
 process.env.MARINA_TEST_NATS_URL = nats.url;
 try {
   const measured = against === '' ? await runSections() : await benchAgainst(against, nats, turns, chosen);
-  const facts = { ...(against !== '' && { against }), ...turns, database: mariadb.version };
+  const facts = { ...(against !== '' && { against }), ...turns, database };
   console.log(`\nkept in ${keepResults(startedAt, facts, measured)}`);
 } finally {
   await Promise.all([mariadb.stop(), nats.stop()]);

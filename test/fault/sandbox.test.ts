@@ -11,6 +11,7 @@ import { type KeptProcess, sharedKeeper } from '../../src/dev/keeper.ts';
 import { isRunning } from '../../src/dev/lock.ts';
 import { readSandbox, type Sandbox } from '../../src/dev/sandbox-file.ts';
 import { temporaryFolder } from '../support/folders.ts';
+import { watchArguments } from './support/arguments.ts';
 import { pastePages } from './support/pages.ts';
 
 const anyPorts = {
@@ -46,10 +47,11 @@ describe('a sandbox', () => {
   }
 
   async function startReady(): Promise<Run & { sandbox: Sandbox }> {
-    const run = await start();
+    const run = await start({ MARINA_DATABASE_SERVER: 'mariadb' });
     await until(() => run.output().includes('is ready') || !isRunning(run.process.pid), run.output);
     const sandbox = readSandbox(dataDir);
     assert.ok(sandbox, run.output());
+    assert.match(run.output(), /Database: MariaDB \d/);
     return { ...run, sandbox };
   }
 
@@ -59,9 +61,17 @@ describe('a sandbox', () => {
   }
 
   it('is ready with a demo that holds, two at once too, and stops everything when asked to', async () => {
+    const shown = watchArguments();
     const { process: run, sandbox, output } = await startReady();
     assert.equal(statSync(join(dataDir, 'sandbox.json')).mode & 0o777, 0o600);
     const demos = await Promise.all([demo(), demo()]);
+    const programs = shown.stop();
+    for (const name of ['src/main.ts', 'simulator/main.ts', 'nats', 'datadir']) {
+      assert.ok(programs.includes(name), `${name} was seen`);
+    }
+    for (const secret of secretsOf(sandbox, dataDir)) {
+      assert.ok(!programs.includes(secret), 'no program is started with a secret among its arguments');
+    }
     for (const { stdout } of demos) {
       assert.match(stdout, /webhook receiver, which verified.+\n {3}.+ event \d+ order\.pending ord_/);
       const [, summary = ''] = stdout.split('What was shown\n');
@@ -153,6 +163,16 @@ describe('a sandbox', () => {
 function withoutOurs(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('MARINA_') || name === 'MARINA_SERVERS');
   return Object.fromEntries(kept);
+}
+
+/** What nobody who can list this machine's programs may learn. */
+function secretsOf({ operator_token: token, partners }: Sandbox, dataDir: string): string[] {
+  const files = ['secret-key', ...['root', 'owner', 'gateway', 'simulator'].map((name) => `mariadb/${name}-password`)];
+  return [
+    token,
+    ...files.map((name) => readFileSync(join(dataDir, name), 'utf8').trim()),
+    ...partners.flatMap(({ key, webhook_secret: secret }) => [key, secret]),
+  ];
 }
 
 function assertGone(sandbox: Sandbox): void {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it, mock } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Authenticator } from '../../src/auth/authenticate.ts';
-import { keyMacSecret, makeKey } from '../../src/auth/keys.ts';
+import { keyMacKeys, makeKey } from '../../src/auth/keys.ts';
 import { KeysWithoutMac } from '../../src/auth/keys-without-mac.ts';
 import type { Database } from '../../src/db/database.ts';
 import { statement } from '../../src/db/statement.ts';
@@ -10,6 +10,8 @@ import { createPartner } from '../../src/dev/provision.ts';
 import { Partners } from '../../src/gen/marina/admin/v1/partners_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { parseKeyRing } from '../../src/lib/key-ring.ts';
+import { fixed } from '../../src/lib/watched-files.ts';
 import { adminClient } from '../support/admin.ts';
 import { openTestDatabase, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -19,7 +21,7 @@ import { halfOverGrpc } from '../support/half-sent.ts';
 import { createKey, createOldKey, forgedKey, secretKey } from '../support/keys.ts';
 import { scrape } from '../support/metrics.ts';
 
-const macSecret = keyMacSecret(Buffer.from(secretKey, 'hex'));
+const macKeys = keyMacKeys(fixed(parseKeyRing(secretKey)));
 const bearer = (key: string) => `Bearer ${key}`;
 
 describe('what a key costs the database', () => {
@@ -46,7 +48,7 @@ describe('what a key costs the database', () => {
 
   function start(): Authenticator {
     reads = [];
-    return new Authenticator({ database, environment: 'sandbox', macSecret });
+    return new Authenticator({ database, environment: 'sandbox', macKeys });
   }
 
   /** Whether each was accepted, or why not. */
@@ -99,7 +101,7 @@ describe('what a key costs the database', () => {
   });
 
   it('a key of ours that is not stored is looked for once', async () => {
-    const { key } = makeKey('sandbox', macSecret, 'abcdefghijklmn');
+    const { key } = makeKey('sandbox', macKeys, 'abcdefghijklmn');
     const authenticator = start();
     assert.deepEqual(await identify(authenticator, Array(100).fill(key)), ['unknown']);
     assert.deepEqual(await identify(authenticator, Array(100).fill(key)), ['unknown']);
@@ -147,7 +149,7 @@ describe('what a key costs the database', () => {
 
   it('what was read of a key is believed for 5 seconds from when it was asked for, and so is that there is none', async () => {
     const { id, key } = await createKey(database, { partnerId, scopes: [Scope.READ] });
-    const { key: unknown } = makeKey('sandbox', macSecret, 'abcdefghijklmn');
+    const { key: unknown } = makeKey('sandbox', macKeys, 'abcdefghijklmn');
     const authenticator = start();
     const began = Math.ceil(performance.now()); // Sums of whole numbers are exact.
     let passedMs = 0;

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync } from 'node:fs';
+import { existsSync, rmSync, symlinkSync, utimesSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { copyContext } from '../support/dockerfile.ts';
 import { temporaryFolder } from '../support/folders.ts';
 
 const run = promisify(execFile);
+/** Older versions of npm, as in Debian 13, write no bill of materials. */
+const writesBills = Number.parseInt((await run('npm', ['--version'])).stdout, 10) >= 10;
 
 describe('make build, on what a container engine is given of the project', () => {
   const folder = temporaryFolder();
@@ -22,18 +25,14 @@ describe('make build, on what a container engine is given of the project', () =>
   const wouldBuild = async () => (await make('-n', 'build')).includes('rm -rf dist');
 
   it('makes all of dist/', async () => {
-    const isGiven = contextFilter(readFileSync('docs/deploy/Dockerfile.dockerignore', 'utf8'));
-    cpSync('.', folder, {
-      recursive: true,
-      preserveTimestamps: true,
-      filter: (path) => (statSync(path).isDirectory() ? !/^(?:node_modules|dist|\.\w+)$/.test(path) : isGiven(path)),
-    });
+    copyContext(folder);
     symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
     await make('build');
     for (const file of [
       'package.json',
       'docs/deploy/rights.sql',
       'docs/deploy/archive-rights.sql',
+      ...(writesBills ? ['sbom.cdx.json'] : []),
       'src/main.js',
       'src/applications/images/checker-process.js',
       'src/applications/images/walls.pl',
@@ -55,15 +54,3 @@ describe('make build, on what a container engine is given of the project', () =>
     assert.equal(await wouldBuild(), true);
   });
 });
-
-/** Which files an engine is given: the last line that names a file, or a folder it is in, decides. */
-function contextFilter(ignored: string): (file: string) => boolean {
-  const rules = ignored
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => {
-      const pattern = line.replace(/^!/, '').replace(/[.+]/g, '\\$&').replaceAll('*', '[^/]*');
-      return { isGiven: line.startsWith('!'), pattern: new RegExp(`^${pattern}(?:/|$)`) };
-    });
-  return (file) => rules.findLast(({ pattern }) => pattern.test(file))?.isGiven ?? true;
-}

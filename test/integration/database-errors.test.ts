@@ -67,6 +67,7 @@ describe('an error of the database in a transaction that writes', () => {
     ['a full table', 1114, { answer: 'service_unavailable', cause: '1114', tries: 1 }],
     ['a statement that took too long for MariaDB', 1969, { answer: 'service_unavailable', cause: '1969', tries: 1 }],
     ['a query that took too long for MySQL', 3024, { answer: 'service_unavailable', cause: '3024', tries: 1 }],
+    ['a transaction that stood still on MySQL', 4031, { answer: 'service_unavailable', cause: '4031', tries: 1 }],
     ['a statement that was killed', 1317, { answer: 'service_unavailable', cause: '1317', tries: 1 }],
     ['a statement that is wrong', 1064, { answer: 'internal_error', cause: '', tries: 1 }],
   ];

@@ -76,6 +76,26 @@ describe('the removal of events after 30 days', () => {
     await run(1, now, async () => assert.deepEqual(await versions('par_held'), []));
   });
 
+  it('is not held back by many events of a replica whose clock was far ahead', async () => {
+    await hold('par_far_ahead', [...Array(700).fill(-400), 35, 31, 1]);
+    await run(3, now, async () => assert.deepEqual(await versions('par_far_ahead'), [703]));
+  });
+
+  it('removes the events before one of a replica whose clock was behind a few at a time', async () => {
+    const days = Array.from({ length: 4_000 }, (_, at) => (at === 3_998 ? 90 : at === 3_999 ? 1 : 31 + 5 - at / 800));
+    await hold('par_slow', days);
+    const kept = async () => (await versions('par_slow')).length;
+    const seen: number[] = [];
+    await run(2, now, async () => {
+      seen.push(await kept());
+      assert.equal(seen.at(-1), 1);
+    });
+    assert.ok(
+      seen.some((count) => count > 1 && count < days.length),
+      `it went at once: ${seen.join()}`,
+    );
+  });
+
   it('leaves an event that a replica made whose clock was years behind', async () => {
     const [partnerId, at] = ['par_years_behind', new Date('2000-01-01T00:00:00Z')];
     const columns = ['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at'];

@@ -164,6 +164,39 @@ describe('migrations', () => {
     }
   });
 
+  it('are taken up again after a run that was killed before it noted them, and leave the same tables', async () => {
+    const fresh = await createTestDatabase();
+    const connection = await createConnection(fresh.url);
+    try {
+      await migrate(fresh.url);
+      const tables = async () => {
+        const [names] = await connection.query("SHOW FULL TABLES WHERE Table_type = 'BASE TABLE'");
+        const shown = (names as object[]).map(async (row) => {
+          const [made] = await connection.query(`SHOW CREATE TABLE ${Object.values(row)[0]}`);
+          return String((made as Record<string, string>[])[0]?.['Create Table']).replace(/ AUTO_INCREMENT=\d+/, '');
+        });
+        return Promise.all(shown);
+      };
+      const before = await tables();
+      for (const { name } of migrations) {
+        await connection.query('DELETE FROM migrations WHERE name = ?', [name]);
+        await migrate(fresh.url);
+      }
+      assert.deepEqual(await tables(), before);
+      await connection.query('DELETE FROM migrations');
+      const lines: string[] = [];
+      await migrate(fresh.url, undefined, (line) => lines.push(line));
+      assert.deepEqual(await tables(), before);
+      assert.ok(
+        lines.some((line) => line.includes('orders_symbol_state')),
+        'it says what was there',
+      );
+    } finally {
+      await connection.end();
+      await fresh.drop();
+    }
+  });
+
   it('wait for another process that migrates, for longer than another statement may take', async () => {
     const fresh = await createTestDatabase();
     const other = await createConnection(fresh.url);

@@ -5,13 +5,14 @@ import { statement } from '../../src/db/statement.ts';
 import { Orders, OrderType, Side, TimeInForce } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
-import { Seal, subkey } from '../../src/lib/seal.ts';
+import { onlyKey, subkey } from '../../src/lib/key-ring.ts';
+import { Seal } from '../../src/lib/seal.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { secretKey } from '../support/keys.ts';
 
 const ids = new IdMaker(Date);
-const seal = new Seal(subkey(Buffer.from(secretKey, 'hex'), 'submission notes'));
+const seal = new Seal(onlyKey(subkey(Buffer.from(secretKey, 'hex'), 'submission notes')));
 
 describe('a lost order whose note another version wrote', () => {
   let gateway: TestGateway;

@@ -9,6 +9,7 @@ import { creditWallet, linkAccount } from '../../src/dev/provision.ts';
 import { ApplicationReportKind, ApplicationReportSchema } from '../../src/gen/marina/broker/v1/applications_pb.ts';
 import { type Report, ReportKind, ReportSchema } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { ApiError } from '../../src/lib/errors.ts';
+import { KeyedDigest, onlyKey } from '../../src/lib/key-ring.ts';
 import { Seal } from '../../src/lib/seal.ts';
 import type { StoredOrder } from '../../src/orders/table.ts';
 import type { CreatedKind } from '../../src/submission/kind.ts';
@@ -235,7 +236,7 @@ describe('an outcome that is unknown', () => {
     const { order, application, allocation, database, clock, ids, recorder } = settling;
     await creditWallet(database, { partnerId, amountKobo: 1n, bankReference: 'B1' });
     await database.write(insertAccount(partnerId, plainOrder.account, clock.now()));
-    const notes = new Notes(new Seal(Buffer.alloc(32, 1)));
+    const notes = new Notes(new Seal(onlyKey(Buffer.alloc(32, 1))));
     const gate = new StartGate();
     gate.open();
     const submitter = new Submitter({
@@ -253,7 +254,7 @@ describe('an outcome that is unknown', () => {
       await submitter.submit(kind as CreatedKind<never, never, object, never>, {
         origin: { partnerId, requestId: null, traceParent: null },
         idempotencyKey: 'k',
-        digest: Buffer.alloc(32),
+        digest: new KeyedDigest(onlyKey(Buffer.alloc(32)), (hmac) => hmac),
         request: {},
         permission: { renew: async () => {}, isLatest: () => true },
         log: () => settling.log,

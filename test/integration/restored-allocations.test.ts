@@ -4,6 +4,7 @@ import { allocations, type StoredAllocation } from '../../src/allocations/table.
 import type { Taken } from '../../src/broker/back-office.ts';
 import { statement } from '../../src/db/statement.ts';
 import { creditWallet } from '../../src/dev/provision.ts';
+import { onlyKey } from '../../src/lib/key-ring.ts';
 import { Seal } from '../../src/lib/seal.ts';
 import { Kinds, newRow } from '../../src/submission/kind.ts';
 import { Notes } from '../../src/submission/notes.ts';
@@ -22,7 +23,7 @@ it('an allocation that was lost reserves its money again, to the last kobo, and 
   const partnerId = await settling.newPartner();
   await creditWallet(database, { partnerId, amountKobo: 4_000n, bankReference: 'B1' });
   const day = '2026-02-28';
-  const notes = new Notes(new Seal(Buffer.alloc(32, 1)));
+  const notes = new Notes(new Seal(onlyKey(Buffer.alloc(32, 1))));
   const gate = new StartGate();
   gate.open();
   let listed: readonly Taken[] = [];

@@ -14,7 +14,7 @@ import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { callTimeout, operatorToken, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 
-const refused = 'a new certificate is refused; the old one is still served';
+const refused = 'a new certificate or secret is refused; the former one stays in use';
 const names = ['localhost', '127.0.0.1'];
 
 describe('a gateway with certificates', () => {

@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { ledgerCheck } from '../../src/admin/ledger.ts';
 import { statement } from '../../src/db/statement.ts';
-import { createPartner, creditWallet } from '../../src/dev/provision.ts';
 import { LedgerFaultKind } from '../../src/gen/marina/admin/v1/wallets_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { createLogger } from '../../src/lib/log.ts';
 import { adminClient } from '../support/admin.ts';
-import { openTestDatabase, startWorker } from '../support/database.ts';
-import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 
 describe('a wallet', { concurrency: 4 }, () => {
@@ -279,38 +274,5 @@ describe('a wallet', { concurrency: 4 }, () => {
       await write(partner, 'UPDATE wallets SET available_kobo = available_kobo + 1 WHERE partner_id = ?');
       assert.deepEqual(await faultsOf(partner), [[LedgerFaultKind.WRONG_SUM, 0]]);
     });
-  });
-});
-
-describe('a ledger that nobody asks about', () => {
-  it('is proven all the time, and alarmed when it is at fault', async () => {
-    const { database, close } = await openTestDatabase();
-    const logged: string[] = [];
-    const log = createLogger({
-      name: 'marina',
-      level: 'info',
-      destination: { write: (line) => void logged.push(line) },
-    });
-    const rounds: number[] = [];
-    const checked = (faulty: number) => rounds.push(faulty);
-    const stop = startWorker(
-      ledgerCheck({ database, log, holder: 'test', checked, betweenRoundsMs: 20, believedMs: 0 }),
-    );
-    try {
-      const partnerId = await createPartner(database, { name: 'Lagoon Invest' });
-      for (const bankReference of ['one', 'two'])
-        await creditWallet(database, { partnerId, amountKobo: 5n, bankReference });
-      const before = rounds.length;
-      await eventually(() => assert.ok(rounds.length > before + 2, 'rounds go on'));
-      assert.ok(rounds.every((faulty) => faulty === 0));
-      await database.write(statement('UPDATE wallet_transfers SET amount_kobo = 6 WHERE sequence = 1'));
-      await eventually(() => assert.equal(rounds.at(-1), 1));
-      assert.ok(logged.some((line) => line.includes('a ledger is at fault') && line.includes(partnerId)));
-      await database.write(statement('UPDATE wallet_transfers SET amount_kobo = 5 WHERE sequence = 1'));
-      await eventually(() => assert.equal(rounds.at(-1), 0));
-    } finally {
-      await stop();
-      await close();
-    }
   });
 });

@@ -9,6 +9,7 @@ import type { MadeAttempt } from '../../src/webhooks/attempts.ts';
 import { webhookConsumer } from '../../src/webhooks/consumer.ts';
 import {
   bringForward,
+  findAttempts,
   findPosition,
   findProgress,
   type LoadedDelivery,
@@ -357,6 +358,35 @@ describe('what is stored of webhooks', () => {
     assert.deepEqual([await attempts(), (await stored(4n)).tries], [[1n, 2n, 3n], 0]);
   });
 
+  it('a failed attempt among delivered ones does not make these be read before they are recorded', async (t) => {
+    const versions = [1n, 2n, 3n, 4n];
+    await queue(versions);
+    const failed = { outcome: 'endpoint-failed', status: 503, errorClass: 'status' } as const;
+    const batch = [
+      await attempt(1n),
+      await attempt(2n, { ...failed, number: 1 }),
+      await attempt(3n),
+      await attempt(4n),
+    ];
+    const transactions = t.mock.method(database, 'transaction');
+    const recorded = await recordAttempts(database, batch, now);
+    const read = transactions.mock.calls.map(({ arguments: [statements] }) => statements.at(-1)?.values.flat(9));
+    assert.deepEqual(read.at(-1), [partnerId, 2n, 3n, 4n], 'what was delivered before the failure is not read');
+    assert.deepEqual(await attempts(), versions);
+    const states = await Promise.all(versions.map(async (version) => (await stored(version)).state));
+    assert.deepEqual(states, ['delivered', 'waiting', 'delivered', 'delivered']);
+    assert.deepEqual([(await endpoint()).streak, recorded.get(partnerId)?.streak], [0, 0]);
+  });
+
+  it('attempts are not tried to be recorded twice at once while the database does not answer', async (t) => {
+    await queue([1n]);
+    const batch = [await attempt(1n)];
+    const gone = new Error('the connection is lost');
+    const transactions = t.mock.method(database, 'transaction', () => Promise.reject(gone));
+    await assert.rejects(recordAttempts(database, batch, now), gone);
+    assert.equal(transactions.mock.callCount(), 1);
+  });
+
   it('what the URL from before a move did says nothing of the endpoint', async () => {
     await queue([1n, 2n, 3n]);
     const failed = { outcome: 'endpoint-failed', status: null, errorClass: 'timeout' } as const;
@@ -421,6 +451,16 @@ describe('what is stored of webhooks', () => {
       after = position && deliveries.all.read(position);
     }
     assert.deepEqual(found, [1n, 4n, 3n, 2n]);
+  });
+
+  it('many attempts of one delivery do not hide those of another', async () => {
+    const columns = ['partner_id', 'version', 'number', 'at', 'is_probe', 'outcome', 'status', 'duration_ms'];
+    const made = (version: number, count: number) =>
+      Array.from({ length: count }, (_, at) => [partnerId, version, at + 1, new Date(now), 0, 'failed', 500, 5]);
+    await database.write(insertRows('webhook_attempts', columns, [...made(2, 30), ...made(1, 3)]));
+    const rows = await database.read(findAttempts(partnerId, [2n, 1n], 10, 20));
+    const shown = rows.map(({ version, number }) => `${version}/${number}`);
+    assert.deepEqual(shown, [...Array.from({ length: 10 }, (_, at) => `2/${at + 1}`), '1/1', '1/2', '1/3']);
   });
 
   it('an event an operator asked for again is sent again, whatever an attempt from before it says', async () => {

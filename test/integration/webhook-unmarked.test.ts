@@ -5,6 +5,7 @@ import { after, describe, it } from 'node:test';
 import type { Database } from '../../src/db/database.ts';
 import { statement } from '../../src/db/statement.ts';
 import { SystemClock } from '../../src/lib/clock.ts';
+import { onlyKey } from '../../src/lib/key-ring.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { Metrics } from '../../src/lib/metrics.ts';
 import { Seal } from '../../src/lib/seal.ts';
@@ -50,7 +51,7 @@ describe('a process that sends webhooks after, and together with, a version that
   const arrived = () => receiver.received.map(({ version }) => version);
 
   it('sends what that version queued, at its start and again and again', async () => {
-    const seal = new Seal(randomBytes(32));
+    const seal = new Seal(onlyKey(randomBytes(32)));
     await database.write(
       endpoints.insert(
         newEndpoint({

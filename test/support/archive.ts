@@ -76,8 +76,12 @@ export class ArchiveRows {
     return { partnerId, objectId: id, sequence, detail: `step ${sequence}` };
   }
 
-  async lateStep(object: Stored, sequence: number): Promise<void> {
-    await this.#insert(objectSteps, this.step(object, sequence));
+  async lateStep(object: Stored, sequence: number, at = 0): Promise<void> {
+    await this.#insert(objectSteps, { ...this.step(object, sequence), at });
+  }
+
+  async lateOrderStep({ partnerId, id }: Stored, sequence: number, at: number): Promise<void> {
+    await this.#insert(orderSteps, { partnerId, orderId: id, sequence, at });
   }
 
   async transfer(partnerId: string, sequence: bigint, createdAt: number): Promise<void> {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { ChannelCredentials } from '@grpc/grpc-js';
 import { type App, startApp } from '../../src/app.ts';
 import type { PartnerLimits } from '../../src/auth/call.ts';
 import { readConfig } from '../../src/config.ts';
@@ -11,12 +12,12 @@ import { Feature, Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { Controls } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
 import { createLogger } from '../../src/lib/log.ts';
-import { startSimulator } from '../../src/simulator/simulator.ts';
+import { type SimulatorConfig, startSimulator } from '../../src/simulator/simulator.ts';
 import { assertDescribed } from './described.ts';
 import { eventually } from './eventually.ts';
 import { createKey, secretKey } from './keys.ts';
 import { patient } from './patience.ts';
-import { createTestDatabase, testServers } from './servers.ts';
+import { createTestDatabase, type TestDatabase, testServers } from './servers.ts';
 
 export const operatorToken = 'test-operator-token-0123456789';
 
@@ -102,10 +103,27 @@ export function restCaller({ restPort }: Pick<App, 'restPort'>): TestGateway['re
   };
 }
 
+/** What a gateway of a test has that differs from others'. */
+export interface GatewaySurroundings {
+  /** The server of its database; absent: that of the test run. */
+  readonly databaseServerUrl?: string;
+  /** The simulator's certificates, and how its controls are called then. */
+  readonly simulatorTls?: SimulatorConfig['tls'];
+  readonly controlsCredentials?: ChannelCredentials;
+  /** Run before the gateway starts, with its settings, which it may change. */
+  readonly prepare?: (variables: Record<string, string>, database: TestDatabase) => Promise<void>;
+}
+
 /** Starts a gateway. Times are short, so that what waits for them is tested in seconds. */
-export async function startGateway(variables: Record<string, string> = {}): Promise<TestGateway> {
+export async function startGateway(
+  variables: Record<string, string> = {},
+  { databaseServerUrl, simulatorTls, controlsCredentials, prepare }: GatewaySurroundings = {},
+): Promise<TestGateway> {
   const { natsUrl } = await testServers();
-  const [gatewayDatabase, simulatorDatabase] = await Promise.all([createTestDatabase(), createTestDatabase()]);
+  const [gatewayDatabase, simulatorDatabase] = await Promise.all([
+    createTestDatabase(databaseServerUrl),
+    createTestDatabase(),
+  ]);
   await migrate(gatewayDatabase.url);
   const simulator = await startSimulator({
     databaseUrl: simulatorDatabase.url,
@@ -113,9 +131,10 @@ export async function startGateway(variables: Record<string, string> = {}): Prom
     port: 0,
     seed: 1,
     defaultFillDelayMs: { min: 1, max: 5 },
+    ...(simulatorTls === undefined ? {} : { tls: simulatorTls }),
   });
   const natsPrefix = `T${randomBytes(6).toString('hex')}-`;
-  const all = {
+  const all: Record<string, string> = {
     MARINA_ENVIRONMENT: 'sandbox',
     // With the rights an operator gives it, so that every test shows that they are enough.
     MARINA_DATABASE_URL: await gatewayDatabase.grantGateway(),
@@ -137,6 +156,7 @@ export async function startGateway(variables: Record<string, string> = {}): Prom
     MARINA_SHUTDOWN_TIMEOUT_MS: '5000',
     ...variables,
   };
+  await prepare?.(all, gatewayDatabase);
   const config = readConfig(all);
   const logged: string[] = [];
   const log = createLogger({
@@ -146,7 +166,7 @@ export async function startGateway(variables: Record<string, string> = {}): Prom
   });
   const app = await startApp(config, log);
   const database = await openDatabase({ url: gatewayDatabase.url, environment: config.environment, poolSize: 4 });
-  const controls = createGrpcClient(Controls, `127.0.0.1:${simulator.port}`);
+  const controls = createGrpcClient(Controls, `127.0.0.1:${simulator.port}`, {}, controlsCredentials);
   const rest = restCaller(app);
 
   return {

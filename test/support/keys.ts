@@ -16,7 +16,7 @@ export function createKey(
   database: Database,
   key: { partnerId: string; scopes: readonly Scope[]; addresses?: readonly string[] | undefined },
 ): Promise<{ id: string; key: string }> {
-  return provisionKey(database, { ...key, secretKey: Buffer.from(secretKey, 'hex') });
+  return provisionKey(database, { ...key, secretKey });
 }
 
 /** A key of the right form that no gateway made: its checksum is right, and anybody can compute that. */

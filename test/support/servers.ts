@@ -78,13 +78,13 @@ export interface RestartableServer {
 }
 
 /** A NATS of a test's own, for tests that must not meet another's streams, or that crash it. */
-export async function startTestNats(): Promise<RestartableServer> {
-  return restartable((dataDir, port) => startNats({ dataDir, port, disposable: true }));
+export async function startTestNats(further: readonly string[] = []): Promise<RestartableServer> {
+  return restartable((dataDir, port) => startNats({ dataDir, port, disposable: true, further }));
 }
 
 /** A MariaDB of a test's own, for tests that stop it or change its settings. */
-export async function startTestMariaDb(): Promise<RestartableServer> {
-  return restartable((dataDir, port) => startMariaDb({ dataDir, port }));
+export async function startTestMariaDb(further: readonly string[] = []): Promise<RestartableServer> {
+  return restartable((dataDir, port) => startMariaDb({ dataDir, port, further }));
 }
 
 async function restartable(
@@ -129,7 +129,7 @@ async function dropAll(): Promise<void> {
   for (const drop of undropped) await drop().catch(() => undefined);
 }
 
-async function execute(url: string, statement: string): Promise<void> {
+export async function execute(url: string, statement: string): Promise<void> {
   const connection = await createConnection(url);
   try {
     await connection.query(statement);

@@ -10,6 +10,7 @@ import { createPartner } from '../../src/dev/provision.ts';
 import type { Report } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { type Clock, lagosDay } from '../../src/lib/clock.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
+import { onlyKey } from '../../src/lib/key-ring.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { Metrics } from '../../src/lib/metrics.ts';
 import { Seal } from '../../src/lib/seal.ts';
@@ -119,7 +120,7 @@ export async function openSettling() {
     log,
     database,
     recorder,
-    notes: new Notes(new Seal(Buffer.alloc(32, 1))),
+    notes: new Notes(new Seal(onlyKey(Buffer.alloc(32, 1)))),
     clocks: { agreement: async () => 'in_step' as const },
     submitTimeoutMs,
     clockSkewMs,
@@ -156,7 +157,7 @@ export async function openSettling() {
     newRelease: () =>
       new DocumentSender({
         ...{ ...sending, kind: application, broker: applications, orders: asBroker },
-        ...{ digestKey: Buffer.alloc(32, 2), environment: { paused: false } },
+        ...{ digestKeys: onlyKey(Buffer.alloc(32, 2)), environment: { paused: false } },
       }),
     /** Stores an application, uncertain unless said otherwise. */
     async storeApplication(fields: Partial<StoredApplication> & Pick<StoredApplication, 'partnerId'>) {

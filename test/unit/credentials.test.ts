@@ -3,9 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { isAddressOrRange, isLoopback, isRegistered } from '../../src/auth/addresses.ts';
-import { keyMacSecret, makeKey, parseKey, sameHash } from '../../src/auth/keys.ts';
+import { makeKey, parseKey, sameHash } from '../../src/auth/keys.ts';
+import { onlyKey } from '../../src/lib/key-ring.ts';
 
-const macSecret = keyMacSecret(randomBytes(32));
+const macKeys = onlyKey(randomBytes(32));
 
 describe('the addresses a key works from', () => {
   it('are those registered, and not the ones beside them', () => {
@@ -44,8 +45,8 @@ describe('the addresses a key works from', () => {
 });
 
 describe('the text of a key', () => {
-  const { key } = makeKey('sandbox', macSecret, 'abcdefghijklmn');
-  const parsed = (text: string) => parseKey('sandbox', macSecret, text);
+  const { key } = makeKey('sandbox', macKeys, 'abcdefghijklmn');
+  const parsed = (text: string) => parseKey('sandbox', macKeys, text);
 
   /** A text with the checksum that belongs to it. */
   function summed(body: string): string {

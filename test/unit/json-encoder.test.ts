@@ -14,7 +14,7 @@ import {
   TimeInForce,
 } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
-import { compileEncoder, quote } from '../../src/json/encoder.ts';
+import { compileByteEncoder, compileEncoder, quote } from '../../src/json/encoder.ts';
 import { formatTimestamp } from '../../src/json/reader.ts';
 import { decodeStored, materialize, storedMessage } from '../../src/json/stored.ts';
 import { withStoredNames } from '../../src/lib/enums.ts';
@@ -145,6 +145,26 @@ test('a stored message is written byte for byte, wherever it stands', () => {
   assert.equal(
     compileEncoder(ListEventsResponseSchema)(page),
     `{"object":"list","has_more":false,"next_cursor":"c","data":[${storedText},${storedText}]}`,
+  );
+});
+
+test("an answer's bytes are the same text in UTF-8, whatever partners and stored events say", () => {
+  const encode = compileEncoder(ListEventsResponseSchema);
+  const encodeBytes = compileByteEncoder(ListEventsResponseSchema);
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme', maxLength: 100 }), (text, long) => {
+      const order = withStoredNames(create(OrderSchema, { reason: text, clientReference: long }), { state: long });
+      const written = create(EventSchema, {
+        id: text,
+        timestamp: { seconds: 0n },
+        data: { case: 'order', value: order },
+      });
+      const stored = storedMessage(EventSchema, Buffer.from(JSON.stringify({ text, long })));
+      const page = create(ListEventsResponseSchema, { data: [written, stored], nextCursor: long });
+      const bytes = encodeBytes(page);
+      assert.equal(Buffer.from(bytes, 'latin1').toString(), encode(page));
+      assert.equal(bytes.length, Buffer.byteLength(encode(page)));
+    }),
   );
 });
 

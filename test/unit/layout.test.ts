@@ -28,7 +28,8 @@ const isShared = (file: string) => /(\/rules|\/table|[/-]store)\.ts$/.test(file)
 const isPart = (file: string) => file.startsWith('app/');
 
 /** Files that know everything. */
-const isRoot = (file: string) => /^(app|main|config)\.ts$/.test(file) || isPart(file) || file.startsWith('dev/');
+const isRoot = (file: string) =>
+  /^(app|main|config(-forms|-settings)?)\.ts$/.test(file) || isPart(file) || file.startsWith('dev/');
 
 /** The protocols stand side by side over what they share; two of them also over the HTTP server. */
 function mayImportInTransport(from: string, to: string): boolean {

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { onlyKey } from '../../src/lib/key-ring.ts';
 import { Seal } from '../../src/lib/seal.ts';
 import type { StoredOrder } from '../../src/orders/table.ts';
 import { FactReader, Notes, readFacts, UnreadableNote } from '../../src/submission/notes.ts';
 import { orderKind } from '../support/kinds.ts';
 import { plainOrder } from '../support/plain-order.ts';
 
-const seal = new Seal(Buffer.alloc(32, 1));
+const seal = new Seal(onlyKey(Buffer.alloc(32, 1)));
 const notes = new Notes(seal);
 const row = {
   ...plainOrder,

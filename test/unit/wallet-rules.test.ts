@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import {
   availableChange,
+  checkedFaults,
   emptyLedger,
   entryFaults,
   headAt,
@@ -204,6 +205,28 @@ describe('the ledger', () => {
     assert.deepEqual(kinds({ lastHash: Buffer.alloc(32, 1) }), ['changed']);
     assert.deepEqual(kinds({ lastSequence: 2n }), ['wrong_sum']);
     assert.deepEqual(kinds({ lastSequence: 4n }), ['missing']);
+  });
+
+  it('is not proven if an earlier check found another entry, or entries that are gone', () => {
+    const entries = ledgerOf([1n, 2n, 3n].map((amount) => ['credit', amount]));
+    const [, second] = entries;
+    assert.ok(second !== undefined);
+    const found = { sequence: 2n, hash: second.hash };
+    const other = { sequence: 2n, hash: Buffer.alloc(32, 1) };
+    assert.deepEqual(
+      entries.flatMap((entry) => [...checkedFaults(undefined, entry), ...checkedFaults(found, entry)]),
+      [],
+    );
+    assert.deepEqual(
+      entries.flatMap((entry) => checkedFaults(other, entry)).map(({ kind, sequence, id }) => [kind, sequence, id]),
+      [['changed', 2n, second.id]],
+    );
+
+    const end = headAt(lastOf(entries));
+    const details = (sequence: bigint) => headFaults(end, end, 3n, { ...found, sequence }).map(({ detail }) => detail);
+    assert.deepEqual(details(3n), []);
+    assert.deepEqual(details(4n), ['entry 4 is missing, which an earlier check found']);
+    assert.deepEqual(details(6n), ['entries 4 to 6 are missing, which an earlier check found']);
   });
 
   it('names how many entries are missing', () => {

@@ -117,7 +117,9 @@ describe('the URL of an endpoint', () => {
       'https:partner.com',
       'https:///x.com/',
     ],
-    read: ['https://', 'https://partner.com:99999/', 'https://[::1', 'https://xn--a/'],
+    read: ['https://', 'https://partner.com:99999/', 'https://[::1'],
+    // From version 24 on Node reads it.
+    'read|public host': ['https://xn--a/'],
     'user name': [
       'https://me@partner.com/',
       'https://me:secret@partner.com/',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { SystemClock } from '../../src/lib/clock.ts';
+import { onlyKey } from '../../src/lib/key-ring.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { Metrics } from '../../src/lib/metrics.ts';
 import { Seal } from '../../src/lib/seal.ts';
@@ -12,7 +13,7 @@ import { makeSecret, signingKeys } from '../../src/webhooks/signature.ts';
 import { eventually } from '../support/eventually.ts';
 import { delivery, endpoint } from '../support/webhook-rows.ts';
 
-const seal = new Seal(randomBytes(32));
+const seal = new Seal(onlyKey(randomBytes(32)));
 const secret = seal.seal('par_1', makeSecret());
 
 /** Makes attempts of one queue, which waits with some events. */

@@ -179,6 +179,20 @@ describe('what of an endpoint is held in memory', () => {
     take(retries, [12]);
     assert.equal(retries.oldestDue, 9);
   });
+
+  it('is read from the start again if that was asked for while a read was in progress', () => {
+    const queue = start();
+    const [read] = queue.beginReading(0, plenty);
+    assert.ok(read !== undefined);
+    // An operator asks for event 3 again, which that read does not see.
+    queue.reread();
+    queue.take(read, [delivery(7)]);
+    const [again] = queue.beginReading(0, plenty);
+    assert.equal(again?.after, 0n);
+    queue.take(again, [delivery(3)]);
+    queue.grow();
+    assert.equal(queue.wants(0, plenty)[0]?.after, 3n, 'events that are in memory are left out by their versions');
+  });
 });
 
 describe('the slots of an endpoint', () => {

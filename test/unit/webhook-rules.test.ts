@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
+import { onlyKey } from '../../src/lib/key-ring.ts';
 import { Seal } from '../../src/lib/seal.ts';
 import {
   type AttemptFacts,
@@ -186,7 +187,7 @@ describe('when there is something to do for an endpoint', () => {
 });
 
 describe('a sealed secret', () => {
-  const seal = new Seal(randomBytes(32));
+  const seal = new Seal(onlyKey(randomBytes(32)));
   const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 
   it('opens to what it was, and shows nothing of it', () => {
@@ -199,7 +200,7 @@ describe('a sealed secret', () => {
   it('does not open for another partner, under another key, or changed', () => {
     const sealed = seal.seal('par_one', secret);
     assert.throws(() => seal.open('par_two', sealed), /cannot be opened/);
-    assert.throws(() => new Seal(randomBytes(32)).open('par_one', sealed), /cannot be opened/);
+    assert.throws(() => new Seal(onlyKey(randomBytes(32))).open('par_one', sealed), /cannot be opened/);
     const changed = Buffer.from(sealed);
     changed.writeUInt8((changed.at(-1) ?? 0) ^ 1, changed.length - 1);
     assert.throws(() => seal.open('par_one', changed), /cannot be opened/);

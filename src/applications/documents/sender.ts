@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import type { Call } from '../../auth/call.ts';
 import { whilePermitted } from '../../auth/call.ts';
 import type { ApplicationBroker } from '../../broker/back-office.ts';
@@ -10,6 +9,7 @@ import type { Statement } from '../../db/statement.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { crash } from '../../lib/crash.ts';
 import { ApiError } from '../../lib/errors.ts';
+import { KeyedDigest, type Keys } from '../../lib/key-ring.ts';
 import type { Logger } from '../../lib/log.ts';
 import { type EnvironmentState, pausedBeforeSend, tradingPause } from '../../submission/environment.ts';
 import { isProven, lateMs } from '../../submission/reconcile.ts';
@@ -48,8 +48,8 @@ export interface DocumentSenderParts {
   readonly clock: Clock;
   readonly clocks: { agreement(): Promise<ClockAgreement> };
   readonly log: Logger;
-  /** The key for the digests of files. */
-  readonly digestKey: Buffer;
+  /** The keys for the digests of files. */
+  readonly digestKeys: Keys;
   /** Whether trading is paused, as far as this process knows. */
   readonly environment: Pick<EnvironmentState, 'paused'>;
   readonly submitTimeoutMs: number;
@@ -95,33 +95,35 @@ export class DocumentSender {
   constructor(private readonly parts: DocumentSenderParts) {}
 
   /** A keyed digest, which tells files apart without keeping them. The same file elsewhere has another digest. */
-  digestOf({ partnerId, applicationId, type, content }: DocumentFile): Buffer {
-    return createHmac('sha256', this.parts.digestKey)
-      .update(`${partnerId} ${applicationId} ${type} `)
-      .update(content)
-      .digest();
+  digestOf({ partnerId, applicationId, type, content }: DocumentFile): KeyedDigest {
+    return new KeyedDigest(this.parts.digestKeys, (hmac) =>
+      hmac.update(`${partnerId} ${applicationId} ${type} `).update(content),
+    );
   }
 
   /**
    * Checks without the lock whether to decode a file. Returns the document if the broker has the file. Throws
    * `document_in_flight`. `send` decides exactly.
    */
-  async look({ partnerId, applicationId, type }: DocumentKey, digest: Buffer): Promise<StoredDocument | undefined> {
+  async look(
+    { partnerId, applicationId, type }: DocumentKey,
+    digest: KeyedDigest,
+  ): Promise<StoredDocument | undefined> {
     const now = this.parts.clock.realNow();
     const [rows = [], counts = []] = await this.parts.database.readAll([
       findDocuments(partnerId, applicationId),
       countUnderWay(partnerId, now),
     ]);
     const document = rows.map(documentTable.all.read).find((each) => each.type === type);
-    if (document?.state === 'delivered' && document.digest.equals(digest)) return document;
-    checkNotInFlight(document, digest, Number(counts[0]?.under_way), now);
+    if (document?.state === 'delivered' && digest.matches(document.digest)) return document;
+    checkNotInFlight(document, comparable(digest, document), Number(counts[0]?.under_way), now);
     return undefined;
   }
 
   /** Returns the delivered document. Throws the operation's errors. */
   async send(
     file: DocumentFile,
-    digest: Buffer,
+    digest: KeyedDigest,
     { log, origin, permission }: Pick<Call, 'log' | 'origin' | 'permission'>,
   ): Promise<StoredDocument> {
     const { broker, environment, submitTimeoutMs } = this.parts;
@@ -151,7 +153,7 @@ export class DocumentSender {
 
   async #begin(
     file: DocumentFile,
-    digest: Buffer,
+    digest: KeyedDigest,
     check: () => void,
   ): Promise<{ document: StoredDocument; beganAt: number }> {
     const { kind, recorder, clock, submitTimeoutMs, clockSkewMs } = this.parts;
@@ -168,16 +170,17 @@ export class DocumentSender {
         const beganAt = clock.realNow();
         checkTakesDocuments(application.state);
         const before = documents.find((document) => document.type === type);
-        const facts = beginSend(before, digest, {
+        const facts = beginSend(before, comparable(digest, before), {
           underWay,
           isPaused,
           now: clock.now(),
           realNow: beganAt,
           leaseMs,
         });
-        const document = { partnerId, applicationId, type, ...facts };
+        const isNew = facts !== before;
+        const document = { partnerId, applicationId, type, ...facts, ...(isNew ? { digest: digest.current } : {}) };
         begun = { document, beganAt };
-        if (facts === before) return undefined;
+        if (!isNew) return undefined;
         return kind
           .begin(application)
           .write(saveDocument(document))
@@ -250,8 +253,9 @@ export class DocumentSender {
     if (outcome !== 'delivered' && outcome !== 'released') return { outcome };
     let isChanged = false;
     const changed = await this.#change(sent, (stored) => {
-      if (stored === undefined || !isSameSend(stored, sent)) return undefined;
-      isChanged = true;
+      // It may be called again, after what it decided was undone.
+      isChanged = stored !== undefined && isSameSend(stored, sent);
+      if (stored === undefined || !isChanged) return undefined;
       const after = endSend(stored, stored, outcome === 'released' ? 'refused' : outcome, clock.now());
       const what = after ? "the broker's record has it" : "released, the broker's record does not have it";
       return { after, what, writes: [audit(sent, outcome)] };
@@ -301,4 +305,9 @@ export class DocumentSender {
       { touches: ['documents under way'], fact: documentsOf(partnerId, applicationId) },
     );
   }
+}
+
+/** A file's digest as it would be stored: that of a document of the same file, whichever key made it, else the current one. */
+function comparable(digest: KeyedDigest, document: StoredDocument | undefined): Buffer {
+  return document !== undefined && digest.matches(document.digest) ? document.digest : digest.current;
 }

@@ -257,9 +257,9 @@ const entry = join(here, `checker-process${extension}`);
 const sources = join(here, '../..');
 const packageFile = join(sources, '../package.json');
 
-/** The files Node itself reads when it starts. */
+/** The files Node itself reads when it starts. That of Debian has parts of its own code in /usr/share/nodejs. */
 const systemReads = [
-  ...['/lib', '/lib64', '/usr/lib', '/usr/lib64', '/usr/local/lib', '/etc/ld.so.cache'],
+  ...['/lib', '/lib64', '/usr/lib', '/usr/lib64', '/usr/local/lib', '/usr/share/nodejs', '/etc/ld.so.cache'],
   ...['/etc/ssl/openssl.cnf', '/etc/pki/tls/openssl.cnf', '/sys/devices/system/cpu/online'],
 ];
 

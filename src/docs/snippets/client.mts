@@ -32,8 +32,11 @@ async function send(request: Request): Promise<Response> {
   const signal = AbortSignal.timeout(timeoutMs);
   // A POST without a key is done as often as it arrives.
   const isSafe = request.method !== 'POST' || request.headers.has('Idempotency-Key');
+  const { url, method, headers } = request;
+  // Read once: not every Node can clone a request again that was sent.
+  const body = request.body === null ? null : await request.arrayBuffer();
   for (;;) {
-    const response = await fetch(request.clone(), { signal });
+    const response = await fetch(url, { method, headers, body, signal });
     const waitMs = Number(response.headers.get('Retry-After')) * 1000;
     const asksAgain = response.status === 429 || (response.status === 503 && isSafe);
     if (!asksAgain || waitMs === 0 || Date.now() + waitMs > endsAt) return response;

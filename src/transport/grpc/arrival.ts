@@ -97,15 +97,19 @@ export class Arrival {
       },
       { endStream: true },
     );
-    // Data that the client still sends is not read.
-    this.stream.close(constants.NGHTTP2_NO_ERROR);
+    this.#closeUnread();
   }
 
   /** Answers a request that is no gRPC call with an HTTP status only, as the gRPC protocol requires. */
   refuseHttp(httpStatus: number): void {
     if (this.isGone || this.stream.headersSent) return;
     this.stream.respond({ ':status': httpStatus }, { endStream: true });
-    this.stream.close(constants.NGHTTP2_NO_ERROR);
+    this.#closeUnread();
+  }
+
+  /** Reads nothing of what the client still sends. Not at once: Node 22 would drop the answer that it has not written yet. */
+  #closeUnread(): void {
+    setImmediate(() => this.stream.close(constants.NGHTTP2_NO_ERROR));
   }
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { ByteText } from '../../json/encoder.ts';
 import { ClientGone } from '../pipeline.ts';
 import { deliver, slowEndMs } from '../streams.ts';
 
@@ -98,9 +99,9 @@ export class Connection {
   }
 
   /** Writes the last answer directly, because Node has no request to answer. */
-  endWith(text: string): void {
+  endWith(text: ByteText): void {
     this.#end();
-    this.socket.write(text);
+    this.socket.write(text, 'latin1');
     this.socket.destroySoon();
   }
 

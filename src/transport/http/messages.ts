@@ -1,4 +1,5 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { ByteText } from '../../json/encoder.ts';
 import { ApiError } from '../../lib/errors.ts';
 import { maxBodyBytes } from '../operations.ts';
 import { ClientGone, type Reply } from '../pipeline.ts';
@@ -220,7 +221,7 @@ export interface AnswerHead {
 }
 
 export interface Answer extends AnswerHead {
-  readonly body: string | Buffer;
+  readonly body: ByteText | Buffer;
 }
 
 export interface StreamAnswer extends AnswerHead {
@@ -235,16 +236,16 @@ export function answerHeaders(answer: Answer | StreamAnswer, requestId: string):
   const { contentType = 'application/json', cacheControl = 'no-store', headers } = answer;
   const all = ['Content-Type', contentType, 'Cache-Control', cacheControl, 'x-request-id', requestId, ...headers];
   // A 304 has no body, so its length is not known.
-  if ('body' in answer && answer.status !== 304) all.push('Content-Length', String(Buffer.byteLength(answer.body)));
+  if ('body' in answer && answer.status !== 304) all.push('Content-Length', String(answer.body.length));
   return all;
 }
 
 /** A whole answer as bytes, for a connection on which Node has no request. It is the connection's last. */
-export function rawAnswer(answer: Answer, requestId: string): string {
+export function rawAnswer(answer: Answer, requestId: string): ByteText {
   const headers = [...answerHeaders(answer, requestId), 'Connection', 'close', 'Date', new Date().toUTCString()];
   let text = `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n`;
   for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`;
-  return `${text}\r\n${answer.body}`;
+  return `${text}\r\n${answer.body.toString('latin1')}` as ByteText;
 }
 
 export function replyHeaders({ location, replayed }: Reply): string[] {

@@ -44,7 +44,7 @@ export function createNodeServer(limits: HttpLimits, identity: ServerIdentity | 
     // We refuse it ourselves, in our own form.
     requireHostHeader: false,
   };
-  const secured = { ...settings, ...identity?.first, handshakeTimeout: handshakeTimeoutMs };
+  const secured = { ...settings, ...identity?.current, handshakeTimeout: handshakeTimeoutMs };
   const secure = identity && createSecureServer(secured);
   identity?.onChange((changed) => secure?.setSecureContext(changed));
   const server = secure ?? createServer(settings);

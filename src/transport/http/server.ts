@@ -175,7 +175,7 @@ export class HttpServer {
         headers.push('Connection', 'keep-alive', 'Keep-Alive', `timeout=${seconds}`);
       }
       response.writeHead(answer.status, headers);
-      response.end(answer.body);
+      response.end(answer.body, 'latin1');
       this.#limitAnswer(connection, exchange);
       if (hasUnreadBody) request.resume();
     }

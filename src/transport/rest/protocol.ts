@@ -3,7 +3,7 @@ import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import type { ReceivedFile } from '../../auth/call.ts';
 import { field as fieldOption } from '../../gen/marina/options/v1/options_pb.ts';
 import { compileDecoder, type Decoder } from '../../json/decoder.ts';
-import { compileEncoder, type Encoder } from '../../json/encoder.ts';
+import { type ByteText, compileByteEncoder, type Encoder, toByteText } from '../../json/encoder.ts';
 import { valueReader } from '../../json/reader.ts';
 import { ApiError, docUrl, type ErrorCode, invalidParam, refusalOf } from '../../lib/errors.ts';
 import { type Answer, errorHeaders, type HttpRequest, replyHeaders } from '../http/messages.ts';
@@ -72,7 +72,7 @@ export function errorAnswer(error: ApiError, baseUrl: string): Answer {
   const body = JSON.stringify({
     error: { type, code, message, doc_url: docUrl(baseUrl, code), param, reject_reason: rejectReason },
   });
-  return { status, headers: errorHeaders(error), body };
+  return { status, headers: errorHeaders(error), body: toByteText(body) };
 }
 
 /** Refuses a body that is not uncompressed JSON in UTF-8. */
@@ -95,7 +95,7 @@ export interface Route {
   readonly readTarget: (pathTexts: readonly string[], query: string) => Message;
   /** Reads a JSON body into the request; undefined on operations that take none. */
   readonly decode: Decoder<Message> | undefined;
-  readonly encode: Encoder;
+  readonly encode: Encoder<ByteText>;
 }
 
 /** The operation of a request, and the texts of its path's parameters. */
@@ -193,7 +193,7 @@ function compileRoute(operation: Operation, { pathFields, queryFields, bodyField
       return message;
     },
     decode: body === 'json' ? compileDecoder(input, bodyFields) : undefined,
-    encode: compileEncoder(output),
+    encode: compileByteEncoder(output),
   };
 }
 

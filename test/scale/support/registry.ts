@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { repeated } from '../../support/statement-shapes.ts';
 
 /** Every statement that gateways send, by its shape, one a line. `make test-scale` runs each of them. */
 const file = join(import.meta.dirname, '../statements.txt');
@@ -13,13 +14,14 @@ export function knownShapes(): string[] {
  * MARINA_TEST_RECORD_STATEMENTS=true it adds them instead. A run of all tests then also removes what no gateway sends any more.
  */
 export function compareStatements(folder: string, tests: readonly string[]): string | undefined {
-  const sent = new Set(existsSync(folder) ? readdirSync(folder).flatMap((name) => read(join(folder, name))) : []);
-  const known = new Set(knownShapes());
-  const added = [...sent].filter((shape) => !known.has(shape)).sort();
+  const sent = byForm(existsSync(folder) ? readdirSync(folder).flatMap((name) => read(join(folder, name))) : []);
+  const known = byForm(knownShapes());
+  const added = [...sent].flatMap(([form, shape]) => (known.has(form) ? [] : [shape])).sort();
   if (process.env.MARINA_TEST_RECORD_STATEMENTS === 'true') {
     const isComplete = ['integration', 'e2e'].every((name) => tests.includes(name));
-    const kept = isComplete ? sent : new Set([...known, ...sent]);
-    if (sent.size > 0) writeFileSync(file, `${[...kept].sort().join('\n')}\n`);
+    const kept = byForm([...(isComplete ? [] : known.values()), ...sent.values()]);
+    for (const [form, shape] of known) if (kept.has(form)) kept.set(form, longer(shape, kept.get(form)));
+    if (sent.size > 0) writeFileSync(file, `${[...kept.values()].sort().join('\n')}\n`);
     return undefined;
   }
   if (added.length === 0) return undefined;
@@ -32,4 +34,21 @@ export function compareStatements(folder: string, tests: readonly string[]): str
 
 function read(path: string): string[] {
   return JSON.parse(readFileSync(path, 'utf8')) as string[];
+}
+
+/**
+ * Shapes by what they have in common, however often their parts stand: chance decides whether a run sends one part or
+ * several. Of two the one with repeated parts is kept, which is run with one part, too.
+ */
+function byForm(shapes: readonly string[]): Map<string, string> {
+  const forms = new Map<string, string>();
+  for (const shape of shapes) {
+    const form = shape.replaceAll(`)${repeated}`, ')');
+    forms.set(form, longer(shape, forms.get(form)));
+  }
+  return forms;
+}
+
+function longer(one: string, other = ''): string {
+  return one.length > other.length ? one : other;
 }

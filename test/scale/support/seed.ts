@@ -90,7 +90,7 @@ function tables(orders: number, days: number): Record<string, string> {
   return {
     environment: `INSERT IGNORE INTO environment (id, name) VALUES (1, 'sandbox')`,
     partners: `INSERT INTO partners (id, name, state, version, created_at, features)
-      SELECT ${partner('n')}, 'Partner', 'active', (SELECT COUNT(*) * ${eventsPerOrder} FROM scale_orders o WHERE o.p = n), @now, ''
+      SELECT ${partner('n')}, 'Partner', 'active', (SELECT COUNT(*) * ${eventsPerOrder} FROM scale_orders o WHERE o.p = some.n), @now, ''
       FROM ${some(partnerCount)}`,
     orders: `INSERT INTO orders (partner_id, id, state, account, symbol, side, type, time_in_force, quantity, price_kobo,
         filled_quantity, filled_value_kobo, client_reference, created_at, updated_at, filled_at, counted_day,

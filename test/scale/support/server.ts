@@ -60,7 +60,10 @@ async function ownServer(orders: number): Promise<string> {
   const gigabytes = orders > 2_000_000 ? 4 : 1;
   await connection.query(`SET GLOBAL innodb_buffer_pool_size = ${gigabytes * 2 ** 30}`);
   await connection.query('SET GLOBAL innodb_flush_log_at_trx_commit = 0');
-  await connection.query(`SET GLOBAL innodb_log_file_size = ${2 ** 30}`);
+  // MariaDB's name, then MySQL's.
+  await connection
+    .query(`SET GLOBAL innodb_log_file_size = ${2 ** 30}`)
+    .catch(() => connection.query(`SET GLOBAL innodb_redo_log_capacity = ${2 ** 30}`));
   await connection.end();
   return url;
 }

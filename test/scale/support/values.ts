@@ -133,7 +133,8 @@ export class Values {
     if (place.kind === 'other') return [other ?? (place.stored === undefined ? 1 : this.#anyOf(place.stored))];
     if (place.kind === 'list') {
       const isOfOne = places.some((other) => other.kind === 'compared' && other.column.column === 'partner_id');
-      const [{ table }] = place.columns as [ColumnName];
+      const [{ table, column: only }] = place.columns as [ColumnName];
+      if (only in fixed) return [['', fixed[only] as Value]];
       const rows = (isOfOne ? this.data.get(table)?.own : this.data.get(table)?.all) ?? [];
       const members = rows.map((row) => place.columns.map(({ column }) => row[column] ?? null));
       const distinct = [...new Map(members.map((member) => [JSON.stringify(member), member])).values()];

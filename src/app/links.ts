@@ -1,0 +1,62 @@
+import { type BrokerAccess, proveAccess } from '../broker/connection.ts';
+import type { Config } from '../config.ts';
+import { openDatabaseAccess } from '../db/access.ts';
+import { type Link, openLink, secretValue } from '../lib/link.ts';
+import type { Logger } from '../lib/log.ts';
+import { openNatsAccess } from '../lib/nats-access.ts';
+import { openIdentity } from '../lib/server-identity.ts';
+import { endOf, type TlsMaterial } from '../lib/tls-material.ts';
+import { openCollectorAccess } from '../telemetry/collector-access.ts';
+
+export type Links = Awaited<ReturnType<typeof openLinks>>;
+
+/** What the links to other systems and the ports need: certificates and secrets, read again when their files change. */
+export async function openLinks(config: Config, log: Logger) {
+  const { databaseUrl, natsUrl, natsCredentials, natsNkey, links } = config;
+  const { tlsCertificate, tlsKey, adminTlsCertificate, adminTlsKey, adminTlsAuthorities } = config;
+  const { opsTlsCertificate, opsTlsKey, opsTlsAuthorities, opsToken } = config;
+  return {
+    database: await openDatabaseAccess(databaseUrl, links.database, log),
+    nats: await openNatsAccess({ url: natsUrl, credentials: natsCredentials, nkey: natsNkey }, links.nats, log),
+    broker: await openBrokerAccess(config, log),
+    otlp: config.otlpUrl === undefined ? undefined : await openCollectorAccess(config.otlpHeaders, links.otlp, log),
+    operationsToken: await openLink({
+      name: 'operations',
+      secrets: { token: opsToken.file },
+      make: (texts) => ({ token: secretValue(opsToken, texts.token), tls: undefined }),
+      log,
+    }),
+    partners: await openIdentity('partners', tlsCertificate, tlsKey, undefined, log),
+    operators: await openIdentity('operators', adminTlsCertificate, adminTlsKey, adminTlsAuthorities, log),
+    operations: await openIdentity('operations', opsTlsCertificate, opsTlsKey, opsTlsAuthorities, log),
+  };
+}
+
+function openBrokerAccess(config: Config, log: Logger): Promise<Link<BrokerAccess>> {
+  const { brokerAddress, backOfficeAddress = brokerAddress, links } = config;
+  const addresses = [...new Set([brokerAddress, backOfficeAddress])];
+  return openLink({
+    name: 'broker',
+    tls: links.broker,
+    secrets: {},
+    make: (_, tls): BrokerAccess => ({ tls }),
+    prove: (access) => proveAccess(addresses, access),
+    log,
+  });
+}
+
+/** Says once which links cross a network in plain text. In live an operator has said that they may. */
+export function warnOfPlainLinks({ links }: Config, log: Logger): void {
+  const plain = Object.entries(links).filter(([, { plainHosts }]) => plainHosts.length > 0);
+  if (plain.length > 0) log.warn({ links: plain.map(([name]) => name) }, 'links cross a network in plain text');
+}
+
+/** In how many seconds each certificate expires. */
+export function expiries({ operationsToken: _, ...links }: Links, now: number): [string, number][] {
+  return Object.entries(links).flatMap(([name, link]): [string, number][] => {
+    if (link === undefined) return [];
+    const material: TlsMaterial | undefined = 'tls' in link.current ? link.current.tls : link.current;
+    const end = material && endOf(material);
+    return end === undefined ? [] : [[name, (end - now) / 1_000]];
+  });
+}

@@ -1,0 +1,69 @@
+import { connect as connectSocket } from 'node:net';
+import { type ConnectionOptions, createConnection } from 'mysql2';
+import { type Link, type LinkTls, type LinkTlsConfig, openLink, secretValue } from '../lib/link.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Secret } from '../lib/settings.ts';
+import { databaseAddress } from './address.ts';
+
+/** What connecting to the database needs. */
+export interface DatabaseAccess {
+  readonly url: string;
+  /** Undefined: plain text. */
+  readonly tls: LinkTls | undefined;
+}
+
+/** Reads what connecting needs, and reads it again when its files change. A new URL may have another user and password. */
+export function openDatabaseAccess(
+  url: Secret<string>,
+  tls: LinkTlsConfig,
+  log: Logger,
+): Promise<Link<DatabaseAccess>> {
+  return openLink({
+    name: 'database',
+    tls,
+    secrets: { url: url.file },
+    make: (texts, material, former?: DatabaseAccess) => {
+      const access = { url: secretValue(url, texts.url), tls: material };
+      if (former !== undefined && placeOf(former.url) !== placeOf(access.url)) {
+        throw new Error('another host, port or database needs a restart');
+      }
+      return access;
+    },
+    // So that good connections are not given up for a password that does not hold.
+    prove: connectOnce,
+    log,
+  });
+}
+
+/** Throws if it cannot connect. */
+function connectOnce(access: DatabaseAccess): Promise<void> {
+  const { host, port, database } = databaseAddress(access.url);
+  const connection = createConnection({ host, port, database, connectTimeout: 5_000, ...accessOptions(access) });
+  return new Promise<void>((resolve, reject) => {
+    // It may fail again after the first time, when nobody waits any more.
+    connection.on('error', reject);
+    connection.connect((error) => (error ? reject(error) : resolve()));
+  }).finally(() => connection.destroy());
+}
+
+function placeOf(url: string): string {
+  const { host, port, database } = databaseAddress(url);
+  return JSON.stringify([host, port, database]);
+}
+
+/** The driver's options for it. */
+export function accessOptions({ url, tls }: DatabaseAccess): ConnectionOptions {
+  const { host, port, user, password } = databaseAddress(url);
+  if (tls === undefined) return { user, password };
+  const { ca, cert, key, serverName } = tls;
+  return {
+    user,
+    password,
+    // The name that the certificate is checked for. The library checks it only if it is no address.
+    host: serverName ?? host,
+    // So the library does not connect by itself.
+    stream: () => connectSocket({ host, port, noDelay: true, keepAlive: true }),
+    // A server that cannot speak TLS is refused, and nothing is sent to it.
+    ssl: { ca, cert, key, rejectUnauthorized: true, verifyIdentity: true, minVersion: 'TLSv1.2' },
+  };
+}

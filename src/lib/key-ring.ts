@@ -1,0 +1,93 @@
+import { createHmac, type Hmac, hkdfSync } from 'node:crypto';
+import type { Live } from './watched-files.ts';
+
+/** One of the gateway's secrets, or a key that is derived from it for one use. */
+export interface NamedKey {
+  /** Names the secret without revealing it: 16 hex characters. */
+  readonly id: string;
+  readonly key: Buffer;
+}
+
+/** The first is current: what is new is made with it. The others are former or next ones, with which is only read. */
+export type KeyRing = readonly [current: NamedKey, ...others: NamedKey[]];
+
+/** The keys of one use, which change with the ring. */
+export interface Keys {
+  readonly all: KeyRing;
+}
+
+/** Each key more makes a forged cursor or API key more expensive to refuse. */
+const mostKeys = 5;
+
+/** Reads `MARINA_SECRET_KEY`. Throws an error without any of the text. */
+export function parseKeyRing(text: string): KeyRing {
+  const entries = text.split(/[\s,]+/).filter((entry) => entry !== '');
+  if (!entries.every((entry) => /^[0-9a-f]{64}$/i.test(entry))) throw new Error('must be 64 hex characters');
+  const [current, ...others] = entries.map((entry) => named(Buffer.from(entry, 'hex')));
+  if (current === undefined) throw new Error('must be 64 hex characters');
+  if (others.length >= mostKeys) throw new Error(`must be at most ${mostKeys} keys`);
+  const ring: KeyRing = [current, ...others];
+  if (new Set(ring.map(({ id }) => id)).size < ring.length) throw new Error('must not have the same key twice');
+  return ring;
+}
+
+/** Throws if a ring cannot follow another one while the gateway runs: it could not read what was made a moment ago. */
+export function checkSuccessor(ring: KeyRing, former: KeyRing): void {
+  if (ring.some(({ id }) => id === former[0].id)) return;
+  throw new Error('the key that was current is missing: it must stay as a former one');
+}
+
+/** The keys of one use. Each use has keys of its own, so that what is made for one means nothing to another. */
+export function keysFor(ring: Live<KeyRing>, use: string): Keys {
+  let derived = derivedFrom(ring.current, use);
+  ring.onChange((changed) => {
+    derived = derivedFrom(changed, use);
+  });
+  return {
+    get all() {
+      return derived;
+    },
+  };
+}
+
+/** A single key that never changes. */
+export function onlyKey(key: Buffer): Keys {
+  return { all: [named(key)] };
+}
+
+/** Derives the key of one use from one of the gateway's secrets. */
+export function subkey(secret: Buffer, use: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', `marina ${use}`, 32));
+}
+
+/** A digest under the current key, which is also found if another key of the ring made the stored one. */
+export class KeyedDigest {
+  readonly current: Buffer;
+  readonly #others: readonly NamedKey[];
+
+  constructor(
+    { all: [current, ...others] }: Keys,
+    private readonly write: (hmac: Hmac) => Hmac,
+  ) {
+    this.current = this.#under(current);
+    this.#others = others;
+  }
+
+  /** Whether a stored digest is one of the same content. */
+  matches(stored: Buffer): boolean {
+    return this.current.equals(stored) || this.#others.some((other) => this.#under(other).equals(stored));
+  }
+
+  #under({ key }: NamedKey): Buffer {
+    return this.write(createHmac('sha256', key)).digest();
+  }
+}
+
+function named(key: Buffer): NamedKey {
+  return { id: subkey(key, 'key id').toString('hex', 0, 8), key };
+}
+
+function derivedFrom([current, ...others]: KeyRing, use: string): KeyRing {
+  const derived = ({ id, key }: NamedKey): NamedKey => ({ id, key: subkey(key, use) });
+  return [derived(current), ...others.map(derived)];
+}

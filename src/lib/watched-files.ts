@@ -1,0 +1,151 @@
+import { createHash } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import type { Logger } from './log.ts';
+import { periodic, type Worker } from './worker.ts';
+
+/** A value that may change while the process runs. */
+export interface Live<T> {
+  readonly current: T;
+  /** Calls the listener after each change. */
+  onChange(listener: (value: T) => void): void;
+}
+
+/** A value that never changes. */
+export function fixed<T>(value: T): Live<T> {
+  return { current: value, onChange: () => {} };
+}
+
+/** The contents of files by their use; undefined: there is no file for this use. */
+type Contents<Use extends string> = Readonly<Record<Use, Buffer | undefined>>;
+
+interface Options<Use extends string, T> {
+  /** The paths of the files by their use. */
+  readonly files: Readonly<Record<Use, string | undefined>>;
+  /** Throws an Error, without any of the contents, if they cannot be used. `former` is absent at the start. */
+  readonly make: (contents: Contents<Use>, former?: T) => T;
+  /** Why a value should not be used, such as an expired certificate. At the start it is used nevertheless. */
+  readonly problem?: (value: T) => string | undefined;
+  /** Tries a changed value out, and throws if it does not work; it is tried again until the files change. */
+  readonly prove?: (value: T) => Promise<void>;
+  /** The link or port that they are for. */
+  readonly name: string;
+  readonly log: Logger;
+  /** How often the files are read; absent: each second. */
+  readonly everyMs?: number;
+}
+
+const usuallyEveryMs = 1_000;
+const mostBytes = 1_048_576;
+
+/**
+ * What is made of files, made anew when they change. Bad files are logged once, and the former value stays. Files are used
+ * once they stop changing, because a certificate and its key change one after the other. They are read, not watched: so a
+ * change is seen wherever it comes from, also through the links of a mounted secret.
+ */
+export class WatchedFiles<Use extends string, T> implements Live<T> {
+  readonly worker: Worker;
+  readonly #listeners: ((value: T) => void)[] = [];
+  #current: T;
+  /** The files that need no further look. */
+  #judged: string;
+  #seen: string;
+  #refused = '';
+
+  private constructor(
+    private readonly options: Options<Use, T>,
+    first: Contents<Use>,
+  ) {
+    const { name: link, log, everyMs = usuallyEveryMs } = options;
+    this.#current = options.make(first);
+    this.#judged = digestOf(first);
+    this.#seen = this.#judged;
+    this.worker = periodic(`files of ${link}`, everyMs, () => this.#check());
+    const wrong = options.problem?.(this.#current);
+    if (wrong !== undefined) log.error({ link, wrong }, 'a certificate is invalid');
+  }
+
+  /** Reads the files for the first time. Throws if they cannot be used. */
+  static async open<Use extends string, T>(options: Options<Use, T>): Promise<WatchedFiles<Use, T>> {
+    return new WatchedFiles(options, await readAll(options.files));
+  }
+
+  get current(): T {
+    return this.#current;
+  }
+
+  /** Whether there is any file that may change. */
+  get hasFiles(): boolean {
+    return Object.values(this.options.files).some((path) => path !== undefined);
+  }
+
+  onChange(listener: (value: T) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  async #check(): Promise<void> {
+    const { files, name: link, log } = this.options;
+    const found = await readAll(files).catch((error: NodeJS.ErrnoException) => error);
+    const digest = found instanceof Error ? String(found.code) : digestOf(found);
+    const isStill = digest === this.#seen;
+    this.#seen = digest;
+    if (digest === this.#judged) this.#refused = '';
+    if (!isStill || digest === this.#judged) return;
+    const value = found instanceof Error ? wrongOf(found) : this.#judge(found);
+    const wrong = 'wrong' in value ? value.wrong : await this.#prove(value.made);
+    if (wrong !== undefined && this.#refused !== digest) {
+      this.#refused = digest;
+      log.error({ link, wrong }, 'a new certificate or secret is refused; the former one stays in use');
+    }
+    if ('made' in value && wrong !== undefined) return;
+    this.#judged = digest;
+    if (!('made' in value)) return;
+    this.#current = value.made;
+    for (const listener of this.#listeners) listener(value.made);
+    log.info({ link }, 'a new certificate or secret is used');
+  }
+
+  async #prove(value: T): Promise<string | undefined> {
+    try {
+      await this.options.prove?.(value);
+      return undefined;
+    } catch (error) {
+      return `it does not work: ${(error as NodeJS.ErrnoException).code ?? 'no connection'}`;
+    }
+  }
+
+  #judge(contents: Contents<Use>): { made: T } | { wrong: string } {
+    const { make, problem } = this.options;
+    try {
+      const made = make(contents, this.#current);
+      const wrong = problem?.(made);
+      return wrong === undefined ? { made } : { wrong };
+    } catch (error) {
+      return { wrong: (error as Error).message };
+    }
+  }
+}
+
+function wrongOf({ code }: NodeJS.ErrnoException) {
+  return { wrong: `a file cannot be read: ${code}` };
+}
+
+async function readAll<Use extends string>(files: Readonly<Record<Use, string | undefined>>): Promise<Contents<Use>> {
+  const entries = Object.entries<string | undefined>(files).map(async ([use, path]) => [
+    use,
+    path === undefined ? undefined : await readSmall(path),
+  ]);
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+async function readSmall(path: string): Promise<Buffer> {
+  if ((await stat(path)).size > mostBytes) throw Object.assign(new Error(`${path} is too large`), { code: 'EFBIG' });
+  return readFile(path);
+}
+
+function digestOf(contents: Contents<string>): string {
+  const hash = createHash('sha256');
+  for (const [use, content] of Object.entries(contents)) {
+    hash.update(`${use} ${content?.length} `).update(content ?? '');
+  }
+  return hash.digest('hex');
+}

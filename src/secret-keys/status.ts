@@ -1,0 +1,103 @@
+import type { Database } from '../db/database.ts';
+import { statement } from '../db/statement.ts';
+import type { KeyRing } from '../lib/key-ring.ts';
+import { keyKeptMs } from '../submission/key-retention.ts';
+import { sealedSecrets, webhookSeal } from './sealed-endpoints.ts';
+import { notedEveryMs, readUses } from './table.ts';
+
+/** What one secret is still needed for. */
+export interface KeyStatus {
+  readonly id: string;
+  readonly place: 'current' | 'not current' | 'not in the ring';
+  /** Null if it was never noted as current: it is a next one, or only earlier versions used it. */
+  readonly lastUsedAt: number | null;
+  readonly webhookSecrets: number;
+  readonly apiKeys: number;
+  /** Until then cursors, Idempotency-Keys and documents may need it. */
+  readonly digestsUntil: number;
+}
+
+export interface RingStatus {
+  readonly keys: readonly KeyStatus[];
+  /** Webhook secrets that open under no key of the ring. */
+  readonly closedSecrets: number;
+  /** API keys with a MAC of a secret that was not noted: an earlier version made them. */
+  readonly apiKeysOfUnknown: number;
+}
+
+/** What each secret of the ring, and each one noted, is needed for. */
+export async function ringStatus(database: Database, ring: KeyRing): Promise<RingStatus> {
+  const uses = await readUses(database);
+  const sealed = new Map<string, number>();
+  for await (const some of sealedSecrets(database, webhookSeal(ring))) {
+    for (const { opened } of some) count(sealed, opened?.keyId ?? '', 1);
+  }
+  const macs = new Map<string, number>();
+  const groups = statement(
+    `SELECT mac_key, COUNT(*) AS found FROM api_keys WHERE has_mac = 1 AND revoked_at IS NULL GROUP BY mac_key`,
+  );
+  for (const { mac_key: id, found } of await database.read(groups)) count(macs, String(id ?? ''), Number(found));
+  const useOf = new Map(uses.map((use) => [use.id, use]));
+  const notedSince = uses[0]?.firstUsedAt ?? 0;
+  const ids = new Set([...ring, ...uses].map(({ id }) => id));
+  return {
+    keys: [...ids].map((id) => ({
+      id,
+      place: placeOf(id, ring),
+      lastUsedAt: useOf.get(id)?.lastUsedAt ?? null,
+      webhookSecrets: sealed.get(id) ?? 0,
+      apiKeys: macs.get(id) ?? 0,
+      // Before uses were noted, any key may have been current.
+      digestsUntil: (useOf.get(id)?.lastUsedAt ?? notedSince) + notedEveryMs + keyKeptMs,
+    })),
+    closedSecrets: sealed.get('') ?? 0,
+    apiKeysOfUnknown: macs.get('') ?? 0,
+  };
+}
+
+/** The status as lines for people. `now` is business time. */
+export function describeStatus({ keys, closedSecrets, apiKeysOfUnknown }: RingStatus, now: number): string[] {
+  return [
+    ...keys.flatMap((key) => describeKey(key, now, apiKeysOfUnknown)),
+    ...(closedSecrets > 0
+      ? [`${closedSecrets} webhook secrets open under no key of the ring: put back the key they were sealed with`]
+      : []),
+    ...(apiKeysOfUnknown > 0
+      ? [`${apiKeysOfUnknown} API keys were made by an earlier version, under a key not noted`]
+      : []),
+  ];
+}
+
+function describeKey(
+  { id, place, lastUsedAt, webhookSecrets, apiKeys, digestsUntil: until }: KeyStatus,
+  now: number,
+  apiKeysOfUnknown: number,
+): string[] {
+  const used = lastUsedAt === null ? 'never noted as current' : `current until ${timeText(lastUsedAt)}`;
+  const head = `key ${id}: ${place === 'current' ? 'current' : `${place}, ${used}`}`;
+  const held = [
+    ...(webhookSecrets > 0 ? [`${webhookSecrets} webhook secrets`] : []),
+    ...(apiKeys > 0 ? [`${apiKeys} API keys`] : []),
+  ];
+  if (place === 'current') return [head, ...held.map((what) => `  has ${what}`)];
+  const maybe = apiKeysOfUnknown > 0 ? ['perhaps API keys of an earlier version'] : [];
+  const needs = [
+    ...[...held, ...maybe].map((what) => `for ${what}, until keys reseal`),
+    ...(until > now ? [`for cursors, Idempotency-Keys and documents, until ${timeText(until)}`] : []),
+  ];
+  if (place === 'not in the ring') return [head, ...needs.map((need) => `  would be needed ${need}`)];
+  return [head, ...(needs.length === 0 ? ['  can be removed'] : needs.map((need) => `  needed ${need}`))];
+}
+
+function placeOf(id: string, ring: KeyRing): KeyStatus['place'] {
+  if (id === ring[0].id) return 'current';
+  return ring.some((key) => key.id === id) ? 'not current' : 'not in the ring';
+}
+
+function timeText(at: number): string {
+  return new Date(at).toISOString().replace(/\.\d+/, '');
+}
+
+function count(counts: Map<string, number>, id: string, more: number): void {
+  counts.set(id, (counts.get(id) ?? 0) + more);
+}

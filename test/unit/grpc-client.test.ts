@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { create } from '@bufbuild/protobuf';
+import { Server, ServerCredentials, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import { ListStatesResponseSchema, Reference } from '../../src/gen/marina/broker/v1/reference_pb.ts';
+import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { serviceDefinition } from '../../src/lib/grpc-service.ts';
+
+describe('a gRPC client that is closed', () => {
+  const server = new Server();
+  let address: string;
+  before(async () => {
+    const answer = (_call: unknown, done: (error: null, answer: object) => void) =>
+      setTimeout(done, 20, null, create(ListStatesResponseSchema));
+    const handlers = Object.fromEntries(Reference.methods.map(({ localName }) => [localName, answer]));
+    server.addService(serviceDefinition(Reference), handlers as UntypedServiceImplementation);
+    const port = await promisify(server.bindAsync.bind(server))('127.0.0.1:0', ServerCredentials.createInsecure());
+    address = `127.0.0.1:${port}`;
+  });
+  after(() => server.forceShutdown());
+
+  it('ends the calls that were begun before, those without a connection yet included', async () => {
+    const client = createGrpcClient(Reference, address);
+    const early = client.listStates({}, { timeoutMs: 5_000 });
+    await promisify(client.grpcClient.waitForReady.bind(client.grpcClient))(Date.now() + 5_000);
+    const late = client.listStates({}, { timeoutMs: 5_000 });
+    client.close();
+    await Promise.all([early, late]);
+    await assert.rejects(async () => client.listStates({}, { timeoutMs: 5_000 }));
+  });
+});
