@@ -40,8 +40,16 @@ export class EnvironmentState {
     this.worker = {
       name: 'environment',
       run: async (signal) => {
+        let failed = false;
         while (!signal.aborted) {
-          await this.refresh().catch((error: unknown) => log.warn({ err: error }, 'the environment could not be read'));
+          try {
+            await this.refresh();
+            if (failed) log.info('the environment is read again');
+            failed = false;
+          } catch (error) {
+            if (!failed) log.warn({ err: error }, 'the environment cannot be read, and is tried again until it can');
+            failed = true;
+          }
           await this.wakeup.wait(pollMs, signal);
         }
       },
