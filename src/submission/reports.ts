@@ -76,7 +76,13 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
   constructor(private readonly options: ReportConsumerOptions<Row, Report>) {
     const { kind, database, holder } = options;
     this.#positionName = `${kind.name}-reports`;
-    this.worker = underLease(database, this.#positionName, holder, (lease) => this.#run(lease));
+    this.worker = underLease(database, this.#positionName, holder, async (lease) => {
+      try {
+        await this.#run(lease);
+      } finally {
+        this.#fruitless = 0; // Another process may follow the stream now: what failed here says nothing of it.
+      }
+    });
   }
 
   /** Whether the stream broke several times in a row and no report was applied: a person should look. */

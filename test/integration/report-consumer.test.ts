@@ -23,8 +23,10 @@ describe("the stream of the broker's reports", () => {
     { poolSize: 2 },
   );
 
-  it('is told to be broken for as long as the broker takes the call and says nothing, and whole when it speaks', async () => {
-    let broker: 'breaks' | 'silent' | 'speaks' = 'breaks';
+  let broker: 'breaks' | 'silent' | 'speaks';
+  let consumer: ReportConsumer<never, never>;
+  beforeEach(() => {
+    broker = 'breaks';
     const kind = {
       name: 'order',
       async *streamReports(_after: bigint, signal: AbortSignal) {
@@ -35,9 +37,12 @@ describe("the stream of the broker's reports", () => {
       },
     } as Partial<ReportedKind<never, never>> as ReportedKind<never, never>;
     const options = { kind, database, log: createLogger({ name: 'test', level: 'silent' }), holder: 'a' };
-    const consumer = new ReportConsumer(
+    consumer = new ReportConsumer(
       options as Partial<ReportConsumerOptions<never, never>> as ReportConsumerOptions<never, never>,
     );
+  });
+
+  it('is broken for as long as the broker takes the call and says nothing, and whole when it speaks', async () => {
     await whileRunning(consumer.worker, async () => {
       await eventually(() => assert.ok(consumer.isBroken), 15_000);
       broker = 'silent';
@@ -48,6 +53,19 @@ describe("the stream of the broker's reports", () => {
       broker = 'speaks';
       await eventually(() => assert.ok(!consumer.isBroken), 8_000);
     });
+  });
+
+  it('is not broken for a replica that another has taken it over from', async () => {
+    await whileRunning(consumer.worker, async () => {
+      await eventually(() => assert.ok(consumer.isBroken), 15_000);
+      await database.write(
+        statement(
+          `UPDATE leases SET holder = 'b', fence = fence + 1, expires_at = NOW(3) + INTERVAL 1 HOUR WHERE name = 'order-reports'`,
+        ),
+      );
+      await eventually(() => assert.ok(!consumer.isBroken), 8_000);
+    });
+    await database.write(statement("UPDATE leases SET expires_at = NOW(3) WHERE name = 'order-reports'"));
   });
 });
 
