@@ -55,6 +55,12 @@ export function parseNatsUrl(value: string): string {
   return value;
 }
 
+/** Odd numbers alone: an even one survives no more losses than the one below it. NATS keeps at most 5. */
+export function parseReplicas(value: string): number {
+  if (!['1', '3', '5'].includes(value)) throw new Error('not a number of replicas');
+  return Number(value);
+}
+
 export function parseOtlpUrl(value: string): string {
   const url = httpUrl.read(value);
   const { user, password } = parseLinkUrl(url, ['http:', 'https:']);

@@ -11,6 +11,7 @@ import {
   parseLinks,
   parseNatsUrl,
   parseOtlpUrl,
+  parseReplicas,
   parseRoles,
   port,
   roles,
@@ -75,6 +76,12 @@ export const settings = {
     'a prefix for the names of streams and subjects, for gateways that share one NATS',
     '',
     text(/^[A-Za-z0-9_-]{0,32}$/, 'at most 32 letters, digits, hyphens and underscores'),
+  ),
+  natsReplicas: setting(
+    'MARINA_NATS_REPLICAS',
+    'on how many servers of a NATS cluster events and counters of limits are kept; they are raised at a start, never lowered',
+    '1',
+    reading('1, 3 or 5', parseReplicas),
   ),
   brokerAddress: setting('MARINA_BROKER_ADDRESS', "the broker's gRPC service", undefined, hostPort),
   backOfficeAddress: setting(

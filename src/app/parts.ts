@@ -73,11 +73,11 @@ export function createParts(base: Base) {
 }
 
 function createCallers({ config, log, database, clock, keyMacKeys: macKeys, nats }: Base) {
-  const { environment, natsPrefix: prefix } = config;
+  const { environment, natsPrefix: prefix, natsReplicas } = config;
   const keyUses = new KeyUses(database, clock);
   const authenticator = new Authenticator({ database, environment, macKeys, uses: keyUses });
   const replica = randomUUID();
-  const store = new CounterStore(nats, prefix, replica);
+  const store = new CounterStore(nats, prefix, replica, natsReplicas);
   const sharing = new Sharing({ nats, store, prefix, replica, log });
   const slots = new SharedSlots(sharing);
   const limits = new CallerLimits(slots, new SharedBuckets(sharing));
@@ -88,7 +88,7 @@ function createCallers({ config, log, database, clock, keyMacKeys: macKeys, nats
 /** The path of events: the feed, which is written with each change, and from the outbox through NATS to the webhooks. */
 function createEvents(base: Base) {
   const { config, database, nats } = base;
-  const stream = new EventStream(nats, config.natsPrefix);
+  const stream = new EventStream(nats, config.natsPrefix, config.natsReplicas);
   const feedWatch = new FeedWatch(database);
   const webhooks = createWebhooks(base);
   const consumers = [feedConsumer(database), webhooks.consumer];

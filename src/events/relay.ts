@@ -82,6 +82,7 @@ export class Relay {
       // Published rows that fill the whole batch would hide new ones.
       await this.#handOverStuck(due, fresh.length === 0 && due.length === mostAtOnce);
       if (fresh.length > 0) await this.#publish(fresh);
+      else await this.options.stream.restore();
       if (due.length < mostAtOnce) await this.#wakeup.wait(pollMs, signal);
       await pause(batchingWindow(fresh.length), signal);
     }

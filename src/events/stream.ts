@@ -10,9 +10,10 @@ import {
   nanos,
   RetentionPolicy,
   StorageType,
+  type StreamConfig,
 } from 'nats';
 import { coalesce } from '../lib/coalesce.ts';
-import type { Nats } from '../lib/nats.ts';
+import { type Nats, offlineMs } from '../lib/nats.ts';
 import { pause, type Worker } from '../lib/worker.ts';
 import type { OutboxConsumer, OutboxEvent } from './outbox.ts';
 
@@ -44,6 +45,8 @@ export class EventStream {
   readonly #stream: string;
   readonly #subjects: string;
   #isStreamKnown = false;
+  /** Since when the stream does not answer. */
+  #offlineSince: number | undefined;
   #backsOffUntil = 0;
   #isStreamFailing = false;
   #failedAt = Number.NEGATIVE_INFINITY;
@@ -53,6 +56,8 @@ export class EventStream {
     private readonly nats: Nats,
     /** The prefix of the names of stream, subjects and consumers, so that gateways can share a NATS. */
     private readonly prefix: string,
+    /** On how many servers of a cluster the stream is kept. */
+    private readonly replicas = 1,
   ) {
     this.#stream = `${prefix}EVENTS`;
     this.#subjects = `${prefix}events`;
@@ -81,8 +86,16 @@ export class EventStream {
     }
   }
 
+  /** Tries to find the stream, or to make it, when there are no events to publish. */
+  async restore(): Promise<void> {
+    if (this.#isStreamKnown || this.nats.connection === undefined || performance.now() < this.#backsOffUntil) return;
+    await this.#ready(true).catch(() => {
+      this.#backsOffUntil = performance.now() + backoffMs;
+    });
+  }
+
   async #publish(events: readonly OutboxEvent[]): Promise<OutboxEvent[]> {
-    const jetStream = await this.#ready();
+    const jetStream = await this.#ready(true);
     const results = await Promise.allSettled(
       events.map(async (event) => {
         const subject = `${this.#subjects}.${event.partnerId}.${event.type}`;
@@ -139,29 +152,56 @@ export class EventStream {
     return pending;
   }
 
-  /** Ensures that the stream exists. Throws at once without a connection. */
-  async #ready(): Promise<JetStreamClient> {
+  /** Ensures that the stream exists. Throws at once without a connection. Only the relay replaces one that is offline. */
+  async #ready(mayReplace = false): Promise<JetStreamClient> {
     const jetStream = this.nats.requireConnection().jetstream({ timeout: publishTimeoutMs });
-    if (!this.#isStreamKnown) await this.#ensureStream(await this.#manager());
+    if (!this.#isStreamKnown) {
+      await this.#ensureStream(await this.#manager(), mayReplace);
+    }
     return jetStream;
+  }
+
+  /**
+   * The stream's settings; undefined if there is none. One that has not answered for long while JetStream did is deleted: the
+   * database has all of its content.
+   */
+  async #find(manager: JetStreamManager, mayReplace: boolean): Promise<StreamConfig | undefined> {
+    try {
+      const found = await unlessMissing(manager.streams.info(this.#stream));
+      this.#offlineSince = undefined;
+      return found?.config;
+    } catch (error) {
+      this.#offlineSince ??= performance.now();
+      if (!mayReplace || performance.now() - this.#offlineSince < offlineMs(this.replicas)) throw error;
+      await manager.getAccountInfo(); // Throws unless the cluster has a leader, who alone can delete it.
+      // The servers that have the stream would answer, so that this fails even when it is done.
+      await manager.streams.delete(this.#stream).catch(() => undefined);
+      this.#offlineSince = undefined;
+      return undefined;
+    }
   }
 
   #manager(): Promise<JetStreamManager> {
     return this.nats.requireConnection().jetstreamManager({ timeout: publishTimeoutMs, checkAPI: false });
   }
 
-  async #ensureStream({ streams }: JetStreamManager): Promise<void> {
+  async #ensureStream(manager: JetStreamManager, mayReplace: boolean): Promise<void> {
+    const { streams } = manager;
     this.#isStreamFailing = true;
-    const storage = (await unlessMissing(streams.info(this.#stream)))?.config.storage;
+    const config = await this.#find(manager, mayReplace);
     // Versions up to 0.1.0 made a stream in files.
-    if (storage === StorageType.File) await streams.delete(this.#stream);
-    if (storage !== StorageType.Memory) {
+    if (config?.storage === StorageType.File) await streams.delete(this.#stream);
+    else if (config !== undefined && config.num_replicas < this.replicas) {
+      await streams.update(this.#stream, { ...config, num_replicas: this.replicas });
+    }
+    if (config?.storage !== StorageType.Memory) {
       await streams.add({
         name: this.#stream,
         subjects: [`${this.#subjects}.>`],
         retention: RetentionPolicy.Limits,
         // NATS 2.9 with a full disk hangs while it writes to a file, until it is restarted.
         storage: StorageType.Memory,
+        num_replicas: this.replicas,
         max_age: nanos(keptMs),
         max_bytes: mostBytes,
         duplicate_window: nanos(duplicateWindowMs),

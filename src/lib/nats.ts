@@ -12,6 +12,14 @@ const connectAgainMs = 100;
 const connectJitterMs = 50;
 const flushTimeoutMs = 500;
 
+/**
+ * How long a stream may not answer while JetStream does, before it is made again: the server that alone had it is gone, or too
+ * many of those that had it. A cluster says 404 only if it was deleted. Choosing a new leader of several copies takes up to 20 s.
+ */
+export function offlineMs(copies: number): number {
+  return copies === 1 ? 5_000 : 30_000;
+}
+
 /** The process's one connection to NATS. It reconnects for ever, and callers continue without it meanwhile. */
 export class Nats {
   readonly #subscriptions: { readonly subject: string; readonly receive: Receive }[] = [];

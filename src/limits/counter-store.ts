@@ -1,5 +1,5 @@
-import { type KV, NatsError, StorageType } from 'nats';
-import type { Nats } from '../lib/nats.ts';
+import { type KV, type KvStatus, NatsError, StorageType } from 'nats';
+import { type Nats, offlineMs } from '../lib/nats.ts';
 
 /** An entry's JSON value and its revision. An entry that does not exist has the value undefined and revision 0. */
 export interface Entry<Value = unknown> {
@@ -24,12 +24,21 @@ const readingKeptMs = 30_000;
 /** The server's times are cut to whole milliseconds. */
 const grainMs = 1;
 
+/** The bucket lost its entries while it was open: its one server started again, or it was made again. */
+export class StoreLostError extends Error {
+  override readonly name = 'StoreLostError';
+}
+
 /**
  * The shared counter store: entries in a NATS bucket, which replicas change by compare-and-set. Replicas use the NATS
  * server's clock instead of comparing theirs. Its error is the round trip of the fastest answer in the last 30 s.
  */
 export class CounterStore {
   #bucket: KV | undefined;
+  /** Since when the bucket does not answer. */
+  #offlineSince: number | undefined;
+  /** The highest revision that this replica's writes had: it only grows while the bucket is the same. */
+  #revision = 0;
   /** When the bucket was created, in milliseconds of the server's clock. */
   createdAt = 0;
   /** How far the server's clock is ahead of this process's monotonic clock, between two bounds. */
@@ -39,6 +48,8 @@ export class CounterStore {
     private readonly nats: Nats,
     private readonly prefix: string,
     private readonly replica: string,
+    /** On how many servers of a NATS cluster the bucket is kept. */
+    private readonly copies = 1,
   ) {}
 
   /** The time of the server's clock. Throws if it was never read. */
@@ -54,18 +65,57 @@ export class CounterStore {
    * @param canReplace Whether all replicas write their state again, so that a new bucket may replace an old one.
    */
   async open(canReplace: boolean): Promise<number> {
-    let bucket = await this.#openBucket();
+    let bucket = await this.#openOrReplace();
+    let status = await bucket.status();
     // Versions up to 0.1.0 made a file bucket.
-    if (canReplace && (await bucket.status()).storage === StorageType.File) {
+    if (canReplace && status.storage === StorageType.File) {
       await bucket.destroy();
       bucket = await this.#openBucket();
+      status = await bucket.status();
     }
+    await this.#raiseCopies(status);
     this.#bucket = bucket;
+    this.#revision = 0;
     // NATS may run on another server than before.
     this.#ahead = undefined;
-    const [{ streamInfo }, now] = await Promise.all([bucket.status(), this.readClock()]);
-    this.createdAt = Date.parse(streamInfo.created);
+    const now = await this.readClock();
+    this.createdAt = Date.parse(status.streamInfo.created);
     return now - this.createdAt;
+  }
+
+  /**
+   * Opens the bucket. One that has not answered for long while JetStream did is deleted and made again: the servers that had
+   * it are gone. All replicas have kept to their shares meanwhile, and write their state into the new one.
+   */
+  async #openOrReplace(): Promise<KV> {
+    try {
+      const bucket = await this.#openBucket();
+      this.#offlineSince = undefined;
+      return bucket;
+    } catch (error) {
+      this.#offlineSince ??= performance.now();
+      if (performance.now() - this.#offlineSince < offlineMs(this.copies)) throw error;
+      const manager = await this.#manager();
+      await manager.getAccountInfo(); // Throws unless the cluster has a leader, who alone can delete it.
+      // The servers that have the bucket would answer, so that this fails even when it is done.
+      await manager.streams.delete(this.#streamName).catch(() => undefined);
+      this.#offlineSince = undefined;
+      return this.#openBucket();
+    }
+  }
+
+  async #raiseCopies({ streamInfo: { config } }: KvStatus): Promise<void> {
+    if (config.num_replicas >= this.copies) return;
+    const { streams } = await this.#manager();
+    await streams.update(this.#streamName, { ...config, num_replicas: this.copies });
+  }
+
+  #manager() {
+    return this.nats.requireConnection().jetstreamManager({ timeout: timeoutMs, checkAPI: false });
+  }
+
+  get #streamName(): string {
+    return `KV_${this.prefix}SLOTS`;
   }
 
   #openBucket(): Promise<KV> {
@@ -75,6 +125,7 @@ export class CounterStore {
       storage: StorageType.Memory,
       ttl: keptMs,
       max_bytes: mostBytes,
+      replicas: this.copies,
       // A follower's answer could be old.
       allow_direct: false,
       timeout: timeoutMs,
@@ -85,7 +136,7 @@ export class CounterStore {
   async readClock(): Promise<number> {
     const key = `replica.${this.replica}`;
     const sentAt = performance.now();
-    await this.#opened.put(key, '');
+    await this.#put(key, '');
     const answeredAt = performance.now();
     const entry = await this.#opened.get(key);
     if (entry === null) throw new Error('the shared counter store was lost');
@@ -116,11 +167,20 @@ export class CounterStore {
   /** Writes an entry unless another replica changed it. Returns the new revision, or undefined. */
   async write(key: string, { value, revision }: Entry): Promise<number | undefined> {
     try {
-      return await this.#opened.put(key, JSON.stringify(value), { previousSeq: revision });
+      return await this.#put(key, JSON.stringify(value), revision);
     } catch (error) {
       if (error instanceof NatsError && error.api_error?.err_code === wrongRevision) return undefined;
       throw error;
     }
+  }
+
+  /** Writes, and finds out that the bucket lost its entries: a revision is then one that was there before. */
+  async #put(key: string, text: string, previousSeq?: number): Promise<number> {
+    const before = this.#revision;
+    const revision = await this.#opened.put(key, text, previousSeq === undefined ? {} : { previousSeq });
+    if (revision <= before) throw new StoreLostError('the shared counter store lost its entries');
+    this.#revision = Math.max(this.#revision, revision);
+    return revision;
   }
 
   get #opened(): KV {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../lib/log.ts';
 import type { Nats } from '../lib/nats.ts';
-import type { CounterStore } from './counter-store.ts';
+import { type CounterStore, StoreLostError } from './counter-store.ts';
 
 /** Why a counter's entry is changed. */
 export type Purpose =
@@ -156,8 +156,7 @@ export class Sharing {
     nats.onChange((isConnected) => this.#connectionChanged(isConnected));
     void this.#repeat(this.#heartbeatMs, () => this.#sendHeartbeat());
     void this.#repeat(sweepMs, () => this.#sweep());
-    // A failed reading is ignored, because the last one is still true.
-    void this.#repeat(clockReadingMs, () => this.isShared && this.store.readClock().catch(() => undefined));
+    void this.#repeat(clockReadingMs, () => this.isShared && this.#readClock());
   }
 
   /** Asks replicas to give up unused parts of a name. One that does not answer gives up none. */
@@ -169,6 +168,8 @@ export class Sharing {
 
   /** Each replica keeps to its share until NATS works again. A failure of work that began before a loss is ignored. */
   fail(error: unknown, lossesBefore: number): void {
+    // Everybody writes what they took into a store that lost it, as after NATS was away.
+    if (error instanceof StoreLostError) this.#wasAway = true;
     if (this.losses !== lossesBefore) return;
     if (this.#isShared) this.parts.log.warn({ err: error }, 'limits are not counted across replicas now');
     this.#lose();
@@ -204,6 +205,13 @@ export class Sharing {
       }
       await this.time.wait(everyMs, signal);
     }
+  }
+
+  /** Reads the server's clock. A failed reading is ignored, because the last one is still true. */
+  async #readClock(): Promise<void> {
+    await this.store.readClock().catch((error: unknown) => {
+      if (error instanceof StoreLostError) throw error;
+    });
   }
 
   #sendHeartbeat(): void {
