@@ -91,9 +91,9 @@ function createEvents(base: Base) {
   const stream = new EventStream(nats, config.natsPrefix, config.natsReplicas);
   const feedWatch = new FeedWatch(database);
   const webhooks = createWebhooks(base);
-  const consumers = [feedConsumer(database), webhooks.consumer];
+  const consumers = [feedConsumer(database, base.log), webhooks.consumer];
   const relay = new Relay({ ...base, stream, feedWatch, consumers });
-  return { stream, feedWatch, webhooks, relay };
+  return { stream, feedWatch, webhooks, relay, stuck: () => consumers.flatMap(({ stuck }) => stuck) };
 }
 
 /** Webhooks: the consumer that fills the endpoint queues, the sender, and the signing secrets. */
@@ -104,7 +104,7 @@ function createWebhooks(base: Base) {
   const keysOf = signingKeys(seal);
   const sender = new Sender({ clock, allowLoopback, extraAuthorities });
   const dispatcher = new Dispatcher({ ...base, sender, keysOf });
-  const consumer = webhookConsumer(database, clock, (partnerIds) => {
+  const consumer = webhookConsumer(database, clock, base.log, (partnerIds) => {
     const others = dispatcher.wake(partnerIds);
     if (others.length > 0) notifications.publish('webhooks', others.join(','));
   });

@@ -31,6 +31,7 @@ export function createTelemetry(base: Base, watched: Watched) {
     brokerClock: upstream.clock,
     nats,
     stream,
+    events: watched.events,
     sharing: callers.sharing,
     reports: outcomes.reports.order,
     applicationReports: outcomes.reports.application,

@@ -6,8 +6,10 @@ import type { ShownBy } from '../db/table.ts';
 import { type Event, EventSchema } from '../gen/marina/gateway/v1/events_pb.ts';
 import { compileEncoder } from '../json/encoder.ts';
 import { crash } from '../lib/crash.ts';
+import { ApiError } from '../lib/errors.ts';
 import { groupBy } from '../lib/group.ts';
 import type { IdMaker } from '../lib/ids.ts';
+import type { Logger } from '../lib/log.ts';
 import type { Origin } from '../lib/origin.ts';
 import { toSecond } from '../lib/timestamps.ts';
 import { outbox } from './table.ts';
@@ -50,7 +52,7 @@ export const consumerNames = Object.keys(consumers) as readonly ConsumerName[];
 
 const acknowledgedByAll = Object.values(consumers).reduce<number>((sum, bit) => sum | bit, 0);
 
-const locked = outbox.only('partnerId', 'version', 'signed', 'publishAt');
+const locked = outbox.only('partnerId', 'version', 'signed', 'publishAt', 'id');
 
 export type ConsumedEvent = ShownBy<typeof locked>;
 
@@ -94,47 +96,124 @@ export function copyToFeed(which: Statement): Statement {
     FROM ${outboxByKey} WHERE ${which}`;
 }
 
-/** The events committed first, at most so many, each partner's in the order of versions, without the bodies of given ids. */
-export async function readOutbox(database: Database, idsWithoutBody: string[], most: number): Promise<OutboxEvent[]> {
+/**
+ * The events committed first, at most so many, each partner's in the order of versions, without the bodies of given ids and
+ * without the events of given partners.
+ */
+export async function readOutbox(
+  database: Database,
+  idsWithoutBody: string[],
+  most: number,
+  withoutPartners: readonly string[] = [],
+): Promise<OutboxEvent[]> {
   // Every row is due at once, also one from a fast clock: waiting for its time would delay the partner's later events.
+  const others = withoutPartners.length === 0 ? statement('') : sql`WHERE partner_id NOT IN (${withoutPartners})`;
   const [rows = []] = await database.readAll([
     sql`SELECT ${statement(published.list)}, IF(id IN (${['', ...idsWithoutBody]}), '', body) AS body
-      FROM outbox FORCE INDEX (outbox_publish_at) ORDER BY publish_at, partner_id, version LIMIT ${most}`,
+      FROM outbox FORCE INDEX (outbox_publish_at) ${others} ORDER BY publish_at, partner_id, version LIMIT ${most}`,
   ]);
   const events = rows.map((row) => ({ ...published.read(row), body: row.body as Buffer }));
   return events.sort((one, other) => Number(one.version - other.version));
 }
 
+/** How long the events of a partner that cannot be consumed wait before they are tried again. */
+const stuckMs = 10_000;
+
 /**
  * A consumer of the outbox. One transaction locks the rows it has not acknowledged, writes its result and acknowledges them,
- * so each event is consumed once. A row that all consumers have acknowledged is removed.
+ * so each event is consumed once. A row that all consumers have acknowledged is removed. Events of one partner that cannot be
+ * consumed do not hold up those of others.
  */
 export class OutboxConsumer {
+  /** Partners whose events cannot be consumed, and when they are tried again, on a monotonic clock. */
+  readonly #stuck = new Map<string, number>();
+
   constructor(
     readonly name: ConsumerName,
     private readonly database: Database,
+    private readonly log: Logger,
     private readonly work: {
       /** Further reads, after the rows are locked. */
       reads?(events: readonly EventKey[]): readonly Statement[];
       /** The writes of the same transaction, and a callback after its commit. */
       decide(consumed: readonly ConsumedEvent[], rows: SqlRow[][]): { writes: Statement[]; afterwards: () => void };
+      /** Finds what this consumer has already written of some events: `partner_id`, `version` and the event's `id`. */
+      written(events: readonly EventKey[]): Statement;
     },
   ) {}
 
+  /** Partners whose events could not be consumed when they were last tried. */
+  get stuck(): readonly string[] {
+    return [...this.#stuck.keys()];
+  }
+
+  /** Of these, the ones that are not tried again yet. */
+  get resting(): readonly string[] {
+    const now = performance.now();
+    return this.stuck.filter((id) => this.#isResting(id, now));
+  }
+
+  /** Consumes events, but not those of a partner that cannot be: they stay in the outbox. Throws if the database is away. */
   async consume(events: readonly EventKey[]): Promise<void> {
-    if (events.length === 0) return;
+    const now = performance.now();
+    const due = this.#stuck.size === 0 ? events : events.filter(({ partnerId }) => !this.#isResting(partnerId, now));
+    if (due.length === 0) return;
+    const partners = groupBy(due, ({ partnerId }) => partnerId);
+    try {
+      await this.#consume(due);
+      for (const id of partners.keys()) this.#stuck.delete(id);
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      for (const [partnerId, own] of partners) await this.#consumeAlone(partnerId, own);
+    }
+  }
+
+  #isResting(partnerId: string, now: number): boolean {
+    return (this.#stuck.get(partnerId) ?? Number.NEGATIVE_INFINITY) > now;
+  }
+
+  /** Consumes one partner's events. What is there already is compared: a torn transaction of an earlier version left it. */
+  async #consumeAlone(partnerId: string, events: readonly EventKey[]): Promise<void> {
+    try {
+      await this.#consume(events, this.work.written(events));
+      this.#stuck.delete(partnerId);
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      if (!this.#stuck.has(partnerId)) {
+        this.log.error({ err: error, partnerId, consumer: this.name }, "a partner's events cannot be consumed");
+      }
+      this.#stuck.set(partnerId, performance.now() + stuckMs);
+    }
+  }
+
+  async #consume(events: readonly EventKey[], findWritten?: Statement): Promise<void> {
     crash('consumer.before-acknowledge');
     const bit = consumers[this.name];
     const lock = sql`SELECT ${statement(locked.list)} FROM ${outboxByKey} WHERE ${areThese(events)} FOR UPDATE`;
     const reads = this.work.reads?.(events) ?? [];
-    const finish = await this.database.transaction<() => void>([lock, ...reads], ([rows = [], ...more]) => {
-      const consumed = rows.map(locked.read).filter(({ signed }) => (signed & bit) === 0);
-      const { writes, afterwards } = this.work.decide(consumed, more);
-      return { writes: consumed.length === 0 ? [] : [...writes, ...acknowledge(consumed, bit)], result: afterwards };
-    });
+    const compared = findWritten === undefined ? [] : [findWritten];
+    const finish = await this.database.transaction<() => void>(
+      [lock, ...compared, ...reads],
+      ([rows = [], ...more]) => {
+        const consumed = rows.map(locked.read).filter(({ signed }) => (signed & bit) === 0);
+        const written = compared.flatMap(() => more.shift() ?? []);
+        const { writes, afterwards } = this.work.decide(unwritten(consumed, written), more);
+        return { writes: consumed.length === 0 ? [] : [...writes, ...acknowledge(consumed, bit)], result: afterwards };
+      },
+    );
     crash('consumer.acknowledged');
     finish();
   }
+}
+
+/** The events that were not written yet. Throws if another event has the place of one. */
+function unwritten(events: readonly ConsumedEvent[], written: readonly SqlRow[]): readonly ConsumedEvent[] {
+  const idOf = new Map(written.map((row) => [`${row.partner_id} ${row.version}`, String(row.id)]));
+  return events.filter(({ partnerId, version, id }) => {
+    const other = idOf.get(`${partnerId} ${version}`);
+    if (other !== undefined && other !== id) throw new Error(`${other} is there with the version of ${id}`);
+    return other === undefined;
+  });
 }
 
 function acknowledge(events: readonly ConsumedEvent[], bit: number): Statement[] {

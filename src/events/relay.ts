@@ -27,8 +27,9 @@ const notificationWindowMs = 30;
 const consumedWithinMs = 1_000;
 
 /**
- * Publishes events from the outbox to NATS. While NATS is away it hands them to the consumers itself. Publishing twice is safe, because a consumer consumes each row once. It does not
- * mark published rows: most are gone within milliseconds, and a mark would be a second write on rows that consumers lock.
+ * Publishes events from the outbox to NATS. While NATS is away it hands them to the consumers itself. Publishing twice is
+ * safe, because a consumer consumes each row once. It does not mark published rows: most are gone within milliseconds,
+ * and a mark would be a second write on rows that consumers lock.
  */
 export class Relay {
   readonly worker: Worker;
@@ -77,7 +78,7 @@ export class Relay {
   async #run({ signal }: Lease): Promise<void> {
     this.#published.clear();
     while (!signal.aborted) {
-      const due = await readOutbox(this.options.database, [...this.#published.keys()], mostAtOnce);
+      const due = await readOutbox(this.options.database, [...this.#published.keys()], mostAtOnce, this.#resting);
       const fresh = due.filter(({ id }) => !this.#published.has(id));
       // Published rows that fill the whole batch would hide new ones.
       await this.#handOverStuck(due, fresh.length === 0 && due.length === mostAtOnce);
@@ -86,6 +87,11 @@ export class Relay {
       if (due.length < mostAtOnce) await this.#wakeup.wait(pollMs, signal);
       await pause(batchingWindow(fresh.length), signal);
     }
+  }
+
+  /** Partners whose events wait to be tried again: they would fill the batch and hide those of others. */
+  get #resting(): readonly string[] {
+    return [...new Set(this.options.consumers.flatMap(({ resting }) => resting))];
   }
 
   async #publish(events: readonly OutboxEvent[]): Promise<void> {

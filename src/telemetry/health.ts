@@ -28,6 +28,8 @@ export interface Parts {
   readonly brokerClock: { readonly estimateMs: number | undefined };
   readonly nats: { readonly connection: object | undefined };
   readonly stream: { readonly isStoring: boolean };
+  /** Partners whose events cannot be consumed. */
+  readonly events: { stuck(): readonly string[] };
   readonly sharing: { readonly isShared: boolean };
   readonly reports: { readonly isBroken: boolean };
   readonly applicationReports: { readonly isBroken: boolean };
@@ -80,7 +82,7 @@ export class Health {
 
   #checks(): readonly Check[] {
     const { parts } = this;
-    const { database, broker, brokerClocks, nats, stream, sharing, reports, applicationReports, gate } = parts;
+    const { database, broker, brokerClocks, nats, stream, events, sharing, reports, applicationReports, gate } = parts;
     const ownClockIsWrong = isWrong(database.clockAheadMs, parts.brokerClock.estimateMs);
     return [
       [this.#isStopping, 'process', 'stopping', true],
@@ -104,6 +106,7 @@ export class Health {
         'jetstream',
         'JetStream stores no events; check its memory and its disk',
       ],
+      ...findStuckEvents(events.stuck()),
       [!sharing.isShared, 'limits', 'limits are not counted across replicas'],
       [reports.isBroken, 'order-reports', "the exchange's reports cannot be applied"],
       [applicationReports.isBroken, 'application-reports', "the broker's reports about applications cannot be applied"],
@@ -130,6 +133,14 @@ function isWrong(databaseAheadMs: number | undefined, brokerAheadMs: number | un
   if (databaseAheadMs === undefined || brokerAheadMs === undefined) return false;
   const leastMs = Math.min(Math.abs(databaseAheadMs), Math.abs(brokerAheadMs));
   return leastMs > clockWrongMs && Math.abs(databaseAheadMs - brokerAheadMs) < clockWrongMs;
+}
+
+/** Events that cannot be consumed. Names the first partners: there may be many. */
+function findStuckEvents(partnerIds: readonly string[]): Check[] {
+  const ids = [...new Set(partnerIds)];
+  if (ids.length === 0) return [];
+  const more = ids.length > 3 ? ` and ${ids.length - 3} more` : '';
+  return [[true, 'events', `events cannot be consumed, of ${ids.slice(0, 3).join(', ')}${more}`]];
 }
 
 /** The trouble with writes. The part names the disk if it is known to be full. */

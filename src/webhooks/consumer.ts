@@ -2,15 +2,17 @@ import type { Database } from '../db/database.ts';
 import { sql, toBigInt } from '../db/statement.ts';
 import { areThese, type EventKey, OutboxConsumer, outboxByKey } from '../events/outbox.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
 import { markDue } from './endpoint-store.ts';
 
 /** Queues events for partners' endpoints. One without an endpoint, or from before its registration, is only acknowledged. */
 export function webhookConsumer(
   database: Database,
   clock: Clock,
+  log: Logger,
   onQueued: (partnerIds: readonly string[]) => void,
 ): OutboxConsumer {
-  return new OutboxConsumer('webhooks', database, {
+  return new OutboxConsumer('webhooks', database, log, {
     // An event after a registration was committed after it, so a process that reads the event also finds the endpoint.
     reads: (events) => [
       sql`SELECT partner_id, after_version FROM webhook_endpoints FORCE INDEX (PRIMARY)
@@ -30,6 +32,8 @@ export function webhookConsumer(
         FROM ${outboxByKey} WHERE ${areThese(queued)}`;
       return { writes: [insert, markDue(partnersOf(queued), now)], afterwards: () => onQueued(partnersOf(queued)) };
     },
+    written: (events) =>
+      sql`SELECT partner_id, version, event_id AS id FROM webhook_deliveries FORCE INDEX (PRIMARY) WHERE ${areThese(events)}`,
   });
 }
 

@@ -4,6 +4,7 @@ import type { Database } from '../../src/db/database.ts';
 import { statement } from '../../src/db/statement.ts';
 import { feedConsumer } from '../../src/events/feed.ts';
 import { feedRetention } from '../../src/events/retention.ts';
+import { createLogger } from '../../src/lib/log.ts';
 import { whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { insertRows } from '../support/insert-rows.ts';
@@ -101,7 +102,7 @@ describe('the removal of events after 30 days', () => {
     const columns = ['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at'];
     const row = [partnerId, 1, 'msg_years_behind', 'order.pending', '{}', at, at];
     await database.write(insertRows('outbox', columns, [row]));
-    await feedConsumer(database).consume([{ partnerId, version: 1n }]);
+    await feedConsumer(database, createLogger({ name: 'test', level: 'silent' })).consume([{ partnerId, version: 1n }]);
     await run(2, Date.now());
     assert.deepEqual(await versions(partnerId), [1], 'it is gone before anybody could read it');
   });

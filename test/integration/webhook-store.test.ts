@@ -4,7 +4,9 @@ import { after, beforeEach, describe, it } from 'node:test';
 import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
 import type { Database } from '../../src/db/database.ts';
 import { type Statement, statement, toBigInt } from '../../src/db/statement.ts';
+import { type EventKey, readOutbox } from '../../src/events/outbox.ts';
 import { SystemClock } from '../../src/lib/clock.ts';
+import { createLogger } from '../../src/lib/log.ts';
 import type { MadeAttempt } from '../../src/webhooks/attempts.ts';
 import { webhookConsumer } from '../../src/webhooks/consumer.ts';
 import {
@@ -39,6 +41,7 @@ import { eventually } from '../support/eventually.ts';
 import { insertRows } from '../support/insert-rows.ts';
 
 const minute = 60_000;
+const log = createLogger({ name: 'test', level: 'silent' });
 const now = Math.floor(Date.now() / 1_000) * 1_000;
 
 describe('what is stored of webhooks', () => {
@@ -140,14 +143,68 @@ describe('what is stored of webhooks', () => {
     return rows.map((row) => toBigInt(row.version));
   }
 
-  it('an event that is acknowledged is in the queue by then', async () => {
+  /** Puts events into the outbox. */
+  async function append(versions: readonly bigint[]): Promise<EventKey[]> {
     const at = new Date(now);
-    const columns = ['partner_id', 'version', 'id', 'type', 'body', 'occurred_at', 'publish_at'];
-    const events = [1n, 2n].map((version) => ({ partnerId, version }));
-    const rows = events.map(({ version }) => [partnerId, version, `msg_${version}`, 'order.pending', '{}', at, at]);
+    const columns = 'partner_id version id type body occurred_at publish_at signed'.split(' ');
+    const rows = versions.map((version) => [partnerId, version, `msg_${version}`, 'order.pending', '{}', at, at, 1]);
     await database.write(insertRows('outbox', columns, rows));
+    return versions.map((version) => ({ partnerId, version }));
+  }
+
+  async function inOutbox(): Promise<bigint[]> {
+    const rows = await database.read(
+      statement('SELECT version FROM outbox WHERE partner_id = ? ORDER BY version', partnerId),
+    );
+    return rows.map((row) => toBigInt(row.version));
+  }
+
+  it('events that were queued before are acknowledged, and the others are queued', async () => {
+    await queue([1n, 2n]);
+    const consumer = webhookConsumer(database, new SystemClock(), log, () => {});
+    await consumer.consume(await append([1n, 2n, 3n]));
+    assert.deepEqual(versionsOf(await queued('new')), [1n, 2n, 3n]);
+    assert.deepEqual([await inOutbox(), consumer.stuck], [[], []]);
+  });
+
+  it('an event whose place another has holds up its own partner alone, and only until it is mended', async () => {
+    const logged: string[] = [];
+    const destination = { write: (line: string) => void logged.push(line) };
+    const consumer = webhookConsumer(
+      database,
+      new SystemClock(),
+      createLogger({ name: 'test', level: 'warn', destination }),
+      () => {},
+    );
+    const damaged = partnerId;
+    const own = await append([1n, 2n]);
+    await database.write(statement("UPDATE outbox SET id = 'msg_other' WHERE partner_id = ? AND version = 2", damaged));
+    await queue([2n]);
+    partnerId = await addEndpoint();
+    const others = await append([1n, 2n]);
+    for (const _ of [1, 2]) await consumer.consume([...own, ...others]);
+    assert.deepEqual([versionsOf(await queued('new')), await inOutbox()], [[1n, 2n], []]);
+    assert.deepEqual([consumer.stuck, consumer.resting], [[damaged], [damaged]]);
+    assert.deepEqual(
+      logged.map((line) => JSON.parse(line).partnerId),
+      [damaged],
+      'it is logged once',
+    );
+    const published = (await readOutbox(database, [], 500, consumer.resting)).map((event) => event.partnerId);
+    assert.ok(!published.includes(damaged), 'its events do not fill the batch');
+    partnerId = damaged;
+    assert.deepEqual([versionsOf(await queued('new')), await inOutbox()], [[2n], [1n, 2n]]);
+    await database.write(statement("UPDATE outbox SET id = 'msg_2' WHERE partner_id = ? AND version = 2", damaged));
+    await eventually(async () => {
+      await consumer.consume(own);
+      assert.deepEqual([versionsOf(await queued('new')), await inOutbox(), consumer.stuck], [[1n, 2n], [], []]);
+    }, 15_000);
+  });
+
+  it('an event that is acknowledged is in the queue by then', async () => {
+    const events = await append([1n, 2n]);
     const woken: string[] = [];
-    const consumer = webhookConsumer(database, new SystemClock(), (ids) => woken.push(...ids));
+    const consumer = webhookConsumer(database, new SystemClock(), log, (ids) => woken.push(...ids));
     const [found] = await Promise.all([consumer.consume(events).then(() => queued('new')), consumer.consume(events)]);
     assert.deepEqual(versionsOf(found), [1n, 2n]);
     assert.deepEqual(woken, [partnerId], 'each is consumed once');

@@ -104,6 +104,7 @@ const rings: Readonly<Record<string, Series>> = {
   MarinaLeaseFree: { 'marina_leases_taken{lease="relay"}': '1x12' },
   MarinaRemovalBehind: { 'marina_removal_overdue_seconds{worker="feed-retention"}': '172000+60x400' },
   MarinaNatsUnreachable: { 'marina_part_trouble_seconds{part="nats",instance="a"}': '0+15x400' },
+  MarinaEventsStuck: { 'marina_part_trouble_seconds{part="events",instance="a"}': '0+15x400' },
   MarinaJetStreamFails: { 'marina_part_trouble_seconds{part="jetstream",instance="a"}': '0+15x400' },
   MarinaLimitsNotShared: { 'marina_part_trouble_seconds{part="limits",instance="a"}': '0+15x400' },
   MarinaClockApart: { 'marina_database_clock_ahead_seconds{instance="a"}': '-1.6x400' },

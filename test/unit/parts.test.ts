@@ -12,6 +12,7 @@ function parts(databaseAheadMs: number | undefined, brokerAheadMs: number | unde
     brokerClock: { estimateMs: brokerAheadMs },
     nats: { connection: {} },
     stream: { isStoring: true },
+    events: { stuck: () => [] },
     sharing: { isShared: true },
     reports: { isBroken: false },
     applicationReports: { isBroken: false },
@@ -41,4 +42,11 @@ describe("the machine's clock", () => {
       assert.deepEqual(found, isWrong ? [{ part: 'clock', stops: true }] : []);
     });
   }
+});
+
+it('events that cannot be consumed are a trouble, which names the first of their partners', () => {
+  const stuck = ['par_1', 'par_2', 'par_1', 'par_3', 'par_4', 'par_5'];
+  const health = new Health({ ...parts(0, 0), events: { stuck: () => stuck } }, () => 0);
+  const reason = 'events cannot be consumed, of par_1, par_2, par_3 and 2 more';
+  assert.deepEqual(health.known(), [{ part: 'events', reason, stops: false, sinceMs: 0 }]);
 });

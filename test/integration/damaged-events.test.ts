@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import { statement } from '../../src/db/statement.ts';
+import { newEndpoint } from '../../src/webhooks/endpoint-store.ts';
+import { endpoints } from '../../src/webhooks/table.ts';
+import { eventually } from '../support/eventually.ts';
+import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+import { insertRows } from '../support/insert-rows.ts';
+
+let gateway: TestGateway;
+before(async () => {
+  gateway = await startGateway();
+});
+after(() => gateway.stop());
+
+async function newPartner(): Promise<TestPartner> {
+  const partner = await gateway.newPartner();
+  const made = {
+    partnerId: partner.id,
+    url: 'https://localhost:1/',
+    secret: Buffer.alloc(8),
+    registeredAt: Date.now(),
+  };
+  await gateway.database.write(endpoints.insert(newEndpoint({ ...made, afterVersion: 0n })));
+  return partner;
+}
+
+async function troubles(): Promise<{ part: string; reason: string }[]> {
+  const response = await fetch(`http://127.0.0.1:${gateway.app.opsPort}/readyz`);
+  return ((await response.json()) as { degraded: { part: string; reason: string }[] }).degraded;
+}
+
+it('a delivery of another event in the place of one holds up its partner alone, and an operator hears of it', async () => {
+  const [damaged, other] = [await newPartner(), await newPartner()];
+  const at = new Date();
+  const columns = 'partner_id version event_id type occurred_at committed_at taken_at state queue'.split(' ');
+  const row = [damaged.id, 1, 'msg_of_a_torn_transaction', 'order.pending', at, at, at, 'waiting', 1];
+  await gateway.database.write(insertRows('webhook_deliveries', columns, [row]));
+  for (const partner of [damaged, other]) {
+    assert.equal((await gateway.place(partner, { symbol: 'SIM-REST', quantity: 1 })).status, 201);
+  }
+  await eventually(async () => {
+    const [trouble] = (await troubles()).filter(({ part }) => part === 'events');
+    assert.equal(trouble?.reason, `events cannot be consumed, of ${damaged.id}`);
+  });
+  // Both while the other's events rest, and when they are tried again.
+  for (const quantity of [2, 3]) {
+    assert.equal((await gateway.place(other, { symbol: 'SIM-REST', quantity })).status, 201);
+    await eventually(async () => {
+      const waiting = statement('SELECT version FROM outbox WHERE partner_id = ?', other.id);
+      assert.deepEqual(await gateway.database.read(waiting), [], "the other's events are consumed");
+    });
+  }
+  await gateway.database.write(statement('DELETE FROM webhook_deliveries WHERE partner_id = ?', damaged.id));
+  await eventually(async () => assert.deepEqual(await troubles(), []), 15_000);
+  const waiting = statement('SELECT version FROM outbox WHERE partner_id = ?', damaged.id);
+  assert.deepEqual(await gateway.database.read(waiting), []);
+});
