@@ -125,9 +125,14 @@ async function main(): Promise<number> {
 function unsteadyFiles(report: string, files: readonly string[]): string[] {
   if (files.length < 3 || checkers.test(report)) return [];
   const failed = report.matchAll(/^ *not ok .*\n *---\n(?: .*\n)*? *location: '(.+?)(?::\d+:\d+)?'$/gm);
-  const found = [
-    ...new Set([...failed].flatMap(([, path]) => filesWith(relative(process.cwd(), path as string), files))),
-  ];
+  const paths = [...new Set([...failed].map(([, path]) => relative(process.cwd(), path as string)))];
+  const named = paths.filter((path) => files.includes(path));
+  // A test that is written in `support` is known by the suite around it, if that is in the test file.
+  const others = paths
+    .filter((path) => !named.includes(path))
+    .map((path) => filesWith(path, files))
+    .filter((using) => !using.some((file) => named.includes(file)));
+  const found = [...new Set([...named, ...others.flat()])];
   const mayFail = found.length > 0 && found.length <= 3 && found.every((path) => !path.includes('unit'));
   return mayFail && found.every((path) => files.includes(path)) ? found : [];
 }
@@ -149,9 +154,8 @@ function testFiles(name: string): string[] {
     .sort();
 }
 
-/** The test file at a path, or those that use the tests written there. */
+/** The test files that use the tests written in a file. */
 function filesWith(path: string, files: readonly string[]): string[] {
-  if (files.includes(path)) return [path];
   const name = basename(path);
   return files.filter((file) => readFileSync(file, 'utf8').includes(`/${name}'`));
 }

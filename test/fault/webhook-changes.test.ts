@@ -38,8 +38,9 @@ describe('a rotation of a secret while the process that sends is frozen', () => 
     sender.freeze();
     const startedAt = performance.now();
     await admin.webhooks.rotateSecret({ partnerId: partner.id }, admin.options);
-    const answeredAt = performance.now();
-    assert.ok(answeredAt - startedAt < 5_000, `it took ${answeredAt - startedAt} ms`);
+    const tookMs = performance.now() - startedAt;
+    const answeredSeconds = Math.floor(Date.now() / 1_000);
+    assert.ok(tookMs < 5_000, `it took ${tookMs} ms`);
     // What was under way is answered by now, so that the next can begin.
     await delay(300);
     sender.thaw();
@@ -48,8 +49,9 @@ describe('a rotation of a secret while the process that sends is frozen', () => 
       assert.equal(found.size, 150);
       return receiver.at('/frozen');
     }, 30_000);
-    const late = arrived.filter(({ at }) => at > answeredAt);
-    assert.ok(late.length > 0, 'some were begun after the answer');
+    // What was signed before it was frozen may be written when it goes on.
+    const late = arrived.filter(({ headers }) => Number(headers['webhook-timestamp']) >= answeredSeconds);
+    assert.ok(late.length > 0, 'some were signed after the answer');
     for (const { headers, version } of late) {
       assert.equal((headers['webhook-signature'] ?? '').split(' ').length, 2, `version ${version}`);
     }

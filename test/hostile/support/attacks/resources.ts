@@ -27,10 +27,17 @@ export async function slowBodies(attacker: Attacker, { port, connections }: Port
   const { key } = attacker.target;
   const fields = `host: localhost\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: 5000\r\n`;
   const paths = ['/marina.gateway.v1.Orders/GetOrder', '/marina.gateway.v1.Orders/CreateOrder', '/v1/orders'];
-  const sockets = await openMany(attacker, port, connections, 1);
-  for (const [at, socket] of sockets.entries()) {
-    const extra = `idempotency-key: slow-${at}\r\n`;
-    socket.write(`POST ${paths[at % paths.length]} HTTP/1.1\r\n${fields}${extra}\r\n{`);
+  const sockets: Socket[] = [];
+  // No more in a second than the partner may send: more is a flood, which is another attack.
+  while (sockets.length < connections) {
+    const begunAt = performance.now();
+    const some = await openMany(attacker, port, Math.min(20, connections - sockets.length), 1);
+    for (const socket of some) {
+      const extra = `idempotency-key: slow-${sockets.length}\r\n`;
+      socket.write(`POST ${paths[sockets.length % paths.length]} HTTP/1.1\r\n${fields}${extra}\r\n{`);
+      sockets.push(socket);
+    }
+    await pause(Math.max(0, begunAt + 20 - performance.now()));
   }
   await drip(sockets, ' ', attacker, 32_000);
 }
