@@ -35,8 +35,8 @@ export function askedServer(environment: NodeJS.ProcessEnv = process.env): Asked
 }
 
 /** Starts a private MariaDB on 127.0.0.1, or MySQL if it was asked for. Their data folders cannot be exchanged. */
-export async function startMariaDb(options: ServerOptions): Promise<Server> {
-  const asked = askedServer();
+export async function startMariaDb(options: ServerOptions & { readonly server?: AskedServer }): Promise<Server> {
+  const asked = options.server ?? askedServer();
   const ready = asked === undefined ? prepare : (each: ServerOptions) => prepareAsked(asked, each);
   const name = asked === 'mysql' ? 'MySQL' : 'MariaDB';
   return startServer({ name, pidFile: 'mariadb.pid', prepare: ready, launch }, options);

@@ -99,6 +99,9 @@ export const serverPackages: PackageSet = {
   advice: installAdvice,
 };
 
+/** Where the package galera-4 has its library. */
+export const galeraLibrary = 'usr/lib/galera/libgalera_smm.so';
+
 /** MySQL's server, of Debian's sid: the releases have MariaDB in its place. */
 export const mySqlPackages: PackageSet = {
   what: 'MySQL',
@@ -108,6 +111,19 @@ export const mySqlPackages: PackageSet = {
   programs: ['usr/sbin/mysqld'],
   advice:
     'Either install MySQL, so that mysqld is found, or leave out the setting that asks for it: MariaDB is taken then.',
+};
+
+/** MariaDB and the library by which it joins a Galera cluster, for tests. An unpacked server runs with that library only. */
+export const galeraPackages: PackageSet = {
+  what: 'MariaDB and Galera',
+  suffix: '-galera',
+  choose: (existing) => {
+    const wanted = ['galera-4', 'mariadb-server-core'];
+    const found = wanted.filter((name) => existing(name).includes(name));
+    return found.length === wanted.length ? found : [];
+  },
+  programs: ['usr/sbin/mariadbd', galeraLibrary],
+  advice: 'Debian 12, Ubuntu 24.04 and newer have the packages galera-4 and mariadb-server-core.',
 };
 
 /** The environment that lets an unpacked program find its unpacked libraries. */
