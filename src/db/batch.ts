@@ -2,7 +2,8 @@ import { format, type PoolConnection } from 'mysql2';
 import { ApiError } from '../lib/errors.ts';
 import { statementTimeoutMs } from './data-source.ts';
 import { CommitUnknownError, isConnectionSpent, isOutcomeUnknown } from './errors.ts';
-import { type Decision, type Frame, type SqlRow, type SqlValue, type Statement, statement } from './statement.ts';
+import type { Frame } from './frame.ts';
+import type { Decision, SqlRow, SqlValue, Statement } from './statement.ts';
 
 /** After an error that is no clean answer of the server, a connection may be in any state and is not used again. */
 export function giveBack(connection: PoolConnection, error: unknown): void {
@@ -26,15 +27,13 @@ export async function runTransaction<T>(
   reads: readonly Statement[],
   decide: (rows: SqlRow[][]) => Decision<T>,
 ): Promise<Decided<T>> {
-  const { begin } = frame;
-  const rows = await rollingBack(connection, frame, () =>
-    runBatch(connection, [...begin, statement('START TRANSACTION'), ...reads]),
-  );
+  const { begin, rollBack } = frame;
+  const rows = await rollingBack(connection, frame, () => runBatch(connection, [...begin, ...reads]));
   let decision: Decision<T>;
   try {
-    decision = decide(rows.slice(begin.length + 1));
+    decision = decide(rows.slice(begin.length));
   } catch (refusal) {
-    await runBatch(connection, [statement('ROLLBACK'), ...frame.end]);
+    await runBatch(connection, rollBack);
     return { refusal };
   }
   const { writes, result } = decision;
@@ -44,33 +43,33 @@ export async function runTransaction<T>(
 
 /** A whole transaction in one round trip. It is rolled back if a statement fails. */
 export function runAtOnce(connection: PoolConnection, frame: Frame, statements: readonly Statement[]): Promise<void> {
-  const writes = [...frame.begin, statement('START TRANSACTION'), ...statements];
-  return rollingBack(connection, frame, () => commit(connection, frame, writes));
+  return rollingBack(connection, frame, () => commit(connection, frame, [...frame.begin, ...statements]));
 }
 
-/** Writes and commits in one round trip. */
-async function commit(connection: PoolConnection, { end }: Frame, writes: readonly Statement[]): Promise<void> {
+/** Writes and commits in one round trip. What restores the connection goes before the next thing that it is asked. */
+async function commit(connection: PoolConnection, frame: Frame, writes: readonly Statement[]): Promise<void> {
   try {
-    await runBatch(connection, [...writes, statement('COMMIT'), ...end]);
+    await runBatch(connection, [...writes, ...frame.commit]);
   } catch (error) {
     if (!isOutcomeUnknown(error) || writes.length === 0) throw error;
     throw new CommitUnknownError('the connection was lost during COMMIT', { cause: error });
   }
+  if (frame.restore.length > 0) runBatch(connection, frame.restore).catch(() => connection.destroy());
 }
 
 async function rollingBack<T>(connection: PoolConnection, frame: Frame, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    await rollBack(connection, frame, error);
+    await undo(connection, frame, error);
     throw error;
   }
 }
 
 /** Rolls back if the connection still answers. Otherwise it is destroyed, and the server rolls back. */
-async function rollBack(connection: PoolConnection, { end }: Frame, error: unknown): Promise<void> {
+async function undo(connection: PoolConnection, { rollBack }: Frame, error: unknown): Promise<void> {
   if (!isUsable(error)) return;
-  await runBatch(connection, [statement('ROLLBACK'), ...end]).catch(() => connection.destroy());
+  await runBatch(connection, rollBack).catch(() => connection.destroy());
 }
 
 /** Several statements in one round trip; answers the rows of each. The first that fails ends the batch. */

@@ -3,15 +3,8 @@ import type { DataSource, EntitySchemaOptions, MigrationInterface } from 'typeor
 import { fixed, type Live } from '../lib/watched-files.ts';
 import { accessOptions, type DatabaseAccess } from './access.ts';
 import { databaseAddress } from './address.ts';
-import { type Frame, statement } from './statement.ts';
-
-/**
- * How long a connection may be silent, in seconds. A machine that vanishes closes nothing, and its locks would stay for as
- * long as the server believes in it. Longer than a connection is kept unused.
- */
-const silenceSeconds = 90;
-/** The same while a transaction is open. */
-const idleTransactionSeconds = 4;
+import { NotBegunError } from './errors.ts';
+import { askServerKind, type Frame, frameOf, idleTransactionSeconds, serverKind, silenceSeconds } from './frame.ts';
 
 /** The settings of each session, whatever the server's defaults. */
 const sessionSettings = [
@@ -25,13 +18,6 @@ const sessionSettings = [
  * can also be told to ignore checks, which guards rely on.
  */
 const mariaDbSettings = `/*M!100300 , SESSION idle_transaction_timeout = ${idleTransactionSeconds}, SESSION check_constraint_checks = ON */`;
-
-/** MySQL knows only how long a connection may be silent, so each transaction lowers that while it is open. */
-const mySqlFrame: Frame = {
-  begin: [statement(`SET SESSION wait_timeout = ${idleTransactionSeconds}`)],
-  end: [statement(`SET SESSION wait_timeout = ${silenceSeconds}`)],
-};
-const noFrame: Frame = { begin: [], end: [] };
 
 const connectTimeoutMs = 5_000;
 /** How long one round trip may take. */
@@ -68,8 +54,8 @@ export interface Connections {
   readonly pool: Pool;
   /** For transactions that several partners share: two connections with limits of their own. */
   readonly sharedTransactions: Pool;
-  /** What each transaction begins and ends with on this server. */
-  readonly frame: Frame;
+  /** How transactions begin and end on a connection of these. A failover can bring a server of another kind. */
+  frame(connection: PoolConnection): Promise<Frame>;
   /** TypeORM is loaded when it is first needed, because that takes 15 % of a start and some 10 MiB. */
   source(): Promise<DataSource>;
   /** Safe to call again. */
@@ -89,13 +75,9 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
   const end = async () => {
     await Promise.all([pool.promise().end(), sharedTransactions.promise().end()]);
   };
-  let frame: Frame;
   try {
     // A database that cannot be reached is reported with the driver's own error.
-    const [rows] = await pool
-      .promise()
-      .query<RowDataPacket[]>({ sql: 'SELECT VERSION() AS version', timeout: connectTimeoutMs });
-    frame = String(rows[0]?.version).includes('MariaDB') ? noFrame : mySqlFrame;
+    await pool.promise().query({ sql: 'DO 1', timeout: connectTimeoutMs });
   } catch (error) {
     await end();
     throw error;
@@ -105,7 +87,8 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
   return {
     pool,
     sharedTransactions,
-    frame,
+    frame: (connection) =>
+      frames.get(connection) ?? Promise.reject(new NotBegunError('the connection is not of these pools')),
     source() {
       const { tables = [], migrations = [] } = options;
       const { url } = access.current;
@@ -124,6 +107,9 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
     },
   };
 }
+
+/** Of each connection, asked for with its settings. */
+const frames = new WeakMap<PoolConnection, Promise<Frame>>();
 
 function openPool(access: Live<DatabaseAccess>, poolSize: number, limits: typeof sharedLimits): Pool {
   const { host, port, database } = databaseAddress(access.current.url);
@@ -152,13 +138,22 @@ function openPool(access: Live<DatabaseAccess>, poolSize: number, limits: typeof
   const settings = sessionSettings.map((setting) => `SESSION ${setting}`).join(', ');
   // The variable of the isolation level has two names; the statement has one.
   const limit = `, SESSION innodb_lock_wait_timeout = ${limits.lockWaitSeconds} ${serverLimit(limits.serverTimeoutMs)}`;
-  const sql = `SET ${settings} ${mariaDbSettings} ${limit}; SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`;
+  const isolation = 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED';
+  const sql = `${askServerKind.sql}; SET ${settings} ${mariaDbSettings} ${limit}; ${isolation}`;
   const proof = access.current.tls === undefined ? '' : "; SHOW SESSION STATUS LIKE 'Ssl_cipher'";
   pool.on('connection', (connection: PoolConnection) => {
-    connection.query({ sql: sql + proof, timeout: connectTimeoutMs }, (error, results) => {
-      // Without its settings it must not be used: what waits for it fails with it.
-      if (error || (proof !== '' && !hasCipher(results))) connection.destroy();
+    const frame = new Promise<Frame>((resolve, reject) => {
+      connection.query<RowDataPacket[][]>({ sql: sql + proof, timeout: connectTimeoutMs }, (error, results) => {
+        if (!error && (proof === '' || hasCipher(results))) resolve(frameOf(serverKind(results[0] ?? [])));
+        else {
+          // Without its settings it must not be used: what waits for it fails with it.
+          connection.destroy();
+          reject(new NotBegunError('a new database connection did not take its settings', { cause: error }));
+        }
+      });
     });
+    frame.catch(() => {}); // Reads do not ask for it.
+    frames.set(connection, frame);
   });
   renewAtChange(pool, access);
   return pool;

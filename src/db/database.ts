@@ -109,12 +109,8 @@ export class Database {
   readonly #partners = new PartnerQueue((partnerId, group) => this.#runTogether(partnerId, group));
   readonly #cache = new PartnerCache();
   readonly #commits = new GroupCommit(
-    (statements) => this.#withConnection((connection) => runAtOnce(connection, this.connections.frame, statements)),
-    (statements) =>
-      this.#withConnection(
-        (connection) => runAtOnce(connection, this.connections.frame, statements),
-        this.connections.sharedTransactions,
-      ),
+    (statements) => this.#runAtOnce(statements, this.connections.pool),
+    (statements) => this.#runAtOnce(statements, this.connections.sharedTransactions),
   );
 
   constructor(
@@ -247,7 +243,9 @@ export class Database {
   /** A short transaction: reads in one round trip, decides, writes and commits in another. It locks no partner. */
   async transaction<T>(reads: readonly Statement[], decide: (rows: SqlRow[][]) => Decision<T>): Promise<T> {
     const decided = await retrying(() =>
-      this.#withConnection((connection) => runTransaction(connection, this.connections.frame, reads, decide)),
+      this.#withConnection(async (connection) =>
+        runTransaction(connection, await this.connections.frame(connection), reads, decide),
+      ),
     );
     if ('refusal' in decided) throw decided.refusal;
     return decided.result;
@@ -308,6 +306,13 @@ export class Database {
    */
   #endAtServer({ threadId }: PoolConnection): void {
     this.connections.pool.query({ sql: `KILL ${Number(threadId)}`, timeout: killTimeoutMs }, () => {});
+  }
+
+  #runAtOnce(statements: readonly Statement[], pool: Pool): Promise<void> {
+    return this.#withConnection(
+      async (connection) => runAtOnce(connection, await this.connections.frame(connection), statements),
+      pool,
+    );
   }
 
   #acquire(pool: Pool): Promise<PoolConnection> {

@@ -18,6 +18,8 @@ export class NotBegunError extends Error {
 
 const deadlock = 1213;
 const lockWaitTimeout = 1205;
+/** A Galera node rolled the transaction back before its end (`db/frame`). The same number is for procedures. */
+const noSavepoint = 1305;
 const clusterNotReady = 1047;
 const errorDuringCommit = 1180;
 const noSuchTable = 1146;
@@ -64,7 +66,8 @@ export function isMisfit(error: unknown): boolean {
 
 /** Whether the server undid the transaction so that it can be tried again from its start. */
 export function isRetryable(error: unknown): boolean {
-  const { errno } = error as DatabaseError;
+  const { errno, message } = error as DatabaseError;
+  if (errno === noSavepoint) return message.startsWith('SAVEPOINT ');
   return errno === deadlock || errno === lockWaitTimeout;
 }
 

@@ -17,12 +17,6 @@ export interface Decision<T> {
   readonly result: T;
 }
 
-/** What comes around a transaction so that the server ends one that stands still, where its session does not do it. */
-export interface Frame {
-  readonly begin: readonly Statement[];
-  readonly end: readonly Statement[];
-}
-
 /** Writes a statement: `sql` holds a `?` for each value. */
 export function statement(sql: string, ...values: SqlValue[]): Statement {
   return { sql, values };

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { PoolConnection } from 'mysql2';
+import { runAtOnce, runTransaction } from '../../src/db/batch.ts';
+import { type Connections, connect } from '../../src/db/data-source.ts';
+import { isRetryable } from '../../src/db/errors.ts';
+import { type Frame, frameOf, serverKind } from '../../src/db/frame.ts';
+import { statement } from '../../src/db/statement.ts';
+import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
+
+/** As a Galera node undoes a transaction between two statements: it says nothing and goes on. */
+const undoneByServer = statement('ROLLBACK');
+
+describe('a transaction that the server undoes between its statements', () => {
+  let test: TestDatabase;
+  let connections: Connections;
+  let connection: PoolConnection;
+  let frame: Frame;
+  before(async () => {
+    test = await createTestDatabase();
+    connections = await connect({ url: test.url, poolSize: 1 });
+    connection = await new Promise<PoolConnection>((resolve, reject) => {
+      connections.pool.getConnection((error, taken) => (error ? reject(error) : resolve(taken)));
+    });
+    const [rows] = await ask('SHOW VARIABLES');
+    frame = frameOf({ ...serverKind(rows as []), isGalera: true });
+    await ask('CREATE TABLE torn (part INT NOT NULL PRIMARY KEY)');
+  });
+  after(async () => {
+    connection?.release();
+    await connections?.close();
+    await test.drop();
+  });
+
+  const ask = (sql: string) => connection.promise().query(sql);
+  const insert = (part: number) => statement('INSERT INTO torn VALUES (?)', part);
+
+  async function stored(): Promise<number[]> {
+    const [rows] = await ask('SELECT part FROM torn ORDER BY part');
+    return (rows as { part: number }[]).map(({ part }) => part);
+  }
+
+  it('writes nothing in one round trip, and is tried again', async () => {
+    await assert.rejects(runAtOnce(connection, frame, [insert(1), undoneByServer, insert(2)]), isRetryable);
+    assert.deepEqual(await stored(), []);
+  });
+
+  it('writes nothing if it is undone after its last write', async () => {
+    await assert.rejects(runAtOnce(connection, frame, [insert(1), insert(2), undoneByServer]), isRetryable);
+    assert.deepEqual(await stored(), []);
+  });
+
+  it('writes nothing if it is undone between its two round trips', async () => {
+    const decide = () => ({ writes: [insert(1), insert(2)], result: undefined });
+    await assert.rejects(runTransaction(connection, frame, [insert(0), undoneByServer], decide), isRetryable);
+    assert.deepEqual(await stored(), []);
+  });
+
+  it('leaves a connection whose single statements commit by themselves', async () => {
+    await runAtOnce(connection, frame, [insert(3), insert(4)]);
+    const [rows] = await ask('SELECT @@autocommit AS autocommit');
+    assert.equal(Number((rows as { autocommit: number }[])[0]?.autocommit), 1);
+    assert.deepEqual(await stored(), [3, 4]);
+  });
+});
+
+describe('the last statement of a round trip that commits', () => {
+  for (const isMariaDb of [true, false]) {
+    for (const isGalera of [true, false]) {
+      it(`is COMMIT on ${isMariaDb ? 'MariaDB' : 'MySQL'}${isGalera ? ' with Galera' : ''}`, () => {
+        const { commit } = frameOf({ isMariaDb, isGalera });
+        assert.equal(commit.at(-1)?.sql, 'COMMIT', 'an error after it would be taken for one of the transaction');
+      });
+    }
+  }
+});
+
+describe('the kind of a server', () => {
+  const cases = [
+    {
+      name: 'MariaDB',
+      rows: { version: '10.11.14-MariaDB', wsrep_on: 'OFF' },
+      is: { isMariaDb: true, isGalera: false },
+    },
+    {
+      name: 'a Galera node',
+      rows: { version: '10.11.14-MariaDB', wsrep_on: 'ON' },
+      is: { isMariaDb: true, isGalera: true },
+    },
+    { name: 'MySQL', rows: { version: '9.7.4' }, is: { isMariaDb: false, isGalera: false } },
+    {
+      name: "a node of Percona's cluster",
+      rows: { version: '8.0.36', wsrep_on: 'ON' },
+      is: { isMariaDb: false, isGalera: true },
+    },
+  ];
+  for (const { name, rows, is } of cases) {
+    it(`is known: ${name}`, () => {
+      const variables = Object.entries(rows).map(([name, value]) => ({ Variable_name: name, Value: value }));
+      assert.deepEqual(serverKind(variables), is);
+    });
+  }
+});
