@@ -21,6 +21,7 @@ import { ChangeLists1764010030000 } from './1764010030000-change-lists.ts';
 import { ArchiveState1764040010000 } from './1764040010000-archive-state.ts';
 import { OrderLists1764050010000 } from './1764050010000-order-lists.ts';
 import { SecretKeys1764060010000 } from './1764060010000-secret-keys.ts';
+import { Writer1764070010000 } from './1764070010000-writer.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -47,4 +48,5 @@ export const migrations = [
   ArchiveState1764040010000,
   OrderLists1764050010000,
   SecretKeys1764060010000,
+  Writer1764070010000,
 ];

@@ -87,6 +87,7 @@ async function startWork(gateway: Gateway): Promise<void> {
   supervisor.start(telemetry.health.worker);
   supervisor.start(telemetry.writes.worker);
   for (const link of [...Object.values(links), ...base.secrets]) if (link?.hasFiles) supervisor.start(link.worker);
+  supervisor.start(base.writer.worker);
   supervisor.start(base.keyUseWorker);
   if (does('worker')) for (const worker of gateway.maintenance) supervisor.start(worker);
 }

@@ -7,12 +7,15 @@ WITH needed AS (
     WHEN table_name IN ('audit_entries', 'feed_skips', 'key_changes', 'object_steps', 'order_steps', 'wallet_transfers')
       THEN 'SELECT,INSERT'
     -- No row ever enters it.
-    WHEN table_name IN ('guards')
+    WHEN table_name IN ('guards', 'writer_guards')
       THEN 'SELECT,INSERT'
     -- Rows are added and changed, and kept.
     WHEN table_name IN ('allocations', 'api_keys', 'applications', 'environment', 'feed_purges', 'key_uses', 'look_ups',
       'orders', 'partners', 'positions', 'secret_keys', 'usage_days', 'wallets', 'webhook_endpoints')
       THEN 'SELECT,INSERT,UPDATE'
+    -- Its row is changed.
+    WHEN table_name IN ('writer', 'writer_beats')
+      THEN 'SELECT,UPDATE'
     -- Rows are added, and removed when their time is over.
     WHEN table_name IN ('feed_events', 'webhook_attempts', 'write_checks')
       THEN 'SELECT,INSERT,DELETE'

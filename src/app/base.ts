@@ -14,6 +14,8 @@ import { type Database, openDatabase } from '../db/database.ts';
 import { leases } from '../db/lease.ts';
 import { missingMigrations } from '../db/migrate.ts';
 import type { Table } from '../db/table.ts';
+import { Writer } from '../db/writer.ts';
+import { writer, writerBeats } from '../db/writer-table.ts';
 import { feedEvents, feedPurges, feedSkips, outbox } from '../events/table.ts';
 import { keyChanges } from '../keys/store.ts';
 import { SystemClock } from '../lib/clock.ts';
@@ -90,6 +92,7 @@ async function openOn(database: Database, links: Links, config: Config, log: Log
     keys,
     keyMacKeys: keyMacKeys(ring),
     keyUseWorker,
+    writer: new Writer(database, log),
     cursors: new Cursors(keys('cursors')),
     operatorTokens,
     /** Secrets that are read again when their files change. */
@@ -142,6 +145,8 @@ const described: readonly Table<any>[] = [
   positions,
   leases,
   writeChecks,
+  writer,
+  writerBeats,
   outbox,
   feedEvents,
   feedPurges,

@@ -42,19 +42,36 @@ export async function runTransaction<T>(
 }
 
 /** A whole transaction in one round trip. It is rolled back if a statement fails. */
-export function runAtOnce(connection: PoolConnection, frame: Frame, statements: readonly Statement[]): Promise<void> {
-  return rollingBack(connection, frame, () => commit(connection, frame, [...frame.begin, ...statements]));
+export async function runAtOnce(
+  connection: PoolConnection,
+  frame: Frame,
+  statements: readonly Statement[],
+): Promise<void> {
+  await rollingBack(connection, frame, () => commit(connection, frame, [...frame.begin, ...statements]));
+}
+
+/** One statement that commits by itself, or as a transaction where that must be. Answers what the server says of it. */
+export async function runAlone(connection: PoolConnection, frame: Frame, change: Statement): Promise<unknown> {
+  if (frame.node === undefined) return (await runBatch(connection, [change]))[0];
+  const { begin } = frame;
+  return rollingBack(
+    connection,
+    frame,
+    async () => (await commit(connection, frame, [...begin, change]))[begin.length],
+  );
 }
 
 /** Writes and commits in one round trip. What restores the connection goes before the next thing that it is asked. */
-async function commit(connection: PoolConnection, frame: Frame, writes: readonly Statement[]): Promise<void> {
+async function commit(connection: PoolConnection, frame: Frame, writes: readonly Statement[]): Promise<SqlRow[][]> {
+  let results: SqlRow[][];
   try {
-    await runBatch(connection, [...writes, ...frame.commit]);
+    results = await runBatch(connection, [...writes, ...frame.commit]);
   } catch (error) {
     if (!isOutcomeUnknown(error) || writes.length === 0) throw error;
     throw new CommitUnknownError('the connection was lost during COMMIT', { cause: error });
   }
   if (frame.restore.length > 0) runBatch(connection, frame.restore).catch(() => connection.destroy());
+  return results;
 }
 
 async function rollingBack<T>(connection: PoolConnection, frame: Frame, work: () => Promise<T>): Promise<T> {

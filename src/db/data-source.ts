@@ -56,6 +56,8 @@ export interface Connections {
   readonly sharedTransactions: Pool;
   /** How transactions begin and end on a connection of these. A failover can bring a server of another kind. */
   frame(connection: PoolConnection): Promise<Frame>;
+  /** Whether any of these connections was to a node of a cluster in which each takes writes. */
+  isCluster(): boolean;
   /** TypeORM is loaded when it is first needed, because that takes 15 % of a start and some 10 MiB. */
   source(): Promise<DataSource>;
   /** Safe to call again. */
@@ -66,12 +68,14 @@ export interface Connections {
 export async function connect(options: ConnectOptions): Promise<Connections> {
   const { isPatient = false } = options;
   const access = 'access' in options ? options.access : fixed<DatabaseAccess>({ url: options.url, tls: undefined });
-  const pool = openPool(access, options.poolSize, {
-    serverTimeoutMs: isPatient ? migrationTimeoutMs : serverTimeoutMs,
-    lockWaitSeconds: 5,
-  });
+  let isCluster = false;
+  const note = ({ node }: Frame) => {
+    isCluster ||= node !== undefined;
+  };
+  const limits = { serverTimeoutMs: isPatient ? migrationTimeoutMs : serverTimeoutMs, lockWaitSeconds: 5 };
+  const pool = openPool(access, options.poolSize, limits, note);
   // It connects when it is first used.
-  const sharedTransactions = openPool(access, 2, sharedLimits);
+  const sharedTransactions = openPool(access, 2, sharedLimits, note);
   const end = async () => {
     await Promise.all([pool.promise().end(), sharedTransactions.promise().end()]);
   };
@@ -89,6 +93,7 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
     sharedTransactions,
     frame: (connection) =>
       frames.get(connection) ?? Promise.reject(new NotBegunError('the connection is not of these pools')),
+    isCluster: () => isCluster,
     source() {
       const { tables = [], migrations = [] } = options;
       const { url } = access.current;
@@ -111,7 +116,12 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
 /** Of each connection, asked for with its settings. */
 const frames = new WeakMap<PoolConnection, Promise<Frame>>();
 
-function openPool(access: Live<DatabaseAccess>, poolSize: number, limits: typeof sharedLimits): Pool {
+function openPool(
+  access: Live<DatabaseAccess>,
+  poolSize: number,
+  limits: typeof sharedLimits,
+  note: (frame: Frame) => void,
+): Pool {
   const { host, port, database } = databaseAddress(access.current.url);
   const pool = createPool({
     host,
@@ -152,7 +162,7 @@ function openPool(access: Live<DatabaseAccess>, poolSize: number, limits: typeof
         }
       });
     });
-    frame.catch(() => {}); // Reads do not ask for it.
+    frame.then(note, () => {}); // Reads do not ask for it.
     frames.set(connection, frame);
   });
   renewAtChange(pool, access);

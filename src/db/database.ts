@@ -1,7 +1,17 @@
 import type { Pool, PoolConnection } from 'mysql2';
 import type { EntityManager, EntitySchemaOptions, QueryRunner } from 'typeorm';
 import { ApiError } from '../lib/errors.ts';
-import { type Decided, giveBack, inTime, isUsable, mayGoOn, runAtOnce, runBatch, runTransaction } from './batch.ts';
+import {
+  type Decided,
+  giveBack,
+  inTime,
+  isUsable,
+  mayGoOn,
+  runAlone,
+  runAtOnce,
+  runBatch,
+  runTransaction,
+} from './batch.ts';
 import { type Connections, connect, type Reached } from './data-source.ts';
 import {
   isOptimismWrong,
@@ -23,6 +33,8 @@ import {
   partnerGuard,
 } from './partner-transaction.ts';
 import { type Decision, guard, joinLists, type SqlRow, type Statement, statement } from './statement.ts';
+
+import { type ClusterNode, Writer } from './writer.ts';
 
 export type Environment = 'sandbox' | 'live';
 
@@ -47,6 +59,7 @@ export async function openDatabase(
   const { poolSize = 16 } = options;
   const database = new Database(await connect({ ...options, poolSize }), options.environment, poolSize);
   try {
+    await new Writer(database).settle();
     await database.write(statement('INSERT IGNORE INTO environment (id, name) VALUES (1, ?)', options.environment));
     const [row] = await database.read(statement('SELECT name FROM environment WHERE id = 1'));
     if (row?.name !== options.environment) {
@@ -149,8 +162,8 @@ export class Database {
   async write(change: Statement): Promise<number> {
     return retrying(() =>
       this.#withConnection(async (connection) => {
-        const result = (await runBatch(connection, [change]))[0] as unknown as { affectedRows?: number };
-        return result.affectedRows ?? 0;
+        const result = await runAlone(connection, await this.connections.frame(connection), change);
+        return (result as { affectedRows?: number }).affectedRows ?? 0;
       }),
     );
   }
@@ -249,6 +262,25 @@ export class Database {
     );
     if ('refusal' in decided) throw decided.refusal;
     return decided.result;
+  }
+
+  /**
+   * Work at one node of a cluster, which may be one that gateways do not write through. Undefined if the server is no node
+   * of a cluster in which each takes writes.
+   */
+  async atNode<T>(work: (node: ClusterNode) => Promise<T>): Promise<T | undefined> {
+    if (!this.connections.isCluster()) return undefined;
+    return this.#withConnection(async (connection) => {
+      const frame = await this.connections.frame(connection);
+      const { node, beginUnchecked } = frame;
+      if (node === undefined) return undefined;
+      return work({
+        name: node,
+        ask: async (query) => (await runBatch(connection, [query]))[0] ?? [],
+        write: (statements) => runAtOnce(connection, frame, statements),
+        writeUnchecked: (statements) => runAtOnce(connection, { ...frame, begin: beginUnchecked }, statements),
+      });
+    });
   }
 
   /** Work of a cold path, such as an operator's call, with TypeORM's repositories and query builder. */

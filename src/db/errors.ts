@@ -1,4 +1,5 @@
 import { ApiError } from '../lib/errors.ts';
+import { writerCheck } from './writer-table.ts';
 
 interface DatabaseError extends Error {
   errno?: number;
@@ -50,13 +51,20 @@ const unavailable = new Set([
 ]);
 
 /** Why a server cannot write. */
-export type WriteObstacle = 'disk-full' | 'read-only';
+export type WriteObstacle = 'disk-full' | 'read-only' | 'not-writer';
 
 /** Why the server cannot write, if the error has such a reason. */
 export function writeObstacle(error: unknown): WriteObstacle | undefined {
   const { errno = 0 } = error as DatabaseError;
+  if (isNotWriter(error)) return 'not-writer';
   if (diskFull.has(errno)) return 'disk-full';
   return readOnly.has(errno) ? 'read-only' : undefined;
+}
+
+/** Whether a node of a cluster refused a transaction because gateways write through another one. */
+export function isNotWriter(error: unknown): boolean {
+  const { errno = 0, message } = error as DatabaseError;
+  return checkFailed.has(errno) && message.includes(writerCheck);
 }
 
 /** Whether a value cannot be stored in its column. */
@@ -80,12 +88,19 @@ export function isUndoneByServer(error: unknown): boolean {
 /** The constraint that a guard fails by (`db/statement.guard`). No other statement can fail by it. */
 export const guardName = 'marina_guard';
 
+/** Whether a guard was not true. */
+export function isGuardFalse(error: unknown): boolean {
+  const { errno = 0, message } = error as DatabaseError;
+  return checkFailed.has(errno) && message.includes(guardName);
+}
+
 /**
- * Whether the server has ended the connection, or answers it so because its account was replaced. Another connection may do
- * better.
+ * Whether the server has ended the connection, answers it so because its account was replaced, or is a node that gateways do
+ * not write through. Another connection may do better.
  */
 export function isConnectionSpent(error: unknown): boolean {
   const { errno = 0, message } = error as DatabaseError;
+  if (isNotWriter(error)) return true;
   return ended.has(errno) || (errno === noRight && !message.includes('guards'));
 }
 
@@ -95,7 +110,7 @@ export function isConnectionSpent(error: unknown): boolean {
  */
 export function isOptimismWrong(error: unknown): boolean {
   const { errno = 0, message } = error as DatabaseError;
-  if (checkFailed.has(errno)) return message.includes(guardName);
+  if (isGuardFalse(error)) return true;
   return errno === lockedByAnother || (errno === noRight && message.includes('guards')) || isRetryable(error);
 }
 
@@ -123,6 +138,6 @@ export function toApiError(error: unknown): unknown {
   if (error instanceof ApiError) return error;
   const { errno, sqlState } = error as DatabaseError;
   const reached = sqlState !== undefined && errno !== undefined;
-  if (reached && !unavailable.has(errno) && !isRetryable(error)) return error;
+  if (reached && !unavailable.has(errno) && !isRetryable(error) && !isNotWriter(error)) return error;
   return new ApiError('service_unavailable', { cause: error });
 }

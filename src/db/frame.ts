@@ -1,30 +1,41 @@
 import { type SqlRow, type Statement, statement } from './statement.ts';
+import { longestNode, mayWriteGuard } from './writer-table.ts';
 
 /** How transactions begin and end on a server. Each list goes in one round trip with the statements that come before it. */
 export interface Frame {
   readonly begin: readonly Statement[];
+  /** The same without the check that gateways write through this node. */
+  readonly beginUnchecked: readonly Statement[];
   /** Ends with COMMIT: so an error of its round trip is one of the transaction, and never of something after it. */
   readonly commit: readonly Statement[];
   readonly rollBack: readonly Statement[];
   /** After COMMIT, in a round trip that the caller does not wait for. */
   readonly restore: readonly Statement[];
+  /** The node of a cluster in which each node takes writes. Undefined: the server is none. */
+  readonly node: string | undefined;
 }
 
 /** What a connection's server is. */
 export interface ServerKind {
   readonly isMariaDb: boolean;
-  /** Whether it is a node of a Galera cluster. MySQL does not have the variable `wsrep_on`; Percona's cluster has. */
-  readonly isGalera: boolean;
+  /**
+   * Its name if it is a node of a Galera cluster, the same after a restart. MySQL does not have the variable `wsrep_on`;
+   * Percona's cluster has.
+   */
+  readonly galeraNode: string | undefined;
 }
 
 /** Reads it. A variable that the server does not have has no row. */
-export const askServerKind = statement("SHOW VARIABLES WHERE Variable_name IN ('version', 'wsrep_on')");
+export const askServerKind = statement(
+  "SHOW VARIABLES WHERE Variable_name IN ('version', 'wsrep_on', 'wsrep_node_name', 'hostname', 'port')",
+);
 
 export function serverKind(rows: readonly SqlRow[]): ServerKind {
   const values = new Map(rows.map(({ Variable_name: name, Value: value }) => [String(name), String(value)]));
+  const node = `${values.get('wsrep_node_name')} at ${values.get('hostname')}:${values.get('port')}`;
   return {
     isMariaDb: values.get('version')?.includes('MariaDB') === true,
-    isGalera: values.get('wsrep_on') === 'ON',
+    galeraNode: values.get('wsrep_on') === 'ON' ? node.slice(0, longestNode) : undefined,
   };
 }
 
@@ -47,18 +58,21 @@ const becomePatient = statement(`SET SESSION wait_timeout = ${silenceSeconds}`);
  */
 const savepoint = 'marina';
 
-export function frameOf({ isMariaDb, isGalera }: ServerKind): Frame {
-  const onGalera = (sql: string) => (isGalera ? [statement(sql)] : []);
+export function frameOf({ isMariaDb, galeraNode: node }: ServerKind): Frame {
+  const onGalera = (sql: string) => (node === undefined ? [] : [statement(sql)]);
   const onMySql = (one: Statement) => (isMariaDb ? [] : [one]);
+  const beginUnchecked = [
+    ...onMySql(becomeImpatient),
+    ...onGalera('SET autocommit = 0'),
+    statement('START TRANSACTION'),
+    ...onGalera(`SAVEPOINT ${savepoint}`),
+  ];
   return {
-    begin: [
-      ...onMySql(becomeImpatient),
-      ...onGalera('SET autocommit = 0'),
-      statement('START TRANSACTION'),
-      ...onGalera(`SAVEPOINT ${savepoint}`),
-    ],
+    begin: node === undefined ? beginUnchecked : [...beginUnchecked, mayWriteGuard(node)],
+    beginUnchecked,
     commit: [...onMySql(becomePatient), ...onGalera(`RELEASE SAVEPOINT ${savepoint}`), statement('COMMIT')],
     rollBack: [statement('ROLLBACK'), ...onMySql(becomePatient), ...onGalera('SET autocommit = 1')],
     restore: onGalera('SET autocommit = 1'),
+    node,
   };
 }

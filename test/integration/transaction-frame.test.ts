@@ -23,7 +23,8 @@ describe('a transaction that the server undoes between its statements', () => {
       connections.pool.getConnection((error, taken) => (error ? reject(error) : resolve(taken)));
     });
     const [rows] = await ask('SHOW VARIABLES');
-    frame = frameOf({ ...serverKind(rows as []), isGalera: true });
+    const onGalera = frameOf({ ...serverKind(rows as []), galeraNode: 'one' });
+    frame = { ...onGalera, begin: onGalera.beginUnchecked };
     await ask('CREATE TABLE torn (part INT NOT NULL PRIMARY KEY)');
   });
   after(async () => {
@@ -68,7 +69,7 @@ describe('the last statement of a round trip that commits', () => {
   for (const isMariaDb of [true, false]) {
     for (const isGalera of [true, false]) {
       it(`is COMMIT on ${isMariaDb ? 'MariaDB' : 'MySQL'}${isGalera ? ' with Galera' : ''}`, () => {
-        const { commit } = frameOf({ isMariaDb, isGalera });
+        const { commit } = frameOf({ isMariaDb, galeraNode: isGalera ? 'one' : undefined });
         assert.equal(commit.at(-1)?.sql, 'COMMIT', 'an error after it would be taken for one of the transaction');
       });
     }
@@ -80,18 +81,18 @@ describe('the kind of a server', () => {
     {
       name: 'MariaDB',
       rows: { version: '10.11.14-MariaDB', wsrep_on: 'OFF' },
-      is: { isMariaDb: true, isGalera: false },
+      is: { isMariaDb: true, galeraNode: undefined },
     },
     {
       name: 'a Galera node',
-      rows: { version: '10.11.14-MariaDB', wsrep_on: 'ON' },
-      is: { isMariaDb: true, isGalera: true },
+      rows: { version: '10.11.14-MariaDB', wsrep_on: 'ON', wsrep_node_name: 'a', hostname: 'db-1', port: '3306' },
+      is: { isMariaDb: true, galeraNode: 'a at db-1:3306' },
     },
-    { name: 'MySQL', rows: { version: '9.7.4' }, is: { isMariaDb: false, isGalera: false } },
+    { name: 'MySQL', rows: { version: '9.7.4' }, is: { isMariaDb: false, galeraNode: undefined } },
     {
       name: "a node of Percona's cluster",
-      rows: { version: '8.0.36', wsrep_on: 'ON' },
-      is: { isMariaDb: false, isGalera: true },
+      rows: { version: '8.0.36', wsrep_on: 'ON', wsrep_node_name: 'b', hostname: 'db-2', port: '3307' },
+      is: { isMariaDb: false, galeraNode: 'b at db-2:3307' },
     },
   ];
   for (const { name, rows, is } of cases) {

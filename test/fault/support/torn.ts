@@ -3,7 +3,7 @@ import type { PoolConnection } from 'mysql2';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { runAtOnce } from '../../../src/db/batch.ts';
 import { type Connections, connect } from '../../../src/db/data-source.ts';
-import { type Database, openDatabase } from '../../../src/db/database.ts';
+import { Database, openDatabase } from '../../../src/db/database.ts';
 import { CommitUnknownError } from '../../../src/db/errors.ts';
 import { reading } from '../../../src/db/facts.ts';
 import { migrate } from '../../../src/db/migrate.ts';
@@ -11,6 +11,7 @@ import { guard, type Statement, statement, toBigInt } from '../../../src/db/stat
 import { createPartner } from '../../../src/dev/provision.ts';
 import { ApiError } from '../../../src/lib/errors.ts';
 import { type Random, seededRandom } from '../../../src/simulator/random.ts';
+import { execute } from '../../support/servers.ts';
 
 /** How many rows all transactions change, and how many partners there are: few, so that transactions meet. */
 const counters = 6;
@@ -47,20 +48,22 @@ export class TornTransactions {
 
   static async prepare(databaseUrl: string, seed: number): Promise<TornTransactions> {
     await migrate(databaseUrl);
+    for (const sql of [
+      'CREATE TABLE torn_counters (id INT NOT NULL PRIMARY KEY, n INT NOT NULL)',
+      'CREATE TABLE torn_marks (attempt INT NOT NULL, part INT NOT NULL, PRIMARY KEY (attempt, part))',
+    ]) {
+      await execute(databaseUrl, sql);
+    }
     const database = await openDatabase({ url: databaseUrl, environment: 'sandbox', poolSize: 2 });
     try {
-      for (const sql of [
-        'CREATE TABLE torn_counters (id INT NOT NULL PRIMARY KEY, n INT NOT NULL)',
-        'CREATE TABLE torn_marks (attempt INT NOT NULL, part INT NOT NULL, PRIMARY KEY (attempt, part))',
-      ]) {
-        await database.write(statement(sql));
-      }
       for (let id = 0; id < counters; id += 1)
         await database.write(statement('INSERT INTO torn_counters VALUES (?, 0)', id));
       const partnerIds: string[] = [];
       for (let index = 0; index < partners; index += 1) {
         partnerIds.push(await createPartner(database, { name: 'Torn', limits: {}, features: [] }));
       }
+      // Several nodes can be the one that gateways write through, which no gateway would do.
+      await execute(databaseUrl, 'ALTER TABLE writer DROP PRIMARY KEY, ADD PRIMARY KEY (id, node)');
       return new TornTransactions(seededRandom(seed), partnerIds);
     } finally {
       await database.close();
@@ -169,8 +172,15 @@ export class Writer {
   ) {}
 
   static async open(databaseUrl: string): Promise<Writer> {
-    const database = await openDatabase({ url: databaseUrl, environment: 'sandbox', poolSize: 8 });
-    return new Writer(database, await connect({ url: databaseUrl, poolSize: 8 }));
+    const [connections, own] = await Promise.all([
+      connect({ url: databaseUrl, poolSize: 8 }),
+      connect({ url: databaseUrl, poolSize: 8 }),
+    ]);
+    const database = new Database(connections, 'sandbox', 8);
+    await database.atNode(({ name, writeUnchecked }) =>
+      writeUnchecked([statement('INSERT IGNORE INTO writer (id, node, fence, since) VALUES (1, ?, 0, NOW(3))', name)]),
+    );
+    return new Writer(database, own);
   }
 
   async close(): Promise<void> {

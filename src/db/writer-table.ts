@@ -1,0 +1,32 @@
+import { type Statement, statement } from './statement.ts';
+import { defineTable, instant, text, whole } from './table.ts';
+
+export const longestNode = 200;
+
+/** One row: through which node of a cluster gateways write, and since when. `fence` counts the nodes there have been. */
+export const writer = defineTable({
+  name: 'writer',
+  columns: { id: whole(), node: text(longestNode), fence: whole(), since: instant() },
+  primary: ['id'],
+});
+
+/** One row, which grows each second while a gateway writes through that node. Every transaction locks the other table. */
+export const writerBeats = defineTable({
+  name: 'writer_beats',
+  columns: { id: whole(), beat: whole() },
+  primary: ['id'],
+});
+
+/** The constraint that a transaction fails by at a node which gateways do not write through. */
+export const writerCheck = 'marina_writer';
+
+/**
+ * Fails a transaction unless gateways write through this node. The lock on the row makes a change that comes meanwhile undo
+ * the transaction.
+ */
+export function mayWriteGuard(node: string): Statement {
+  return statement(
+    'INSERT INTO writer_guards (ok) SELECT 0 FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM writer WHERE id = 1 AND node = ? LOCK IN SHARE MODE)',
+    node,
+  );
+}
