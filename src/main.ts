@@ -17,6 +17,7 @@ import { createLogger, type Logger } from './lib/log.ts';
 import { standardOutput } from './lib/log-output.ts';
 import { keepMemoryPrivate } from './lib/private-memory.ts';
 import { UncaughtErrors } from './lib/uncaught.ts';
+import { noteRestored } from './secret-keys/open-ring.ts';
 import { declareRestored } from './submission/recovery.ts';
 
 keepMemoryPrivate();
@@ -60,8 +61,12 @@ async function restored(): Promise<void> {
   const config = readOrExit(readConfig);
   const database = await openDatabase({ ...(await reach(config)), environment: config.environment, poolSize: 2 });
   try {
+    await noteRestored(database, config.secretKey.first, Date.now());
     const isNew = await declareRestored(database);
     console.log(isNew ? 'declared: no event version is used again' : 'already declared: nothing to do');
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exitCode = 1;
   } finally {
     await database.close();
   }

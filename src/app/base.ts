@@ -88,6 +88,7 @@ async function openOn(database: Database, links: Links, config: Config, log: Log
     nats,
     notifications: new Notifications(nats, config.natsPrefix),
     ids: new IdMaker(clock),
+    ring,
     /** Derives separate keys for each use of the secrets. */
     keys,
     keyMacKeys: keyMacKeys(ring),

@@ -28,6 +28,7 @@ import { Sharing } from '../limits/sharing.ts';
 import { Canceller } from '../orders/cancel.ts';
 import { OrderKind } from '../orders/kind.ts';
 import { TradingContexts } from '../orders/trading-context.ts';
+import { usesLackedBy } from '../secret-keys/table.ts';
 import { ClockWatch } from '../submission/clock-watch.ts';
 import { keyRetention } from '../submission/key-retention.ts';
 import { Kinds } from '../submission/kind.ts';
@@ -179,7 +180,8 @@ function createOutcomes(
   { kinds, allKinds, recorder, notes, gate, clocks }: Submissions,
 ) {
   const { config, metrics } = base;
-  const recovery = new Recovery({ ...base, broker: submissions, kinds: allKinds, notes, gate });
+  const lackedKeys = async () => (await usesLackedBy(base.database, base.ring.current)).map(({ id }) => id);
+  const recovery = new Recovery({ ...base, broker: submissions, kinds: allKinds, notes, gate, lackedKeys });
   const reporting = {
     ...base,
     recorder,

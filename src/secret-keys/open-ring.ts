@@ -6,7 +6,13 @@ import type { Logger } from '../lib/log.ts';
 import type { Secret } from '../lib/settings.ts';
 import type { WatchedFiles } from '../lib/watched-files.ts';
 import { periodic, type Worker } from '../lib/worker.ts';
-import { notedEveryMs, noteUse } from './table.ts';
+import { notedEveryMs, noteUse, readUses, usesLackedBy } from './table.ts';
+
+const dayMs = 86_400_000;
+/** A secret that was current so short ago may be current in another process, which seals and digests with it. */
+const justUsedMs = 5 * 60_000;
+/** For so long what a secret made is read. */
+const neededForMs = 30 * dayMs;
 
 /** The gateway's ring of secrets, with the worker that notes which one is current. */
 export interface OpenRing {
@@ -14,7 +20,10 @@ export interface OpenRing {
   readonly worker: Worker;
 }
 
-/** Opens the ring. A secret is noted before anything is made with it. */
+/**
+ * Opens the ring. A secret is noted before anything is made with it. Throws if the ring lacks one that was current a moment
+ * ago: it would refuse API keys and repeat requests that were made with it.
+ */
 export async function openRing(
   secret: Secret<KeyRing>,
   { database, clock, log }: { readonly database: Database; readonly clock: Clock; readonly log: Logger },
@@ -27,6 +36,32 @@ export async function openRing(
     prove: async (changed) => void (await note(changed)),
     log,
   });
+  const now = clock.now();
+  for (const { id, lastUsedAt } of await usesLackedBy(database, ring.current)) {
+    if (lastUsedAt > now - justUsedMs) throw new Error(lackOf(id, lastUsedAt));
+    if (lastUsedAt < now - neededForMs) continue;
+    const about = { keyId: id, lastUsedAt: new Date(lastUsedAt).toISOString() };
+    log.warn(about, 'MARINA_SECRET_KEY lacks a key that was current within the last 30 days');
+  }
   await note(ring.current);
   return { ring, worker: periodic('secret key use', notedEveryMs, () => note(ring.current)) };
+}
+
+/**
+ * Notes that every secret of the ring is needed from now on, as after a restore from a backup. Throws, and notes nothing, if
+ * the ring lacks a secret that was current in the 30 days before the backup: what the broker was sent after it can be sealed
+ * with that one.
+ */
+export async function noteRestored(database: Database, ring: KeyRing, now: number): Promise<void> {
+  const uses = await readUses(database);
+  const neededSince = Math.max(...uses.map(({ lastUsedAt }) => lastUsedAt)) - neededForMs;
+  for (const { id, lastUsedAt } of await usesLackedBy(database, ring)) {
+    if (lastUsedAt < neededSince) continue;
+    throw new Error(`${lackOf(id, lastUsedAt)}: add it, or delete its row of secret_keys if it is destroyed for good`);
+  }
+  for (const { id } of ring) await database.write(noteUse(id, now));
+}
+
+function lackOf(id: string, lastUsedAt: number): string {
+  return `MARINA_SECRET_KEY lacks the key ${id}, which was current until ${new Date(lastUsedAt).toISOString()}`;
 }

@@ -1,6 +1,7 @@
 import type { Database } from '../db/database.ts';
 import { type Statement, statement } from '../db/statement.ts';
 import { defineTable, instant, type RowOf, text } from '../db/table.ts';
+import type { KeyRing } from '../lib/key-ring.ts';
 
 /**
  * When each of the gateway's secrets was current in any process, in business time. Digests name no secret, so this tells how
@@ -29,4 +30,9 @@ export async function readUses(database: Database): Promise<SecretKeyUse[]> {
     statement(`SELECT ${secretKeys.all.list} FROM secret_keys ORDER BY first_used_at, id`),
   );
   return rows.map(secretKeys.all.read);
+}
+
+/** The secrets that were current and that a ring lacks, oldest first. */
+export async function usesLackedBy(database: Database, ring: KeyRing): Promise<SecretKeyUse[]> {
+  return (await readUses(database)).filter(({ id }) => !ring.some((key) => key.id === id));
 }

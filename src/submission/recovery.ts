@@ -25,6 +25,8 @@ export interface RecoveryOptions {
   readonly gate: StartGate;
   readonly log: Logger;
   readonly holder: string;
+  /** The ids of secret keys that were current and that this process does not have. */
+  readonly lackedKeys: () => Promise<readonly string[]>;
 }
 
 const positionName = 'submissions';
@@ -55,6 +57,8 @@ export class Recovery {
   readonly worker: Worker;
   #looking: Promise<void> | undefined;
   #saidMissing = false;
+  /** The objects that are held, each logged once. */
+  #held: ReadonlySet<string> = new Set();
 
   constructor(private readonly options: RecoveryOptions) {
     this.starting = { name: 'start', run: (signal) => this.#start(signal) };
@@ -95,6 +99,7 @@ export class Recovery {
     const { database, broker, gate, log, kinds } = this.options;
     const first = BigInt((await readPosition(database, positionName)) ?? 0);
     const held = new Set<string>();
+    const heldIds = new Set<string>();
     for (let position = first; ; ) {
       const taken = await broker.submissionsAfter(position, mostAtOnce);
       if (taken === undefined) {
@@ -109,13 +114,16 @@ export class Recovery {
       if (ours.length > 0 && !gate.isOpen) await declareRestored(database, first);
       for (const one of lost) {
         const outcome = await this.#restore(one);
-        if (outcome === 'held') held.add(kinds.ofId(one.clientId)?.name ?? '');
+        if (outcome !== 'held') continue;
+        held.add(kinds.ofId(one.clientId)?.name ?? '');
+        heldIds.add(one.clientId);
       }
       position = taken.at(-1)?.number ?? position;
       if (held.size === 0 && taken.length > 0) await database.write(advancePosition(positionName, position));
       if (taken.length < mostAtOnce) break;
     }
     gate.hold(held);
+    this.#held = heldIds;
   }
 
   async #lostOf(taken: readonly Taken[]): Promise<Taken[]> {
@@ -140,7 +148,16 @@ export class Recovery {
     try {
       note = notes.read(id, taken.note);
     } catch (error) {
-      return this.#hold(id, error);
+      return this.#holdForVersion(id, error);
+    }
+    if (kind !== undefined && note === undefined) {
+      const keyIds = await this.options.lackedKeys();
+      const say = () =>
+        log.error(
+          { objectId: id, keyIds },
+          'what was lost cannot be restored: it was sealed with a key that MARINA_SECRET_KEY lacks',
+        );
+      if (keyIds.length > 0) return this.#hold(id, say);
     }
     if (kind === undefined || note === undefined) {
       log.error({ objectId: id, number: Number(number) }, 'the broker was given what is not ours');
@@ -175,25 +192,32 @@ export class Recovery {
       log.warn({ objectId: id, partnerId }, "what the database had lost was restored from the broker's record");
       return 'restored';
     } catch (error) {
-      if (error instanceof UnreadableNote || isMisfit(error)) return this.#hold(id, error);
+      if (error instanceof UnreadableNote || isMisfit(error)) return this.#holdForVersion(id, error);
       if (!(error instanceof ApiError) || error.code !== 'wallet_too_low') throw error;
-      log.error(
-        { objectId: id, partnerId, err: error },
-        'an allocation that was lost cannot be stored: its wallet lacks the money, so credits were lost too',
+      return this.#hold(id, () =>
+        log.error(
+          { objectId: id, partnerId, err: error },
+          'an allocation that was lost cannot be stored: its wallet lacks the money, so credits were lost too',
+        ),
       );
-      return 'held';
     }
   }
 
-  /**
-   * An object that another version sent and this one cannot restore waits for that version. Its kind is held, because a
-   * partner who repeats the request meanwhile would have it sent again.
-   */
-  #hold(id: string, error: unknown): Outcome {
-    this.options.log.error(
-      { objectId: id, err: error },
-      'what was lost cannot be stored from the note of another version: start a replica of that version',
+  #holdForVersion(id: string, error: unknown): Outcome {
+    return this.#hold(id, () =>
+      this.options.log.error(
+        { objectId: id, err: error },
+        'what was lost cannot be stored from the note of another version: start a replica of that version',
+      ),
     );
+  }
+
+  /**
+   * An object that cannot be restored waits for what it lacks, and that is said once. Its kind is held, because a partner who
+   * repeats the request meanwhile would have it sent again.
+   */
+  #hold(id: string, say: () => void): Outcome {
+    if (!this.#held.has(id)) say();
     return 'held';
   }
 }

@@ -28,6 +28,7 @@ it('an allocation that was lost reserves its money again, to the last kobo, and 
   gate.open();
   let listed: readonly Taken[] = [];
   const recovery = new Recovery({
+    lackedKeys: async () => [],
     ...{ database, clock, notes, gate, log },
     broker: { submissionsAfter: async () => listed },
     kinds: new Kinds([allocation]),
