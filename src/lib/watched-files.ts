@@ -25,7 +25,7 @@ interface Options<Use extends string, T> {
   readonly make: (contents: Contents<Use>, former?: T) => T;
   /** Why a value should not be used, such as an expired certificate. At the start it is used nevertheless. */
   readonly problem?: (value: T) => string | undefined;
-  /** Tries a changed value out, and throws if it does not work; it is tried again until the files change. */
+  /** Tries a changed value out, and throws if it does not work. */
   readonly prove?: (value: T) => Promise<void>;
   /** The link or port that they are for. */
   readonly name: string;
@@ -35,21 +35,32 @@ interface Options<Use extends string, T> {
 }
 
 const usuallyEveryMs = 1_000;
+/** The longest wait until refused files are tried again. A server locks an account after some wrong passwords. */
+const longestWaitMs = 60_000;
 const mostBytes = 1_048_576;
 
+/** Files that changed and cannot be used. */
+interface Refusal {
+  readonly digest: string;
+  readonly wrong: string;
+  readonly tries: number;
+  /** When they are tried again, by `performance.now`. */
+  readonly againAt: number;
+}
+
 /**
- * What is made of files, made anew when they change. Bad files are logged once, and the former value stays. Files are used
- * once they stop changing, because a certificate and its key change one after the other. They are read, not watched: so a
- * change is seen wherever it comes from, also through the links of a mounted secret.
+ * What is made of files, made anew when they change. Bad files are logged once and tried again after a wait that grows, and
+ * the former value stays. Files are used once they stop changing, because a certificate and its key change one after the
+ * other. They are read, not watched: so a change is seen wherever it comes from, also through the links of a mounted secret.
  */
 export class WatchedFiles<Use extends string, T> implements Live<T> {
   readonly worker: Worker;
   readonly #listeners: ((value: T) => void)[] = [];
   #current: T;
-  /** The files that need no further look. */
-  #judged: string;
+  /** The files that the current value is made of. */
+  #used: string;
   #seen: string;
-  #refused = '';
+  #refusal: Refusal | undefined;
 
   private constructor(
     private readonly options: Options<Use, T>,
@@ -57,8 +68,8 @@ export class WatchedFiles<Use extends string, T> implements Live<T> {
   ) {
     const { name: link, log, everyMs = usuallyEveryMs } = options;
     this.#current = options.make(first);
-    this.#judged = digestOf(first);
-    this.#seen = this.#judged;
+    this.#used = digestOf(first);
+    this.#seen = this.#used;
     this.worker = periodic(`files of ${link}`, everyMs, () => this.#check());
     const wrong = options.problem?.(this.#current);
     if (wrong !== undefined) log.error({ link, wrong }, 'a certificate is invalid');
@@ -78,6 +89,11 @@ export class WatchedFiles<Use extends string, T> implements Live<T> {
     return Object.values(this.options.files).some((path) => path !== undefined);
   }
 
+  /** Whether the files have changed and are refused, so that the former value is in use. */
+  get isRefused(): boolean {
+    return this.#refusal !== undefined;
+  }
+
   onChange(listener: (value: T) => void): void {
     this.#listeners.push(listener);
   }
@@ -88,20 +104,31 @@ export class WatchedFiles<Use extends string, T> implements Live<T> {
     const digest = found instanceof Error ? String(found.code) : digestOf(found);
     const isStill = digest === this.#seen;
     this.#seen = digest;
-    if (digest === this.#judged) this.#refused = '';
-    if (!isStill || digest === this.#judged) return;
+    if (digest === this.#used) this.#refusal = undefined;
+    if (!isStill || digest === this.#used || this.#mustWait(digest)) return;
     const value = found instanceof Error ? wrongOf(found) : this.#judge(found);
     const wrong = 'wrong' in value ? value.wrong : await this.#prove(value.made);
-    if (wrong !== undefined && this.#refused !== digest) {
-      this.#refused = digest;
-      log.error({ link, wrong }, 'a new certificate or secret is refused; the former one stays in use');
-    }
-    if ('made' in value && wrong !== undefined) return;
-    this.#judged = digest;
-    if (!('made' in value)) return;
+    if (!('made' in value) || wrong !== undefined) return this.#refuse(digest, String(wrong));
+    this.#refusal = undefined;
+    this.#used = digest;
     this.#current = value.made;
     for (const listener of this.#listeners) listener(value.made);
     log.info({ link }, 'a new certificate or secret is used');
+  }
+
+  #mustWait(digest: string): boolean {
+    return this.#refusal?.digest === digest && performance.now() < this.#refusal.againAt;
+  }
+
+  #refuse(digest: string, wrong: string): void {
+    const { name: link, log, everyMs = usuallyEveryMs } = this.options;
+    const former = this.#refusal?.digest === digest ? this.#refusal : undefined;
+    if (former?.wrong !== wrong) {
+      log.error({ link, wrong }, 'a new certificate or secret is refused; the former one stays in use');
+    }
+    const tries = (former?.tries ?? 0) + 1;
+    const againAt = performance.now() + Math.min(everyMs * 2 ** tries, longestWaitMs);
+    this.#refusal = { digest, wrong, tries, againAt };
   }
 
   async #prove(value: T): Promise<string | undefined> {

@@ -16,6 +16,8 @@ describe('files that are read again when they change', () => {
   const supervisor = new Supervisor(log);
   const heard: string[] = [];
   let works = true;
+  /** When what was tried out, by `performance.now`. */
+  const tried: { text: string; at: number }[] = [];
   let watched: WatchedFiles<'secret', string>;
   before(async () => {
     point('one');
@@ -26,7 +28,8 @@ describe('files that are read again when they change', () => {
         if (text.startsWith('bad')) throw new Error('it is bad');
         return text;
       },
-      prove: async () => {
+      prove: async (text) => {
+        tried.push({ text, at: performance.now() });
         if (!works) throw Object.assign(new Error('canary'), { code: 'REFUSED' });
       },
       name: 'a link',
@@ -84,5 +87,21 @@ describe('files that are read again when they change', () => {
     await eventually(() => assert.equal(watched.current, 'four'));
     assert.equal(logged.length, 2, logged.join(''));
     assert.doesNotMatch(logged.join(''), /canary/);
+  });
+
+  it('are tried again after a wait that grows, because a server locks an account, and at once when they change', async () => {
+    const times = (text: string) => tried.filter((each) => each.text === text).map(({ at }) => at);
+    works = false;
+    point('five');
+    await eventually(() => assert.equal(times('five').length, 5));
+    const waits = times('five').map((at, index, all) => at - (all[index - 1] ?? at));
+    for (const [index, waited] of waits.entries()) {
+      if (index > 0) assert.ok(waited >= 20 * 2 ** index, `wait ${index} was ${waited} ms`);
+    }
+    point('six');
+    await eventually(() => assert.equal(times('six').length, 1));
+    assert.equal(times('five').length, 5, 'the new files did not wait for the others');
+    works = true;
+    await eventually(() => assert.equal(watched.current, 'six'));
   });
 });
