@@ -64,7 +64,7 @@ function createGateway(base: Base) {
 /** Connects to NATS and starts this process's workers. Workers that change objects wait for the start-up gate. */
 async function startWork(gateway: Gateway): Promise<void> {
   const { base, supervisor, callers, events, submissions, outcomes, telemetry } = gateway;
-  const { does, environment, links, nats } = base;
+  const { does, environment, nats } = base;
   const { stream, feedWatch, webhooks, relay } = events;
   const { images } = submissions;
   callers.sharing.start();
@@ -86,7 +86,7 @@ async function startWork(gateway: Gateway): Promise<void> {
   supervisor.start(callers.keyUses.worker);
   supervisor.start(telemetry.health.worker);
   supervisor.start(telemetry.writes.worker);
-  for (const link of [...Object.values(links), ...base.secrets]) if (link?.hasFiles) supervisor.start(link.worker);
+  for (const { worker } of base.watchedFiles) supervisor.start(worker);
   supervisor.start(base.writer.worker);
   supervisor.start(base.keyUseWorker);
   if (does('worker')) for (const worker of gateway.maintenance) supervisor.start(worker);

@@ -96,9 +96,9 @@ async function openOn(database: Database, links: Links, config: Config, log: Log
     writer: new Writer(database, log),
     cursors: new Cursors(keys('cursors')),
     operatorTokens,
-    /** Secrets that are read again when their files change. */
-    secrets: [ring, operatorTokens],
     links,
+    /** All certificates and secrets that are read again when their files change. */
+    watchedFiles: [...Object.values(links), ring, operatorTokens].flatMap((each) => (each?.hasFiles ? [each] : [])),
     stopLoggingUnknownNames: logUnknownNames(log),
     // Opened last, because nothing would close it if a later step failed.
     tracer: await openTracer(config, links, holder, log),

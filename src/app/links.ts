@@ -21,7 +21,7 @@ export async function openLinks(config: Config, log: Logger) {
     broker: await openBrokerAccess(config, log),
     otlp: config.otlpUrl === undefined ? undefined : await openCollectorAccess(config.otlpHeaders, links.otlp, log),
     operationsToken: await openLink({
-      name: 'operations',
+      name: 'operations token',
       secrets: { token: opsToken.file },
       make: (texts) => ({ token: secretValue(opsToken, texts.token), tls: undefined }),
       log,

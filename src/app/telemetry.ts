@@ -36,6 +36,7 @@ export function createTelemetry(base: Base, watched: Watched) {
     reports: outcomes.reports.order,
     applicationReports: outcomes.reports.application,
     gate: submissions.gate,
+    watchedFiles: base.watchedFiles,
     failingWorkers,
     log: base.output,
   };
@@ -80,6 +81,11 @@ function figures(base: Base, watched: Watched, health: Health): readonly Figure[
     [metrics.brokerClockOffset, () => inSeconds(upstream.clock.estimateMs)],
     [metrics.troubles, 'part', () => health.known().map(({ part, sinceMs }) => [part, troubleMs(sinceMs) / 1_000])],
     [metrics.certificateExpires, 'link', () => expiries(base.links, clock.realNow())],
+    [
+      metrics.changedFilesRefused,
+      'link',
+      () => base.watchedFiles.map(({ name, isRefused }) => [name, Number(isRefused)] as const),
+    ],
     [metrics.operatorTokenExpires, 'operator', () => tokenExpiries(base.operatorTokens.current, clock.realNow())],
     [metrics.logLinesDropped, () => output?.dropped ?? 0],
   ];

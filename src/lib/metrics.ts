@@ -189,6 +189,11 @@ export class Metrics {
     'In how long the certificate of a port or of a link expires; negative if it has. Absent for a port or link without one.',
     ['link'],
   );
+  readonly changedFilesRefused = this.#gauge(
+    'marina_changed_files_refused',
+    '1 while changed files of a certificate or secret are refused, and the former ones are in use.',
+    ['link'],
+  );
   readonly operatorTokenExpires = this.#gauge(
     'marina_operator_token_expires_seconds',
     "In how long an operator's last token expires; negative if it has. Absent for one with a token that does not expire.",

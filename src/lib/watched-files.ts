@@ -84,6 +84,11 @@ export class WatchedFiles<Use extends string, T> implements Live<T> {
     return this.#current;
   }
 
+  /** The link or port that they are for. */
+  get name(): string {
+    return this.options.name;
+  }
+
   /** Whether there is any file that may change. */
   get hasFiles(): boolean {
     return Object.values(this.options.files).some((path) => path !== undefined);

@@ -34,6 +34,8 @@ export interface Parts {
   readonly reports: { readonly isBroken: boolean };
   readonly applicationReports: { readonly isBroken: boolean };
   readonly gate: { readonly isOpen: boolean; readonly held: readonly string[] };
+  /** Certificates and secrets. */
+  readonly watchedFiles: readonly { readonly name: string; readonly isRefused: boolean }[];
   readonly failingWorkers: () => readonly string[];
   readonly log: { readonly isStuck: boolean } | undefined;
 }
@@ -114,6 +116,7 @@ export class Health {
       ...gate.held.map(
         (kind): Check => [true, `lost ${kind}s`, `lost ${kind}s cannot be restored, and new ones are not accepted`],
       ),
+      ...findRefusedFiles(parts.watchedFiles),
       [parts.log?.isStuck === true, 'log', 'the log cannot be written'],
       ...parts.failingWorkers().map((name): Check => [true, `worker ${name}`, `${name} fails`]),
     ];
@@ -141,6 +144,13 @@ function findStuckEvents(partnerIds: readonly string[]): Check[] {
   if (ids.length === 0) return [];
   const more = ids.length > 3 ? ` and ${ids.length - 3} more` : '';
   return [[true, 'events', `events cannot be consumed, of ${ids.slice(0, 3).join(', ')}${more}`]];
+}
+
+/** Changed certificates and secrets that are refused. The former ones may expire, or their login may be removed. */
+function findRefusedFiles(files: Parts['watchedFiles']): Check[] {
+  const names = files.filter(({ isRefused }) => isRefused).map(({ name }) => name);
+  const reason = `changed files are refused, and the former certificates and secrets are in use: ${names.join(', ')}`;
+  return [[names.length > 0, 'changed-files', reason]];
 }
 
 /** The trouble with writes. The part names the disk if it is known to be full. */

@@ -55,6 +55,23 @@ describe("operators' tokens in a file", () => {
     for (const line of gateway.logged) assert.doesNotMatch(line, /canary/);
   });
 
+  it('that are wrong degrade the gateway and have a metric, until the file is good again', async () => {
+    const refused = async () => ({
+      metric: (await scrape(gateway.app.opsPort)).value('marina_changed_files_refused', { link: 'operator tokens' }),
+      health: await (await fetch(`http://127.0.0.1:${gateway.app.opsPort}/readyz`)).json(),
+    });
+    const part = /changed-files|changed files/;
+    await file.change(['another canary'], gateway.logged, secretRefused);
+    const during = await refused();
+    assert.equal(during.metric, 1);
+    assert.match(JSON.stringify(during.health), part);
+    assert.match(JSON.stringify(during.health), /operator tokens/);
+    await file.change([hashed.line], gateway.logged);
+    const afterwards = await refused();
+    assert.equal(afterwards.metric, 0);
+    assert.doesNotMatch(JSON.stringify(afterwards.health), part);
+  });
+
   it('are refused from the second in which they expire', async () => {
     const endsAt = Math.ceil(Date.now() / 1_000) * 1_000 + 8_000;
     const short = newOperatorToken('ada', endsAt);

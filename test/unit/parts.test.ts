@@ -17,6 +17,7 @@ function parts(databaseAheadMs: number | undefined, brokerAheadMs: number | unde
     reports: { isBroken: false },
     applicationReports: { isBroken: false },
     gate: { isOpen: true, held: [] },
+    watchedFiles: [],
     failingWorkers: () => [],
     log: undefined,
   };
@@ -49,4 +50,11 @@ it('events that cannot be consumed are a trouble, which names the first of their
   const health = new Health({ ...parts(0, 0), events: { stuck: () => stuck } }, () => 0);
   const reason = 'events cannot be consumed, of par_1, par_2, par_3 and 2 more';
   assert.deepEqual(health.known(), [{ part: 'events', reason, stops: false, sinceMs: 0 }]);
+});
+
+it('changed certificates and secrets that are refused are a trouble, which names their links', () => {
+  const watchedFiles = ['database', 'nats', 'secret key'].map((name) => ({ name, isRefused: name !== 'nats' }));
+  const health = new Health({ ...parts(0, 0), watchedFiles }, () => 0);
+  const reason = 'changed files are refused, and the former certificates and secrets are in use: database, secret key';
+  assert.deepEqual(health.known(), [{ part: 'changed-files', reason, stops: false, sinceMs: 0 }]);
 });
