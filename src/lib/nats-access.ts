@@ -1,7 +1,11 @@
+import { checkServerIdentity, type ConnectionOptions as TlsConnectionOptions } from 'node:tls';
 import {
   type Authenticator,
+  type ConnectionOptions,
+  connect,
   credsAuthenticator,
   nkeyAuthenticator,
+  type TlsOptions,
   tokenAuthenticator,
   usernamePasswordAuthenticator,
 } from 'nats';
@@ -23,6 +27,8 @@ interface NatsSecrets {
   readonly credentials: string | undefined;
   readonly nkey: string | undefined;
 }
+
+const connectTimeoutMs = 2_000;
 
 /** What connecting needs with a URL alone. */
 export function plainNatsAccess(url: string): NatsAccess {
@@ -47,8 +53,55 @@ export function openNatsAccess(
       }
       return { address, authenticators: authenticatorsOf(address, texts.credentials, texts.nkey), tls: material };
     },
+    // So that a connection that breaks is not made again with a login that does not hold.
+    prove: connectOnce,
     log,
   });
+}
+
+/** Throws if it cannot connect. */
+async function connectOnce(access: NatsAccess): Promise<void> {
+  const connection = await connect({ ...connectionOptions(() => access), reconnect: false });
+  await connection.close();
+}
+
+/** The library's options for it. The library asks for the login and the certificates at each connection. */
+export function connectionOptions(access: () => NatsAccess): ConnectionOptions {
+  const { address, tls } = access();
+  return {
+    servers: [...address.servers],
+    authenticator: (nonce) => Object.assign({}, ...access().authenticators.map((each) => each(nonce))),
+    tls: address.saysTls || tls !== undefined ? tlsOptions(access) : undefined,
+    timeout: connectTimeoutMs,
+    name: 'marina',
+    // A stack trace for each message costs more than the message.
+    noAsyncTraces: true,
+  };
+}
+
+/** The library reads the members at each connection, so that what has changed is used. */
+function tlsOptions(access: () => NatsAccess): TlsOptions {
+  const text = (pem: Buffer | undefined) => pem?.toString('utf8');
+  const { serverName } = access().tls ?? {};
+  const options: TlsOptions & Pick<TlsConnectionOptions, 'servername' | 'checkServerIdentity'> = {
+    ...(serverName === undefined ? {} : { servername: serverName }),
+    get ca() {
+      return text(access().tls?.ca);
+    },
+    get cert() {
+      return text(access().tls?.cert);
+    },
+    get key() {
+      return text(access().tls?.key);
+    },
+    // The library names no host that is an address, and a cluster tells addresses of further servers.
+    checkServerIdentity: (_, certificate) => {
+      const names = serverName === undefined ? access().address.hosts : [serverName];
+      const refusals = names.map((name) => checkServerIdentity(name, certificate));
+      return refusals.includes(undefined) ? undefined : refusals[0];
+    },
+  };
+  return options;
 }
 
 /** Throws if a file cannot be used to log in. */

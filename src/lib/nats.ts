@@ -1,12 +1,10 @@
-import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
-import { connect, type Msg, type NatsConnection, type TlsOptions } from 'nats';
+import { connect, type Msg, type NatsConnection } from 'nats';
 import type { Logger } from './log.ts';
-import { type NatsAccess, plainNatsAccess } from './nats-access.ts';
+import { connectionOptions, type NatsAccess, plainNatsAccess } from './nats-access.ts';
 import { pause } from './worker.ts';
 
 type Receive = (text: string, message: Msg) => void;
 
-const connectTimeoutMs = 2_000;
 /** Short, so that all processes reconnect to NATS at nearly the same time. */
 const connectAgainMs = 100;
 const connectJitterMs = 50;
@@ -126,21 +124,13 @@ export class Nats {
   };
 
   async #connect(): Promise<NatsConnection> {
-    const { address, tls } = this.#access();
     const connection = await connect({
-      servers: [...address.servers],
-      // Asked at each connection, so that what has changed is used.
-      authenticator: (nonce) => Object.assign({}, ...this.#access().authenticators.map((each) => each(nonce))),
-      tls: address.saysTls || tls !== undefined ? this.#tlsOptions() : undefined,
+      ...connectionOptions(this.#access),
       maxReconnectAttempts: -1,
       reconnectTimeWait: connectAgainMs,
       reconnectJitter: connectJitterMs,
-      timeout: connectTimeoutMs,
       pingInterval: 5_000,
       maxPingOut: 2,
-      name: 'marina',
-      // A stack trace for each message costs more than the message.
-      noAsyncTraces: true,
     });
     this.#connection = connection;
     this.#refusal = undefined;
@@ -148,32 +138,6 @@ export class Nats {
     void this.#watch(connection);
     this.#changed(true);
     return connection;
-  }
-
-  /** The library reads the members at each connection, so that what has changed is used. */
-  #tlsOptions(): TlsOptions {
-    const text = (pem: Buffer | undefined) => pem?.toString('utf8');
-    const access = this.#access;
-    const { serverName } = access().tls ?? {};
-    const options: TlsOptions & Pick<ConnectionOptions, 'servername' | 'checkServerIdentity'> = {
-      ...(serverName === undefined ? {} : { servername: serverName }),
-      get ca() {
-        return text(access().tls?.ca);
-      },
-      get cert() {
-        return text(access().tls?.cert);
-      },
-      get key() {
-        return text(access().tls?.key);
-      },
-      // The library names no host that is an address, and a cluster tells addresses of further servers.
-      checkServerIdentity: (_, certificate) => {
-        const names = serverName === undefined ? access().address.hosts : [serverName];
-        const refusals = names.map((name) => checkServerIdentity(name, certificate));
-        return refusals.includes(undefined) ? undefined : refusals[0];
-      },
-    };
-    return options;
   }
 
   async #watch(connection: NatsConnection): Promise<void> {
