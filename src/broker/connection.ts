@@ -1,9 +1,14 @@
-import { promisify } from 'node:util';
 import type { DescMethod, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
-import { Client, connectivityState, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { Client, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
-import { createGrpcClient, type GrpcClient, type UnaryCallOptions } from '../lib/grpc-client.ts';
+import {
+  createGrpcClient,
+  type GrpcClient,
+  isConnected,
+  type UnaryCallOptions,
+  untilConnected,
+} from '../lib/grpc-client.ts';
 import type { TypedService } from '../lib/grpc-service.ts';
 import { channelTls, type LinkTls } from '../lib/link.ts';
 import type { Logger } from '../lib/log.ts';
@@ -64,7 +69,7 @@ export async function proveAccess(addresses: readonly string[], { tls }: BrokerA
   const proofs = addresses.map(async (address) => {
     const client = new Client(address, credentials, { ...channelOptions, ...options });
     try {
-      await promisify(client.waitForReady.bind(client))(Date.now() + proofTimeoutMs);
+      await untilConnected(client, Date.now() + proofTimeoutMs);
     } finally {
       client.close();
     }
@@ -125,7 +130,7 @@ export class Connection<Service extends TypedService> {
   }
 
   get connected(): boolean {
-    return this.#client.grpcClient.getChannel().getConnectivityState(true) === connectivityState.READY;
+    return isConnected(this.#client.grpcClient);
   }
 
   /** Makes one call. Errors are grpc-js's, unchanged. */
@@ -276,14 +281,15 @@ export class Connection<Service extends TypedService> {
     this.#next?.close();
     const next = this.#connect();
     this.#next = next;
-    // Ends with an error when the client is closed.
-    next.grpcClient.waitForReady(Number.POSITIVE_INFINITY, (error) => {
-      if (error || this.#next !== next) return;
+    const takeOver = () => {
+      if (this.#next !== next) return;
       const former = this.#client;
       this.#client = next;
       this.#next = undefined;
       former.close();
-    });
+    };
+    // It fails only when the client is closed.
+    untilConnected(next.grpcClient, Number.POSITIVE_INFINITY).then(takeOver, () => undefined);
   }
 
   #begin(name: UnaryName<Service>, { origin, objectId }: CallAbout): CallUnderWay {
@@ -342,7 +348,7 @@ export class Connection<Service extends TypedService> {
     while (!this.connected) {
       const { grpcClient } = this.#client;
       try {
-        await promisify(grpcClient.waitForReady.bind(grpcClient))(deadline);
+        await untilConnected(grpcClient, deadline);
       } catch {
         // One that was replaced meanwhile says nothing about the link.
         const isReplaced = grpcClient !== this.#client.grpcClient;

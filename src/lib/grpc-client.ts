@@ -4,6 +4,7 @@ import {
   type ChannelOptions,
   Client,
   type ClientReadableStream,
+  connectivityState,
   credentials,
   Metadata,
 } from '@grpc/grpc-js';
@@ -76,6 +77,34 @@ export function createGrpcClient<S extends TypedService>(
     if (method.methodKind === 'server_streaming') calls[method.localName] = streamCall(client, method);
   }
   return calls as GrpcClient<S>;
+}
+
+/** Whether a client is connected. It connects if it is not. */
+export function isConnected(client: Client): boolean {
+  return stateOf(client) === connectivityState.READY;
+}
+
+/** Waits until a client is connected. Throws at the deadline, and when the client is closed. */
+export function untilConnected(client: Client, deadline: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const look = (error?: Error) => {
+      if (error) return reject(error);
+      const state = stateOf(client);
+      if (state === connectivityState.READY) return resolve();
+      if (state === connectivityState.SHUTDOWN) return reject(new Error('the client was closed'));
+      // Later, so that a close that changes the state is complete by then.
+      client.getChannel().watchConnectivityState(state, deadline, (late) => queueMicrotask(() => look(late)));
+    };
+    look();
+  });
+}
+
+/** The state of a client's channel, which connects unless it is closed: grpc-js would open a closed one again. */
+function stateOf(client: Client): connectivityState {
+  const channel = client.getChannel();
+  const isClosed = channel.getConnectivityState(false) === connectivityState.SHUTDOWN;
+  if (!isClosed) channel.getConnectivityState(true);
+  return channel.getConnectivityState(false);
 }
 
 /**

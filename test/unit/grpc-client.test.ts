@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { create } from '@bufbuild/protobuf';
-import { Server, ServerCredentials, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import { connectivityState, Server, ServerCredentials, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import { ListStatesResponseSchema, Reference } from '../../src/gen/marina/broker/v1/reference_pb.ts';
-import { createGrpcClient } from '../../src/lib/grpc-client.ts';
+import { createGrpcClient, untilConnected } from '../../src/lib/grpc-client.ts';
 import { serviceDefinition } from '../../src/lib/grpc-service.ts';
+import { eventually } from '../support/eventually.ts';
 
 describe('a gRPC client that is closed', () => {
   const server = new Server();
@@ -28,5 +29,16 @@ describe('a gRPC client that is closed', () => {
     client.close();
     await Promise.all([early, late]);
     await assert.rejects(async () => client.listStates({}, { timeoutMs: 5_000 }));
+  });
+
+  it('ends the waits for its connection, and stays closed', async () => {
+    const { grpcClient, close } = createGrpcClient(Reference, '127.0.0.1:1');
+    const state = () => grpcClient.getChannel().getConnectivityState(false);
+    const waits = assert.rejects(untilConnected(grpcClient, Number.POSITIVE_INFINITY), /closed/);
+    await eventually(() => assert.equal(state(), connectivityState.TRANSIENT_FAILURE));
+    close();
+    await waits;
+    await assert.rejects(untilConnected(grpcClient, Number.POSITIVE_INFINITY), /closed/);
+    assert.equal(state(), connectivityState.SHUTDOWN);
   });
 });
