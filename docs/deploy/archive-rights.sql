@@ -3,8 +3,10 @@
 SELECT CONCAT('GRANT ', CASE
     WHEN table_name IN ('look_ups', 'object_steps') THEN 'SELECT, DELETE'
     WHEN table_name = 'archive_state' THEN 'SELECT, INSERT, DELETE'
+    -- Each transaction on a Galera node checks that gateways write through it. No row enters the table.
+    WHEN table_name = 'writer_guards' THEN 'SELECT, INSERT'
     ELSE 'SELECT'
   END, ' ON `', DATABASE(), '`.`', table_name, '` TO ''', @user, '''@''', @host, ''';') AS statement
 FROM information_schema.tables
 WHERE table_schema = DATABASE() AND table_name IN ('allocations', 'applications', 'archive_state', 'environment', 'look_ups', 'object_steps',
-  'order_steps', 'orders', 'partners', 'wallet_transfers', 'webhook_attempts', 'webhook_deliveries');
+  'order_steps', 'orders', 'partners', 'wallet_transfers', 'webhook_attempts', 'webhook_deliveries', 'writer', 'writer_guards');
