@@ -87,6 +87,7 @@ async function startWork(gateway: Gateway): Promise<void> {
   supervisor.start(telemetry.health.worker);
   supervisor.start(telemetry.writes.worker);
   for (const { worker } of base.watchedFiles) supervisor.start(worker);
+  if (base.database.hosts.areMany) supervisor.start(base.database.hosts.worker);
   supervisor.start(base.writer.worker);
   supervisor.start(base.keyUseWorker);
   if (does('worker')) for (const worker of gateway.maintenance) supervisor.start(worker);

@@ -43,13 +43,13 @@ export const settings = {
   ),
   databaseUrl: setting(
     'MARINA_DATABASE_URL',
-    'the database, as mysql://user:password@host:port/name',
+    'the database, as mysql://user:password@host:port/name; of a cluster each host:port, separated by commas',
     undefined,
     changingSecret(reading('a mysql:// URL', parseDatabaseUrl)),
   ),
   databasePool: setting(
     'MARINA_DATABASE_POOL',
-    'how many database connections to keep, beside two for transactions that partners share',
+    'how many database connections to keep, and two more for transactions that partners share',
     '16',
     wholeNumber(2, 200),
   ),

@@ -107,11 +107,11 @@ function readSomeConfig<More extends Readonly<Record<string, Setting<unknown>>>>
 
 function readDatabaseLink(url: string | undefined, variables: NodeJS.ProcessEnv, problems: string[]): LinkConfig {
   const { tls, ...files } = readSettings(links.database, variables, problems);
-  const { host } = url === undefined ? {} : databaseAddress(url);
-  if (tls === 'required' && host !== undefined && isIP(host) !== 0 && files.serverName === undefined) {
+  const hosts = url === undefined ? [] : databaseAddress(url).hosts.map(({ host }) => host);
+  if (tls === 'required' && hosts.some((host) => isIP(host) !== 0) && files.serverName === undefined) {
     problems.push('MARINA_DATABASE_TLS_SERVER_NAME must be set: MARINA_DATABASE_URL names an address, and no host');
   }
-  return linkConfig('DATABASE', files, tls === 'required', host === undefined ? [] : [host], problems);
+  return linkConfig('DATABASE', files, tls === 'required', hosts, problems);
 }
 
 function linkConfig(

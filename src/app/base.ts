@@ -48,7 +48,7 @@ export type Base = Awaited<ReturnType<typeof openOn>>;
 export async function openBase(config: Config, log: Logger, output?: LogOutput): Promise<Base> {
   const { environment, databasePool: poolSize } = config;
   const links = await openLinks(config, log);
-  const database = await openDatabase({ access: links.database, environment, poolSize, tables });
+  const database = await openDatabase({ access: links.database, environment, poolSize, tables, log });
   try {
     return await openOn(database, links, config, log, output);
   } catch (error) {

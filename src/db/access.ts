@@ -3,7 +3,7 @@ import { type ConnectionOptions, createConnection } from 'mysql2';
 import { type Link, type LinkTls, type LinkTlsConfig, openLink, secretValue } from '../lib/link.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Secret } from '../lib/settings.ts';
-import { databaseAddress } from './address.ts';
+import { type DatabaseHost, databaseAddress } from './address.ts';
 
 /** What connecting to the database needs. */
 export interface DatabaseAccess {
@@ -35,10 +35,17 @@ export function openDatabaseAccess(
   });
 }
 
-/** Throws if it cannot connect. */
-function connectOnce(access: DatabaseAccess): Promise<void> {
-  const { host, port, database } = databaseAddress(access.url);
-  const connection = createConnection({ host, port, database, connectTimeout: 5_000, ...accessOptions(access) });
+/** Throws if it can connect to no host. */
+async function connectOnce(access: DatabaseAccess): Promise<void> {
+  const tries = databaseAddress(access.url).hosts.map((host) => connectTo(access, host));
+  await Promise.any(tries).catch((error: unknown) => {
+    throw error instanceof AggregateError ? error.errors[0] : error;
+  });
+}
+
+function connectTo(access: DatabaseAccess, host: DatabaseHost): Promise<void> {
+  const { database } = databaseAddress(access.url);
+  const connection = createConnection({ ...host, database, connectTimeout: 5_000, ...accessOptions(access, host) });
   return new Promise<void>((resolve, reject) => {
     // It may fail again after the first time, when nobody waits any more.
     connection.on('error', reject);
@@ -47,14 +54,14 @@ function connectOnce(access: DatabaseAccess): Promise<void> {
 }
 
 function placeOf(url: string): string {
-  const { host, port, database } = databaseAddress(url);
-  return JSON.stringify([host, port, database]);
+  const { hosts, database } = databaseAddress(url);
+  return JSON.stringify([hosts, database]);
 }
 
-/** The driver's options for it. */
-export function accessOptions({ url, tls }: DatabaseAccess): ConnectionOptions {
-  const { host, port, user, password } = databaseAddress(url);
-  if (tls === undefined) return { user, password };
+/** The driver's options for it at a host. */
+export function accessOptions({ url, tls }: DatabaseAccess, { host, port }: DatabaseHost): ConnectionOptions {
+  const { user, password } = databaseAddress(url);
+  if (tls === undefined) return { host, port, user, password };
   const { ca, cert, key, serverName } = tls;
   return {
     user,

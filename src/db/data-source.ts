@@ -1,10 +1,13 @@
+import type { Socket } from 'node:net';
 import { createPool, type Pool, type PoolConnection, type PoolOptions, type RowDataPacket } from 'mysql2';
 import type { DataSource, EntitySchemaOptions, MigrationInterface } from 'typeorm';
+import type { Logger } from '../lib/log.ts';
 import { fixed, type Live } from '../lib/watched-files.ts';
 import { accessOptions, type DatabaseAccess } from './access.ts';
 import { databaseAddress } from './address.ts';
 import { NotBegunError } from './errors.ts';
 import { askServerKind, type Frame, frameOf, idleTransactionSeconds, serverKind, silenceSeconds } from './frame.ts';
+import { DatabaseHosts } from './hosts.ts';
 
 /** The settings of each session, whatever the server's defaults. */
 const sessionSettings = [
@@ -47,6 +50,7 @@ export type ConnectOptions = Reached & {
   readonly migrations?: readonly (new () => MigrationInterface)[];
   /** Whether statements may take hours, as for migrations. */
   readonly isPatient?: boolean;
+  readonly log?: Logger;
 };
 
 /** A database's connections: a pool for hot paths, and TypeORM on the same pool for cold paths and migrations. */
@@ -56,6 +60,7 @@ export interface Connections {
   readonly sharedTransactions: Pool;
   /** How transactions begin and end on a connection of these. A failover can bring a server of another kind. */
   frame(connection: PoolConnection): Promise<Frame>;
+  readonly hosts: DatabaseHosts;
   /** Whether any of these connections was to a node of a cluster in which each takes writes. */
   isCluster(): boolean;
   /** TypeORM is loaded when it is first needed, because that takes 15 % of a start and some 10 MiB. */
@@ -68,14 +73,16 @@ export interface Connections {
 export async function connect(options: ConnectOptions): Promise<Connections> {
   const { isPatient = false } = options;
   const access = 'access' in options ? options.access : fixed<DatabaseAccess>({ url: options.url, tls: undefined });
+  const hosts = new DatabaseHosts(access, options.log);
+  await hosts.choose();
   let isCluster = false;
   const note = ({ node }: Frame) => {
     isCluster ||= node !== undefined;
   };
   const limits = { serverTimeoutMs: isPatient ? migrationTimeoutMs : serverTimeoutMs, lockWaitSeconds: 5 };
-  const pool = openPool(access, options.poolSize, limits, note);
+  const pool = openPool(access, hosts, options.poolSize, limits, note);
   // It connects when it is first used.
-  const sharedTransactions = openPool(access, 2, sharedLimits, note);
+  const sharedTransactions = openPool(access, hosts, 2, sharedLimits, note);
   const end = async () => {
     await Promise.all([pool.promise().end(), sharedTransactions.promise().end()]);
   };
@@ -93,13 +100,14 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
     sharedTransactions,
     frame: (connection) =>
       frames.get(connection) ?? Promise.reject(new NotBegunError('the connection is not of these pools')),
+    hosts,
     isCluster: () => isCluster,
     source() {
       const { tables = [], migrations = [] } = options;
-      const { url } = access.current;
+      const { database } = databaseAddress(access.current.url);
       const timeoutMs = isPatient ? undefined : statementTimeoutMs;
       source ??= import('./typeorm.ts').then(({ openSource }) =>
-        openSource({ pool, url, tables, migrations, timeoutMs }),
+        openSource({ pool, database, tables, migrations, timeoutMs }),
       );
       source.catch(() => {
         source = undefined;
@@ -118,16 +126,15 @@ const frames = new WeakMap<PoolConnection, Promise<Frame>>();
 
 function openPool(
   access: Live<DatabaseAccess>,
+  hosts: DatabaseHosts,
   poolSize: number,
   limits: typeof sharedLimits,
   note: (frame: Frame) => void,
 ): Pool {
-  const { host, port, database } = databaseAddress(access.current.url);
+  const { database } = databaseAddress(access.current.url);
   const pool = createPool({
-    host,
-    port,
     database,
-    ...accessOptions(access.current),
+    ...accessOptions(access.current, hosts.current),
     timezone: 'Z',
     charset: 'utf8mb4',
     connectTimeout: connectTimeoutMs,
@@ -165,15 +172,16 @@ function openPool(
     frame.then(note, () => {}); // Reads do not ask for it.
     frames.set(connection, frame);
   });
-  renewAtChange(pool, access);
+  renewAtChange(pool, access, hosts);
   return pool;
 }
 
-/** When access changes, connections that are not used are closed, and the others when they are given back. */
-function renewAtChange(pool: Pool, access: Live<DatabaseAccess>): void {
+/** When access or the host changes, connections that are not used are closed, and the others when they are given back. */
+function renewAtChange(pool: Pool, access: Live<DatabaseAccess>, hosts: DatabaseHosts): void {
   // The pool makes each connection with a copy of this, taken before it connects.
   const { connectionConfig } = (pool as unknown as { config: { connectionConfig: PoolOptions & Numbered } }).config;
   connectionConfig.accessNumber = 0;
+  const open = new Set<PoolConnection>();
   const unused = new Set<PoolConnection>();
   pool.on('release', (connection) => unused.add(connection));
   pool.on('acquire', (connection) => unused.delete(connection));
@@ -181,12 +189,30 @@ function renewAtChange(pool: Pool, access: Live<DatabaseAccess>): void {
     const { accessNumber } = connection.config as Numbered;
     const release = connection.release.bind(connection);
     connection.release = () => (accessNumber === connectionConfig.accessNumber ? release() : connection.destroy());
-    for (const event of ['end', 'error']) connection.once(event, () => unused.delete(connection));
+    const destroy = connection.destroy.bind(connection);
+    connection.destroy = () => {
+      open.delete(connection);
+      destroy();
+    };
+    open.add(connection);
+    for (const event of ['end', 'error']) {
+      connection.once(event, () => {
+        open.delete(connection);
+        unused.delete(connection);
+      });
+    }
   });
-  access.onChange((changed) => {
-    Object.assign(connectionConfig, accessOptions(changed), { accessNumber: connectionConfig.accessNumber + 1 });
+  const renew = () => {
+    const changed = accessOptions(access.current, hosts.current);
+    Object.assign(connectionConfig, changed, { accessNumber: connectionConfig.accessNumber + 1 });
     for (const connection of unused) connection.destroy();
     unused.clear();
+  };
+  access.onChange(renew);
+  hosts.onChange(({ isLost }) => {
+    renew();
+    // What waits for a host that is lost would wait in vain.
+    if (isLost) for (const connection of open) (connection as unknown as { stream: Socket }).stream.destroy();
   });
 }
 

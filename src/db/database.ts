@@ -1,6 +1,7 @@
 import type { Pool, PoolConnection } from 'mysql2';
 import type { EntityManager, EntitySchemaOptions, QueryRunner } from 'typeorm';
 import { ApiError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
 import {
   type Decided,
   giveBack,
@@ -24,6 +25,7 @@ import {
 } from './errors.ts';
 import type { Shared } from './facts.ts';
 import { GroupCommit } from './group-commit.ts';
+import type { DatabaseHosts } from './hosts.ts';
 import { PartnerQueue, type PartnerWork, type WaitingWork } from './partner-queue.ts';
 import {
   lockPartner,
@@ -52,6 +54,7 @@ export async function openDatabase(
   options: Reached & {
     environment: Environment;
     poolSize?: number;
+    log?: Logger;
     /** The tables that cold paths use through TypeORM. */
     tables?: readonly EntitySchemaOptions<object>[];
   },
@@ -308,6 +311,11 @@ export class Database {
       waiting: this.#waiting + this.#commits.waiting,
       partnersWaiting: this.#partners.waiting,
     };
+  }
+
+  /** Which of its hosts is used. */
+  get hosts(): DatabaseHosts {
+    return this.connections.hosts;
   }
 
   close(): Promise<void> {

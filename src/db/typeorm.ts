@@ -10,13 +10,13 @@ class Silent extends AbstractLogger {
 /** Connects TypeORM on a pool. */
 export function openSource(options: {
   pool: Pool;
-  url: string;
+  database: string;
   tables: readonly EntitySchemaOptions<object>[];
   migrations: readonly (new () => MigrationInterface)[];
   /** How long a statement may take; undefined: without a limit. */
   timeoutMs: number | undefined;
 }): Promise<DataSource> {
-  const { pool, url, tables, migrations, timeoutMs } = options;
+  const { pool, database, tables, migrations, timeoutMs } = options;
   // TypeORM asks its driver for a pool once, and is given ours. It ends it if the first connection fails.
   const shared: Pick<Pool, 'getConnection' | 'end'> = {
     getConnection: (done) => pool.getConnection(done),
@@ -25,7 +25,7 @@ export function openSource(options: {
   const source = new DataSource({
     type: 'mysql',
     driver: { createPool: () => shared },
-    url,
+    database,
     entities: tables.map((table) => new EntitySchema(table)),
     migrations: [...migrations],
     migrationsTableName: 'migrations',

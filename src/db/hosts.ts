@@ -1,0 +1,139 @@
+import { createConnection, type RowDataPacket } from 'mysql2';
+import type { Logger } from '../lib/log.ts';
+import { periodic, type Worker } from '../lib/worker.ts';
+import { accessOptions, type DatabaseAccess } from './access.ts';
+import { type DatabaseHost, databaseAddress } from './address.ts';
+import { serverKind } from './frame.ts';
+
+const lookEveryMs = 1_000;
+/** How long a host may take to answer whether it is good. */
+const answerWithinMs = 2_000;
+/** A host is left after so many looks in a row that did not find it good. */
+const mostFailures = 2;
+
+/** What a host says of itself. Undefined: it cannot be used now. */
+type Answer = { readonly node: string | undefined; readonly writer: string | undefined } | undefined;
+
+/** Another host is used. */
+export interface HostChange {
+  /** The former one does not answer, or cannot be used. */
+  readonly isLost: boolean;
+}
+
+/**
+ * The hosts of a database, one of which is used: the node that gateways write through if it is good, else the one that is in
+ * use, else the first good one of the list. With one host there is nothing to choose.
+ */
+export class DatabaseHosts {
+  readonly worker: Worker;
+  readonly #hosts: readonly DatabaseHost[];
+  readonly #listeners: ((change: HostChange) => void)[] = [];
+  #current: DatabaseHost;
+  #failures = 0;
+
+  constructor(
+    private readonly access: { readonly current: DatabaseAccess },
+    private readonly log?: Logger,
+    private readonly ask: (access: DatabaseAccess, host: DatabaseHost) => Promise<Answer> = askHost,
+  ) {
+    const { hosts } = databaseAddress(access.current.url);
+    this.#hosts = hosts;
+    this.#current = hosts[0];
+    this.worker = periodic('database hosts', lookEveryMs, () => this.look());
+  }
+
+  get areMany(): boolean {
+    return this.#hosts.length > 1;
+  }
+
+  /** Where to connect. */
+  get current(): DatabaseHost {
+    return this.#current;
+  }
+
+  /** Calls the listener when another host is to be used. */
+  onChange(listener: (change: HostChange) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Asks all hosts once and uses the best. To be called before the first connection. */
+  async choose(): Promise<void> {
+    if (this.areMany) this.#use(this.#best(await this.#askAll()) ?? this.#current);
+  }
+
+  /** Looks whether the host in use is still the best one. */
+  async look(): Promise<void> {
+    const answer = await this.ask(this.access.current, this.#current);
+    const isGood = answer !== undefined;
+    this.#failures = isGood ? 0 : this.#failures + 1;
+    const isElsewhere = answer?.writer !== undefined && answer.writer !== answer.node;
+    if (isGood ? !isElsewhere : this.#failures < mostFailures) return;
+    const best = this.#best(await this.#askAll());
+    if (best !== undefined) this.#use(best);
+  }
+
+  async #askAll(): Promise<Map<DatabaseHost, NonNullable<Answer>>> {
+    const asked = this.#hosts.map(async (host) => [host, await this.ask(this.access.current, host)] as const);
+    const answers = await Promise.all(asked);
+    return new Map(answers.flatMap(([host, answer]) => (answer === undefined ? [] : [[host, answer] as const])));
+  }
+
+  #best(good: ReadonlyMap<DatabaseHost, NonNullable<Answer>>): DatabaseHost | undefined {
+    const writer = [...good].find(([, { node, writer }]) => node !== undefined && node === writer)?.[0];
+    return writer ?? (good.has(this.#current) ? this.#current : [...good.keys()][0]);
+  }
+
+  #use(host: DatabaseHost): void {
+    if (host === this.#current) return;
+    this.log?.warn({ host: host.host, port: host.port, former: this.#current }, 'another host of the database is used');
+    const isLost = this.#failures > 0;
+    this.#current = host;
+    this.#failures = 0;
+    for (const listener of this.#listeners) listener({ isLost });
+  }
+}
+
+const questions = [
+  `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'wsrep_on', 'wsrep_node_name', 'hostname', 'port', 'read_only')`,
+  `SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_local_state', 'wsrep_cluster_status')`,
+];
+
+/** What a node of a Galera cluster says when it takes part. Another server does not have these. */
+const goodStatus: Readonly<Record<string, string>> = {
+  wsrep_ready: 'ON',
+  wsrep_local_state: '4',
+  wsrep_cluster_status: 'Primary',
+};
+
+/** Asks a host on a connection of its own. Never rejects. */
+async function askHost(access: DatabaseAccess, host: DatabaseHost): Promise<Answer> {
+  const { database } = databaseAddress(access.url);
+  const connection = createConnection({
+    ...host,
+    database,
+    ...accessOptions(access, host),
+    multipleStatements: true,
+    connectTimeout: answerWithinMs,
+  });
+  connection.on('error', () => {}); // It may fail again when nobody waits any more.
+  const timer = setTimeout(() => connection.destroy(), answerWithinMs);
+  try {
+    const query = (sql: string) => connection.promise().query({ sql, timeout: answerWithinMs });
+    const [results] = (await query(questions.join('; '))) as unknown as [RowDataPacket[][]];
+    const [variables = [], status = []] = results;
+    const isReadOnly = variables.some(
+      ({ Variable_name: name, Value: value }) => name === 'read_only' && value !== 'OFF',
+    );
+    const isPart = status.every(({ Variable_name: name, Value: value }) => goodStatus[String(name)] === String(value));
+    const { galeraNode: node } = serverKind(variables);
+    if (isReadOnly || (node !== undefined && !isPart)) return undefined;
+    if (node === undefined) return { node, writer: undefined };
+    const [rows] = (await query('SELECT node FROM writer WHERE id = 1').catch(() => [[]])) as [RowDataPacket[]];
+    return { node, writer: rows[0]?.node || undefined };
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+    connection.destroy();
+  }
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { databaseAddress } from '../../src/db/address.ts';
+import { DatabaseHosts } from '../../src/db/hosts.ts';
+
+const three = 'mysql://user:p%40ss@a:3307,b,[::1]:3308/marina';
+
+describe('the URL of a database with several hosts', () => {
+  it('gives each host its port, and all the same user and database', () => {
+    assert.deepEqual(databaseAddress(three), {
+      hosts: [
+        { host: 'a', port: 3307 },
+        { host: 'b', port: 3306 },
+        { host: '::1', port: 3308 },
+      ],
+      user: 'user',
+      password: 'p@ss',
+      database: 'marina',
+    });
+  });
+
+  it('is refused with an empty host, one that is there twice, a parameter, or too many', () => {
+    for (const [url, problem] of [
+      ['mysql://u@a,/marina', /one host/],
+      ['mysql://u@,a/marina', /one host/],
+      ['mysql://u@a,a:3306/marina', /each host once/],
+      ['mysql://u@a,b/marina?ssl=true', /unknown parameter ssl/],
+      ['mysql://u@a,b/marina#x', /unknown part/],
+      [`mysql://u@${Array.from({ length: 10 }, (_, at) => `h${at}`)}/marina`, /at most 9 hosts/],
+      ['postgres://u@a,b/marina', /must be mysql:/],
+    ] as const) {
+      assert.throws(() => databaseAddress(url), problem, url);
+    }
+  });
+
+  it('never shows a part of the user or password when it is wrong', () => {
+    for (const url of ['mysql://us,er:canary@a/b/c', 'mysql://canary:x,y@a:bad,b/m', 'mysql://canary,pass@/m']) {
+      try {
+        databaseAddress(url);
+      } catch (error) {
+        assert.doesNotMatch((error as Error).message, /canary|er:/);
+      }
+    }
+  });
+});
+
+describe('the host of a database that is used', () => {
+  const good = { node: undefined, writer: undefined };
+  const at = (node: string, writer: string | undefined) => ({ node, writer });
+  type Answers = Record<string, typeof good | ReturnType<typeof at> | undefined>;
+
+  function hostsWith(answers: Answers) {
+    const changes: boolean[] = [];
+    const access = { current: { url: 'mysql://u@a,b,c/marina', tls: undefined } };
+    const hosts = new DatabaseHosts(access, undefined, async (_, { host }) => answers[host]);
+    hosts.onChange(({ isLost }) => changes.push(isLost));
+    return { hosts, changes };
+  }
+
+  it('is the first good one of the list', async () => {
+    const { hosts } = hostsWith({ b: good, c: good });
+    await hosts.choose();
+    assert.equal(hosts.current.host, 'b');
+  });
+
+  it('stays while it is good, also when an earlier one is good again', async () => {
+    const answers: Answers = { b: good };
+    const { hosts } = hostsWith(answers);
+    await hosts.choose();
+    answers.a = good;
+    for (let look = 0; look < 5; look += 1) await hosts.look();
+    assert.equal(hosts.current.host, 'b');
+  });
+
+  it('is left after two looks in a row without a good answer, and not after one', async () => {
+    const answers: Answers = { a: good, b: good };
+    const { hosts, changes } = hostsWith(answers);
+    await hosts.choose();
+    answers.a = undefined;
+    await hosts.look();
+    answers.a = good;
+    await hosts.look();
+    answers.a = undefined;
+    await hosts.look();
+    assert.equal(hosts.current.host, 'a');
+    await hosts.look();
+    assert.equal(hosts.current.host, 'b');
+    assert.deepEqual(changes, [true]);
+  });
+
+  it('is the node that gateways write through, if that is good', async () => {
+    const answers: Answers = { a: at('A', 'B'), b: at('B', 'B'), c: at('C', 'B') };
+    const { hosts, changes } = hostsWith(answers);
+    await hosts.choose();
+    assert.equal(hosts.current.host, 'b');
+    for (const [host, node] of [
+      ['a', 'A'],
+      ['b', 'B'],
+      ['c', 'C'],
+    ] as const) {
+      answers[host] = at(node, 'C');
+    }
+    await hosts.look();
+    assert.equal(hosts.current.host, 'c');
+    assert.deepEqual(changes, [false, false], 'what is under way there ends by itself');
+  });
+
+  it('is another good one when that node is gone, and stays when none is good', async () => {
+    const answers: Answers = { a: at('A', 'A'), b: at('B', 'A'), c: at('C', 'A') };
+    const { hosts } = hostsWith(answers);
+    await hosts.choose();
+    answers.a = undefined;
+    await hosts.look();
+    await hosts.look();
+    assert.equal(hosts.current.host, 'b');
+    answers.b = undefined;
+    answers.c = undefined;
+    for (let look = 0; look < 5; look += 1) await hosts.look();
+    assert.equal(hosts.current.host, 'b');
+  });
+});
