@@ -21,7 +21,10 @@ const changes = await Promise.all(
     const statements: string[] = [];
     // Of TypeORM's runner migrations use nothing but `query`.
     await migration.up({ query: async (sql: string) => statements.push(sql) } as unknown as QueryRunner);
-    return { name: migration.name, statements: statements.filter((sql) => !sql.startsWith('CREATE TABLE')) };
+    const made = statements.flatMap((sql) => /^CREATE TABLE (?:IF NOT EXISTS )?(\w+)/.exec(sql)?.[1] ?? []);
+    const isOfMade = (sql: string) =>
+      made.some((table) => new RegExp(`^(CREATE TABLE|INSERT).*\\b${table}\\b`).test(sql));
+    return { name: migration.name, statements: statements.filter((sql) => !isOfMade(sql)) };
   }),
 );
 
