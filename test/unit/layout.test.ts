@@ -29,7 +29,7 @@ const isPart = (file: string) => file.startsWith('app/');
 
 /** Files that know everything. */
 const isRoot = (file: string) =>
-  /^(app|main|config(-forms|-settings)?)\.ts$/.test(file) || isPart(file) || file.startsWith('dev/');
+  /^(app|main|commands|config(-forms|-settings)?)\.ts$/.test(file) || isPart(file) || file.startsWith('dev/');
 
 /** The protocols stand side by side over what they share; two of them also over the HTTP server. */
 function mayImportInTransport(from: string, to: string): boolean {
@@ -42,7 +42,7 @@ function mayImportInTransport(from: string, to: string): boolean {
 function mayImport(from: string, to: string): boolean {
   if (to.startsWith('simulator/')) return from.startsWith('simulator/') || from.startsWith('dev/');
   if (isPart(to)) return from === 'app.ts' || isPart(from) || from.startsWith('dev/');
-  if (isPart(from) && ['app.ts', 'main.ts'].includes(to)) return false;
+  if (isPart(from) && ['app.ts', 'commands.ts', 'main.ts'].includes(to)) return false;
   if (isRoot(from)) return true;
   if (isRoot(to) || to.startsWith('dev/')) return false;
   const [fromFolder = ''] = from.split('/');
@@ -131,6 +131,7 @@ describe('the layout', () => {
     assert.equal(mayImport('app/parts.ts', 'simulator/simulator.ts'), false);
     assert.equal(mayImport('app/base.ts', 'app.ts'), false);
     assert.equal(mayImport('main.ts', 'app/base.ts'), false);
+    assert.equal(mayImport('commands.ts', 'app/base.ts'), false);
     assert.equal(mayImport('orders/handlers.ts', 'app/base.ts'), false);
     assert.equal(mayImport('orders/handlers.ts', 'accounts/store.ts'), true);
   });
@@ -175,7 +176,7 @@ describe('the layout', () => {
     const readers = files
       .filter((path) => /process\.env/.test(readFileSync(path, 'utf8')))
       .map((path) => relative(root, path))
-      .filter((path) => !['main.ts', 'simulator/main.ts'].includes(path) && !path.startsWith('dev/'));
+      .filter((path) => !['commands.ts', 'simulator/main.ts'].includes(path) && !path.startsWith('dev/'));
     assert.deepEqual(readers, []);
   });
 });

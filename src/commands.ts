@@ -1,0 +1,146 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { type App, startApp } from './app.ts';
+import {
+  ConfigError,
+  type DatabaseConfig,
+  describeConfig,
+  readConfig,
+  readDatabaseConfig,
+  readKeysConfig,
+} from './config.ts';
+import { openDatabaseAccess } from './db/access.ts';
+import type { Reached } from './db/data-source.ts';
+import { openDatabase } from './db/database.ts';
+import { migrate } from './db/migrate.ts';
+import { createLogger, type Logger } from './lib/log.ts';
+import { standardOutput } from './lib/log-output.ts';
+import { UncaughtErrors } from './lib/uncaught.ts';
+import { noteRestored } from './secret-keys/open-ring.ts';
+import { declareRestored } from './submission/recovery.ts';
+
+// Live data takes 45 MiB, but by default V8 lets some 150 MiB of garbage gather before it collects.
+setFlagsFromString('--heap-growing-percent=40');
+
+/** How long a stop may take in addition to the times of the servers and of background work. */
+const closingMs = 9_000;
+/** How long the exit waits until the last log lines are written. */
+const lastLinesMs = 1_000;
+
+const [command = 'serve'] = process.argv.slice(2);
+
+if (command === 'config') {
+  console.log(describeConfig());
+} else if (command === 'migrate') {
+  await migrate(await reach(readOrExit(readDatabaseConfig)), undefined, console.error);
+} else if (command === 'restored') {
+  await restored();
+} else if (command === 'archive') {
+  const { archiveCommand } = await import('./archive/command.ts');
+  process.exitCode = await archiveCommand(process.argv.slice(3), () => reach(readOrExit(readDatabaseConfig)));
+} else if (command === 'keys') {
+  const { keysCommand } = await import('./secret-keys/command.ts');
+  process.exitCode = await keysCommand(process.argv.slice(3), async () => {
+    const config = readOrExit(readKeysConfig);
+    return { ...(await reach(config)), ring: config.secretKey.first };
+  });
+} else if (command === 'operator-token') {
+  const { operatorTokenCommand } = await import('./admin/operator-token-command.ts');
+  process.exitCode = operatorTokenCommand(process.argv.slice(3));
+} else if (command === 'serve') {
+  await serve();
+} else {
+  console.error(`unknown command ${command}: use serve, migrate, restored, archive, keys, operator-token or config`);
+  process.exitCode = 2;
+}
+
+/** Declares that a database was restored from a backup. To be run before a gateway starts on it. */
+async function restored(): Promise<void> {
+  const config = readOrExit(readConfig);
+  const database = await openDatabase({ ...(await reach(config)), environment: config.environment, poolSize: 2 });
+  try {
+    await noteRestored(database, config.secretKey.first, Date.now());
+    const isNew = await declareRestored(database);
+    console.log(isNew ? 'declared: no event version is used again' : 'already declared: nothing to do');
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exitCode = 1;
+  } finally {
+    await database.close();
+  }
+}
+
+/** How a command reaches the database. Its files are read once. */
+async function reach({ databaseUrl, links }: DatabaseConfig): Promise<Reached> {
+  const log = createLogger({ name: 'marina', level: 'silent' });
+  return { access: await openDatabaseAccess(databaseUrl, links.database, log) };
+}
+
+async function serve(): Promise<void> {
+  const config = readOrExit(readConfig);
+  const output = standardOutput((dropped) => log.warn({ dropped }, 'log lines were dropped'));
+  const log: Logger = createLogger({ name: 'marina', level: config.logLevel, destination: output });
+  // Node would write warnings to standard error, and block if nobody reads it.
+  process.removeAllListeners('warning').on('warning', (warning) => log.warn({ err: warning }, 'a warning of Node'));
+  const exit = async (code: number): Promise<never> => {
+    await output.flush(lastLinesMs);
+    process.exit(code);
+  };
+  let app: App;
+  try {
+    app = await startApp(config, log, output);
+  } catch (error) {
+    log.fatal({ err: error }, 'the gateway could not start');
+    console.error(`marina could not start: ${(error as Error).message}`);
+    return exit(1);
+  }
+  const { restPort, grpcPort, adminPort, opsPort } = app;
+  log.info({ environment: config.environment, restPort, grpcPort, adminPort, opsPort }, 'ready');
+
+  let stopping = false;
+  let exitCode = 0;
+  const stop = (reason: string) => {
+    if (stopping) return;
+    stopping = true;
+    log.info({ reason }, 'stopping');
+    setTimeout(() => exit(1), config.drainMs + config.shutdownTimeoutMs * 2 + closingMs).unref();
+    app.stop().then(
+      () => {
+        log.info('stopped');
+        return exit(exitCode);
+      },
+      (error: unknown) => {
+        log.error({ err: error }, 'the stop failed');
+        return exit(1);
+      },
+    );
+  };
+  const uncaught = new UncaughtErrors(log, app.countUncaught, () => {
+    exitCode = 1;
+    stop('an error was not caught');
+  });
+  process.on('uncaughtException', uncaught.handle);
+  process.once('SIGTERM', () => stop('SIGTERM'));
+  process.once('SIGINT', () => stop('SIGINT'));
+  // A parent process that started us with a channel wants us to end with it.
+  if (process.channel !== undefined) process.once('disconnect', () => stop('the parent is gone'));
+  process.send?.({ type: 'ready', restPort, grpcPort, adminPort, opsPort });
+  collectGarbage();
+}
+
+/** Collects the garbage of the start, once. Otherwise V8 counts it as live data and lets as much again gather. */
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  setFlagsFromString('--no-expose-gc');
+}
+
+function readOrExit<T>(read: (variables: NodeJS.ProcessEnv) => T): T {
+  try {
+    return read(process.env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    console.error(`marina could not start:\n${error.message}`);
+    process.exit(2);
+  }
+}
