@@ -79,7 +79,8 @@ describe('a decoder that somebody has taken over', () => {
     const gateway = spawn(node, ['--eval', "console.log('up'); setInterval(() => {}, 1000);"], nobody);
     await once(gateway.stdout, 'data');
     const read = `require('node:fs').openSync('/proc/${gateway.pid}/environ', 'r')`;
-    const decoder = spawnSync(process.execPath, ['--eval', read], { ...nobody, encoding: 'utf8' });
+    // The same copy, because nobody else may enter the folder of the Node that runs the tests.
+    const decoder = spawnSync(node, ['--eval', read], { ...nobody, encoding: 'utf8' });
     gateway.kill('SIGKILL');
     assert.match(decoder.stderr, /EACCES/);
   });
