@@ -18,7 +18,7 @@ CHANGELOG.md LICENSE .npmrc tsconfig.json tsconfig.build.json package.json packa
 # Made of the protos, their comments and src/docs.
 OPENAPI := src/gen/openapi.json
 
-.PHONY: help run demo verify-ledger test test-fault test-scale mutants check bench build generate openapi config clean node
+.PHONY: help run demo drill verify-ledger test test-fault test-fix test-cluster test-scale mutants check bench build generate openapi config broker-check clean node
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -28,6 +28,9 @@ run: $(PACKAGES) $(GENERATED) ## Start a sandbox with everything it needs; Ctrl-
 
 demo: $(PACKAGES) $(GENERATED) ## Tour everything a partner does, against the running sandbox
 	@exec $(NODE) src/dev/demo.ts
+
+drill: $(PACKAGES) $(GENERATED) ## Break something in the running sandbox, to practise; NAME=… chooses, without it lists
+	@exec $(NODE) src/dev/drill.ts $(NAME)
 
 verify-ledger: $(PACKAGES) $(GENERATED) ## Prove the ledgers of the running sandbox's wallets
 	@exec $(NODE) src/dev/verify-ledger.ts
@@ -39,6 +42,12 @@ test-fault: $(BUILT) ## Run the long tests: crashes, lost answers, stopped serve
 	@MARINA_TEST_BUILD=dist $(NODE) test/run.ts fault
 	@# After the others, and one file at a time: these compare times.
 	@MARINA_TEST_BUILD=dist $(NODE) test/run.ts --test-concurrency=1 hostile
+
+test-fix: $(PACKAGES) $(GENERATED) ## Run the tests of FIX, against an exchange's gateway that QuickFIX makes
+	@exec $(NODE) test/run.ts fix
+
+test-cluster: $(BUILT) ## Run clusters of MariaDB, MySQL and NATS servers through faults; RUNS=… repeats them
+	@MARINA_TEST_BUILD=dist RUNS='$(RUNS)' $(NODE) test/run.ts cluster
 
 test-scale: $(PACKAGES) $(GENERATED) ## Run each statement on a million orders, and count the rows it reads; ORDERS=… chooses
 	@exec $(NODE) test/run.ts scale
@@ -61,9 +70,10 @@ bench: $(BUILT) ## Measure, and print ratios; AGAINST=commit compares with that 
 
 build: $(BUILT) ## Make dist/, the gateway as it is deployed
 
-generate: $(PACKAGES) ## Make src/gen: what is made of proto/, and the types of clients
+generate: $(PACKAGES) ## Make src/gen: what is made of proto/, and the types of clients; and docs/BROKER-REFERENCE.md
 	@npx buf generate
 	@$(MAKE) openapi
+	@page=$$($(NODE) src/dev/broker-page.ts) && printf '%s\n' "$$page" > docs/BROKER-REFERENCE.md
 
 # The types are all that is taken from them, so nothing that runs waits for them.
 openapi: $(PACKAGES) $(GENERATED)
@@ -72,6 +82,9 @@ openapi: $(PACKAGES) $(GENERATED)
 
 config: $(PACKAGES) $(GENERATED) ## List every setting with its default, range and meaning
 	@exec $(NODE) src/main.ts config
+
+broker-check: $(PACKAGES) $(GENERATED) ## Hold a broker's adapter against its protocol; ADDRESS=host:port, ARGS='--account …'
+	@exec $(NODE) src/main.ts broker-check $(ADDRESS) $(ARGS)
 
 clean: ## Remove the sandbox's data and what was generated and built
 	@for folder in .local "$${MARINA_DATA_DIR:-.local}"; do \

@@ -22,6 +22,9 @@ import { ArchiveState1764040010000 } from './1764040010000-archive-state.ts';
 import { OrderLists1764050010000 } from './1764050010000-order-lists.ts';
 import { SecretKeys1764060010000 } from './1764060010000-secret-keys.ts';
 import { Writer1764070010000 } from './1764070010000-writer.ts';
+import { FoundObjects1764100010000 } from './1764100010000-found-objects.ts';
+import { ObjectKeys1764110010000 } from './1764110010000-object-keys.ts';
+import { FailingSince1764120010000 } from './1764120010000-failing-since.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -49,4 +52,7 @@ export const migrations = [
   OrderLists1764050010000,
   SecretKeys1764060010000,
   Writer1764070010000,
+  FoundObjects1764100010000,
+  ObjectKeys1764110010000,
+  FailingSince1764120010000,
 ];

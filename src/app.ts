@@ -71,6 +71,7 @@ async function startWork(gateway: Gateway): Promise<void> {
   await Promise.all([nats.start(), does('api') ? images.start() : undefined]);
   supervisor.start(environment.worker);
   supervisor.start(feedWatch.worker);
+  if (does('api')) supervisor.start(callers.authenticator.worker);
   if (does('webhooks')) {
     supervisor.start(stream.worker(webhooks.consumer));
     supervisor.start(webhooks.dispatcher.worker);
@@ -80,7 +81,7 @@ async function startWork(gateway: Gateway): Promise<void> {
     for (const worker of outcomes.workers) supervisor.start(worker);
   }
   supervisor.start(submissions.clocks.worker);
-  supervisor.start(outcomes.recovery.starting);
+  supervisor.start(outcomes.recovery.worker);
   // Without the broker the gateway starts too, but accepts no submissions.
   await submissions.gate.pass().catch(() => undefined);
   supervisor.start(callers.keyUses.worker);

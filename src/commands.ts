@@ -15,6 +15,7 @@ import { openDatabase } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { createLogger, type Logger } from './lib/log.ts';
 import { standardOutput } from './lib/log-output.ts';
+import { logNodeWarnings } from './lib/node-warnings.ts';
 import { UncaughtErrors } from './lib/uncaught.ts';
 import { noteRestored } from './secret-keys/open-ring.ts';
 import { declareRestored } from './submission/recovery.ts';
@@ -47,10 +48,18 @@ if (command === 'config') {
 } else if (command === 'operator-token') {
   const { operatorTokenCommand } = await import('./admin/operator-token-command.ts');
   process.exitCode = operatorTokenCommand(process.argv.slice(3));
+} else if (command === 'fix') {
+  const { fixCommand } = await import('./fix/command.ts');
+  process.exitCode = await fixCommand(process.argv.slice(3), process.env);
+} else if (command === 'broker-check') {
+  const { brokerCheckCommand } = await import('./broker-check/command.ts');
+  process.exitCode = await brokerCheckCommand(process.argv.slice(3));
 } else if (command === 'serve') {
   await serve();
 } else {
-  console.error(`unknown command ${command}: use serve, migrate, restored, archive, keys, operator-token or config`);
+  console.error(
+    `unknown command ${command}: use serve, migrate, restored, archive, keys, operator-token, fix, broker-check or config`,
+  );
   process.exitCode = 2;
 }
 
@@ -80,8 +89,7 @@ async function serve(): Promise<void> {
   const config = readOrExit(readConfig);
   const output = standardOutput((dropped) => log.warn({ dropped }, 'log lines were dropped'));
   const log: Logger = createLogger({ name: 'marina', level: config.logLevel, destination: output });
-  // Node would write warnings to standard error, and block if nobody reads it.
-  process.removeAllListeners('warning').on('warning', (warning) => log.warn({ err: warning }, 'a warning of Node'));
+  logNodeWarnings(log);
   const exit = async (code: number): Promise<never> => {
     await output.flush(lastLinesMs);
     process.exit(code);

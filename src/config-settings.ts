@@ -130,11 +130,19 @@ export const settings = {
     'MARINA_ADMIN_TLS_CLIENT_CA_FILE',
     "the authorities of operators' certificates; none: operators need no certificate",
   ),
+  adminTlsRevoked: pemPath(
+    'MARINA_ADMIN_TLS_CLIENT_CRL_FILE',
+    'the revocation lists of these authorities; none: no certificate of theirs counts as revoked',
+  ),
   opsTlsCertificate: pemPath('MARINA_OPS_TLS_CERT_FILE', 'the certificate of the operations port'),
   opsTlsKey: pemPath('MARINA_OPS_TLS_KEY_FILE', "the private key of the operations port's certificate"),
   opsTlsAuthorities: pemPath(
     'MARINA_OPS_TLS_CLIENT_CA_FILE',
     'the authorities of the certificates of those who see metrics and reasons; none: they need no certificate',
+  ),
+  opsTlsRevoked: pemPath(
+    'MARINA_OPS_TLS_CLIENT_CRL_FILE',
+    'the revocation lists of these authorities; none: no certificate of theirs counts as revoked',
   ),
   baseUrl: setting(
     'MARINA_BASE_URL',
@@ -230,6 +238,12 @@ export const settings = {
     'isolation of the processes that decode images: what the machine offers, all or no start, or none',
     'auto',
     oneOf('auto', 'required', 'off'),
+  ),
+  brokerShared: setting(
+    'MARINA_BROKER_SHARED',
+    "whether the broker's record has submissions of another installation, or of a destroyed key: what no key opens is passed over",
+    'false',
+    yesOrNo(),
   ),
   clockSkewMs: setting(
     'MARINA_CLOCK_SKEW_MS',

@@ -172,12 +172,20 @@ function brokenRules(config: ValuesOf<typeof settings>): string[] {
       'MARINA_ADMIN_TLS_CLIENT_CA_FILE needs MARINA_ADMIN_TLS_CERT_FILE',
     ],
     [
+      config.adminTlsRevoked !== undefined && config.adminTlsAuthorities === undefined,
+      'MARINA_ADMIN_TLS_CLIENT_CRL_FILE needs MARINA_ADMIN_TLS_CLIENT_CA_FILE',
+    ],
+    [
       opsSpeaksTls !== (config.opsTlsKey !== undefined),
       'MARINA_OPS_TLS_CERT_FILE and MARINA_OPS_TLS_KEY_FILE must be set together',
     ],
     [
       config.opsTlsAuthorities !== undefined && !opsSpeaksTls,
       'MARINA_OPS_TLS_CLIENT_CA_FILE needs MARINA_OPS_TLS_CERT_FILE',
+    ],
+    [
+      config.opsTlsRevoked !== undefined && config.opsTlsAuthorities === undefined,
+      'MARINA_OPS_TLS_CLIENT_CRL_FILE needs MARINA_OPS_TLS_CLIENT_CA_FILE',
     ],
     [
       config.natsCredentials !== undefined && config.natsNkey !== undefined,

@@ -59,6 +59,7 @@ async function main(): Promise<number> {
     MARINA_TEST_STATEMENTS: sent,
   };
   const crashing = names.some((name) => name.includes('fault'));
+  const repeating = names.some((name) => name.includes('cluster'));
   const attacking = names.some((name) => name.includes('hostile'));
   const growing = names.some((name) => name.includes('scale'));
   // Half of the time a test waits, for a server or for what it crashed. A busy machine gets no more work than it can do.
@@ -76,7 +77,7 @@ async function main(): Promise<number> {
         ].flatMap((module) => ['--import', module]),
         '--test',
         `--test-concurrency=${concurrency}`,
-        `--test-timeout=${mostTimesLonger * (growing ? 3_600_000 : attacking ? 900_000 : crashing ? 480_000 : 120_000)}`,
+        `--test-timeout=${mostTimesLonger * (growing || repeating ? 3_600_000 : attacking ? 900_000 : crashing ? 480_000 : 120_000)}`,
         ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
         ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
         ...options,

@@ -34,6 +34,11 @@ WITH needed AS (
 SELECT CONCAT('GRANT ', rights, ' ON `', DATABASE(), '`.`', name, '` TO ''', @user, '''@''', @host, ''';') AS statement
 FROM needed
 UNION ALL
+-- A member of a group of MySQL servers is used only while it takes part in its group, which this table says.
+SELECT CONCAT('GRANT SELECT ON performance_schema.replication_group_members TO ''', @user, '''@''', @host, ''';')
+FROM information_schema.plugins
+WHERE plugin_name = 'group_replication'
+UNION ALL
 SELECT CONCAT('REVOKE ', privilege_type, ' ON `', DATABASE(), '`.`', name, '` FROM ''', @user, '''@''', @host, ''';')
 FROM needed
 JOIN information_schema.table_privileges ON table_schema = DATABASE() AND table_name = name

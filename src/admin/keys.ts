@@ -127,7 +127,7 @@ export function keyService({ database, clock, ids, keyMacKeys }: KeyAdminParts, 
   ): Statement[] {
     const at = clock.now();
     const entry = { partnerId, subject: keyId, detail, before: { revoked: false }, after: { revoked: true } };
-    return [revokeKey(keyId, at), audit(call, at, entry)];
+    return [revokeKey(partnerId, keyId, at), audit(call, at, entry)];
   }
 }
 

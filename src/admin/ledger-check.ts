@@ -11,8 +11,8 @@ interface LedgerCheckParts {
   readonly database: Database;
   readonly log: Logger;
   readonly holder: string;
-  /** Called with the number of faulty ledgers after each round, earlier when it has grown, and with 0 at the end. */
-  readonly checked: (faultyLedgers: number) => void;
+  /** Called with the partners of faulty ledgers after each round, earlier when they are more, and with none at the end. */
+  readonly checked: (faulty: readonly string[]) => void;
   /** The pause between two rounds, in milliseconds. */
   readonly betweenRoundsMs?: number;
   /** How long after a check of a whole ledger the next one begins, in milliseconds. */
@@ -52,7 +52,7 @@ export function ledgerCheck(parts: LedgerCheckParts): Worker {
       }
     } finally {
       // Another process reports them from now on.
-      parts.checked(0);
+      parts.checked([]);
     }
   });
 }
@@ -69,23 +69,23 @@ class LedgerCheck {
 
   /** Checks each ledger once. */
   async round(): Promise<void> {
-    let faulty = 0;
+    const faulty: string[] = [];
     for (let after: string | undefined = ''; after !== undefined; ) {
       const ledgers: CheckedLedger[] = (await this.parts.database.read(listChecks(after))).map(toLedger);
       for (const ledger of ledgers) {
         const isRight = (await this.#checkNew(ledger)) && (await this.#checkAgain(ledger));
         if (this.lease.signal.aborted) return;
-        if (!isRight) faulty += 1;
-        if (faulty > this.#reported) this.#report(faulty);
+        if (!isRight) faulty.push(ledger.partnerId);
+        if (faulty.length > this.#reported) this.#report(faulty);
       }
       after = ledgers.at(-1)?.partnerId;
     }
     this.#report(faulty);
   }
 
-  #report(faulty: number): void {
-    this.#reported = faulty;
-    this.parts.checked(faulty);
+  #report(faulty: readonly string[]): void {
+    this.#reported = faulty.length;
+    this.parts.checked([...faulty]);
   }
 
   /** Checks the entries since the last check. False if there is a fault. */

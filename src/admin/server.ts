@@ -40,6 +40,8 @@ type Handle<Answered> = (request: Message, call: AdminCall, signal?: AbortSignal
 
 const mostMessageBytes = 64 * 1024;
 const connectionBounds = { total: 200, reserve: 50, perAddress: 50 };
+/** How long calls may go on over a connection whose certificate may be revoked. */
+const reconnectMs = 1_000;
 /** Streams of all operators together. */
 const mostStreams = 20;
 
@@ -177,6 +179,8 @@ export function createAdminServer({ services, log, shownAddress, ...options }: A
 
   return {
     listen: (port: number, host: string) => server.listen(port, host),
+    /** Closes all connections within a moment, so that each client shows its certificate again. */
+    reconnect: () => server.reconnect(reconnectMs),
     /** Reports NOT_SERVING, ends streams, waits at most `graceMs` for calls in progress, and closes. */
     close: (graceMs: number) => {
       streams.close();

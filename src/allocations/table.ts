@@ -46,6 +46,8 @@ export const allocations = defineTable({
     allocations_client_reference: ['partnerId', 'clientReference', 'id'],
     allocations_updated_at: ['partnerId', 'updatedAt', 'id'],
     allocations_counted_day: ['partnerId', 'countedDay', 'updatedAt', 'id'],
+    // For operators.
+    allocations_broker_reference: ['brokerReference', 'id'],
   },
   unique,
 });

@@ -13,8 +13,19 @@ export type Links = Awaited<ReturnType<typeof openLinks>>;
 /** What the links to other systems and the ports need: certificates and secrets, read again when their files change. */
 export async function openLinks(config: Config, log: Logger) {
   const { databaseUrl, natsUrl, natsCredentials, natsNkey, links } = config;
-  const { tlsCertificate, tlsKey, adminTlsCertificate, adminTlsKey, adminTlsAuthorities } = config;
-  const { opsTlsCertificate, opsTlsKey, opsTlsAuthorities, opsToken } = config;
+  const { tlsCertificate, tlsKey, opsToken } = config;
+  const operators = {
+    certificate: config.adminTlsCertificate,
+    key: config.adminTlsKey,
+    authorities: config.adminTlsAuthorities,
+    revoked: config.adminTlsRevoked,
+  };
+  const operations = {
+    certificate: config.opsTlsCertificate,
+    key: config.opsTlsKey,
+    authorities: config.opsTlsAuthorities,
+    revoked: config.opsTlsRevoked,
+  };
   return {
     database: await openDatabaseAccess(databaseUrl, links.database, log),
     nats: await openNatsAccess({ url: natsUrl, credentials: natsCredentials, nkey: natsNkey }, links.nats, log),
@@ -26,9 +37,9 @@ export async function openLinks(config: Config, log: Logger) {
       make: (texts) => ({ token: secretValue(opsToken, texts.token), tls: undefined }),
       log,
     }),
-    partners: await openIdentity('partners', tlsCertificate, tlsKey, undefined, log),
-    operators: await openIdentity('operators', adminTlsCertificate, adminTlsKey, adminTlsAuthorities, log),
-    operations: await openIdentity('operations', opsTlsCertificate, opsTlsKey, opsTlsAuthorities, log),
+    partners: await openIdentity('partners', { certificate: tlsCertificate, key: tlsKey }, log),
+    operators: await openIdentity('operators', operators, log),
+    operations: await openIdentity('operations', operations, log),
   };
 }
 

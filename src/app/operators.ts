@@ -1,6 +1,7 @@
 import { accountService } from '../admin/accounts.ts';
 import { auditService } from '../admin/audit.ts';
 import { type AdminService, adminService } from '../admin/call.ts';
+import { findCalls } from '../admin/diagnostics/find.ts';
 import { reconcileCalls } from '../admin/diagnostics/reconcile.ts';
 import { statusCalls } from '../admin/diagnostics/status.ts';
 import { timelineCalls } from '../admin/diagnostics/timeline.ts';
@@ -29,7 +30,7 @@ type OperatorParts = Parts & { readonly health: Health };
 /** The operators' port. */
 export function createOperators(base: Base, parts: OperatorParts) {
   const { config, log, metrics, links } = base;
-  return createAdminServer({
+  const server = createAdminServer({
     services: operatorServices(base, parts),
     tokens: base.operatorTokens,
     log,
@@ -37,6 +38,11 @@ export function createOperators(base: Base, parts: OperatorParts) {
     onCalled: (call, code) => metrics.operatorCalls.inc({ call, code }),
     credentials: links.operators && new IdentityCredentials(links.operators),
   });
+  // The certificate of an open connection is not checked again.
+  links.operators?.onChange(({ ca }) => {
+    if (ca !== undefined) server.reconnect();
+  });
+  return server;
 }
 
 function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
@@ -65,8 +71,9 @@ function diagnosticsCalls(base: Base, { events, upstream, submissions, outcomes,
   const pages = new UnsettledPages(database, cursors);
   return {
     ...statusCalls({ ...base, stream: events.stream, broker, brokerClock, clocks, health }),
-    ...unsettledCalls(pages, clock),
+    ...unsettledCalls(database, pages, clock),
     ...reconcileCalls({ ...base, pages, ...outcomes.reconcilers, cancel: canceller }),
+    ...findCalls(database, cursors, allKinds),
     ...timelineCalls(database, allKinds),
     ...watchCalls(database, events.feedWatch, cursors),
   };

@@ -17,6 +17,7 @@ import { EventStream } from '../events/stream.ts';
 import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../lib/grpc-client.ts';
 import { channelTls } from '../lib/link.ts';
+import { mostPartnersNamed } from '../lib/metrics.ts';
 import { Seal } from '../lib/seal.ts';
 import type { Worker } from '../lib/worker.ts';
 import { CallerLimits } from '../limits/caller-limits.ts';
@@ -28,7 +29,7 @@ import { Sharing } from '../limits/sharing.ts';
 import { Canceller } from '../orders/cancel.ts';
 import { OrderKind } from '../orders/kind.ts';
 import { TradingContexts } from '../orders/trading-context.ts';
-import { usesLackedBy } from '../secret-keys/table.ts';
+import { neededUsesLackedBy } from '../secret-keys/table.ts';
 import { ClockWatch } from '../submission/clock-watch.ts';
 import { keyRetention } from '../submission/key-retention.ts';
 import { Kinds } from '../submission/kind.ts';
@@ -38,6 +39,7 @@ import { Recorder } from '../submission/record.ts';
 import { Recovery } from '../submission/recovery.ts';
 import { ReportConsumer } from '../submission/reports.ts';
 import { StartGate } from '../submission/start-gate.ts';
+import { StuckPartners } from '../submission/stuck-partners.ts';
 import { Submitter } from '../submission/submit.ts';
 import { removalTime } from '../telemetry/database-clock.ts';
 import { webhookConsumer } from '../webhooks/consumer.ts';
@@ -180,16 +182,26 @@ function createOutcomes(
   { kinds, allKinds, recorder, notes, gate, clocks }: Submissions,
 ) {
   const { config, metrics } = base;
-  const lackedKeys = async () => (await usesLackedBy(base.database, base.ring.current)).map(({ id }) => id);
-  const recovery = new Recovery({ ...base, broker: submissions, kinds: allKinds, notes, gate, lackedKeys });
+  const lackedKeys = async () => (await neededUsesLackedBy(base.database, base.ring.current)).map(({ id }) => id);
+  const recovery = new Recovery({
+    ...base,
+    broker: submissions,
+    kinds: allKinds,
+    notes,
+    gate,
+    lackedKeys,
+    isShared: config.brokerShared,
+  });
+  const stuck = new StuckPartners(base.log);
   const reporting = {
     ...base,
+    stuck,
     recorder,
     findLost: () => recovery.look(),
     onApplied: (kind: string, seconds: number) => metrics.reportDelays.observe({ kind }, seconds),
   };
   const { clockSkewMs } = config;
-  const settling = { ...base, recorder, clockSkewMs, clocks, honoursNotAfter: () => broker.honoursNotAfter() };
+  const settling = { ...base, stuck, recorder, clockSkewMs, clocks, honoursNotAfter: () => broker.honoursNotAfter() };
   const reports = {
     order: new ReportConsumer({ ...reporting, kind: kinds.order }),
     application: new ReportConsumer({ ...reporting, kind: kinds.application }),
@@ -199,11 +211,12 @@ function createOutcomes(
     application: new Reconciler({ ...settling, kind: kinds.application }),
     allocation: new Reconciler({ ...settling, kind: kinds.allocation }),
   };
-  const working = [...Object.values(reports), ...Object.values(reconcilers), recovery];
+  const working = [...Object.values(reports), ...Object.values(reconcilers)];
   return {
     recovery,
     reports,
     reconcilers,
+    stuck,
     /** Workers that change objects wait until no object is missing. */
     workers: working.map(({ worker }) => gate.behind(worker)),
   };
@@ -245,11 +258,16 @@ function createNotifications(
 function maintenanceWorkers(base: Base, { allKinds, clocks, gate }: Submissions): Worker[] {
   const { log, database, clock, holder, metrics } = base;
   const timeOf = removalTime({ database, clock, log, gate, brokerClocks: clocks });
-  const checked = (faultyLedgers: number) => metrics.faultyLedgers.set(faultyLedgers);
+  const checked = (faulty: readonly string[]) => {
+    metrics.faultyLedgers.reset();
+    for (const partner of faulty.slice(0, mostPartnersNamed)) metrics.faultyLedgers.set({ partner }, 1);
+  };
   return [
     ledgerCheck({ database, log, holder, checked }),
     feedRetention(database, timeOf, holder),
-    webhookRetention(database, timeOf, holder),
+    webhookRetention(database, timeOf, holder, (partnerId, count) => {
+      metrics.webhookExpired.inc({ partner: metrics.partner(partnerId) }, count);
+    }),
     ...allKinds.all.map((keys) => keyRetention(database, timeOf, holder, keys)),
   ];
 }

@@ -1,4 +1,5 @@
 import { tokenExpiries } from '../admin/operator-tokens.ts';
+import { mostPartnersNamed } from '../lib/metrics.ts';
 import { DatabaseProbe } from '../telemetry/database-clock.ts';
 import { type Figure, Gauges } from '../telemetry/gauges.ts';
 import { Health } from '../telemetry/health.ts';
@@ -33,6 +34,7 @@ export function createTelemetry(base: Base, watched: Watched) {
     stream,
     events: watched.events,
     sharing: callers.sharing,
+    objects: outcomes.stuck,
     reports: outcomes.reports.order,
     applicationReports: outcomes.reports.application,
     gate: submissions.gate,
@@ -54,6 +56,8 @@ function figures(base: Base, watched: Watched, health: Health): readonly Figure[
   const { images } = submissions;
   const reports = Object.entries(outcomes.reports);
   const inSeconds = (ms: number | undefined) => ms && ms / 1_000;
+  const named = (ids: readonly string[]) =>
+    [...new Set(ids)].slice(0, mostPartnersNamed).map((id): [string, number] => [id, 1]);
   const troubleMs = (sinceMs: number) => Math.max(0, clock.realNow() - sinceMs);
   return [
     [metrics.requestsUnderWay, () => servers.pipeline.underWay],
@@ -75,6 +79,8 @@ function figures(base: Base, watched: Watched, health: Health): readonly Figure[
         return Object.entries({ limit, in_use: inUse, waiting });
       },
     ],
+    [metrics.stuckObjects, 'partner', () => named(outcomes.stuck.all)],
+    [metrics.stuckEvents, 'partner', () => named(watched.events.stuck())],
     [metrics.partnerQueue, () => database.load.partnersWaiting],
     [metrics.paused, () => Number(environment.paused)],
     [metrics.clockOffset, () => inSeconds(clock.offsetMs)],

@@ -9,6 +9,8 @@ import {
 import { shownMessage } from '../lib/shown-message.ts';
 import { submissionColumns, submissionIndexes } from '../submission/table.ts';
 
+const { indexes, unique } = submissionIndexes('applications');
+
 /** Applications for customers' accounts. No personal data is stored. */
 export const applications = defineTable({
   name: 'applications',
@@ -27,7 +29,14 @@ export const applications = defineTable({
     evidence: shortened(300),
   },
   primary: ['partnerId', 'id'],
-  ...submissionIndexes('applications'),
+  indexes: {
+    ...indexes,
+    // For operators.
+    applications_state: ['partnerId', 'state', 'id'],
+    applications_account: ['partnerId', 'account', 'id'],
+    applications_reference: ['reference', 'id'],
+  },
+  unique,
 });
 
 export type StoredApplication = RowOf<typeof applications>;

@@ -39,7 +39,12 @@ export class Authenticator {
   readonly #asking = new Map<string, Promise<KnownKey | undefined>>();
 
   constructor(private readonly options: AuthenticatorOptions) {
-    this.#keysWithoutMac = new KeysWithoutMac(options.database);
+    this.#keysWithoutMac = new KeysWithoutMac(options.database, options.macKeys);
+  }
+
+  /** Reads the list that forged keys are refused by, so that it is known when the database goes away. */
+  get worker(): Worker {
+    return this.#keysWithoutMac.worker;
   }
 
   readonly identify: Identify = async (authorization, clientAddress) => {

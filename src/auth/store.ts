@@ -215,8 +215,8 @@ export function insertKey({ scopes, addresses, ...key }: NewKey): Statement {
 }
 
 /** Revokes a key that is not revoked. */
-export function revokeKey(id: string, at: number): Statement {
-  return apiKeys.set({ id, revokedAt: null }, { revokedAt: at });
+export function revokeKey(partnerId: string, id: string, at: number): Statement {
+  return apiKeys.set({ partnerId, id, revokedAt: null }, { revokedAt: at });
 }
 
 /** The last uses of keys. A table of its own, so that noting a use never waits for the row of a key. */

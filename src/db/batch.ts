@@ -27,13 +27,13 @@ export async function runTransaction<T>(
   reads: readonly Statement[],
   decide: (rows: SqlRow[][]) => Decision<T>,
 ): Promise<Decided<T>> {
-  const { begin, rollBack } = frame;
+  const { begin } = frame;
   const rows = await rollingBack(connection, frame, () => runBatch(connection, [...begin, ...reads]));
   let decision: Decision<T>;
   try {
     decision = decide(rows.slice(begin.length));
   } catch (refusal) {
-    await runBatch(connection, rollBack);
+    await undo(connection, frame);
     return { refusal };
   }
   const { writes, result } = decision;
@@ -78,14 +78,13 @@ async function rollingBack<T>(connection: PoolConnection, frame: Frame, work: ()
   try {
     return await work();
   } catch (error) {
-    await undo(connection, frame, error);
+    if (isUsable(error)) await undo(connection, frame);
     throw error;
   }
 }
 
-/** Rolls back if the connection still answers. Otherwise it is destroyed, and the server rolls back. */
-async function undo(connection: PoolConnection, { rollBack }: Frame, error: unknown): Promise<void> {
-  if (!isUsable(error)) return;
+/** Rolls back. If the server answers anything but that it did, the connection is destroyed, and the server rolls back. */
+async function undo(connection: PoolConnection, { rollBack }: Frame): Promise<void> {
   await runBatch(connection, rollBack).catch(() => connection.destroy());
 }
 

@@ -5,9 +5,10 @@ import type { Logger } from '../lib/log.ts';
 import { fixed, type Live } from '../lib/watched-files.ts';
 import { accessOptions, type DatabaseAccess } from './access.ts';
 import { databaseAddress } from './address.ts';
-import { NotBegunError } from './errors.ts';
-import { askServerKind, type Frame, frameOf, idleTransactionSeconds, serverKind, silenceSeconds } from './frame.ts';
+import { lacksRight, NotBegunError } from './errors.ts';
+import { type Frame, frameOf, idleTransactionSeconds, silenceSeconds } from './frame.ts';
 import { DatabaseHosts } from './hosts.ts';
+import { askGroup, askServerKind, serverKind, whyUnsafe } from './server-kind.ts';
 
 /** The settings of each session, whatever the server's defaults. */
 const sessionSettings = [
@@ -61,6 +62,8 @@ export interface Connections {
   /** How transactions begin and end on a connection of these. A failover can bring a server of another kind. */
   frame(connection: PoolConnection): Promise<Frame>;
   readonly hosts: DatabaseHosts;
+  /** Closes unused connections to other nodes of a cluster than this one. */
+  keepTo(node: string): void;
   /** Whether any of these connections was to a node of a cluster in which each takes writes. */
   isCluster(): boolean;
   /** TypeORM is loaded when it is first needed, because that takes 15 % of a start and some 10 MiB. */
@@ -76,22 +79,34 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
   const hosts = new DatabaseHosts(access, options.log);
   await hosts.choose();
   let isCluster = false;
-  const note = ({ node }: Frame) => {
-    isCluster ||= node !== undefined;
+  let refusal: string | undefined;
+  const note: Note = {
+    taken({ node }) {
+      isCluster ||= node !== undefined;
+      refusal = undefined;
+    },
+    refused(reason) {
+      // Each of the connections that are tried again and again is refused for the same reason.
+      if (reason !== refusal) options.log?.error({ reason }, 'this database server is not used');
+      refusal = reason;
+    },
   };
   const limits = { serverTimeoutMs: isPatient ? migrationTimeoutMs : serverTimeoutMs, lockWaitSeconds: 5 };
-  const pool = openPool(access, hosts, options.poolSize, limits, note);
+  const { pool, keepTo } = openPool(access, hosts, options.poolSize, limits, note);
   // It connects when it is first used.
-  const sharedTransactions = openPool(access, hosts, 2, sharedLimits, note);
+  const shared = openPool(access, hosts, 2, sharedLimits, note);
+  const sharedTransactions = shared.pool;
   const end = async () => {
     await Promise.all([pool.promise().end(), sharedTransactions.promise().end()]);
   };
-  try {
-    // A database that cannot be reached is reported with the driver's own error.
-    await pool.promise().query({ sql: 'DO 1', timeout: connectTimeoutMs });
-  } catch (error) {
+  // A database that cannot be reached is reported with the driver's own error.
+  const failed = await pool
+    .promise()
+    .query({ sql: 'DO 1', timeout: connectTimeoutMs })
+    .then(() => undefined, asError);
+  if (failed !== undefined || refusal !== undefined) {
     await end();
-    throw error;
+    throw refusal === undefined ? failed : new Error(`this database server is not used: ${refusal}`, { cause: failed });
   }
   let source: Promise<DataSource> | undefined;
   let ended: Promise<void> | undefined;
@@ -101,6 +116,10 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
     frame: (connection) =>
       frames.get(connection) ?? Promise.reject(new NotBegunError('the connection is not of these pools')),
     hosts,
+    keepTo(node) {
+      keepTo(node);
+      shared.keepTo(node);
+    },
     isCluster: () => isCluster,
     source() {
       const { tables = [], migrations = [] } = options;
@@ -121,16 +140,24 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
   };
 }
 
+const asError = (error: Error) => error;
+
 /** Of each connection, asked for with its settings. */
 const frames = new WeakMap<PoolConnection, Promise<Frame>>();
+
+/** What is to be known of each new connection. */
+interface Note {
+  taken(frame: Frame): void;
+  refused(reason: string): void;
+}
 
 function openPool(
   access: Live<DatabaseAccess>,
   hosts: DatabaseHosts,
   poolSize: number,
   limits: typeof sharedLimits,
-  note: (frame: Frame) => void,
-): Pool {
+  note: Note,
+): { readonly pool: Pool; keepTo(node: string): void } {
   const { database } = databaseAddress(access.current.url);
   const pool = createPool({
     database,
@@ -160,24 +187,49 @@ function openPool(
   const proof = access.current.tls === undefined ? '' : "; SHOW SESSION STATUS LIKE 'Ssl_cipher'";
   pool.on('connection', (connection: PoolConnection) => {
     const frame = new Promise<Frame>((resolve, reject) => {
+      // Without its settings, or to a server that is not safe, it must not be used: what waits for it fails with it.
+      const refuse = (message: string, cause?: unknown) => {
+        connection.destroy();
+        reject(new NotBegunError(message, { cause }));
+      };
+      let variables: RowDataPacket[] = [];
       connection.query<RowDataPacket[][]>({ sql: sql + proof, timeout: connectTimeoutMs }, (error, results) => {
-        if (!error && (proof === '' || hasCipher(results))) resolve(frameOf(serverKind(results[0] ?? [])));
-        else {
-          // Without its settings it must not be used: what waits for it fails with it.
-          connection.destroy();
-          reject(new NotBegunError('a new database connection did not take its settings', { cause: error }));
+        variables = error ? [] : (results[0] ?? []);
+        if (error || (proof !== '' && !hasCipher(results))) {
+          refuse('a new database connection did not take its settings', error);
         }
       });
+      connection.query<RowDataPacket[]>({ sql: askGroup.sql, timeout: connectTimeoutMs }, (error, members) => {
+        if (error && !lacksRight(error)) return refuse('a new database connection could not ask for the group', error);
+        const reason = whyUnsafe(variables, error ? undefined : members);
+        if (reason === undefined) return resolve(frameOf(serverKind(variables)));
+        note.refused(reason);
+        refuse(reason);
+      });
     });
-    frame.then(note, () => {}); // Reads do not ask for it.
+    frame.then(
+      (one) => note.taken(one),
+      () => {}, // Reads do not ask for it.
+    );
     frames.set(connection, frame);
   });
-  renewAtChange(pool, access, hosts);
-  return pool;
+  const unused = renewAtChange(pool, access, hosts);
+  return {
+    pool,
+    keepTo(node) {
+      for (const connection of unused) {
+        const close = (frame: Frame) => frame.node !== node && unused.has(connection) && connection.destroy();
+        frames.get(connection)?.then(close, () => {});
+      }
+    },
+  };
 }
 
-/** When access or the host changes, connections that are not used are closed, and the others when they are given back. */
-function renewAtChange(pool: Pool, access: Live<DatabaseAccess>, hosts: DatabaseHosts): void {
+/**
+ * When access or the host changes, connections that are not used are closed, and the others when they are given back. Returns
+ * those that are not used.
+ */
+function renewAtChange(pool: Pool, access: Live<DatabaseAccess>, hosts: DatabaseHosts): ReadonlySet<PoolConnection> {
   // The pool makes each connection with a copy of this, taken before it connects.
   const { connectionConfig } = (pool as unknown as { config: { connectionConfig: PoolOptions & Numbered } }).config;
   connectionConfig.accessNumber = 0;
@@ -192,6 +244,7 @@ function renewAtChange(pool: Pool, access: Live<DatabaseAccess>, hosts: Database
     const destroy = connection.destroy.bind(connection);
     connection.destroy = () => {
       open.delete(connection);
+      unused.delete(connection);
       destroy();
     };
     open.add(connection);
@@ -214,6 +267,7 @@ function renewAtChange(pool: Pool, access: Live<DatabaseAccess>, hosts: Database
     // What waits for a host that is lost would wait in vain.
     if (isLost) for (const connection of open) (connection as unknown as { stream: Socket }).stream.destroy();
   });
+  return unused;
 }
 
 /** With which access a connection is made: it counts the changes. */

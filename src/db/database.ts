@@ -115,7 +115,7 @@ async function checkGuards(database: Database): Promise<void> {
 }
 
 /**
- * The gateway's database. There are five ways to it: a read; a write of one statement; a short transaction of bookkeeping; a
+ * The gateway's database. There are six ways to it: a read; a write of one statement, or of some at once; a short transaction of bookkeeping; a
  * partner's transaction, which alone may change a partner's objects; and TypeORM's repositories for cold paths.
  */
 export class Database {
@@ -155,6 +155,7 @@ export class Database {
 
   /** Reads with several statements in one round trip. Each sees what was committed when it ran. */
   async readAll(queries: readonly Statement[]): Promise<SqlRow[][]> {
+    if (queries.length === 0) return [];
     return this.#withConnection((connection) => runBatch(connection, queries));
   }
 
@@ -256,6 +257,11 @@ export class Database {
     return decisions.map(({ result }) => ({ result }));
   }
 
+  /** A transaction that writes in one round trip. A guard that is false undoes it, as any statement that fails. */
+  async writeAll(changes: readonly Statement[]): Promise<void> {
+    await retrying(() => this.#runAtOnce(changes, this.connections.pool));
+  }
+
   /** A short transaction: reads in one round trip, decides, writes and commits in another. It locks no partner. */
   async transaction<T>(reads: readonly Statement[], decide: (rows: SqlRow[][]) => Decision<T>): Promise<T> {
     const decided = await retrying(() =>
@@ -284,6 +290,11 @@ export class Database {
         writeUnchecked: (statements) => runAtOnce(connection, { ...frame, begin: beginUnchecked }, statements),
       });
     });
+  }
+
+  /** Closes unused connections to other nodes of a cluster than this one. */
+  keepTo(node: string): void {
+    this.connections.keepTo(node);
   }
 
   /** Work of a cold path, such as an operator's call, with TypeORM's repositories and query builder. */
@@ -332,7 +343,7 @@ export class Database {
       return result;
     } catch (error) {
       if (connection !== undefined) giveBack(connection, error);
-      if (connection !== undefined && mayGoOn(error)) this.#endAtServer(connection);
+      if (connection !== undefined && mayGoOn(error)) this.#endAtServer(connection).catch(() => {});
       this.#refusedWrite = writeObstacle(error) ?? this.#refusedWrite;
       throw toApiError(error);
     } finally {
@@ -342,10 +353,17 @@ export class Database {
 
   /**
    * Ends what a connection that was given up still does. Each of its statements has its limit, but a batch goes on with the
-   * next one and keeps its locks. If this fails, the locks last until the batch ends.
+   * next one and keeps its locks. If this fails, the locks last until the batch ends. At another server, where a proxy or a
+   * change of the host may lead by now, the number of the connection is another one's.
    */
-  #endAtServer({ threadId }: PoolConnection): void {
-    this.connections.pool.query({ sql: `KILL ${Number(threadId)}`, timeout: killTimeoutMs }, () => {});
+  async #endAtServer(spent: PoolConnection): Promise<void> {
+    const connection = await this.#acquire(this.connections.pool);
+    const [there, here] = await Promise.all([this.connections.frame(spent), this.connections.frame(connection)]);
+    if (there.place !== here.place) return connection.release();
+    connection.query({ sql: `KILL ${Number(spent.threadId)}`, timeout: killTimeoutMs }, (error) => {
+      if (error) giveBack(connection, error);
+      else connection.release();
+    });
   }
 
   #runAtOnce(statements: readonly Statement[], pool: Pool): Promise<void> {

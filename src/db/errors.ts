@@ -23,8 +23,20 @@ const lockWaitTimeout = 1205;
 const noSavepoint = 1305;
 const clusterNotReady = 1047;
 const errorDuringCommit = 1180;
+/**
+ * A member of a group undid a transaction during COMMIT. If it is leaving its group, the others may have stored it all the
+ * same.
+ */
+const undoneByGroup = new Set([3100, 3101]);
+/** The state of a group lets no transaction begin, or its new primary has not applied those of the former one in time. */
+const groupNotReady = [3781, 3782, 3783, 3796, 3797, 3798, 3799];
+/** A server that has left its group, or is under repair, ends all connections. MySQL 9 has other numbers if it says why. */
+const serverOffline = 3032;
+const saysOffline = 'in offline mode';
 const noSuchTable = 1146;
 const duplicateEntry = 1062;
+/** For all, or for this account. */
+const tooManyConnections: ReadonlySet<number> = new Set([1040, 1203]);
 /** Values that are too long, too large, or none of their column's type. */
 const misfits = new Set([1264, 1265, 1292, 1366, 1406, 1690]);
 /** A check of a table fails: on MariaDB, on MySQL. */
@@ -42,12 +54,17 @@ const interrupted = 1317;
 const tookTooLong = [1969, 3024];
 /** MySQL ended the connection because it was silent: what came after that was not done. */
 const wasSilent = 4031;
+/**
+ * The server says of its own side that reading or writing the connection failed, or that it gives it up. MySQL says so to
+ * clients that it ends when it leaves its group.
+ */
+const connectionBroken = [1152, 1158, 1159, 1160, 1161];
 /** The server ends the connection: it was silent for too long, the server stops, or somebody ended it. */
-const ended: ReadonlySet<number> = new Set([wasSilent, 1053, 1927]);
+const ended: ReadonlySet<number> = new Set([wasSilent, 1053, 1927, serverOffline, ...connectionBroken]);
 /** Too many connections, shutdown in progress, killed, and the reasons why the server cannot write. */
 const unavailable = new Set([
-  ...[1040, 1053, 1203, interrupted, 1927, 3100, clusterNotReady, wasSilent],
-  ...[...tookTooLong, ...diskFull, ...readOnly],
+  ...[...tooManyConnections, 1053, interrupted, 1927, clusterNotReady, wasSilent, serverOffline, ...connectionBroken],
+  ...[...undoneByGroup, ...groupNotReady, ...tookTooLong, ...diskFull, ...readOnly],
 ]);
 
 /** Why a server cannot write. */
@@ -64,6 +81,8 @@ export function writeObstacle(error: unknown): WriteObstacle | undefined {
 /** Whether a node of a cluster refused a transaction because gateways write through another one. */
 export function isNotWriter(error: unknown): boolean {
   const { errno = 0, message } = error as DatabaseError;
+  // Without the right to ask which node that is, it may be another one.
+  if (errno === noRight) return /\bwriter(_guards)?\b/.test(message);
   return checkFailed.has(errno) && message.includes(writerCheck);
 }
 
@@ -101,7 +120,8 @@ export function isGuardFalse(error: unknown): boolean {
 export function isConnectionSpent(error: unknown): boolean {
   const { errno = 0, message } = error as DatabaseError;
   if (isNotWriter(error)) return true;
-  return ended.has(errno) || (errno === noRight && !message.includes('guards'));
+  if (ended.has(errno) || message.includes(saysOffline)) return true;
+  return errno === noRight && !isAboutGuards(message);
 }
 
 /**
@@ -111,7 +131,11 @@ export function isConnectionSpent(error: unknown): boolean {
 export function isOptimismWrong(error: unknown): boolean {
   const { errno = 0, message } = error as DatabaseError;
   if (isGuardFalse(error)) return true;
-  return errno === lockedByAnother || (errno === noRight && message.includes('guards')) || isRetryable(error);
+  return errno === lockedByAnother || (errno === noRight && isAboutGuards(message)) || isRetryable(error);
+}
+
+function isAboutGuards(message: string): boolean {
+  return /\bguards\b/.test(message);
 }
 
 /** Whether a statement failed because the database does not have its table. */
@@ -126,8 +150,23 @@ export function isDuplicate(error: unknown): boolean {
 
 /** Whether a failed COMMIT may have happened: the server did not answer, or its answer leaves it open. */
 export function isOutcomeUnknown(error: unknown): boolean {
-  const { errno, sqlState } = error as DatabaseError;
-  return sqlState === undefined || errno === errorDuringCommit;
+  const { errno = 0, sqlState } = error as DatabaseError;
+  return (
+    sqlState === undefined ||
+    errno === errorDuringCommit ||
+    undoneByGroup.has(errno) ||
+    connectionBroken.includes(errno)
+  );
+}
+
+/** Whether the account lacks a right that the statement needs. */
+export function lacksRight(error: unknown): boolean {
+  return (error as DatabaseError).errno === noRight;
+}
+
+/** Whether the server takes no more connections. */
+export function isFull(error: unknown): boolean {
+  return tooManyConnections.has((error as DatabaseError).errno ?? 0);
 }
 
 /**
@@ -136,8 +175,9 @@ export function isOutcomeUnknown(error: unknown): boolean {
  */
 export function toApiError(error: unknown): unknown {
   if (error instanceof ApiError) return error;
-  const { errno, sqlState } = error as DatabaseError;
+  const { errno, sqlState, message } = error as DatabaseError;
   const reached = sqlState !== undefined && errno !== undefined;
-  if (reached && !unavailable.has(errno) && !isRetryable(error) && !isNotWriter(error)) return error;
+  const canServe = reached && !unavailable.has(errno) && !message.includes(saysOffline);
+  if (canServe && !isRetryable(error) && !isNotWriter(error)) return error;
   return new ApiError('service_unavailable', { cause: error });
 }

@@ -1,5 +1,6 @@
-import { type SqlRow, type Statement, statement } from './statement.ts';
-import { longestNode, mayWriteGuard } from './writer-table.ts';
+import type { ServerKind } from './server-kind.ts';
+import { type Statement, statement } from './statement.ts';
+import { mayWriteGuard } from './writer-table.ts';
 
 /** How transactions begin and end on a server. Each list goes in one round trip with the statements that come before it. */
 export interface Frame {
@@ -13,30 +14,8 @@ export interface Frame {
   readonly restore: readonly Statement[];
   /** The node of a cluster in which each node takes writes. Undefined: the server is none. */
   readonly node: string | undefined;
-}
-
-/** What a connection's server is. */
-export interface ServerKind {
-  readonly isMariaDb: boolean;
-  /**
-   * Its name if it is a node of a Galera cluster, the same after a restart. MySQL does not have the variable `wsrep_on`;
-   * Percona's cluster has.
-   */
-  readonly galeraNode: string | undefined;
-}
-
-/** Reads it. A variable that the server does not have has no row. */
-export const askServerKind = statement(
-  "SHOW VARIABLES WHERE Variable_name IN ('version', 'wsrep_on', 'wsrep_node_name', 'hostname', 'port')",
-);
-
-export function serverKind(rows: readonly SqlRow[]): ServerKind {
-  const values = new Map(rows.map(({ Variable_name: name, Value: value }) => [String(name), String(value)]));
-  const node = `${values.get('wsrep_node_name')} at ${values.get('hostname')}:${values.get('port')}`;
-  return {
-    isMariaDb: values.get('version')?.includes('MariaDB') === true,
-    galeraNode: values.get('wsrep_on') === 'ON' ? node.slice(0, longestNode) : undefined,
-  };
+  /** Which server it is, whatever address leads to it. */
+  readonly place: string;
 }
 
 /**
@@ -58,7 +37,7 @@ const becomePatient = statement(`SET SESSION wait_timeout = ${silenceSeconds}`);
  */
 const savepoint = 'marina';
 
-export function frameOf({ isMariaDb, galeraNode: node }: ServerKind): Frame {
+export function frameOf({ isMariaDb, galeraNode: node, place }: Omit<ServerKind, 'isOfGroup'>): Frame {
   const onGalera = (sql: string) => (node === undefined ? [] : [statement(sql)]);
   const onMySql = (one: Statement) => (isMariaDb ? [] : [one]);
   const beginUnchecked = [
@@ -74,5 +53,6 @@ export function frameOf({ isMariaDb, galeraNode: node }: ServerKind): Frame {
     rollBack: [statement('ROLLBACK'), ...onMySql(becomePatient), ...onGalera('SET autocommit = 1')],
     restore: onGalera('SET autocommit = 1'),
     node,
+    place,
   };
 }

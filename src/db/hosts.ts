@@ -3,7 +3,8 @@ import type { Logger } from '../lib/log.ts';
 import { periodic, type Worker } from '../lib/worker.ts';
 import { accessOptions, type DatabaseAccess } from './access.ts';
 import { type DatabaseHost, databaseAddress } from './address.ts';
-import { serverKind } from './frame.ts';
+import { isFull } from './errors.ts';
+import { askGroup, askServerKind, isPrimary, serverKind, whyUnsafe } from './server-kind.ts';
 
 const lookEveryMs = 1_000;
 /** How long a host may take to answer whether it is good. */
@@ -11,8 +12,9 @@ const answerWithinMs = 2_000;
 /** A host is left after so many looks in a row that did not find it good. */
 const mostFailures = 2;
 
-/** What a host says of itself. Undefined: it cannot be used now. */
-type Answer = { readonly node: string | undefined; readonly writer: string | undefined } | undefined;
+/** What a host says of itself. `full`: it takes no more connections, and serves those that it has. Undefined: it cannot be used now. */
+type Answer = { readonly node: string | undefined; readonly writer: string | undefined } | 'full' | undefined;
+type Good = Exclude<Answer, 'full' | undefined>;
 
 /** Another host is used. */
 export interface HostChange {
@@ -56,29 +58,40 @@ export class DatabaseHosts {
     this.#listeners.push(listener);
   }
 
-  /** Asks all hosts once and uses the best. To be called before the first connection. */
+  /** Asks all hosts once and uses the best. To be called before the first connection. Throws if two nodes have one name. */
   async choose(): Promise<void> {
-    if (this.areMany) this.#use(this.#best(await this.#askAll()) ?? this.#current);
+    if (!this.areMany) return;
+    const answers = await this.#askAll();
+    const nodes = [...answers.values()].flatMap(({ node }) => node ?? []);
+    const twice = nodes.find((node, index) => nodes.indexOf(node) !== index);
+    if (twice !== undefined) {
+      throw new Error(
+        `two hosts of the database call themselves ${twice}: give each node a wsrep_node_name of its own`,
+      );
+    }
+    this.#use(this.#best(answers) ?? this.#current);
   }
 
   /** Looks whether the host in use is still the best one. */
   async look(): Promise<void> {
     const answer = await this.ask(this.access.current, this.#current);
-    const isGood = answer !== undefined;
-    this.#failures = isGood ? 0 : this.#failures + 1;
+    if (answer === 'full') return;
+    this.#failures = answer === undefined ? this.#failures + 1 : 0;
     const isElsewhere = answer?.writer !== undefined && answer.writer !== answer.node;
-    if (isGood ? !isElsewhere : this.#failures < mostFailures) return;
+    if (answer === undefined ? this.#failures < mostFailures : !isElsewhere) return;
     const best = this.#best(await this.#askAll());
     if (best !== undefined) this.#use(best);
   }
 
-  async #askAll(): Promise<Map<DatabaseHost, NonNullable<Answer>>> {
+  async #askAll(): Promise<Map<DatabaseHost, Good>> {
     const asked = this.#hosts.map(async (host) => [host, await this.ask(this.access.current, host)] as const);
     const answers = await Promise.all(asked);
-    return new Map(answers.flatMap(([host, answer]) => (answer === undefined ? [] : [[host, answer] as const])));
+    return new Map(
+      answers.flatMap(([host, answer]) => (answer === undefined || answer === 'full' ? [] : [[host, answer] as const])),
+    );
   }
 
-  #best(good: ReadonlyMap<DatabaseHost, NonNullable<Answer>>): DatabaseHost | undefined {
+  #best(good: ReadonlyMap<DatabaseHost, Good>): DatabaseHost | undefined {
     const writer = [...good].find(([, { node, writer }]) => node !== undefined && node === writer)?.[0];
     return writer ?? (good.has(this.#current) ? this.#current : [...good.keys()][0]);
   }
@@ -94,15 +107,19 @@ export class DatabaseHosts {
 }
 
 const questions = [
-  `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'wsrep_on', 'wsrep_node_name', 'hostname', 'port', 'read_only')`,
+  askServerKind.sql,
+  "SHOW GLOBAL VARIABLES LIKE 'read_only'",
   `SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_local_state', 'wsrep_cluster_status')`,
-];
+].join('; ');
 
-/** What a node of a Galera cluster says when it takes part. Another server does not have these. */
-const goodStatus: Readonly<Record<string, string>> = {
-  wsrep_ready: 'ON',
-  wsrep_local_state: '4',
-  wsrep_cluster_status: 'Primary',
+/**
+ * What a node of a Galera cluster says when it takes part. Another server does not have these. A node of state 2 gives its
+ * data to another one or takes a backup, and serves meanwhile.
+ */
+const goodStatus: Readonly<Record<string, readonly string[]>> = {
+  wsrep_ready: ['ON'],
+  wsrep_local_state: ['4', '2'],
+  wsrep_cluster_status: ['Primary'],
 };
 
 /** Asks a host on a connection of its own. Never rejects. */
@@ -118,20 +135,25 @@ async function askHost(access: DatabaseAccess, host: DatabaseHost): Promise<Answ
   connection.on('error', () => {}); // It may fail again when nobody waits any more.
   const timer = setTimeout(() => connection.destroy(), answerWithinMs);
   try {
-    const query = (sql: string) => connection.promise().query({ sql, timeout: answerWithinMs });
-    const [results] = (await query(questions.join('; '))) as unknown as [RowDataPacket[][]];
-    const [variables = [], status = []] = results;
-    const isReadOnly = variables.some(
-      ({ Variable_name: name, Value: value }) => name === 'read_only' && value !== 'OFF',
-    );
-    const isPart = status.every(({ Variable_name: name, Value: value }) => goodStatus[String(name)] === String(value));
-    const { galeraNode: node } = serverKind(variables);
-    if (isReadOnly || (node !== undefined && !isPart)) return undefined;
+    const query = async (sql: string) =>
+      (await connection.promise().query({ sql, timeout: answerWithinMs }))[0] as RowDataPacket[][];
+    const [variables = [], readOnly = [], status = []] = await query(questions);
+    if (readOnly.some(({ Value: value }) => value !== 'OFF')) return undefined;
+    const { galeraNode: node, isOfGroup } = serverKind(variables);
+    if (isOfGroup) {
+      const members: RowDataPacket[] = (await query(askGroup.sql)).flat();
+      if (whyUnsafe(variables, members) !== undefined || !isPrimary(members)) return undefined;
+    }
     if (node === undefined) return { node, writer: undefined };
-    const [rows] = (await query('SELECT node FROM writer WHERE id = 1').catch(() => [[]])) as [RowDataPacket[]];
+    if (status.some(({ Variable_name: name, Value: value }) => !goodStatus[String(name)]?.includes(String(value))))
+      return undefined;
+    const rows: RowDataPacket[] = await query('SELECT node FROM writer WHERE id = 1').then(
+      (found) => found.flat(),
+      () => [],
+    );
     return { node, writer: rows[0]?.node || undefined };
-  } catch {
-    return undefined;
+  } catch (error) {
+    return isFull(error) ? 'full' : undefined;
   } finally {
     clearTimeout(timer);
     connection.destroy();

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { periodic, type Worker } from '../lib/worker.ts';
-import { isGuardFalse, isNotWriter, isRetryable } from './errors.ts';
+import { isGuardFalse, isNotWriter, isRetryable, lacksRight } from './errors.ts';
 import { guard, type SqlRow, type Statement, statement, toBigInt } from './statement.ts';
 
 /** How often a gateway shows that it writes through its node. */
@@ -39,7 +39,11 @@ export class Writer {
   #said = '';
 
   constructor(
-    private readonly database: { atNode<T>(work: (node: ClusterNode) => Promise<T>): Promise<T | undefined> },
+    private readonly database: {
+      atNode<T>(work: (node: ClusterNode) => Promise<T>): Promise<T | undefined>;
+      /** Closes unused connections to other nodes. */
+      keepTo(node: string): void;
+    },
     private readonly log?: Logger,
     private readonly now: () => number = () => performance.now(),
   ) {
@@ -61,10 +65,13 @@ export class Writer {
     try {
       const standing = await this.database.atNode((node) => this.#lookAt(node));
       if (standing !== undefined) this.#say(standing);
+      // A proxy that moved leaves old connections to the former node, which would go on reading there.
+      if (standing?.isWriter) this.database.keepTo(standing.node);
       return standing;
     } catch (error) {
       const cause = (error as Error).cause ?? error;
       // Another gateway was quicker, which the next look shows.
+      if (lacksRight(cause)) throw error;
       if (!isNotWriter(cause) && !isGuardFalse(cause) && !isRetryable(cause)) throw error;
       return { isWriter: false, node: 'of this connection', writer: 'another one' };
     }
@@ -86,14 +93,16 @@ export class Writer {
 
   async #lookAt(node: ClusterNode): Promise<Standing> {
     const [row] = await node.ask(standingOf);
-    const writer = String(row?.node);
+    if (row === undefined)
+      throw new Error('the table writer has lost its row: restore it from a backup of this database');
+    const writer = String(row.node);
     const standing = { node: node.name, writer, isWriter: writer === node.name };
     if (standing.isWriter) {
       this.#seen = undefined;
       await node.write([beat]);
       return standing;
     }
-    const [fence, beats] = [toBigInt(row?.fence), toBigInt(row?.beat)];
+    const [fence, beats] = [toBigInt(row.fence), toBigInt(row.beat)];
     if (writer !== '' && !this.#isQuiet(`${fence} ${beats}`)) return standing;
     await node.writeUnchecked(takeOver(node.name, fence, beats));
     this.#seen = undefined;

@@ -9,7 +9,9 @@ import {
   KeyUsageFlags,
   KeyUsagesExtension,
   SubjectAlternativeNameExtension,
+  X509Certificate,
   X509CertificateGenerator,
+  X509CrlGenerator,
 } from '@peculiar/x509';
 
 /** A certificate and its private key, in PEM. */
@@ -26,6 +28,8 @@ export interface Authority {
   issue(names: readonly string[], validity?: { notBefore?: Date; notAfter?: Date }): Promise<Identity>;
   /** Makes a certificate with which somebody shows a server who they are. */
   issueClient(name: string): Promise<Identity>;
+  /** Makes a list of certificates of this authority that it revoked, in PEM. */
+  revoke(certificates: readonly string[], nextUpdate?: Date): Promise<string>;
 }
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
@@ -80,6 +84,18 @@ export async function makeAuthority(name: string): Promise<Authority> {
     cert: authority.toString('pem'),
     issue: (names, validity = {}) => issue(`${name} server`, ExtendedKeyUsage.serverAuth, names, validity),
     issueClient: (client) => issue(client, ExtendedKeyUsage.clientAuth, [client], {}),
+    revoke: async (certificates, nextUpdate = new Date(Date.now() + yearMs)) => {
+      const list = await X509CrlGenerator.create({
+        issuer: authority.subject,
+        thisUpdate: new Date(Math.min(Date.now(), nextUpdate.getTime()) - hourMs),
+        nextUpdate,
+        entries: certificates.map((pem) => ({ serialNumber: new X509Certificate(pem).serialNumber })),
+        signingKey: keys.privateKey,
+        signingAlgorithm: algorithm,
+      });
+      // OpenSSL knows no `BEGIN CRL`.
+      return list.toString('pem').replaceAll(' CRL-----', ' X509 CRL-----');
+    },
   };
 }
 

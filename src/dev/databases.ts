@@ -19,6 +19,7 @@ export interface Databases {
 /** Says which rights the gateway's account gets; operators give it them by the same file. */
 const rightsFile = new URL('../../docs/deploy/rights.sql', import.meta.url);
 export const archiveRightsFile = new URL('../../docs/deploy/archive-rights.sql', import.meta.url);
+export const fixRightsFile = new URL('../../docs/deploy/fix-rights.sql', import.meta.url);
 
 /** Makes databases and accounts on a private server, each account with the rights it needs and no more. */
 export async function createDatabases(rootUrl: string, dataDir: string): Promise<Databases> {

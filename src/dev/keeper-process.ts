@@ -42,7 +42,8 @@ function start(id: number, spec: ProcessSpec): void {
   }
   const opened: number[] = [];
   try {
-    const log = spec.logPath === 'inherit' ? 'inherit' : openSync(spec.logPath, 'w', 0o600);
+    const log =
+      spec.logPath === 'inherit' ? 'inherit' : openSync(spec.logPath, spec.appends === true ? 'a' : 'w', 0o600);
     if (typeof log === 'number') opened.push(log);
     const input = spec.inputPath === undefined ? 'ignore' : openSync(spec.inputPath, 'r');
     if (typeof input === 'number') opened.push(input);

@@ -11,6 +11,8 @@ export interface ProcessSpec {
   inputPath?: string;
   /** The file its output goes to, begun afresh; `inherit` where the keeper itself was given an output. */
   logPath: string | 'inherit';
+  /** Its output goes behind what the file has: it is started again. */
+  appends?: boolean;
   /** Whether it speaks Node's own messages with the process that asks. */
   ipc?: boolean;
   /** The signal that ends it; absent: SIGTERM. SIGKILL suits what nobody needs again. */

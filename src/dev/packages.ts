@@ -31,6 +31,8 @@ export interface PackageSet {
    * were built for. A script beside each program starts it with these.
    */
   readonly ownLoader?: true;
+  /** Files that only a source package has, by their pattern in its archive. They come to `usr/share/<source package>`. */
+  readonly sources?: { readonly package: string; readonly files: string };
 }
 
 /**
@@ -64,6 +66,7 @@ export async function unpackPackages(folder: string, set: PackageSet): Promise<v
     const missing = missingLibraries(root, set);
     if (missing.length > 0) throw new Error(`no package brought ${missing.join(', ')}`);
     if (set.ownLoader) for (const program of set.programs) writeStarter(root, program);
+    if (set.sources !== undefined) await addSources(apt, set.sources, root);
     moveInto(root, folder);
   } catch (error) {
     if (error instanceof Advice) throw error;
@@ -185,6 +188,37 @@ async function addSid(apt: Apt): Promise<void> {
   writeFileSync(list, `deb [signed-by=${keys}] ${uri} sid main\n`);
   appendFileSync(apt.config, `Dir::Etc::sourcelist "${list}";\nDir::Etc::sourceparts "/dev/null";\n`);
   await aptGet(apt, ['update']);
+}
+
+/** Unpacks files of a source package, which apt finds where it finds the packages. Changes what this apt reads. */
+async function addSources(
+  apt: Apt,
+  sources: { readonly package: string; readonly files: string },
+  root: string,
+): Promise<void> {
+  const format = '$(REPO_URI)|$(RELEASE)|$(COMPONENT)|$(SIGNED_BY)';
+  const targets = capture('apt-get', ['-c', apt.config, 'indextargets', '--format', format, 'Identifier: Packages']);
+  const lines = targets.split('\n').flatMap((line) => {
+    const [uri = '', release = '', component = '', signedBy = ''] = line.split('|');
+    if (uri === '') return [];
+    return `deb-src ${existsSync(signedBy) ? `[signed-by=${signedBy}] ` : ''}${uri} ${release} ${component}`;
+  });
+  const list = join(apt.work, 'sources.list');
+  writeFileSync(list, [...new Set(lines), ''].join('\n'));
+  appendFileSync(apt.config, `Dir::Etc::sourcelist "${list}";\nDir::Etc::sourceparts "/dev/null";\n`);
+  await aptGet(apt, ['update']);
+  const folder = mkdtempSync(join(apt.work, 'sources-'));
+  await aptGet(apt, ['source', '--download-only', sources.package], folder);
+  const archive = readdirSync(folder).find((name) => name.includes('.orig.tar.') && !name.endsWith('.asc'));
+  if (archive === undefined) throw new Error(`the source package ${sources.package} has no archive`);
+  const into = join(root, 'usr', 'share', sources.package);
+  mkdirSync(into, { recursive: true });
+  await sharedKeeper().run({
+    name: `tar -xf ${archive}`,
+    command: 'tar',
+    args: ['-xf', join(folder, archive), '-C', into, '--wildcards', '--strip-components=1', sources.files],
+    logPath: join(folder, 'tar.log'),
+  });
 }
 
 async function aptGet(apt: Apt, args: string[], cwd?: string): Promise<void> {

@@ -30,6 +30,8 @@ export interface ServerOptions extends ProgramOptions {
    * killing.
    */
   disposable?: boolean;
+  /** Its log goes on behind the one there is: it is started again. */
+  appends?: boolean;
   /** Further arguments of MariaDB, or lines of NATS's configuration: certificates and logins, for tests. */
   further?: readonly string[];
 }
@@ -87,6 +89,7 @@ async function launch(
         args: [...args],
         env: program.env,
         logPath: join(options.dataDir, `${name.toLowerCase()}.log`),
+        appends: options.appends === true,
         stopSignal: options.disposable === true ? 'SIGKILL' : 'SIGTERM',
       });
       return kept;

@@ -18,23 +18,35 @@ export const simulatorEntry = fileURLToPath(new URL('../simulator/main.ts', impo
 
 export const receiverEntry = fileURLToPath(new URL('./receiver-process.ts', import.meta.url));
 
-/** Starts the receiver of webhooks, on the port given when it is free, and has it write whom to trust to a file. */
-export async function startReceiver(settings: RunSettings, port: number, authorityFile: string, watch: Watch) {
-  const env = { MARINA_RECEIVER_PORT: String(port), MARINA_RECEIVER_CA_FILE: authorityFile };
-  return startEntry({ name: 'receiver', entry: receiverEntry, env, ports: ['port'], settings, watch });
+/** How a process is started. */
+export interface Start<Port extends string> {
+  readonly settings: RunSettings;
+  readonly watch: Watch;
+  /** The one that has ended: this one gets its ports, and goes on with its log. */
+  readonly before: ReadyProcess<Port> | undefined;
+}
+
+/** Starts the receiver of webhooks, on the port given when it is free, with the certificate in a file. */
+export async function startReceiver(identityFile: string, port: number, start: Start<'port'>) {
+  const env = {
+    MARINA_RECEIVER_PORT: String(start.before?.ports.port ?? port),
+    MARINA_RECEIVER_IDENTITY_FILE: identityFile,
+  };
+  return startEntry({ name: 'receiver', entry: receiverEntry, env, ports: ['port'], ...start });
 }
 
 /** Starts the simulator. Of the variables that were set it gets its own only. */
-export async function startSimulator(settings: RunSettings, databaseUrl: string, watch: Watch) {
+export async function startSimulator(databaseUrl: string, start: Start<'port'>) {
+  const { settings, before } = start;
   const env = {
     MARINA_LOG_LEVEL: 'info',
     MARINA_SIMULATOR_SEED: '1',
     ...ofSimulator(settings.given),
     MARINA_SIMULATOR_HOST: settings.hosts.simulator,
-    MARINA_SIMULATOR_PORT: String(settings.ports.simulator),
+    MARINA_SIMULATOR_PORT: String(before?.ports.port ?? settings.ports.simulator),
     MARINA_SIMULATOR_DATABASE_URL: databaseUrl,
   };
-  return startEntry({ name: 'simulator', entry: simulatorEntry, env, ports: ['port'], settings, watch });
+  return startEntry({ name: 'simulator', entry: simulatorEntry, env, ports: ['port'], ...start });
 }
 
 export interface GatewayNeeds {
@@ -47,8 +59,12 @@ export interface GatewayNeeds {
   authorityFile: string;
 }
 
+const gatewayPorts = ['restPort', 'grpcPort', 'adminPort', 'opsPort'] as const;
+type GatewayPort = (typeof gatewayPorts)[number];
+
 /** Starts the gateway. Variables that were set go through to it. */
-export async function startGateway(settings: RunSettings, needs: GatewayNeeds, watch: Watch) {
+export async function startGateway(needs: GatewayNeeds, start: Start<GatewayPort>) {
+  const { settings, before } = start;
   const env = {
     MARINA_LOG_LEVEL: 'info',
     MARINA_BROKER_ADDRESS: needs.simulatorAddress,
@@ -64,15 +80,14 @@ export async function startGateway(settings: RunSettings, needs: GatewayNeeds, w
     MARINA_NATS_URL: needs.natsUrl,
     MARINA_SECRET_KEY: needs.secretKey,
     MARINA_OPERATOR_TOKENS: needs.operatorTokens,
-    MARINA_REST_PORT: String(settings.ports.rest),
-    MARINA_GRPC_PORT: String(settings.ports.grpc),
-    MARINA_ADMIN_PORT: String(settings.ports.admin),
-    MARINA_OPS_PORT: String(settings.ports.ops),
+    MARINA_REST_PORT: String(before?.ports.restPort ?? settings.ports.rest),
+    MARINA_GRPC_PORT: String(before?.ports.grpcPort ?? settings.ports.grpc),
+    MARINA_ADMIN_PORT: String(before?.ports.adminPort ?? settings.ports.admin),
+    MARINA_OPS_PORT: String(before?.ports.opsPort ?? settings.ports.ops),
   };
   const given = settings.given;
   const stopTimeoutMs = Number(given.MARINA_DRAIN_MS ?? 0) + Number(given.MARINA_SHUTDOWN_TIMEOUT_MS ?? 5_000) + 5_000;
-  const ports = ['restPort', 'grpcPort', 'adminPort', 'opsPort'] as const;
-  return startEntry({ name: 'gateway', entry: gatewayEntry, env, ports, settings, watch, stopTimeoutMs });
+  return startEntry({ name: 'gateway', entry: gatewayEntry, env, ports: gatewayPorts, ...start, stopTimeoutMs });
 }
 
 /** Told of a process as soon as it runs. */
@@ -87,14 +102,12 @@ export function describeDeath(kept: KeptProcess, exit: { code: number | null; si
   );
 }
 
-interface Entry<Port extends string> {
+interface Entry<Port extends string> extends Start<Port> {
   readonly name: string;
   readonly entry: string;
   /** Variables of ours. */
   readonly env: Readonly<Record<string, string>>;
   readonly ports: readonly Port[];
-  readonly settings: Pick<RunSettings, 'dataDir'>;
-  readonly watch: Watch;
   readonly stopTimeoutMs?: number;
 }
 
@@ -105,6 +118,7 @@ async function startEntry<const Port extends string>({
   ports,
   settings,
   watch,
+  before,
   stopTimeoutMs = 10_000,
 }: Entry<Port>): Promise<ReadyProcess<Port>> {
   const kept = await sharedKeeper().start({
@@ -113,6 +127,7 @@ async function startEntry<const Port extends string>({
     args: ['--import', import.meta.resolve('tsx'), '--enable-source-maps', entry],
     env: { ...withoutOurs(process.env), ...env },
     logPath: join(settings.dataDir, `${name}.log`),
+    appends: before !== undefined,
     ipc: true,
     stopTimeoutMs,
   });

@@ -1,6 +1,6 @@
 /**
  * A plugin of buf: writes the protos' comments to `src/gen/comments.json`, by the full names of what they stand at. The
- * generated descriptors have none, and the reference partners read is made of them.
+ * generated descriptors have none, and the pages that partners and brokers read are made of them.
  */
 import { createEcmaScriptPlugin, getComments, runNodeJs } from '@bufbuild/protoplugin';
 
@@ -14,7 +14,7 @@ runNodeJs(
         const comment = getComments(desc).leading;
         if (comment !== undefined) comments[name] = comment.replace(/^ /gm, '').trim();
       };
-      for (const file of files.filter(({ proto }) => /^marina\.(gateway|options)\./.test(proto.package))) {
+      for (const file of files.filter(({ proto }) => /^marina\.(gateway|options|broker)\./.test(proto.package))) {
         for (const service of file.services) {
           take(service.typeName, service);
           for (const method of service.methods) take(`${service.typeName}.${method.name}`, method);

@@ -1,13 +1,12 @@
 /**
- * A webhook receiver as a partner would run one, for a sandbox: https with a certificate made at start, every event
+ * A webhook receiver as a partner would run one, for a sandbox: https with the certificate it is given, every event
  * verified with the library partners use, and a line for each. Its parent sends it the partners and their secrets.
  */
-import { writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
-import { makeAuthority } from './certificates.ts';
 import type { ReceiverPartner, ReceiverSays } from './receiver.ts';
 
 /** More than any event has. */
@@ -16,9 +15,8 @@ const mostBodyBytes = 1_048_576;
 const mostPartners = 100;
 
 const partners = new Map<string, ReceiverPartner>();
-const authority = await makeAuthority('Marina sandbox');
-writeFileSync(process.env.MARINA_RECEIVER_CA_FILE ?? '', authority.cert);
-const server = createServer(await authority.issue(['127.0.0.1', 'localhost']), (request, response) => {
+const identity = readFileSync(process.env.MARINA_RECEIVER_IDENTITY_FILE ?? '');
+const server = createServer({ key: identity, cert: identity }, (request, response) => {
   receive(request, response).catch(() => response.destroy()); // The sender went away; it tries again.
 });
 

@@ -1,7 +1,11 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { Webhooks } from '../gen/marina/admin/v1/webhooks_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../lib/grpc-client.ts';
 import { Advice } from './advice.ts';
+import { makeAuthority } from './certificates.ts';
+import { writePrivately } from './files.ts';
 import type { SandboxPartner } from './sandbox-file.ts';
 import type { SeededPartner } from './seed.ts';
 
@@ -27,6 +31,19 @@ export interface RegisterOptions {
   readonly kept: readonly SandboxPartner[];
   /** Tells the receiver of a partner. */
   readonly introduce: (partner: ReceiverPartner) => void;
+}
+
+/** Makes the receiver's certificate and key, and the authority that it is from: the gateway reads that at its start. */
+export async function makeReceiverIdentity(dataDir: string): Promise<{ identityFile: string; authorityFile: string }> {
+  const authority = await makeAuthority('Marina sandbox');
+  const { key, cert } = await authority.issue(['127.0.0.1', 'localhost']);
+  const [identityFile, authorityFile] = [
+    join(dataDir, 'receiver-identity.pem'),
+    join(dataDir, 'receiver-authority.pem'),
+  ];
+  writePrivately(identityFile, `${cert}\n${key}\n`);
+  writeFileSync(authorityFile, authority.cert);
+  return { identityFile, authorityFile };
 }
 
 type Call = { timeoutMs: number; metadata: Metadata };

@@ -1,12 +1,12 @@
 /**
- * `make run`: a sandbox with everything it needs, in one folder, until Ctrl-C. However it ends, nothing stays running:
- * all processes belong to a keeper that ends them (`keeper.ts`).
+ * `make run`: a sandbox with everything it needs, in one folder, until Ctrl-C. A part that dies is started again
+ * (`parts.ts`). However it ends, nothing stays running: all processes belong to a keeper that ends them (`keeper.ts`).
  */
 import { explain } from './advice.ts';
 import { banner } from './banner.ts';
 import { closeSharedKeeper, type KeptProcess } from './keeper.ts';
 import { lockFolder } from './lock.ts';
-import { describeDeath } from './processes.ts';
+import { Parts } from './parts.ts';
 import { progressLines } from './progress.ts';
 import { startSandbox } from './sandbox.ts';
 import { readSandbox, writeSandbox } from './sandbox-file.ts';
@@ -14,6 +14,7 @@ import { readSettings } from './settings.ts';
 
 const processes: KeptProcess[] = [];
 let stopping = false;
+let parts: Parts | undefined;
 let fail: (error: unknown) => void = () => undefined;
 let askedToStop: () => void = () => undefined;
 const failed = new Promise<never>((_resolve, reject) => {
@@ -45,7 +46,14 @@ async function run(): Promise<number> {
     const settings = readSettings(process.env);
     lock = lockFolder(settings.dataDir, 'A sandbox');
     process.stdout.write(`Starting a sandbox in ${settings.dataDir}\n`);
-    const sandbox = await Promise.race([startSandbox(settings, progress, watch), failed, stopAsked]);
+    const { dataDir } = settings;
+    const restarted = (name: string, pid: number) => {
+      const written = readSandbox(dataDir);
+      if (written !== undefined) writeSandbox(dataDir, { ...written, pids: { ...written.pids, [name]: pid } });
+    };
+    parts = new Parts({ dataDir, progress, fail, restarted });
+    const starting = startSandbox(settings, progress, parts, (kept) => processes.push(kept));
+    const sandbox = await Promise.race([starting, failed, stopAsked]);
     if (sandbox !== undefined) {
       process.stdout.write(banner(sandbox, settings.dataDir, (performance.now() - began) / 1000));
       await Promise.race([failed, stopAsked]);
@@ -64,16 +72,10 @@ async function run(): Promise<number> {
   }
 }
 
-function watch(kept: KeptProcess): void {
-  processes.push(kept);
-  void kept.exited.then((exit) => {
-    if (!stopping) fail(describeDeath(kept, exit));
-  });
-}
-
 /** The keeper stops the newest first: gateway, simulator, then the servers they use. */
 async function stop(progress: ReturnType<typeof progressLines>): Promise<void> {
   stopping = true;
+  parts?.stop();
   if (processes.length === 0) return closeSharedKeeper();
   await progress.step('everything stopped', closeSharedKeeper());
 }

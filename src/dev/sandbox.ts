@@ -1,12 +1,17 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { migrate } from '../db/migrate.ts';
 import { Advice } from './advice.ts';
 import { gatherAuthorities } from './authorities.ts';
 import { createDatabases, type Databases, serverVersion, useDatabases } from './databases.ts';
 import { endLeftover } from './leftover.ts';
+import { downFolder, type Part, type PartName, type Parts } from './parts.ts';
 import { isPortTaken, readGreeting } from './ports.ts';
+import type { ServerOptions } from './private-server.ts';
 import {
+  type GatewayNeeds,
   gatewayEntry,
+  type ReadyProcess,
   receiverEntry,
   simulatorEntry,
   startGateway,
@@ -15,16 +20,29 @@ import {
   type Watch,
 } from './processes.ts';
 import type { Progress } from './progress.ts';
-import { earlierPort, type ReceiverSays, registerReceiver } from './receiver.ts';
+import {
+  earlierPort,
+  makeReceiverIdentity,
+  type ReceiverPartner,
+  type ReceiverSays,
+  registerReceiver,
+} from './receiver.ts';
 import { readSandbox, type Sandbox, writeSandbox } from './sandbox-file.ts';
 import { keptSecret } from './secrets.ts';
 import { seedPartners } from './seed.ts';
-import { askedServer, startMariaDb, startNats } from './servers.ts';
+import { askedServer, type Server, startMariaDb, startNats } from './servers.ts';
 import { type PortName, portVariables, type RunSettings } from './settings.ts';
 
 /** Starts everything a sandbox is made of, and tells about it in its file once it can be used. */
-export async function startSandbox(settings: RunSettings, progress: Progress, watch: Watch): Promise<Sandbox> {
+export async function startSandbox(
+  settings: RunSettings,
+  progress: Progress,
+  parts: Parts,
+  watch: Watch,
+): Promise<Sandbox> {
   const { dataDir } = settings;
+  // What an earlier run was told to keep down.
+  rmSync(downFolder(dataDir), { recursive: true });
   const earlier = readSandbox(dataDir);
   await endLeftover(earlier?.pids.gateway ?? 0, gatewayEntry);
   await endLeftover(earlier?.pids.simulator ?? 0, simulatorEntry);
@@ -33,41 +51,55 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
   if (earlier !== undefined) writeSandbox(dataDir, { ...earlier, pids: { run: process.pid } });
 
   const [database, nats] = await Promise.all([
-    openDatabases({ settings, progress, watch }),
-    openNats({ settings, progress, watch }),
+    openDatabases({ settings, progress, parts, watch }),
+    openNats({ settings, progress, parts, watch }),
   ]);
   const { databases } = database;
   const kept = earlier?.partners ?? [];
-  const authorityFile = join(dataDir, 'receiver-authority.pem');
+  const { identityFile, authorityFile } = await makeReceiverIdentity(dataDir);
+  const introduced: ReceiverPartner[] = [];
+  const introduce = (to: Part, partner: ReceiverPartner) => {
+    introduced.push(partner);
+    to.process.send(partner);
+  };
+  const openReceiver = async (before?: ReadyProcess<'port'>) => {
+    const started = await startReceiver(identityFile, earlierPort(kept), { settings, watch, before });
+    started.process.onMessage((message) => {
+      const said = message as ReceiverSays;
+      if (said.type === 'received') progress.note(said.line);
+    });
+    for (const partner of introduced) started.process.send(partner);
+    return started;
+  };
   const [simulator, receiver] = await Promise.all([
-    progress.step('simulator', startSimulator(settings, databases.simulatorUrl, watch)),
-    progress.step('webhook receiver', startReceiver(settings, earlierPort(kept), authorityFile, watch)),
+    progress.step(
+      'simulator',
+      parts.start('simulator', (before?: ReadyProcess<'port'>) =>
+        startSimulator(databases.simulatorUrl, { settings, watch, before }),
+      ),
+    ),
+    progress.step('webhook receiver', parts.start('receiver', openReceiver)),
     progress.step('migrations', migrate(databases.ownerUrl)).then(databases.grant),
   ]);
   const simulatorAddress = address(settings, 'simulator', simulator.ports.port);
   const token = keptSecret(join(dataDir, 'operator-token'), 24);
-  receiver.process.onMessage((message) => {
-    const said = message as ReceiverSays;
-    if (said.type === 'received') progress.note(said.line);
-  });
   for (const { id, name, webhook_secret: secret } of kept) {
-    if (secret !== undefined) receiver.process.send({ id, name, secret });
+    if (secret !== undefined) introduce(receiver, { id, name, secret });
   }
   const operatorTokens = settings.operatorTokens ?? `operator:${token}`;
   const secretKey = settings.secretKey ?? keptSecret(join(dataDir, 'secret-key'), 32);
+  const needs: GatewayNeeds = {
+    databaseUrl: databases.gatewayUrl,
+    natsUrl: nats.url,
+    simulatorAddress,
+    secretKey,
+    operatorTokens,
+    authorityFile: gatherAuthorities(dataDir, authorityFile, settings.authorityFiles),
+  };
   const gateway = await progress.step(
     'gateway',
-    startGateway(
-      settings,
-      {
-        databaseUrl: databases.gatewayUrl,
-        natsUrl: nats.url,
-        simulatorAddress,
-        secretKey,
-        operatorTokens,
-        authorityFile: gatherAuthorities(dataDir, authorityFile, settings.authorityFiles),
-      },
-      watch,
+    parts.start('gateway', (before?: Awaited<ReturnType<typeof startGateway>>) =>
+      startGateway(needs, { settings, watch, before }),
     ),
   );
   const { restPort, grpcPort, adminPort, opsPort } = gateway.ports;
@@ -82,7 +114,7 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
       receiverPort: receiver.ports.port,
       partners,
       kept,
-      introduce: (partner) => receiver.process.send(partner),
+      introduce: (partner) => introduce(receiver, partner),
     }),
   );
   const sandbox: Sandbox = {
@@ -104,23 +136,25 @@ export async function startSandbox(settings: RunSettings, progress: Progress, wa
     },
   };
   writeSandbox(dataDir, sandbox);
+  parts.complete();
   return sandbox;
 }
 
-/** What each part of a sandbox is started with. */
-interface Start {
+/** What each server of a sandbox is started with. */
+interface ServerStart {
   readonly settings: RunSettings;
   readonly progress: Progress;
+  readonly parts: Parts;
   readonly watch: Watch;
 }
 
 /** What a private server of a name is started with. */
-function privately({ settings, progress }: Start, name: string) {
+function privately({ settings, progress }: ServerStart, name: string) {
   return { dataDir: join(settings.dataDir, name), packagesFolder: join(settings.dataDir, 'packages'), progress };
 }
 
-async function openDatabases(start: Start): Promise<{ databases: Databases; version: string; pid?: number }> {
-  const { settings, progress, watch } = start;
+async function openDatabases(start: ServerStart): Promise<{ databases: Databases; version: string; pid?: number }> {
+  const { settings, progress } = start;
   const asked = askedServer();
   if (settings.databaseUrl !== undefined) {
     const databases = await progress.step('databases (yours)', useDatabases(settings.databaseUrl, settings));
@@ -134,22 +168,37 @@ async function openDatabases(start: Start): Promise<{ databases: Databases; vers
     return { databases, version: `${version} (yours)` };
   }
   const options = privately(start, asked ?? 'mariadb');
-  const server = await progress.step(asked === 'mysql' ? 'MySQL' : 'MariaDB', startMariaDb(options));
-  watch(server.process);
+  const server = await openServer(start, 'mariadb', asked === 'mysql' ? 'MySQL' : 'MariaDB', startMariaDb, options);
   const databases = await createDatabases(server.url, options.dataDir);
   return { databases, version: await serverVersion(databases.ownerUrl), pid: server.pid };
 }
 
-async function openNats(start: Start): Promise<{ url: string; pid?: number }> {
-  const { settings, progress, watch } = start;
+async function openNats(start: ServerStart): Promise<{ url: string; pid?: number }> {
+  const { settings, progress } = start;
   if (settings.natsUrl !== undefined) {
     if (!(await answersAsNats(settings.natsUrl)))
       progress.note('The NATS of MARINA_NATS_URL does not answer: no events until it does');
     return { url: settings.natsUrl };
   }
-  const server = await progress.step('NATS', startNats(privately(start, 'nats')));
-  watch(server.process);
-  return server;
+  return openServer(start, 'nats', 'NATS', startNats, privately(start, 'nats'));
+}
+
+/** Starts a private server, which comes back on its port. */
+function openServer(
+  { progress, parts, watch }: ServerStart,
+  name: PartName,
+  title: string,
+  open: (options: ServerOptions) => Promise<Server>,
+  options: ServerOptions,
+): Promise<Server> {
+  const start = async (before?: Server) => {
+    // It has ended; this lets its folder go.
+    await before?.stop();
+    const server = await open(before === undefined ? options : { ...options, port: before.port, appends: true });
+    watch(server.process);
+    return server;
+  };
+  return progress.step(title, parts.start(name, start));
 }
 
 /** Whether one of the servers named answers now; a gateway works on without them, and catches up. */

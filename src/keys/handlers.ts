@@ -125,7 +125,7 @@ export function keyHandlers({
             const writes = ending.flatMap((id) => {
               revoked.add(id);
               return [
-                revokeKey(id, revokedAt),
+                revokeKey(partnerId, id, revokedAt),
                 keyChanges.insert({ ...changeBy(call, revokedAt), keyId: id, action: 'revoked' }),
               ];
             });

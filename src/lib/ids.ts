@@ -39,6 +39,11 @@ export class IdMaker {
   }
 }
 
+/** Whether a text has the form of an object's id. */
+export function isObjectId(text: string): boolean {
+  return /^[a-z]{3}_[a-z2-7]{20}$/.test(text);
+}
+
 /** The first id that an object made at an instant of business time can have, or later. */
 export function firstIdAt(prefix: IdPrefix, ms: number): string {
   const clockBits = BigInt(Math.min(Math.max(0, Math.floor(ms)), 2 ** 45 - 1));

@@ -1,13 +1,17 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
+/** The most partners that a metric names at once. */
+export const mostPartnersNamed = 20;
+
 const waitBuckets = [0.01, 0.02, 0.05, 0.1, 0.3, 1, 5, 60, 3_600, 36_000];
 
 /**
- * The gateway's Prometheus metrics. Label values are our own names, so that their number is bounded; never an id or
- * another system's text. `telemetry/gauges` sets the gauges at each scrape.
+ * The gateway's Prometheus metrics. Label values are our own names, so that their number is bounded; never another
+ * system's text, and no id but those of a few partners (`partner`). `telemetry/gauges` sets the gauges at each scrape.
  */
 export class Metrics {
   readonly registry = new Registry();
+  readonly #partners = new Set<string>();
 
   // Requests
   readonly requests = this.#histogram(
@@ -86,13 +90,13 @@ export class Metrics {
   );
   readonly contradictions = this.#counter(
     'marina_contradictions_total',
-    "The upstream's reports and answers that contradict an object's state, by kind.",
-    ['kind'],
+    "The upstream's reports and answers that contradict an object's state, by kind and partner.",
+    ['kind', 'partner'],
   );
   readonly falseRefusals = this.#counter(
     'marina_false_refusals_total',
-    'Objects that the broker has although they were reported as never arrived, by kind.',
-    ['kind'],
+    'Objects that the broker has although they were reported as never arrived, by kind and partner.',
+    ['kind', 'partner'],
   );
   readonly brokerClockOffset = this.#gauge(
     'marina_broker_clock_offset_seconds',
@@ -151,6 +155,16 @@ export class Metrics {
     'marina_webhook_due_lag_seconds',
     'How long the oldest event has waited in this process for a slot, in business time.',
   );
+  readonly webhookUndelivered = this.#gauge(
+    'marina_webhook_undelivered_seconds',
+    'For how long an endpoint has delivered nothing while events wait, in business time; from 5 minutes, of the longest 20.',
+    ['partner', 'by'],
+  );
+  readonly webhookExpired = this.#counter(
+    'marina_webhook_expired_events_total',
+    'Events that were not delivered in time and are in the feed only, by partner.',
+    ['partner'],
+  );
   readonly webhookPaused = this.#gauge(
     'marina_webhook_paused_endpoints',
     'Endpoints that are paused, by failures or by an operator.',
@@ -180,7 +194,18 @@ export class Metrics {
   );
   readonly faultyLedgers = this.#gauge(
     'marina_faulty_ledgers',
-    'Faulty ledgers of wallets, on the replica that checks them; 0 on others.',
+    'Partners whose ledger is faulty, on the replica that checks them; at most 20.',
+    ['partner'],
+  );
+  readonly stuckObjects = this.#gauge(
+    'marina_objects_stuck',
+    'Partners whose objects this process cannot change; at most 20.',
+    ['partner'],
+  );
+  readonly stuckEvents = this.#gauge(
+    'marina_events_stuck',
+    'Partners whose events this process cannot consume; at most 20.',
+    ['partner'],
   );
 
   // This process
@@ -219,11 +244,13 @@ export class Metrics {
   constructor() {
     collectDefaultMetrics({ register: this.registry });
     // A series that begins with its first count shows no increase, and this one must be seen at once.
-    for (const kind of ['order', 'application', 'allocation']) {
-      this.contradictions.inc({ kind }, 0);
-      this.falseRefusals.inc({ kind }, 0);
-    }
     for (const outcome of ['survived', 'stopped']) this.uncaughtErrors.inc({ outcome }, 0);
+  }
+
+  /** The label of a partner in counters: its id for the first 20 that this process counts something of, then `other`. */
+  partner(id: string): string {
+    if (this.#partners.size < mostPartnersNamed) this.#partners.add(id);
+    return this.#partners.has(id) ? id : 'other';
   }
 
   #counter<Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Counter<Label> {

@@ -6,25 +6,30 @@ import { WatchedFiles } from './watched-files.ts';
 type TlsIdentity = Required<Pick<TlsMaterial, 'cert' | 'key'>> & TlsMaterial;
 
 /** A server's certificate, read again when its files change. New connections get the new one. */
-export type ServerIdentity = WatchedFiles<'certificate' | 'key' | 'authorities', TlsIdentity>;
+export type ServerIdentity = WatchedFiles<'certificate' | 'key' | 'authorities' | 'revoked', TlsIdentity>;
 
 /** The longest TLS handshake. */
 export const handshakeTimeoutMs = 10_000;
 
-/**
- * Reads the certificate of a port, if its files are set. Throws if they cannot serve. `authorities` are those of clients'
- * certificates; undefined: clients need none.
- */
+/** The files of a port, by the names of their settings. */
+interface IdentityFiles {
+  readonly certificate: string | undefined;
+  readonly key: string | undefined;
+  /** The authorities of clients' certificates; absent: clients need none. */
+  readonly authorities?: string | undefined;
+  /** The lists of certificates that these authorities revoked; absent: none counts as revoked. */
+  readonly revoked?: string | undefined;
+}
+
+/** Reads the certificate of a port, if its files are set. Throws if they cannot serve. */
 export async function openIdentity(
   name: string,
-  certificate: string | undefined,
-  key: string | undefined,
-  authorities: string | undefined,
+  { certificate, key, authorities, revoked }: IdentityFiles,
   log: Logger,
 ): Promise<ServerIdentity | undefined> {
   if (certificate === undefined || key === undefined) return undefined;
   return WatchedFiles.open({
-    files: { certificate, key, authorities },
+    files: { certificate, key, authorities, revoked },
     make: (contents) => {
       const { cert, key, ...rest } = readMaterial(contents);
       if (cert === undefined || key === undefined) throw new Error('no certificate with its key');

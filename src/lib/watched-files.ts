@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
 import type { Logger } from './log.ts';
 import { periodic, type Worker } from './worker.ts';
 
@@ -38,6 +39,8 @@ const usuallyEveryMs = 1_000;
 /** The longest wait until refused files are tried again. A server locks an account after some wrong passwords. */
 const longestWaitMs = 60_000;
 const mostBytes = 1_048_576;
+/** After so many reads in a row that each found something else, files are refused, so that somebody is notified. */
+const mostRestlessReads = 30;
 
 /** Files that changed and cannot be used. */
 interface Refusal {
@@ -60,6 +63,8 @@ export class WatchedFiles<Use extends string, T> implements Live<T> {
   /** The files that the current value is made of. */
   #used: string;
   #seen: string;
+  /** How many reads in a row found something else than the read before. */
+  #restlessReads = 0;
   #refusal: Refusal | undefined;
 
   private constructor(
@@ -109,6 +114,8 @@ export class WatchedFiles<Use extends string, T> implements Live<T> {
     const digest = found instanceof Error ? String(found.code) : digestOf(found);
     const isStill = digest === this.#seen;
     this.#seen = digest;
+    this.#restlessReads = isStill ? 0 : this.#restlessReads + 1;
+    if (this.#restlessReads >= mostRestlessReads) return this.#refuse('', 'the files keep changing');
     if (digest === this.#used) this.#refusal = undefined;
     if (!isStill || digest === this.#used || this.#mustWait(digest)) return;
     const value = found instanceof Error ? wrongOf(found) : this.#judge(found);
@@ -170,8 +177,20 @@ async function readAll<Use extends string>(files: Readonly<Record<Use, string | 
 }
 
 async function readSmall(path: string): Promise<Buffer> {
-  if ((await stat(path)).size > mostBytes) throw Object.assign(new Error(`${path} is too large`), { code: 'EFBIG' });
-  return readFile(path);
+  // O_NONBLOCK, because opening a pipe would wait until somebody writes into it.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const found = await file.stat();
+    if (!found.isFile()) throw unreadable(path, 'it is no regular file');
+    if (found.size > mostBytes) throw unreadable(path, 'EFBIG');
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
+function unreadable(path: string, code: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${path} cannot be read: ${code}`), { code });
 }
 
 function digestOf(contents: Contents<string>): string {

@@ -78,6 +78,8 @@ export const orders = defineTable({
     orders_client_reference: ['partnerId', 'clientReference', 'id'],
     orders_updated_at: ['partnerId', 'updatedAt', 'id'],
     orders_counted_day: ['partnerId', 'countedDay', 'updatedAt', 'id'],
+    // For operators.
+    orders_exchange_order_id: ['exchangeOrderId', 'id'],
   },
   unique,
 });

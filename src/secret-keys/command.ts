@@ -24,7 +24,8 @@ export async function keysCommand(
   const database = await openForReading(reached);
   try {
     if (verb === 'reseal') await reseal({ database, ring, print: console.log });
-    for (const line of describeStatus(await ringStatus(database, ring), Date.now())) console.log(line);
+    const now = Date.now();
+    for (const line of describeStatus(await ringStatus(database, ring, now), now)) console.log(line);
     return 0;
   } catch (error) {
     console.error(error);

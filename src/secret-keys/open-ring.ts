@@ -6,13 +6,10 @@ import type { Logger } from '../lib/log.ts';
 import type { Secret } from '../lib/settings.ts';
 import type { WatchedFiles } from '../lib/watched-files.ts';
 import { periodic, type Worker } from '../lib/worker.ts';
-import { notedEveryMs, noteUse, readUses, usesLackedBy } from './table.ts';
+import { neededForMs, neededUsesLackedBy, notedEveryMs, noteUse, usesLackedBy } from './table.ts';
 
-const dayMs = 86_400_000;
 /** A secret that was current so short ago may be current in another process, which seals and digests with it. */
 const justUsedMs = 5 * 60_000;
-/** For so long what a secret made is read. */
-const neededForMs = 30 * dayMs;
 
 /** The gateway's ring of secrets, with the worker that notes which one is current. */
 export interface OpenRing {
@@ -38,7 +35,7 @@ export async function openRing(
   });
   const now = clock.now();
   for (const { id, lastUsedAt } of await usesLackedBy(database, ring.current)) {
-    if (lastUsedAt > now - justUsedMs) throw new Error(lackOf(id, lastUsedAt));
+    if (lastUsedAt > now - justUsedMs) throw new Error(`${lackOf(id, lastUsedAt)}: ${remedy}`);
     if (lastUsedAt < now - neededForMs) continue;
     const about = { keyId: id, lastUsedAt: new Date(lastUsedAt).toISOString() };
     log.warn(about, 'MARINA_SECRET_KEY lacks a key that was current within the last 30 days');
@@ -53,14 +50,13 @@ export async function openRing(
  * with that one.
  */
 export async function noteRestored(database: Database, ring: KeyRing, now: number): Promise<void> {
-  const uses = await readUses(database);
-  const neededSince = Math.max(...uses.map(({ lastUsedAt }) => lastUsedAt)) - neededForMs;
-  for (const { id, lastUsedAt } of await usesLackedBy(database, ring)) {
-    if (lastUsedAt < neededSince) continue;
-    throw new Error(`${lackOf(id, lastUsedAt)}: add it, or delete its row of secret_keys if it is destroyed for good`);
+  for (const { id, lastUsedAt } of await neededUsesLackedBy(database, ring)) {
+    throw new Error(`${lackOf(id, lastUsedAt)}: ${remedy}`);
   }
   for (const { id } of ring) await database.write(noteUse(id, now));
 }
+
+const remedy = 'add it, or delete its row of secret_keys if it is destroyed for good, or a wrong clock wrote that time';
 
 function lackOf(id: string, lastUsedAt: number): string {
   return `MARINA_SECRET_KEY lacks the key ${id}, which was current until ${new Date(lastUsedAt).toISOString()}`;

@@ -2,22 +2,26 @@ import type { Database } from '../db/database.ts';
 import { statement } from '../db/statement.ts';
 import type { KeyRing } from '../lib/key-ring.ts';
 import { keyKeptMs } from '../submission/key-retention.ts';
+import { countOpenObjects, type OpenObjects } from './open-objects.ts';
 import { sealedSecrets, webhookSeal } from './sealed-endpoints.ts';
 import { notedEveryMs, readUses } from './table.ts';
 
+/** A secret may have been current for so long after its last note, because the next note can be late. */
+const unnotedMs = 2 * notedEveryMs;
+
 /** What one secret is still needed for. */
-export interface KeyStatus {
+interface KeyStatus extends OpenObjects {
   readonly id: string;
   readonly place: 'current' | 'not current' | 'not in the ring';
   /** Null if it was never noted as current: it is a next one, or only earlier versions used it. */
   readonly lastUsedAt: number | null;
   readonly webhookSecrets: number;
   readonly apiKeys: number;
-  /** Until then cursors, Idempotency-Keys and documents may need it. */
+  /** Until then cursors and Idempotency-Keys may need it. */
   readonly digestsUntil: number;
 }
 
-export interface RingStatus {
+interface RingStatus {
   readonly keys: readonly KeyStatus[];
   /** Webhook secrets that open under no key of the ring. */
   readonly closedSecrets: number;
@@ -25,8 +29,8 @@ export interface RingStatus {
   readonly apiKeysOfUnknown: number;
 }
 
-/** What each secret of the ring, and each one noted, is needed for. */
-export async function ringStatus(database: Database, ring: KeyRing): Promise<RingStatus> {
+/** What each secret of the ring, and each one noted, is needed for. `now` is business time. */
+export async function ringStatus(database: Database, ring: KeyRing, now: number): Promise<RingStatus> {
   const uses = await readUses(database);
   const sealed = new Map<string, number>();
   for await (const some of sealedSecrets(database, webhookSeal(ring))) {
@@ -38,18 +42,24 @@ export async function ringStatus(database: Database, ring: KeyRing): Promise<Rin
   );
   for (const { mac_key: id, found } of await database.read(groups)) count(macs, String(id ?? ''), Number(found));
   const useOf = new Map(uses.map((use) => [use.id, use]));
-  const notedSince = uses[0]?.firstUsedAt ?? 0;
+  // Before uses were noted, any key may have been current.
+  const notedSince = uses[0]?.firstUsedAt ?? now;
   const ids = new Set([...ring, ...uses].map(({ id }) => id));
-  return {
-    keys: [...ids].map((id) => ({
+  const keys: KeyStatus[] = [];
+  for (const id of ids) {
+    const currentUntil = (useOf.get(id)?.lastUsedAt ?? notedSince) + unnotedMs;
+    keys.push({
       id,
       place: placeOf(id, ring),
       lastUsedAt: useOf.get(id)?.lastUsedAt ?? null,
       webhookSecrets: sealed.get(id) ?? 0,
       apiKeys: macs.get(id) ?? 0,
-      // Before uses were noted, any key may have been current.
-      digestsUntil: (useOf.get(id)?.lastUsedAt ?? notedSince) + notedEveryMs + keyKeptMs,
-    })),
+      digestsUntil: currentUntil + keyKeptMs,
+      ...(await countOpenObjects(database, currentUntil)),
+    });
+  }
+  return {
+    keys,
     closedSecrets: sealed.get('') ?? 0,
     apiKeysOfUnknown: macs.get('') ?? 0,
   };
@@ -65,11 +75,12 @@ export function describeStatus({ keys, closedSecrets, apiKeysOfUnknown }: RingSt
     ...(apiKeysOfUnknown > 0
       ? [`${apiKeysOfUnknown} API keys were made by an earlier version, under a key not noted`]
       : []),
+    'not counted: notes at the broker, and backups. A restore needs the keys of their time: archive a removed key with them',
   ];
 }
 
 function describeKey(
-  { id, place, lastUsedAt, webhookSecrets, apiKeys, digestsUntil: until }: KeyStatus,
+  { id, place, lastUsedAt, webhookSecrets, apiKeys, digestsUntil: until, objects, applications }: KeyStatus,
   now: number,
   apiKeysOfUnknown: number,
 ): string[] {
@@ -83,7 +94,9 @@ function describeKey(
   const maybe = apiKeysOfUnknown > 0 ? ['perhaps API keys of an earlier version'] : [];
   const needs = [
     ...[...held, ...maybe].map((what) => `for ${what}, until keys reseal`),
-    ...(until > now ? [`for cursors, Idempotency-Keys and documents, until ${timeText(until)}`] : []),
+    ...(until > now ? [`for cursors and Idempotency-Keys, until ${timeText(until)}`] : []),
+    ...(objects > 0 ? [`for the Idempotency-Keys of ${objects} objects that are not final, until they are`] : []),
+    ...(applications > 0 ? [`for the documents of ${applications} applications, until they are decided`] : []),
   ];
   if (place === 'not in the ring') return [head, ...needs.map((need) => `  would be needed ${need}`)];
   return [head, ...(needs.length === 0 ? ['  can be removed'] : needs.map((need) => `  needed ${need}`))];

@@ -36,3 +36,17 @@ export async function readUses(database: Database): Promise<SecretKeyUse[]> {
 export async function usesLackedBy(database: Database, ring: KeyRing): Promise<SecretKeyUse[]> {
   return (await readUses(database)).filter(({ id }) => !ring.some((key) => key.id === id));
 }
+
+const dayMs = 86_400_000;
+/** For so long what a secret made is read. */
+export const neededForMs = 30 * dayMs;
+
+/**
+ * Those of them that were current in the last 30 days of the database. After a restore that is before the backup: what the
+ * broker was sent since can be sealed with one of them.
+ */
+export async function neededUsesLackedBy(database: Database, ring: KeyRing): Promise<SecretKeyUse[]> {
+  const uses = await readUses(database);
+  const since = Math.max(...uses.map(({ lastUsedAt }) => lastUsedAt)) - neededForMs;
+  return uses.filter(({ id, lastUsedAt }) => lastUsedAt >= since && !ring.some((key) => key.id === id));
+}

@@ -145,7 +145,7 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
   );
   const directives = new Directives();
   const { certificate, key, authorities } = config.tls ?? {};
-  const identity = await openIdentity('simulator', certificate, key, authorities, log);
+  const identity = await openIdentity('simulator', { certificate, key, authorities }, log);
   const supervisor = new Supervisor(log);
   if (identity !== undefined) supervisor.start(identity.worker);
   const front = new Front(grpc, identity && new IdentityCredentials(identity));

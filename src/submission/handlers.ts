@@ -55,6 +55,7 @@ export function submissionHandlers<
   async function createObject(request: MessageShape<Create>, call: Call): Promise<Message> {
     const { row, replayed } = await submitter.submit(kind, {
       origin: call.origin,
+      keyId: call.caller.keyId,
       idempotencyKey: call.idempotencyKey ?? '',
       digest: requestDigest(digestKeys, createSchema, request),
       request,

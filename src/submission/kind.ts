@@ -5,7 +5,7 @@ import type { SqlRow, Statement } from '../db/statement.ts';
 import type { Table } from '../db/table.ts';
 import type { NewEvent } from '../events/outbox.ts';
 import type { ErrorCode } from '../lib/errors.ts';
-import type { IdPrefix } from '../lib/ids.ts';
+import { type IdPrefix, isObjectId } from '../lib/ids.ts';
 import type { Origin } from '../lib/origin.ts';
 import type { Applied, States } from './rules.ts';
 import type { History, NewStep, Submission } from './table.ts';
@@ -98,6 +98,8 @@ export interface SendTimes {
 
 /** The fields of an object that come from its request. */
 export interface NewSubmission extends Origin {
+  /** The key it was created with; null if a note of an earlier version does not say. */
+  readonly keyId: string | null;
   /** Null if another request uses the key by now. */
   readonly idempotencyKey: string | null;
   readonly requestDigest: Buffer;
@@ -111,9 +113,9 @@ export function newRow<Row extends Submission>(
   fields: Partial<Row>,
   { now, notAfter, checkAt }: { readonly now: number; readonly notAfter: number; readonly checkAt: number },
 ): Row {
-  const { partnerId, requestId, traceParent, idempotencyKey, requestDigest } = submission;
+  const { partnerId, requestId, traceParent, keyId, idempotencyKey, requestDigest } = submission;
   const given = {
-    ...{ partnerId, id, requestId, traceParent, idempotencyKey, requestDigest },
+    ...{ partnerId, id, requestId, traceParent, keyId, idempotencyKey, requestDigest },
     ...{ state: 'sending', reason: null, rejectReason: null, firstAnswer: null },
     ...{ createdAt: now, updatedAt: now, notAfter, checkAt, steps: 1, checks: 0, missingSince: null },
   };
@@ -131,6 +133,6 @@ export class Kinds {
 
   /** The kind of an object, by the prefix of its id. */
   ofId(id: string): AnyKind | undefined {
-    return this.all.find(({ prefix }) => id.startsWith(`${prefix}_`));
+    return isObjectId(id) ? this.all.find(({ prefix }) => id.startsWith(`${prefix}_`)) : undefined;
   }
 }

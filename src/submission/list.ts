@@ -12,6 +12,10 @@ export interface Listed {
   readonly updatedSince: number | undefined;
   /** Only those before this id. */
   readonly before: string | undefined;
+  /** Only those with this id or a later one. */
+  readonly from?: string | undefined;
+  /** The index to read by; absent: one that has rows of these values in the order of their ids. */
+  readonly index?: string | undefined;
 }
 
 const dayMs = 86_400_000;
@@ -26,15 +30,15 @@ export async function readPage(
   database: Pick<Database, 'read' | 'readAll'>,
   kind: ListedKind,
   selection: Selection<unknown>,
-  { equal, updatedSince, before }: Listed,
+  { equal, updatedSince, before, from, index = indexesOf(kind.table.indexes, equal) }: Listed,
   most: number,
 ): Promise<SqlRow[]> {
   const { table, prefix } = kind;
+  const isLater = from === undefined ? statement('') : sql`AND id >= ${from} `;
   const newest = (left: number, id: string | undefined) =>
     id === undefined
-      ? statement(`ORDER BY id DESC LIMIT ${left}`)
-      : statement(`AND id < ? ORDER BY id DESC LIMIT ${left}`, id);
-  const index = indexesOf(table.indexes, equal);
+      ? sql`${isLater}${statement(`ORDER BY id DESC LIMIT ${left}`)}`
+      : sql`${isLater}${statement(`AND id < ? ORDER BY id DESC LIMIT ${left}`, id)}`;
   if (updatedSince === undefined) {
     return database.read(table.find(equal as never, selection, newest(most, before), index));
   }

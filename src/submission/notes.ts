@@ -56,6 +56,7 @@ export class Notes {
         partnerId: reader.text('partnerId'),
         requestId: origin.optionalText('requestId'),
         traceParent: origin.optionalText('traceParent'),
+        keyId: origin.optionalText('keyId'),
         idempotencyKey: reader.text('idempotencyKey'),
         requestDigest: reader.digest('digest'),
       },
@@ -76,12 +77,13 @@ export class Notes {
 type NotedKind<Row extends Submission> = Pick<KindOf<Row>, 'noted' | 'table'>;
 
 function textOf<Row extends Submission>({ noted }: NotedKind<Row>, row: Row): string {
-  const { partnerId, requestId, traceParent, idempotencyKey } = row;
+  const { partnerId, requestId, traceParent, keyId, idempotencyKey } = row;
   const digest = row.requestDigest.toString('base64');
   const facts = Object.fromEntries(
     noted.map((field) => [field, typeof row[field] === 'bigint' ? String(row[field]) : row[field]]),
   );
-  return JSON.stringify({ partnerId, idempotencyKey, digest, origin: { partnerId, requestId, traceParent }, facts });
+  const origin = { partnerId, requestId, traceParent, keyId };
+  return JSON.stringify({ partnerId, idempotencyKey, digest, origin, facts });
 }
 
 /** Reads the object's fields from a note. Throws `UnreadableNote` if this version does not know one of them. */

@@ -13,6 +13,7 @@ import { applyFound, applyLeaseEnd, applyMissing, applyUnanswered, type Change }
 import type { AnyKind, Kind } from './kind.ts';
 import type { Recorder } from './record.ts';
 import { isUnsettled } from './rules.ts';
+import type { StuckPartners } from './stuck-partners.ts';
 import { farAheadMs, isBehind, type LookUp, mustBeLookedAt, type Submission, saveLookUp } from './table.ts';
 
 const mostAtOnce = 50;
@@ -33,6 +34,7 @@ export interface ReconcilerOptions<Row extends Submission, Report> {
   readonly honoursNotAfter: () => Promise<boolean>;
   /** Whether the broker's clock and ours agree. */
   readonly clocks: { agreement(): Promise<ClockAgreement> };
+  readonly stuck: StuckPartners;
 }
 
 /** The time of a query, and what else was known then. */
@@ -71,7 +73,7 @@ export class Reconciler<Row extends Submission, Report> {
       const settlers = Array.from({ length: Math.min(lookUpsAtOnce, rows.length) }, async () => {
         for (const row of queue) {
           if (lease.signal.aborted) return;
-          await this.#settle(row);
+          await this.#settle(row).catch((error: unknown) => this.#postpone(row, error));
         }
       });
       await Promise.all(settlers);
@@ -97,6 +99,16 @@ export class Reconciler<Row extends Submission, Report> {
     await this.#lookUp(row);
     const after = await recorder.change(kind, partnerId, id, () => undefined);
     return { before, after, asked: true, isSettled: !this.#mustLookUp(after), isKnown };
+  }
+
+  /** A partner's damaged events must not hold up all others: the object is tried again later. */
+  async #postpone(due: Row, error: unknown): Promise<void> {
+    const { kind, clock, stuck } = this.options;
+    stuck.note(due.partnerId, [due.id], error);
+    const next = clock.realNow() + waitAfter(due.checks);
+    await this.#change(due, (current) =>
+      current.checkAt === due.checkAt ? applyUnanswered(kind, current, next, clock.now()) : undefined,
+    );
   }
 
   async #settle(due: Row): Promise<void> {

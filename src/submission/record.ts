@@ -21,7 +21,7 @@ export interface RecorderParts {
   readonly ids: IdMaker;
   readonly gate: StartGate;
   readonly log: Logger;
-  readonly metrics: Pick<Metrics, 'contradictions' | 'falseRefusals'>;
+  readonly metrics: Pick<Metrics, 'contradictions' | 'falseRefusals' | 'partner'>;
   /** Notified when there are events to publish. */
   readonly relay: { notify(): void };
   /** Told of each change with reports how long after its object was stored the earliest of them happened. */
@@ -118,9 +118,10 @@ export class Recorder {
   /** What the upstream said of an object cannot be. The object's state was kept; a person must look at it. */
   #warnOf(kind: string, { partnerId, id, state }: Submission, detail: string): void {
     const { metrics, log } = this.parts;
-    metrics.contradictions.inc({ kind });
+    const labels = { kind, partner: metrics.partner(partnerId) };
+    metrics.contradictions.inc(labels);
     if (state === 'refused' || state === 'unplaced') {
-      metrics.falseRefusals.inc({ kind });
+      metrics.falseRefusals.inc(labels);
       log.error(
         { kind, partnerId, objectId: id, state, reported: detail },
         'the broker has what its partner was told had never arrived',

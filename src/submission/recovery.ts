@@ -3,7 +3,6 @@ import type { SubmissionsBroker, Taken } from '../broker/back-office.ts';
 import type { Database } from '../db/database.ts';
 import { isMisfit } from '../db/errors.ts';
 import { sharing, together, whether } from '../db/facts.ts';
-import { underLease } from '../db/lease.ts';
 import { statement } from '../db/statement.ts';
 import { leaveVersionGaps } from '../events/feed.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -24,9 +23,10 @@ export interface RecoveryOptions {
   readonly notes: Notes;
   readonly gate: StartGate;
   readonly log: Logger;
-  readonly holder: string;
-  /** The ids of secret keys that were current and that this process does not have. */
+  /** The ids of secret keys that may have sealed what is lost, and that this process does not have. */
   readonly lackedKeys: () => Promise<readonly string[]>;
+  /** Whether what looks like ours, and has a note that no key opens, may be of another installation. */
+  readonly isShared: boolean;
 }
 
 const positionName = 'submissions';
@@ -34,8 +34,9 @@ const positionName = 'submissions';
 const restoredName = 'restored-at-submission';
 const mostAtOnce = 1_000;
 const lookEveryMs = 10_000;
-/** The same while an object cannot be restored. */
+/** The same while an object cannot be restored. A long look is followed by a longer rest. */
 const lookEveryWhileHeldMs = 1_000;
+const mostOfTheTime = 0.1;
 const retryMs = 500;
 
 /** The history's sentence for a restored object. */
@@ -51,9 +52,10 @@ type Outcome = 'restored' | 'passed over' | 'held';
  * broker's record, by reports and the reconciler.
  */
 export class Recovery {
-  /** Runs once, as soon as the broker answers, and opens the start-up gate. */
-  readonly starting: Worker;
-  /** Runs every few seconds, in one process at a time, so that a start has little to do. */
+  /**
+   * Looks as soon as the broker answers, and opens the start-up gate. Then it looks every few seconds, so that a start has
+   * little to do, and so that each process knows by itself what cannot be restored.
+   */
   readonly worker: Worker;
   #looking: Promise<void> | undefined;
   #saidMissing = false;
@@ -61,13 +63,7 @@ export class Recovery {
   #held: ReadonlySet<string> = new Set();
 
   constructor(private readonly options: RecoveryOptions) {
-    this.starting = { name: 'start', run: (signal) => this.#start(signal) };
-    this.worker = underLease(options.database, positionName, options.holder, async ({ signal }) => {
-      while (!signal.aborted) {
-        await pause(options.gate.held.length > 0 ? lookEveryWhileHeldMs : lookEveryMs, signal);
-        if (!signal.aborted) await this.look();
-      }
-    });
+    this.worker = { name: 'recovery', run: (signal) => this.#run(signal) };
   }
 
   /** Goes through the submissions that the broker took since the last run. Callers at the same time share one run. */
@@ -76,6 +72,18 @@ export class Recovery {
       this.#looking = undefined;
     });
     return this.#looking;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    await this.#start(signal);
+    for (let tookMs = 0; !signal.aborted; ) {
+      const leastMs = this.options.gate.held.length > 0 ? lookEveryWhileHeldMs : lookEveryMs;
+      await pause(Math.max(leastMs, tookMs / mostOfTheTime), signal);
+      if (signal.aborted) return;
+      const began = performance.now();
+      await this.look();
+      tookMs = performance.now() - began;
+    }
   }
 
   async #start(signal: AbortSignal): Promise<void> {
@@ -91,8 +99,6 @@ export class Recovery {
         await pause(retryMs, signal);
       }
     }
-    // A worker that ends is started again.
-    while (!signal.aborted) await pause(lookEveryMs, signal);
   }
 
   async #look(): Promise<void> {
@@ -150,19 +156,11 @@ export class Recovery {
     } catch (error) {
       return this.#holdForVersion(id, error);
     }
-    if (kind !== undefined && note === undefined) {
-      const keyIds = await this.options.lackedKeys();
-      const say = () =>
-        log.error(
-          { objectId: id, keyIds },
-          'what was lost cannot be restored: it was sealed with a key that MARINA_SECRET_KEY lacks',
-        );
-      if (keyIds.length > 0) return this.#hold(id, say);
-    }
-    if (kind === undefined || note === undefined) {
+    if (kind === undefined || (note === undefined && !(await this.#mayBeOurs(id)))) {
       log.error({ objectId: id, number: Number(number) }, 'the broker was given what is not ours');
       return 'passed over';
     }
+    if (note === undefined) return 'held';
     const { submission, facts } = note;
     const { partnerId, idempotencyKey } = submission;
     const owners = await database.read(partners.find({ id: partnerId }));
@@ -201,6 +199,23 @@ export class Recovery {
         ),
       );
     }
+  }
+
+  /**
+   * Whether a note that no key opens can be ours. Then its kind is held: the request that it belongs to may come again. The
+   * database cannot prove that it is not, because it may be older than the key.
+   */
+  async #mayBeOurs(id: string): Promise<boolean> {
+    const { isShared, lackedKeys, log } = this.options;
+    const keyIds = await lackedKeys();
+    if (isShared && keyIds.length === 0) return false;
+    this.#hold(id, () =>
+      log.error(
+        { objectId: id, keyIds },
+        'what was lost cannot be restored: no key of MARINA_SECRET_KEY opens its note',
+      ),
+    );
+    return true;
   }
 
   #holdForVersion(id: string, error: unknown): Outcome {

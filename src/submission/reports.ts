@@ -11,6 +11,7 @@ import { pause, type Worker } from '../lib/worker.ts';
 import { Change, passOver } from './change.ts';
 import type { AnyKind, Kind } from './kind.ts';
 import type { Recorder } from './record.ts';
+import type { StuckPartners } from './stuck-partners.ts';
 import { byId, isBehind, readPosition, type Submission, savePosition } from './table.ts';
 
 /** A report with its number in the upstream's sequence. */
@@ -37,6 +38,7 @@ export interface ReportConsumerOptions<Row extends Submission, Report extends Nu
   readonly clock: Clock;
   /** Restores objects that the broker was sent and the database has lost. */
   readonly findLost: () => Promise<void>;
+  readonly stuck: StuckPartners;
   /** Called for each batch with the age of its last report when it was applied, in seconds. */
   readonly onApplied?: (kind: string, seconds: number) => void;
 }
@@ -188,19 +190,23 @@ export class ReportConsumer<Row extends Submission, Report extends Numbered> {
   }
 
   async #applyToPartner(partnerId: string, ids: string[], byObject: Map<string, Report[]>): Promise<void> {
-    const { kind, recorder, clock } = this.options;
+    const { kind, recorder, clock, stuck } = this.options;
     const of = (row: Row) => byObject.get(row.id) ?? [];
-    await recorder.changeMany(kind, {
-      partnerId,
-      ids,
-      decide: (row) => {
-        // Reports are applied in the order of their numbers: first the ones that were not applied before.
-        if (isBehind(row)) return passOver(kind, row, of(row), clock.realNow(), clock.now());
-        const change = new Change(kind, row, clock.now()).reports(of(row));
-        return change.after === row ? undefined : change;
-      },
-      decideUnknown: (row) => passOver(kind, row, of(row), row.checkAt ?? clock.realNow(), clock.now()),
-    });
+    const decideUnknown = (row: Row) => passOver(kind, row, of(row), row.checkAt ?? clock.realNow(), clock.now());
+    const lookUpLater = (row: Row) => passOver(kind, row, of(row), clock.realNow(), clock.now());
+    const decide = (row: Row) => {
+      // Reports are applied in the order of their numbers: first the ones that were not applied before.
+      if (isBehind(row)) return lookUpLater(row);
+      const change = new Change(kind, row, clock.now()).reports(of(row));
+      return change.after === row ? undefined : change;
+    };
+    try {
+      await recorder.changeMany(kind, { partnerId, ids, decide, decideUnknown });
+    } catch (error) {
+      stuck.note(partnerId, ids, error);
+      // A partner's damaged events must not hold up the reports of all others: these are looked up once it is repaired.
+      await recorder.changeMany(kind, { partnerId, ids, decide: lookUpLater, decideUnknown });
+    }
   }
 
   /** Stores the position, unless another holder has the lease by now. */

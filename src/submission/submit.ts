@@ -21,6 +21,8 @@ import type { Submission } from './table.ts';
 /** A request to submit something, with its key and its digest. */
 export interface SubmitRequest<Request> {
   readonly origin: Origin;
+  /** The id of the caller's key. */
+  readonly keyId: string;
   readonly idempotencyKey: string;
   /** A keyed digest of the request after defaults and upper-casing. */
   readonly digest: KeyedDigest;
@@ -98,13 +100,13 @@ export class Submitter {
   /** Stores the row. Undefined if the key is used: only the transaction can be certain of that. */
   #store<Row extends Submission, Report, Request, Facts>(
     kind: CreatedKind<Row, Report, Request, Facts>,
-    { origin, idempotencyKey, digest, permission }: SubmitRequest<Request>,
+    { origin, keyId, idempotencyKey, digest, permission }: SubmitRequest<Request>,
     draft: Partial<Row>,
   ): Promise<Row | undefined> {
     const { database, clock, ids, notes, submitTimeoutMs, clockSkewMs } = this.parts;
     const { partnerId } = origin;
     const now = clock.now();
-    const submission = { ...origin, idempotencyKey, requestDigest: digest.current };
+    const submission = { ...origin, keyId, idempotencyKey, requestDigest: digest.current };
     const made = newRow(kind, ids.object(kind.prefix), submission, draft, { now, notAfter: 0, checkAt: 0 });
     return whilePermitted(permission, (check) =>
       database.inPartner(partnerId, {

@@ -31,6 +31,8 @@ export const submissionColumns = {
   partnerId: text(24),
   id: text(24),
   ...originColumns,
+  /** The key it was created with; null in rows older than the column. */
+  keyId: optional(text(24)),
   /** Explains the state in a sentence. */
   reason: optional(text(300)),
   rejectReason: optional(text(40)),

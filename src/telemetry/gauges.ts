@@ -3,8 +3,9 @@ import type { Database } from '../db/database.ts';
 import type { SqlRow } from '../db/statement.ts';
 import { atMost } from '../lib/at-most.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { Metrics } from '../lib/metrics.ts';
-import { countPaused } from '../webhooks/endpoint-store.ts';
+import { type Metrics, mostPartnersNamed } from '../lib/metrics.ts';
+import { countPaused, findUndelivered, readUndelivered, type Undelivered } from '../webhooks/endpoint-store.ts';
+import { shownUndeliveredMs } from '../webhooks/rules.ts';
 import { dispatcherLeasePrefix } from '../webhooks/table.ts';
 import { type BacklogFigures, readBacklog } from './backlog.ts';
 import type { DatabaseProbe } from './database-clock.ts';
@@ -43,7 +44,7 @@ export class Gauges {
     };
     this.#readings = [
       new Reading(() => readBacklog(database, clock), this.#setBacklog),
-      new Reading<SqlRow | undefined>(async () => (await database.read(countPaused()))[0], this.#setPaused),
+      new Reading(() => this.#readEndpoints(), this.#setEndpoints),
       new Reading<number | undefined>(readClock, this.#setDatabaseClock),
       new Reading(() => stream.pending(), this.#setPending),
     ];
@@ -85,12 +86,29 @@ export class Gauges {
     }
   };
 
-  readonly #setPaused = (row: SqlRow | undefined): void => {
-    const { webhookPaused } = this.sources.metrics;
+  async #readEndpoints() {
+    const { database, clock } = this.sources;
+    const until = clock.now() - shownUndeliveredMs;
+    const [paused = [], undelivered = []] = await database.readAll([
+      countPaused(),
+      findUndelivered(until, mostPartnersNamed),
+    ]);
+    return { paused: paused[0], undelivered: undelivered.map(readUndelivered) };
+  }
+
+  readonly #setEndpoints = (
+    found: { readonly paused: SqlRow | undefined; readonly undelivered: readonly Undelivered[] } | undefined,
+  ): void => {
+    const { webhookPaused, webhookUndelivered } = this.sources.metrics;
     webhookPaused.reset();
-    if (row === undefined) return;
-    webhookPaused.set({ by: 'failures' }, Number(row.failing));
-    webhookPaused.set({ by: 'operator' }, Number(row.held));
+    webhookUndelivered.reset();
+    if (found === undefined) return;
+    webhookPaused.set({ by: 'failures' }, Number(found.paused?.failing));
+    webhookPaused.set({ by: 'operator' }, Number(found.paused?.held));
+    const now = this.sources.clock.now();
+    for (const { partnerId: partner, by, since } of found.undelivered) {
+      webhookUndelivered.set({ partner, by }, (now - since) / 1_000);
+    }
   };
 }
 

@@ -30,6 +30,8 @@ export interface Parts {
   readonly stream: { readonly isStoring: boolean };
   /** Partners whose events cannot be consumed. */
   readonly events: { stuck(): readonly string[] };
+  /** Partners whose objects cannot be changed. */
+  readonly objects: { readonly all: readonly string[] };
   readonly sharing: { readonly isShared: boolean };
   readonly reports: { readonly isBroken: boolean };
   readonly applicationReports: { readonly isBroken: boolean };
@@ -84,7 +86,8 @@ export class Health {
 
   #checks(): readonly Check[] {
     const { parts } = this;
-    const { database, broker, brokerClocks, nats, stream, events, sharing, reports, applicationReports, gate } = parts;
+    const { database, broker, brokerClocks, nats, stream, events, objects, sharing } = parts;
+    const { reports, applicationReports, gate } = parts;
     const ownClockIsWrong = isWrong(database.clockAheadMs, parts.brokerClock.estimateMs);
     return [
       [this.#isStopping, 'process', 'stopping', true],
@@ -108,7 +111,8 @@ export class Health {
         'jetstream',
         'JetStream stores no events; check its memory and its disk',
       ],
-      ...findStuckEvents(events.stuck()),
+      ...findStuck('events', 'events cannot be consumed', events.stuck()),
+      ...findStuck('objects', 'objects cannot be changed', objects.all),
       [!sharing.isShared, 'limits', 'limits are not counted across replicas'],
       [reports.isBroken, 'order-reports', "the exchange's reports cannot be applied"],
       [applicationReports.isBroken, 'application-reports', "the broker's reports about applications cannot be applied"],
@@ -138,12 +142,12 @@ function isWrong(databaseAheadMs: number | undefined, brokerAheadMs: number | un
   return leastMs > clockWrongMs && Math.abs(databaseAheadMs - brokerAheadMs) < clockWrongMs;
 }
 
-/** Events that cannot be consumed. Names the first partners: there may be many. */
-function findStuckEvents(partnerIds: readonly string[]): Check[] {
+/** What does not work for some partners. Names the first: there may be many. */
+function findStuck(part: string, what: string, partnerIds: readonly string[]): Check[] {
   const ids = [...new Set(partnerIds)];
   if (ids.length === 0) return [];
   const more = ids.length > 3 ? ` and ${ids.length - 3} more` : '';
-  return [[true, 'events', `events cannot be consumed, of ${ids.slice(0, 3).join(', ')}${more}`]];
+  return [[true, part, `${what}, of ${ids.slice(0, 3).join(', ')}${more}`]];
 }
 
 /** Changed certificates and secrets that are refused. The former ones may expire, or their login may be removed. */

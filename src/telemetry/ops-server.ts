@@ -30,7 +30,11 @@ export function createOpsServer({ health, metrics: { registry }, gauges, identit
   // Who has no certificate is not sent away, because a probe has none.
   const asking = { requestCert: identity?.current.ca !== undefined, rejectUnauthorized: false };
   const secure = identity && createSecureServer({ ...secured, ...asking });
-  identity?.onChange((changed) => secure?.setSecureContext(changed));
+  identity?.onChange((changed) => {
+    secure?.setSecureContext(changed);
+    // The certificate of an open connection is not checked again.
+    secure?.closeAllConnections();
+  });
   const mayKnow = (request: IncomingMessage) =>
     hasToken(request, token.current.token) && (!asking.requestCert || (request.socket as TLSSocket).authorized);
   const server = secure ?? createServer(timeouts);

@@ -15,8 +15,15 @@ type NoAnswer = 'unknown' | 'unchecked';
 const checkEveryMs = 1_000;
 /** The longest write. A disk that is slow for a moment is not full. */
 const answerWithinMs = 5_000;
-/** After a refused real write, checks must succeed for this long. */
-const doubtMs = 10_000;
+/**
+ * After a refused real write, checks must succeed for this long. Tables of a full disk still have some room; where a server
+ * takes no writes at all, one that it takes is a proof, unless it was another server.
+ */
+const doubtMs: Readonly<Record<WriteObstacle, number>> = {
+  'disk-full': 10_000,
+  'read-only': 2_000,
+  'not-writer': 2_000,
+};
 /** While writes are in doubt, a check stores two pages of 16 KiB. */
 const filler = '-'.repeat(7_000);
 const fillers = 4;
@@ -68,7 +75,7 @@ export class WriteProbe {
     const refused = this.database.refusedWrite;
     if (refused === undefined) return;
     this.#trouble = refused;
-    this.#doubtedUntil = performance.now() + doubtMs;
+    this.#doubtedUntil = performance.now() + doubtMs[refused];
     this.database.forgetRefusedWrite();
   }
 

@@ -111,6 +111,7 @@ export class RequestLog {
   readonly #shownAddress: (address: string) => string | undefined;
   readonly #strangersRequests: LineSampler;
   readonly #strangersFailures: LineSampler;
+  readonly #strangersUnserved: LineSampler;
 
   constructor(options: RequestLogOptions) {
     const { log, tracer = passingTracer, shownAddress = addressShower('full') } = options;
@@ -118,7 +119,9 @@ export class RequestLog {
     this.#tracer = tracer;
     this.#shownAddress = shownAddress;
     this.#strangersRequests = new LineSampler(log, 'request', shownAddress);
-    this.#strangersFailures = new LineSampler(log, 'a request failed or was not served', shownAddress);
+    // Apart, so that a defect's lines are not left out for those of a database that is away.
+    this.#strangersFailures = new LineSampler(log, 'a request failed', shownAddress);
+    this.#strangersUnserved = new LineSampler(log, 'a request was not served', shownAddress);
     // The line has chosen members only, so redaction is off: it would cost more than the line.
     this.#requestLog = log.child({}, { redact: [] });
   }
@@ -133,14 +136,14 @@ export class RequestLog {
     const { log } = this.#options;
     const { requestId } = context;
     const operation = context.operation?.name;
-    const isLogged = () => context.isIdentified || this.#strangersFailures.take(context.clientAddress);
+    const isLogged = (sampler: LineSampler) => context.isIdentified || sampler.take(context.clientAddress);
     if (!(error instanceof ApiError)) {
-      if (isLogged()) log.error({ err: error, requestId, operation }, 'a request failed');
+      if (isLogged(this.#strangersFailures)) log.error({ err: error, requestId, operation }, 'a request failed');
       return new ApiError('internal_error', { cause: error });
     }
     context.limit = error.limit;
     context.objectId ??= error.location?.split('/').at(-1);
-    if (error.status >= 500 && error.cause !== undefined && isLogged()) {
+    if (error.status >= 500 && error.cause !== undefined && isLogged(this.#strangersUnserved)) {
       log.warn({ err: error.cause, requestId, operation, code: error.code }, 'a request was not served');
     }
     return error;

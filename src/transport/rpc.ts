@@ -13,7 +13,7 @@ import { status } from '@grpc/grpc-js';
 import { RetryInfoSchema } from '../gen/google/rpc/error_details_pb.ts';
 import { ErrorSchema } from '../gen/marina/gateway/v1/errors_pb.ts';
 import { materialize } from '../json/stored.ts';
-import { ApiError, docUrl, type HttpStatus } from '../lib/errors.ts';
+import { ApiError, docUrl, type ErrorCode, type HttpStatus } from '../lib/errors.ts';
 import { type Operation, readIdempotencyKey } from './operations.ts';
 
 /** A request of gRPC or Connect with checked parameters. */
@@ -64,9 +64,20 @@ const statusByHttpStatus: Readonly<Record<HttpStatus, status>> = {
   503: status.UNAVAILABLE,
 };
 
+/** Where gRPC has a better word than the HTTP status. A library may repeat UNAVAILABLE by itself: these it must not. */
+const statusByCode: Partial<Readonly<Record<ErrorCode, status>>> = {
+  duplicate_order: status.ALREADY_EXISTS,
+  duplicate_application: status.ALREADY_EXISTS,
+  duplicate_allocation: status.ALREADY_EXISTS,
+  order_not_cancelable: status.FAILED_PRECONDITION,
+  order_not_sent: status.FAILED_PRECONDITION,
+  application_not_sent: status.FAILED_PRECONDITION,
+  allocation_not_sent: status.FAILED_PRECONDITION,
+};
+
 /** An error's gRPC status. Connect's codes are the same numbers. */
 export function rpcStatus(error: ApiError): status {
-  return statusByHttpStatus[error.status];
+  return statusByCode[error.code] ?? statusByHttpStatus[error.status];
 }
 
 export interface ErrorDetail<Desc extends DescMessage = DescMessage> {

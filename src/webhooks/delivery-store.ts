@@ -3,6 +3,7 @@ import { type RemovedRows, removalWorker } from '../db/removal.ts';
 import { joined, type Statement, sql, statement } from '../db/statement.ts';
 import type { ShownBy } from '../db/table.ts';
 import type { RemovalTime } from '../lib/clock.ts';
+import { groupBy } from '../lib/group.ts';
 import type { Worker } from '../lib/worker.ts';
 import { attemptsKeptMs, type DeliveryState, longestRetryWaitMs, sentForMs } from './rules.ts';
 import { attempts, deliveries, dispatcherLeasePrefix, progress } from './table.ts';
@@ -240,14 +241,50 @@ export const keptWebhooks: readonly RemovedRows[] = [
   },
 ];
 
-/** Expires overdue deliveries, and removes attempts after 30 days and then their deliveries. */
-export function webhookRetention(database: Database, timeOf: RemovalTime, holder: string): Worker {
+/**
+ * Stores that overdue deliveries expired, at most so many of each queue. Returns the partners of each queue's, each as often
+ * as it lost one.
+ */
+function expire(database: Database, now: number, most: number): Promise<readonly string[][]> {
+  // One queue each, because for both a server may read the whole index.
+  const queues = [1, 2].map(
+    (queue) => sql`queue = ${queue} AND occurred_at <= ${new Date(now - sentForMs)} LIMIT ${most}`,
+  );
+  return database.transaction<readonly string[][]>(
+    queues.map(
+      (overdue) =>
+        sql`SELECT partner_id FROM webhook_deliveries FORCE INDEX (webhook_deliveries_age) WHERE ${overdue} FOR UPDATE`,
+    ),
+    (found) => ({
+      // The same rows, because they are locked and both statements read the same part of the index.
+      writes: queues
+        .filter((_, index) => (found[index]?.length ?? 0) > 0)
+        .map(
+          (overdue) =>
+            sql`UPDATE webhook_deliveries FORCE INDEX (webhook_deliveries_age) SET state = 'expired', queue = NULL,
+              due_at = NULL, ended_at = ${new Date(now)} WHERE ${overdue}`,
+        ),
+      result: found.map((rows) => rows.map((row) => String(row.partner_id))),
+    }),
+  );
+}
+
+/**
+ * Expires overdue deliveries, and removes attempts after 30 days and then their deliveries. `onExpired` is called with each
+ * partner and how many of its events expired.
+ */
+export function webhookRetention(
+  database: Database,
+  timeOf: RemovalTime,
+  holder: string,
+  onExpired: (partnerId: string, count: number) => void,
+): Worker {
   const options = { database, holder, timeOf, name, restMs: 1_000 };
   return removalWorker(options, async (now, most) => {
-    const [unsent, old] = [new Date(now - sentForMs), new Date(now - attemptsKeptMs)];
+    const expired = await expire(database, now, most);
+    for (const [partnerId, own] of groupBy(expired.flat(), (id) => id)) onExpired(partnerId, own.length);
+    const old = new Date(now - attemptsKeptMs);
     const changes = [
-      sql`UPDATE webhook_deliveries FORCE INDEX (webhook_deliveries_age) SET state = 'expired', queue = NULL, due_at = NULL, ended_at = ${new Date(now)}
-        WHERE queue IN (1, 2) AND occurred_at <= ${unsent} LIMIT ${most}`,
       // A DELETE takes no index by name, and a server that misjudges the table would read and sort all of it.
       sql`DELETE a FROM (SELECT partner_id, version, number FROM webhook_attempts FORCE INDEX (webhook_attempts_at)
           WHERE at < ${old} ORDER BY at LIMIT ${most}) old
@@ -259,7 +296,7 @@ export function webhookRetention(database: Database, timeOf: RemovalTime, holder
       sql`DELETE FROM leases WHERE name LIKE ${`${dispatcherLeasePrefix}%`} AND expires_at < NOW(3) - INTERVAL 1 DAY
         LIMIT ${most}`,
     ];
-    let found = 0;
+    let found = Math.max(...expired.map(({ length }) => length));
     for (const change of changes) found = Math.max(found, await database.write(change));
     return found;
   });

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts';
 import type { Lease } from '../db/lease.ts';
-import { hasNotRunOut, joined, milliseconds, type Statement, sql, statement } from '../db/statement.ts';
+import { hasNotRunOut, joined, milliseconds, type SqlRow, type Statement, sql, statement } from '../db/statement.ts';
 import { isRetryDue } from './delivery-store.ts';
 import { freshHealth, longestProbeWaitMs, nextDue } from './rules.ts';
 import { type Endpoint, endpoints } from './table.ts';
@@ -38,9 +38,10 @@ export function moved(endpoint: Endpoint, url: string): Endpoint {
   return endpoint.pausedAt === null ? after : startDraining(after);
 }
 
-/** An endpoint without any pause. */
+/** An endpoint without any pause. Whether it delivers is not known yet. */
 export function resumed(endpoint: Endpoint): Endpoint {
-  return startDraining({ ...endpoint, ...freshHealth, heldAt: null });
+  const { failingSince } = endpoint;
+  return startDraining({ ...endpoint, ...freshHealth, failingSince, heldAt: null });
 }
 
 /** An endpoint whose waiting events must move to the front of its queue, because a pause ended. */
@@ -159,4 +160,33 @@ export function findAdopted(partnerId: string): Statement {
 export function countPaused(): Statement {
   return sql`SELECT (SELECT COUNT(*) FROM webhook_endpoints WHERE paused_at IS NOT NULL) AS failing,
     (SELECT COUNT(*) FROM webhook_endpoints WHERE held_at IS NOT NULL) AS held`;
+}
+
+/** An endpoint that delivers nothing although events wait. */
+export interface Undelivered {
+  readonly partnerId: string;
+  /** Why: its attempts fail, or an operator has paused it. */
+  readonly by: 'failures' | 'operator';
+  /** The last instant at which nothing waited, or nothing had failed. */
+  readonly since: number;
+}
+
+/**
+ * The endpoints that have delivered nothing for the longest while events wait: the first that waits is older than
+ * `until`, and so is the first failure or an operator's pause. At most so many, the longest first.
+ */
+export function findUndelivered(until: number, most: number): Statement {
+  const before = new Date(until);
+  return sql`SELECT partner_id, is_held, GREATEST(failing_since, waits_since) AS since FROM
+      (SELECT e.partner_id, e.held_at IS NOT NULL AS is_held,
+        LEAST(COALESCE(e.failing_since, e.held_at), COALESCE(e.held_at, e.failing_since)) AS failing_since,
+        (SELECT d.occurred_at FROM webhook_deliveries d FORCE INDEX (webhook_deliveries_state)
+          WHERE d.partner_id = e.partner_id AND d.state = 'waiting' ORDER BY d.version LIMIT 1) AS waits_since
+        FROM webhook_endpoints e WHERE e.failing_since <= ${before} OR e.held_at <= ${before}) AS found
+    WHERE waits_since <= ${before} ORDER BY since LIMIT ${most}`;
+}
+
+export function readUndelivered(row: SqlRow): Undelivered {
+  const by = Number(row.is_held) === 1 ? 'operator' : 'failures';
+  return { partnerId: String(row.partner_id), by, since: (row.since as Date).getTime() };
 }

@@ -99,7 +99,7 @@ export async function recordAttempts(
 }
 
 /**
- * Splits off first attempts that were delivered before their endpoint failed. Recorded before all others, they lead to the
+ * Splits off first attempts that were delivered before any attempt of their endpoint failed. Recorded before all others, they lead to the
  * same health of their endpoint.
  */
 function splitUsual(attempts: readonly MadeAttempt[]): { usual: MadeAttempt[]; others: MadeAttempt[] } {
@@ -107,7 +107,7 @@ function splitUsual(attempts: readonly MadeAttempt[]): { usual: MadeAttempt[]; o
   const failed = new Set<string>();
   for (const attempt of attempts) {
     const { partnerId, outcome, number, round } = attempt;
-    if (outcome === 'endpoint-failed') failed.add(partnerId);
+    if (outcome !== 'delivered') failed.add(partnerId);
     const isUsual = outcome === 'delivered' && number === 1 && round === 0 && !failed.has(partnerId);
     (isUsual ? usual : others).push(attempt);
   }
@@ -138,7 +138,7 @@ async function recordUsual(
       const endpoints = byPartner(endpointRows);
       const isUsual = attempts.every(({ partnerId, fence }) => {
         const endpoint = endpoints.get(partnerId);
-        return endpoint?.fence === fence && endpoint.streak === 0 && endpoint.pausedAt === null;
+        return endpoint?.fence === fence && endpoint.failingSince === null && endpoint.pausedAt === null;
       });
       if (!isUsual || Number(counted[0]?.saved) !== attempts.length) throw new NotAsUsual();
       return { writes: [], result: endpoints };

@@ -39,6 +39,9 @@ export const rotationMs = 24 * hourMs;
  */
 export const rowServesMs = 3_000;
 
+/** An endpoint that delivers nothing is shown in the metrics after this. */
+export const shownUndeliveredMs = 5 * minuteMs;
+
 export const attemptsKeptMs = 30 * 24 * hourMs;
 
 /**
@@ -114,12 +117,14 @@ const invalidResponses = new Set([
 /** The state of a delivery. `expired`: not delivered within `sentForMs`. */
 export type DeliveryState = 'waiting' | 'delivered' | 'expired';
 
-/** An endpoint's health: failures in a row, the start of its pause, and its probes. */
+/** An endpoint's health: failures in a row, the start of its pause, its probes, and since when nothing was delivered. */
 export interface Health {
   readonly streak: number;
   readonly pausedAt: number | null;
   readonly probeAt: number | null;
   readonly probedVersion: bigint;
+  /** The end of the first of the failures since the last delivery, of endpoint or event; null if there is none. */
+  readonly failingSince: number | null;
 }
 
 /** The facts of an attempt that decide on its endpoint's health and its delivery's state. */
@@ -132,20 +137,28 @@ export interface AttemptFacts {
 }
 
 /** The health of an endpoint that is new, moved or resumed. */
-export const freshHealth: Health = { streak: 0, pausedAt: null, probeAt: null, probedVersion: 0n };
+export const freshHealth: Health = {
+  streak: 0,
+  pausedAt: null,
+  probeAt: null,
+  probedVersion: 0n,
+  failingSince: null,
+};
 
 /** The health of an endpoint after an attempt. Attempts must be given in the order in which they ended. */
-export function healthAfter({ streak, pausedAt, probeAt, probedVersion }: Health, attempt: AttemptFacts): Health {
+export function healthAfter(health: Health, attempt: AttemptFacts): Health {
+  const { pausedAt, probeAt, probedVersion } = health;
   const { outcome, version, isProbe } = attempt;
   if (outcome === 'delivered') return freshHealth;
-  const failures = outcome === 'endpoint-failed' ? streak + 1 : 0;
   const endedAt = endOf(attempt);
+  const failingSince = health.failingSince ?? endedAt;
+  const streak = outcome === 'endpoint-failed' ? health.streak + 1 : 0;
   if (pausedAt !== null) {
-    if (!isProbe) return { streak: failures, pausedAt, probeAt, probedVersion };
-    return { streak: failures, pausedAt, probeAt: endedAt + probeEveryMs, probedVersion: version };
+    if (!isProbe) return { streak, pausedAt, probeAt, probedVersion, failingSince };
+    return { streak, pausedAt, probeAt: endedAt + probeEveryMs, probedVersion: version, failingSince };
   }
-  if (failures < failuresToPause) return { streak: failures, pausedAt, probeAt, probedVersion };
-  return { streak: failures, pausedAt: endedAt, probeAt: endedAt + probeEveryMs, probedVersion: 0n };
+  if (streak < failuresToPause) return { streak, pausedAt, probeAt, probedVersion, failingSince };
+  return { streak, pausedAt: endedAt, probeAt: endedAt + probeEveryMs, probedVersion: 0n, failingSince };
 }
 
 /** A delivery's progress: attempts that its schedule counts, and when it is sent next. */

@@ -58,6 +58,8 @@ export const endpoints = defineTable({
     changedRevision: whole(),
     /** The last revision that the sending process has confirmed. */
     seenRevision: whole(),
+    /** The first failure since the last delivery, of the endpoint or of an event; null if there is none. */
+    failingSince: optional(instant()),
   },
   primary: ['partnerId'],
   indexes: {

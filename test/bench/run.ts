@@ -12,9 +12,11 @@ import { Cluster } from '../support/cluster.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { benchAgainst } from './against.ts';
 import { benchCapacity } from './capacity.ts';
+import { benchClusters } from './clusters.ts';
 import { benchCreates, benchFar } from './creates.ts';
 import { benchDocuments } from './documents.ts';
 import { benchFeed } from './feed.ts';
+import { benchFix } from './fix.ts';
 import { benchGrowth } from './growth.ts';
 import { benchLedger } from './ledger.ts';
 import { benchLimits } from './limits.ts';
@@ -56,6 +58,8 @@ const sections: Record<string, Section> = {
   webhooks: benchWebhooks,
   growth: benchGrowth,
   capacity: benchCapacity,
+  clusters: benchClusters,
+  fix: benchFix,
 };
 
 const chosen = process.argv.slice(2);

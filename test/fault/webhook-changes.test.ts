@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { idleTransactionSeconds } from '../../src/db/frame.ts';
+import { rowServesMs } from '../../src/webhooks/rules.ts';
 import { adminClient } from '../support/admin.ts';
 import { Cluster, type GatewayProcess } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
+import { patient } from '../support/patience.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
+
+/** It may be frozen in a transaction, and then be the one that uses the row as it was; a second for all the rest. */
+const longestMs = 1_000 * idleTransactionSeconds + rowServesMs + 1_000;
 
 describe('a rotation of a secret while the process that sends is frozen', () => {
   let receiver: WebhookReceiver;
@@ -40,7 +46,7 @@ describe('a rotation of a secret while the process that sends is frozen', () => 
     await admin.webhooks.rotateSecret({ partnerId: partner.id }, admin.options);
     const tookMs = performance.now() - startedAt;
     const answeredSeconds = Math.floor(Date.now() / 1_000);
-    assert.ok(tookMs < 5_000, `it took ${tookMs} ms`);
+    assert.ok(tookMs < patient(longestMs), `it took ${tookMs} ms`);
     // What was under way is answered by now, so that the next can begin.
     await delay(300);
     sender.thaw();

@@ -10,7 +10,7 @@ import { createPartner } from '../../src/dev/provision.ts';
 import { Partners } from '../../src/gen/marina/admin/v1/partners_pb.ts';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
-import { parseKeyRing } from '../../src/lib/key-ring.ts';
+import { type KeyRing, parseKeyRing } from '../../src/lib/key-ring.ts';
 import { fixed } from '../../src/lib/watched-files.ts';
 import { adminClient } from '../support/admin.ts';
 import { openTestDatabase, withDatabase } from '../support/database.ts';
@@ -20,6 +20,7 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { halfOverGrpc } from '../support/half-sent.ts';
 import { createKey, createOldKey, forgedKey, secretKey } from '../support/keys.ts';
 import { scrape } from '../support/metrics.ts';
+import { patient } from '../support/patience.ts';
 
 const macKeys = keyMacKeys(fixed(parseKeyRing(secretKey)));
 const bearer = (key: string) => `Bearer ${key}`;
@@ -90,6 +91,97 @@ describe('what a key costs the database', () => {
     } finally {
       now.mock.restore();
     }
+  });
+
+  /** Runs its worker until the list of keys without a MAC was read, or could not be. */
+  async function readList(authenticator: Authenticator): Promise<void> {
+    const stopping = new AbortController();
+    const before = reads.length;
+    const ended = authenticator.worker.run(stopping.signal);
+    await eventually(() => assert.equal(reads.length, before + 1));
+    stopping.abort();
+    await ended;
+  }
+
+  const away = () => Promise.reject(new Error('the database is away'));
+
+  /** Runs the work ten minutes later. */
+  async function tenMinutesLater(work: () => Promise<void>): Promise<void> {
+    const later = Math.ceil(performance.now()) + 600_000;
+    const now = mock.method(performance, 'now', () => later);
+    try {
+      await work();
+    } finally {
+      now.mock.restore();
+    }
+  }
+
+  it('forged keys are refused within two seconds while the database does not answer', async () => {
+    const authenticator = start();
+    await readList(authenticator);
+    await tenMinutesLater(async () => {
+      const { release } = holdRead();
+      const tooLate = delay(patient(2_000)).then(() => ['no answer']);
+      const answer = await Promise.race([identify(authenticator, [forgedKey()]), tooLate]);
+      release();
+      assert.deepEqual([answer, reads.length], [['forged'], 2]);
+    });
+  });
+
+  it('forged keys are refused while the database is away', async () => {
+    const authenticator = start();
+    await readList(authenticator);
+    await tenMinutesLater(async () => {
+      answersWait.push(away);
+      assert.deepEqual(await identify(authenticator, [forgedKey()]), ['forged']);
+      assert.equal(reads.length, 2);
+    });
+  });
+
+  it('forged keys are answered service_unavailable if the database was away since the start', async () => {
+    const authenticator = start();
+    answersWait.push(away);
+    await readList(authenticator);
+    await assert.rejects(identify(authenticator, [forgedKey()]), { code: 'service_unavailable' });
+  });
+
+  /** An authenticator whose ring has two secrets, and a function that removes the one that API keys are made with here. */
+  function startWithRing(): { authenticator: Authenticator; removeFormer: () => void } {
+    const next = '43'.repeat(32);
+    const listeners: ((ring: KeyRing) => void)[] = [];
+    const ring = parseKeyRing(`${next}\n${secretKey}`);
+    const both = keyMacKeys({ current: ring, onChange: (listener) => void listeners.push(listener) });
+    reads = [];
+    return {
+      authenticator: new Authenticator({ database, environment: 'sandbox', macKeys: both }),
+      removeFormer: () => {
+        for (const listener of listeners) listener(parseKeyRing(next));
+      },
+    };
+  }
+
+  /** Lists a key as one without a MAC, as `keys reseal` does. */
+  const listKey = (id: string) => database.write(statement('UPDATE api_keys SET has_mac = 0 WHERE id = ?', id));
+
+  it('a key that was listed after the last read works as soon as its secret leaves the ring', async () => {
+    const { id, key } = await createKey(database, { partnerId, scopes: [Scope.READ] });
+    const { authenticator, removeFormer } = startWithRing();
+    assert.deepEqual(await identify(authenticator, [forgedKey()]), ['forged']);
+    await listKey(id);
+    removeFormer();
+    assert.deepEqual(await identify(authenticator, [key]), ['good']);
+  });
+
+  it('a key that was listed after the last read is never refused while the database is away, only not answered', async () => {
+    const { id, key } = await createKey(database, { partnerId, scopes: [Scope.READ] });
+    const { authenticator, removeFormer } = startWithRing();
+    await readList(authenticator);
+    await listKey(id);
+    removeFormer();
+    answersWait.push(away);
+    await assert.rejects(identify(authenticator, [key]), { code: 'service_unavailable' });
+    await assert.rejects(identify(authenticator, [forgedKey()]), { code: 'service_unavailable' });
+    await eventually(async () => assert.deepEqual(await identify(authenticator, [key]), ['good']));
   });
 
   it('what is no key, or one of the other environment, costs nothing', async () => {
@@ -196,7 +288,7 @@ describe('what a key costs the database', () => {
   it('more keys of earlier versions than are kept all work', async () => {
     const { id } = await createOldKey(database, { partnerId, scopes: 'read' });
     const other = await createOldKey(database, { partnerId, scopes: 'read' });
-    const few = new KeysWithoutMac(database, 1);
+    const few = new KeysWithoutMac(database, macKeys, 1);
     assert.deepEqual([await few.has(id), await few.has(other.id)], [true, true]);
   });
 });
@@ -310,7 +402,8 @@ describe('credentials while the database is away', () => {
       // More than any bucket ever held for one address.
       const statuses = await Promise.all(Array.from({ length: 140 }, (_, at) => list(keys[1 + (at % 9)]?.key ?? '')));
       assert.deepEqual([...new Set(statuses)], [503]);
-      assert.equal(await list('marina_test_forged'), 401);
+      assert.equal(await list('marina_test_mistyped'), 401);
+      assert.equal(await list(forgedKey()), 401);
       await proxy.accept();
       await eventually(async () => {
         for (const { key } of keys) {

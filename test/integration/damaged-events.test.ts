@@ -4,7 +4,7 @@ import { statement } from '../../src/db/statement.ts';
 import { newEndpoint } from '../../src/webhooks/endpoint-store.ts';
 import { endpoints } from '../../src/webhooks/table.ts';
 import { eventually } from '../support/eventually.ts';
-import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+import { callTimeout, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 import { insertRows } from '../support/insert-rows.ts';
 
 let gateway: TestGateway;
@@ -56,3 +56,40 @@ it('a delivery of another event in the place of one holds up its partner alone, 
   const waiting = statement('SELECT version FROM outbox WHERE partner_id = ?', damaged.id);
   assert.deepEqual(await gateway.database.read(waiting), []);
 });
+
+it('an event in the place of the next one stops changes of its partner alone, and reports of others are applied', async () => {
+  const [damaged, other] = [await gateway.newPartner(), await gateway.newPartner()];
+  const placed = await gateway.place(damaged, { symbol: 'SIM-REST', quantity: 5 });
+  assert.equal(placed.status, 201, placed.text);
+  const [row] = await gateway.database.read(statement('SELECT version FROM partners WHERE id = ?', damaged.id));
+  const next = Number(row?.version) + 1;
+  const columns = 'partner_id version id type occurred_at body'.split(' ');
+  const event = [damaged.id, next, 'msg_of_a_torn_transaction', 'order.pending', new Date(), Buffer.from('{}')];
+  await gateway.database.write(insertRows('feed_events', columns, [event]));
+  // The exchange trades it, and the report cannot be applied.
+  await trade(placed.body.id, 5);
+  await eventually(async () => {
+    const [trouble] = (await troubles()).filter(({ part }) => part === 'objects');
+    assert.equal(trouble?.reason, `objects cannot be changed, of ${damaged.id}`);
+  });
+  for (const quantity of [6, 7]) {
+    const { body } = await gateway.place(other, { symbol: 'SIM-REST', quantity });
+    await trade(body.id, quantity);
+    await eventually(async () =>
+      assert.equal(await stateOf(other, body.id), 'filled', "the other's report is applied"),
+    );
+  }
+  assert.equal(await stateOf(damaged, placed.body.id), 'pending');
+  await gateway.database.write(
+    statement('DELETE FROM feed_events WHERE partner_id = ? AND version = ?', damaged.id, next),
+  );
+  await eventually(async () => assert.equal(await stateOf(damaged, placed.body.id), 'filled'), 60_000);
+});
+
+async function trade(clientOrderId: string, quantity: number): Promise<void> {
+  await gateway.controls.fillOrder({ clientOrderId, quantity: BigInt(quantity) }, callTimeout);
+}
+
+async function stateOf(partner: TestPartner, id: string): Promise<string> {
+  return (await gateway.rest('GET', `/v1/orders/${id}`, { key: partner.key })).body.state;
+}

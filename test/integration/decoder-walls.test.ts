@@ -249,6 +249,27 @@ describe('a decoder that somebody has taken over', () => {
 });
 
 describe('a gateway', () => {
+  it('logs at its start that images cannot be decoded if the decoder does not work there', async () => {
+    const node = process.execPath;
+    const errorsWith = async (program: string) => {
+      const logged: string[] = [];
+      const destination = { write: (line: string) => void logged.push(line) };
+      const log = createLogger({ name: 'test', level: 'error', destination });
+      const checker = new ImageChecker({ log, workers: 1 });
+      process.execPath = program;
+      try {
+        await checker.start();
+        await checker.tried;
+        return logged.map((line) => JSON.parse(line).msg);
+      } finally {
+        process.execPath = node;
+        checker.close();
+      }
+    };
+    assert.deepEqual(await errorsWith('/bin/false'), ['images cannot be decoded on this machine']);
+    assert.deepEqual(await errorsWith(node), []);
+  });
+
   it('says which walls hold around its decoders, and decodes behind them', async () => {
     const gateway = await startGateway();
     try {

@@ -262,7 +262,7 @@ describe('an operator whom an alarm has called', () => {
       assert.match(line ?? '', /"level":"error".*says booked, and the allocation is refused/);
     });
     const metrics = await (await fetch(`http://127.0.0.1:${gateway.app.opsPort}/metrics`)).text();
-    assert.match(metrics, /marina_contradictions_total\{kind="allocation"\} 1/);
+    assert.match(metrics, /marina_contradictions_total\{kind="allocation",partner="par_\w+"\} 1/);
     const { entries } = await ask('GetTimeline', { id });
     assert.ok(entries.some(({ kind }: Found) => kind === 'contradiction'));
   });

@@ -49,7 +49,7 @@ describe('a document that stays unconfirmed', () => {
   async function release(): Promise<string> {
     const { partnerId, applicationId, type } = document;
     const audit = () => statement('DO 1');
-    return (await settling.newRelease().release(partnerId, applicationId, type, audit)).outcome;
+    return (await settling.newDocumentSender().release(partnerId, applicationId, type, audit)).outcome;
   }
 
   const brokerLacksIt = (completeUntil?: number) => {

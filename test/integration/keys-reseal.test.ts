@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { statement } from '../../src/db/statement.ts';
+import { type SqlValue, statement } from '../../src/db/statement.ts';
 import { type KeyRing, parseKeyRing } from '../../src/lib/key-ring.ts';
 import { sealAnew, sealedSecrets, webhookSeal } from '../../src/secret-keys/sealed-endpoints.ts';
 import { newEndpoint } from '../../src/webhooks/endpoint-store.ts';
 import { makeSecret } from '../../src/webhooks/signature.ts';
 import { endpoints } from '../../src/webhooks/table.ts';
 import { adminClient } from '../support/admin.ts';
+import { apply } from '../support/applications.ts';
+import { overRest } from '../support/documents.ts';
 import { eventually, ready } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+import { noisePng } from '../support/images.ts';
 import { secretKey as old } from '../support/keys.ts';
 import { runCommand, SecretFile } from '../support/secret-files.ts';
 import { verify, WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -104,7 +107,9 @@ describe('keys reseal', () => {
     assert.match(whole.printed(), new RegExp(`key ${currentId}: current\\n {2}has \\d+ webhook secrets\\n`));
     assert.match(
       whole.printed(),
-      new RegExp(`key ${formerId}: not current, current until .*\\n {2}needed for cursors, .*, until 20`),
+      new RegExp(
+        `key ${formerId}: not current, current until .*\\n {2}needed for cursors and Idempotency-Keys, until 20`,
+      ),
     );
     assert.doesNotMatch(whole.printed(), new RegExp(`${old}|${next}|until keys reseal`), 'nothing stored needs it');
 
@@ -120,6 +125,39 @@ describe('keys reseal', () => {
       assert.ok(events.some((event) => event.body.includes(last.id)));
       for (const event of events) verify(event, webhookSecret);
     }, 30_000);
+  });
+
+  it('says that a key is needed while objects of its time are not final and applications not decided', async () => {
+    const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
+    const { body: order } = await place();
+    const { body: application } = await apply(gateway, partner);
+    const photo = { key: partner.key, id: application.id, type: 'photo', file: await noisePng() };
+    assert.equal((await overRest(gateway.app.restPort)(photo)).outcome, 'delivered');
+    const write = (text: string, ...values: SqlValue[]) => gateway.database.write(statement(text, ...values));
+    await write('UPDATE orders SET created_at = ? WHERE id = ?', daysAgo(40), order.id);
+    await write('UPDATE applications SET created_at = ? WHERE id = ?', daysAgo(40), application.id);
+    await write('UPDATE documents SET created_at = ? WHERE application_id = ?', daysAgo(40), application.id);
+    await write('UPDATE secret_keys SET last_used_at = ? WHERE id = ?', daysAgo(35), formerRing[0].id);
+    file.put(next, old);
+    const needs = async () => {
+      const status = command('status');
+      assert.equal(await status.ended, 0, status.printed());
+      assert.match(status.printed(), /\nnot counted: notes at the broker, and backups\./);
+      const [, lines = ''] = status.printed().split(`key ${formerRing[0].id}: `);
+      return lines
+        .split('\n')
+        .slice(1)
+        .filter((line) => line.startsWith('  '));
+    };
+    assert.deepEqual(await needs(), [
+      '  needed for the Idempotency-Keys of 2 objects that are not final, until they are',
+      '  needed for the documents of 1 applications, until they are decided',
+    ]);
+    await write("UPDATE orders SET state = 'expired' WHERE id = ?", order.id);
+    await write('UPDATE applications SET idempotency_key = NULL WHERE id = ?', application.id);
+    assert.deepEqual(await needs(), ['  needed for the documents of 1 applications, until they are decided']);
+    await write("UPDATE applications SET state = 'rejected' WHERE id = ?", application.id);
+    assert.deepEqual(await needs(), ['  can be removed']);
   });
 
   it('says that a key can be removed once nothing needs it, and counts what opens under no key', async () => {

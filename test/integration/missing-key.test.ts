@@ -45,17 +45,33 @@ describe('a key ring that lacks a key', () => {
   async function start(...keys: string[]): Promise<App> {
     file.put(...keys);
     logged = [];
-    const destination = { write: (line: string) => void logged.push(line) };
-    app = await startApp(readConfig(gateway.variables), createLogger({ name: 'marina', level: 'info', destination }));
+    app = await startReplica();
     return app;
   }
 
-  const post = (path: string, idempotencyKey: string, body: object) => {
-    assert.ok(app !== undefined);
-    return restCaller(app)('POST', path, { key: partner.key, idempotencyKey, body });
+  function startReplica(variables: Record<string, string> = {}): Promise<App> {
+    const destination = { write: (line: string) => void logged.push(line) };
+    const log = createLogger({ name: 'marina', level: 'info', destination });
+    return startApp(readConfig({ ...gateway.variables, ...variables }), log);
+  }
+
+  const post = (path: string, idempotencyKey: string, body: object, at = app) => {
+    assert.ok(at !== undefined);
+    return restCaller(at)('POST', path, { key: partner.key, idempotencyKey, body });
   };
-  const orderOf = ({ account }: TestPartner) => ({
-    ...{ account, symbol: 'SIM-FILL', side: 'buy', quantity: 7, type: 'market' },
+
+  /** As a restore of a database from before all orders. */
+  async function loseOrders(): Promise<void> {
+    for (const sql of [
+      'DELETE FROM orders',
+      'DELETE FROM order_steps',
+      `DELETE FROM positions WHERE name = 'submissions'`,
+    ]) {
+      await gateway.database.write(statement(sql));
+    }
+  }
+  const orderOf = ({ account }: TestPartner, quantity = 7) => ({
+    ...{ account, symbol: 'SIM-FILL', side: 'buy', quantity, type: 'market' },
   });
 
   async function sentOrders(): Promise<number> {
@@ -84,22 +100,17 @@ describe('a key ring that lacks a key', () => {
     assert.equal(placed.status, 201, placed.text);
     await stop();
     // The database of a day ago, in which the former key was current.
-    for (const sql of [
-      'DELETE FROM orders',
-      'DELETE FROM order_steps',
-      `DELETE FROM positions WHERE name = 'submissions'`,
-    ]) {
-      await gateway.database.write(statement(sql));
-    }
+    await loseOrders();
     await noteUses(Date.now() - dayMs);
     const { opsPort } = await start(next);
+    const replica = await startReplica({ MARINA_ROLES: 'api' });
     for (const idempotencyKey of [key, randomUUID()]) {
       const refused = await post('/v1/orders', idempotencyKey, orderOf(partner));
       assert.deepEqual([refused.status, refused.body.error?.code], [503, 'exchange_unavailable'], refused.text);
     }
     const ready = await (await fetch(`http://127.0.0.1:${opsPort}/readyz`)).text();
     assert.match(ready, /lost orders cannot be restored/);
-    const line = logged.find((each) => each.includes('it was sealed with a key that MARINA_SECRET_KEY lacks'));
+    const line = logged.find((each) => each.includes('no key of MARINA_SECRET_KEY opens its note'));
     assert.ok(line?.includes(placed.body.id) && line.includes(oldId), line);
     const allocation = { account: partner.account, amount_kobo: 1_000 };
     const allocated = await post('/v1/allocations', randomUUID(), allocation);
@@ -115,23 +126,49 @@ describe('a key ring that lacks a key', () => {
       const another = await post('/v1/orders', randomUUID(), orderOf(partner));
       assert.equal(another.status, 201, another.text);
     });
+    await eventually(async () => {
+      const there = await post('/v1/orders', randomUUID(), orderOf(partner), replica);
+      assert.equal(there.status, 201, `a replica that does no background work goes on too: ${there.text}`);
+    }, 20_000);
+    await replica.stop();
     await stop();
   });
 
-  it('that is destroyed for good holds nothing once its row is deleted', async () => {
-    await start(old, next);
+  it('holds them too if the restored database is older than that key', async () => {
+    await start(next, old);
     const key = randomUUID();
-    const placed = await post('/v1/orders', key, orderOf(partner));
+    const placed = await post('/v1/orders', key, orderOf(partner, 8));
     assert.equal(placed.status, 201, placed.text);
     await stop();
-    for (const table of ['orders', 'order_steps']) await gateway.database.write(statement(`DELETE FROM ${table}`));
-    await gateway.database.write(statement(`DELETE FROM positions WHERE name = 'submissions'`));
+    const sent = await sentOrders();
+    await loseOrders();
+    await gateway.database.write(statement('DELETE FROM secret_keys WHERE id = ?', nextId));
+    await start(old);
+    const refused = await post('/v1/orders', key, orderOf(partner, 8));
+    assert.deepEqual([refused.status, refused.body.error?.code], [503, 'exchange_unavailable'], refused.text);
+    await file.change([old, next], logged);
+    await eventually(async () => {
+      const again = await post('/v1/orders', key, orderOf(partner, 8));
+      assert.deepEqual([again.status, again.body.id], [200, placed.body.id], again.text);
+    }, 20_000);
+    assert.equal(await sentOrders(), sent, 'nothing was sent a second time');
+    await stop();
+  });
+
+  it('that is destroyed for good holds nothing once its row is deleted and what no key opens is passed over', async () => {
+    await start(old, next);
+    const key = randomUUID();
+    const placed = await post('/v1/orders', key, orderOf(partner, 9));
+    assert.equal(placed.status, 201, placed.text);
+    await stop();
+    await loseOrders();
     await noteUses(Date.now() - dayMs);
-    await start(next);
-    assert.equal((await post('/v1/orders', randomUUID(), orderOf(partner))).status, 503);
+    file.put(next);
+    app = await startReplica({ MARINA_BROKER_SHARED: 'true' });
+    assert.equal((await post('/v1/orders', randomUUID(), orderOf(partner, 9))).status, 503);
     await gateway.database.write(statement('DELETE FROM secret_keys WHERE id = ?', oldId));
     await eventually(async () => {
-      const another = await post('/v1/orders', randomUUID(), orderOf(partner));
+      const another = await post('/v1/orders', randomUUID(), orderOf(partner, 9));
       assert.equal(another.status, 201, another.text);
     }, 20_000);
     await stop();

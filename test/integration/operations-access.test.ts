@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { get, type RequestOptions } from 'node:https';
+import { Agent, get, type RequestOptions } from 'node:https';
 import { after, before, describe, it } from 'node:test';
 import { CertificateFiles } from '../support/certificate-files.ts';
 import { eventually } from '../support/eventually.ts';
@@ -57,6 +57,7 @@ describe("an operations port with clients' certificates", () => {
       MARINA_OPS_TLS_CERT_FILE: files.server.certificate,
       MARINA_OPS_TLS_KEY_FILE: files.server.key,
       MARINA_OPS_TLS_CLIENT_CA_FILE: files.clientAuthority,
+      MARINA_OPS_TLS_CLIENT_CRL_FILE: files.put('revoked.pem', await files.clients.revoke([])),
     });
   });
   after(() => gateway.stop());
@@ -80,5 +81,42 @@ describe("an operations port with clients' certificates", () => {
     assert.equal(await ask('/readyz'), 200);
     await assert.rejects(ask('/livez', { ca: files.clients.cert }), /certificate/);
     await assert.rejects(fetch(`http://localhost:${gateway.app.opsPort}/livez`), 'plain text is not answered');
+  });
+
+  it('shows nothing to a revoked certificate, also over a connection that was open, and still answers probes', async () => {
+    const [good, lost] = await Promise.all(['good', 'lost'].map((name) => files.clients.issueClient(name)));
+    assert.ok(good !== undefined && lost !== undefined);
+    const before = gateway.logged.length;
+    const change = async (list: string, said: RegExp) => {
+      files.put('revoked.pem', list);
+      await eventually(() => assert.match(gateway.logged.slice(before).join(''), said), 20_000);
+    };
+    const open = new Agent({ keepAlive: true, maxSockets: 1 });
+    const asked = async () => [await ask('/metrics', good), await ask('/metrics', lost), await ask('/livez', lost)];
+    assert.deepEqual(await asked(), [200, 200, 200]);
+    assert.equal(await ask('/metrics', { ...lost, agent: open }), 200);
+    await change(await files.clients.revoke([lost.cert]), /"link":"operations".*a new certificate or secret is used/);
+    assert.deepEqual(await asked(), [200, 401, 200]);
+    assert.equal(await ask('/metrics', { ...lost, agent: open }), 401);
+    await change('nonsense', /"wrong":"no lists of revoked certificates"/);
+    assert.deepEqual(await asked(), [200, 401, 200], 'the former list holds');
+    open.destroy();
+  });
+
+  it('shows nothing to anybody once the list has ended, and answers probes', async () => {
+    const ended = await files.clients.revoke([], new Date(Date.now() - 1_000));
+    const other = await startGateway({
+      MARINA_OPS_TLS_CERT_FILE: files.server.certificate,
+      MARINA_OPS_TLS_KEY_FILE: files.server.key,
+      MARINA_OPS_TLS_CLIENT_CA_FILE: files.clientAuthority,
+      MARINA_OPS_TLS_CLIENT_CRL_FILE: files.put('ended.pem', ended),
+    });
+    try {
+      const port = other.app.opsPort;
+      const own = { cert: readFileSync(files.client.certificate), key: readFileSync(files.client.key), port };
+      assert.deepEqual([await ask('/metrics', own), await ask('/livez', own)], [401, 200]);
+    } finally {
+      await other.stop();
+    }
   });
 });

@@ -173,6 +173,8 @@ describe('an order that a newer version stored with names this version does not 
     const visible = (row: Record<string, unknown>) =>
       Object.entries(row).filter(([column]) => !bookkeeping.includes(column));
     assert.deepEqual(visible(passed), visible(before), 'what the newer version stored stays');
+    const failures = gateway.logged.filter((line) => line.includes("a partner's objects cannot be changed"));
+    assert.deepEqual(failures, [], 'its state is no failure');
     await eventually(async () => {
       const found = await scrape(gateway.app.opsPort);
       assert.ok(Number(found.value('marina_unsettled', { kind: 'order', state: 'other' })) >= 1);

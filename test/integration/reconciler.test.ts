@@ -253,6 +253,7 @@ describe('an outcome that is unknown', () => {
       Object.assign(kind, { prepareCached: () => draft, send });
       await submitter.submit(kind as CreatedKind<never, never, object, never>, {
         origin: { partnerId, requestId: null, traceParent: null },
+        keyId: 'key_1',
         idempotencyKey: 'k',
         digest: new KeyedDigest(onlyKey(Buffer.alloc(32)), (hmac) => hmac),
         request: {},

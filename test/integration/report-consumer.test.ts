@@ -10,6 +10,7 @@ import { createLogger } from '../../src/lib/log.ts';
 import { pause } from '../../src/lib/worker.ts';
 import { orders, type StoredOrder } from '../../src/orders/table.ts';
 import { ReportConsumer, type ReportConsumerOptions, type ReportedKind } from '../../src/submission/reports.ts';
+import { StuckPartners } from '../../src/submission/stuck-partners.ts';
 import { startWorker, whileRunning, withDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { openSettling, type Settling } from '../support/settling.ts';
@@ -100,7 +101,9 @@ describe('reports of the exchange', () => {
   ): ReportConsumer<StoredOrder, Report> {
     const { database, recorder, log, clock, order: kind } = settling;
     const findLost = async () => {};
-    const consumer = new ReportConsumer({ kind, database, recorder, log, clock, holder: 'test', findLost, ...options });
+    const stuck = new StuckPartners(log);
+    const own = { kind, database, recorder, log, clock, holder: 'test', findLost, stuck };
+    const consumer = new ReportConsumer({ ...own, ...options });
     stop = startWorker(consumer.worker);
     return consumer;
   }

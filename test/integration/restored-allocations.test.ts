@@ -32,14 +32,14 @@ it('an allocation that was lost reserves its money again, to the last kobo, and 
     ...{ database, clock, notes, gate, log },
     broker: { submissionsAfter: async () => listed },
     kinds: new Kinds([allocation]),
-    holder: 'test',
+    isShared: false,
   });
   /** Whether an allocation of which only the broker's note is left is restored. */
   async function isRestored(amountKobo: bigint): Promise<boolean> {
     const times = { now: clock.now(), notAfter: clock.realNow(), checkAt: clock.realNow() };
     const origin = { partnerId, requestId: null, traceParent: null };
     const id = ids.object('alc');
-    const submission = { ...origin, idempotencyKey: id, requestDigest: Buffer.alloc(32) };
+    const submission = { ...origin, keyId: null, idempotencyKey: id, requestDigest: Buffer.alloc(32) };
     const fields = { account: 'A1', amountKobo, clientReference: null, countedDay: day };
     const lost = newRow<StoredAllocation>(allocation, id, submission, fields, times);
     listed = [{ number: 1n, clientId: id, note: notes.write(allocation, lost) }];

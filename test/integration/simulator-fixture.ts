@@ -33,10 +33,10 @@ export interface Clients {
 /** A simulator on a database of its own, with an account that can trade; it ends with the test file. */
 export async function startTestSimulator(fillDelayMs = { min: 1, max: 5 }) {
   const database = await createTestDatabase();
-  const start = async () => {
+  const start = async (port = 0) => {
     const simulator = await startSimulator({
       databaseUrl: database.url,
-      port: 0,
+      port,
       seed: 1,
       defaultFillDelayMs: fillDelayMs,
     });
@@ -51,10 +51,10 @@ export async function startTestSimulator(fillDelayMs = { min: 1, max: 5 }) {
   return {
     ...running,
     databaseUrl: database.url,
-    /** Stops it and starts another on its record. */
+    /** Stops it and starts another on its record, at the same port. */
     async restart() {
       await running.close();
-      running = await start();
+      running = await start(running.port);
       return running;
     },
   };

@@ -6,6 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { connect, type PeerCertificate, type TLSSocket } from 'node:tls';
 import { credentials, Metadata, status } from '@grpc/grpc-js';
 import { type Authority, type Identity, makeAuthority } from '../../src/dev/certificates.ts';
+import { Diagnostics } from '../../src/gen/marina/admin/v1/diagnostics_pb.ts';
 import { Trading } from '../../src/gen/marina/admin/v1/trading_pb.ts';
 import { Events } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import { OrderSide, Orders, OrderType } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
@@ -21,6 +22,7 @@ describe('a gateway with certificates', () => {
   const folder = temporaryFolder();
   const certFile = join(folder, 'server.pem');
   const keyFile = join(folder, 'server.key');
+  const revokedFile = join(folder, 'revoked.pem');
   let authority: Authority;
   let operators: Authority;
   let gateway: TestGateway;
@@ -30,12 +32,14 @@ describe('a gateway with certificates', () => {
     operators = await makeAuthority('Marina operators');
     put(await authority.issue(names));
     writeFileSync(join(folder, 'operators.pem'), operators.cert);
+    writeFileSync(revokedFile, await operators.revoke([]));
     gateway = await startGateway({
       MARINA_TLS_CERT_FILE: certFile,
       MARINA_TLS_KEY_FILE: keyFile,
       MARINA_ADMIN_TLS_CERT_FILE: certFile,
       MARINA_ADMIN_TLS_KEY_FILE: keyFile,
       MARINA_ADMIN_TLS_CLIENT_CA_FILE: join(folder, 'operators.pem'),
+      MARINA_ADMIN_TLS_CLIENT_CRL_FILE: revokedFile,
     });
     partner = await gateway.newPartner();
   });
@@ -103,28 +107,56 @@ describe('a gateway with certificates', () => {
     await assert.rejects(fetch(`http://127.0.0.1:${gateway.app.restPort}/v1/limits`), 'plain text is not answered');
   });
 
-  it("the operators' port asks for a certificate of their authority, and for a token too", async () => {
-    const { cert, key } = await authority.issue(['stranger']);
-    const address = `127.0.0.1:${gateway.app.adminPort}`;
+  /** The status that an operator's call ends with. */
+  async function asOperator(own: Identity | undefined, token: Metadata): Promise<status> {
     const root = Buffer.from(authority.cert);
+    const ssl = credentials.createSsl(root, own && Buffer.from(own.key), own && Buffer.from(own.cert));
+    const client = createGrpcClient(Trading, `127.0.0.1:${gateway.app.adminPort}`, {}, ssl);
+    try {
+      await client.resumeTrading({ reason: 'a test' }, { ...callTimeout, metadata: token });
+      return status.OK;
+    } catch (error) {
+      return (error as { code: status }).code;
+    } finally {
+      client.close();
+    }
+  }
+
+  it("the operators' port asks for a certificate of their authority, and for a token too", async () => {
+    const stranger = await authority.issue(['stranger']);
     const metadata = authorized(operatorToken);
-    const ask = async (own: Identity | undefined, token: Metadata) => {
-      const ssl = credentials.createSsl(root, own && Buffer.from(own.key), own && Buffer.from(own.cert));
-      const client = createGrpcClient(Trading, address, {}, ssl);
-      try {
-        await client.resumeTrading({ reason: 'a test' }, { ...callTimeout, metadata: token });
-        return status.OK;
-      } catch (error) {
-        return (error as { code: status }).code;
-      } finally {
-        client.close();
-      }
-    };
     const operator = await operators.issueClient('ada');
-    assert.equal(await ask(operator, metadata), status.OK);
-    assert.equal(await ask(operator, new Metadata()), status.UNAUTHENTICATED, 'a certificate is no token');
-    assert.equal(await ask(undefined, metadata), status.UNAVAILABLE, 'a token is no certificate');
-    assert.equal(await ask({ cert, key }, metadata), status.UNAVAILABLE, "somebody else's certificate");
+    assert.equal(await asOperator(operator, metadata), status.OK);
+    assert.equal(await asOperator(operator, new Metadata()), status.UNAUTHENTICATED, 'a certificate is no token');
+    assert.equal(await asOperator(undefined, metadata), status.UNAVAILABLE, 'a token is no certificate');
+    assert.equal(await asOperator(stranger, metadata), status.UNAVAILABLE, "somebody else's certificate");
+  });
+
+  it("the operators' port refuses a revoked certificate as soon as the list changes, and all once it has ended", async () => {
+    const metadata = authorized(operatorToken);
+    const [ada, lost] = [await operators.issueClient('ada'), await operators.issueClient('lost')];
+    assert.equal(await asOperator(lost, metadata), status.OK);
+    const ssl = credentials.createSsl(Buffer.from(authority.cert), Buffer.from(lost.key), Buffer.from(lost.cert));
+    const open = createGrpcClient(Diagnostics, `127.0.0.1:${gateway.app.adminPort}`, {}, ssl);
+    const stream = open.watchEvents({}, { metadata })[Symbol.asyncIterator]();
+    const watched = (async () => {
+      for (let done: boolean | undefined = false; !done; ) ({ done } = await stream.next());
+    })();
+    const publish = (list: string) => {
+      writeFileSync(`${revokedFile}.new`, list);
+      renameSync(`${revokedFile}.new`, revokedFile);
+    };
+    publish(await operators.revoke([lost.cert]));
+    await eventually(async () => assert.equal(await asOperator(lost, metadata), status.UNAVAILABLE), 20_000);
+    assert.equal(await asOperator(ada, metadata), status.OK);
+    // What was open ends too, with the stream on it.
+    await assert.rejects(watched);
+    await assert.rejects(open.getStatus({}, { ...callTimeout, metadata }), { code: status.UNAVAILABLE });
+    open.close();
+    publish(await operators.revoke([], new Date(Date.now() - 1_000)));
+    await eventually(async () => assert.equal(await asOperator(ada, metadata), status.UNAVAILABLE), 20_000);
+    publish(await operators.revoke([]));
+    await eventually(async () => assert.equal(await asOperator(ada, metadata), status.OK), 20_000);
   });
 
   it('a new certificate is shown to new connections, and those that are open go on', async () => {

@@ -4,7 +4,8 @@ import type { PoolConnection } from 'mysql2';
 import { runAtOnce, runTransaction } from '../../src/db/batch.ts';
 import { type Connections, connect } from '../../src/db/data-source.ts';
 import { isRetryable } from '../../src/db/errors.ts';
-import { type Frame, frameOf, serverKind } from '../../src/db/frame.ts';
+import { type Frame, frameOf } from '../../src/db/frame.ts';
+import { serverKind } from '../../src/db/server-kind.ts';
 import { statement } from '../../src/db/statement.ts';
 import { createTestDatabase, type TestDatabase } from '../support/servers.ts';
 
@@ -63,13 +64,27 @@ describe('a transaction that the server undoes between its statements', () => {
     assert.equal(Number((rows as { autocommit: number }[])[0]?.autocommit), 1);
     assert.deepEqual(await stored(), [3, 4]);
   });
+
+  it('closes a connection on which a refused one cannot be rolled back as a whole', async () => {
+    const own = await new Promise<PoolConnection>((resolve, reject) => {
+      connections.sharedTransactions.getConnection((error, taken) => (error ? reject(error) : resolve(taken)));
+    });
+    const rollBack = [statement("SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213"), ...frame.rollBack];
+    const refusal = new Error('refused');
+    const decide = () => {
+      throw refusal;
+    };
+    assert.deepEqual(await runTransaction(own, { ...frame, rollBack }, [insert(5)], decide), { refusal });
+    await assert.rejects(own.promise().query('DO 1'), 'its autocommit may be off');
+    assert.deepEqual(await stored(), [3, 4]);
+  });
 });
 
 describe('the last statement of a round trip that commits', () => {
   for (const isMariaDb of [true, false]) {
     for (const isGalera of [true, false]) {
       it(`is COMMIT on ${isMariaDb ? 'MariaDB' : 'MySQL'}${isGalera ? ' with Galera' : ''}`, () => {
-        const { commit } = frameOf({ isMariaDb, galeraNode: isGalera ? 'one' : undefined });
+        const { commit } = frameOf({ isMariaDb, place: 'a:1', galeraNode: isGalera ? 'one' : undefined });
         assert.equal(commit.at(-1)?.sql, 'COMMIT', 'an error after it would be taken for one of the transaction');
       });
     }
@@ -81,18 +96,27 @@ describe('the kind of a server', () => {
     {
       name: 'MariaDB',
       rows: { version: '10.11.14-MariaDB', wsrep_on: 'OFF' },
-      is: { isMariaDb: true, galeraNode: undefined },
+      is: { isMariaDb: true, place: 'undefined:undefined', galeraNode: undefined, isOfGroup: false },
     },
     {
       name: 'a Galera node',
       rows: { version: '10.11.14-MariaDB', wsrep_on: 'ON', wsrep_node_name: 'a', hostname: 'db-1', port: '3306' },
-      is: { isMariaDb: true, galeraNode: 'a at db-1:3306' },
+      is: { isMariaDb: true, place: 'db-1:3306', galeraNode: 'a at db-1:3306', isOfGroup: false },
     },
-    { name: 'MySQL', rows: { version: '9.7.4' }, is: { isMariaDb: false, galeraNode: undefined } },
+    {
+      name: 'MySQL',
+      rows: { version: '9.7.4' },
+      is: { isMariaDb: false, place: 'undefined:undefined', galeraNode: undefined, isOfGroup: false },
+    },
+    {
+      name: 'a member of a group of MySQL servers',
+      rows: { version: '9.7.4', group_replication_group_name: 'b9a1…' },
+      is: { isMariaDb: false, place: 'undefined:undefined', galeraNode: undefined, isOfGroup: true },
+    },
     {
       name: "a node of Percona's cluster",
       rows: { version: '8.0.36', wsrep_on: 'ON', wsrep_node_name: 'b', hostname: 'db-2', port: '3307' },
-      is: { isMariaDb: false, galeraNode: 'b at db-2:3307' },
+      is: { isMariaDb: false, place: 'db-2:3307', galeraNode: 'b at db-2:3307', isOfGroup: false },
     },
   ];
   for (const { name, rows, is } of cases) {

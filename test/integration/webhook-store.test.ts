@@ -30,6 +30,7 @@ import {
   moved,
   newEndpoint,
   releaseEndpoints,
+  resumed,
   saveEndpoint,
   startDraining,
 } from '../../src/webhooks/endpoint-store.ts';
@@ -454,6 +455,28 @@ describe('what is stored of webhooks', () => {
     assert.equal((await stored(1n)).attempts, 1);
   });
 
+  it('an endpoint delivers nothing from its first failure until the first delivery, of whatever event', async () => {
+    await queue([1n, 2n, 3n]);
+    const refused = { outcome: 'event-failed', status: 404, errorClass: 'status' } as const;
+    await recordAttempts(database, [await attempt(1n, { ...refused, at: now - 60_000 })], now);
+    await recordAttempts(database, [await attempt(2n, refused)], now);
+    assert.equal((await endpoint()).failingSince, now - 60_000 + 3);
+    await change(resumed(await endpoint()));
+    assert.equal((await endpoint()).failingSince, now - 60_000 + 3, 'an operator does not change that');
+    await recordAttempts(database, [await attempt(3n)], now);
+    assert.equal((await endpoint()).failingSince, null);
+  });
+
+  it('what fails before a delivery of the same batch is forgotten, and what fails after it is not', async () => {
+    await queue([1n, 2n]);
+    const refused = { outcome: 'event-failed', status: 404, errorClass: 'status' } as const;
+    await recordAttempts(database, [await attempt(1n, refused), await attempt(2n)], now);
+    assert.equal((await endpoint()).failingSince, null);
+    await queue([3n, 4n]);
+    await recordAttempts(database, [await attempt(3n), await attempt(4n, refused)], now);
+    assert.equal((await endpoint()).failingSince, now);
+  });
+
   it('when a pause ends, all that waits goes at once, whatever was due when', async () => {
     await queue([1n]);
     await queue([2n], now + 60 * minute);
@@ -463,8 +486,8 @@ describe('what is stored of webhooks', () => {
     assert.deepEqual(await work(lease, now), [], 'until its probe nothing is to be done');
     assert.deepEqual(await work(lease, now + minute), [partnerId]);
     await recordAttempts(database, [await attempt(1n, { isProbe: true })], now);
-    const { draining, fence, streak, pausedAt, probeAt, probedVersion } = await endpoint();
-    assert.deepEqual([draining, { streak, pausedAt, probeAt, probedVersion }], [true, freshHealth]);
+    const { draining, fence, streak, pausedAt, probeAt, probedVersion, failingSince } = await endpoint();
+    assert.deepEqual([draining, { streak, pausedAt, probeAt, probedVersion, failingSince }], [true, freshHealth]);
     assert.deepEqual(await work(lease, now), [partnerId], 'what waits is to be moved to the front');
     assert.equal(await database.write(bringForward(partnerId, fence, 10)), 1);
     const before = await endpoint();

@@ -53,6 +53,8 @@ export function isTraffic({ msg }: LogLine): boolean {
 export interface ClusterOptions {
   /** The server of the gateways' database. */
   readonly databaseServerUrl?: string;
+  /** Further servers of the same database, as its URL names them with the first one. */
+  readonly databaseHosts?: string;
   readonly natsUrl?: string;
   /** Makes the gateways' tables, instead of this version's migrations. */
   readonly migrate?: (url: string) => Promise<void>;
@@ -109,6 +111,9 @@ export class Cluster {
       createTestDatabase(),
     ]);
     await (options.migrate ?? migrate)(gatewayDatabase.url);
+    const { databaseHosts } = options;
+    const withHosts = (url: string) =>
+      databaseHosts === undefined ? url : url.replace(new URL(url).host, databaseHosts);
     const { process: simulator, ports } = await startEntry(simulatorEntry, join(folder, 'simulator.log'), {
       MARINA_SIMULATOR_DATABASE_URL: simulatorDatabase.url,
       MARINA_SIMULATOR_HOST: '127.0.0.1',
@@ -117,7 +122,11 @@ export class Cluster {
       MARINA_SIMULATOR_FILL_DELAY_MS: '5',
     });
     const address = `127.0.0.1:${ports.port}`;
-    const database = await openDatabase({ url: gatewayDatabase.url, environment: 'sandbox', poolSize: 4 });
+    const database = await openDatabase({
+      url: withHosts(gatewayDatabase.url),
+      environment: 'sandbox',
+      poolSize: 4,
+    });
     const cluster = new Cluster(
       database,
       createGrpcClient(Controls, address),
@@ -125,7 +134,7 @@ export class Cluster {
       simulator.pid,
       {
         MARINA_ENVIRONMENT: 'sandbox',
-        MARINA_DATABASE_URL: await gatewayDatabase.grantGateway(),
+        MARINA_DATABASE_URL: withHosts(await gatewayDatabase.grantGateway()),
         MARINA_NATS_URL: natsUrl,
         MARINA_NATS_PREFIX: `F${randomBytes(6).toString('hex')}-`,
         MARINA_BROKER_ADDRESS: address,
@@ -147,7 +156,10 @@ export class Cluster {
       folder,
       gatewayDatabase.grantGateway,
     );
+    // As a gateway does.
+    const looking = setInterval(() => void (database.hosts.areMany && database.hosts.look()), 1_000).unref();
     cluster.#stopped.push(
+      async () => clearInterval(looking),
       () => simulator.stop(),
       () => database.close(),
       () => gatewayDatabase.drop().catch(() => undefined), // Its server may have been stopped.
@@ -278,7 +290,7 @@ function newOrder(partner: Partner, order: Record<string, unknown>) {
 }
 
 /** The gateway runs as it is deployed where it was built, which starts in half the time; else from its source. */
-function running(entry: string): string[] {
+export function running(entry: string): string[] {
   if (entry.endsWith('.js')) return [entry];
   const build = process.env.MARINA_TEST_BUILD;
   if (build === undefined || entry !== gatewayEntry) return ['--import', 'tsx', entry];

@@ -6,6 +6,7 @@ export const plainOrder: StoredOrder = {
   partnerId: '',
   requestId: null,
   traceParent: null,
+  keyId: null,
   state: 'sending',
   account: 'A1',
   symbol: 'SIM-REST',

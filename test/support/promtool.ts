@@ -2,19 +2,28 @@ import { join, resolve } from 'node:path';
 import { type PackageSet, unpackPackages } from '../../src/dev/packages.ts';
 import { findInstalled } from '../../src/dev/programs.ts';
 
-const program = 'usr/bin/promtool';
+const programs = ['usr/bin/promtool', 'usr/bin/prometheus'] as const;
 
-/** Debian's Prometheus, some 19 MB, of which the tool that checks rules is used. */
+/** Debian's Prometheus, some 19 MB, and the tool that checks rules. */
 const prometheusPackages: PackageSet = {
   what: 'Prometheus',
   choose: (existing) => existing('prometheus').filter((name) => name === 'prometheus'),
-  programs: [program],
+  programs,
   advice: 'Install prometheus (Debian, Ubuntu: sudo apt install prometheus).',
 };
 
 /** The path of a promtool: the one that is installed, else the distribution's, unpacked beside the sandbox's data. */
-export async function findPromtool(): Promise<string> {
-  const installed = findInstalled(['promtool']);
+export function findPromtool(): Promise<string> {
+  return find('promtool', programs[0]);
+}
+
+/** The same of Prometheus itself. */
+export function findPrometheus(): Promise<string> {
+  return find('prometheus', programs[1]);
+}
+
+async function find(name: string, program: string): Promise<string> {
+  const installed = findInstalled([name]);
   if (installed !== undefined) return installed.path;
   const folder = resolve(process.env.MARINA_DATA_DIR || '.local', 'prometheus');
   await unpackPackages(folder, prometheusPackages);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
-import { archiveRightsFile, grantRights } from '../../src/dev/databases.ts';
+import { archiveRightsFile, fixRightsFile, grantRights } from '../../src/dev/databases.ts';
 import { sharedKeeper } from '../../src/dev/keeper.ts';
 import { type Server, startMariaDb, startNats } from '../../src/dev/servers.ts';
 import { temporaryFolder } from './folders.ts';
@@ -20,6 +20,8 @@ export interface TestDatabase {
   grantGateway(user?: string): Promise<string>;
   /** The same for the archive's rights. */
   grantArchive(): Promise<string>;
+  /** The same for the FIX adapter. */
+  grantFix(): Promise<string>;
   /** Drops it; what a test does not drop is dropped when its file ends. */
   drop(): Promise<void>;
 }
@@ -42,12 +44,13 @@ export async function createTestDatabase(serverUrl?: string): Promise<TestDataba
   const name = `t_${randomBytes(6).toString('hex')}`;
   await execute(databaseUrl, `CREATE DATABASE ${name} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`);
   const accounts: string[] = [];
+  const host = new URL(databaseUrl).hostname === '127.0.0.1' ? accountHost : '%';
   const grant = async (user: string, rights?: URL) => {
     const password = randomBytes(12).toString('hex');
-    const account = `'${user}'@'${accountHost}'`;
+    const account = `'${user}'@'${host}'`;
     accounts.push(account);
     await execute(databaseUrl, `CREATE USER ${account} IDENTIFIED BY '${password}'`);
-    await grantRights(`${databaseUrl}/${name}`, user, accountHost, rights);
+    await grantRights(`${databaseUrl}/${name}`, user, host, rights);
     const url = new URL(`${databaseUrl}/${name}`);
     url.username = user;
     url.password = password;
@@ -55,6 +58,7 @@ export async function createTestDatabase(serverUrl?: string): Promise<TestDataba
   };
   const grantGateway = (user = name) => grant(user);
   const grantArchive = () => grant(`${name}_archive`, archiveRightsFile);
+  const grantFix = () => grant(`${name}_fix`, fixRightsFile);
   const drop = async () => {
     if (!undropped.delete(drop)) return;
     await execute(databaseUrl, `DROP DATABASE IF EXISTS ${name}`);
@@ -62,7 +66,7 @@ export async function createTestDatabase(serverUrl?: string): Promise<TestDataba
   };
   if (undropped.size === 0) process.once('beforeExit', dropAll);
   undropped.add(drop);
-  return { name, url: `${databaseUrl}/${name}`, grantGateway, grantArchive, drop };
+  return { name, url: `${databaseUrl}/${name}`, grantGateway, grantArchive, grantFix, drop };
 }
 
 /** A server that a test may stop and start again, on the same port. */

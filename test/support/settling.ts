@@ -10,7 +10,7 @@ import { createPartner } from '../../src/dev/provision.ts';
 import type { Report } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { type Clock, lagosDay } from '../../src/lib/clock.ts';
 import { IdMaker } from '../../src/lib/ids.ts';
-import { onlyKey } from '../../src/lib/key-ring.ts';
+import { type Keys, onlyKey } from '../../src/lib/key-ring.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { Metrics } from '../../src/lib/metrics.ts';
 import { Seal } from '../../src/lib/seal.ts';
@@ -24,6 +24,7 @@ import { Notes } from '../../src/submission/notes.ts';
 import { Reconciler } from '../../src/submission/reconcile.ts';
 import { Recorder } from '../../src/submission/record.ts';
 import { StartGate } from '../../src/submission/start-gate.ts';
+import { StuckPartners } from '../../src/submission/stuck-partners.ts';
 import type { Submission } from '../../src/submission/table.ts';
 import { openTestDatabase } from './database.ts';
 import { plainOrder } from './plain-order.ts';
@@ -63,7 +64,11 @@ export class TestClock implements Clock {
 export type TestBroker = {
   -readonly [Name in 'honoursNotAfter' | 'lookUpOrder' | 'cancelOrder' | 'streamReports']: Broker[Name];
 } & {
-  -readonly [Name in 'lookUpApplication' | 'lookUpDocument' | 'streamApplicationReports']: ApplicationBroker[Name];
+  -readonly [Name in
+    | 'lookUpApplication'
+    | 'lookUpDocument'
+    | 'sendDocument'
+    | 'streamApplicationReports']: ApplicationBroker[Name];
 } & {
   -readonly [Name in 'lookUpAllocation']: AllocationBroker[Name];
 };
@@ -110,6 +115,7 @@ export async function openSettling() {
     cancelOrder: unanswered,
     lookUpApplication: unanswered,
     lookUpDocument: unanswered,
+    sendDocument: unanswered,
     lookUpAllocation: unanswered,
     streamReports: noStream,
     streamApplicationReports: noStream,
@@ -152,17 +158,24 @@ export async function openSettling() {
     /** One gateway's canceller: two of them are two replicas. */
     newCanceller: () => new Canceller({ ...sending, kind: order, broker: asBroker }),
     newReconciler<Row extends Submission, Answer>(kind: Kind<Row, Answer>) {
-      return new Reconciler({ ...sending, kind, holder: 'test', honoursNotAfter: () => broker.honoursNotAfter() });
+      return new Reconciler({
+        ...sending,
+        kind,
+        stuck: new StuckPartners(log),
+        holder: 'test',
+        honoursNotAfter: () => broker.honoursNotAfter(),
+      });
     },
-    newRelease: () =>
+    /** One gateway's sender of documents: two of them are two replicas. */
+    newDocumentSender: (digestKeys: Keys = onlyKey(Buffer.alloc(32, 2))) =>
       new DocumentSender({
         ...{ ...sending, kind: application, broker: applications, orders: asBroker },
-        ...{ digestKeys: onlyKey(Buffer.alloc(32, 2)), environment: { paused: false } },
+        ...{ digestKeys, environment: { paused: false } },
       }),
     /** Stores an application, uncertain unless said otherwise. */
     async storeApplication(fields: Partial<StoredApplication> & Pick<StoredApplication, 'partnerId'>) {
-      const { requestId, traceParent, requestDigest } = plainOrder;
-      const submission = { partnerId: fields.partnerId, requestId, traceParent, requestDigest };
+      const { requestId, traceParent, keyId, requestDigest } = plainOrder;
+      const submission = { partnerId: fields.partnerId, requestId, traceParent, keyId, requestDigest };
       const notAfter = clock.realNow() + submitTimeoutMs;
       const stored: StoredApplication = newRow(
         application,

@@ -6,6 +6,7 @@ import { before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { sharedKeeper } from '../../src/dev/keeper.ts';
 import { Metrics } from '../../src/lib/metrics.ts';
+import { firingAt } from '../support/alert-rules.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { findPromtool } from '../support/promtool.ts';
 
@@ -34,9 +35,8 @@ const well: Series = {
   'marina_upstream_call_duration_seconds_count{method="Orders.SubmitOrder",outcome="deadline_exceeded"}': '0+1x400',
   'marina_unsettled_oldest_seconds{kind="order",state="sending"}': '1x400',
   'marina_unsettled_oldest_seconds{kind="order",state="uncertain"}': '20x400',
-  'marina_contradictions_total{kind="order"}': '0x400',
-  'marina_false_refusals_total{kind="order"}': '0x400',
-  'marina_faulty_ledgers{instance="a"}': '0x400',
+  'marina_contradictions_total{kind="order",partner="par_1"}': '0x400',
+  'marina_false_refusals_total{kind="order",partner="par_1"}': '0x400',
   'marina_report_streams{kind="order",instance="a"}': '1x400',
   'marina_report_streams{kind="order",instance="b"}': '0x400',
   'marina_report_delay_seconds_bucket{kind="order",le="1"}': '0+300x400',
@@ -45,14 +45,14 @@ const well: Series = {
   'marina_outbox_oldest_seconds{consumer="feed"}': '0x400',
   'marina_stream_pending_messages{consumer="feed"}': '12x400',
   'marina_webhook_due_lag_seconds{instance="a"}': '2x400',
-  'marina_webhook_paused_endpoints{by="failures"}': '0x400',
-  'marina_webhook_paused_endpoints{by="operator"}': '3x400',
+  'marina_webhook_undelivered_seconds{partner="par_1",by="failures"}': '301+0x400',
   'marina_database_connections{instance="a",state="limit"}': '16x400',
   'marina_database_connections{instance="a",state="in_use"}': '9x400',
   'marina_database_connections{instance="a",state="waiting"}': '0x400',
   'marina_database_clock_ahead_seconds{instance="a"}': '-0.2x400',
   'nodejs_eventloop_lag_p99_seconds{instance="a"}': '0.03x400',
   'marina_leases_taken{lease="relay"}': '1x400',
+  'marina_outbox_events{consumer="webhooks"}': '3x400',
   'marina_removal_overdue_seconds{worker="feed-retention"}': '86000x400',
   'marina_uncaught_errors_total{outcome="survived"}': '0x400',
   'marina_log_lines_dropped_total{instance="a"}': '0x400',
@@ -79,17 +79,28 @@ const rings: Readonly<Record<string, Series>> = {
     'marina_upstream_call_duration_seconds_count{method="Orders.SubmitOrder",outcome="deadline_exceeded"}': '0+200x400',
   },
   MarinaUnsettled: { 'marina_unsettled_oldest_seconds{kind="order",state="uncertain"}': '0+15x400' },
-  MarinaContradiction: { 'marina_contradictions_total{kind="order"}': '0x20 1x380' },
-  MarinaFalseRefusal: { 'marina_false_refusals_total{kind="order"}': '0x20 1x380' },
+  MarinaContradiction: { 'marina_contradictions_total{kind="order",partner="par_2"}': '_x20 1x380' },
+  MarinaFalseRefusal: { 'marina_false_refusals_total{kind="order",partner="par_2"}': '_x20 1x380' },
   MarinaBrokerClockApart: { 'marina_part_trouble_seconds{part="broker-clock",instance="a"}': '0+15x400' },
-  MarinaLedgerAtFault: { 'marina_faulty_ledgers{instance="a"}': '0x20 1x380' },
+  MarinaLedgerAtFault: { 'marina_faulty_ledgers{partner="par_1",instance="a"}': '_x20 1x380' },
   MarinaReportsStuck: { 'marina_part_trouble_seconds{part="order-reports",instance="a"}': '0+15x400' },
+  MarinaObjectsStuck: { 'marina_objects_stuck{partner="par_1",instance="a"}': '1x400' },
+  MarinaLostObjectsHeld: { 'marina_part_trouble_seconds{part="lost orders",instance="a"}': '0+15x400' },
+  MarinaStartWaits: { 'marina_part_trouble_seconds{part="start",instance="a"}': '0+15x400' },
   MarinaReportsUnfollowed: { 'marina_report_streams{kind="order",instance="a"}': '1x20 0x380' },
   MarinaReportsLate: { 'marina_report_delay_seconds_bucket{kind="order",le="1"}': '0x400' },
   MarinaEventsLate: { 'marina_outbox_oldest_seconds{consumer="feed"}': '0+15x400' },
   MarinaStreamBacklog: { 'marina_stream_pending_messages{consumer="feed"}': '9000x400' },
   MarinaWebhooksLate: { 'marina_webhook_due_lag_seconds{instance="a"}': '0+15x400' },
-  MarinaWebhookPaused: { 'marina_webhook_paused_endpoints{by="failures"}': '1x400' },
+  MarinaWebhooksFail: Object.fromEntries(
+    Array.from({ length: 10 }, (_, index) => [
+      `marina_webhook_undelivered_seconds{partner="par_${index}",by="failures"}`,
+      '301x400',
+    ]),
+  ),
+  MarinaWebhookFails: { 'marina_webhook_undelivered_seconds{partner="par_1",by="failures"}': '301+15x400' },
+  MarinaWebhookUndelivered: { 'marina_webhook_undelivered_seconds{partner="par_2",by="operator"}': '21301+15x400' },
+  MarinaEventsExpired: { 'marina_webhook_expired_events_total{partner="par_2"}': '_x20 7x380' },
   MarinaErrors: {
     'marina_request_duration_seconds_count{operation="Orders.CreateOrder",status="503"}': '0+30x400',
   },
@@ -106,7 +117,7 @@ const rings: Readonly<Record<string, Series>> = {
   MarinaLeaseFree: { 'marina_leases_taken{lease="relay"}': '1x12' },
   MarinaRemovalBehind: { 'marina_removal_overdue_seconds{worker="feed-retention"}': '172000+60x400' },
   MarinaNatsUnreachable: { 'marina_part_trouble_seconds{part="nats",instance="a"}': '0+15x400' },
-  MarinaEventsStuck: { 'marina_part_trouble_seconds{part="events",instance="a"}': '0+15x400' },
+  MarinaEventsStuck: { 'marina_events_stuck{partner="par_1",instance="a"}': '1x400' },
   MarinaJetStreamFails: { 'marina_part_trouble_seconds{part="jetstream",instance="a"}': '0+15x400' },
   MarinaLimitsNotShared: { 'marina_part_trouble_seconds{part="limits",instance="a"}': '0+15x400' },
   MarinaClockApart: { 'marina_database_clock_ahead_seconds{instance="a"}': '-1.6x400' },
@@ -129,7 +140,7 @@ const rings: Readonly<Record<string, Series>> = {
 const usually = '12m';
 const later: Readonly<Record<string, string>> = {
   MarinaRemovalBehind: '40m',
-  MarinaWebhookPaused: '20m',
+  MarinaWebhookFails: '20m',
   MarinaTradingPaused: '70m',
 };
 
@@ -175,6 +186,35 @@ describe('the alerts of docs/alerts.yml', () => {
     const path = join(folder, 'alerts.test.json');
     writeFileSync(path, JSON.stringify(test)); // JSON is YAML.
     assert.match(await run('test', 'rules', path), /SUCCESS/);
+  });
+
+  it('name the partner', async () => {
+    const files = [file];
+    for (const [name, partner] of [
+      ['MarinaWebhookUndelivered', 'par_2'],
+      ['MarinaEventsExpired', 'par_2'],
+      ['MarinaObjectsStuck', 'par_1'],
+      ['MarinaFalseRefusal', 'par_2'],
+    ] as const) {
+      const [firing = []] = await firingAt({ ...well, ...rings[name] }, [48], files);
+      assert.deepEqual(
+        firing.filter(({ alertname }) => alertname === name).map((labels) => labels.partner),
+        [partner],
+        name,
+      );
+    }
+  });
+
+  it('say nothing of leases and no gateway while the database is away, and ring if there is no target at all', async () => {
+    const without = Object.fromEntries(Object.entries(well).filter(([name]) => !name.startsWith('marina_outbox')));
+    const away = { ...without, 'marina_leases_taken{lease="relay"}': '1x12' };
+    const [firing = []] = await firingAt(away, [48], [file]);
+    assert.deepEqual(firing, []);
+    const [none = []] = await firingAt({ marina_connections_refused_total: '0x60' }, [48], [file]);
+    assert.deepEqual(
+      none.map(({ alertname }) => alertname),
+      ['MarinaDown'],
+    );
   });
 
   it('name metrics there are', () => {

@@ -32,6 +32,7 @@ const sending: StoredAllocation = {
   partnerId: 'par_1',
   requestId: null,
   traceParent: null,
+  keyId: null,
   state: 'sending',
   account: 'C1',
   amountKobo: 1_000n,

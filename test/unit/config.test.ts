@@ -89,6 +89,18 @@ describe('the settings', () => {
     }
   });
 
+  it("clients' authorities need a port with TLS, and revocation lists need authorities", () => {
+    for (const port of ['ADMIN', 'OPS']) {
+      const prefix = `MARINA_${port}_TLS_`;
+      const tls = { [`${prefix}CERT_FILE`]: '/cert.pem', [`${prefix}KEY_FILE`]: '/key.pem' };
+      const authorities = { [`${prefix}CLIENT_CA_FILE`]: '/ca.pem' };
+      const lists = { [`${prefix}CLIENT_CRL_FILE`]: '/crl.pem' };
+      assert.deepEqual(problemsOf({ ...tls, ...authorities, ...lists }), []);
+      assert.deepEqual(problemsOf(authorities), [`${prefix}CLIENT_CA_FILE needs ${prefix}CERT_FILE`]);
+      assert.deepEqual(problemsOf({ ...tls, ...lists }), [`${prefix}CLIENT_CRL_FILE needs ${prefix}CLIENT_CA_FILE`]);
+    }
+  });
+
   it('`make config` tells the default, the range and the meaning of each', () => {
     const source = readFileSync(join(root, 'src/config-settings.ts'), 'utf8');
     const names = [...source.matchAll(/'(MARINA_[A-Z_]+)'/g)].map(([, name = '']) => name);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { databaseAddress } from '../../src/db/address.ts';
 import { DatabaseHosts } from '../../src/db/hosts.ts';
+import { isPrimary, whyUnsafe } from '../../src/db/server-kind.ts';
 
 const three = 'mysql://user:p%40ss@a:3307,b,[::1]:3308/marina';
 
@@ -47,7 +48,7 @@ describe('the URL of a database with several hosts', () => {
 describe('the host of a database that is used', () => {
   const good = { node: undefined, writer: undefined };
   const at = (node: string, writer: string | undefined) => ({ node, writer });
-  type Answers = Record<string, typeof good | ReturnType<typeof at> | undefined>;
+  type Answers = Record<string, typeof good | ReturnType<typeof at> | 'full' | undefined>;
 
   function hostsWith(answers: Answers) {
     const changes: boolean[] = [];
@@ -70,6 +71,21 @@ describe('the host of a database that is used', () => {
     answers.a = good;
     for (let look = 0; look < 5; look += 1) await hosts.look();
     assert.equal(hosts.current.host, 'b');
+  });
+
+  it('is none if two of them have one name, because both would take writes', async () => {
+    const { hosts } = hostsWith({ a: at('one', undefined), b: at('two', undefined), c: at('one', undefined) });
+    await assert.rejects(hosts.choose(), /two hosts of the database call themselves one/);
+  });
+
+  it('stays while it serves what it has and takes no more connections', async () => {
+    const answers: Answers = { a: good, b: good };
+    const { hosts, changes } = hostsWith(answers);
+    await hosts.choose();
+    answers.a = 'full';
+    for (let look = 0; look < 5; look += 1) await hosts.look();
+    assert.equal(hosts.current.host, 'a');
+    assert.deepEqual(changes, []);
   });
 
   it('is left after two looks in a row without a good answer, and not after one', async () => {
@@ -117,5 +133,48 @@ describe('the host of a database that is used', () => {
     answers.c = undefined;
     for (let look = 0; look < 5; look += 1) await hosts.look();
     assert.equal(hosts.current.host, 'b');
+  });
+});
+
+describe('a member of a group of MySQL servers', () => {
+  const group = {
+    version: '9.7.4',
+    group_replication_group_name: '8a94f357',
+    group_replication_single_primary_mode: 'ON',
+    group_replication_consistency: 'BEFORE_ON_PRIMARY_FAILOVER',
+  };
+  const rowsOf = (values: Record<string, string>) =>
+    Object.entries(values).map(([name, value]) => ({ Variable_name: name, Value: value }));
+  const member = (state: string, role: string, isOwn: boolean) => ({ is_own: Number(isOwn), state, role });
+  const online = [member('ONLINE', 'PRIMARY', true), member('ONLINE', 'SECONDARY', false)];
+
+  it('is used while it takes part, and so is a server that is of no group', () => {
+    assert.equal(whyUnsafe(rowsOf(group), online), undefined);
+    assert.equal(whyUnsafe(rowsOf({ version: '9.7.4' }), undefined), undefined);
+    assert.equal(whyUnsafe(rowsOf({ version: '10.11.6-MariaDB' }), []), undefined);
+    assert.equal(whyUnsafe(rowsOf({ ...group, group_replication_group_name: '' }), []), undefined);
+  });
+
+  it('is refused, with the reason, if what it stores could be lost or what it shows be old', () => {
+    for (const [changed, members, reason] of [
+      [{ group_replication_single_primary_mode: 'OFF' }, online, /several primaries/],
+      [{ group_replication_consistency: 'EVENTUAL' }, online, /must be BEFORE_ON_PRIMARY_FAILOVER/],
+      [{ group_replication_consistency: 'AFTER' }, online, /must be BEFORE_ON_PRIMARY_FAILOVER/],
+      [{}, undefined, /rights/],
+      [{}, [], /OFFLINE/],
+      [{}, [member('RECOVERING', 'SECONDARY', true)], /RECOVERING/],
+      [{}, [member('ERROR', '', true)], /ERROR/],
+    ] as const) {
+      assert.match(whyUnsafe(rowsOf({ ...group, ...changed }), members) ?? '', reason);
+    }
+  });
+
+  it('is the one to write through if it is the primary and reaches most of the others', () => {
+    const other = (state: string) => member(state, 'SECONDARY', false);
+    assert.ok(isPrimary(online));
+    assert.ok(isPrimary([member('ONLINE', 'PRIMARY', true), other('ONLINE'), other('UNREACHABLE')]));
+    assert.ok(!isPrimary([member('ONLINE', 'PRIMARY', true), other('UNREACHABLE'), other('UNREACHABLE')]));
+    assert.ok(!isPrimary([member('ONLINE', 'PRIMARY', true), other('UNREACHABLE')]), 'a half is not most');
+    assert.ok(!isPrimary([member('ONLINE', 'SECONDARY', true), member('ONLINE', 'PRIMARY', false)]));
   });
 });

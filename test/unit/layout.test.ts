@@ -19,6 +19,10 @@ const allowedFolders: Record<string, readonly string[]> = {
   transport,
   docs: [...transport, 'docs'],
   simulator: ['lib', 'gen', 'simulator'],
+  // A process of its own, which shares the database's mechanism with gateways.
+  fix: ['lib', 'gen', 'db', 'fix'],
+  // It checks adapters over the wire, and judges records as the gateway does.
+  'broker-check': ['lib', 'gen', 'broker', 'broker-check'],
 };
 
 /** Files that only tell the truth about data: any part may read another's. */
@@ -40,6 +44,10 @@ function mayImportInTransport(from: string, to: string): boolean {
 }
 
 function mayImport(from: string, to: string): boolean {
+  if (to.startsWith('fix/') && !from.startsWith('fix/')) return from === 'commands.ts' && to === 'fix/command.ts';
+  if (to.startsWith('broker-check/') && !from.startsWith('broker-check/')) {
+    return (from === 'commands.ts' && to === 'broker-check/command.ts') || from.startsWith('dev/');
+  }
   if (to.startsWith('simulator/')) return from.startsWith('simulator/') || from.startsWith('dev/');
   if (isPart(to)) return from === 'app.ts' || isPart(from) || from.startsWith('dev/');
   if (isPart(from) && ['app.ts', 'commands.ts', 'main.ts'].includes(to)) return false;

@@ -13,6 +13,7 @@ const row = {
   ...plainOrder,
   id: 'ord_22222222222222222222',
   partnerId: 'par_22222222222222222222',
+  keyId: 'key_22222222222222222222',
   idempotencyKey: 'key',
 };
 const orderOf = (referenceLength: number) => ({ ...row, clientReference: 'x'.repeat(referenceLength) });
@@ -38,8 +39,8 @@ describe('the notes that go out with submissions', () => {
   it('hold what restores the object, and nothing the broker or the mechanism gives', () => {
     const read = notes.read(row.id, notes.write(orderKind, row));
     assert.ok(read !== undefined, 'it is ours');
-    const { partnerId, requestId, traceParent, idempotencyKey, requestDigest } = row;
-    assert.deepEqual(read.submission, { partnerId, requestId, traceParent, idempotencyKey, requestDigest });
+    const { partnerId, requestId, traceParent, keyId, idempotencyKey, requestDigest } = row;
+    assert.deepEqual(read.submission, { partnerId, requestId, traceParent, keyId, idempotencyKey, requestDigest });
     const { account, symbol, side, type, timeInForce, quantity, priceKobo, clientReference } = row;
     const { createdAt, countedDay, countedPriceKobo, notAfter } = row;
     assert.deepEqual(readFacts(orderKind, read.facts), {

@@ -12,6 +12,7 @@ function parts(databaseAheadMs: number | undefined, brokerAheadMs: number | unde
     brokerClock: { estimateMs: brokerAheadMs },
     nats: { connection: {} },
     stream: { isStoring: true },
+    objects: { all: [] },
     events: { stuck: () => [] },
     sharing: { isShared: true },
     reports: { isBroken: false },

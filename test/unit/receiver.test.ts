@@ -6,11 +6,10 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import type { ReceiverPartner, ReceiverSays } from '../../src/dev/receiver.ts';
+import { makeReceiverIdentity, type ReceiverPartner, type ReceiverSays } from '../../src/dev/receiver.ts';
 
 describe('the webhook receiver of a sandbox', () => {
   const folder = mkdtempSync(join(tmpdir(), 'marina-receiver-'));
-  const authority = join(folder, 'authority.pem');
   let receiver: ChildProcess | undefined;
   after(() => {
     receiver?.kill('SIGKILL');
@@ -19,8 +18,9 @@ describe('the webhook receiver of a sandbox', () => {
 
   it('goes on answering when the disk of its log is full', async () => {
     const full = openSync('/dev/full', 'w');
+    const { identityFile, authorityFile } = await makeReceiverIdentity(folder);
     const started = spawn(process.execPath, ['--import', 'tsx', 'src/dev/receiver-process.ts'], {
-      env: { ...process.env, MARINA_RECEIVER_CA_FILE: authority },
+      env: { ...process.env, MARINA_RECEIVER_IDENTITY_FILE: identityFile },
       stdio: ['ignore', full, 'inherit', 'ipc'],
     });
     receiver = started;
@@ -28,11 +28,11 @@ describe('the webhook receiver of a sandbox', () => {
     assert.ok(ready.type === 'ready');
     const partner: ReceiverPartner = { id: 'par_1', name: 'Lagoon Invest', secret: 'whsec_c2VjcmV0' };
     started.send(partner);
-    for (let count = 0; count < 3; count += 1) assert.equal(await post(ready.port, partner.id), 400);
+    for (let count = 0; count < 3; count += 1) assert.equal(await post(ready.port, partner.id, authorityFile), 400);
     assert.equal(started.exitCode, null);
   });
 
-  function post(port: number, path: string): Promise<number | undefined> {
+  function post(port: number, path: string, authority: string): Promise<number | undefined> {
     return new Promise((resolve, reject) => {
       const options = { host: '127.0.0.1', port, path: `/${path}`, method: 'POST', ca: readFileSync(authority) };
       const sent = request(options, (response) => resolve(response.resume().statusCode));

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { lstatSync, mkdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { createLogger } from '../../src/lib/log.ts';
@@ -48,23 +49,59 @@ describe('files that are read again when they change', () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** Puts a text in the place of the former as Kubernetes does: the path is a link through a link to a new folder. */
+  /**
+   * Puts a text in the place of the former as Kubernetes does: the path is a link through a link to a folder. The link
+   * between them is replaced, and the former folder removed.
+   */
   function point(text: string): void {
-    const made = join(folder, `made-${Math.random()}`);
-    mkdirSync(made);
-    writeFileSync(join(made, 'secret'), text);
-    symlinkSync(made, join(folder, 'data.new'));
-    renameSync(join(folder, 'data.new'), join(folder, 'data'));
-    rmSync(path, { force: true });
-    symlinkSync(join('data', 'secret'), path);
+    const between = join(folder, '..data');
+    const former = lstatSync(between, { throwIfNoEntry: false }) && readlinkSync(between);
+    const made = `..made-${Math.random()}`;
+    mkdirSync(join(folder, made));
+    writeFileSync(join(folder, made, 'secret'), text);
+    link(made, between);
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) link(join('..data', 'secret'), path);
+    if (former !== undefined) rmSync(join(folder, former), { recursive: true });
   }
 
-  it('are used once they have changed, through symbolic links too', async () => {
+  /** Makes a link in one step, whatever is in its place. */
+  function link(to: string, from: string): void {
+    symlinkSync(to, `${from}.new`);
+    renameSync(`${from}.new`, from);
+  }
+
+  /** Puts a file in the place of the former by renaming it. */
+  function replace(text: string): void {
+    writeFileSync(`${path}.new`, text);
+    renameSync(`${path}.new`, path);
+  }
+
+  it('are used once they have changed, as a mounted secret of Kubernetes changes', async () => {
     assert.equal(watched.current, 'one');
+    const inode = lstatSync(path).ino;
     point('two');
     await eventually(() => assert.equal(watched.current, 'two'));
+    assert.equal(lstatSync(path).ino, inode, 'the path itself is the same link');
     assert.deepEqual(heard, ['two']);
     assert.match(logged.join(''), /"link":"a link","msg":"a new certificate or secret is used"/);
+  });
+
+  it('are used when another file was renamed over the former, or the former was written anew', async () => {
+    replace('renamed');
+    await eventually(() => assert.equal(watched.current, 'renamed'));
+    writeFileSync(path, 'written anew');
+    await eventually(() => assert.equal(watched.current, 'written anew'));
+    point('two');
+    await eventually(() => assert.equal(watched.current, 'two'));
+  });
+
+  it('are refused while one is gone, and nobody is notified when the same comes back', async () => {
+    rmSync(path);
+    await eventually(() => assert.equal(watched.isRefused, true));
+    point('two');
+    await eventually(() => assert.equal(watched.isRefused, false));
+    assert.deepEqual([watched.current, heard], ['two', []]);
+    assert.equal(logged.length, 1, logged.join(''));
   });
 
   it('are refused while they are no good or gone, with one line, and the former value stays', async () => {
@@ -103,5 +140,42 @@ describe('files that are read again when they change', () => {
     assert.equal(times('five').length, 5, 'the new files did not wait for the others');
     works = true;
     await eventually(() => assert.equal(watched.current, 'six'));
+  });
+
+  const unreadable: Record<string, [make: (path: string) => void, wrong: RegExp]> = {
+    'a pipe': [(made) => execFileSync('mkfifo', [made]), /a file cannot be read: it is no regular file/],
+    'a folder': [(made) => mkdirSync(made), /a file cannot be read: it is no regular file/],
+    'larger than 1 MiB': [(made) => writeFileSync(made, 'x'.repeat(1_048_577)), /a file cannot be read: EFBIG/],
+    'a link to nothing': [(made) => symlinkSync('nothing', made), /a file cannot be read: ENOENT/],
+    'a link to itself': [(made) => symlinkSync(made, made), /a file cannot be read: ELOOP/],
+  };
+  for (const [what, [make, wrong]] of Object.entries(unreadable)) {
+    it(`are refused with one line while one is ${what}, and used again after that`, async () => {
+      rmSync(path);
+      make(path);
+      await eventually(() => assert.match(logged.join(''), wrong));
+      rmSync(path, { recursive: true });
+      point(`after ${what}`);
+      await eventually(() => assert.equal(watched.current, `after ${what}`));
+      assert.deepEqual(heard, [`after ${what}`]);
+      assert.equal(watched.isRefused, false);
+    });
+  }
+
+  it('are refused with one line if they never keep still, and used once they do', async () => {
+    const former = watched.current;
+    let written = 0;
+    const writing = setInterval(() => {
+      written += 1;
+      replace(`version ${written}`);
+    }, 1);
+    try {
+      await eventually(() => assert.match(logged.join(''), /"wrong":"the files keep changing"/));
+      assert.deepEqual([watched.isRefused, watched.current, logged.length], [true, former, 1], logged.join(''));
+    } finally {
+      clearInterval(writing);
+    }
+    await eventually(() => assert.equal(watched.current, `version ${written}`));
+    assert.equal(watched.isRefused, false);
   });
 });

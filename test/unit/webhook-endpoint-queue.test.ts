@@ -7,7 +7,7 @@ import type { Endpoint } from '../../src/webhooks/table.ts';
 import { delivery, endpoint } from '../support/webhook-rows.ts';
 
 const plenty = 1_000;
-const paused: Health = { streak: 3, pausedAt: 0, probeAt: 60_000, probedVersion: 0n };
+const paused: Health = { streak: 3, pausedAt: 0, probeAt: 60_000, probedVersion: 0n, failingSince: 0 };
 const probe = { part: 'probe', after: 0n, most: 1 };
 
 function start(change: Partial<Endpoint> = {}, askedAt = performance.now()): EndpointQueue {

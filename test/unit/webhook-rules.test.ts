@@ -91,29 +91,40 @@ describe('how an endpoint fares', () => {
     assert.equal(after(['endpoint-failed', 'endpoint-failed', 'event-failed', 'endpoint-failed']).pausedAt, null);
     assert.equal(after(Array(9).fill('event-failed')).pausedAt, null);
     const paused = after(['endpoint-failed', 'endpoint-failed', 'endpoint-failed']);
-    assert.deepEqual(paused, { streak: 3, pausedAt: 2, probeAt: 2 + minute, probedVersion: 0n });
+    assert.deepEqual(paused, { streak: 3, pausedAt: 2, probeAt: 2 + minute, probedVersion: 0n, failingSince: 0 });
   });
 
   it('only a 2xx ends the pause; a probe that fails moves on to the next event a minute later', () => {
-    const paused: Health = { streak: 3, pausedAt: 0, probeAt: minute, probedVersion: 0n };
+    const paused: Health = { streak: 3, pausedAt: 0, probeAt: minute, probedVersion: 0n, failingSince: 0 };
     const probe = { version: 7n, isProbe: true, endedAt: minute };
     assert.deepEqual(healthAfter(paused, attempt({ ...probe, outcome: 'endpoint-failed' })), {
       streak: 4,
       pausedAt: 0,
       probeAt: 2 * minute,
       probedVersion: 7n,
+      failingSince: 0,
     });
     assert.deepEqual(healthAfter(paused, attempt({ ...probe, outcome: 'event-failed' })), {
       streak: 0,
       pausedAt: 0,
       probeAt: 2 * minute,
       probedVersion: 7n,
+      failingSince: 0,
     });
     assert.deepEqual(healthAfter(paused, attempt({ ...probe, outcome: 'delivered' })), freshHealth);
   });
 
+  it('delivers nothing since its first failure, of whatever kind, until a 2xx', () => {
+    assert.equal(after(['event-failed', 'endpoint-failed', 'event-failed']).failingSince, 0);
+    assert.equal(after(['delivered', 'event-failed', 'event-failed']).failingSince, 1);
+    assert.equal(after(['event-failed', 'delivered']).failingSince, null);
+    const paused = after(Array(5).fill('endpoint-failed'));
+    assert.equal(paused.failingSince, 0);
+    assert.equal(after(['endpoint-failed'], paused, true).failingSince, 0);
+  });
+
   it('an attempt from before the pause that ends in it moves no probe', () => {
-    const paused: Health = { streak: 3, pausedAt: 0, probeAt: minute, probedVersion: 0n };
+    const paused: Health = { streak: 3, pausedAt: 0, probeAt: minute, probedVersion: 0n, failingSince: 0 };
     const late = healthAfter(paused, attempt({ version: 9n, outcome: 'endpoint-failed', isProbe: false, endedAt: 5 }));
     assert.deepEqual(late, { ...paused, streak: 4 });
   });

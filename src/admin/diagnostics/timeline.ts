@@ -16,6 +16,7 @@ import { findAttempts } from '../../webhooks/delivery-store.ts';
 import { type Attempt, attempts as attemptTable } from '../../webhooks/table.ts';
 import { auditEntries } from '../audit.ts';
 import { type AdminCalls, AdminError, toTimestamp } from '../call.ts';
+import { shownKindOf } from './objects.ts';
 
 type Entry = MessageInitShape<typeof TimelineEntrySchema> & { readonly atMs: number };
 
@@ -109,6 +110,7 @@ export function timelineCalls(database: Database, kinds: Kinds): Pick<AdminCalls
       id,
       partnerId,
       state: String(found.state),
+      object: shownKindOf(id)?.show(found),
       entries: inOrder([...whole, ...(page?.entries ?? [])]),
       lastStep: page?.lastStep,
       hasMore: page?.hasMore,

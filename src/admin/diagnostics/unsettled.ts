@@ -3,8 +3,10 @@ import { milliseconds, type SqlRow, type Statement, statement } from '../../db/s
 import { type Diagnostics, UnsettledKind, UnsettledKindSchema } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { enumWords } from '../../lib/enums.ts';
+import { groupBy } from '../../lib/group.ts';
 import type { Cursors } from '../../lib/paging.ts';
 import { type AdminCalls, toTimestamp, usuallyListed } from '../call.ts';
+import { shownKindOf } from './objects.ts';
 
 /** Kinds that can be unsettled, in the order of the list. */
 const unsettledKinds = ['order', 'cancel', 'application', 'document', 'allocation'] as const;
@@ -126,6 +128,7 @@ export class UnsettledPages {
 
 /** The operators' call that lists unsettled objects. */
 export function unsettledCalls(
+  database: Database,
   pages: UnsettledPages,
   clock: Clock,
 ): Pick<AdminCalls<typeof Diagnostics>, 'listUnsettled'> {
@@ -136,10 +139,24 @@ export function unsettledCalls(
       const filter = { partnerId: partnerId || undefined, until };
       const kinds = kind === UnsettledKind.UNSPECIFIED ? unsettledKinds : [kindWords.word(kind)];
       const { data, nextCursor } = await pages.read('unsettled', kinds, filter, cursor, limit || usuallyListed);
-      const objects = data.map((each) => toMessage(each.kind, each.row, now, clock.realNow()));
+      const shown = await readShown(database, data);
+      const objects = data.map((each) => ({
+        ...toMessage(each.kind, each.row, now, clock.realNow()),
+        object: shown.get(String(each.row.id)),
+      }));
       return { objects, nextCursor };
     },
   };
+}
+
+/** The objects as their partners see them now, by their ids. */
+async function readShown(database: Database, data: readonly { readonly row: SqlRow }[]) {
+  const ids = [...new Set(data.map(({ row }) => String(row.id)))];
+  const some = [...groupBy(ids, shownKindOf)].flatMap(([kind, id]) => (kind === undefined ? [] : [{ kind, id }]));
+  const answers = await database.readAll(
+    some.map(({ kind: { table, selection }, id }) => table.find({ id }, selection, undefined, `${table.name}_id`)),
+  );
+  return new Map(some.flatMap(({ kind }, at) => (answers[at] ?? []).map((row) => [String(row.id), kind.show(row)])));
 }
 
 function toMessage(kind: UnsettledWord, row: SqlRow, now: number, realNow: number) {

@@ -178,7 +178,7 @@ export class DocumentSender {
           leaseMs,
         });
         const isNew = facts !== before;
-        const document = { partnerId, applicationId, type, ...facts, ...(isNew ? { digest: digest.current } : {}) };
+        const document = { partnerId, applicationId, type, ...facts };
         begun = { document, beganAt };
         if (!isNew) return undefined;
         return kind

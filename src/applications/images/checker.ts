@@ -40,6 +40,12 @@ const heavyBytes = 64_000_000;
 const usualWaitMs = 50_000;
 /** How many images may wait: of one partner, and in all. */
 const mostWaiting = { ofPartner: 16, ofAll: 200 };
+/** A whole JPEG of one pixel. */
+const smallestJpeg = Buffer.from(
+  '/9j/2wBDABALDA4MChAODQ4SERATGCgaGBYWGDEjJR0oOjM9PDkzODdASFxOQERXRTc4UG1RV19iZ2hnPk1xeXBkeFxlZ2P/wAALCAABAAEBAREA/8QA' +
+    'FAABAAAAAAAAAAAAAAAAAAAAB//EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEAAD8AP3//2Q==',
+  'base64',
+);
 /** After each file a decoder rests this many times as long as it worked, because orders come first. */
 const restFactor = 2;
 const mostRestMs = 50;
@@ -52,6 +58,9 @@ const mostRestMs = 50;
 export class ImageChecker {
   readonly #turns = new Turns<Waiting>();
   readonly #workers: readonly Decoder[];
+  /** Decodes one image at the start, and ends. */
+  readonly #trial: Decoder;
+  #tried = Promise.resolve();
   /** Decoders that neither work nor rest. */
   readonly #free: Decoder[];
   /** The walls this machine offers; undefined until that is known. */
@@ -67,6 +76,7 @@ export class ImageChecker {
     const count = workers ?? (availableParallelism() > 2 ? 2 : 1);
     this.#workers = Array.from({ length: count }, () => new Decoder(decoder));
     this.#free = [...this.#workers];
+    this.#trial = new Decoder(decoder);
   }
 
   /** Finds the walls of this machine, which later decoders must have. Throws if all are required and some do not hold. */
@@ -80,6 +90,24 @@ export class ImageChecker {
     }
     if (missing.length === 0) this.options.log.info({ walls }, 'images are decoded behind walls');
     else this.options.log.warn({ walls, missing }, 'images are decoded without all walls');
+    this.#tried = this.#tryDecoder();
+  }
+
+  /** Logs an error if decoders do not work here, before the first document needs one. Never throws. */
+  async #tryDecoder(): Promise<void> {
+    try {
+      const isWhole = await this.#trial.check({ file: smallestJpeg, mediaType: 'image/jpeg' });
+      if (!isWhole) throw new Error('the decoder does not decode an image of one pixel');
+    } catch (error) {
+      if (!this.#isClosed) this.options.log.error({ err: error }, 'images cannot be decoded on this machine');
+    } finally {
+      this.#trial.end();
+    }
+  }
+
+  /** Settles when the decoder was tried at the start, whether it works or not. */
+  get tried(): Promise<void> {
+    return this.#tried;
   }
 
   /** Whether each wall holds around the decoders; none before `start`. */
@@ -124,7 +152,7 @@ export class ImageChecker {
   close(): void {
     this.#isClosed = true;
     for (let next = this.#turns.peek(); next !== undefined; next = this.#turns.peek()) this.#giveUp(next);
-    for (const worker of this.#workers) worker.end();
+    for (const worker of [...this.#workers, this.#trial]) worker.end();
   }
 
   /** Throws `rate_limited` as `decode` would. A partner may have as many waiting as there is room left for others. */

@@ -51,6 +51,8 @@ export class GrpcServer {
   readonly #server: Server;
   readonly #health: HealthService;
   #listener: Listener | undefined;
+  /** Undefined: it does not listen yet. */
+  #address: string | undefined;
 
   constructor(options: GrpcServerOptions) {
     const { methods, moreFiles } = options;
@@ -75,13 +77,16 @@ export class GrpcServer {
 
   async listen(port: number, host: string): Promise<number> {
     const { methods, credentials = ServerCredentials.createInsecure(), ...rules } = this.#options;
-    const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const addressOf = (at: number) => `${host.includes(':') ? `[${host}]` : host}:${at}`;
     const bound = await new Promise<number>((resolve, reject) => {
-      this.#server.bindAsync(address, credentials, (error, found) => (error === null ? resolve(found) : reject(error)));
+      this.#server.bindAsync(addressOf(port), credentials, (error, found) =>
+        error === null ? resolve(found) : reject(error),
+      );
     });
     const bytes = methods.map(
       ({ method, maxBytes }) => [rpcPath(method), { maxBytes: maxBytes + messageHeadBytes }] as const,
     );
+    this.#address = addressOf(bound);
     this.#listener = guardServer(this.#server, { ...rules, methods: new Map(bytes) });
     return bound;
   }
@@ -90,6 +95,11 @@ export class GrpcServer {
   drain(): void {
     this.#health.stopServing();
     this.#listener?.sendAway();
+  }
+
+  /** Closes all connections when their calls have ended, at the latest after `graceMs`. Takes new ones. */
+  reconnect(graceMs: number): void {
+    if (this.#address !== undefined) this.#server.drain(this.#address, graceMs);
   }
 
   /** Also refuses new calls. Closes when all calls have ended, `idle` resolves or `graceMs` is over. */

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 /** What a load came to. */
 export interface LoadResult {
   readonly perSecond: number;
@@ -19,6 +21,31 @@ export async function load(call: () => Promise<unknown>, atOnce: number, duratio
     }
   };
   await Promise.all(Array.from({ length: atOnce }, lane));
+  const tookMs = performance.now() - startedAt;
+  return { perSecond: (timesMs.length * 1_000) / tookMs, count: timesMs.length, ...quantiles(timesMs) };
+}
+
+/** Begins so many calls a second for a time, whether or not earlier ones have ended, and waits for all. */
+export async function pacedLoad(
+  call: () => Promise<unknown>,
+  callsPerSecond: number,
+  durationMs: number,
+): Promise<LoadResult> {
+  const timesMs: number[] = [];
+  const calls: Promise<void>[] = [];
+  const startedAt = performance.now();
+  const one = async () => {
+    const callAt = performance.now();
+    await call();
+    timesMs.push(performance.now() - callAt);
+  };
+  const total = Math.round((callsPerSecond * durationMs) / 1_000);
+  while (calls.length < total) {
+    const due = Math.min(total, Math.ceil(((performance.now() - startedAt) * callsPerSecond) / 1_000));
+    while (calls.length < due) calls.push(one());
+    await delay(1);
+  }
+  await Promise.all(calls);
   const tookMs = performance.now() - startedAt;
   return { perSecond: (timesMs.length * 1_000) / tookMs, count: timesMs.length, ...quantiles(timesMs) };
 }

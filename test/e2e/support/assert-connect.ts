@@ -4,7 +4,7 @@ import { status } from '@grpc/grpc-js';
 import { RetryInfoSchema } from '../../../src/gen/google/rpc/error_details_pb.ts';
 import { ErrorSchema } from '../../../src/gen/marina/gateway/v1/errors_pb.ts';
 import { assertHeaders, header, refusalHeaders } from './assert-rest.ts';
-import { contract, grpcStatus, type Refusal } from './refusals.ts';
+import { contract, grpcStatusOf, type Refusal } from './refusals.ts';
 import type { WireAnswer } from './wire.ts';
 
 /** The HTTP status Connect gives a code; 405 and 415 stay what they are. */
@@ -14,6 +14,7 @@ const httpStatus: Partial<Record<status, number>> = {
   [status.PERMISSION_DENIED]: 403,
   [status.NOT_FOUND]: 404,
   [status.ABORTED]: 409,
+  [status.ALREADY_EXISTS]: 409,
   [status.RESOURCE_EXHAUSTED]: 429,
   [status.FAILED_PRECONDITION]: 400,
   [status.UNAVAILABLE]: 503,
@@ -22,7 +23,7 @@ const httpStatus: Partial<Record<status, number>> = {
 /** Asserts that a call was refused with exactly this: the code, the headers, and the whole error as its typed detail. */
 export function assertConnectRefusal(answer: WireAnswer, refusal: Refusal): void {
   const [restStatus, type, retryAfter] = [...contract[refusal.code], undefined];
-  const code = grpcStatus[restStatus] as status;
+  const code = grpcStatusOf(refusal.code);
   const own = restStatus === 405 || restStatus === 415 ? restStatus : httpStatus[code];
   assert.equal(answer.status, own, answer.text);
   assertHeaders(answer, refusalHeaders(refusal));

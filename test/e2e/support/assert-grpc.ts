@@ -5,11 +5,11 @@ import { RetryInfoSchema } from '../../../src/gen/google/rpc/error_details_pb.ts
 import { StatusSchema } from '../../../src/gen/google/rpc/status_pb.ts';
 import { ErrorSchema } from '../../../src/gen/marina/gateway/v1/errors_pb.ts';
 import type { GrpcAnswer } from './grpc-wire.ts';
-import { contract, grpcStatus, type Refusal } from './refusals.ts';
+import { contract, grpcStatusOf, type Refusal } from './refusals.ts';
 
 /** Asserts that a call was refused with exactly this: the status, and the whole error as its typed detail. */
 export function assertGrpcRefusal(answer: GrpcAnswer, refusal: Refusal): void {
-  const [httpStatus, type, retryAfter] = [...contract[refusal.code], undefined];
+  const [, type, retryAfter] = [...contract[refusal.code], undefined];
   const rich = answer.metadata.get('grpc-status-details-bin');
   assert.equal(rich.length, 1, `${answer.code} ${answer.details} carries one status with details`);
   const { code, message, details } = fromBinary(StatusSchema, rich[0] as Buffer);
@@ -24,7 +24,7 @@ export function assertGrpcRefusal(answer: GrpcAnswer, refusal: Refusal): void {
     ...(refusal.rejectReason === undefined ? {} : { rejectReason: refusal.rejectReason }),
     ...(retryAfter === undefined ? {} : { retryAfterSeconds: retryAfter }),
   });
-  assert.equal(answer.code, grpcStatus[httpStatus]);
+  assert.equal(answer.code, grpcStatusOf(refusal.code));
   assert.equal(code, answer.code);
   assert.equal(message, sentence);
   assert.equal(answer.details, sentence);

@@ -55,8 +55,24 @@ export const contract = {
 
 export type ErrorCode = keyof typeof contract;
 
+/** The gRPC status of a code. */
+export function grpcStatusOf(code: ErrorCode): status {
+  return ownStatus[code] ?? (statusByHttp[contract[code][0]] as status);
+}
+
+/** Codes for which gRPC has a better word than the HTTP status. */
+const ownStatus: Partial<Readonly<Record<ErrorCode, status>>> = {
+  duplicate_order: status.ALREADY_EXISTS,
+  duplicate_application: status.ALREADY_EXISTS,
+  duplicate_allocation: status.ALREADY_EXISTS,
+  order_not_cancelable: status.FAILED_PRECONDITION,
+  order_not_sent: status.FAILED_PRECONDITION,
+  application_not_sent: status.FAILED_PRECONDITION,
+  allocation_not_sent: status.FAILED_PRECONDITION,
+};
+
 /** The gRPC status that stands for an HTTP status. */
-export const grpcStatus: Readonly<Record<number, status>> = {
+const statusByHttp: Readonly<Record<number, status>> = {
   400: status.INVALID_ARGUMENT,
   401: status.UNAUTHENTICATED,
   403: status.PERMISSION_DENIED,

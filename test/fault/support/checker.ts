@@ -105,7 +105,7 @@ function checkAgainstExchange(order: StoredOrder, exchange: ExchangeOrder | unde
 }
 
 /** Versions 1..n without a gap, each change once, and the last one equal to what GET returns. */
-async function checkFeed(
+export async function checkFeed(
   cluster: Cluster,
   gateway: GatewayProcess,
   partner: Partner,
@@ -157,7 +157,7 @@ async function readFeed(gateway: GatewayProcess, partner: Partner): Promise<Feed
 }
 
 /** What is counted against each day is what the orders, counted from scratch, come to. */
-async function checkUsage(cluster: Cluster, orders: ReadonlyMap<string, StoredOrder>): Promise<void> {
+export async function checkUsage(cluster: Cluster, orders: ReadonlyMap<string, StoredOrder>): Promise<void> {
   const expected = new Map<string, bigint>();
   for (const order of orders.values()) {
     const key = `${order.partnerId} ${order.countedDay}`;
@@ -174,7 +174,7 @@ async function checkUsage(cluster: Cluster, orders: ReadonlyMap<string, StoredOr
   for (const [key, value] of expected) assert.equal(counted.get(key) ?? 0n, value, `the value counted for ${key}`);
 }
 
-async function storedOrders(cluster: Cluster): Promise<Map<string, StoredOrder>> {
+export async function storedOrders(cluster: Cluster): Promise<Map<string, StoredOrder>> {
   const rows = await cluster.database.read(statement('SELECT * FROM orders ORDER BY id'));
   // The tables of the last release lack what was added since.
   const added = { missed_report: 0 };

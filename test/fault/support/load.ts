@@ -41,6 +41,8 @@ export class Load {
   readonly #orders: PlacedOrder[] = [];
   readonly #wrong: string[] = [];
   readonly #hands: Promise<void>[];
+  /** When orders were answered clearly, on a clock that never goes back. */
+  readonly #clearedAt: number[] = [];
   #stopping = false;
 
   private constructor(private readonly options: LoadOptions) {
@@ -61,15 +63,22 @@ export class Load {
     return this.#orders.filter(({ clear }) => clear).length;
   }
 
+  /** The longest time since then in which no order was answered clearly. */
+  longestGapMs(since: number): number {
+    const times = [since, ...this.#clearedAt.filter((at) => at > since), performance.now()];
+    return Math.max(...times.slice(1).map((at, index) => at - (times[index] ?? at)));
+  }
+
   /** Ends the load, and asks about every key until its answer is clear. Throws on answers that must not be. */
   async settle(gateway: GatewayProcess, boundMs = 30_000): Promise<void> {
     this.#stopping = true;
     await Promise.all(this.#hands);
     const end = performance.now() + boundMs;
     for (const order of this.#orders) {
-      while (!order.clear) {
-        assert.ok(performance.now() < end, `the key ${order.key} has no clear answer in the end`);
-        await this.#place(gateway, order);
+      for (let last = ''; !order.clear; ) {
+        assert.ok(performance.now() < end, `the key ${order.key} has no clear answer in the end: ${last}`);
+        const { status, body } = await this.#place(gateway, order);
+        last = `${status} ${JSON.stringify(body)}`;
         if (!order.clear) await delay(100);
       }
     }
@@ -107,6 +116,7 @@ export class Load {
       order.clear = true;
     } else if (clearCodes.has(body?.error?.code)) order.clear = true;
     else if (status !== undefined && !unclearCodes.has(body?.error?.code)) this.#wrong.push(JSON.stringify(body));
+    if (order.clear) this.#clearedAt.push(performance.now());
     return answer;
   }
 

@@ -86,6 +86,29 @@ export async function pastePages(sandbox: Sandbox, dataDir: string, folder: stri
   await checkHealth(sandbox);
 }
 
+/** Pastes a page while a drill is on, when a status that says so is an answer too. */
+export async function pasteWhilePractising(
+  page: string,
+  sandbox: Sandbox,
+  dataDir: string,
+  folder: string,
+): Promise<void> {
+  const grpcurl = await findGrpcurl(folder);
+  const env = { ...withoutOurs(process.env), PATH: grpcurl.path };
+  const own: Own = [
+    ['http://127.0.0.1:8080', sandbox.rest_url],
+    ['127.0.0.1:50052', sandbox.admin_address],
+    ['http://127.0.0.1:9464', sandbox.ops_url],
+    ['./.local/sandbox.json', join(dataDir, 'sandbox.json')],
+    ['journalctl -u marina -o cat --since -1h', `cat '${join(dataDir, 'gateway.log')}'`],
+  ];
+  try {
+    await pastePage(page, { own, exceptions: { notRun: [], interrupted: [] }, folder, env });
+  } finally {
+    grpcurl.close();
+  }
+}
+
 /** What readers fill in or have beside the pages: addresses, keys, and for operators an account and the settings. */
 function ownOf(sandbox: Sandbox, dataDir: string, folder: string): Own {
   const settings = settingsOf(sandbox);

@@ -44,7 +44,7 @@ export const specials: readonly Special[] = [
   },
   {
     shape:
-      /^SELECT partner_id, purged_version AS version FROM feed_purges$|FROM webhook_endpoints( e)? WHERE (TRUE|paused_at IS NOT NULL)/,
+      /^SELECT partner_id, purged_version AS version FROM feed_purges$|FROM webhook_endpoints( e)? WHERE (TRUE|paused_at IS NOT NULL|e\.failing_since)/,
     more: 12 * partnerCount,
     because: 'it asks for something of each partner, and has a row or an endpoint for each',
   },
@@ -93,6 +93,18 @@ export const specials: readonly Special[] = [
     shape: /^SELECT partner_id, version FROM \(SELECT p\.id AS partner_id/,
     more: 8 * 64,
     because: 'it also reads the table that it makes of the answers',
+  },
+  {
+    shape: 'SELECT name FROM migrations',
+    more: 100,
+    because: 'there are a few dozen migrations',
+  },
+  {
+    shape:
+      /^SELECT partner_id, key_id, id, .* WHERE partner_id = \? AND key_id = \? AND id >= \? AND id < \? ORDER BY id DESC/,
+    more: 1_000_000,
+    because:
+      'an operator asks what a key made on a day, and all that the partner made on it is read: an index would cost each order more',
   },
   {
     shape: 'FROM `audit_entries`',

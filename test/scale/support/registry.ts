@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { repeated } from '../../support/statement-shapes.ts';
+import { explainUnlisted, isListed } from './several-partners.ts';
 
 /** Every statement that gateways send, by its shape, one a line. `make test-scale` runs each of them. */
 const file = join(import.meta.dirname, '../statements.txt');
@@ -14,7 +15,8 @@ export function knownShapes(): string[] {
  * MARINA_TEST_RECORD_STATEMENTS=true it adds them instead. A run of all tests then also removes what no gateway sends any more.
  */
 export function compareStatements(folder: string, tests: readonly string[]): string | undefined {
-  const sent = byForm(existsSync(folder) ? readdirSync(folder).flatMap((name) => read(join(folder, name))) : []);
+  const noted = existsSync(folder) ? readdirSync(folder).map((name) => read(join(folder, name))) : [];
+  const sent = byForm(noted.flatMap(({ shapes }) => shapes));
   const known = byForm(knownShapes());
   const added = [...sent].flatMap(([form, shape]) => (known.has(form) ? [] : [shape])).sort();
   if (process.env.MARINA_TEST_RECORD_STATEMENTS === 'true') {
@@ -22,9 +24,17 @@ export function compareStatements(folder: string, tests: readonly string[]): str
     const kept = byForm([...(isComplete ? [] : known.values()), ...sent.values()]);
     for (const [form, shape] of known) if (kept.has(form)) kept.set(form, longer(shape, kept.get(form)));
     if (sent.size > 0) writeFileSync(file, `${[...kept.values()].sort().join('\n')}\n`);
-    return undefined;
+    added.length = 0;
   }
-  if (added.length === 0) return undefined;
+  const several = [...new Set(noted.flatMap((one) => one.several))].filter((shape) => !isListed(shape)).sort();
+  const complaints = [
+    ...(added.length === 0 ? [] : [explainUnknown(added)]),
+    ...(several.length === 0 ? [] : [explainUnlisted(several)]),
+  ];
+  return complaints.length === 0 ? undefined : complaints.join('\n\n');
+}
+
+function explainUnknown(added: readonly string[]): string {
   return [
     `A gateway sent statements that ${relative(process.cwd(), file)} does not have. Run these tests again with`,
     'MARINA_TEST_RECORD_STATEMENTS=true, and then `make test-scale`, which says how many rows each of them reads:',
@@ -32,8 +42,9 @@ export function compareStatements(folder: string, tests: readonly string[]): str
   ].join('\n');
 }
 
-function read(path: string): string[] {
-  return JSON.parse(readFileSync(path, 'utf8')) as string[];
+/** What one process noted: the shapes that it sent, and those that named several partners. */
+function read(path: string): { shapes: string[]; several: string[] } {
+  return JSON.parse(readFileSync(path, 'utf8'));
 }
 
 /**

@@ -1,0 +1,237 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { shownAllocation, toAllocationMessage } from '../../allocations/table.ts';
+import { shownApplication, toApplicationMessage } from '../../applications/table.ts';
+import type { Database } from '../../db/database.ts';
+import { milliseconds, type SqlRow, type Statement, statement, toBigInt } from '../../db/statement.ts';
+import type { Selection } from '../../db/table.ts';
+import type { Diagnostics } from '../../gen/marina/admin/v1/diagnostics_pb.ts';
+import type { AllocationTransferSchema, ObjectEventSchema } from '../../gen/marina/admin/v1/objects_pb.ts';
+import { type AllocationState, AllocationStateSchema } from '../../gen/marina/gateway/v1/allocations_pb.ts';
+import { type ApplicationState, ApplicationStateSchema } from '../../gen/marina/gateway/v1/applications_pb.ts';
+import { type OrderState, OrderStateSchema } from '../../gen/marina/gateway/v1/orders_pb.ts';
+import { type WalletTransferType, WalletTransferTypeSchema } from '../../gen/marina/gateway/v1/wallet_pb.ts';
+import { daysBefore, isDate, nextLagosMidnight } from '../../lib/clock.ts';
+import { enumWords } from '../../lib/enums.ts';
+import { groupBy } from '../../lib/group.ts';
+import { firstIdAt } from '../../lib/ids.ts';
+import type { Cursors } from '../../lib/paging.ts';
+import { shownOrder, toOrderMessage } from '../../orders/table.ts';
+import type { AnyKind, Kinds } from '../../submission/kind.ts';
+import { readPage } from '../../submission/list.ts';
+import { transfers } from '../../wallet/store.ts';
+import { type AdminCalls, invalidField, requirePartner, toTimestamp, usuallyListed } from '../call.ts';
+
+type FindCalls = Pick<AdminCalls<typeof Diagnostics>, 'findOrders' | 'findApplications' | 'findAllocations'>;
+
+/** What all three requests have. */
+interface Wanted {
+  readonly partnerId: string;
+  readonly idempotencyKey: string;
+  readonly keyId: string;
+  readonly account: string;
+  readonly day: string;
+  readonly limit: number;
+  readonly cursor: string;
+}
+
+type ObjectEvent = MessageInitShape<typeof ObjectEventSchema> & { readonly version: bigint };
+
+interface Found<Shown> {
+  readonly partnerId: string;
+  readonly keyId: string;
+  readonly shown: Shown;
+}
+
+const mostEvents = 10;
+const mostWaiting = 1_000;
+const orderStates = enumWords<typeof OrderState>(OrderStateSchema);
+const applicationStates = enumWords<typeof ApplicationState>(ApplicationStateSchema);
+const allocationStates = enumWords<typeof AllocationState>(AllocationStateSchema);
+const transferTypes = enumWords<typeof WalletTransferType>(WalletTransferTypeSchema);
+
+/** The operators' calls that find objects by what partners, the exchange or the broker know of them. */
+export function findCalls(database: Database, cursors: Cursors, kinds: Kinds): FindCalls {
+  const kindOf = (prefix: string): AnyKind => {
+    const kind = kinds.all.find((one) => one.prefix === prefix);
+    if (kind === undefined) throw new Error(`there is no kind of ${prefix}`);
+    return kind;
+  };
+  const [orders, applications, allocations] = [kindOf('ord'), kindOf('app'), kindOf('alc')];
+
+  /** A page of objects. `foreign` names the field with the upstream's id, by which objects are found without a partner. */
+  async function find<Shown extends { readonly id: string }>(
+    { table, prefix }: AnyKind,
+    selection: Selection<Shown>,
+    foreign: { readonly param: string; readonly isGiven: boolean },
+    wanted: Wanted,
+    more: object,
+  ) {
+    const { partnerId, idempotencyKey, keyId, account, day, limit, cursor } = wanted;
+    if (partnerId !== '') await requirePartner(database, partnerId);
+    else if (!foreign.isGiven) throw invalidField('partner_id', `or \`${foreign.param}\` is required.`);
+    if (partnerId === '' && idempotencyKey !== '') throw invalidField('partner_id', 'is required with a key.');
+    if (keyId !== '' && (partnerId === '' || day === '')) {
+      throw invalidField('key_id', 'needs `partner_id` and `day`, because all of the day is read.');
+    }
+    if (day !== '' && !isDate(day)) throw invalidField('day', 'must be a day, as in 2026-03-02.');
+    const index = idempotencyKey === '' ? undefined : `${table.name}_idempotency_key`;
+    const given = {
+      ...(partnerId === '' ? {} : { partnerId }),
+      ...(idempotencyKey === '' ? {} : { idempotencyKey }),
+      ...(account === '' ? {} : { account: account.toUpperCase() }),
+      ...(keyId === '' ? {} : { keyId }),
+      ...more,
+    };
+    const issuedFor = ['found', table.name, day, JSON.stringify(given)];
+    const before = cursor === '' ? undefined : cursors.read(issuedFor, cursor);
+    // Midnight in Lagos, before and after the day.
+    const midnightAfter = (date: string) => firstIdAt(prefix, nextLagosMidnight(Date.parse(date)));
+    const [from, until] = day === '' ? [] : [midnightAfter(daysBefore(day, 1)), midnightAfter(day)];
+    const most = limit || usuallyListed;
+    const withOwner: Selection<Found<Shown>> = {
+      list: `partner_id, key_id, ${selection.list}`,
+      read: (row) => ({
+        partnerId: String(row.partner_id),
+        keyId: row.key_id === null ? '' : String(row.key_id),
+        shown: selection.read(row),
+      }),
+    };
+    const rows = await readPage(
+      database,
+      { table, prefix },
+      withOwner,
+      { equal: given as { partnerId: string }, updatedSince: undefined, before: before ?? until, from, index },
+      most + 1,
+    );
+    const page = cursors.page(issuedFor, rows.map(withOwner.read), most, ({ shown }) => shown.id);
+    return { found: page.data, nextCursor: page.nextCursor, eventsOf: await readEvents(page.data) };
+  }
+
+  /** The last events of each object, newest first, by its place in the page. */
+  async function readEvents(found: readonly Found<{ readonly id: string }>[]) {
+    const partners = [...groupBy(found, ({ partnerId }) => partnerId)];
+    const answers = await database.readAll([
+      ...partners.map(([partnerId, some]) => findWaiting(partnerId, some)),
+      ...found.map(({ partnerId, shown }) => findHeld(partnerId, shown.id)),
+    ]);
+    const waiting = groupBy(answers.slice(0, partners.length).flat(), (row) => String(row.object_id));
+    return (at: number): ObjectEvent[] => {
+      const id = found[at]?.shown.id ?? '';
+      // An event can be in the feed and still on its way to webhooks.
+      const rows = [...(waiting.get(id) ?? []), ...(answers[partners.length + at] ?? [])];
+      const byVersion = new Map(rows.map((row) => [String(row.version), row]));
+      return [...byVersion.values()]
+        .map(toEvent)
+        .sort((one, other) => Number(other.version - one.version))
+        .slice(0, mostEvents);
+    };
+  }
+
+  return {
+    async findOrders(request) {
+      const { exchangeOrderId, clientReference, symbol, state } = request;
+      const foreign = { param: 'exchange_order_id', isGiven: exchangeOrderId !== '' };
+      const { found, nextCursor, eventsOf } = await find(orders, shownOrder, foreign, request, {
+        ...(exchangeOrderId === '' ? {} : { exchangeOrderId }),
+        ...(clientReference === '' ? {} : { clientReference }),
+        ...(symbol === '' ? {} : { symbol: symbol.toUpperCase() }),
+        ...(state === 0 ? {} : { state: knownState(orderStates.find(state)) }),
+      });
+      return {
+        orders: found.map(({ partnerId, keyId, shown }, at) => ({
+          partnerId,
+          keyId,
+          order: toOrderMessage(shown),
+          events: eventsOf(at),
+        })),
+        nextCursor,
+      };
+    },
+
+    async findApplications(request) {
+      const { reference, state } = request;
+      const foreign = { param: 'reference', isGiven: reference !== '' };
+      const { found, nextCursor, eventsOf } = await find(applications, shownApplication, foreign, request, {
+        ...(reference === '' ? {} : { reference }),
+        ...(state === 0 ? {} : { state: knownState(applicationStates.find(state)) }),
+      });
+      return {
+        applications: found.map(({ partnerId, keyId, shown }, at) => ({
+          partnerId,
+          keyId,
+          application: toApplicationMessage(shown),
+          events: eventsOf(at),
+        })),
+        nextCursor,
+      };
+    },
+
+    async findAllocations(request) {
+      const { brokerReference, clientReference, state } = request;
+      const foreign = { param: 'broker_reference', isGiven: brokerReference !== '' };
+      const { found, nextCursor, eventsOf } = await find(allocations, shownAllocation, foreign, request, {
+        ...(brokerReference === '' ? {} : { brokerReference }),
+        ...(clientReference === '' ? {} : { clientReference }),
+        ...(state === 0 ? {} : { state: knownState(allocationStates.find(state)) }),
+      });
+      const entries = await database.readAll(found.map(({ partnerId, shown }) => findTransfers(partnerId, shown.id)));
+      return {
+        allocations: found.map(({ partnerId, keyId, shown }, at) => ({
+          partnerId,
+          keyId,
+          allocation: toAllocationMessage(shown),
+          events: eventsOf(at),
+          transfers: (entries[at] ?? []).map(toTransfer),
+        })),
+        nextCursor,
+      };
+    },
+  };
+}
+
+function knownState<Word extends string>(word: Word | undefined): Word {
+  if (word === undefined) throw invalidField('state', 'must be a state.');
+  return word;
+}
+
+const event = 'e.object_id, e.version, e.id, e.type, e.occurred_at, d.state AS delivery, d.due_at';
+const delivery = 'LEFT JOIN webhook_deliveries d ON d.partner_id = e.partner_id AND d.version = e.version';
+
+/** The events of some of a partner's objects on their way to the feed. */
+function findWaiting(partnerId: string, found: readonly Found<{ readonly id: string }>[]): Statement {
+  const ids = found.map(({ shown }) => shown.id);
+  const of = `SELECT ${event}, FALSE AS in_feed FROM outbox e ${delivery} WHERE e.partner_id = ? AND e.object_id IN (?)`;
+  return statement(`${of} ORDER BY e.version DESC LIMIT ${mostWaiting}`, partnerId, ids);
+}
+
+/** An object's last events in the feed. */
+function findHeld(partnerId: string, objectId: string): Statement {
+  const of = `SELECT ${event}, TRUE AS in_feed FROM feed_events e FORCE INDEX (feed_events_object) ${delivery}`;
+  return statement(
+    `${of} WHERE e.partner_id = ? AND e.object_id = ? ORDER BY e.version DESC LIMIT ${mostEvents}`,
+    partnerId,
+    objectId,
+  );
+}
+
+function toEvent(row: SqlRow): ObjectEvent {
+  return {
+    id: String(row.id),
+    type: String(row.type ?? ''),
+    version: toBigInt(row.version),
+    at: toTimestamp((row.occurred_at as Date).getTime()),
+    inFeed: Number(row.in_feed) !== 0,
+    webhook: String(row.delivery ?? ''),
+    webhookDueAt: toTimestamp(milliseconds(row.due_at)),
+  };
+}
+
+function findTransfers(partnerId: string, allocationId: string): Statement {
+  const inOrder = statement('ORDER BY sequence');
+  return transfers.find({ partnerId, allocationId }, transfers.all, inOrder, 'wallet_transfers_allocation');
+}
+
+function toTransfer(row: SqlRow): MessageInitShape<typeof AllocationTransferSchema> {
+  const { id, type, amountKobo, createdAt } = transfers.all.read(row);
+  return { id, type: transferTypes.value(type), amountKobo, at: toTimestamp(createdAt) };
+}

@@ -1,0 +1,37 @@
+import type { Check } from './check.ts';
+import { accountChecks } from './checks/accounts.ts';
+import { allocationChecks } from './checks/allocations.ts';
+import { applicationChecks, applicationRunChecks, applicationStreamChecks } from './checks/applications.ts';
+import { cancelChecks } from './checks/cancels.ts';
+import { cutChecks } from './checks/cut.ts';
+import { documentChecks } from './checks/documents.ts';
+import { fillChecks } from './checks/fills.ts';
+import { linkChecks } from './checks/link.ts';
+import { lookUpChecks } from './checks/look-ups.ts';
+import { orderChecks } from './checks/orders.ts';
+import { referenceChecks } from './checks/reference.ts';
+import { restartChecks } from './checks/restart.ts';
+import { streamChecks } from './checks/streams.ts';
+import { submissionChecks } from './checks/submissions.ts';
+import { wholeRunChecks } from './checks/whole-run.ts';
+
+/** Every check, in the order in which they run: a cut and a restart come late, and what looks at the whole run last. */
+export const checks: readonly Check[] = [
+  ...linkChecks,
+  ...orderChecks,
+  ...lookUpChecks,
+  ...fillChecks,
+  ...cancelChecks,
+  ...streamChecks,
+  ...submissionChecks,
+  ...accountChecks,
+  ...referenceChecks,
+  ...allocationChecks,
+  ...applicationChecks,
+  ...documentChecks,
+  ...applicationStreamChecks,
+  ...cutChecks,
+  ...restartChecks,
+  ...applicationRunChecks,
+  ...wholeRunChecks,
+];

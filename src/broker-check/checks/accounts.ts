@@ -1,0 +1,267 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt';
+import { status } from '@grpc/grpc-js';
+import { isNotesPage, isPositionsPage, isTradesPage, type TradePlace } from '../../broker/records.ts';
+import {
+  type ContractNote,
+  type ListContractNotesResponse,
+  type ListPositionsResponse,
+  type ListTradesResponse,
+  MarketSession,
+  type Position,
+  type Trade,
+} from '../../gen/marina/broker/v1/accounts_pb.ts';
+import { type Report, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
+import { lagosDay } from '../../lib/clock.ts';
+import { type Check, expect } from '../check.ts';
+import type { Exchange, Outcome } from '../exchange.ts';
+import { poll, type Session, shownReport } from '../session.ts';
+import { filled } from './fills.ts';
+import { nobody } from './link.ts';
+
+const dayMs = 86_400_000;
+/** How far back lists are read. */
+const daysBack = 30;
+const smallPage = 2;
+const largePage = 100;
+/** More records are not read. */
+const mostRecords = 400;
+
+/** The broker's records of the account, and the exchange's session. */
+export const accountChecks: readonly Check[] = [
+  {
+    id: 'accounts-offered',
+    class: 'optional',
+    promise:
+      'The adapter has the records of accounts: without them, partners cannot read balances, positions and trades',
+    needs: ['Accounts'],
+    run: async () => {},
+  },
+  {
+    id: 'balance-exact',
+    class: 'must',
+    promise: 'A balance is of the account that was asked about, and its pending debits are not negative',
+    needs: ['Accounts', 'account'],
+    run: async (session) => {
+      const { account } = session;
+      const { answer, exchange } = await session.call('Accounts', 'getBalance', { account });
+      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      expect(answer.account === account, `it is of "${answer.account}"`, exchange);
+      expect(answer.pendingDebitsKobo >= 0n, `pending_debits_kobo is ${answer.pendingDebitsKobo}`, exchange);
+    },
+  },
+  {
+    id: 'positions-pages',
+    class: 'must',
+    promise: 'Positions come by symbol, with exact numbers, and small pages have the same as large ones',
+    needs: ['Accounts', 'account'],
+    run: async (session) => {
+      const small = await positions(session, smallPage);
+      const large = await positions(session, largePage);
+      const symbols = (list: readonly Position[]) => list.map(({ symbol }) => symbol).join();
+      const isSame = symbols(small.records) === symbols(large.records);
+      expect(
+        isSame,
+        `small pages have ${small.records.length}, large ones ${large.records.length}`,
+        ...small.exchanges,
+      );
+    },
+  },
+  {
+    id: 'trades-pages',
+    class: 'must',
+    promise:
+      'Trades come newest first, with exact numbers and true counts, and small pages have the same as large ones',
+    needs: ['Accounts', 'account'],
+    run: async (session) => {
+      const small = await trades(session, smallPage);
+      const large = await trades(session, largePage);
+      // A trade may come between the two: the old ones are compared.
+      const newest = small.records[0];
+      const ids = (list: readonly Trade[]) => list.map(({ id }) => id).join();
+      const since = large.records.findIndex(({ id }) => id === newest?.id);
+      const same = large.records.slice(Math.max(0, since), Math.max(0, since) + small.records.length);
+      expect(
+        ids(same) === ids(small.records),
+        'the pages have different trades',
+        ...small.exchanges,
+        ...large.exchanges,
+      );
+    },
+  },
+  {
+    id: 'trades-of-orders',
+    class: 'should',
+    promise: 'A trade of an order is in the list with the id of the order, and with the numbers of its report',
+    needs: ['Accounts', 'account', 'fill'],
+    run: async (session) => {
+      const { id } = await filled(session);
+      const reports = session.streamed(id).filter(({ kind }) => kind === ReportKind.TRADE);
+      let seen: { records: readonly Trade[]; exchanges: readonly Exchange[] } = { records: [], exchanges: [] };
+      const isListed = await poll(session.settings.waits.settleMs, async () => {
+        seen = await trades(session, largePage);
+        const listed = seen.records.filter(({ clientOrderId }) => clientOrderId === id);
+        return numbersOf(listed) === numbersOf(reports) || undefined;
+      });
+      const shown = session.follower.shown(reports.map(shownReport));
+      expect(isListed === true, `the list does not have the trades of ${id}`, shown, ...seen.exchanges.slice(0, 1));
+    },
+  },
+  {
+    id: 'contract-notes-pages',
+    class: 'must',
+    promise:
+      'Contract notes come newest first, in whole kobo and with true counts, and small pages have the same as large ones',
+    needs: ['Accounts', 'account'],
+    run: async (session) => {
+      const small = await contractNotes(session, smallPage);
+      const large = await contractNotes(session, largePage);
+      const tickets = (list: readonly ContractNote[]) => list.map(({ ticket }) => ticket).join();
+      const isSame = tickets(small.records) === tickets(large.records);
+      expect(isSame, 'the pages have different notes', ...small.exchanges, ...large.exchanges);
+    },
+  },
+  {
+    id: 'unknown-account-no-records',
+    class: 'must',
+    promise: 'Of an account that the broker does not have, there is no record: no balance and no empty list',
+    needs: ['Accounts'],
+    run: async (session) => {
+      for (const { answer, exchange } of await readsOfNobody(session)) {
+        expect(answer === undefined, 'it was answered', exchange);
+      }
+    },
+  },
+  {
+    id: 'unknown-account-not-found',
+    class: 'should',
+    promise: 'If a read of an account that the broker does not have ends with a status, that is NOT_FOUND',
+    needs: ['Accounts'],
+    run: async (session) => {
+      for (const { answer, code, exchange } of await readsOfNobody(session)) {
+        const isRight = answer !== undefined || code === status.NOT_FOUND;
+        expect(isRight, `it ended with ${exchange.status}`, exchange);
+      }
+    },
+  },
+  {
+    id: 'market-stated',
+    class: 'must',
+    promise: "GetMarket states the exchange's session, and times of the future",
+    needs: ['Accounts'],
+    run: async (session) => {
+      const { answer, exchange, sentAt } = await session.call('Accounts', 'getMarket', {});
+      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      expect(answer.session !== MarketSession.UNSPECIFIED, 'the session is missing', exchange);
+      const { nextOpenAt, nextCloseAt } = answer;
+      for (const at of [nextOpenAt, nextCloseAt]) {
+        const isFuture = at === undefined || timestampMs(at) >= sentAt - session.settings.waits.skewMs;
+        expect(isFuture, 'a next time has passed', exchange);
+      }
+    },
+  },
+];
+
+/** What all pages of a list have. */
+interface Read<Item, Answer> {
+  readonly records: readonly Item[];
+  readonly exchanges: readonly Exchange[];
+  readonly answers: readonly Answer[];
+}
+
+/** All pages of a list. Throws a breach for a page that makes no sense. */
+async function pages<Item, Answer extends { readonly hasMore: boolean }>(
+  read: (after: Item | undefined) => Promise<Outcome<Answer>>,
+  check: (answer: Answer, after: Item | undefined) => { readonly items: readonly Item[]; readonly problem: boolean },
+): Promise<Read<Item, Answer>> {
+  const records: Item[] = [];
+  const exchanges: Exchange[] = [];
+  const answers: Answer[] = [];
+  for (;;) {
+    const after = records.at(-1);
+    const { answer, exchange } = await read(after);
+    expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+    const { items, problem } = check(answer, after);
+    expect(!problem, 'the page makes no sense: its order, its length, or a field', exchange);
+    records.push(...items);
+    exchanges.push(exchange);
+    answers.push(answer);
+    if (!answer.hasMore || records.length >= mostRecords) return { records, exchanges, answers };
+  }
+}
+
+function positions(session: Session, limit: number) {
+  const { account } = session;
+  return pages<Position, ListPositionsResponse>(
+    (after) => session.call('Accounts', 'listPositions', { account, afterSymbol: after?.symbol ?? '', limit }),
+    (answer, after) => ({
+      items: answer.positions,
+      problem: !isPositionsPage(answer, account, { afterSymbol: after?.symbol ?? '', limit }),
+    }),
+  );
+}
+
+async function trades(session: Session, limit: number) {
+  const range = { account: session.account, ...recentDays(), limit };
+  const read = await pages<Trade, ListTradesResponse>(
+    (after) => {
+      const place = after && { executedAt: after.executedAt, id: after.id };
+      const request = { account: range.account, fromDate: range.from, toDate: range.to, limit, after: place };
+      return session.call('Accounts', 'listTrades', request as never);
+    },
+    (answer, after) => ({
+      items: answer.trades,
+      problem: !isTradesPage(answer, { ...range, after: after && placeOf(after) }),
+    }),
+  );
+  countIsTrue(read);
+  return read;
+}
+
+async function contractNotes(session: Session, limit: number) {
+  const range = { account: session.account, ...recentDays(), limit };
+  const read = await pages<ContractNote, ListContractNotesResponse>(
+    (after) => {
+      const place = after && { tradeDate: after.tradeDate, ticket: after.ticket };
+      const request = { account: range.account, fromDate: range.from, toDate: range.to, limit, after: place };
+      return session.call('Accounts', 'listContractNotes', request as never);
+    },
+    (answer, after) => ({ items: answer.notes, problem: !isNotesPage(answer, { ...range, after }) }),
+  );
+  countIsTrue(read);
+  return read;
+}
+
+/** Throws unless the last page counts what was read: on a list that does not change meanwhile, nothing else is true. */
+function countIsTrue({ records, exchanges, answers }: Read<unknown, { readonly inRange: number }>): void {
+  const counts = new Set(answers.map(({ inRange }) => inRange));
+  const [inRange = 0] = counts;
+  if (counts.size !== 1 || records.length >= mostRecords) return;
+  expect(inRange === records.length, `in_range is ${inRange}, and there are ${records.length}`, ...exchanges);
+}
+
+function placeOf({ executedAt, id }: Trade): TradePlace {
+  return { id, executedAtMs: executedAt === undefined ? 0 : timestampMs(executedAt) };
+}
+
+function recentDays() {
+  const now = Date.now();
+  return { from: lagosDay(now - daysBack * dayMs), to: lagosDay(now + dayMs) };
+}
+
+function numbersOf(trades: readonly (Trade | Report)[]): string {
+  return trades
+    .map(({ quantity, priceKobo }) => `${quantity} at ${priceKobo}`)
+    .sort()
+    .join();
+}
+
+async function readsOfNobody(session: Session): Promise<readonly Outcome<unknown>[]> {
+  const { account } = nobody;
+  const { from: fromDate, to: toDate } = recentDays();
+  return [
+    await session.call('Accounts', 'getBalance', { account }),
+    await session.call('Accounts', 'listPositions', { account, limit: smallPage }),
+    await session.call('Accounts', 'listTrades', { account, fromDate, toDate, limit: smallPage }),
+    await session.call('Accounts', 'listContractNotes', { account, fromDate, toDate, limit: smallPage }),
+  ];
+}

@@ -1,0 +1,186 @@
+import { crc32, deflateSync } from 'node:zlib';
+import { status } from '@grpc/grpc-js';
+import {
+  ApplicationReportKind,
+  DocumentOutcome,
+  DocumentPresence,
+  DocumentType,
+} from '../../gen/marina/broker/v1/applications_pb.ts';
+import { type Check, expect, NotOffered, NotRun } from '../check.ts';
+import { isMissing, type Session } from '../session.ts';
+import { accepted } from './applications.ts';
+import { declared, past } from './orders.ts';
+
+const { PHOTO, GOVERNMENT_ID, UTILITY_BILL, SIGNATURE } = DocumentType;
+
+/** The documents of an application. */
+export const documentChecks: readonly Check[] = [
+  {
+    id: 'document-delivered',
+    class: 'must',
+    promise: 'A good document of an application that was accepted is delivered',
+    needs: ['Applications', 'apply'],
+    run: async (session) => {
+      const { id } = await accepted(session);
+      const { answer, exchange } = await send(session, id, PHOTO, image(1));
+      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      expect(answer.outcome === DocumentOutcome.DELIVERED, `it is ${DocumentOutcome[answer.outcome]}`, exchange);
+    },
+  },
+  {
+    id: 'document-again',
+    class: 'must',
+    promise: 'A file that the broker has is delivered again, because the gateway may send it twice',
+    needs: ['Applications', 'apply'],
+    run: async (session) => {
+      const id = await delivered(session);
+      const { answer, exchange } = await send(session, id, PHOTO, image(1));
+      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      expect(answer.outcome === DocumentOutcome.DELIVERED, `it is ${DocumentOutcome[answer.outcome]}`, exchange);
+    },
+  },
+  {
+    id: 'document-other-refused',
+    class: 'must',
+    promise: 'Another file of a type that the broker has is refused',
+    needs: ['Applications', 'apply'],
+    run: async (session) => {
+      const id = await delivered(session);
+      const { answer, exchange } = await send(session, id, PHOTO, image(2));
+      const isRefused = answer === undefined || answer.outcome === DocumentOutcome.REFUSED;
+      expect(isRefused, 'it was delivered', exchange);
+    },
+  },
+  {
+    id: 'document-look-up-offered',
+    class: 'optional',
+    promise: 'The adapter says whether it has a document: without that, an unconfirmed one can only be sent again',
+    needs: ['Applications'],
+    run: async (session) => {
+      if (isMissing(await presence(session, session.newId(), PHOTO))) throw new NotOffered('it is UNIMPLEMENTED');
+    },
+  },
+  {
+    id: 'document-look-up-current',
+    class: 'must',
+    promise: 'The look-up of a document says DELIVERED once it was answered so, and MISSING of other types',
+    needs: ['Applications', 'apply'],
+    run: async (session) => {
+      const id = await delivered(session);
+      const [here, other] = [await presence(session, id, PHOTO), await presence(session, id, SIGNATURE)];
+      if (isMissing(here)) throw new NotOffered('LookUpDocument is UNIMPLEMENTED');
+      if (here.answer === undefined || other.answer === undefined) throw new NotRun('the look-up has no answer');
+      const isHere = here.answer.presence === DocumentPresence.DELIVERED;
+      expect(isHere, `it is ${DocumentPresence[here.answer.presence]}`, here.exchange);
+      const isLacking = other.answer.presence === DocumentPresence.MISSING;
+      expect(isLacking, `another type is ${DocumentPresence[other.answer.presence]}`, other.exchange);
+    },
+  },
+  {
+    id: 'document-look-up-unknown',
+    class: 'should',
+    promise: 'The look-up of a document of an application that never came ends with NOT_FOUND',
+    needs: ['Applications'],
+    run: async (session) => {
+      const outcome = await presence(session, session.newId(), PHOTO);
+      if (isMissing(outcome)) throw new NotOffered('LookUpDocument is UNIMPLEMENTED');
+      const { code, exchange } = outcome;
+      expect(code === status.NOT_FOUND, `it ended with ${exchange.status}`, exchange);
+    },
+  },
+  {
+    id: 'document-not-after-honoured',
+    class: 'must',
+    promise: 'If honours_not_after is declared, a document that comes later is not taken, and stays missing',
+    needs: ['Applications', 'apply'],
+    run: async (session) => {
+      await declared(session);
+      const { id } = await accepted(session);
+      const { answer, exchange } = await send(session, id, PHOTO, image(1), past());
+      expect(answer?.outcome !== DocumentOutcome.DELIVERED, 'it was delivered', exchange);
+      const after = await presence(session, id, PHOTO);
+      const isKept = after.answer?.presence === DocumentPresence.DELIVERED;
+      expect(!isKept, 'the look-up has it', exchange, after.exchange);
+    },
+  },
+  {
+    id: 'document-unknown-not-delivered',
+    class: 'must',
+    promise: 'A document of an application that never came is not delivered',
+    needs: ['Applications', 'apply'],
+    run: async (session) => {
+      const { answer, exchange } = await send(session, session.newId(), PHOTO, image(1));
+      expect(answer?.outcome !== DocumentOutcome.DELIVERED, 'it was delivered', exchange);
+    },
+  },
+  {
+    id: 'application-opens',
+    class: 'optional',
+    promise: 'With its four documents, an application of the named fields is decided within the time for a report',
+    needs: ['Applications', 'apply'],
+    run: async (session) => {
+      const { id } = await accepted(session);
+      for (const [at, type] of [PHOTO, GOVERNMENT_ID, UTILITY_BILL, SIGNATURE].entries()) {
+        const { answer, exchange } = await send(session, id, type, image(at + 1));
+        if (answer?.outcome !== DocumentOutcome.DELIVERED) throw new NotRun(`a document ended with ${exchange.status}`);
+      }
+      const follower = session.applicationFollower;
+      const isDecided = await follower.until(
+        () =>
+          follower.reports.some(
+            (report) => report.clientApplicationId === id && report.kind !== ApplicationReportKind.ACCEPTED,
+          ),
+        session.settings.waits.settleMs,
+      );
+      if (!isDecided) throw new NotOffered('no decision came: people may make it');
+    },
+  },
+];
+
+/** The application of which the first photo was delivered. All checks look at the same. */
+function delivered(session: Session): Promise<string> {
+  return session.once('a delivered document', async () => {
+    const { id } = await accepted(session);
+    const { answer, exchange } = await send(session, id, PHOTO, image(1));
+    const isDelivered = answer?.outcome === DocumentOutcome.DELIVERED;
+    if (!isDelivered) throw new NotRun(`no document was delivered: ${exchange.status}`);
+    return id;
+  });
+}
+
+function send(
+  session: Session,
+  clientApplicationId: string,
+  type: DocumentType,
+  content: Buffer,
+  notAfter = session.inTime(),
+) {
+  const request = { clientApplicationId, type, contentType: 'image/png', content, notAfter };
+  return session.call('Applications', 'sendDocument', request);
+}
+
+function presence(session: Session, clientApplicationId: string, type: DocumentType) {
+  return session.call('Applications', 'lookUpDocument', { clientApplicationId, type });
+}
+
+const side = 400;
+
+/** A grey PNG of 400 by 400 pixels, another for each shade. */
+function image(shade: number): Buffer {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(side, 0);
+  header.writeUInt32BE(side, 4);
+  header.writeUInt8(8, 8); // Bits of a pixel, all of them grey.
+  const row = Buffer.concat([Buffer.alloc(1), Buffer.alloc(side, shade * 40)]);
+  const pixels = deflateSync(Buffer.concat(Array.from({ length: side }, () => row)));
+  const signature = Buffer.from('89504e470d0a1a0a', 'hex');
+  return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', pixels), chunk('IEND', Buffer.alloc(0))]);
+}
+
+function chunk(type: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+  const ends = Buffer.alloc(8);
+  ends.writeUInt32BE(data.length, 0);
+  ends.writeUInt32BE(crc32(body), 4);
+  return Buffer.concat([ends.subarray(0, 4), body, ends.subarray(4)]);
+}

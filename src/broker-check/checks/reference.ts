@@ -1,0 +1,97 @@
+import { status } from '@grpc/grpc-js';
+import { isAreaList } from '../../broker/records.ts';
+import { type Check, expect, NotRun } from '../check.ts';
+import type { Exchange } from '../exchange.ts';
+import type { Session } from '../session.ts';
+
+const longestStateCode = 32;
+const longestLgaCode = 64;
+const noState = 'NO-SUCH-STATE';
+
+interface Area {
+  readonly code: string;
+  readonly name: string;
+}
+
+/** The lists that applications use. */
+export const referenceChecks: readonly Check[] = [
+  {
+    id: 'reference-offered',
+    class: 'optional',
+    promise: 'The adapter has the lists that applications use',
+    needs: ['Reference'],
+    run: async () => {},
+  },
+  {
+    id: 'states-listed',
+    class: 'must',
+    promise: 'The states come whole, each with a code of its own and a name',
+    needs: ['Reference'],
+    run: async (session) => {
+      const { areas, exchange } = await states(session);
+      expect(isAreaList(areas, longestStateCode), 'the list makes no sense', exchange);
+    },
+  },
+  {
+    id: 'lgas-listed',
+    class: 'must',
+    promise: 'Each state has local government areas, whose codes are unique over all states',
+    needs: ['Reference'],
+    run: async (session) => {
+      const owners = new Map<string, string>();
+      for (const { state, areas, exchange } of await allLgas(session)) {
+        expect(isAreaList(areas, longestLgaCode), 'the list makes no sense', exchange);
+        for (const { code } of areas) {
+          const other = owners.get(code);
+          expect(other === undefined, `${code} is in ${other} too`, exchange);
+          owners.set(code, state);
+        }
+      }
+    },
+  },
+  {
+    id: 'areas-by-name',
+    class: 'should',
+    promise: 'States and local government areas come by name',
+    needs: ['Reference'],
+    run: async (session) => {
+      for (const { areas, exchange } of [await states(session), ...(await allLgas(session))]) {
+        const wrong = areas.find(({ name }, at) => name.localeCompare(areas[at - 1]?.name ?? name, 'en') < 0);
+        expect(wrong === undefined, `${wrong?.name} is not in its place`, exchange);
+      }
+    },
+  },
+  {
+    id: 'unknown-state-not-found',
+    class: 'must',
+    promise: 'The areas of a state that the broker does not know end with NOT_FOUND',
+    needs: ['Reference'],
+    run: async (session) => {
+      const { code, exchange } = await session.call('Reference', 'listLgas', { state: noState });
+      expect(code === status.NOT_FOUND, `it ended with ${exchange.status}`, exchange);
+    },
+  },
+];
+
+function states(session: Session): Promise<{ areas: readonly Area[]; exchange: Exchange }> {
+  return session.once('states', async () => {
+    const { answer, exchange } = await session.call('Reference', 'listStates', {});
+    expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+    return { areas: answer.states, exchange };
+  });
+}
+
+function allLgas(session: Session) {
+  return session.once('areas of all states', async () => {
+    const { areas } = await states(session).catch(() => {
+      throw new NotRun('the states could not be listed');
+    });
+    const lists: { state: string; areas: readonly Area[]; exchange: Exchange }[] = [];
+    for (const { code: state } of areas) {
+      const { answer, exchange } = await session.call('Reference', 'listLgas', { state });
+      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      lists.push({ state, areas: answer.lgas, exchange });
+    }
+    return lists;
+  });
+}

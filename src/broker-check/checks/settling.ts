@@ -1,0 +1,91 @@
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { status } from '@grpc/grpc-js';
+import { pause } from '../../lib/worker.ts';
+import { expect, NotRun } from '../check.ts';
+import { poll, type Sent, type Session, shownReport } from '../session.ts';
+import { isSameReport } from './rules.ts';
+
+/** How long an order may be taken that is sent while a hook is at work. */
+const shortMs = 1_500;
+const betweenSendsMs = 30;
+/** An order that was not found is looked for again after it. */
+const againMs = 400;
+const mostSends = 40;
+const never = new AbortController().signal;
+
+/** Sends orders one after another while a hook is at work, and returns them. Throws `NotRun` if the hook fails. */
+export async function sentDuring(session: Session, hook: (() => Promise<void>) | undefined): Promise<Sent[]> {
+  const sent: Sent[] = [];
+  let isOver = false;
+  const sending = (async () => {
+    while (!isOver && sent.length < mostSends) {
+      sent.push(await sendShort(session));
+      await pause(betweenSendsMs, never);
+    }
+  })();
+  try {
+    await hook?.();
+  } catch (error) {
+    throw new NotRun((error as Error).message);
+  } finally {
+    isOver = true;
+    await sending;
+  }
+  return sent;
+}
+
+/** Sends an order that may be taken for a short time only. */
+export async function sendShort(session: Session): Promise<Sent> {
+  return session.send(await session.newOrder('rest', { notAfter: timestampFromMs(Date.now() + shortMs) }));
+}
+
+/** Throws unless every order that was answered with a report is in the record with it. */
+export async function answersKept(session: Session, sent: readonly Sent[]): Promise<void> {
+  for (const { id, outcome } of sent) {
+    const report = outcome.answer?.report;
+    if (report === undefined) continue;
+    const { found, reports, exchanges } = await session.recorded(id);
+    expect(found, `${id} was answered with a report, and is not found`, outcome.exchange, ...exchanges);
+    const kept = reports.find(({ number }) => number === report.number);
+    const isKept = kept !== undefined && isSameReport(kept, report);
+    expect(isKept, `report ${report.number} is not there as it was answered`, outcome.exchange, ...exchanges);
+  }
+}
+
+/** Throws if an order was taken that had ended with FAILED_PRECONDITION. */
+export async function refusalsHold(session: Session, sent: readonly Sent[]): Promise<void> {
+  for (const { id, outcome } of sent) {
+    if (outcome.code !== status.FAILED_PRECONDITION) continue;
+    const { found, exchanges } = await session.recorded(id);
+    expect(!found, `${id} was refused for good, and the record has it`, outcome.exchange, ...exchanges);
+    const reports = session.streamed(id);
+    const shown = session.follower.shown(reports.map(shownReport));
+    expect(reports.length === 0, `${id} was refused for good, and the stream has it`, outcome.exchange, shown);
+  }
+}
+
+/** Throws unless the look-up says for good what became of each order that was left without a clear answer. */
+export async function doubtsSettle(session: Session, sent: readonly Sent[]): Promise<void> {
+  const { hookMs, skewMs } = session.settings.waits;
+  const doubts = sent.filter(({ outcome }) => {
+    return outcome.answer?.report === undefined && outcome.code !== status.FAILED_PRECONDITION;
+  });
+  const lastMs = Math.max(...doubts.map(({ request }) => timestampMs(request.notAfter as never)), 0);
+  await pause(Math.max(0, lastMs + skewMs - Date.now()), never);
+  const settled = await Promise.all(
+    doubts.map(async ({ id, outcome }) => {
+      const answer = await poll(hookMs, async () => (await session.lookUp(id)).answer);
+      const { exchange } = await session.lookUp(id);
+      expect(answer !== undefined, `the look-up of ${id} has no answer in ${hookMs} ms`, outcome.exchange, exchange);
+      return { id, outcome, found: answer.found, exchange };
+    }),
+  );
+  if (settled.length > 0) await pause(againMs, never);
+  for (const { id, outcome, found, exchange } of settled) {
+    const again = await session.recorded(id);
+    const shown = [outcome.exchange, exchange, ...again.exchanges];
+    expect(again.found === found, `the look-up of ${id} changed its mind after not_after`, ...shown);
+    const streamed = await (found ? session.streamedReport(id, () => true) : session.streamed(id)[0]);
+    expect((streamed !== undefined) === found, `the stream and the look-up of ${id} disagree`, ...shown);
+  }
+}

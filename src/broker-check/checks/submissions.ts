@@ -1,0 +1,148 @@
+import { status } from '@grpc/grpc-js';
+import type { Submission } from '../../gen/marina/broker/v1/submissions_pb.ts';
+import { type Check, expect, NotRun } from '../check.ts';
+import type { Exchange } from '../exchange.ts';
+import type { Session } from '../session.ts';
+
+const longestNote = 2_048;
+const mostAtOnce = 1_000;
+/** Every byte there is, the ones that end texts first. */
+const everyByte = Buffer.from([0, 10, 13, ...Array.from({ length: 256 }, (_, byte) => byte), 0]);
+
+/** The list of what was taken, from which a restored gateway finds what it lost. */
+export const submissionChecks: readonly Check[] = [
+  {
+    id: 'submissions-offered',
+    class: 'optional',
+    promise: 'The adapter lists what it was given: without that, a restored database lacks it',
+    needs: ['Submissions'],
+    run: async () => {},
+  },
+  {
+    id: 'submissions-dense',
+    class: 'must',
+    promise: 'The list has the numbers 1, 2, 3 … without a gap, in pages of the size that was asked for',
+    needs: ['Submissions'],
+    run: async (session) => {
+      const last = await lastSubmission(session);
+      for (const [afterNumber, limit] of [
+        [0n, 10],
+        [0n, mostAtOnce],
+        [last > 3n ? last - 3n : 0n, 2],
+        [last, 5],
+      ] as const) {
+        const { submissions, exchange } = await listed(session, afterNumber, limit);
+        expect(submissions.length <= limit, `there are ${submissions.length}`, exchange);
+        const wrong = submissions.findIndex(({ number }, at) => number !== afterNumber + BigInt(at + 1));
+        expect(
+          wrong < 0,
+          `in the place of ${afterNumber + BigInt(wrong + 1)} is ${submissions[wrong]?.number}`,
+          exchange,
+        );
+        const isFull = submissions.length === limit || afterNumber + BigInt(submissions.length) >= last;
+        expect(isFull, `the page ends before submission ${last}`, exchange);
+      }
+    },
+  },
+  {
+    id: 'submissions-current',
+    class: 'must',
+    promise: 'An order is listed, once, before its first report is known',
+    needs: ['Submissions', 'account', 'rest'],
+    run: async (session) => {
+      const { id, found, exchanges } = await sentAndListed(session, 'rest', {});
+      expect(found.length > 0, `${id} is not listed`, ...exchanges);
+      expect(found.length === 1, `${id} is listed ${found.length} times`, ...exchanges);
+    },
+  },
+  {
+    id: 'submissions-rejected',
+    class: 'must',
+    promise: 'A rejected order is listed too',
+    needs: ['Submissions', 'account', 'reject'],
+    run: async (session) => {
+      const { id, found, exchanges } = await sentAndListed(session, 'reject', {});
+      expect(found.length > 0, `${id} is not listed`, ...exchanges);
+    },
+  },
+  {
+    id: 'notes-kept',
+    class: 'must',
+    promise: 'A note comes back byte for byte, whatever its bytes',
+    needs: ['Submissions', 'account', 'rest'],
+    run: async (session) => {
+      for (const note of [everyByte, Buffer.alloc(0), Buffer.from([0xff, 0xfe, 0x80])]) {
+        const { found, exchanges } = await sentAndListed(session, 'rest', { note });
+        const kept = found[0]?.note;
+        if (kept === undefined) throw new NotRun('the order is not listed');
+        const isKept = Buffer.from(kept).equals(note);
+        expect(isKept, `a note of ${note.length} bytes came back with ${kept.length}`, ...exchanges);
+      }
+    },
+  },
+  {
+    id: 'notes-longest',
+    class: 'must',
+    promise: 'A note of 2,048 bytes is taken, and comes back with all of them',
+    needs: ['Submissions', 'account', 'rest'],
+    run: async (session) => {
+      const note = Buffer.from(Array.from({ length: longestNote }, (_, at) => (at * 31) % 256));
+      const { found, exchanges } = await sentAndListed(session, 'rest', { note });
+      const kept = found[0]?.note;
+      if (kept === undefined) throw new NotRun('the order is not listed');
+      if (kept.length === 0) throw new NotRun('the adapter keeps no notes');
+      expect(Buffer.from(kept).equals(note), `${kept.length} bytes came back`, ...exchanges);
+    },
+  },
+];
+
+/** A page of the list. Throws `NotRun` without an answer. */
+export async function listed(session: Session, afterNumber: bigint, limit: number) {
+  const { answer, exchange } = await session.call('Submissions', 'listSubmissions', { afterNumber, limit });
+  if (answer === undefined) throw new NotRun(`the list ended with ${exchange.status}`);
+  return { submissions: answer.submissions, exchange };
+}
+
+/** The number of the last submission, found in few calls however many there are. */
+export async function lastSubmission(session: Session): Promise<bigint> {
+  const has = async (number: bigint) => {
+    const { code, answer, exchange } = await session.call('Submissions', 'listSubmissions', {
+      afterNumber: number - 1n,
+      limit: 1,
+    });
+    expect(code === status.OK, `the list ended with ${exchange.status}`, exchange);
+    return (answer?.submissions.length ?? 0) > 0;
+  };
+  let above = 1n;
+  while (await has(above)) above *= 2n;
+  let below = above / 2n;
+  while (above - below > 1n) {
+    const middle = (below + above) / 2n;
+    if (await has(middle)) below = middle;
+    else above = middle;
+  }
+  return below;
+}
+
+/** Everything listed above a number. */
+export async function listedAfter(session: Session, after: bigint) {
+  const submissions: Submission[] = [];
+  const exchanges: Exchange[] = [];
+  for (let from = after; exchanges.length < 20; ) {
+    const page = await listed(session, from, mostAtOnce);
+    submissions.push(...page.submissions);
+    exchanges.push(page.exchange);
+    if (page.submissions.length < mostAtOnce) break;
+    from = page.submissions.at(-1)?.number ?? from;
+  }
+  return { submissions, exchanges };
+}
+
+/** Sends an order, and looks for it in the list at once. */
+async function sentAndListed(session: Session, where: 'rest' | 'reject', fields: object) {
+  const before = await lastSubmission(session);
+  const { id, outcome } = await session.place(where, fields);
+  const { submissions, exchanges } = await listedAfter(session, before);
+  const found = submissions.filter(({ clientId }) => clientId === id);
+  return { id, found, exchanges: [outcome.exchange, ...exchanges] };
+}

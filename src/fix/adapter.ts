@@ -1,0 +1,354 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
+import { Client, Server, ServerCredentials, status } from '@grpc/grpc-js';
+import { fixMigrations } from '../../migrations/fix/index.ts';
+import { openDatabaseAccess } from '../db/access.ts';
+import { connect } from '../db/data-source.ts';
+import { Database } from '../db/database.ts';
+import { type Lease, underLease } from '../db/lease.ts';
+import { statement } from '../db/statement.ts';
+import { Writer } from '../db/writer.ts';
+import { Accounts } from '../gen/marina/broker/v1/accounts_pb.ts';
+import { Allocations } from '../gen/marina/broker/v1/allocations_pb.ts';
+import { Applications } from '../gen/marina/broker/v1/applications_pb.ts';
+import { Orders, type SubmitOrderRequest } from '../gen/marina/broker/v1/orders_pb.ts';
+import { Reference } from '../gen/marina/broker/v1/reference_pb.ts';
+import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
+import { armCrash, crash } from '../lib/crash.ts';
+import { createGrpcClient } from '../lib/grpc-client.ts';
+import { addReflection } from '../lib/grpc-reflection.ts';
+import { serviceDefinition } from '../lib/grpc-service.ts';
+import { channelTls, type LinkTls, openLink, openSecret } from '../lib/link.ts';
+import type { Logger } from '../lib/log.ts';
+import { IdentityCredentials, openIdentity } from '../lib/server-identity.ts';
+import { pause, periodic, Supervisor } from '../lib/worker.ts';
+import type { FixConfig } from './config.ts';
+import { FixMetrics } from './metrics.ts';
+import { createOpsServer } from './ops-server.ts';
+import type { Message } from './orders/executions.ts';
+import { Throttle } from './orders/throttle.ts';
+import { type OwnMessage, Trading } from './orders/trading.ts';
+import { ordersService } from './service/orders.ts';
+import { passThrough } from './service/pass-through.ts';
+import { RpcError, unaryCalls } from './service/rpc.ts';
+import { ReportStreams } from './service/streams.ts';
+import { submissionsService } from './service/submissions.ts';
+import { openConnection } from './session/link.ts';
+import { Session } from './session/session.ts';
+import type { SessionRecord } from './session/types.ts';
+import { FixStore, leaseName } from './store/store.ts';
+import { toKobo, toPrice } from './wire/prices.ts';
+import { tags } from './wire/tags.ts';
+import { readUtcTimestamp } from './wire/times.ts';
+
+const poolSize = 8;
+/** How long calls under way may take to end at a stop. */
+const graceMs = 2_000;
+const doubtsEveryMs = 5_000;
+const timeouts = {
+  logonTimeoutMs: 10_000,
+  logoutTimeoutMs: 2_000,
+  gapTimeoutMs: 30_000,
+  firstReconnectMs: 250,
+  longestReconnectMs: 30_000,
+  longestReconnectAfterUpMs: 2_000,
+};
+
+/** A FIX adapter that runs. */
+export interface FixAdapter {
+  readonly opsPort: number;
+  /** Resolves when this process has the session and answers calls, with its gRPC port. */
+  readonly active: Promise<number>;
+  readonly isUp: boolean;
+  /** Logs out and stops, in bounded time. */
+  stop(): Promise<void>;
+}
+
+/** Starts an adapter. Of several on one database one has the session and answers calls; the others wait for its place. */
+export async function startFixAdapter(
+  config: FixConfig,
+  log: Logger,
+  /** Real time, in milliseconds. */
+  now: () => number = Date.now,
+): Promise<FixAdapter> {
+  if (config.crashPoint !== undefined) armCrash(config.crashPoint, config.crashSignal);
+  const metrics = new FixMetrics();
+  const access = await openDatabaseAccess(config.databaseUrl, config.links.database, log);
+  const database = new Database(await connect({ access, poolSize }), 'live', poolSize);
+  try {
+    await checkDatabase(database);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  const sessionLink = await openTlsLink('exchange', config.links.session, log);
+  const backOfficeLink = await openTlsLink('back office', config.links.backOffice, log);
+  const password = await openSecret({ name: 'FIX password', secret: config.password, log });
+  const { tlsCertificate: certificate, tlsKey: key, tlsAuthorities: authorities } = config;
+  const identity = await openIdentity('fix', { certificate, key, authorities }, log);
+  const writer = new Writer(database, log);
+  const supervisor = new Supervisor(log);
+  const view = { isActive: false, isUp: false, isInHours: false };
+  let store: FixStore | undefined;
+  let activated: (port: number) => void = () => {};
+  const active = new Promise<number>((resolve) => {
+    activated = resolve;
+  });
+
+  const ops = createOpsServer({
+    metrics,
+    reasons: () => [
+      ...(view.isActive ? [] : ['another process has the session']),
+      ...(view.isActive && view.isInHours && !view.isUp ? ['there is no session with the exchange'] : []),
+    ],
+    refresh: async () => {
+      metrics.isActive.set(view.isActive ? 1 : 0);
+      metrics.isUp.set(view.isUp ? 1 : 0);
+      metrics.isInHours.set(view.isInHours ? 1 : 0);
+      const counts = await store?.counts();
+      metrics.inDoubt.set(counts?.inDoubt ?? 0);
+      metrics.open.set(counts?.open ?? 0);
+      metrics.oldestInDoubt.set(
+        counts?.oldestInDoubtAt === undefined ? 0 : Math.max(0, now() - counts.oldestInDoubtAt) / 1_000,
+      );
+    },
+  });
+  ops.listen(config.opsPort, config.opsHost);
+  await once(ops, 'listening');
+
+  const run = async (lease: Lease): Promise<void> => {
+    log.info({ fence: String(lease.fence) }, 'this process has the session');
+    const own = new FixStore(database, lease);
+    await own.take();
+    store = own;
+    const part = await activate(config, {
+      ...{ store: own, lease, metrics, log, now, identity, view },
+      sessionTls: () => sessionLink.current.tls,
+      backOfficeTls: backOfficeLink.current.tls,
+      password: () => password.current,
+    });
+    view.isActive = true;
+    activated(part.port);
+    try {
+      await part.run();
+    } finally {
+      Object.assign(view, { isActive: false, isUp: false });
+      store = undefined;
+      log.info('this process has the session no more');
+    }
+  };
+  const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`.slice(-64);
+  for (const { worker } of [access, sessionLink, backOfficeLink, password, ...(identity ? [identity] : []), writer]) {
+    supervisor.start(worker);
+  }
+  supervisor.start(underLease(database, leaseName, holder, run));
+
+  return {
+    opsPort: (ops.address() as AddressInfo).port,
+    active,
+    get isUp() {
+      return view.isUp;
+    },
+    stop: async () => {
+      await supervisor.stop(timeouts.logoutTimeoutMs + graceMs + 2_000);
+      ops.close();
+      await database.close();
+    },
+  };
+}
+
+interface ActiveParts {
+  readonly store: FixStore;
+  readonly lease: Lease;
+  readonly metrics: FixMetrics;
+  readonly log: Logger;
+  readonly now: () => number;
+  readonly identity: Awaited<ReturnType<typeof openIdentity>>;
+  readonly view: { isUp: boolean; isInHours: boolean };
+  readonly sessionTls: () => LinkTls | undefined;
+  readonly backOfficeTls: LinkTls | undefined;
+  readonly password: () => string | undefined;
+}
+
+/** Begins the work of the process that has the session. */
+async function activate(config: FixConfig, parts: ActiveParts) {
+  const { store, lease, metrics, log, now, identity, view } = parts;
+  const unit = config.priceUnit;
+  const { options, credentials } = channelTls(parts.backOfficeTls);
+  const backOffice = new Client(config.backOfficeAddress, credentials, { 'grpc.enable_retries': 0, ...options });
+  const orders = createGrpcClient(Orders, config.backOfficeAddress, options, credentials);
+  const submissions = createGrpcClient(Submissions, config.backOfficeAddress, options, credentials);
+
+  const record: SessionRecord<OwnMessage> = {
+    numbers: async () => toNumbers(await store.numbers()),
+    startDay: async (startedAt) => toNumbers(await store.startDay(startedAt)),
+    sending: async (messages, nextOut) => {
+      const known = await store.sending(
+        messages.map(({ number, message }) => ({ number, kept: message.kept })),
+        nextOut,
+      );
+      if (messages.some(({ message }) => message.kept.kind === 'order')) crash('fix-order.stored');
+      if (messages.some(({ message }) => message.kept.kind === 'cancel')) crash('fix-cancel.stored');
+      return messages.flatMap(({ message }) => {
+        const isKnown = message.kept.kind === 'order' && known.has(message.kept.row.id);
+        return isKnown ? [message] : [];
+      });
+    },
+    unwritten: (messages) =>
+      store.unsent(
+        messages.flatMap(({ kept }) => (kept.kind === 'order' ? [kept.row.id] : [])),
+        messages.flatMap(({ kept }) => (kept.kind === 'cancel' ? [kept.row.id] : [])),
+      ),
+    received: (messages, nextIn) => trading.received(messages, nextIn),
+  };
+  const session: Session<OwnMessage> = new Session<OwnMessage>({
+    settings: {
+      ...timeouts,
+      beginString: config.version,
+      senderCompId: config.senderCompId,
+      targetCompId: config.targetCompId,
+      username: config.username,
+      password: parts.password,
+      heartbeatMs: config.heartbeatSeconds * 1_000,
+      resetsByLogon: config.resetsByLogon,
+    },
+    schedule: { days: config.sessionDays, start: config.sessionStart, end: config.sessionEnd },
+    record,
+    connect: (signal) => openConnection(config.address, parts.sessionTls(), signal),
+    now,
+    mayWrite: () => lease.isHeld(),
+    events: {
+      up: () => {
+        view.isUp = true;
+        log.info('the session with the exchange is up');
+        trading.connected().catch((error: unknown) => log.warn({ err: error }, 'orders could not be asked about'));
+      },
+      down: () => {
+        view.isUp = false;
+        trading.disconnected();
+      },
+      gapFilled: (from, to) => {
+        trading
+          .gapFilled(from, to)
+          .catch((error: unknown) => log.warn({ err: error }, 'orders could not be asked about'));
+      },
+      trouble: (what) => metrics.troubles.inc({ what }),
+    },
+    log,
+  });
+  const streams = new ReportStreams(store, now, log);
+  const trading: Trading = new Trading({
+    store,
+    session,
+    style: { symbols: config.symbols, more: config.orderFields, toPrice: (kobo) => toPrice(kobo, unit) },
+    throttle: new Throttle(config.messagesPerSecond, lease.signal),
+    toKobo: (text) => toKobo(text, unit),
+    timeOf: (message) => timeOf(message, now),
+    now,
+    requestId: () => `q${randomUUID().replaceAll('-', '').slice(0, 19)}`,
+    asksMassStatus: config.asksMassStatus,
+    log,
+    onReports: () => streams.notify(),
+    onFinding: (what) => metrics.findings.inc({ what }),
+  });
+
+  const service = ordersService({ trading, store, backOffice: orders, now });
+  const server = new Server({ 'grpc.max_concurrent_streams': 2_000, 'grpc.max_receive_message_length': 16_777_216 });
+  server.addService(
+    serviceDefinition(Orders) as never,
+    {
+      ...unaryCalls(
+        Orders,
+        {
+          ...service,
+          submitOrder: (request, context) =>
+            timed(metrics, () => service.submitOrder(request as SubmitOrderRequest, context)),
+        },
+        log,
+        now,
+      ),
+      streamReports: (call: Parameters<ReportStreams['serve']>[0]) => streams.serve(call),
+    } as never,
+  );
+  const listing = submissionsService({ store, backOffice: submissions, now });
+  server.addService(serviceDefinition(Submissions) as never, unaryCalls(Submissions, listing, log, now) as never);
+  for (const passed of [Accounts, Allocations, Applications, Reference]) {
+    const { definition, handlers } = passThrough(passed, () => backOffice);
+    server.addService(definition as never, handlers as never);
+  }
+  addReflection(server, [Orders, Submissions, Accounts, Allocations, Applications, Reference]);
+  const port = await listen(
+    server,
+    `${config.host}:${config.port}`,
+    identity === undefined ? ServerCredentials.createInsecure() : new IdentityCredentials(identity),
+  );
+  log.info({ port }, 'gateways are answered');
+
+  return {
+    port,
+    /** Works until the lease ends. */
+    run: async () => {
+      const doubts = periodic('doubts', doubtsEveryMs, () => trading.askAboutDoubts()).run(lease.signal);
+      const ended = periodic('ended days', doubtsEveryMs, () => trading.askAboutEnded()).run(lease.signal);
+      const hours = periodic('hours', 1_000, async () => {
+        view.isInHours = session.isInHours;
+      }).run(lease.signal);
+      try {
+        await Promise.all([session.run(lease.signal), doubts, ended, hours]);
+      } finally {
+        await close(server);
+        for (const client of [orders, submissions, backOffice]) client.close();
+      }
+    },
+  };
+}
+
+function listen(server: Server, address: string, credentials: ServerCredentials): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.bindAsync(address, credentials, (error, port) => (error ? reject(error) : resolve(port)));
+  });
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+  const ended = new AbortController();
+  await Promise.race([closed, pause(graceMs, ended.signal)]);
+  ended.abort();
+  server.forceShutdown();
+}
+
+async function timed<T>(metrics: FixMetrics, work: () => Promise<T>): Promise<T> {
+  const end = metrics.orders.startTimer();
+  try {
+    const answer = await work();
+    end({ code: 'ok' });
+    return answer;
+  } catch (error) {
+    end({ code: error instanceof RpcError ? (status[error.code] ?? '').toLowerCase() : 'unavailable' });
+    throw error;
+  }
+}
+
+function openTlsLink(name: string, tls: FixConfig['links']['session'], log: Logger) {
+  return openLink({ name, tls, secrets: {}, make: (_texts, material) => ({ tls: material }), log });
+}
+
+async function checkDatabase(database: Database): Promise<void> {
+  const rows = await database.read(statement('SELECT name FROM migrations')).catch(() => []);
+  const done = new Set(rows.map(({ name }) => String(name)));
+  const missing = fixMigrations.map((Migration) => new Migration().name).filter((name) => !done.has(name));
+  if (missing.length > 0) {
+    throw new Error(`the database lacks ${missing.join(', ')}: migrate it first (node src/main.js fix migrate)`);
+  }
+  await new Writer(database).settle();
+}
+
+function timeOf(message: Message, now: () => number): number {
+  return readUtcTimestamp(message.get(tags.TransactTime)) ?? readUtcTimestamp(message.get(tags.SendingTime)) ?? now();
+}
+
+function toNumbers({ nextOut, nextIn, startedAt }: { nextOut: bigint; nextIn: bigint; startedAt: number }) {
+  return { nextOut: Number(nextOut), nextIn: Number(nextIn), startedAt };
+}

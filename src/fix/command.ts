@@ -1,0 +1,109 @@
+import { fixMigrations } from '../../migrations/fix/index.ts';
+import { openDatabaseAccess } from '../db/access.ts';
+import { connect } from '../db/data-source.ts';
+import { Database } from '../db/database.ts';
+import { migrate } from '../db/migrate.ts';
+import { createLogger, type Logger } from '../lib/log.ts';
+import { standardOutput } from '../lib/log-output.ts';
+import { logNodeWarnings } from '../lib/node-warnings.ts';
+import { ConfigError } from '../lib/settings.ts';
+import { startFixAdapter } from './adapter.ts';
+import { describeFixConfig, type FixConfig, readFixConfig } from './config.ts';
+import { setNumbers } from './store/set-numbers.ts';
+
+/** If a stop takes longer, the process exits. */
+const stopWithinMs = 12_000;
+const lastLinesMs = 1_000;
+
+/** The command `fix`: serves, or does what its first argument says. Returns the exit code, or nothing while it serves. */
+export async function fixCommand(
+  [what = 'serve', ...rest]: readonly string[],
+  variables: NodeJS.ProcessEnv,
+): Promise<number | undefined> {
+  if (what === 'config') {
+    console.log(describeFixConfig());
+    return 0;
+  }
+  const [nextOut = 0, nextIn = 0] = rest.map(Number);
+  if (
+    what === 'numbers' &&
+    !(rest.length === 2 && [nextOut, nextIn].every((each) => Number.isSafeInteger(each) && each > 0))
+  ) {
+    console.error('use fix numbers OUT IN: the numbers of our next message and of the next one of the other side');
+    return 2;
+  }
+  if (what !== 'serve' && what !== 'migrate' && what !== 'numbers') {
+    console.error(`unknown command fix ${what}: use serve, migrate, numbers or config`);
+    return 2;
+  }
+  let config: FixConfig;
+  try {
+    config = readFixConfig(variables);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    console.error(`the FIX adapter could not start:\n${error.message}`);
+    return 2;
+  }
+  if (what === 'serve') return serve(config);
+  const log = createLogger({ name: 'marina-fix', level: 'silent' });
+  const access = await openDatabaseAccess(config.databaseUrl, config.links.database, log);
+  if (what === 'migrate') {
+    await migrate({ access }, fixMigrations, console.error);
+    return 0;
+  }
+  const database = new Database(await connect({ access, poolSize: 1 }), 'live', 1);
+  try {
+    const before = await setNumbers(database, { nextOut, nextIn });
+    console.log(
+      `our next message: ${before.nextOut} before, ${nextOut} now; theirs: ${before.nextIn} before, ${nextIn} now`,
+    );
+    return 0;
+  } catch (error) {
+    console.error((error as Error).message);
+    return 1;
+  } finally {
+    await database.close();
+  }
+}
+
+async function serve(config: FixConfig): Promise<number | undefined> {
+  const output = standardOutput((dropped) => log.warn({ dropped }, 'log lines were dropped'));
+  const log: Logger = createLogger({ name: 'marina-fix', level: config.logLevel, destination: output });
+  logNodeWarnings(log);
+  const exit = async (code: number): Promise<never> => {
+    await output.flush(lastLinesMs);
+    process.exit(code);
+  };
+  try {
+    const adapter = await startFixAdapter(config, log);
+    log.info({ opsPort: adapter.opsPort }, 'started');
+    let stopping = false;
+    const stop = (reason: string, code = 0) => {
+      if (stopping) return;
+      stopping = true;
+      log.info({ reason }, 'stopping');
+      setTimeout(() => exit(1), stopWithinMs).unref();
+      adapter.stop().then(
+        () => exit(code),
+        (error: unknown) => {
+          log.error({ err: error }, 'the stop failed');
+          return exit(1);
+        },
+      );
+    };
+    process.on('uncaughtException', (error) => {
+      log.fatal({ err: error }, 'an error was not caught');
+      stop('an error was not caught', 1);
+    });
+    process.once('SIGTERM', () => stop('SIGTERM'));
+    process.once('SIGINT', () => stop('SIGINT'));
+    if (process.channel !== undefined) process.once('disconnect', () => stop('the parent is gone'));
+    process.send?.({ type: 'started', opsPort: adapter.opsPort });
+    void adapter.active.then((port) => process.send?.({ type: 'active', port }));
+    return undefined;
+  } catch (error) {
+    log.fatal({ err: error }, 'the FIX adapter could not start');
+    console.error(`the FIX adapter could not start: ${(error as Error).message}`);
+    return exit(1);
+  }
+}

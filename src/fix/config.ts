@@ -1,0 +1,242 @@
+import { readFileSync } from 'node:fs';
+import { databaseAddress } from '../db/address.ts';
+import { isCrashPoint } from '../lib/crash.ts';
+import type { LinkTlsConfig } from '../lib/link.ts';
+import { type LinkFiles, linkProblems, linkSettings } from '../lib/link-settings.ts';
+import {
+  ConfigError,
+  changingSecret,
+  describeSettings,
+  oneOf,
+  orNone,
+  pemPath,
+  reading,
+  readSettings,
+  type Setting,
+  setting,
+  text,
+  unknownVariables,
+  type ValuesOf,
+  wholeNumber,
+  yesOrNo,
+} from '../lib/settings.ts';
+import type { Field } from './wire/message.ts';
+
+const prefix = 'MARINA_FIX_';
+
+const hostPort = text(/^.+:\d+$/, 'host:port');
+/** A name in a FIX header. */
+const name = text(/^[!-<>-~]{1,64}$/, '1 to 64 characters without spaces and `=`');
+const timeOfDay = text(/^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/, 'a time in Lagos, such as 08:30');
+/** Standard header, trailer, and what an order itself says. */
+const ownTags = new Set([8, 9, 10, 11, 34, 35, 37, 38, 40, 41, 43, 44, 49, 52, 54, 55, 56, 59, 60, 97, 790]);
+
+/** What the adapter is told once, by environment variables. */
+const settings = {
+  address: setting('MARINA_FIX_ADDRESS', "the exchange's or broker's FIX engine", undefined, hostPort),
+  version: setting(
+    'MARINA_FIX_VERSION',
+    'the session protocol: FIXT.1.1 carries FIX 5.0 SP2',
+    'FIXT.1.1',
+    oneOf('FIXT.1.1', 'FIX.4.4'),
+  ),
+  senderCompId: setting('MARINA_FIX_SENDER_COMP_ID', 'our name in the session (SenderCompID)', undefined, name),
+  targetCompId: setting('MARINA_FIX_TARGET_COMP_ID', "the exchange's name (TargetCompID)", undefined, name),
+  username: setting('MARINA_FIX_USERNAME', 'the Username of the Logon', '', orNone(name)),
+  password: setting(
+    'MARINA_FIX_PASSWORD',
+    'the Password of the Logon',
+    '',
+    changingSecret(orNone(text(/^[ -~]{1,128}$/, 'at most 128 characters'))),
+  ),
+  heartbeatSeconds: setting(
+    'MARINA_FIX_HEARTBEAT_SECONDS',
+    'the time between heartbeats (HeartBtInt)',
+    '30',
+    wholeNumber(1, 300),
+  ),
+  sessionDays: setting(
+    'MARINA_FIX_SESSION_DAYS',
+    'the days on which there is a session',
+    'mon-fri',
+    oneOf('mon-fri', 'mon-sun'),
+  ),
+  sessionStart: setting(
+    'MARINA_FIX_SESSION_START',
+    'when the session begins, and its numbers with it',
+    '00:00',
+    timeOfDay,
+  ),
+  sessionEnd: setting('MARINA_FIX_SESSION_END', 'when it ends', '23:59:59', timeOfDay),
+  resetsByLogon: setting(
+    'MARINA_FIX_RESETS_BY_LOGON',
+    'whether the first Logon of a session says that numbers begin anew (ResetSeqNumFlag), where the exchange does not reset them by itself',
+    'false',
+    yesOrNo(),
+  ),
+  messagesPerSecond: setting(
+    'MARINA_FIX_MESSAGES_PER_SECOND',
+    'how many orders, cancels and questions the exchange takes in a second',
+    '100',
+    wholeNumber(1, 10_000),
+  ),
+  priceUnit: setting('MARINA_FIX_PRICE_UNIT', 'the unit of prices in the session', 'naira', oneOf('naira', 'kobo')),
+  asksMassStatus: setting(
+    'MARINA_FIX_MASS_STATUS',
+    'whether the exchange answers OrderMassStatusRequest, which is then asked after each Logon',
+    'true',
+    yesOrNo(),
+  ),
+  orderFields: setting(
+    'MARINA_FIX_ORDER_FIELDS',
+    "fields of every order and cancel as tag=value with | between them, such as the firm's parties: 453=1|448=FIRM|447=D|452=1",
+    '',
+    reading('tag=value with | between them', parseFields),
+  ),
+  symbolsFile: setting(
+    'MARINA_FIX_SYMBOLS_FILE',
+    "a file with the exchange's names of symbols, one a line as OURS=THEIRS; by default they are the same",
+    '',
+    orNone(text(/./, 'the path of a file')),
+  ),
+  databaseUrl: setting(
+    'MARINA_FIX_DATABASE_URL',
+    "the adapter's own database: mysql://user:password@host:port/name",
+    undefined,
+    changingSecret(
+      reading('a mysql:// URL', (url) => {
+        if (databaseAddress(url).database === '') throw new Error('must name a database after the host');
+        return url;
+      }),
+    ),
+  ),
+  backOfficeAddress: setting(
+    'MARINA_FIX_BACK_OFFICE_ADDRESS',
+    'the gRPC service of the broker to which everything is passed that FIX does not have',
+    undefined,
+    hostPort,
+  ),
+  host: setting('MARINA_FIX_HOST', 'the address that gateways call', '127.0.0.1', text(/.+/, 'an address')),
+  port: setting(
+    'MARINA_FIX_PORT',
+    'the gRPC port that gateways call; 0: any free one',
+    '50061',
+    wholeNumber(0, 65_535),
+  ),
+  tlsCertificate: pemPath('MARINA_FIX_TLS_CERT_FILE', 'the certificate of that port; none: it speaks plain text'),
+  tlsKey: pemPath('MARINA_FIX_TLS_KEY_FILE', "that certificate's private key"),
+  tlsAuthorities: pemPath(
+    'MARINA_FIX_TLS_CLIENT_CA_FILE',
+    "the authorities of gateways' certificates; none: they need no certificate",
+  ),
+  opsHost: setting('MARINA_FIX_OPS_HOST', 'the address of the operations port', '127.0.0.1', text(/.+/, 'an address')),
+  opsPort: setting(
+    'MARINA_FIX_OPS_PORT',
+    'the operations port (health, metrics); 0: any free one',
+    '9465',
+    wholeNumber(0, 65_535),
+  ),
+  logLevel: setting(
+    'MARINA_FIX_LOG_LEVEL',
+    'the least level of log lines',
+    'info',
+    oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+  ),
+  crashPoint: setting(
+    'MARINA_FIX_CRASH_POINT',
+    'the point at which the process kills itself, for fault tests only',
+    '',
+    orNone(
+      reading('a point that lib/crash names', (value) => {
+        if (!isCrashPoint(value)) throw new Error('must be a point that lib/crash names');
+        return value;
+      }),
+    ),
+  ),
+  crashSignal: setting(
+    'MARINA_FIX_CRASH_SIGNAL',
+    'the signal with which it kills itself',
+    'SIGKILL',
+    oneOf('SIGKILL', 'SIGSTOP'),
+  ),
+};
+
+const links = {
+  session: linkSettings('FIX_SESSION', 'the FIX engine'),
+  database: linkSettings('FIX_DATABASE', 'the database'),
+  backOffice: linkSettings('FIX_BACK_OFFICE', 'the back office'),
+};
+
+const allSettings: Readonly<Record<string, Setting<unknown>>> = Object.fromEntries(
+  [settings, ...Object.values(links)].flatMap((some) => Object.values(some).map((each) => [each.variable, each])),
+);
+
+export type FixConfig = Omit<ValuesOf<typeof settings>, 'symbolsFile'> & {
+  readonly symbols: ReadonlyMap<string, string>;
+  readonly links: Readonly<Record<keyof typeof links, LinkTlsConfig>>;
+};
+
+/** Reads and checks all settings. Throws all problems at once. */
+export function readFixConfig(variables: NodeJS.ProcessEnv): FixConfig {
+  const problems = unknownVariables(prefix, allSettings, variables);
+  const { symbolsFile, ...values } = readSettings(settings, variables, problems);
+  const config = {
+    ...values,
+    symbols: readSymbols(symbolsFile, problems),
+    links: {
+      session: linkOf('FIX_SESSION', readSettings(links.session, variables, problems), problems),
+      database: linkOf('FIX_DATABASE', readSettings(links.database, variables, problems), problems),
+      backOffice: linkOf('FIX_BACK_OFFICE', readSettings(links.backOffice, variables, problems), problems),
+    },
+  };
+  if ((config.tlsCertificate === undefined) !== (config.tlsKey === undefined)) {
+    problems.push('MARINA_FIX_TLS_CERT_FILE and MARINA_FIX_TLS_KEY_FILE must be set together');
+  }
+  if (config.sessionStart >= config.sessionEnd) {
+    problems.push('MARINA_FIX_SESSION_START must be before MARINA_FIX_SESSION_END');
+  }
+  if (problems.length > 0) throw new ConfigError(problems.join('\n'));
+  return config;
+}
+
+/** Every setting with its default, range and meaning, as text. */
+export function describeFixConfig(): string {
+  return describeSettings(allSettings);
+}
+
+function linkOf(link: string, { tls, ...files }: LinkFiles & { tls: string }, problems: string[]): LinkTlsConfig {
+  const speaksTls = tls === 'required';
+  problems.push(...linkProblems(link, files, speaksTls, `MARINA_${link}_TLS=required`));
+  return { ...files, speaksTls };
+}
+
+function parseFields(value: string): readonly Field[] {
+  if (value === '') return [];
+  return value.split('|').map((field): Field => {
+    const [, tag = '', text = ''] = /^([1-9]\d{0,4})=([ -~]+)$/.exec(field) ?? [];
+    if (tag === '') throw new Error('must be tag=value with | between them');
+    if (ownTags.has(Number(tag))) throw new Error(`must not have tag ${tag}, which each message has of its own`);
+    return [Number(tag), text];
+  });
+}
+
+function readSymbols(file: string | undefined, problems: string[]): ReadonlyMap<string, string> {
+  if (file === undefined) return new Map();
+  try {
+    const lines = readFileSync(file, 'utf8').split('\n');
+    const pairs = lines
+      .filter((line) => line.trim() !== '' && !line.startsWith('#'))
+      .map((line): [string, string] => {
+        const [, ours, theirs] = /^\s*([!-<>-~]+)=([!-~]+)\s*$/.exec(line) ?? [];
+        if (ours === undefined || theirs === undefined) throw new Error('must have lines as OURS=THEIRS');
+        return [ours, theirs];
+      });
+    const symbols = new Map(pairs);
+    if (symbols.size < pairs.length) throw new Error('must name each symbol once');
+    if (new Set(symbols.values()).size < pairs.length) throw new Error('must not give two symbols one name');
+    return symbols;
+  } catch (error) {
+    problems.push(`MARINA_FIX_SYMBOLS_FILE ${(error as Error).message}`);
+    return new Map();
+  }
+}

@@ -1,0 +1,48 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** The adapter's Prometheus metrics. */
+export class FixMetrics {
+  readonly registry = new Registry();
+  readonly isActive = this.#gauge('marina_fix_active', 'Whether this process has the session: 1 or 0.');
+  readonly isUp = this.#gauge(
+    'marina_fix_session_up',
+    'Whether the session is logged on and nothing is missing: 1 or 0.',
+  );
+  readonly isInHours = this.#gauge('marina_fix_session_expected', "Whether it is the session's time: 1 or 0.");
+  readonly inDoubt = this.#gauge(
+    'marina_fix_orders_in_doubt',
+    'Orders of which nothing is known since they were sent.',
+  );
+  readonly oldestInDoubt = this.#gauge(
+    'marina_fix_oldest_order_in_doubt_seconds',
+    'The age of the oldest order in doubt; 0 if there is none.',
+  );
+  readonly open = this.#gauge('marina_fix_orders_open', 'Orders that the exchange has and that have not ended.');
+  readonly troubles = new Counter({
+    name: 'marina_fix_session_troubles_total',
+    help: 'What was wrong in the session, by what.',
+    labelNames: ['what'],
+    registers: [this.registry],
+  });
+  readonly findings = new Counter({
+    name: 'marina_fix_findings_total',
+    help: 'What the exchange said and no report can say, by what.',
+    labelNames: ['what'],
+    registers: [this.registry],
+  });
+  readonly orders = new Histogram({
+    name: 'marina_fix_order_duration_seconds',
+    help: "The time from a SubmitOrder's arrival to its answer, by its gRPC status.",
+    labelNames: ['code'],
+    buckets: [0.002, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 15],
+    registers: [this.registry],
+  });
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  #gauge(name: string, help: string): Gauge {
+    return new Gauge({ name, help, registers: [this.registry] });
+  }
+}

@@ -1,0 +1,149 @@
+import type { Changes, Known, Subjects } from '../store/store.ts';
+import type { Finding, FixCancel, FixOrder, FixReport } from '../store/table.ts';
+import { messageTypes, tags } from '../wire/tags.ts';
+import { applyExecution, applyReject, type Effect, type Message, missesTrades } from './executions.ts';
+
+/** How the exchange answered a question about an order. */
+export type StatusAnswer = 'known' | 'unknown' | 'trades missing';
+
+/** What some messages mean to those who wait, beside the reports. */
+export interface Heard {
+  readonly statuses: readonly { readonly orderId: string; readonly requestId: string; readonly answer: StatusAnswer }[];
+  readonly refusedCancels: readonly FixCancel[];
+}
+
+export interface HearContext {
+  readonly toKobo: (text: string) => bigint | undefined;
+  /** The time of a message, in milliseconds. */
+  readonly timeOf: (message: Message) => number;
+  readonly now: number;
+}
+
+/** The marks of a request to cancel: the order's id, a point, `c` and a number. */
+const cancelMark = /\.c\d+$/;
+
+/** The id of the nth request to cancel an order. */
+export function cancelIdOf(orderId: string, nth: number): string {
+  return `${orderId}.c${nth}`;
+}
+
+/** Which rows the messages are about. */
+export function subjectsOf(messages: readonly Message[]): Subjects {
+  const orderIds = new Set<string>();
+  const numbers = new Set<bigint>();
+  for (const message of messages) {
+    const id = orderIdOf(message);
+    if (id !== undefined) orderIds.add(id);
+    const number = rejectedNumber(message);
+    if (number !== undefined) numbers.add(number);
+  }
+  return { orderIds: [...orderIds], numbers: [...numbers] };
+}
+
+/** Applies messages in their order to the rows that they are about. Messages that were applied before change nothing. */
+export function hear(
+  messages: readonly Message[],
+  known: Known,
+  context: HearContext,
+): { readonly changes: Changes; readonly result: Heard } {
+  const before = new Map(known.orders.map((order) => [order.id, order]));
+  const orders = new Map(before);
+  const cancels = new Map(known.cancels.map((cancel) => [cancel.id, cancel]));
+  const execIds = new Map([...known.execIds].map(([id, seen]) => [id, new Set(seen)]));
+  const reports: Omit<FixReport, 'number'>[] = [];
+  const findings: Finding[] = [];
+  const statuses: Heard['statuses'][number][] = [];
+  const refusedCancels: FixCancel[] = [];
+
+  const note = (message: Message, orderId: string, effect: Pick<Effect, 'finding'>) => {
+    if (effect.finding === undefined) return;
+    const execId = (message.get(tags.ExecID) ?? '').slice(0, 64);
+    findings.push({ ...effect.finding, at: context.now, orderId: orderId.slice(0, 64), execId });
+  };
+  const take = (message: Message, order: FixOrder, effect: Effect) => {
+    orders.set(order.id, effect.order);
+    reports.push(...effect.reports);
+    for (const { execId } of effect.reports) if (execId !== null) seen(order.id).add(execId);
+    note(message, order.id, effect);
+  };
+  const seen = (orderId: string) => {
+    const found = execIds.get(orderId) ?? new Set<string>();
+    execIds.set(orderId, found);
+    return found;
+  };
+  const endCancel = (cancel: FixCancel | undefined, state: 'done' | 'refused') => {
+    if (cancel === undefined || cancel.state === 'done') return;
+    const after = { ...cancel, state };
+    cancels.set(cancel.id, after);
+    if (state === 'refused') refusedCancels.push(after);
+  };
+
+  for (const message of messages) {
+    const at = context.timeOf(message);
+    const about = { toKobo: context.toKobo, at };
+    if (message.type === messageTypes.ExecutionReport) {
+      const orderId = orderIdOf(message) ?? '';
+      const order = orders.get(orderId);
+      if (order === undefined) {
+        const detail = `OrderID=${message.get(tags.OrderID) ?? ''} ExecType=${message.get(tags.ExecType) ?? ''}`;
+        // An answer to a mass status names orders of the firm that are not ours.
+        if (message.get(tags.MassStatusReqID) === undefined)
+          note(message, orderId, { finding: { what: 'unknown_order', detail } });
+        continue;
+      }
+      const isStatus = message.get(tags.ExecType) === 'I';
+      const execId = message.get(tags.ExecID);
+      if (!isStatus && execId !== undefined && seen(orderId).has(execId)) continue;
+      const effect = applyExecution(order, message, about);
+      take(message, order, effect);
+      if (isStatus) {
+        const requestId = message.get(tags.OrdStatusReqID) ?? '';
+        const missing = missesTrades(effect.order, message) ? 'trades missing' : 'known';
+        statuses.push({ orderId, requestId, answer: effect.isUnknown === true ? 'unknown' : missing });
+      }
+      if (effect.reports.some(({ kind }) => kind === 'cancelled')) {
+        for (const cancel of cancels.values()) if (cancel.orderId === orderId) endCancel(cancel, 'done');
+      }
+    } else if (message.type === messageTypes.OrderCancelReject) {
+      endCancel(cancels.get(message.get(tags.ClOrdID) ?? ''), 'refused');
+    } else if (message.type === messageTypes.Reject || message.type === messageTypes.BusinessMessageReject) {
+      const number = rejectedNumber(message);
+      const isOurs = (row: FixOrder | FixCancel) => row.startedAt === known.startedAt && row.number === number;
+      const order = [...orders.values()].find(isOurs);
+      if (order !== undefined) take(message, order, applyReject(order, message, about));
+      else endCancel([...cancels.values()].find(isOurs), 'refused');
+      note(message, order?.id ?? '', {
+        finding: { what: 'not_understood', detail: `rejected: ${message.get(tags.Text) ?? ''}` },
+      });
+    }
+  }
+  const changed = <Row extends { readonly id: string }>(from: readonly Row[], to: ReadonlyMap<string, Row>) =>
+    from.flatMap((row) => {
+      const after = to.get(row.id);
+      return after === undefined || after === row ? [] : [{ before: row, after }];
+    });
+  return {
+    changes: {
+      orders: changed([...before.values()], orders),
+      cancels: changed(known.cancels, cancels),
+      reports,
+      findings,
+    },
+    result: { statuses, refusedCancels },
+  };
+}
+
+/** The order that a message is about. A report about a cancelled order may name the request to cancel instead. */
+function orderIdOf(message: Message): string | undefined {
+  const id = message.get(tags.ClOrdID);
+  const original = message.get(tags.OrigClOrdID);
+  if (id !== undefined && cancelMark.test(id)) return original ?? id.replace(cancelMark, '');
+  return id ?? original;
+}
+
+/** The number of our message that was rejected. */
+function rejectedNumber(message: Message): bigint | undefined {
+  const isReject = message.type === messageTypes.Reject || message.type === messageTypes.BusinessMessageReject;
+  const text = message.get(tags.RefSeqNum) ?? '';
+  return isReject && /^\d{1,15}$/.test(text) ? BigInt(text) : undefined;
+}

@@ -1,0 +1,89 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { type ServiceError, status } from '@grpc/grpc-js';
+import {
+  CancelOutcome,
+  type Orders,
+  RejectReason,
+  ReportKind,
+  type ReportSchema,
+} from '../../gen/marina/broker/v1/orders_pb.ts';
+import type { GrpcClient } from '../../lib/grpc-client.ts';
+import type { Trading } from '../orders/trading.ts';
+import type { FixStore } from '../store/store.ts';
+import type { FixReport } from '../store/table.ts';
+import { type CallContext, RpcError, type UnaryHandlers } from './rpc.ts';
+
+const kinds = {
+  accepted: ReportKind.ACCEPTED,
+  rejected: ReportKind.REJECTED,
+  trade: ReportKind.TRADE,
+  cancelled: ReportKind.CANCELLED,
+  expired: ReportKind.EXPIRED,
+} as const;
+
+/** The broker's orders: those of the exchange over FIX; what FIX does not have, from the back office. */
+export function ordersService(parts: {
+  readonly trading: Trading;
+  readonly store: FixStore;
+  readonly backOffice: GrpcClient<typeof Orders>;
+  readonly now: () => number;
+}): UnaryHandlers<typeof Orders> {
+  const { trading, store, backOffice, now } = parts;
+  const onward = ({ call, deadlineMs }: CallContext) => ({
+    timeoutMs: Math.max(1, deadlineMs - now()),
+    metadata: call.metadata,
+  });
+  return {
+    // Ours is checked at the last moment before an order is written. The answer holds for the back office's calls too.
+    getCapabilities: async (_, context) => {
+      const { honoursNotAfter } = await passed(backOffice.getCapabilities({}, onward(context)));
+      return { honoursNotAfter };
+    },
+    getTradingContext: (request, context) => passed(backOffice.getTradingContext(request, onward(context))),
+    estimateOrder: (request, context) => passed(backOffice.estimateOrder(request, onward(context))),
+    submitOrder: async (request, { deadlineMs }) => ({
+      report: reportMessage(await trading.submit(request, deadlineMs)),
+    }),
+    lookUpOrder: async ({ clientOrderId, afterNumber }) => {
+      if (afterNumber < 0n) throw new RpcError(status.INVALID_ARGUMENT, 'after_number must be 0 or more');
+      if ((await trading.settle(clientOrderId)) === 'absent') return { found: false };
+      const { reports, hasMore } = await store.reportsOf(clientOrderId, afterNumber);
+      return { found: true, reports: reports.map(reportMessage), hasMore };
+    },
+    cancelOrder: async ({ clientOrderId }, { deadlineMs }) => {
+      const report = await trading.cancel(clientOrderId, deadlineMs);
+      if (report === undefined) return { outcome: CancelOutcome.TOO_LATE };
+      return { outcome: CancelOutcome.CANCELLED, report: reportMessage(report) };
+    },
+  };
+}
+
+/** A report as the broker's protocol has it. */
+export function reportMessage(report: FixReport): MessageInitShape<typeof ReportSchema> {
+  const { number, orderId, exchangeOrderId, kind, at, quantity, priceKobo, rejectReason } = report;
+  return {
+    number,
+    clientOrderId: orderId,
+    exchangeOrderId,
+    kind: kinds[kind],
+    at: timestampFromMs(at),
+    quantity: quantity ?? 0n,
+    priceKobo: priceKobo ?? 0n,
+    rejectReason: rejectReason === null ? RejectReason.UNSPECIFIED : reasonOf(rejectReason),
+  };
+}
+
+function reasonOf(name: string): RejectReason {
+  return RejectReason[name.toUpperCase() as keyof typeof RejectReason] ?? RejectReason.REJECTED_BY_EXCHANGE;
+}
+
+/** The back office's answer, or its status. */
+async function passed<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    const { code, details } = error as ServiceError;
+    throw new RpcError(code ?? status.UNAVAILABLE, details ?? 'the back office did not answer');
+  }
+}

@@ -1,0 +1,88 @@
+import type { Field, FixMessage } from '../wire/message.ts';
+
+/** A message of the application. Header and trailer are the session's. */
+export interface Outgoing {
+  readonly type: string;
+  /** The body, in its order. */
+  readonly fields: readonly Field[];
+  /** Real time, in milliseconds, after which it must not be written. */
+  readonly notAfterMs?: number;
+  /**
+   * Called once. `written`: some of its bytes may have been. `unwritten`: none was and none will be, which is a proof.
+   * `unknown`: the same, but whether the record has it is not known. `refused`: the same, because the record has one with its
+   * name.
+   */
+  settled(outcome: 'written' | 'unwritten' | 'unknown' | 'refused'): void;
+}
+
+/** A message with its number (MsgSeqNum). */
+export interface Numbered<Message> {
+  readonly number: number;
+  readonly message: Message;
+}
+
+/** The numbers of the next message in each direction, and when they began with 1, in milliseconds. */
+export interface Numbers {
+  readonly nextOut: number;
+  readonly nextIn: number;
+  readonly startedAt: number;
+}
+
+/** What a session keeps. Each call commits before it returns, and throws if it may not have. */
+export interface SessionRecord<Message> {
+  numbers(): Promise<Numbers>;
+  /** Begins a numbering: both directions count from 1. */
+  startDay(startedAt: number): Promise<Numbers>;
+  /**
+   * Commits that these messages have their numbers, and what the next one has. Administrative ones are not named. Returns
+   * those that the record refuses: their numbers are used up, and they must not be written.
+   */
+  sending(messages: readonly Numbered<Message>[], nextOut: number): Promise<readonly Message[]>;
+  /** These were given numbers, and were not written. */
+  unwritten(messages: readonly Message[]): Promise<void>;
+  /** Commits what messages of the other side say, and the number of the next one. Messages may come again. */
+  received(messages: readonly FixMessage[], nextIn: number): Promise<void>;
+}
+
+/** How the session is spoken. */
+export interface SessionSettings {
+  readonly beginString: 'FIXT.1.1' | 'FIX.4.4';
+  readonly senderCompId: string;
+  readonly targetCompId: string;
+  readonly username: string | undefined;
+  /** Read at each Logon, because it can change. */
+  readonly password: () => string | undefined;
+  readonly heartbeatMs: number;
+  /** Whether the first Logon of a numbering says so. */
+  readonly resetsByLogon: boolean;
+  readonly logonTimeoutMs: number;
+  readonly logoutTimeoutMs: number;
+  /** How long what the other side was asked to send again may take. */
+  readonly gapTimeoutMs: number;
+  readonly firstReconnectMs: number;
+  readonly longestReconnectMs: number;
+  /** The same if the connection before it was up. */
+  readonly longestReconnectAfterUpMs: number;
+}
+
+/** What the session tells of itself. */
+export interface SessionEvents {
+  /** It is logged on, and everything that the other side had sent before is known. */
+  up(): void;
+  down(): void;
+  /** The other side asked for these numbers again and was told that they will not come. */
+  gapFilled(from: number, to: number): void;
+  /** Something that an operator should hear of. */
+  trouble(what: SessionTrouble): void;
+}
+
+export type SessionTrouble =
+  | 'logon_refused'
+  | 'number_too_low'
+  | 'number_too_high'
+  | 'reset_not_asked_for'
+  | 'numbers_reset'
+  | 'garbage'
+  | 'not_ours'
+  | 'silent'
+  | 'rejected';

@@ -1,0 +1,85 @@
+import type { SeededBug } from '../support/seeded-bugs.ts';
+
+const allocations = 'test/integration/allocations.test.ts';
+const flows = 'test/integration/submission.test.ts';
+const otherVersion = 'test/integration/other-version-orders.test.ts';
+const reconciler = 'test/integration/reconciler.test.ts';
+const restored = 'test/integration/recovery.test.ts';
+const sent = 'test/unit/sent-changes.test.ts';
+const work = 'test/integration/optimistic-work.test.ts';
+
+/** Bugs in what orders, applications and allocations share: each would be one of all three. */
+export const mechanismBugs: readonly SeededBug[] = [
+  {
+    name: 'of several changes that come together only the last makes an event',
+    file: 'src/submission/change.ts',
+    find: 'this.events.push(this.after);',
+    replace: 'this.events.splice(0, 1, this.after);',
+    test: reconciler,
+    pattern: 'that the record has is settled with all its reports',
+  },
+  {
+    name: 'what is settled is looked at all the same',
+    file: 'src/submission/change.ts',
+    find: 'if (isUnsettled(row.state)) return row;',
+    replace: "if (row.state !== '') return row;",
+    test: sent,
+    pattern: 'is the first answer to its partner',
+  },
+  {
+    name: 'an order in a state that this version does not know is changed',
+    file: 'src/submission/record.ts',
+    find: 'kind.table.isKnown(row) ? decide(row, extra) : decideUnknown?.(row, extra)',
+    replace: 'decide(row, extra)',
+    test: otherVersion,
+    pattern: 'misses no trade: reports pass it over',
+  },
+  {
+    name: 'reports are applied before those that were passed over',
+    file: 'src/submission/reports.ts',
+    find: 'if (isBehind(row)) return lookUpLater(row);',
+    replace: 'if (isBehind(row) && row.id === undefined) return lookUpLater(row);',
+    test: otherVersion,
+    pattern: 'in the order of the numbers',
+  },
+  {
+    name: 'an object that is restored takes nothing of its partner',
+    file: 'src/submission/recovery.ts',
+    find: '          kind.take?.(row, partner);\n',
+    replace: '',
+    test: restored,
+    pattern: 'and counts it for its day',
+  },
+  {
+    name: 'a note leaves out what the partner calls the order',
+    file: 'src/orders/table.ts',
+    find: "'priceKobo', 'clientReference'] as const",
+    replace: "'priceKobo'] as const",
+    test: 'test/unit/notes.test.ts',
+    pattern: 'hold what restores the object',
+  },
+  {
+    name: 'what an allocation reserved is not given back',
+    file: 'src/allocations/kind.ts',
+    find: 'if (settlement !== undefined) this.#transfer',
+    replace: "if (settlement === 'post') this.#transfer",
+    test: allocations,
+    pattern: 'what was given back can be used again',
+  },
+  {
+    name: 'a field that has no value any more keeps the one it had',
+    file: 'src/db/table.ts',
+    find: 'if (before[field] === after[field]) continue;',
+    replace: 'if (before[field] === after[field] || after[field] === null) continue;',
+    test: work,
+    pattern: 'has its checkAt saved',
+  },
+  {
+    name: 'a page begins with the last object of the one before it',
+    file: 'src/submission/list.ts',
+    find: 'AND id < ',
+    replace: 'AND id <= ',
+    test: flows,
+    pattern: 'a list is newest first, pages to its end',
+  },
+];

@@ -1,0 +1,128 @@
+import type { SeededBug } from '../support/seeded-bugs.ts';
+
+const events = 'test/integration/events.test.ts';
+const flows = 'test/integration/submission.test.ts';
+const reconciler = 'test/integration/reconciler.test.ts';
+const reports = 'test/integration/report-consumer.test.ts';
+const cancels = 'test/integration/cancels.test.ts';
+const errors = 'test/integration/database-errors.test.ts';
+const releases = 'test/integration/document-release.test.ts';
+const files = 'test/unit/transport-files.test.ts';
+
+/** Bugs at the second time, by the look-up instead of the stream, or just inside a bound. Each lived once. */
+export const settlingBugs: readonly SeededBug[] = [
+  {
+    name: 'only the first removal of old events is noted',
+    file: 'src/events/retention.ts',
+    find: 'ON DUPLICATE KEY UPDATE purged_version = GREATEST(purged_version, VALUES(purged_version))',
+    replace: 'ON DUPLICATE KEY UPDATE purged_version = purged_version',
+    test: events,
+    pattern: 'holds 30 days',
+  },
+  {
+    name: 'market orders are never similar',
+    file: 'src/db/table.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    find: 'wanted === null ? `${columnName(field)} IS NULL`',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
+    replace: 'wanted === null ? `${columnName(field)} = NULL`',
+    test: flows,
+    pattern: 'a market order like one whose fate is unknown',
+  },
+  {
+    name: 'absence is proven by when the record answered',
+    file: 'src/submission/reconcile.ts',
+    find: '      const askedAt = clock.realNow();\n      const answer = await kind.lookUp(row);',
+    replace: '      const answer = await kind.lookUp(row);\n      const askedAt = clock.realNow();',
+    test: reconciler,
+    pattern: 'by when the record was asked',
+  },
+  {
+    name: 'an order is refused at the first look-up that does not find it',
+    file: 'src/submission/reconcile.ts',
+    find: 'missingSince !== null && isProven(absence)',
+    replace: 'isProven(absence)',
+    test: reconciler,
+    pattern: 'is no refusal when the record does not have the order',
+  },
+  {
+    name: 'a broker without a fence takes nothing late',
+    file: 'src/submission/reconcile.ts',
+    find: 'createdAt + behindMs + lateMs',
+    replace: 'createdAt + behindMs',
+    test: reconciler,
+    pattern: 'complete for an hour after the order was made',
+  },
+  {
+    name: 'files take no place',
+    file: 'src/transport/pipeline.ts',
+    find: '    if (operation.file !== undefined) context.hold(limits.takeFile(caller));\n',
+    replace: '',
+    test: files,
+    pattern: 'takes a place among the files',
+  },
+  {
+    name: 'an error during COMMIT is taken for a rollback',
+    file: 'src/db/errors.ts',
+    find: 'errno === errorDuringCommit ||',
+    replace: '',
+    test: errors,
+    pattern: 'an error during COMMIT',
+  },
+  {
+    name: 'an account that a look-up tells is not compared with those of other partners',
+    file: 'src/applications/kind.ts',
+    find: 'looked.found ? { ...looked, answer: await this.#vet(looked.answer) } : looked',
+    replace: 'looked',
+    test: reconciler,
+    pattern: 'when a look-up tells of it',
+  },
+  {
+    name: 'a lost order is not looked for when others of the batch are known',
+    file: 'src/submission/reports.ts',
+    find: 'owners.length < byObject.size',
+    replace: 'owners.length === 0',
+    test: reports,
+    pattern: 'about an order that the database lost',
+  },
+  {
+    name: 'a cancel is clear though the record could not be read',
+    file: 'src/orders/cancel.ts',
+    find: "return { outcome: 'unclear', evidence: \"the exchange answered, and the order's record could not be read\" };",
+    replace: 'return { outcome: answer.outcome, reports: [] };',
+    test: cancels,
+    pattern: 'came too late stays unconfirmed',
+  },
+  {
+    name: 'a look-up ends a newer cancel',
+    file: 'src/orders/cancel.ts',
+    find: 'if (order.cancelUntil !== before.cancelUntil) return undefined;',
+    replace: '',
+    test: cancels,
+    pattern: 'does not end a newer one',
+  },
+  {
+    name: 'the late end of a cancel ends a newer one',
+    file: 'src/orders/cancel.ts',
+    find: 'const isLatest = order.cancelUntil === sent.cancelUntil;',
+    replace: 'const isLatest = order.cancelUntil !== null;',
+    test: cancels,
+    pattern: 'that ends late leaves a newer one',
+  },
+  {
+    name: 'a document is released before a late one can have come',
+    file: 'src/applications/documents/sender.ts',
+    find: '+ aheadMs + lateMs;',
+    replace: '+ aheadMs;',
+    test: releases,
+    pattern: 'until the record is complete for an hour',
+  },
+  {
+    name: 'the times of reports that a look-up brings are no evidence',
+    file: 'src/submission/record.ts',
+    find: 'if (reportedAfterMs !== undefined) clocks.reported(reportedAfterMs);',
+    replace: 'void clocks;',
+    test: reconciler,
+    pattern: 'that the record has is settled with all its reports',
+  },
+];

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CancelOutcome, type Orders, ReportKind } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import type { GrpcClient } from '../../src/lib/grpc-client.ts';
+import { eventually } from '../support/eventually.ts';
+import type { TestDatabase } from '../support/servers.ts';
+import { createFixDatabase, order, soon, startAdapterProcess } from './support/adapter.ts';
+import { Exchange } from './support/exchange.ts';
+
+/** What the adapter's record says of an order, once it is sure. */
+async function settled(orders: GrpcClient<typeof Orders>, id: string) {
+  return eventually(() => orders.lookUpOrder({ clientOrderId: id }, soon), 40_000);
+}
+
+async function everyReport(orders: GrpcClient<typeof Orders>) {
+  const found = [];
+  for await (const { reports, lastNumber } of orders.streamReports({ afterNumber: 0n }, soon)) {
+    found.push(...reports);
+    if (BigInt(found.length) >= lastNumber) break;
+  }
+  return found;
+}
+
+describe('an adapter that is killed', { concurrency: 3 }, () => {
+  const points = [
+    'fix-order.before-store',
+    'fix-order.stored',
+    'fix-order.sent',
+    'fix-report.before-apply',
+    'fix-report.applied',
+  ];
+  for (const point of points) {
+    it(`at ${point}: the order is sent at most once, and what became of it is known afterwards`, async (context) => {
+      const { exchange, variables } = await begin(context);
+      const first = await startAdapterProcess({ ...variables, MARINA_FIX_CRASH_POINT: point });
+      const { orders } = await first.active();
+      const one = order({ notAfter: inSeconds(60) });
+      exchange.treat = () => 'fill';
+      await eventually(() => assert.ok(exchange.isConnected));
+      // It is refused while the session comes up, and that is no crash yet.
+      for (let tries = 0; tries < 400 && !(await isDead(first)); tries += 1) {
+        await orders
+          .submitOrder({ ...one, clientOrderId: `${one.clientOrderId.slice(0, -3)}${100 + tries}` }, soon)
+          .catch(() => {});
+      }
+      assert.ok(await isDead(first), 'it was killed');
+      orders.close();
+
+      const second = await startAdapterProcess(variables);
+      const again = await second.active();
+      for (const [id, times] of exchange.arrivals) {
+        assert.equal(times, 1, `${id} was sent once`);
+        const { found, reports } = await settled(again.orders, id);
+        assert.ok(found, 'what the exchange has is found');
+        assert.deepEqual(
+          reports.map(({ kind }) => kind),
+          [ReportKind.ACCEPTED, ReportKind.TRADE],
+        );
+      }
+      const all = await everyReport(again.orders);
+      assert.deepEqual(
+        all.map(({ number }) => number),
+        all.map((_, at) => BigInt(at + 1)),
+      );
+      assert.equal(all.filter(({ kind }) => kind === ReportKind.TRADE).length, exchange.arrivals.size);
+      again.orders.close();
+      await second.kept.stop();
+    });
+  }
+
+  for (const point of ['fix-cancel.stored', 'fix-cancel.sent']) {
+    it(`at ${point}: the cancel can be asked for again, and the order is cancelled once`, async (context) => {
+      const { variables } = await begin(context);
+      const first = await startAdapterProcess({ ...variables, MARINA_FIX_CRASH_POINT: point });
+      const { orders } = await first.active();
+      const one = order({ notAfter: inSeconds(60) });
+      await eventually(() => orders.submitOrder(one, soon));
+      await assert.rejects(orders.cancelOrder(one, soon));
+      assert.ok(await isDead(first));
+      orders.close();
+      const second = await startAdapterProcess(variables);
+      const again = await second.active();
+      const { outcome } = await eventually(() => again.orders.cancelOrder(one, soon), 40_000);
+      assert.equal(outcome, CancelOutcome.CANCELLED);
+      const { reports } = await settled(again.orders, one.clientOrderId);
+      assert.deepEqual(
+        reports.map(({ kind }) => kind),
+        [ReportKind.ACCEPTED, ReportKind.CANCELLED],
+      );
+      again.orders.close();
+      await second.kept.stop();
+    });
+  }
+
+  it('is replaced by one that waits, within seconds, and nothing is sent twice', async (context) => {
+    const { exchange, variables } = await begin(context);
+    const first = await startAdapterProcess(variables);
+    const one = await first.active();
+    const second = await startAdapterProcess(variables);
+    const placed = order({ notAfter: inSeconds(60) });
+    await eventually(() => one.orders.submitOrder(placed, soon));
+    const began = performance.now();
+    await first.kept.kill();
+    const two = await second.active();
+    await eventually(() => two.orders.submitOrder(order(), soon), 20_000);
+    assert.ok(performance.now() - began < 20_000);
+    assert.equal((await settled(two.orders, placed.clientOrderId)).found, true);
+    assert.deepEqual([...new Set(exchange.arrivals.values())], [1]);
+    one.orders.close();
+    two.orders.close();
+    await second.kept.stop();
+  });
+
+  it('or frozen before it writes an order writes it not when it goes on, if another has the session', async (context) => {
+    const { exchange, variables } = await begin(context);
+    const first = await startAdapterProcess({
+      ...variables,
+      MARINA_FIX_CRASH_POINT: 'fix-order.stored',
+      MARINA_FIX_CRASH_SIGNAL: 'SIGSTOP',
+    });
+    const one = await first.active();
+    const second = await startAdapterProcess(variables);
+    const placed = order({ notAfter: inSeconds(60) });
+    const answer = eventually(() => one.orders.submitOrder(placed, { timeoutMs: 30_000 })).catch(() => undefined);
+    const two = await second.active();
+    await eventually(() => two.orders.submitOrder(order(), soon), 20_000);
+    process.kill(first.kept.pid, 'SIGCONT');
+    await answer;
+    assert.equal(exchange.arrivals.get(placed.clientOrderId), undefined);
+    assert.equal((await settled(two.orders, placed.clientOrderId)).found, false);
+    one.orders.close();
+    two.orders.close();
+    await Promise.all([first.kept.stop(), second.kept.stop()]);
+  });
+});
+
+function inSeconds(seconds: number) {
+  return { seconds: BigInt(Math.floor(Date.now() / 1_000) + seconds), nanos: 0 };
+}
+
+async function isDead({ kept }: Awaited<ReturnType<typeof startAdapterProcess>>): Promise<boolean> {
+  return Promise.race([
+    kept.exited.then(() => true),
+    new Promise<boolean>((resolve) => setTimeout(resolve, 50, false)),
+  ]);
+}
+
+async function begin(context: { after(work: () => Promise<void>): void }) {
+  const database: TestDatabase = await createFixDatabase();
+  const exchange = await Exchange.start();
+  context.after(async () => {
+    await exchange.close();
+    await database.drop();
+  });
+  const variables = {
+    MARINA_FIX_DATABASE_URL: database.url,
+    MARINA_FIX_ADDRESS: `127.0.0.1:${exchange.port}`,
+  };
+  return { database, exchange, variables };
+}

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { connect } from '../../src/db/data-source.ts';
+import { Database } from '../../src/db/database.ts';
+import { statement } from '../../src/db/statement.ts';
+import { setNumbers } from '../../src/fix/store/set-numbers.ts';
+import { FixStore, LeaseLost } from '../../src/fix/store/store.ts';
+import type { FixOrder, FixReport } from '../../src/fix/store/table.ts';
+import type { TestDatabase } from '../support/servers.ts';
+import { createFixDatabase } from './support/adapter.ts';
+
+describe("the record of an adapter's session", () => {
+  let made: TestDatabase;
+  let database: Database;
+  let fence = 0n;
+  before(async () => {
+    made = await createFixDatabase();
+    database = new Database(await connect({ url: made.url, poolSize: 4 }), 'live', 4);
+    await database.write(
+      statement(
+        "INSERT INTO leases (name, holder, fence, expires_at) VALUES ('s', 'a', 0, NOW(3)), ('fix-session', 'a', 0, NOW(3))",
+      ),
+    );
+  });
+  after(async () => {
+    await database.close();
+    await made.drop();
+  });
+
+  /** A record of the next holder of the lease. */
+  async function next(): Promise<FixStore> {
+    fence += 1n;
+    await database.write(statement("UPDATE leases SET fence = ? WHERE name = 's'", fence));
+    const store = new FixStore(database, { name: 's', fence });
+    await store.take();
+    return store;
+  }
+
+  let count = 0;
+  function row(): FixOrder {
+    count += 1;
+    return {
+      ...{ id: `ord_${count}`, account: 'A', symbol: 'S', side: 'buy', quantity: 10n, type: 'market' },
+      ...{ timeInForce: 'day', priceKobo: null, notAfter: 0, receivedAt: 0, note: Buffer.from('n'), startedAt: 0 },
+      ...{ number: 0n, state: 'sending', exchangeOrderId: '', filled: 0n },
+    } as FixOrder;
+  }
+  const kept = (order: FixOrder) => ({ kind: 'order', row: order }) as const;
+  const nextOut = async (store: FixStore) => Number((await store.numbers()).nextOut);
+
+  /** Accepts an order. */
+  function accept(store: FixStore, id: string, execId: string, nextIn: number) {
+    const subjects = { orderIds: [id], numbers: [] };
+    return store.received(nextIn, subjects, ({ orders, execIds }) => {
+      const [order] = orders;
+      const isNew = order !== undefined && !execIds.get(id)?.has(execId);
+      const said: Omit<FixReport, 'number'> = {
+        ...{ orderId: id, exchangeOrderId: 'X', kind: 'accepted', at: 0, quantity: null, priceKobo: null },
+        ...{ rejectReason: null, execId },
+      };
+      const changes = {
+        orders: isNew ? [{ before: order, after: { ...order, state: 'open' as const } }] : [],
+        cancels: [],
+        reports: isNew ? [said] : [],
+        findings: [],
+      };
+      return { changes, result: undefined };
+    });
+  }
+
+  it('is written by the last holder of the lease alone', async () => {
+    const former = await next();
+    const one = row();
+    await former.sending([{ number: await nextOut(former), kept: kept(one) }], (await nextOut(former)) + 1);
+    const latter = await next();
+    const two = row();
+    const at = await nextOut(latter);
+    await assert.rejects(former.sending([{ number: at, kept: kept(two) }], at + 1), LeaseLost);
+    await assert.rejects(former.unsent([one.id], []), LeaseLost);
+    await latter.sending([{ number: at, kept: kept(two) }], at + 1);
+    assert.equal((await latter.order(two.id))?.number, BigInt(at));
+    assert.equal(await nextOut(latter), at + 1);
+  });
+
+  it('cannot be taken back by a former holder', async () => {
+    await next();
+    const former = new FixStore(database, { name: 's', fence: fence - 1n });
+    await assert.rejects(former.take(), LeaseLost);
+  });
+
+  it('refuses an order that it has, and stores those that came with it', async () => {
+    const store = await next();
+    const [one, two] = [row(), row()];
+    const at = await nextOut(store);
+    assert.deepEqual(await store.sending([{ number: at, kept: kept(one) }], at + 1), new Set());
+    const both = [
+      { number: at + 1, kept: kept({ ...one, quantity: 99n }) },
+      { number: at + 2, kept: kept(two) },
+    ];
+    assert.deepEqual(await store.sending(both, at + 3), new Set([one.id]));
+    assert.equal((await store.order(one.id))?.quantity, 10n);
+    assert.equal((await store.order(two.id))?.number, BigInt(at + 2));
+    assert.equal(await nextOut(store), at + 3);
+  });
+
+  it('numbers reports without a gap and once, over processes and whatever was committed without an answer', async () => {
+    const store = await next();
+    const [one, two] = [row(), row()];
+    const at = await nextOut(store);
+    await store.sending(
+      [one, two].map((order, index) => ({ number: at + index, kept: kept(order) })),
+      at + 2,
+    );
+    const first = await accept(store, one.id, 'e1', 5);
+    // As a write of this process would that was committed after its answer was lost.
+    await database.write(statement('UPDATE fix_numbers SET last_report = last_report + 1, version = version + 1'));
+    const second = await accept(store, two.id, 'e2', 6);
+    assert.equal((second.reports[0]?.number ?? 0n) - (first.reports[0]?.number ?? 0n), 2n);
+    const again = await accept(await next(), one.id, 'e1', 7);
+    assert.deepEqual(again.reports, []);
+  });
+
+  it('lists what was taken, and not what was only stored', async () => {
+    const store = await next();
+    const [one, two] = [row(), row()];
+    const at = await nextOut(store);
+    await store.sending(
+      [one, two].map((order, index) => ({ number: at + index, kept: kept(order) })),
+      at + 2,
+    );
+    await accept(store, two.id, 'e3', 8);
+    await store.unsent([one.id], []);
+    const listed = await store.submissions(0n, 1_000);
+    assert.deepEqual(
+      listed
+        .filter(({ clientId }) => [one.id, two.id].includes(clientId))
+        .map(({ clientId, note }) => [clientId, String(note)]),
+      [[two.id, 'n']],
+    );
+    assert.equal((await store.order(one.id))?.state, 'unsent');
+  });
+
+  it('has its numbers set by an operator, while nobody has the session', async () => {
+    const store = await next();
+    const at = await nextOut(store);
+    const former = await setNumbers(database, { nextOut: 70, nextIn: 80 });
+    assert.equal(former.nextOut, at);
+    assert.deepEqual([await nextOut(store), Number((await store.numbers()).nextIn)], [70, 80]);
+    const one = row();
+    await store.sending([{ number: 70, kept: kept(one) }], 71);
+    assert.equal((await store.order(one.id))?.number, 70n);
+    await database.write(
+      statement("UPDATE leases SET expires_at = NOW(3) + INTERVAL 4 SECOND WHERE name = 'fix-session'"),
+    );
+    await assert.rejects(setNumbers(database, { nextOut: 1, nextIn: 1 }), /stop all of them first/);
+  });
+});

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { TestContext } from 'node:test';
+import type { Schedule } from '../../../src/fix/session/schedule.ts';
+import { Session } from '../../../src/fix/session/session.ts';
+import type {
+  Numbered,
+  Outgoing,
+  SessionRecord,
+  SessionSettings,
+  SessionTrouble,
+} from '../../../src/fix/session/types.ts';
+import type { FixMessage } from '../../../src/fix/wire/message.ts';
+import { messageTypes, tags } from '../../../src/fix/wire/tags.ts';
+import { createLogger } from '../../../src/lib/log.ts';
+import { eventually } from '../../support/eventually.ts';
+import { Exchange } from './exchange.ts';
+
+/** An order of a test. */
+export interface Order extends Outgoing {
+  readonly id: string;
+}
+
+/** A record in memory, which outlives its sessions. */
+export class MemoryRecord implements SessionRecord<Order> {
+  nextOut = 1;
+  nextIn = 1;
+  startedAt = 0;
+  readonly orders = new Map<string, { number: number; isUnwritten: boolean }>();
+  readonly heard: FixMessage[] = [];
+  isCommitting = false;
+  failsAt: 'sending' | 'received' | undefined;
+  /** Waits between a commit and its answer. */
+  latency: () => Promise<unknown> = async () => {};
+
+  async numbers() {
+    return { nextOut: this.nextOut, nextIn: this.nextIn, startedAt: this.startedAt };
+  }
+
+  async startDay(startedAt: number) {
+    Object.assign(this, { startedAt, nextOut: 1, nextIn: 1 });
+    return this.numbers();
+  }
+
+  async sending(messages: readonly Numbered<Order>[], nextOut: number): Promise<readonly Order[]> {
+    if (this.failsAt === 'sending' && messages.length > 0) {
+      this.failsAt = undefined;
+      throw new Error('the record is away');
+    }
+    for (const { message, number } of messages) {
+      assert.ok(!this.orders.has(message.id));
+      this.orders.set(message.id, { number, isUnwritten: false });
+    }
+    this.nextOut = nextOut;
+    this.isCommitting = true;
+    await this.latency();
+    this.isCommitting = false;
+    return [];
+  }
+
+  async unwritten(messages: readonly Order[]): Promise<void> {
+    for (const { id } of messages) Object.assign(this.orders.get(id) ?? {}, { isUnwritten: true });
+  }
+
+  async received(messages: readonly FixMessage[], nextIn: number): Promise<void> {
+    if (this.failsAt === 'received' && messages.length > 0) {
+      this.failsAt = undefined;
+      throw new Error('the record is away');
+    }
+    this.heard.push(...messages);
+    this.nextIn = nextIn;
+  }
+}
+
+export const settings: SessionSettings = {
+  beginString: 'FIXT.1.1',
+  senderCompId: 'MARINA',
+  targetCompId: 'EXCHANGE',
+  username: 'marina',
+  password: () => 'secret',
+  heartbeatMs: 1_000,
+  resetsByLogon: false,
+  logonTimeoutMs: 700,
+  logoutTimeoutMs: 500,
+  gapTimeoutMs: 700,
+  firstReconnectMs: 10,
+  longestReconnectMs: 40,
+  longestReconnectAfterUpMs: 40,
+};
+
+/** What a test changes of a session. */
+export interface Changed {
+  readonly settings?: Partial<SessionSettings>;
+  readonly record?: MemoryRecord;
+  readonly exchange?: Exchange;
+  readonly schedule?: Schedule;
+  readonly now?: () => number;
+  readonly connect?: (exchange: Exchange) => Promise<Duplex>;
+  readonly onUp?: () => void;
+}
+
+/** A session with an exchange, which ends with the test. */
+export async function begin(context: TestContext, changed: Changed = {}) {
+  const exchange = changed.exchange ?? (await Exchange.start());
+  const record = changed.record ?? new MemoryRecord();
+  const stopping = new AbortController();
+  const troubles: SessionTrouble[] = [];
+  const filled: [number, number][] = [];
+  const states: ('up' | 'down')[] = [];
+  const logged: string[] = [];
+  const { now = Date.now } = changed;
+  const session = new Session<Order>({
+    settings: { ...settings, ...changed.settings },
+    schedule: changed.schedule ?? { days: 'mon-sun', start: '00:00', end: '23:59:59' },
+    record,
+    connect: async () => (changed.connect ?? connectTo)(exchange),
+    now,
+    mayWrite: () => true,
+    events: {
+      up: () => {
+        states.push('up');
+        changed.onUp?.();
+      },
+      down: () => void states.push('down'),
+      gapFilled: (from, to) => void filled.push([from, to]),
+      trouble: (what) => void troubles.push(what),
+    },
+    log: createLogger({
+      name: 'fix',
+      level: 'debug',
+      destination: { write: (line: string) => void logged.push(line) },
+    }),
+  });
+  const running = session.run(stopping.signal);
+  const stop = async () => {
+    stopping.abort();
+    await running;
+  };
+  context.after(async () => {
+    await stop();
+    await exchange.close();
+  });
+  const up = () => eventually(() => assert.ok(session.isUp));
+  const send = (id: string, notAfterMs = now() + 10_000) =>
+    new Promise<string>((settled) => {
+      const fields = [[tags.ClOrdID, id] as const, [tags.OrderQty, '1'] as const];
+      session.send({ id, type: messageTypes.NewOrderSingle, fields, notAfterMs, settled });
+    });
+  return { exchange, session, record, troubles, filled, states, logged, up, send, stop };
+}
+
+async function connectTo({ port }: Exchange): Promise<Duplex> {
+  return connect({ host: '127.0.0.1', port, noDelay: true });
+}
+
+/** The messages of a type that the exchange got. */
+export function ofType(exchange: Exchange, type: string): FixMessage[] {
+  return exchange.received.filter((message) => message.type === type);
+}
+
+/** What the messages heard of type B say. */
+export function textsOf(record: MemoryRecord): (string | undefined)[] {
+  const news = record.heard.filter(({ type }) => type === 'B');
+  return news.map((one) => one.get(tags.Text));
+}

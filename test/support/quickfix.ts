@@ -1,0 +1,592 @@
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
+import { createConnection, type Socket } from 'node:net';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Advice, explain } from '../../src/dev/advice.ts';
+import { lastLines } from '../../src/dev/exits.ts';
+import { type KeptProcess, sharedKeeper } from '../../src/dev/keeper.ts';
+import { libraryPath, type PackageSet, unpackPackages } from '../../src/dev/packages.ts';
+import { findInstalled, wantsPackages } from '../../src/dev/programs.ts';
+import { ready } from './eventually.ts';
+import { temporaryFolder } from './folders.ts';
+
+/** What the acceptor runs as, and whom it expects. */
+export interface AcceptorOptions {
+  /** FIXT.1.1 carries FIX 5.0 SP2. */
+  readonly version?: 'FIXT.1.1' | 'FIX.4.4';
+  /** The exchange's SenderCompID. */
+  readonly sender?: string;
+  /** The client's SenderCompID. */
+  readonly target?: string;
+  readonly username?: string;
+  readonly password?: string;
+}
+
+/** What an order does when it comes. `parts` are three trades; `silent` has it in the book and answers nothing. */
+export interface OrderRule {
+  readonly as: 'rest' | 'fill' | 'partial' | 'parts' | 'reject' | 'closed' | 'silent' | 'ignore';
+  /** Of this symbol; absent: of all symbols that have no rule and no name with a meaning. */
+  readonly symbol?: string;
+  /** Of a partial fill; absent: half. */
+  readonly quantity?: number;
+  /** Of the trades; absent: the order's, or 10.00. */
+  readonly price?: string;
+  /** OrdRejReason. */
+  readonly reason?: number;
+  readonly text?: string;
+  readonly afterMs?: number;
+  /** How the rest of an IOC or FOK order ends. Absent: expired. */
+  readonly unfilled?: 'expired' | 'cancelled';
+}
+
+/** What a cancel request does. `pending` stays Pending Cancel until the test ends the order. */
+export interface CancelRule {
+  readonly as: 'accept' | 'pending' | 'pendingThenCancel' | 'reject' | 'tooLate' | 'silent';
+  /** Until Cancelled. */
+  readonly afterMs?: number;
+  /** CxlRejReason. */
+  readonly reason?: number;
+  readonly text?: string;
+}
+
+/** Something that happens once, or `count` times, to the next message of a type. */
+export interface NextRule {
+  /** MsgType: D for an order, F for a cancel, H for a status request. */
+  readonly type: string;
+  /**
+   * `disconnectBefore`: the gateway never took the message. `disconnectAfter`: it took it, and the answer stays in its
+   * store. `freeze`: it stands still with the message unread. `ignore`: it has the number, and nothing happens.
+   */
+  readonly action: 'disconnectBefore' | 'disconnectAfter' | 'freeze' | 'ignore' | 'businessReject' | 'sessionReject';
+  readonly count?: number;
+  /** BusinessRejectReason. */
+  readonly reason?: number;
+  /** The tag that a session Reject names. */
+  readonly tag?: number;
+  readonly text?: string;
+}
+
+export interface AcceptorState {
+  readonly isConnected: boolean;
+  readonly isLoggedOn: boolean;
+  readonly isFrozen: boolean;
+  /** The number of the next message it sends. */
+  readonly nextOut: number;
+  /** The number of the next message it expects. */
+  readonly nextIn: number;
+  /** Connections since its start. */
+  readonly connections: number;
+}
+
+export interface AcceptorFill {
+  readonly execId: string;
+  readonly quantity: number;
+  readonly price: string;
+}
+
+export interface AcceptorOrder {
+  readonly clOrdId: string;
+  readonly orderId: string;
+  readonly symbol: string;
+  readonly side: string;
+  readonly type: string;
+  readonly timeInForce: string;
+  readonly price: string;
+  readonly account: string;
+  readonly quantity: number;
+  readonly filled: number;
+  readonly leaves: number;
+  /** OrdStatus. */
+  readonly status: string;
+  readonly fills: readonly AcceptorFill[];
+}
+
+/** A message on the wire. */
+export interface WireMessage {
+  readonly at: string;
+  readonly direction: 'in' | 'out';
+  /** `discarded`: an incoming one that the gateway never took, or an outgoing one that was never written. */
+  readonly outcome: 'processed' | 'sent' | 'discarded' | 'raw';
+  readonly connection: number;
+  /** With FIX's separator, U+0001. */
+  readonly message: string;
+}
+
+/** Why no acceptor can be had here, in a line, for `skip`; undefined if there is one. In CI it must be there. */
+export async function whyNoAcceptor(): Promise<string | undefined> {
+  try {
+    await findAcceptor();
+    return undefined;
+  } catch (error) {
+    if (process.env.CI || !(error instanceof Advice)) throw error;
+    return `No FIX acceptor: ${explain(error).split('\n')[0]}`;
+  }
+}
+
+/** Starts an exchange's FIX gateway, which ends with this process. */
+export async function startAcceptor(options: AcceptorOptions = {}): Promise<Acceptor> {
+  const folder = temporaryFolder();
+  sharedKeeper().removeAtEnd(folder);
+  const acceptor = new Acceptor(await findAcceptor(), folder, options);
+  await acceptor.start();
+  return acceptor;
+}
+
+/** An exchange's FIX gateway in a process of its own, and its control channel. */
+export class Acceptor {
+  /** Its log of messages and events, appended over restarts. */
+  readonly logPath: string;
+  readonly #program: AcceptorProgram;
+  readonly #folder: string;
+  readonly #options: AcceptorOptions;
+  #port = 0;
+  #process: KeptProcess | undefined;
+  #control: Control | undefined;
+
+  constructor(program: AcceptorProgram, folder: string, options: AcceptorOptions) {
+    this.#program = program;
+    this.#folder = folder;
+    this.#options = options;
+    this.logPath = join(folder, 'messages.jsonl');
+  }
+
+  /** On 127.0.0.1; the same after a restart. */
+  get port(): number {
+    return this.#port;
+  }
+
+  /** Starts it again after `kill`, with its orders, sequence numbers and messages. */
+  async start(): Promise<void> {
+    const portsPath = join(this.#folder, 'ports.json');
+    rmSync(portsPath, { force: true });
+    const {
+      version = 'FIXT.1.1',
+      sender = 'EXCHANGE',
+      target = 'BROKER',
+      username = '',
+      password = '',
+    } = this.#options;
+    const values = { folder: this.#folder, port: this.#port, dictionaries: this.#program.dictionaries };
+    const kept = await sharedKeeper().start({
+      name: 'FIX acceptor',
+      command: this.#program.path,
+      args: Object.entries({ ...values, version, sender, target, username, password }).map(
+        ([name, value]) => `${name}=${value}`,
+      ),
+      env: { ...process.env, LD_LIBRARY_PATH: this.#program.libraries },
+      logPath: join(this.#folder, 'acceptor.log'),
+    });
+    let ended = false;
+    void kept.exited.then(() => {
+      ended = true;
+    });
+    await ready(() => {
+      if (!ended && !existsSync(portsPath)) throw new Error('the FIX acceptor does not listen yet');
+    }, 30_000);
+    if (ended) throw new Error(`The FIX acceptor did not start:\n${lastLines(kept.logPath)}`);
+    const { port, controlPort } = JSON.parse(readFileSync(portsPath, 'utf8'));
+    this.#port = port;
+    this.#process = kept;
+    this.#control = await Control.connect(controlPort);
+  }
+
+  /** Ends it as a crash would. */
+  async kill(): Promise<void> {
+    this.#control?.close();
+    await this.#process?.kill();
+  }
+
+  state(): Promise<AcceptorState> {
+    return this.#do('state');
+  }
+
+  /** All orders that it has, in the order in which they came. */
+  async orders(): Promise<readonly AcceptorOrder[]> {
+    const { orders } = await this.#do<{ orders: readonly AcceptorOrder[] }>('orders');
+    return orders;
+  }
+
+  // What happens to messages that come later.
+
+  onOrder(rule: OrderRule): Promise<void> {
+    return this.#do('rule', rule);
+  }
+
+  onCancel(rule: CancelRule): Promise<void> {
+    return this.#do('cancels', rule);
+  }
+
+  /** What status requests do; `unknown`: it says that it does not know the order. */
+  onStatusRequest(rule: { as: 'answer' | 'silent' | 'unknown'; afterMs?: number }): Promise<void> {
+    return this.#do('statuses', rule);
+  }
+
+  /** What a Logon does; `logout`: it is answered by a Logout. */
+  onLogon(rule: { as: 'accept' | 'logout' | 'disconnect' | 'silent'; text?: string }): Promise<void> {
+    return this.#do('logons', rule);
+  }
+
+  onNext(rule: NextRule): Promise<void> {
+    return this.#do('next', rule);
+  }
+
+  /** Fields that the next answer to a Logon has too, as `141=Y|58=text`. */
+  onLogonAnswer(fields: string): Promise<void> {
+    return this.#do('logonAnswer', { fields });
+  }
+
+  openMarket(): Promise<void> {
+    return this.#do('market', { open: true });
+  }
+
+  closeMarket(): Promise<void> {
+    return this.#do('market', { open: false });
+  }
+
+  /** Forgets all that was set for later messages. */
+  forgetRules(): Promise<void> {
+    return this.#do('forget');
+  }
+
+  // What happens to orders. An order is named by its ClOrdID. Each call returns the ExecID of the report.
+
+  /** Absent: the whole rest, at the order's price. Also of an order that is over, which is a late trade. */
+  fill(order: string, trade: { quantity?: number; price?: string } = {}): Promise<string> {
+    return this.#report('fill', { order, ...trade });
+  }
+
+  cancel(order: string, text = ''): Promise<string> {
+    return this.#report('cancel', { order, text });
+  }
+
+  expire(order: string, text = ''): Promise<string> {
+    return this.#report('expire', { order, text });
+  }
+
+  doneForDay(order: string, text = ''): Promise<string> {
+    return this.#report('doneForDay', { order, text });
+  }
+
+  /** Ends the day without a report: all open orders expire but those that are good till cancelled. */
+  endDaySilently(): Promise<void> {
+    return this.#do('endDaySilently');
+  }
+
+  /** `reason` is ExecRestatementReason. */
+  restate(order: string, change: { quantity?: number; reason?: number } = {}): Promise<string> {
+    return this.#report('restate', { order, ...change });
+  }
+
+  cancelTrade(order: string, execId: string): Promise<string> {
+    return this.#report('cancelTrade', { order, execId });
+  }
+
+  correctTrade(order: string, trade: { execId: string; quantity: number; price: string }): Promise<string> {
+    return this.#report('correctTrade', { order, ...trade });
+  }
+
+  /** Reports about an order that nobody has sent: a trade, or another ExecType. */
+  reportUnknown(report: { clOrdId?: string; symbol?: string; execType?: string } = {}): Promise<string> {
+    return this.#report('reportUnknown', report);
+  }
+
+  /**
+   * Sends a report once more: `again` with a new number and nothing that says so, `possResend` with PossResend=Y,
+   * `possDup` with its old number and PossDupFlag=Y.
+   */
+  repeat(execId: string, as: 'again' | 'possResend' | 'possDup'): Promise<void> {
+    return this.#do('repeat', { execId, as });
+  }
+
+  // What happens to the session.
+
+  /** Sends any message with the session's next number: its MsgType, and fields as `58=text|45=3`. */
+  send(type: string, fields = ''): Promise<void> {
+    return this.#do('send', { type, fields });
+  }
+
+  /** Writes bytes that no number belongs to. */
+  sendBytes(bytes: string): Promise<void> {
+    return this.#do('garbage', { bytes });
+  }
+
+  /** Leaves out numbers, so that the client finds a gap before the next message. */
+  skipOutgoing(count: number): Promise<AcceptorState> {
+    return this.#do('skipOutgoing', { count });
+  }
+
+  /** Changes the number that it expects next. More: the client's is too low. Less: it is too high. */
+  expectIncoming(by: number): Promise<AcceptorState> {
+    return this.#do('expectIncoming', { by });
+  }
+
+  /** Logs out, and begins both numbers at 1. */
+  resetNumbers(): Promise<AcceptorState> {
+    return this.#do('resetNumbers');
+  }
+
+  logout(text = ''): Promise<void> {
+    return this.#do('logout', { text });
+  }
+
+  disconnect(): Promise<void> {
+    return this.#do('disconnect');
+  }
+
+  /** Reads and writes nothing more, and keeps the connection. */
+  freeze(): Promise<void> {
+    return this.#do('freeze');
+  }
+
+  thaw(): Promise<void> {
+    return this.#do('thaw');
+  }
+
+  // What was on the wire.
+
+  /** Every message in and out, oldest first, also of runs before a restart. */
+  messages(): readonly WireMessage[] {
+    return this.#log().flatMap((line) => ('message' in line ? [line as unknown as WireMessage] : []));
+  }
+
+  /** What QuickFIX said about the session. */
+  events(): readonly string[] {
+    return this.#log().flatMap(({ event }) => (typeof event === 'string' ? [event] : []));
+  }
+
+  /** How often each ClOrdID came in a NewOrderSingle, also where the message was then discarded. */
+  receivedOrders(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const { direction, message } of this.messages()) {
+      const id = direction === 'in' && field(message, 35) === 'D' ? field(message, 11) : undefined;
+      if (id !== undefined) counts.set(id, (counts.get(id) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  #log(): readonly Record<string, unknown>[] {
+    const text = readFileSync(this.logPath, 'utf8');
+    // What follows the last line end is being written.
+    return text
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
+  }
+
+  async #report(what: string, values: object): Promise<string> {
+    const { execId } = await this.#do<{ execId: string }>(what, values);
+    return execId;
+  }
+
+  #do<T>(what: string, values: object = {}): Promise<T> {
+    if (this.#control === undefined) throw new Error('the FIX acceptor is not started');
+    return this.#control.ask(what, values) as Promise<T>;
+  }
+}
+
+/** The value of a message's field, the first one if it comes more than once. */
+export function field(message: string, tag: number): string | undefined {
+  return message
+    .split('\u0001')
+    .find((each) => each.startsWith(`${tag}=`))
+    ?.slice(`${tag}=`.length);
+}
+
+/** One JSON object a line, each answered by one. */
+class Control {
+  readonly #socket: Socket;
+  readonly #waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
+  #lastId = 0;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    createInterface({ input: socket }).on('line', (line) => this.#receive(line));
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      for (const { reject } of this.#waiting.values()) reject(new Error('the FIX acceptor has ended'));
+      this.#waiting.clear();
+    });
+    socket.unref();
+  }
+
+  static connect(port: number): Promise<Control> {
+    return new Promise((resolve, reject) => {
+      const socket = createConnection(port, '127.0.0.1', () => resolve(new Control(socket)));
+      socket.once('error', reject);
+    });
+  }
+
+  ask(what: string, values: object): Promise<unknown> {
+    const id = ++this.#lastId;
+    return new Promise((resolve, reject) => {
+      if (this.#socket.destroyed) return reject(new Error('the FIX acceptor has ended'));
+      this.#waiting.set(id, { resolve, reject });
+      this.#socket.ref();
+      this.#socket.write(`${ascii(JSON.stringify({ id, do: what, ...values }))}\n`);
+    });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(line: string): void {
+    const { id, result, error } = JSON.parse(line);
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (this.#waiting.size === 0) this.#socket.unref();
+    if (error === undefined) waiting?.resolve(result);
+    else waiting?.reject(new Error(error));
+  }
+}
+
+/** A byte a character: the acceptor reads U+00FF as the byte FF, not as UTF-8. */
+function ascii(json: string): string {
+  return json.replace(/[\u0080-\u00ff]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
+}
+
+interface AcceptorProgram {
+  readonly path: string;
+  readonly libraries: string;
+  readonly dictionaries: string;
+}
+
+const triplet = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu';
+
+/** The library, its headers, and the data dictionaries, which only the source package has. */
+const quickFixPackages: PackageSet = {
+  what: 'QuickFIX',
+  choose: (existing) => {
+    const names = existing('libquickfix').filter((name) => /^libquickfix(-dev|\d+(t64)?)$/.test(name));
+    return names.length === 2 ? names : [];
+  },
+  programs: [`usr/lib/${triplet}/libquickfix.so`],
+  sources: { package: 'quickfix', files: '*/spec/*.xml' },
+  advice: 'Debian 12, Ubuntu 24.04 and newer have the packages libquickfix-dev and libquickfix17.',
+};
+
+const compilerVersions = [10, 11, 12, 13, 14, 15, 16];
+
+/** The newest g++, with what it needs to compile and link. */
+const compilerPackages: PackageSet = {
+  what: 'g++',
+  choose: (existing) => {
+    const version = compilerVersions.findLast((each) => existing(`g++-${each}`).includes(`g++-${each}`));
+    if (version === undefined) return [];
+    const target = triplet.replace('_', '-');
+    const parts = ['g++', 'gcc', 'cpp'].flatMap((name) => [`${name}-${version}`, `${name}-${version}-${target}`]);
+    const libraries = [`libgcc-${version}-dev`, `libstdc++-${version}-dev`, 'libc6-dev', 'linux-libc-dev'];
+    const names = [...parts, ...libraries, 'binutils', `binutils-${target}`];
+    return names.filter((name) => existing(name).includes(name));
+  },
+  programs: [
+    ...compilerVersions.flatMap((version) =>
+      ['lib', 'libexec'].map((folder) => `usr/${folder}/gcc/${triplet}/${version}/cc1plus`),
+    ),
+    ...['as', 'ld.bfd'].map((name) => `usr/bin/${triplet}-${name}`),
+  ],
+  advice: 'Install a C++ compiler (Debian, Ubuntu: sudo apt install g++).',
+};
+
+/** Libraries that a program is linked with and that every system has; packages for compiling only point to them. */
+const systemLibraries = [
+  ...['libc.so.6', 'libm.so.6', 'libmvec.so.1', 'libstdc++.so.6', 'libgcc_s.so.1'],
+  ...['ld-linux-x86-64.so.2', 'ld-linux-aarch64.so.1'],
+];
+
+interface Compiler {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+}
+
+let found: Promise<AcceptorProgram> | undefined;
+
+/** Builds the acceptor, unless this version of it is there already. */
+function findAcceptor(): Promise<AcceptorProgram> {
+  found ??= buildAcceptor();
+  return found;
+}
+
+async function buildAcceptor(): Promise<AcceptorProgram> {
+  const root = localFolder('quickfix');
+  await unpackPackages(root, quickFixPackages);
+  const library = join(root, 'usr', 'lib', triplet, 'libquickfix.so');
+  const sources = resolve(import.meta.dirname, '../fix/acceptor');
+  const hash = createHash('sha256').update(readFileSync(library)).update(root);
+  for (const name of readdirSync(sources).sort()) hash.update(name).update(readFileSync(join(sources, name)));
+  const path = localFolder('fix-acceptor', hash.digest('hex').slice(0, 16));
+  const program = {
+    path,
+    libraries: libraryPath(root),
+    dictionaries: join(root, 'usr', 'share', 'quickfix', 'spec'),
+  };
+  if (existsSync(path)) return program;
+  const compiler = await findCompiler();
+  mkdirSync(localFolder('fix-acceptor'), { recursive: true });
+  // Several processes may build at once: each has a folder of its own, and the last one's program stays.
+  const work = mkdtempSync(`${path}.new-`);
+  try {
+    await sharedKeeper().run({
+      name: 'the compiler of the FIX acceptor',
+      command: compiler.command,
+      args: [
+        ...compiler.args,
+        ...['-std=c++17', '-O1', '-isystem', join(root, 'usr', 'include')],
+        ...['-o', join(work, 'acceptor'), join(sources, 'acceptor.cpp'), library, '-pthread'],
+        // What the library needs itself is found when the program starts.
+        '-Wl,--allow-shlib-undefined',
+      ],
+      env: compiler.env,
+      logPath: join(work, 'compiler.log'),
+    });
+    renameSync(join(work, 'acceptor'), path);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+  return program;
+}
+
+/** The compiler that is installed, else the distribution's, unpacked into the folder of the sandbox. */
+async function findCompiler(): Promise<Compiler> {
+  const installed = wantsPackages({}) ? undefined : findInstalled(['g++', 'clang++']);
+  if (installed !== undefined) return { command: installed.path, args: [], env: process.env };
+  const root = localFolder('compiler');
+  await unpackPackages(root, compilerPackages);
+  for (const name of systemLibraries) addSystemLibrary(root, name);
+  const programs = join(root, 'usr', 'bin');
+  const command = readdirSync(programs).find((name) => /(^|-)g\+\+-\d+$/.test(name));
+  if (command === undefined) throw new Advice(`There is no g++ in ${programs}.`, compilerPackages.advice);
+  // Its own assembler and linker are found by their path.
+  const env = { ...process.env, PATH: `${programs}:${process.env.PATH}`, LD_LIBRARY_PATH: libraryPath(root) };
+  return { command: join(programs, command), args: [`--sysroot=${root}`], env };
+}
+
+/** Lets the unpacked linker find a library of the system where it would be if everything were unpacked. */
+function addSystemLibrary(root: string, name: string): void {
+  for (const folder of [`lib/${triplet}`, 'lib64', 'lib', `usr/lib/${triplet}`]) {
+    if (!existsSync(join('/', folder, name)) || existsSync(join(root, folder, name))) continue;
+    mkdirSync(join(root, folder), { recursive: true });
+    try {
+      symlinkSync(join('/', folder, name), join(root, folder, name));
+    } catch (error) {
+      // Another process was quicker.
+      if (!existsSync(join(root, folder, name))) throw error;
+    }
+  }
+}
+
+/** In the folder of `make run`, as other packages that tests unpack. */
+function localFolder(...names: string[]): string {
+  return resolve(process.env.MARINA_DATA_DIR || '.local', ...names);
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { sharedKeeper } from '../../src/dev/keeper.ts';
+import { FixMetrics } from '../../src/fix/metrics.ts';
+import { temporaryFolder } from '../support/folders.ts';
+import { findPromtool } from '../support/promtool.ts';
+
+const file = join(import.meta.dirname, '../../docs/fix-alerts.yml');
+const page = readFileSync(join(import.meta.dirname, '../../docs/FIX.md'), 'utf8');
+const rules = readFileSync(file, 'utf8');
+const names = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name);
+
+type Series = Readonly<Record<string, string>>;
+
+/** An adapter that is well, and one that waits for its place. */
+const well: Series = {
+  'marina_fix_active{instance="a"}': '1x100',
+  'marina_fix_active{instance="b"}': '0x100',
+  'marina_fix_session_expected{instance="a"}': '1x100',
+  'marina_fix_session_up{instance="a"}': '1x100',
+  'marina_fix_oldest_order_in_doubt_seconds{instance="a"}': '3x100',
+  'marina_fix_session_troubles_total{what="number_too_high"}': '0+1x100',
+  'marina_fix_session_troubles_total{what="logon_refused"}': '0x100',
+  'marina_fix_findings_total{what="unknown_order"}': '0x100',
+};
+
+/** What each rings for. */
+const rings: Readonly<Record<string, Series>> = {
+  MarinaFixNoAdapter: { 'marina_fix_active{instance="a"}': '0x100' },
+  MarinaFixSessionDown: { 'marina_fix_session_up{instance="a"}': '0x100' },
+  MarinaFixSessionRefused: { 'marina_fix_session_troubles_total{what="logon_refused"}': '0+1x100' },
+  MarinaFixOrdersInDoubt: { 'marina_fix_oldest_order_in_doubt_seconds{instance="a"}': '0+15x100' },
+  MarinaFixFinding: { 'marina_fix_findings_total{what="unknown_order"}': '0+1x100' },
+};
+
+describe('the alerts of docs/fix-alerts.yml', () => {
+  it('are silent about an adapter that is well, and each rings for what it is about', async () => {
+    const promtool = await findPromtool();
+    assert.deepEqual(Object.keys(rings).sort(), [...names].sort(), 'each is tried');
+    const trial = (name: string, series: Series, expr: string, samples: readonly object[]) => ({
+      name,
+      interval: '15s',
+      input_series: Object.entries({ ...well, ...series }).map(([labels, values]) => ({ series: labels, values })),
+      promql_expr_test: [{ expr, eval_time: '20m', exp_samples: samples }],
+    });
+    const firing = (name: string) => `sum(ALERTS{alertname="${name}",alertstate="firing"}) > bool 0`;
+    const tests = [
+      trial('well', {}, 'count(ALERTS{alertstate="firing"})', []),
+      ...Object.entries(rings).map(([name, series]) => trial(name, series, firing(name), [{ labels: '{}', value: 1 }])),
+    ];
+    const folder = temporaryFolder();
+    sharedKeeper().removeAtEnd(folder);
+    const path = join(folder, 'alerts.test.json');
+    writeFileSync(path, JSON.stringify({ rule_files: [file], evaluation_interval: '15s', tests }));
+    const { stdout, stderr } = await promisify(execFile)(promtool, ['test', 'rules', path]);
+    assert.match(stdout + stderr, /SUCCESS/);
+  });
+
+  it('name metrics that there are, and have a row each on the page', () => {
+    const known = new FixMetrics().registry.getMetricsAsArray().map(({ name }) => name);
+    for (const [metric] of rules.matchAll(/\bmarina_fix_\w+/g)) assert.ok(known.includes(metric), metric);
+    for (const name of names) assert.ok(page.includes(`| \`${name}\` |`), name);
+    for (const name of known.filter((each) => each.startsWith('marina_')))
+      assert.ok(page.includes(`\`${name}\``), name);
+  });
+});
