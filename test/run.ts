@@ -12,7 +12,7 @@ import { progressLines } from '../src/dev/progress.ts';
 import { startMariaDb, startNats } from '../src/dev/servers.ts';
 import { compareStatements } from './scale/support/registry.ts';
 import { temporaryFolder } from './support/folders.ts';
-import { slowness } from './support/patience.ts';
+import { slownessNow } from './support/patience.ts';
 
 /** Where what was promised is compared with what is. */
 const checkers = /support\/(checker|money|ledger)\.ts/;
@@ -63,7 +63,7 @@ async function main(): Promise<number> {
   const attacking = names.some((name) => name.includes('hostile'));
   const growing = names.some((name) => name.includes('scale'));
   // Half of the time a test waits, for a server or for what it crashed. A busy machine gets no more work than it can do.
-  const isBusy = slowness() > busyFrom;
+  const isBusy = (await slownessNow()) > busyFrom;
   const atOnce = isBusy ? availableParallelism() : Math.min(8, 2 * availableParallelism());
   if (isBusy) process.stderr.write(`This machine is busy: ${atOnce} files at once, and more time for each test.\n`);
   const run = async (some: readonly string[], concurrency: number) => {

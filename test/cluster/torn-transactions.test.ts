@@ -77,6 +77,8 @@ describe(`${count} transactions that meet (seed ${seed})`, { timeout: 60_000 + c
           await group.makeWriter(turn % 2 === 0 ? first : second, () => delay(switchedAfterMs));
         }
       })(cluster);
+      // It is waited for below.
+      changing.catch(() => undefined);
       try {
         await torn.runMany(count, atOnce, (worker) => writers[worker % 2] as Writer);
       } finally {

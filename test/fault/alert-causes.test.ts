@@ -11,6 +11,7 @@ import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { callTimeout, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+import { inPart } from '../support/part.ts';
 import { execute, startTestMariaDb, startTestNats } from '../support/servers.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 import { type Observed, phases, sample, timeline } from './support/observed.ts';
@@ -155,7 +156,7 @@ const refusingEndpoint = once(() =>
   }),
 );
 
-const causes: readonly Cause[] = [
+const allCauses: readonly Cause[] = [
   {
     name: 'a gateway is down and another works',
     left: 'MarinaDown',
@@ -323,6 +324,7 @@ const causes: readonly Cause[] = [
 ];
 
 describe('of the alerts that a single cause raises, one is left', () => {
+  const causes = inPart(allCauses);
   const sets = new Map<string, Labels[][]>();
   const unmuted = new Map<string, Set<string>>();
   const environmentOf = ({ name }: Cause, step: number) => `${name}, step ${step}`;

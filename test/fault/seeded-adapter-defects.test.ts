@@ -5,6 +5,7 @@ import { runChecks } from '../../src/broker-check/run.ts';
 import { startTestSimulator } from '../integration/simulator-fixture.ts';
 import { prepareAccount, simulatorSettings, testWaits } from '../support/broker-check.ts';
 import { DefectiveAdapter } from '../support/defective-adapter.ts';
+import { inPart } from '../support/part.ts';
 import { backOfficeDefects } from './defects/back-office.ts';
 import type { SeededDefect } from './defects/defect.ts';
 import { faultDefects } from './defects/faults.ts';
@@ -21,6 +22,8 @@ let accounts = 0;
 
 /** Every so many defects are held against all checks, so that a defect is seen to fail no other. */
 const wholeEvery = 8;
+/** A defect that is a race may win it once on a busy machine. It may never be taken for another. */
+const mostTries = 3;
 
 /** Holds an adapter with a defect against checks, or all. Returns those that failed, with their reasons. */
 async function failedChecks(
@@ -51,15 +54,21 @@ async function failedChecks(
 }
 
 describe('the check of adapters finds an adapter that', { concurrency: atOnce }, () => {
-  for (const [at, defect] of defects.entries()) {
+  for (const [at, defect] of inPart(defects).entries()) {
     const { adapter, breaks, also = [] } = defect;
     it(`${adapter}: ${breaks}`, async () => {
+      const expected = [breaks, ...also];
       // Some checks look at what others made.
-      const alone = at % wholeEvery === 0 ? undefined : await failedChecks(defect, [breaks, ...also]);
-      if (alone?.size === also.length + 1) return;
-      const failed = await failedChecks(defect);
-      const details = [...failed].map(([id, reason]) => `${id}: ${reason}`).join('\n');
-      assert.deepEqual([...failed.keys()].sort(), [breaks, ...also].sort(), details);
+      const alone = at % wholeEvery === 0 ? undefined : await failedChecks(defect, expected);
+      if (alone?.size === expected.length) return;
+      for (let tries = 1; ; tries += 1) {
+        const failed = await failedChecks(defect);
+        const isMissed = failed.size < expected.length && [...failed.keys()].every((id) => expected.includes(id));
+        if (isMissed && tries < mostTries) continue;
+        const details = [...failed].map(([id, reason]) => `${id}: ${reason}`).join('\n');
+        assert.deepEqual([...failed.keys()].sort(), expected.toSorted(), details);
+        return;
+      }
     });
   }
 

@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** A factor beyond this is no busy machine but a broken one. */
 const most = 20;
 const measureEveryMs = 1_000;
+const looks = 20;
+const lookEveryMs = 50;
 
 let measuredAt = Number.NEGATIVE_INFINITY;
 let factor = 1;
@@ -19,6 +22,20 @@ export function slowness(): number {
   const [lastMinute = 0] = loadavg();
   factor = Math.min(most, Math.max(1, lastMinute / availableParallelism(), runnable() / availableParallelism()));
   return factor;
+}
+
+/**
+ * The same from a look at the machine that takes a second: what ran before is not counted, which the average of the last
+ * minute still has.
+ */
+export async function slownessNow(): Promise<number> {
+  const seen: number[] = [];
+  for (let look = 0; look < looks; look += 1) {
+    await delay(lookEveryMs);
+    seen.push(runnable());
+  }
+  const median = seen.sort((one, other) => one - other)[looks / 2] ?? 0;
+  return Math.min(most, Math.max(1, median / availableParallelism()));
 }
 
 /** A time that is enough on a quiet machine, made long enough for this one as it is now. */

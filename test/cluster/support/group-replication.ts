@@ -8,6 +8,7 @@ import { freePort } from '../../../src/dev/ports.ts';
 import type { Program } from '../../../src/dev/programs.ts';
 import { eventually, ready } from '../../support/eventually.ts';
 import { temporaryFolder } from '../../support/folders.ts';
+import { patient } from '../../support/patience.ts';
 import { administratorUrl, makeAdministrator } from './galera.ts';
 import { type Machine, oneMachine, TestNetwork } from './network.ts';
 import { type ServerCluster, ServerNode } from './server-node.ts';
@@ -77,7 +78,8 @@ export class GroupCluster implements ServerCluster {
 
   async makeWriter(node: ServerNode, until: () => Promise<void>): Promise<void> {
     const [own] = await node.ask('SELECT @@server_uuid AS id');
-    await node.ask(`SELECT group_replication_set_as_primary('${own?.id}')`);
+    // It waits for what the old primary has begun.
+    await node.ask(`SELECT group_replication_set_as_primary('${own?.id}')`, patient(60_000));
     await until();
   }
 

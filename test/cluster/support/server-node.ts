@@ -90,10 +90,10 @@ export abstract class ServerNode {
     }, readyWithinMs);
   }
 
-  async ask(sql: string): Promise<RowDataPacket[]> {
+  async ask(sql: string, withinMs = 10_000): Promise<RowDataPacket[]> {
     const connection = await createConnection({ uri: this.url, connectTimeout: 2_000 });
     try {
-      return (await connection.query<RowDataPacket[]>({ sql, timeout: 10_000 }))[0];
+      return (await connection.query<RowDataPacket[]>({ sql, timeout: withinMs }))[0];
     } finally {
       connection.destroy();
     }

@@ -5,6 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { statement } from '../../../src/db/statement.ts';
 import type { CrashPoint } from '../../../src/lib/crash.ts';
 import { Cluster, type GatewayProcess, type Partner } from '../../support/cluster.ts';
+import { inPart } from '../../support/part.ts';
+import { patient } from '../../support/patience.ts';
 import { checkMoney } from './money.ts';
 
 /** What becomes of an allocation, by the amount that makes the simulated broker do it. */
@@ -70,7 +72,7 @@ export function describeAllocationCrashes(name: string, hasPeer: boolean): void 
     }
 
     async function nextAfter(dying: GatewayProcess, point: CrashPoint): Promise<GatewayProcess> {
-      const died = await Promise.race([dying.exited.then(() => true), delay(20_000, false)]);
+      const died = await Promise.race([dying.exited.then(() => true), delay(patient(20_000), false)]);
       assert.ok(died, `the point ${point} was passed`);
       return peer ?? cluster.startGateway();
     }
@@ -85,7 +87,7 @@ export function describeAllocationCrashes(name: string, hasPeer: boolean): void 
       return rows.map((row) => String(row.id));
     }
 
-    for (const { point, outcome } of createCases) {
+    for (const { point, outcome } of inPart(createCases)) {
       it(`at ${point}, ${outcome}: the same key leads to one allocation, one reserve, at most one send`, async () => {
         const owner = await newPartner();
         const key = randomUUID();
@@ -105,7 +107,7 @@ export function describeAllocationCrashes(name: string, hasPeer: boolean): void 
       });
     }
 
-    for (const { point, outcome } of reconcileCases) {
+    for (const { point, outcome } of inPart(reconcileCases)) {
       it(`at ${point}, ${outcome}: an unclear allocation is settled by the next process, its money once`, async () => {
         const owner = await newPartner();
         const dying = await startDying(point);

@@ -2,9 +2,13 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { connect } from 'nats';
 import { statement } from '../../../src/db/statement.ts';
 import type { CrashPoint } from '../../../src/lib/crash.ts';
 import { Cluster, type GatewayProcess, type Partner } from '../../support/cluster.ts';
+import { eventually } from '../../support/eventually.ts';
+import { inPart } from '../../support/part.ts';
+import { patient } from '../../support/patience.ts';
 import { WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { checkArrivals, type Endpoint, registerEndpoints } from './arrivals.ts';
 import { checkEverything } from './checker.ts';
@@ -103,17 +107,34 @@ export function describeCrashes(name: string, hasPeer: boolean): void {
 
     /** Waits until it is dead, and returns the process that goes on: the peer, or one started now. */
     async function nextAfter(dying: GatewayProcess, point: CrashPoint): Promise<GatewayProcess> {
-      const died = await Promise.race([dying.exited.then(() => true), delay(20_000, false)]);
+      const died = await Promise.race([dying.exited.then(() => true), delay(patient(20_000), false)]);
       assert.ok(died, `the point ${point} was passed`);
       return peer ?? cluster.startGateway();
     }
 
+    /** What NATS still had to deliver again would kill the next process before it is ready. */
+    async function untilNothingIsQueued(): Promise<void> {
+      const { MARINA_NATS_URL: servers, MARINA_NATS_PREFIX: prefix } = cluster.gatewayVariables;
+      const connection = await connect({ servers });
+      try {
+        const { consumers } = await connection.jetstreamManager();
+        await eventually(async () => {
+          for (const { name, num_pending, num_ack_pending } of await consumers.list(`${prefix}EVENTS`).next()) {
+            assert.deepEqual([name, num_pending, num_ack_pending], [name, 0, 0]);
+          }
+        });
+      } finally {
+        await connection.close();
+      }
+    }
+
     async function check(gateway: GatewayProcess): Promise<void> {
       await checkEverything(cluster, gateway, partners);
+      await untilNothingIsQueued();
       if (gateway !== peer) await gateway.stop();
     }
 
-    for (const { point, isStored } of createPoints) {
+    for (const { point, isStored } of inPart(createPoints)) {
       it(`at ${point}: the same key leads to one order, sent at most once`, async () => {
         const owner = await newPartner();
         const key = randomUUID();
@@ -131,7 +152,7 @@ export function describeCrashes(name: string, hasPeer: boolean): void {
       });
     }
 
-    for (const point of cancelPoints) {
+    for (const point of inPart(cancelPoints)) {
       it(`at ${point}: the cancel can be sent again, and the order ends cancelled`, async () => {
         const owner = await newPartner();
         const dying = await startDying(point);
@@ -156,7 +177,7 @@ export function describeCrashes(name: string, hasPeer: boolean): void {
       });
     }
 
-    for (const point of [...backgroundPoints, ...withoutNatsPoints]) {
+    for (const point of inPart([...backgroundPoints, ...withoutNatsPoints])) {
       it(`at ${point}: every fill is applied once and told once`, async () => {
         const owner = await newPartner();
         const variables: Record<string, string> = withoutNatsPoints.includes(point)
@@ -175,7 +196,7 @@ export function describeCrashes(name: string, hasPeer: boolean): void {
       });
     }
 
-    for (const point of deliveryPoints) {
+    for (const point of inPart(deliveryPoints)) {
       it(`at ${point}: every event arrives at its endpoint, signed`, async () => {
         const dying = await startDying(point);
         const endpoints: Endpoint[] = [];
@@ -192,7 +213,7 @@ export function describeCrashes(name: string, hasPeer: boolean): void {
       });
     }
 
-    for (const point of reconcilePoints) {
+    for (const point of inPart(reconcilePoints)) {
       it(`at ${point}: an unclear order is settled by the next process`, async () => {
         const owner = await newPartner();
         const dying = await startDying(point);
