@@ -334,8 +334,9 @@ describe('the archive', () => {
     const [lock] = await database.read(
       statement(`SELECT IS_USED_LOCK(CONCAT('marina-archive-', LEFT(SHA2(DATABASE(), 256), 32))) AS holder`),
     );
+    const isLost = assert.rejects(running, /was lost/);
     await database.write(statement(`KILL CONNECTION ${Number(lock?.holder)}`));
-    await assert.rejects(running, /was lost/);
+    await isLost;
     assert.equal(await count('object_steps'), 2);
   });
 

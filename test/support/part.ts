@@ -6,7 +6,12 @@ const [part, parts] = readPart(process.env.MARINA_TEST_PART ?? '1/1');
 
 /** The cases of a table that are run now. */
 export function inPart<T>(cases: readonly T[]): T[] {
-  return cases.filter((_, at) => at % parts === part - 1);
+  return cases.filter((_, at) => isInPart(at));
+}
+
+/** Whether the case at a place of a table, from 0, is run now. */
+export function isInPart(at: number): boolean {
+  return at % parts === part - 1;
 }
 
 function readPart(text: string): [number, number] {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { Cluster, type GatewayProcess, type Partner } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';
+import { isInPart } from '../../support/part.ts';
 import { alone } from './alone.ts';
 import type { Attack, Target } from './attacker.ts';
 import { AttackerLink } from './attacker-link.ts';
@@ -76,6 +77,7 @@ export function underAttack({ attacks, variables, honest, prepare }: Attacked) {
   let hostile: Partner;
   let partners: readonly Partner[];
   let field: Field | undefined;
+  let attackCount = 0;
 
   before(async () => {
     cluster = await Cluster.start({
@@ -170,6 +172,8 @@ export function underAttack({ attacks, variables, honest, prepare }: Attacked) {
   }
 
   return (title: string, options: AttackOptions): void => {
+    attackCount += 1;
+    if (!isInPart(attackCount - 1)) return;
     it(title, async () => {
       const times: string[] = [];
       let calmP99Ms = 0;
