@@ -111,6 +111,7 @@ $(BUILT): $(SOURCES) $(GENERATED) | $(PACKAGES)
 	@npx tsc -p tsconfig.build.json
 	@cp --parents -t dist $$(find src -type f ! -name '*.ts' ! -path 'src/dev/*' ! -path 'src/simulator/*' \
 	! -name 'openapi.json*' ! -name redocly.yaml) docs/*.md docs/deploy/*.sql CHANGELOG.md \
+	$$(find proto/google proto/marina/gateway proto/marina/options -type f) \
 	LICENSE package-lock.json .npmrc
 	@$(NODE) src/dev/supply-chain.ts sbom dist/sbom.cdx.json
 	@cp package.json dist

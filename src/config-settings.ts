@@ -150,6 +150,12 @@ export const settings = {
     '',
     orNone(httpUrl),
   ),
+  publicGrpcAddress: setting(
+    'MARINA_PUBLIC_GRPC_ADDRESS',
+    "where partners reach the gRPC port, as the pages name it; by default at MARINA_BASE_URL's host",
+    '',
+    orNone(hostPort),
+  ),
   trustedProxies: setting(
     'MARINA_TRUSTED_PROXIES',
     'the proxies whose X-Forwarded-For the gateway believes',

@@ -49,7 +49,19 @@ function createOperations(base: Base, parts: Parts): Operation[] {
     ),
     ...defineOperations(Accounts, accountHandlers({ database, records, reads, cursors, clock })),
     ...defineOperations(Reference, referenceHandlers({ records, reads, readTimeoutMs, environment })),
-    ...defineOperations(EventsService, eventHandlers({ database, cursors, feedWatch: parts.events.feedWatch })),
+    ...defineOperations(
+      EventsService,
+      eventHandlers({
+        database,
+        cursors,
+        feedWatch: parts.events.feedWatch,
+        objects: {
+          order: { table: kinds.order.table, notFound: 'order_not_found' },
+          application: { table: kinds.application.table, notFound: 'application_not_found' },
+          allocation: { table: kinds.allocation.table, notFound: 'allocation_not_found' },
+        },
+      }),
+    ),
     ...defineOperations(Limits, limitHandlers(database, clock, limits, maxBodyBytes)),
     ...defineOperations(
       Keys,
@@ -74,7 +86,7 @@ export function createServers(base: Base, parts: Parts) {
   const { identify } = authenticator;
   const shownAddress = addressShower(config.logClientAddress);
   const pipeline = new Pipeline({ connectionLimits, identify, limits, log, tracer, shownAddress, metrics });
-  let { restPort } = config;
+  let { restPort, grpcPort } = config;
   const options = {
     identity,
     credentials: identity && new IdentityCredentials(identity),
@@ -86,7 +98,12 @@ export function createServers(base: Base, parts: Parts) {
       return config.baseUrl ?? `${identity === undefined ? 'http' : 'https'}://${config.host}:${restPort}`;
     },
   };
-  const site = new Site({ operations, environment: config.environment, baseUrl: (): string => options.baseUrl });
+  const site = new Site({
+    operations,
+    environment: config.environment,
+    baseUrl: (): string => options.baseUrl,
+    grpcAddress: () => config.publicGrpcAddress ?? `${new URL(options.baseUrl).hostname}:${grpcPort}`,
+  });
   const http = new HttpServer(options, [new ConnectProtocol(options), site], new RestProtocol(options));
   const grpc = new GrpcProtocol(options);
   return {
@@ -95,7 +112,8 @@ export function createServers(base: Base, parts: Parts) {
     listen: async () => {
       if (!does('api')) return { restPort: 0, grpcPort: 0 };
       restPort = await http.listen(config.restPort, config.host);
-      return { restPort, grpcPort: await grpc.listen(config.grpcPort, config.host) };
+      grpcPort = await grpc.listen(config.grpcPort, config.host);
+      return { restPort, grpcPort };
     },
     /** Sends clients away while it still serves, for long enough that load balancers notice. */
     drain: async () => {

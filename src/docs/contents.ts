@@ -10,6 +10,7 @@ import { changelogPage, guideLinks, guidePage, guides, sandboxPage } from './pag
 import { type Frame, type NavigationGroup, type PageParts, wholePage } from './pages/layout.ts';
 import { referenceLinks, referencePage } from './pages/reference.ts';
 import { searchIndex } from './pages/search.ts';
+import { descriptorSet, protoZip } from './protos.ts';
 import type { Reference } from './reference.ts';
 
 export interface SiteOptions {
@@ -18,18 +19,21 @@ export interface SiteOptions {
   readonly environment: 'sandbox' | 'live';
   /** Where partners reach the gateway. */
   readonly baseUrl: () => string;
+  /** Where they reach it over gRPC: a host and a port. */
+  readonly grpcAddress: () => string;
 }
 
 /** A document before it is served. */
 export interface Content {
   readonly contentType: string;
-  readonly text: string;
+  readonly body: string | Uint8Array;
 }
 
 /** Every document of the site by its path, each made when it is asked for. */
 export function siteContents(options: SiteOptions): ReadonlyMap<string, () => Content> {
   const { operations, environment } = options;
   const baseUrl = options.baseUrl();
+  const addresses = { baseUrl, grpcAddress: options.grpcAddress() };
   const reference: Reference = { operations, comments: readComments(), examples: readExamples(baseUrl) };
   const frame: Frame = {
     environment,
@@ -38,19 +42,21 @@ export function siteContents(options: SiteOptions): ReadonlyMap<string, () => Co
   };
   const page = (make: () => PageParts) => () => ({
     contentType: 'text/html; charset=utf-8',
-    text: wholePage(make(), frame),
+    body: wholePage(make(), frame),
   });
   const canTry = environment === 'sandbox';
   const guideOf = (guide: (typeof guides)[number]) =>
-    guide.path === '/docs/sandbox' ? sandboxPage(guide, baseUrl, reference) : guidePage(guide, baseUrl);
+    guide.path === '/docs/sandbox' ? sandboxPage(guide, addresses, reference) : guidePage(guide, addresses);
   return new Map<string, () => Content>([
     ['/openapi.json', () => json(openApiDocument(reference, baseUrl))],
     ...guides.map((guide) => [guide.path, page(() => guideOf(guide))] as const),
     ['/docs/reference', page(() => referencePage({ reference, baseUrl, canTry }))],
     ['/docs/events', page(() => eventsPage(reference))],
     ['/docs/errors', page(() => errorsPage(reference))],
-    ['/docs/changelog', page(() => changelogPage(baseUrl))],
+    ['/docs/changelog', page(() => changelogPage(addresses))],
     ['/docs/search.json', () => json(searchIndex(reference))],
+    ['/docs/marina-protos.zip', () => ({ contentType: 'application/zip', body: protoZip(operations) })],
+    ['/docs/marina.binpb', () => ({ contentType: 'application/x-protobuf', body: descriptorSet(operations) })],
     ['/docs/docs.css', asset('docs.css', 'text/css; charset=utf-8')],
     ['/docs/docs.js', asset('docs.js', 'text/javascript; charset=utf-8')],
     ['/docs/icon.svg', asset('icon.svg', 'image/svg+xml')],
@@ -76,9 +82,9 @@ function navigation(reference: Reference): NavigationGroup[] {
 }
 
 function json(value: unknown): Content {
-  return { contentType: 'application/json', text: JSON.stringify(value) };
+  return { contentType: 'application/json', body: JSON.stringify(value) };
 }
 
 function asset(name: string, contentType: string): () => Content {
-  return () => ({ contentType, text: readFileSync(join(import.meta.dirname, 'assets', name), 'utf8') });
+  return () => ({ contentType, body: readFileSync(join(import.meta.dirname, 'assets', name), 'utf8') });
 }

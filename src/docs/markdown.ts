@@ -57,6 +57,19 @@ export function headings(text: string): Heading[] {
   });
 }
 
+/** The words of a text, each once, by the anchor of the part they stand in. Those before the first part have none. */
+export function wordsByPart(text: string, depth: number): ReadonlyMap<string, string> {
+  const words = new Map<string, Set<string>>();
+  let id = '';
+  for (const token of marked.lexer(text)) {
+    if (token.type === 'heading' && (token as Tokens.Heading).depth === depth) id = headings(token.raw)[0]?.id ?? '';
+    const found = words.get(id) ?? new Set();
+    words.set(id, found);
+    for (const word of token.raw.toLowerCase().match(/[\p{L}\p{N}_./:-]*[\p{L}\p{N}]/gu) ?? []) found.add(word);
+  }
+  return new Map([...words].map(([part, found]) => [part, [...found].join(' ')]));
+}
+
 /** A title as an anchor. */
 export function slug(title: string): string {
   return title

@@ -33,13 +33,13 @@ interface Page {
 }
 
 /**
- * `/openapi.json`, and the pages below `/docs`. Each is made when it is first asked for, and kept: there are as many as
+ * `/openapi.json`, the pages below `/docs`, and the way there from `/`. Each is made when it is first asked for, and kept: there are as many as
  * there are names of them. Nothing of it is loaded before. They need no key. A client may keep one, and asks whether it
  * changed.
  */
 export class Site implements HttpProtocol {
   readonly name = 'rest';
-  readonly paths = /^\/(?:openapi\.json$|docs(?:\/|$))/;
+  readonly paths = /^\/(?:$|openapi\.json$|docs(?:\/|$))/;
   readonly #pages = new Map<string, Promise<Page>>();
   #contents: Promise<ReadonlyMap<string, () => Content>> | undefined;
 
@@ -60,6 +60,7 @@ export class Site implements HttpProtocol {
   }
 
   async answer(request: HttpRequest): Promise<Answer> {
+    if (request.path === '/') return this.#lead(request);
     const page = await this.find(request.path);
     if (page === undefined) throw new ApiError('not_found');
     if (request.method !== 'GET') throw new ApiError('method_not_allowed', { allow: ['GET'] });
@@ -73,6 +74,15 @@ export class Site implements HttpProtocol {
     if (hasTag(asked['if-none-match'], page.etag)) return { ...head, status: 304, body: noBody };
     if (!takesGzip(asked['accept-encoding'])) return { ...head, status: 200, body: page.body };
     return { ...head, headers: [...head.headers, 'Content-Encoding', 'gzip'], status: 200, body: page.gzipped };
+  }
+
+  /** A browser that is given no path is led to the pages. For programs there is nothing. */
+  #lead(request: HttpRequest): Answer {
+    const { accept = '' } = request.exchange.request.headers;
+    if (request.method !== 'GET' || !accept.includes('text/html')) throw new ApiError('not_found');
+    request.passOver();
+    const location = `${this.options.baseUrl()}/docs`;
+    return { status: 302, headers: ['Location', location], contentType: 'text/plain', body: noBody };
   }
 
   refusal(error: ApiError): Answer {
@@ -90,8 +100,8 @@ export class Site implements HttpProtocol {
 }
 
 async function finish(make: () => Content): Promise<Page> {
-  const { contentType, text } = make();
-  const body = Buffer.from(text);
+  const { contentType, body: made } = make();
+  const body = Buffer.from(made);
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
   return { contentType, body, gzipped: await compress(body), etag };
 }

@@ -64,6 +64,13 @@ export class FeedReader {
   }
 }
 
+/** The events of one object after a version. They are in the feed as soon as they are committed. */
+export function objectEvents(partnerId: string, objectId: string, after: bigint, most: number): Statement {
+  return sql`SELECT version, body FROM feed_events FORCE INDEX (feed_events_object)
+    WHERE partner_id = ${partnerId} AND object_id = ${objectId} AND version > ${after.toString()}
+    ORDER BY version LIMIT ${most}`;
+}
+
 /** The events that follow a version, up to the first that is missing. */
 function inSequence(held: readonly HeldEvent[], after: bigint, gaps: readonly VersionGap[]): HeldEvent[] {
   let last = after;

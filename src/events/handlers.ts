@@ -1,23 +1,38 @@
 import { create } from '@bufbuild/protobuf';
-import type { HandlersOf } from '../auth/call.ts';
+import type { Call, HandlersOf } from '../auth/call.ts';
 import type { Database } from '../db/database.ts';
+import type { Statement } from '../db/statement.ts';
 import {
   type Event,
   EventSchema,
   type Events,
   ListEventsResponseSchema,
+  ListObjectEventsResponseSchema,
   WatchEventsResponseSchema,
 } from '../gen/marina/gateway/v1/events_pb.ts';
 import { storedMessage } from '../json/stored.ts';
-import { ApiError } from '../lib/errors.ts';
+import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import type { Cursors } from '../lib/paging.ts';
 import { Wakeup } from '../lib/worker.ts';
-import { FeedReader, type FeedWatch } from './feed.ts';
+import { FeedReader, type FeedWatch, objectEvents } from './feed.ts';
+
+/** A kind of object that events are about. */
+export interface EventObjects {
+  readonly table: { readonly name: string; find(wanted: { partnerId: string; id: string }): Statement };
+  readonly notFound: ErrorCode;
+}
 
 interface EventHandlerParts {
   readonly database: Database;
   readonly cursors: Cursors;
   readonly feedWatch: FeedWatch;
+  readonly objects: { readonly [Kind in 'order' | 'application' | 'allocation']: EventObjects };
+}
+
+interface ObjectEventsRequest {
+  readonly id?: string;
+  readonly limit?: number;
+  readonly cursor?: string;
 }
 
 interface EventPage {
@@ -33,7 +48,7 @@ const mostPerMessage = 100;
 const heartbeatMs = 10_000;
 
 /** The operations of the event feed. */
-export function eventHandlers({ database, cursors, feedWatch }: EventHandlerParts): HandlersOf<typeof Events> {
+export function eventHandlers({ database, cursors, feedWatch, objects }: EventHandlerParts): HandlersOf<typeof Events> {
   const feed = new FeedReader(database);
 
   /** The version of a cursor; undefined, without one, for the oldest held. */
@@ -57,7 +72,25 @@ export function eventHandlers({ database, cursors, feedWatch }: EventHandlerPart
     return { events: events.map(({ body }) => storedMessage(EventSchema, body)), hasMore, last, nextCursor };
   }
 
+  /** Lists the events of one object of a kind. */
+  const eventsOf =
+    ({ table, notFound }: EventObjects) =>
+    async ({ id = '', limit = 25, cursor }: ObjectEventsRequest, { caller: { partnerId } }: Call) => {
+      const [found] = await database.read(table.find({ partnerId, id }));
+      if (found === undefined) throw new ApiError(notFound);
+      const issuedFor = [`${table.name}-events`, partnerId, id];
+      const after = cursor === undefined ? 0n : BigInt(cursors.read(issuedFor, cursor));
+      const rows = await database.read(objectEvents(partnerId, id, after, limit + 1));
+      const page = cursors.page(issuedFor, rows, limit, ({ version }) => String(version));
+      const data = page.data.map(({ body }) => storedMessage(EventSchema, body as Buffer));
+      return create(ListObjectEventsResponseSchema, { ...page, data });
+    };
+
   return {
+    listOrderEvents: eventsOf(objects.order),
+    listApplicationEvents: eventsOf(objects.application),
+    listAllocationEvents: eventsOf(objects.allocation),
+
     async listEvents({ cursor, limit = 25 }, { caller }) {
       const { partnerId } = caller;
       const { events, hasMore, nextCursor } = await readPage(partnerId, readCursor(partnerId, cursor), limit);

@@ -94,17 +94,22 @@ class ReflectionIndex {
     }
   }
 
-  /** The answer with a file and all its dependencies, so that one request suffices. */
+  /** The answer with a file and, behind it, all its dependencies, so that one request suffices. */
   #fileAnswer(file: DescFile | undefined, asked: string): Answer {
     if (file === undefined) return notFound(asked);
-    const fileDescriptorProto = [...withDependencies([file])].map((each) => this.#bytes.get(each) ?? new Uint8Array());
+    const files = [...withDependencies([file])].reverse();
+    const fileDescriptorProto = files.map((each) => this.#bytes.get(each) ?? new Uint8Array());
     return { case: 'fileDescriptorResponse', value: { fileDescriptorProto } };
   }
 }
 
-/** Files and all their dependencies, each once. */
-function withDependencies(files: readonly DescFile[], found = new Set<DescFile>()): ReadonlySet<DescFile> {
-  for (const file of files) if (!found.has(file)) withDependencies(file.dependencies, found.add(file));
+/** Files and all their dependencies, each once and after those that it imports. */
+export function withDependencies(files: readonly DescFile[], found = new Set<DescFile>()): ReadonlySet<DescFile> {
+  for (const file of files) {
+    if (found.has(file)) continue;
+    withDependencies(file.dependencies, found);
+    found.add(file);
+  }
   return found;
 }
 

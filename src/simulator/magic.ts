@@ -57,6 +57,12 @@ export const magicSymbols: readonly MagicSymbol[] = [
     does: 'Taken; the answer is lost. Fills in 3 parts.',
   },
   {
+    symbol: 'SIM-UNSENT',
+    outcome: Outcome.REST,
+    wire: WireFault.TOO_LATE,
+    does: 'Never taken, and the exchange proves it: `order_not_sent`.',
+  },
+  {
     symbol: 'SIM-RESET',
     outcome: Outcome.REST,
     wire: WireFault.RESET_BEFORE,

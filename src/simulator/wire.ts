@@ -53,6 +53,9 @@ export class Wire {
       case WireFault.UNAVAILABLE_BEFORE:
         await leg.record();
         throw new RpcError(status.UNAVAILABLE, 'An injected fault: not taken.');
+      case WireFault.TOO_LATE:
+        await leg.record();
+        throw new RpcError(status.FAILED_PRECONDITION, 'An injected fault: not_after has passed; not taken.');
       case WireFault.LATE_RECEIPT: {
         const recorded = await leg.record();
         if (!(await this.#waited(fault.delayMs))) return unanswered;

@@ -10,7 +10,7 @@ import {
 } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { status } from '@grpc/grpc-js';
-import { RetryInfoSchema } from '../gen/google/rpc/error_details_pb.ts';
+import { ErrorInfoSchema, RetryInfoSchema } from '../gen/google/rpc/error_details_pb.ts';
 import { ErrorSchema } from '../gen/marina/gateway/v1/errors_pb.ts';
 import { materialize } from '../json/stored.ts';
 import { ApiError, docUrl, type ErrorCode, type HttpStatus } from '../lib/errors.ts';
@@ -85,7 +85,13 @@ export interface ErrorDetail<Desc extends DescMessage = DescMessage> {
   readonly value: MessageShape<Desc>;
 }
 
-/** The whole error as a typed detail of its status. Another detail stands for REST's `Retry-After`. */
+/** The namespace of an ErrorInfo's reasons. */
+const errorDomain = 'marina.gateway.v1';
+
+/**
+ * The whole error as a typed detail of its status, then what gRPC's own tools understand: how long to wait, as REST's
+ * `Retry-After` says it, and the code as google.rpc.ErrorInfo.
+ */
 export function errorDetails(error: ApiError, baseUrl: string): ErrorDetail[] {
   const { type, code, message, param, rejectReason, retryAfterSeconds } = error;
   const whole = { type, code, message, docUrl: docUrl(baseUrl, code), param, rejectReason, retryAfterSeconds };
@@ -94,6 +100,11 @@ export function errorDetails(error: ApiError, baseUrl: string): ErrorDetail[] {
     const retry = { retryDelay: { seconds: BigInt(retryAfterSeconds) } };
     details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, retry) });
   }
+  const metadata: Record<string, string> = {};
+  if (param !== undefined) metadata.param = param;
+  if (rejectReason !== undefined) metadata.reject_reason = rejectReason;
+  const info = { reason: code.toUpperCase(), domain: errorDomain, metadata };
+  details.push({ desc: ErrorInfoSchema, value: create(ErrorInfoSchema, info) });
   return details;
 }
 

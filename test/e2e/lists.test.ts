@@ -154,6 +154,27 @@ describe('lists', () => {
       const rest = await page(protocol, { operation: 'getOrderHistory', id, query: { cursor: first.cursor ?? '' } });
       assert.deepEqual(rest.ids, whole.ids.slice(1));
     });
+
+    it(`${protocol}: an order's events come in pages, oldest first, as they are in the feed`, async () => {
+      const filled = ids.at(-1);
+      const feed = await suite.protocols.answers('REST', {
+        operation: 'listEvents',
+        key: suite.partner.key,
+        query: { limit: '100' },
+      });
+      const about = feed.body.data.filter(({ data }: { data: { id: string } }) => data.id === filled);
+      const wanted = about.map(({ id }: { id: string }) => id);
+      assert.ok(wanted.length >= 2);
+      const whole = await page(protocol, { operation: 'listOrderEvents', id: filled });
+      assert.deepEqual(whole, { ids: wanted, hasMore: false, cursor: null });
+      const first = await page(protocol, { operation: 'listOrderEvents', id: filled, query: { limit: '1' } });
+      assert.deepEqual([first.ids, first.hasMore], [wanted.slice(0, 1), true]);
+      const query = { cursor: first.cursor ?? '' };
+      assert.deepEqual(
+        (await page(protocol, { operation: 'listOrderEvents', id: filled, query })).ids,
+        wanted.slice(1),
+      );
+    });
   }
 
   /** Cursors, where they were issued, and where they are used. */
@@ -169,6 +190,7 @@ describe('lists', () => {
     events: () => cursorOf({ operation: 'listEvents' }),
     "another partner's events": () => cursorOf({ operation: 'listEvents' }, other),
     "an order's history": () => cursorOf({ operation: 'getOrderHistory', id: ids[0] }),
+    "an order's events": () => cursorOf({ operation: 'listOrderEvents', id: ids.at(-1) }),
   };
   const users: Readonly<Record<string, () => Call>> = {
     'all orders': () => ({ operation: 'listOrders' }),
@@ -177,6 +199,7 @@ describe('lists', () => {
     'pending orders of a symbol': () => ({ operation: 'listOrders', query: { state: 'pending', symbol: 'SIM-REST' } }),
     events: () => ({ operation: 'listEvents' }),
     "another order's history": () => ({ operation: 'getOrderHistory', id: ids[1] }),
+    "another order's events": () => ({ operation: 'listOrderEvents', id: ids[1] }),
   };
 
   async function cursorOf(call: Call, partner = suite.partner): Promise<string> {

@@ -62,6 +62,7 @@ const cases: readonly Case[] = [
   { name: 'an order that rests, read', call: ({ resting }) => ({ operation: 'getOrder', id: resting }) },
   { name: 'an order that filled, read', call: ({ filled }) => ({ operation: 'getOrder', id: filled }) },
   { name: 'the history of an order', call: ({ filled }) => ({ operation: 'getOrderHistory', id: filled }) },
+  { name: 'the events of an order', call: ({ filled }) => ({ operation: 'listOrderEvents', id: filled }) },
   { name: 'a page of filled orders', call: list({ state: 'filled', limit: '1' }) },
   { name: 'an empty page', call: list({ symbol: 'NOTHING' }) },
   { name: 'the events', call: () => ({ operation: 'listEvents', query: { limit: '2' } }) },

@@ -46,6 +46,14 @@ const lists = operationNames.filter((name) =>
   operations[name].rpc.input.fields.some((field) => field.name === 'limit'),
 );
 
+/** Lists of one object: that there is no such object is found before its cursor is read. */
+const ofOneObject: ReadonlySet<OperationName> = new Set([
+  'getOrderHistory',
+  'listOrderEvents',
+  'listApplicationEvents',
+  'listAllocationEvents',
+]);
+
 interface BadQuery {
   readonly operation: OperationName;
   readonly param: string;
@@ -54,9 +62,8 @@ interface BadQuery {
 
 const badValues: readonly BadQuery[] = [
   ...lists.flatMap((operation) => badLimits.map((value) => ({ operation, param: 'limit', value }))),
-  // Whose history it is comes before where in it.
   ...lists
-    .filter((operation) => operation !== 'getOrderHistory')
+    .filter((operation) => !ofOneObject.has(operation))
     .flatMap((operation) => badCursors.map((value) => ({ operation, param: 'cursor', value }))),
   ...(['listTrades', 'listContractNotes'] as const).flatMap((operation) =>
     ['from', 'to'].flatMap((param) => badDays.map((value) => ({ operation, param, value }))),

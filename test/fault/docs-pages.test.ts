@@ -17,6 +17,7 @@ const paths = [
   '/errors',
   '/webhooks',
   '/idempotency',
+  '/grpc',
   '/limits',
   '/sandbox',
   '/changelog',
@@ -129,6 +130,24 @@ describe('the pages for partners in a browser', () => {
       if (http === undefined) continue;
       assert.ok(await section.locator('pre').first().isVisible(), `${method.name} has an example`);
       assert.ok(await section.locator('.try').isVisible(), `${method.name} can be tried`);
+    }
+    await context.close();
+  });
+
+  inBrowser('words that other APIs use, and those of the text, find the place', async () => {
+    const { context, page } = await openPage('', 1440);
+    const places = {
+      429: '/docs/errors#rate_limited',
+      retry: '/docs/idempotency',
+      pagination: '/docs#lists',
+      timeout: '/docs/grpc#deadlines',
+      'sim-hang': '/docs/sandbox',
+      portfolio: '/docs/reference#listPositions',
+      hmac: '/docs/webhooks',
+    };
+    for (const [word, place] of Object.entries(places)) {
+      await page.locator('#search').fill(word);
+      await page.locator(`#found a[href^="${place}"]`).first().waitFor({ timeout: 5_000 });
     }
     await context.close();
   });

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { unzipSync } from 'fflate';
 import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
+import { sharedKeeper } from '../../src/dev/keeper.ts';
 import { readComments } from '../../src/docs/comments.ts';
 import { type Examples, examplesFile, readExamples } from '../../src/docs/examples.ts';
 import { openApiDocument } from '../../src/docs/openapi/document.ts';
@@ -11,9 +15,11 @@ import { curl } from '../../src/docs/pages/curl.ts';
 import { catalogue, docUrl, type ErrorCode } from '../../src/lib/errors.ts';
 import { assertValid, described } from '../support/described.ts';
 import { eventTypes, takeTour } from '../support/example-tour.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 
 const execute = promisify(execFile);
+const buf = fileURLToPath(new URL('../../node_modules/.bin/buf', import.meta.url));
 
 /** Set to write down anew what the pages show. */
 const isRecording = process.env.MARINA_TEST_RECORD === 'true';
@@ -113,6 +119,14 @@ describe('the pages for partners', () => {
     );
   });
 
+  it('are where a browser is led that was given no path; a program finds nothing there', async () => {
+    const root = `http://127.0.0.1:${gateway.app.restPort}/`;
+    const led = await fetch(root, { headers: { accept: 'text/html,application/xhtml+xml' }, redirect: 'manual' });
+    assert.deepEqual([led.status, led.headers.get('location')], [302, `${root}docs`]);
+    assert.equal((await fetch(root, { headers: { accept: 'text/html' } })).url, `${root}docs`);
+    assert.deepEqual([(await get('/')).status, (await fetch(root, { method: 'POST' })).status], [404, 404]);
+  });
+
   it('are only read, and are where they are', async () => {
     for (const path of ['/docs/', '/docs/nothing', '/docs/docs.ts', '/openapi.json/']) {
       assert.equal((await get(path)).status, 404, path);
@@ -136,6 +150,56 @@ describe('a command of the reference', () => {
     const { stdout } = await execute('bash', ['-c', command], { env: { ...process.env, MARINA_KEY: key } });
     const placed = JSON.parse(stdout);
     assert.deepEqual([placed.object, placed.account, placed.symbol], ['order', account, order.symbol]);
+  });
+});
+
+describe('the page on gRPC', () => {
+  async function download(name: string): Promise<string> {
+    const folder = temporaryFolder();
+    sharedKeeper().removeAtEnd(folder);
+    const response = await get(`/docs/${name}`);
+    assert.equal(response.status, 200);
+    writeFileSync(join(folder, name), Buffer.from(await response.arrayBuffer()));
+    return folder;
+  }
+
+  it('has protos that compile without any other file', async () => {
+    const folder = await download('marina-protos.zip');
+    const files = Object.entries(unzipSync(readFileSync(join(folder, 'marina-protos.zip'))));
+    for (const [name, bytes] of files) {
+      mkdirSync(dirname(join(folder, 'protos', name)), { recursive: true });
+      writeFileSync(join(folder, 'protos', name), bytes);
+    }
+    const out = join(folder, 'set.json');
+    await execute(buf, ['build', join(folder, 'protos'), '--as-file-descriptor-set', '-o', out]);
+    const built = JSON.parse(readFileSync(out, 'utf8')).file as { package?: string; service?: { name: string }[] }[];
+    const services = built.flatMap(({ package: of, service = [] }) => service.map(({ name }) => `${of}.${name}`));
+    assert.deepEqual(
+      services.sort(),
+      [...new Set(gatewayOperations.map(({ method }) => method.parent.typeName))].sort(),
+    );
+    assert.ok(
+      files.every(([name]) => !/admin|broker|simulator/.test(name)),
+      'nothing of others',
+    );
+  });
+
+  it('has a program for Node that places an order, and reads the code of an error', async () => {
+    const { key } = await gateway.newPartner();
+    const folder = await download('marina.binpb');
+    const program = fileURLToPath(new URL('../../src/docs/snippets/grpc.mjs', import.meta.url));
+    const env = {
+      ...process.env,
+      MARINA_KEY: key,
+      MARINA_GRPC: `127.0.0.1:${gateway.app.grpcPort}`,
+      MARINA_TLS: 'off',
+    };
+    const { stdout } = await execute(process.execPath, [program], { cwd: folder, env });
+    assert.match(stdout, /^ord_\w+ ORDER_STATE_PENDING\nNOT_FOUND order_not_found\n$/);
+  });
+
+  it('names the address, and TLS where there is any', async () => {
+    assert.ok((await textOf('/docs/grpc')).includes(`127.0.0.1:${gateway.app.grpcPort}`));
   });
 });
 

@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { ReflectedClient } from '../support/reflected.ts';
 
 const buf = fileURLToPath(new URL('../../node_modules/.bin/buf', import.meta.url));
 
@@ -52,6 +53,16 @@ describe('a tool that knows no protos', () => {
       'marina.admin.v1.Wallets',
       'marina.admin.v1.Webhooks',
     ]);
+  });
+
+  it('learns the details that errors of the partners have', async () => {
+    const client = await ReflectedClient.connect(`127.0.0.1:${gateway.app.grpcPort}`);
+    const details = ['marina.gateway.v1.Error', 'google.rpc.ErrorInfo', 'google.rpc.BadRequest'];
+    assert.deepEqual(
+      details.map((name) => client.knows(name)),
+      [true, true, true],
+    );
+    client.close();
   });
 
   it('asks both ports for their health, by service too', async () => {

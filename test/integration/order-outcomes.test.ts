@@ -75,6 +75,22 @@ describe('an order that was placed', { concurrency: 4 }, () => {
     assert.equal(replay.headers.get('idempotent-replayed'), 'true');
   });
 
+  it('an order that the exchange proves it never took is refused, each time the same, and counts nothing', async () => {
+    const partner = await gateway.newPartner();
+    const key = randomUUID();
+    const ids = new Set<string>();
+    for (let turn = 0; turn < 2; turn += 1) {
+      const { status, body, headers } = await gateway.place(partner, { symbol: 'SIM-UNSENT' }, key);
+      assert.deepEqual([status, body.error.code], [503, 'order_not_sent']);
+      const id = headers.get('location')?.split('/').at(-1) ?? '';
+      assert.equal((await get(partner, id)).state, 'refused');
+      ids.add(id);
+    }
+    assert.equal(ids.size, 1);
+    const { body: limits } = await gateway.rest('GET', '/v1/limits', { key: partner.key });
+    assert.equal(limits.orders_kobo_per_day.used, 0);
+  });
+
   it('a cancel without a clear answer is unconfirmed, can be sent again, and a repeated one is not doubled', async () => {
     const partner = await gateway.newPartner();
     const { body: placed } = await gateway.place(partner, { symbol: 'SIM-REST' });

@@ -138,6 +138,8 @@ class Tour {
     await client.GET('/v1/orders/{id}', params('ord_aaaaaaaaaaaaaaaaaaaa'));
     this.#title = 'What happened to it';
     await client.GET('/v1/orders/{id}/history', params(filled?.id));
+    this.#title = 'Its events';
+    await client.GET('/v1/orders/{id}/events', params(filled?.id));
     this.#title = 'The newest orders';
     await client.GET('/v1/orders', { params: { query: { limit: 2 } } });
     // On a busy machine an answer of the exchange may come too late, and a cancel is sent again.
@@ -164,6 +166,8 @@ class Tour {
     await allocate(undefined, 999_005);
     this.#title = 'One allocation';
     await client.GET('/v1/allocations/{id}', { params: { path: { id: booked?.id ?? '' } } });
+    this.#title = 'Its events';
+    await client.GET('/v1/allocations/{id}/events', { params: { path: { id: booked?.id ?? '' } } });
     this.#title = 'The newest allocations';
     await client.GET('/v1/allocations', { params: { query: { limit: 2 } } });
     this.#title = 'What is in the wallet';
@@ -201,6 +205,8 @@ class Tour {
     });
     this.#title = 'The account is open';
     await client.GET('/v1/applications/{id}', { params: { path: { id } } });
+    this.#title = 'Its events';
+    await client.GET('/v1/applications/{id}/events', { params: { path: { id } } });
     this.#title = 'The newest applications';
     await client.GET('/v1/applications', { params: { query: { limit: 2 } } });
   }

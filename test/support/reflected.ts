@@ -47,8 +47,8 @@ export class ReflectedClient {
     const list = await ask(client, { case: 'listServices', value: '' });
     const services = list.case === 'listServicesResponse' ? list.value.service.map(({ name }) => name) : [];
     const files = new Map<string, FileDescriptorProto>();
-    const detail = 'google.rpc.BadRequest';
-    for (const symbol of [...services, detail]) {
+    const details = ['google.rpc.BadRequest', 'google.rpc.ErrorInfo', 'marina.gateway.v1.Error'];
+    for (const symbol of [...services, ...details]) {
       const answer = await ask(client, { case: 'fileContainingSymbol', value: symbol });
       for (const bytes of answer.case === 'fileDescriptorResponse' ? answer.value.fileDescriptorProto : []) {
         const file = fromBinary(FileDescriptorProtoSchema, bytes);
@@ -57,6 +57,11 @@ export class ReflectedClient {
     }
     const set = create(FileDescriptorSetSchema, { file: inOrder(files) });
     return new ReflectedClient(client, services, createFileRegistry(set));
+  }
+
+  /** Whether it found a message. */
+  knows(message: string): boolean {
+    return this.registry.getMessage(message) !== undefined;
   }
 
   /** Every call of the operators' services, as `Service.Method`, with whether it answers with a stream. */

@@ -6,7 +6,11 @@ import { html } from '../../src/docs/html.ts';
 import { markdown } from '../../src/docs/markdown.ts';
 import { Site } from '../../src/docs/site.ts';
 
-const options = { operations: gatewayOperations, baseUrl: () => 'https://marina.example' };
+const options = {
+  operations: gatewayOperations,
+  baseUrl: () => 'https://marina.example',
+  grpcAddress: () => 'marina.example:50051',
+};
 
 describe('the site', () => {
   it('of a live gateway says so, and asks for no key', async () => {

@@ -10,6 +10,7 @@ import { type Error as ErrorDetail, ErrorSchema } from '../../src/gen/marina/gat
 import {
   Events,
   ListEventsResponseSchema,
+  ListObjectEventsResponseSchema,
   WatchEventsResponseSchema,
 } from '../../src/gen/marina/gateway/v1/events_pb.ts';
 import {
@@ -120,6 +121,9 @@ export function recordingHandlers(recorded: Recorded[]): {
     },
     events: {
       listEvents: record('listEvents', create(ListEventsResponseSchema)),
+      listOrderEvents: record('listOrderEvents', create(ListObjectEventsResponseSchema)),
+      listApplicationEvents: record('listApplicationEvents', create(ListObjectEventsResponseSchema)),
+      listAllocationEvents: record('listAllocationEvents', create(ListObjectEventsResponseSchema)),
       async *watchEvents(request, call) {
         recorded.push({ name: 'watchEvents', request, call });
         yield create(WatchEventsResponseSchema, { nextCursor: 'c' });

@@ -138,8 +138,38 @@ function startSearch(box) {
   });
 }
 
+/** What others call things: a word finds what any word of its line does. */
+const synonyms = [
+  ['pagination', 'paginate', 'paging', 'cursor', 'next_cursor'],
+  ['retry', 'retries', 'again', 'repeat', 'replay'],
+  ['timeout', 'timeouts', 'deadline', 'in time', 'retry-after'],
+  ['throttle', 'throttled', 'throttling', 'ratelimit', 'rate-limit', 'rate_limited', '429'],
+  ['deposit', 'fund', 'funding', 'transfer', 'allocation'],
+  ['kyc', 'onboarding', 'signup', 'application'],
+  ['callback', 'callbacks', 'hook', 'webhook'],
+  ['signature', 'hmac', 'verify', 'signed'],
+  ['token', 'apikey', 'authentication', 'auth', 'bearer', 'key'],
+  ['stock', 'ticker', 'instrument', 'security', 'symbol'],
+  ['quote', 'preview', 'fee', 'fees', 'commission', 'estimate'],
+  ['execution', 'executions', 'trade', 'fill'],
+  ['holding', 'holdings', 'portfolio', 'position'],
+  ['cash', 'buying power', 'balance'],
+  ['sdk', 'library', 'client'],
+  ['simulate', 'simulator', 'test', 'magic', 'sandbox'],
+  ['stream', 'streaming', 'websocket', 'sse', 'watch', 'feed'],
+];
+
+/** A word, and what others call the same. */
+function alternatives(word) {
+  const lines = synonyms.filter((line) =>
+    line.some((each) => each === word || (word.length > 3 && each.startsWith(word))),
+  );
+  return lines.flat().filter((each) => each !== word);
+}
+
 /** What has every word, by where: in the title first, at its beginning before all. */
 function rank(index, words) {
+  const others = new Map(words.map((word) => [word, alternatives(word)]));
   const scored = index.map((entry) => {
     const [title, , kind, more] = entry.map((text) => text.toLowerCase());
     let score = 0;
@@ -148,6 +178,8 @@ function rank(index, words) {
       else if (title.includes(word)) score += 5;
       else if (more.includes(word)) score += 2;
       else if (kind.includes(word)) score += 1;
+      else if (others.get(word).some((other) => title.includes(other))) score += 3;
+      else if (others.get(word).some((other) => more.includes(other))) score += 1;
       else return { entry, score: 0 };
     }
     return { entry, score: title === words.join(' ') ? score + 10 : score };

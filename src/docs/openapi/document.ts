@@ -3,7 +3,7 @@ import { ApiError, catalogue, docUrl, type ErrorCode } from '../../lib/errors.ts
 import { commentOf } from '../comments.ts';
 import type { Reference } from '../reference.ts';
 import { bindingOf, operationNode, pathTemplate } from './operations.ts';
-import { type Node, Schemas } from './schemas.ts';
+import { type Node, openList, Schemas } from './schemas.ts';
 
 /** Makes the OpenAPI 3.1 document of all operations REST serves. */
 export function openApiDocument(reference: Reference, baseUrl: string): Node {
@@ -26,6 +26,7 @@ export function openApiDocument(reference: Reference, baseUrl: string): Node {
       version: '1',
       summary: 'A brokerage gateway for the Nigerian market.',
       description: introduction,
+      contact: { name: 'Marina', url: `${baseUrl}/docs` },
       license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
     },
     externalDocs: { description: 'Guides, examples, errors and events', url: `${baseUrl}/docs` },
@@ -104,10 +105,9 @@ const errorBody = {
       description: 'What went wrong.',
       required: ['type', 'code', 'message', 'doc_url'],
       properties: {
-        type: { type: 'string', 'x-extensible-enum': types, description: 'The family of the code. The list can grow.' },
+        type: { ...openList(types), description: 'The family of the code. The list can grow.' },
         code: {
-          type: 'string',
-          'x-extensible-enum': Object.keys(catalogue),
+          ...openList(Object.keys(catalogue)),
           description: 'What happened, for program logic. A code never changes its meaning; the list can grow.',
         },
         message: { type: 'string', description: 'A sentence for people. Never use it in logic.' },

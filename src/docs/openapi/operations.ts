@@ -4,6 +4,7 @@ import { enumNames } from '../../lib/enums.ts';
 import { ApiError, type ErrorCode } from '../../lib/errors.ts';
 import type { HttpBinding, OperationRules } from '../../transport/operations.ts';
 import { commentOf, firstSentence } from '../comments.ts';
+import { curl } from '../pages/curl.ts';
 import type { Reference } from '../reference.ts';
 import { type Node, requestValue, type Schemas } from './schemas.ts';
 
@@ -19,6 +20,7 @@ export function operationNode(
   const { comments } = reference;
   const comment = commentOf(comments, operation.method);
   const http = bindingOf(operation);
+  const [example] = reference.examples.operations[operation.method.localName] ?? [];
   return {
     operationId: operation.method.localName,
     tags: [operation.method.parent.name],
@@ -29,6 +31,7 @@ export function operationNode(
     parameters: parameters(operation, reference),
     ...(http.body === 'none' ? {} : { requestBody: requestBody(operation, reference, schemas) }),
     responses: { ...successes(operation, reference, schemas), ...failures(operation) },
+    ...(example && { 'x-codeSamples': [{ lang: 'Shell', label: 'curl', source: curl(example, baseUrl) }] }),
   };
 }
 

@@ -78,14 +78,14 @@ export class Schemas {
   #openEnum(desc: DescEnum): Node {
     if (!this.#schemas.has(desc.name)) {
       const values = enumValues(desc, this.comments);
+      const words = values.map(({ word }) => word);
       this.#schemas.set(desc.name, {
-        type: 'string',
+        ...openList(words),
         description: [
           commentOf(this.comments, desc),
           values.map(({ word, meaning }) => `- \`${word}\`: ${meaning.replaceAll('\n', ' ')}`).join('\n'),
           'The list can grow: accept a value you do not know.',
         ].join('\n\n'),
-        'x-extensible-enum': values.map(({ word }) => word),
       });
     }
     return { $ref: `#/components/schemas/${desc.name}` };
@@ -100,6 +100,11 @@ export class Schemas {
       description: choices.map((choice) => commentOf(this.comments, choice)).join('\n\n'),
     };
   }
+}
+
+/** A text that is one of these words, or of a later version's. */
+export function openList(words: readonly string[]): Node {
+  return { anyOf: [{ type: 'string', enum: words }, { type: 'string' }], 'x-extensible-enum': words };
 }
 
 /** An enumeration's values as JSON has them, with what they mean. */

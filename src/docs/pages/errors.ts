@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { status as grpcStatus } from '@grpc/grpc-js';
 import { ApiError, catalogue, type ErrorCode } from '../../lib/errors.ts';
+import { rpcStatus } from '../../transport/rpc.ts';
 import { type Html, html } from '../html.ts';
 import { inlineMarkdown, slug } from '../markdown.ts';
 import type { Reference } from '../reference.ts';
@@ -38,7 +40,8 @@ function introduction(): Html {
 }
 
 function entry(code: ErrorCode, advice: string, { operations }: Reference): Html {
-  const { status, type, message, retryAfterSeconds } = new ApiError(code);
+  const error = new ApiError(code);
+  const { status, type, message, retryAfterSeconds } = error;
   const answered = operations.filter(({ errors, http }) => http !== undefined && errors.includes(code));
   const where = answered.map(
     ({ method, http }) =>
@@ -47,7 +50,7 @@ function entry(code: ErrorCode, advice: string, { operations }: Reference): Html
   const isEverywhere = answered.length === operations.filter(({ http }) => http !== undefined).length;
   return html`<section class="error" id="${code}">
 <h3><a class="anchor" href="#${code}"><code>${code}</code></a></h3>
-<p class="access"><span class="status bad">${status}</span><span>${type}</span>${
+<p class="access"><span class="status bad">${status}</span><span>gRPC ${grpcStatus[rpcStatus(error)]}</span><span>${type}</span>${
     retryAfterSeconds !== undefined && html`<span>Retry-After ${retryAfterSeconds}</span>`
   }</p>
 <p class="cause">${message}</p>

@@ -15,6 +15,13 @@ interface Guide {
   readonly file: string;
 }
 
+/** Where partners reach the gateway. */
+export interface Addresses {
+  readonly baseUrl: string;
+  /** A host and a port. It speaks TLS where REST does. */
+  readonly grpcAddress: string;
+}
+
 /** The guides, in the order in which they are read. */
 export const guides: readonly Guide[] = [
   {
@@ -34,6 +41,12 @@ export const guides: readonly Guide[] = [
     title: 'Webhooks',
     lead: 'Every event, sent to your endpoint within seconds and signed so that you can tell it is ours.',
     file: '../guides/webhooks.md',
+  },
+  {
+    path: '/docs/grpc',
+    title: 'gRPC',
+    lead: 'The same operations over gRPC: address, messages, deadlines, statuses, and what a library may repeat by itself.',
+    file: '../guides/grpc.md',
   },
   {
     path: '/docs/limits',
@@ -57,18 +70,20 @@ const changelog: Guide = {
 };
 
 /** The page of a guide. */
-export function guidePage(guide: Guide, baseUrl: string): PageParts {
+export function guidePage(guide: Guide, { baseUrl, grpcAddress }: Addresses): PageParts {
   const { path, title, lead } = guide;
   const parts = guideText(guide)
     .replaceAll(/\{base_url\}|http:\/\/127\.0\.0\.1:8080/g, baseUrl)
-    .split(/^\{(verification|client)\}$/m);
+    .replaceAll('{grpc_address}', grpcAddress)
+    .replaceAll('{plaintext}', baseUrl.startsWith('https:') ? '' : '-plaintext ')
+    .split(/^\{(verification|client|grpcClients)\}$/m);
   const content = parts.map((part) => samples[part]?.() ?? markdown(part));
   return { path, title, lead, content: html`${path === '/docs' && cards()}<div class="prose">${content}</div>` };
 }
 
 /** The page on the sandbox, with the calls that steer it, where it has any. */
-export function sandboxPage(guide: Guide, baseUrl: string, { operations }: Reference): PageParts {
-  const page = guidePage(guide, baseUrl);
+export function sandboxPage(guide: Guide, addresses: Addresses, { operations }: Reference): PageParts {
+  const page = guidePage(guide, addresses);
   const steering = operations.filter(({ http }) => http?.segments[1] === 'sandbox');
   if (steering.length === 0) return page;
   const items = steering.map(
@@ -81,8 +96,8 @@ export function sandboxPage(guide: Guide, baseUrl: string, { operations }: Refer
 }
 
 /** The page of what changed. */
-export function changelogPage(baseUrl: string): PageParts {
-  return guidePage(changelog, baseUrl);
+export function changelogPage(addresses: Addresses): PageParts {
+  return guidePage(changelog, addresses);
 }
 
 /** The links to the parts of a guide. */
@@ -112,17 +127,35 @@ function cards(): Html {
 }
 
 /** What stands where a guide has its name in braces. */
-const samples: Readonly<Record<string, () => Html>> = { verification, client };
+const samples: Readonly<Record<string, () => Html>> = { verification, client, grpcClients };
 
-const languages = [
-  { name: 'JavaScript', file: 'verify.mjs', highlighted: 'js' },
-  { name: 'Python', file: 'verify.py', highlighted: 'python' },
-  { name: 'Go', file: 'verify.go', highlighted: 'go' },
-  { name: 'PHP', file: 'verify.php', highlighted: 'php' },
-];
+interface Language {
+  readonly name: string;
+  readonly file: string;
+  readonly highlighted: string;
+}
 
-/** How a signature is verified, in four languages: one is open. */
+/** How a signature is verified. */
 function verification(): Html {
+  return inLanguages([
+    { name: 'JavaScript', file: 'verify.mjs', highlighted: 'js' },
+    { name: 'Python', file: 'verify.py', highlighted: 'python' },
+    { name: 'Go', file: 'verify.go', highlighted: 'go' },
+    { name: 'PHP', file: 'verify.php', highlighted: 'php' },
+  ]);
+}
+
+/** How an order is placed over gRPC. */
+function grpcClients(): Html {
+  return inLanguages([
+    { name: 'Node', file: 'grpc.mjs', highlighted: 'js' },
+    { name: 'Python', file: 'grpc.py', highlighted: 'python' },
+    { name: 'Go', file: 'grpc.go', highlighted: 'go' },
+  ]);
+}
+
+/** The same program in several languages: one is open. */
+function inLanguages(languages: readonly Language[]): Html {
   const blocks = languages.map(({ name, file, highlighted }, index) => {
     const code = codeBlock(snippet(file), highlighted);
     return html`<details class="language" name="language"${index === 0 && html` open`}><summary>${name}</summary>${code}</details>`;

@@ -1,9 +1,14 @@
-import { catalogue, type ErrorCode } from '../../lib/errors.ts';
+import { status as grpcStatus } from '@grpc/grpc-js';
+import { ApiError, catalogue, type ErrorCode } from '../../lib/errors.ts';
+import { rpcStatus } from '../../transport/rpc.ts';
 import { commentOf, firstSentence } from '../comments.ts';
+import { wordsByPart } from '../markdown.ts';
 import { pathTemplate } from '../openapi/operations.ts';
+
 import type { Reference } from '../reference.ts';
+import { readAdvice } from './errors.ts';
 import { eventTypes } from './events.ts';
-import { guideLinks, guides } from './guides.ts';
+import { guideLinks, guides, guideText } from './guides.ts';
 import { lowerFirst, objectsOf, titleOf } from './reference.ts';
 
 /** Something that can be found: its title, where it is, what kind it is, and more words it is found by. */
@@ -12,12 +17,16 @@ type Found = readonly [title: string, href: string, kind: string, words: string]
 /** All that can be found, as the script reads it. */
 export function searchIndex(reference: Reference): readonly Found[] {
   const { operations, comments } = reference;
+  const advice = readAdvice();
   const objects = [...new Set(operations.flatMap(({ output }) => objectsOf(output)))];
   return [
-    ...guides.flatMap((guide): Found[] => [
-      [guide.title, guide.path, 'Guide', guide.lead],
-      ...guideLinks(guide).map(({ title, href }): Found => [title, href, guide.title, '']),
-    ]),
+    ...guides.flatMap((guide): Found[] => {
+      const words = wordsByPart(guideText(guide), 2);
+      const parts = guideLinks(guide).map(({ title, href }): Found => {
+        return [title, href, guide.title, words.get(href.slice(href.indexOf('#') + 1)) ?? ''];
+      });
+      return [[guide.title, guide.path, 'Guide', `${guide.lead} ${words.get('') ?? ''}`], ...parts];
+    }),
     ...operations.map(({ method, http }): Found => {
       const words = [
         http?.method,
@@ -35,7 +44,9 @@ export function searchIndex(reference: Reference): readonly Found[] {
       types.map(({ type, meaning }): Found => [type, `/docs/events#${type}`, 'Event', meaning]),
     ),
     ...(Object.keys(catalogue) as ErrorCode[]).map((code): Found => {
-      return [code, `/docs/errors#${code}`, 'Error', catalogue[code].message];
+      const error = new ApiError(code);
+      const words = [error.status, grpcStatus[rpcStatus(error)], error.message, advice.get(code)?.text];
+      return [code, `/docs/errors#${code}`, 'Error', words.join(' ')];
     }),
   ];
 }

@@ -1,5 +1,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import { Metadata, type ServerCredentials } from '@grpc/grpc-js';
+import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.ts';
+import { file_marina_gateway_v1_errors } from '../../gen/marina/gateway/v1/errors_pb.ts';
 import { ApiError } from '../../lib/errors.ts';
 import { maxBodyBytes, type Operation, rpcPath, type StreamOperation, type UnaryOperation } from '../operations.ts';
 import type { ProtocolOptions } from '../pipeline.ts';
@@ -37,6 +39,7 @@ export class GrpcProtocol {
     this.#operations = new Map(operations.map((operation) => [rpcPath(operation.method), operation]));
     this.#server = new GrpcServer({
       methods: operations.map((operation) => this.#served(operation)),
+      moreFiles: [file_marina_gateway_v1_errors, file_google_rpc_error_details],
       authorize: (arrival) => this.#authorize(arrival),
       connections: pipeline.connectionLimits,
       credentials,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { fromBinary } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import { RetryInfoSchema } from '../../../src/gen/google/rpc/error_details_pb.ts';
+import { ErrorInfoSchema, RetryInfoSchema } from '../../../src/gen/google/rpc/error_details_pb.ts';
 import { ErrorSchema } from '../../../src/gen/marina/gateway/v1/errors_pb.ts';
 import { assertHeaders, header, refusalHeaders } from './assert-rest.ts';
-import { contract, grpcStatusOf, type Refusal } from './refusals.ts';
+import { contract, expectedInfo, grpcStatusOf, type Refusal } from './refusals.ts';
 import type { WireAnswer } from './wire.ts';
 
 /** The HTTP status Connect gives a code; 405 and 415 stay what they are. */
@@ -44,6 +44,10 @@ export function assertConnectRefusal(answer: WireAnswer, refusal: Refusal): void
   });
   assert.equal(message, sentence);
   assert.ok(URL.canParse(docUrl), 'there is a link to the description of the code');
+  const last = others.pop();
+  assert.equal(last?.type, ErrorInfoSchema.typeName);
+  const { $typeName: __, ...info } = fromBinary(ErrorInfoSchema, Buffer.from(last?.value ?? '', 'base64'));
+  assert.deepEqual(info, expectedInfo(refusal));
   const delays = others.map(({ type: name, value }) => {
     assert.equal(name, RetryInfoSchema.typeName);
     return Number(fromBinary(RetryInfoSchema, Buffer.from(value, 'base64')).retryDelay?.seconds);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { fromBinary } from '@bufbuild/protobuf';
-import { anyUnpack } from '@bufbuild/protobuf/wkt';
-import { RetryInfoSchema } from '../../../src/gen/google/rpc/error_details_pb.ts';
+import { type Any, anyUnpack } from '@bufbuild/protobuf/wkt';
+import { ErrorInfoSchema, RetryInfoSchema } from '../../../src/gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../../src/gen/google/rpc/status_pb.ts';
 import { ErrorSchema } from '../../../src/gen/marina/gateway/v1/errors_pb.ts';
 import type { GrpcAnswer } from './grpc-wire.ts';
-import { contract, grpcStatusOf, type Refusal } from './refusals.ts';
+import { contract, expectedInfo, grpcStatusOf, type Refusal } from './refusals.ts';
 
 /** Asserts that a call was refused with exactly this: the status, and the whole error as its typed detail. */
 export function assertGrpcRefusal(answer: GrpcAnswer, refusal: Refusal): void {
@@ -30,6 +30,8 @@ export function assertGrpcRefusal(answer: GrpcAnswer, refusal: Refusal): void {
   assert.equal(answer.details, sentence);
   assert.ok(URL.canParse(docUrl), 'there is a link to the description of the code');
   assert.match(String(answer.metadata.get('x-request-id')[0]), /./);
+  const { $typeName: __, ...info } = anyUnpack(others.pop() as Any, ErrorInfoSchema) ?? {};
+  assert.deepEqual(info, expectedInfo(refusal));
   const delays = others.map((detail) => anyUnpack(detail, RetryInfoSchema)?.retryDelay);
   assert.deepEqual(
     delays.map((delay) => [Number(delay?.seconds), delay?.nanos]),

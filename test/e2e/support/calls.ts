@@ -57,6 +57,13 @@ const applicationTable = {
     scope: Scope.READ,
     names: ['id', nobodysApplication],
   },
+  listApplicationEvents: {
+    method: 'GET',
+    path: (id) => `/v1/applications/${id}/events`,
+    rpc: Events.method.listApplicationEvents,
+    scope: Scope.READ,
+    names: ['id', nobodysApplication],
+  },
   sendDocument: {
     method: 'PUT',
     path: (id) => `/v1/applications/${id}/documents/photo`,
@@ -94,6 +101,13 @@ const moneyTable = {
     method: 'GET',
     path: (id) => `/v1/allocations/${id}`,
     rpc: Allocations.method.getAllocation,
+    scope: Scope.READ,
+    names: ['id', 'alc_abcdefghijklmnopqrst'],
+  },
+  listAllocationEvents: {
+    method: 'GET',
+    path: (id) => `/v1/allocations/${id}/events`,
+    rpc: Events.method.listAllocationEvents,
     scope: Scope.READ,
     names: ['id', 'alc_abcdefghijklmnopqrst'],
   },
@@ -146,6 +160,13 @@ const table = {
     names: ['id', nobodysOrder],
   },
   listEvents: { method: 'GET', path: () => '/v1/events', rpc: Events.method.listEvents, scope: Scope.READ },
+  listOrderEvents: {
+    method: 'GET',
+    path: (id) => `/v1/orders/${id}/events`,
+    rpc: Events.method.listOrderEvents,
+    scope: Scope.READ,
+    names: ['id', nobodysOrder],
+  },
 } satisfies Record<string, Operation>;
 
 /** The operations on keys and limits, which have tests of their own. */

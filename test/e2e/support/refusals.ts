@@ -60,6 +60,18 @@ export function grpcStatusOf(code: ErrorCode): status {
   return ownStatus[code] ?? (statusByHttp[contract[code][0]] as status);
 }
 
+/** The `google.rpc.ErrorInfo` of a refusal. */
+export function expectedInfo({ code, param, rejectReason }: Refusal) {
+  return {
+    reason: code.toUpperCase(),
+    domain: 'marina.gateway.v1',
+    metadata: {
+      ...(param === undefined ? {} : { param }),
+      ...(rejectReason === undefined ? {} : { reject_reason: rejectReason }),
+    },
+  };
+}
+
 /** Codes for which gRPC has a better word than the HTTP status. */
 const ownStatus: Partial<Readonly<Record<ErrorCode, status>>> = {
   duplicate_order: status.ALREADY_EXISTS,

@@ -130,6 +130,8 @@ function ownOf(sandbox: Sandbox, dataDir: string, folder: string): Own {
   const log = join(dataDir, 'gateway.log');
   return [
     ['{base_url}', sandbox.rest_url],
+    ['{grpc_address}', sandbox.grpc_address],
+    ['{plaintext}', '-plaintext '],
     ['http://127.0.0.1:8080', sandbox.rest_url],
     ['127.0.0.1:50051', sandbox.grpc_address],
     ['127.0.0.1:50052', sandbox.admin_address],
