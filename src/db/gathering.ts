@@ -138,7 +138,7 @@ export class PageReader {
     const filled = fillToPowerOfTwo(pages, { partnerId: '', after: '0', most });
     const parts = filled.map(
       (_, page) =>
-        `(SELECT ${page} AS page, ${columns} FROM ${table} WHERE partner_id = ? AND ${order} > ? ORDER BY ${order} LIMIT ${most})`,
+        `(SELECT ${page} AS page, ${columns} FROM ${table}${forceIndex('PRIMARY')} WHERE partner_id = ? AND ${order} > ? ORDER BY ${order} LIMIT ${most})`,
     );
     return statement(parts.join(' UNION ALL '), ...filled.flatMap(({ partnerId, after }) => [partnerId, after]));
   }

@@ -170,8 +170,8 @@ export class FeedWatch {
 /** The last version in the feed for each of some partners. */
 export function findLastVersions(partnerIds: readonly string[]): Statement {
   return sql`SELECT partner_id, version FROM (SELECT p.id AS partner_id,
-      (SELECT e.version FROM feed_events e FORCE INDEX (PRIMARY) WHERE e.partner_id = p.id ORDER BY e.version DESC LIMIT 1)
-        AS version
+      (SELECT e.version FROM feed_events e FORCE INDEX (PRIMARY) WHERE e.partner_id = p.id
+        ORDER BY e.partner_id DESC, e.version DESC LIMIT 1) AS version
     FROM partners p FORCE INDEX (PRIMARY) WHERE p.id IN (${partnerIds})) AS last WHERE version IS NOT NULL`;
 }
 

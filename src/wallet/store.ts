@@ -109,7 +109,7 @@ function toRow({ availableKobo, reservedKobo, postedKobo, allocation, ...entry }
 export function listTransfers(partnerId: string, before: bigint | undefined, most: number): Statement {
   const from = before === undefined ? [] : [before.toString()];
   return statement(
-    `SELECT ${shown} FROM wallet_transfers t WHERE partner_id = ? ${from.length > 0 ? 'AND sequence < ?' : ''}
+    `SELECT ${shown} FROM wallet_transfers t FORCE INDEX (PRIMARY) WHERE partner_id = ? ${from.length > 0 ? 'AND sequence < ?' : ''}
       ORDER BY sequence DESC LIMIT ${most}`,
     partnerId,
     ...from,
@@ -132,7 +132,7 @@ export function listWallets(afterPartnerId: string, most: number): Statement {
 /** A page of a partner's ledger, oldest first, after an entry. */
 export function listEntries(partnerId: string, after: bigint, most: number): Statement {
   const tail = statement(`AND sequence > ? ORDER BY sequence LIMIT ${most}`, after.toString());
-  return transfers.find({ partnerId }, transfers.all, tail);
+  return transfers.find({ partnerId }, transfers.all, tail, 'PRIMARY');
 }
 
 /** An entry as partners see it, with its position in the ledger. */

@@ -108,7 +108,7 @@ export function releaseEndpoints(
   { name, fence }: HolderLease,
   now: number,
 ): Promise<void> {
-  const lockHeld = sql`SELECT * FROM webhook_endpoints
+  const lockHeld = sql`SELECT * FROM webhook_endpoints FORCE INDEX (PRIMARY)
     WHERE partner_id IN (${partnerIds}) AND lease_name = ${name} AND lease_fence = ${fence}
     ORDER BY partner_id FOR UPDATE`;
   // Whether an event is to be sent at once, and when the first retry is due.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { limitTime, type Measured, worstOf } from './support/measure.ts';
+import { type Measured, prepareSession, worstOf } from './support/measure.ts';
 import { knownShapes } from './support/registry.ts';
 import { openScaleDatabase, type ScaleDatabase } from './support/server.ts';
 import { keepStatistics, statistics } from './support/statistics.ts';
@@ -17,7 +17,7 @@ describe(`with ${orders} orders, no statement reads more rows than it may`, () =
     const { connection, name } = database;
     await keepStatistics(connection, name);
     values = await Values.load(connection, name);
-    await limitTime(connection);
+    await prepareSession(connection);
   });
   after(() => database?.close());
 

@@ -1,4 +1,5 @@
 import type { Connection } from 'mysql2/promise';
+import { mySqlSettings } from '../../../src/db/data-source.ts';
 import { guardStart, repeated } from '../../support/statement-shapes.ts';
 import { specialOf } from './bounds.ts';
 import { type Place, placesOf } from './places.ts';
@@ -104,12 +105,12 @@ async function readBy(connection: Connection, text: string): Promise<number> {
   }
 }
 
-/** Gives up on a statement after a while: it has then read more than any may. */
-export async function limitTime(connection: Connection): Promise<void> {
+/** Gives up on a statement after a while, because it has then read more than any may, and plans as gateways' sessions do. */
+export async function prepareSession(connection: Connection): Promise<void> {
   const [rows] = await connection.query('SELECT VERSION() AS version');
   const isMariaDb = (rows as { version: string }[])[0]?.version.includes('MariaDB');
   const limit = isMariaDb ? `max_statement_time = ${longestSeconds}` : `max_execution_time = ${longestSeconds * 1_000}`;
-  await connection.query(`SET SESSION ${limit}`);
+  await connection.query(`SET SESSION ${limit} ${mySqlSettings}`);
 }
 
 function isTimeout(error: unknown): boolean {
