@@ -5,7 +5,7 @@ import { type Link, openLink, secretValue } from '../lib/link.ts';
 import type { Logger } from '../lib/log.ts';
 import { openNatsAccess } from '../lib/nats-access.ts';
 import { openIdentity } from '../lib/server-identity.ts';
-import { endOf, type TlsMaterial } from '../lib/tls-material.ts';
+import { endOf, listsEnd, type TlsMaterial } from '../lib/tls-material.ts';
 import { openCollectorAccess } from '../telemetry/collector-access.ts';
 
 export type Links = Awaited<ReturnType<typeof openLinks>>;
@@ -62,12 +62,25 @@ export function warnOfPlainLinks({ links }: Config, log: Logger): void {
   if (plain.length > 0) log.warn({ links: plain.map(([name]) => name) }, 'links cross a network in plain text');
 }
 
-/** In how many seconds each certificate expires. */
-export function expiries({ operationsToken: _, ...links }: Links, now: number): [string, number][] {
+/** In how many seconds each certificate expires, or the last of the authorities that the other end may be from. */
+export function expiries(links: Links, now: number): [string, number][] {
+  return endsBy(endOf, links, now);
+}
+
+/** In how many seconds the first revocation list of each port ends. */
+export function listExpiries(links: Links, now: number): [string, number][] {
+  return endsBy(listsEnd, links, now);
+}
+
+function endsBy(
+  find: (material: TlsMaterial) => number | undefined,
+  { operationsToken: _, ...links }: Links,
+  now: number,
+): [string, number][] {
   return Object.entries(links).flatMap(([name, link]): [string, number][] => {
     if (link === undefined) return [];
     const material: TlsMaterial | undefined = 'tls' in link.current ? link.current.tls : link.current;
-    const end = material && endOf(material);
+    const end = material && find(material);
     return end === undefined ? [] : [[name, (end - now) / 1_000]];
   });
 }

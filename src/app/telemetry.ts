@@ -6,7 +6,7 @@ import { Health } from '../telemetry/health.ts';
 import { createOpsServer } from '../telemetry/ops-server.ts';
 import { WriteProbe } from '../telemetry/write-probe.ts';
 import type { Base } from './base.ts';
-import { expiries } from './links.ts';
+import { expiries, listExpiries } from './links.ts';
 import type { Servers } from './partners.ts';
 import type { Parts } from './parts.ts';
 
@@ -87,6 +87,7 @@ function figures(base: Base, watched: Watched, health: Health): readonly Figure[
     [metrics.brokerClockOffset, () => inSeconds(upstream.clock.estimateMs)],
     [metrics.troubles, 'part', () => health.known().map(({ part, sinceMs }) => [part, troubleMs(sinceMs) / 1_000])],
     [metrics.certificateExpires, 'link', () => expiries(base.links, clock.realNow())],
+    [metrics.revocationListExpires, 'link', () => listExpiries(base.links, clock.realNow())],
     [
       metrics.changedFilesRefused,
       'link',

@@ -211,7 +211,12 @@ export class Metrics {
   // This process
   readonly certificateExpires = this.#gauge(
     'marina_certificate_expires_seconds',
-    'In how long the certificate of a port or of a link expires; negative if it has. Absent for a port or link without one.',
+    'In how long the certificate of a port or link expires, or the last of its authorities; negative if it has. Absent without one.',
+    ['link'],
+  );
+  readonly revocationListExpires = this.#gauge(
+    'marina_revocation_list_expires_seconds',
+    'In how long the first revocation list of a port ends; negative if it has. Then its port refuses all certificates.',
     ['link'],
   );
   readonly changedFilesRefused = this.#gauge(

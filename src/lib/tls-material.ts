@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
+import { datesOfList } from './revocation-list.ts';
 
 /** What one end of a TLS connection needs, in PEM. */
 export interface TlsMaterial {
@@ -39,17 +40,53 @@ export function readMaterial({ authorities, revoked, certificate, key }: TlsCont
   return material;
 }
 
-/** Why the certificate cannot be used now, by its own dates. */
-export function datesProblem({ cert }: TlsMaterial, now = Date.now()): string | undefined {
-  if (cert === undefined) return undefined;
-  const { validFrom, validTo } = new X509Certificate(cert);
-  if (Date.parse(validFrom) > now) return `it is not valid before ${validFrom}`;
-  return Date.parse(validTo) < now ? `it ended on ${validTo}` : undefined;
+/** Why it cannot be used now, by the dates of its certificate, its authorities and their lists. */
+export function datesProblem({ ca, crl = [], cert }: TlsMaterial, now = Date.now()): string | undefined {
+  if (cert !== undefined) {
+    const { validFrom, validTo } = new X509Certificate(cert);
+    if (Date.parse(validFrom) > now) return `it is not valid before ${validFrom}`;
+    if (Date.parse(validTo) < now) return `it ended on ${validTo}`;
+  }
+  const lastAuthority = ca && lastEndOf(ca);
+  if (lastAuthority !== undefined && lastAuthority < now) return `its authorities ended on ${dateText(lastAuthority)}`;
+  for (const { from, until } of crl.map(datesOfList)) {
+    if (from > now) return `a revocation list is not valid before ${dateText(from)}`;
+    if (until !== undefined && until < now) return `a revocation list ended on ${dateText(until)}`;
+  }
+  return undefined;
 }
 
-/** When the certificate ends, in milliseconds since 1970; undefined: there is none. */
-export function endOf({ cert }: TlsMaterial): number | undefined {
-  return cert && Date.parse(new X509Certificate(cert).validTo);
+/** When the certificate ends, or the last of the authorities if that is earlier, in milliseconds since 1970. */
+export function endOf({ ca, cert }: TlsMaterial): number | undefined {
+  const ends = [
+    ...(cert === undefined ? [] : [Date.parse(new X509Certificate(cert).validTo)]),
+    ...(ca === undefined ? [] : [lastEndOf(ca)]),
+  ];
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+/** When the first of the revocation lists ends; undefined: there is none that says so. */
+export function listsEnd({ crl = [] }: TlsMaterial): number | undefined {
+  const ends = crl.flatMap((list) => datesOfList(list).until ?? []);
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+/** A file may have an authority that has ended, as those of systems do. */
+function lastEndOf(ca: Buffer): number {
+  let last = knownEnds.get(ca);
+  if (last === undefined) {
+    const ends = (blocksOf(ca, 'CERTIFICATE') ?? []).map((one) => Date.parse(new X509Certificate(one).validTo));
+    last = Math.max(...ends);
+    knownEnds.set(ca, last);
+  }
+  return last;
+}
+
+/** The last end of the authorities of each file. There may be hundreds, and metrics ask every few seconds. */
+const knownEnds = new WeakMap<Buffer, number>();
+
+function dateText(at: number): string {
+  return new Date(at).toISOString().replace(/\.\d+/, '');
 }
 
 /** Node ignores what is no certificate, so a file that was written by half would leave out authorities. */
@@ -69,6 +106,7 @@ function listsOf(pem: Buffer): string[] {
   if (lists === undefined) throw new Error('no lists of revoked certificates');
   try {
     createSecureContext({ crl: lists });
+    lists.forEach(datesOfList);
   } catch {
     throw new Error('no lists of revoked certificates');
   }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
 import type { Logger } from './log.ts';
+import { smallFiles } from './small-files.ts';
 import { periodic, type Worker } from './worker.ts';
 
 /** A value that may change while the process runs. */
@@ -38,7 +37,6 @@ interface Options<Use extends string, T> {
 const usuallyEveryMs = 1_000;
 /** The longest wait until refused files are tried again. A server locks an account after some wrong passwords. */
 const longestWaitMs = 60_000;
-const mostBytes = 1_048_576;
 /** After so many reads in a row that each found something else, files are refused, so that somebody is notified. */
 const mostRestlessReads = 30;
 
@@ -169,28 +167,11 @@ function wrongOf({ code }: NodeJS.ErrnoException) {
 }
 
 async function readAll<Use extends string>(files: Readonly<Record<Use, string | undefined>>): Promise<Contents<Use>> {
-  const entries = Object.entries<string | undefined>(files).map(async ([use, path]) => [
-    use,
-    path === undefined ? undefined : await readSmall(path),
-  ]);
-  return Object.fromEntries(await Promise.all(entries));
-}
-
-async function readSmall(path: string): Promise<Buffer> {
-  // O_NONBLOCK, because opening a pipe would wait until somebody writes into it.
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    const found = await file.stat();
-    if (!found.isFile()) throw unreadable(path, 'it is no regular file');
-    if (found.size > mostBytes) throw unreadable(path, 'EFBIG');
-    return await file.readFile();
-  } finally {
-    await file.close();
+  const contents: [string, Buffer | undefined][] = [];
+  for (const [use, path] of Object.entries<string | undefined>(files)) {
+    contents.push([use, path === undefined ? undefined : await smallFiles.read(path)]);
   }
-}
-
-function unreadable(path: string, code: string): NodeJS.ErrnoException {
-  return Object.assign(new Error(`${path} cannot be read: ${code}`), { code });
+  return Object.fromEntries(contents) as Contents<Use>;
 }
 
 function digestOf(contents: Contents<string>): string {

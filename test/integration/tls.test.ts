@@ -14,6 +14,7 @@ import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { callTimeout, operatorToken, startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
+import { scrape } from '../support/metrics.ts';
 
 const refused = 'a new certificate or secret is refused; the former one stays in use';
 const names = ['localhost', '127.0.0.1'];
@@ -154,6 +155,16 @@ describe('a gateway with certificates', () => {
     await assert.rejects(open.getStatus({}, { ...callTimeout, metadata }), { code: status.UNAVAILABLE });
     open.close();
     publish(await operators.revoke([], new Date(Date.now() - 1_000)));
+    const wrong = /"wrong":"a revocation list ended on /;
+    await eventually(() => assert.match(gateway.logged.filter((line) => line.includes(refused)).join(''), wrong));
+    assert.equal(await asOperator(ada, metadata), status.OK, 'a list that has ended does not replace another');
+    publish(await operators.revoke([], new Date(Date.now() + 6_000)));
+    await eventually(async () => {
+      const left = (await scrape(gateway.app.opsPort)).value('marina_revocation_list_expires_seconds', {
+        link: 'operators',
+      });
+      assert.ok(left < 6, `${left} s`);
+    });
     await eventually(async () => assert.equal(await asOperator(ada, metadata), status.UNAVAILABLE), 20_000);
     publish(await operators.revoke([]));
     await eventually(async () => assert.equal(await asOperator(ada, metadata), status.OK), 20_000);

@@ -64,6 +64,7 @@ const well: Series = {
   'marina_documents_total{outcome="unclear"}': '0x400',
   'marina_trading_paused{instance="a"}': '0x400',
   'marina_certificate_expires_seconds{link="broker"}': '700000-15x400',
+  'marina_revocation_list_expires_seconds{link="operators"}': '86400-15x400',
   'marina_operator_token_expires_seconds{operator="ada"}': '700000-15x400',
   'marina_changed_files_refused{link="nats",instance="a"}': '0x400',
 };
@@ -122,6 +123,7 @@ const rings: Readonly<Record<string, Series>> = {
   MarinaLimitsNotShared: { 'marina_part_trouble_seconds{part="limits",instance="a"}': '0+15x400' },
   MarinaClockApart: { 'marina_database_clock_ahead_seconds{instance="a"}': '-1.6x400' },
   MarinaCertificateExpires: { 'marina_certificate_expires_seconds{link="broker"}': '604830-15x400' },
+  MarinaRevocationListEnds: { 'marina_revocation_list_expires_seconds{link="operators"}': '3630-15x400' },
   MarinaOperatorTokenExpires: { 'marina_operator_token_expires_seconds{operator="ada"}': '604830-15x400' },
   MarinaChangedFilesRefused: { 'marina_changed_files_refused{link="nats",instance="a"}': '1x400' },
   MarinaUncaughtError: { 'marina_uncaught_errors_total{outcome="survived"}': '0x20 1x380' },
