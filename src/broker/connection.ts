@@ -3,6 +3,7 @@ import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import { Client, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import {
+  channelDefaults,
   createGrpcClient,
   type GrpcClient,
   isConnected,
@@ -67,7 +68,7 @@ export interface BrokerOptions {
 export async function proveAccess(addresses: readonly string[], { tls }: BrokerAccess): Promise<void> {
   const { options, credentials } = channelTls(tls);
   const proofs = addresses.map(async (address) => {
-    const client = new Client(address, credentials, { ...channelOptions, ...options });
+    const client = new Client(address, credentials, { ...channelDefaults, ...channelOptions, ...options });
     try {
       await untilConnected(client, Date.now() + proofTimeoutMs);
     } finally {

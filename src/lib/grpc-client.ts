@@ -53,11 +53,14 @@ type StreamCall<M extends DescMethod> = (
 
 /**
  * Defaults of every channel. Without them, grpc-js retries some failed calls, which can double an order. It also shares
- * connections between clients of one address, so one client's broken connection would break another's calls.
+ * connections between clients of one address, so one client's broken connection would break another's calls. And it connects
+ * to a proxy that `http_proxy` names, so plain text to this machine would leave it, and takes settings from name servers.
  */
-const channelDefaults: ChannelOptions = {
+export const channelDefaults: ChannelOptions = {
   'grpc.enable_retries': 0,
   'grpc.use_local_subchannel_pool': 1,
+  'grpc.enable_http_proxy': 0,
+  'grpc.service_config_disable_resolution': 1,
   // Nobody here reads its call statistics.
   'grpc.enable_channelz': 0,
 };

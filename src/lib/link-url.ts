@@ -22,12 +22,12 @@ export function parseLinkUrl(url: string, protocols: readonly string[]): LinkUrl
   if (parsed === undefined || !protocols.includes(parsed.protocol) || parsed.hostname === '') {
     throw new Error(`must be ${protocols.map((protocol) => `${protocol}//`).join(' or ')} and one host; ${encoded}`);
   }
-  const { protocol, hostname, port, username, password, pathname, searchParams, hash } = parsed;
+  const { protocol, hostname, port, username, password, pathname, search, searchParams, hash } = parsed;
   if (hostname.includes(',')) throw new Error('must name one host');
   const [parameter] = searchParams.keys();
   if (parameter !== undefined) {
-    // Without a user, what follows the ? may be a part of a password.
-    const isName = username !== '' && /^[A-Za-z][\w.-]{0,40}$/.test(parameter);
+    // If an @ follows the ?, both may be parts of a password.
+    const isName = !search.includes('@') && /^[A-Za-z][\w.-]{0,40}$/.test(parameter);
     throw new Error(`has an unknown parameter${isName ? ` ${parameter}` : `; ${encoded}`}`);
   }
   if (hash !== '') throw new Error(`has an unknown part after #; ${encoded}`);

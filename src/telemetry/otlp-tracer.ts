@@ -100,7 +100,8 @@ function collectorAgent(access: Live<CollectorAccess>): PlainAgent {
 }
 
 function agentTls({ ca, cert, key, serverName: servername }: LinkTls = {}): AgentOptions {
-  return { ca, cert, key, ...(servername === undefined ? {} : { servername }) };
+  // Otherwise NODE_TLS_REJECT_UNAUTHORIZED could switch the check off.
+  return { ca, cert, key, rejectUnauthorized: true, ...(servername === undefined ? {} : { servername }) };
 }
 
 function contextOf(traceParent: string | null): Context {

@@ -82,6 +82,15 @@ describe('the link to a collector that speaks TLS', () => {
     server.setSecureContext(options());
   });
 
+  it('checks the certificate also if the environment of Node says that it need not', async () => {
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+    try {
+      assert.match(String(await exported({ authorities: files.clientAuthority })), /could not be exported/);
+    } finally {
+      delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+    }
+  });
+
   it('uses new headers and a new certificate without a restart', async () => {
     const gateway = await startGateway({
       MARINA_OTLP_URL: url,

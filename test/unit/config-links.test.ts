@@ -86,10 +86,16 @@ describe('the URLs of links', () => {
     ['MARINA_DATABASE_URL', 'mysql://marina:1?canary@db/marina', /has an unknown parameter; in a name or password/],
     ['MARINA_DATABASE_URL', 'mysql://marina:canary%@db/marina', /has a % that begins no code/],
     ['MARINA_NATS_URL', 'nats://a:canary@nats?tls=1', /has an unknown parameter tls:/],
+    ['MARINA_NATS_URL', 'nats://nats:4222?tls=1', /has an unknown parameter tls:/],
+    [
+      'MARINA_DATABASE_URL',
+      'mysql://marina:one@two?canary=3@db/marina',
+      /has an unknown parameter; in a name or password/,
+    ],
     ['MARINA_NATS_URL', 'nats://nats/stream', /has an unknown part after the host/],
     ['MARINA_NATS_URL', 'ws://nats', /must be nats:\/\/ or tls:\/\/ and one host/],
     ['MARINA_NATS_URL', 'nats://a:canary@one,nats://b:canary@two', /must have the same user and password/],
-    ['MARINA_OTLP_URL', 'https://collector/?key=canary', /has an unknown parameter; in a name or password/],
+    ['MARINA_OTLP_URL', 'https://collector/?key=canary', /has an unknown parameter key:/],
     ['MARINA_OTLP_URL', 'https://user:canary@collector', /must have no user or password: use MARINA_OTLP_HEADERS/],
   ];
   for (const [variable, value, problem] of refused) {

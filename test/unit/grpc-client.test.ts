@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { create } from '@bufbuild/protobuf';
 import { connectivityState, Server, ServerCredentials, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import { proveAccess } from '../../src/broker/connection.ts';
 import { ListStatesResponseSchema, Reference } from '../../src/gen/marina/broker/v1/reference_pb.ts';
 import { createGrpcClient, untilConnected } from '../../src/lib/grpc-client.ts';
 import { serviceDefinition } from '../../src/lib/grpc-service.ts';
@@ -40,5 +43,36 @@ describe('a gRPC client that is closed', () => {
     await waits;
     await assert.rejects(untilConnected(grpcClient, Number.POSITIVE_INFINITY), /closed/);
     assert.equal(state(), connectivityState.SHUTDOWN);
+  });
+});
+
+describe('a gRPC client where the environment names a proxy', () => {
+  const names = ['grpc_proxy', 'https_proxy', 'http_proxy'];
+  const proxy = createServer((socket) => void socket.destroy());
+  let asked = 0;
+  before(async () => {
+    proxy.on('connection', () => {
+      asked += 1;
+    });
+    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    for (const name of names) process.env[name] = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  });
+  after(() => {
+    for (const name of names) delete process.env[name];
+    proxy.close();
+  });
+
+  it('connects to its server all the same, to call it and to try a certificate', async () => {
+    const server = new Server();
+    const port = await promisify(server.bindAsync.bind(server))('127.0.0.1:0', ServerCredentials.createInsecure());
+    const { grpcClient, close } = createGrpcClient(Reference, `localhost:${port}`);
+    try {
+      await untilConnected(grpcClient, Date.now() + 10_000);
+      await proveAccess([`localhost:${port}`], { tls: undefined });
+    } finally {
+      close();
+      server.forceShutdown();
+    }
+    assert.equal(asked, 0);
   });
 });
