@@ -8,6 +8,8 @@ type Receive = (text: string, message: Msg) => void;
 /** Short, so that all processes reconnect to NATS at nearly the same time. */
 const connectAgainMs = 100;
 const connectJitterMs = 50;
+/** The longest wait until a server that refuses the login or certificate is tried again: each try is a line in its log. */
+const longestWaitMs = 2_000;
 const flushTimeoutMs = 500;
 
 /**
@@ -27,6 +29,8 @@ export class Nats {
   #isConnected = false;
   #running: Promise<void> | undefined;
   #refusal: string | undefined;
+  /** How many tries in a row ended with a server that does not admit us. */
+  #refusals = 0;
 
   readonly #access: () => NatsAccess;
 
@@ -111,7 +115,7 @@ export class Nats {
         await connection.closed();
         this.#changed(false);
       }
-      await pause(connectAgainMs, signal);
+      await pause(Math.min(connectAgainMs * 2 ** this.#refusals, longestWaitMs), signal);
       if (signal.aborted) return;
     }
   }
@@ -121,6 +125,8 @@ export class Nats {
     const { code } = error as { readonly code?: string };
     if (code !== this.#refusal) this.options.log.warn({ err: error }, 'NATS cannot be connected to');
     this.#refusal = code;
+    // A server that is away is found at once when it is back.
+    this.#refusals = /^AUTH|CERT|SSL|TLS/.test(code ?? '') ? this.#refusals + 1 : 0;
   };
 
   async #connect(): Promise<NatsConnection> {
@@ -134,6 +140,7 @@ export class Nats {
     });
     this.#connection = connection;
     this.#refusal = undefined;
+    this.#refusals = 0;
     for (const subscription of this.#subscriptions) subscribeOn(connection, subscription);
     void this.#watch(connection);
     this.#changed(true);

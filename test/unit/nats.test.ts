@@ -11,7 +11,7 @@ async function startServer() {
   const sockets = new Set<Socket>();
   const subjects: string[] = [];
   let refuses = false;
-  let refused = 0;
+  const refusedAt: number[] = [];
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => {});
@@ -22,7 +22,7 @@ async function startServer() {
         if (line.startsWith('SUB ')) subjects.push(line.split(' ')[1] ?? '');
         if (line === 'PING' && !refuses) socket.write('PONG\r\n');
         if (line === 'PING' && refuses) {
-          refused += 1;
+          refusedAt.push(performance.now());
           socket.end("-ERR 'Authorization Violation'\r\n");
         }
       }
@@ -37,7 +37,8 @@ async function startServer() {
       refuses = isRefusing;
       if (isRefusing) for (const socket of sockets) socket.destroy();
     },
-    timesRefused: () => refused,
+    timesRefused: () => refusedAt.length,
+    refusedAt,
     close: () => {
       for (const socket of sockets) socket.destroy();
       server.close();
@@ -82,6 +83,21 @@ describe('the connection to NATS', () => {
       server.close();
     }
     assert.equal(nats.connection, undefined);
+  });
+
+  it('is tried less and less often while the server refuses the login, and at most 2 s apart', async () => {
+    const server = await startServer();
+    server.refuse(true);
+    const nats = new Nats({ url: server.url, log: createLogger({ name: 'test', level: 'silent' }) });
+    try {
+      await nats.start();
+      await eventually(() => assert.ok(server.timesRefused() >= 8), 20_000);
+    } finally {
+      await nats.close();
+      server.close();
+    }
+    const gaps = server.refusedAt.slice(1).map((at, index) => at - (server.refusedAt[index] ?? at));
+    for (const gap of gaps.slice(5)) assert.ok(gap >= 1_900, `${gaps}`);
   });
 
   it('is tried in the background, and what needs it fails at once, while nobody is there', async () => {
