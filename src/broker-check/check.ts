@@ -30,9 +30,26 @@ export interface Check {
   readonly class: CheckClass;
   /** The promise, as a sentence. */
   readonly promise: string;
-  readonly needs?: readonly Need[];
+  readonly needs: readonly Need[];
   /** Throws `Breach` if the promise is broken, `NotRun` if that cannot be seen, `NotOffered` if it is left out. */
   readonly run: (session: Session) => Promise<void>;
+}
+
+type Unnamed = Omit<Check, 'id'>;
+
+/** Checks by their ids, in the order in which they run. */
+export function checks(byId: Readonly<Record<string, Unnamed>>): readonly Check[] {
+  return Object.entries(byId).map(([id, check]) => ({ id, ...check }));
+}
+
+export const must = ofClass('must');
+export const should = ofClass('should');
+export const optional = ofClass('optional');
+
+function ofClass(checkClass: CheckClass) {
+  return (promise: string, needs: readonly Need[], run: Check['run']): Unnamed => {
+    return { class: checkClass, promise, needs, run };
+  };
 }
 
 export { Breach, expect, NotOffered, NotRun } from './breach.ts';

@@ -114,7 +114,7 @@ async function missingServices(session: Session): Promise<ReadonlySet<ServiceNam
 }
 
 async function outcomeOf(check: Check, session: Session, missing: ReadonlySet<ServiceName>): Promise<Found> {
-  for (const need of check.needs ?? []) {
+  for (const need of check.needs) {
     if (missing.has(need as ServiceName)) {
       return { verdict: 'not offered', reason: `the adapter answers UNIMPLEMENTED to the service ${need}` };
     }

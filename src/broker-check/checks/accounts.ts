@@ -12,7 +12,7 @@ import {
 } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { type Report, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { lagosDay } from '../../lib/clock.ts';
-import { type Check, expect } from '../check.ts';
+import { checks, expect, must, optional, should } from '../check.ts';
 import type { Exchange, Outcome } from '../exchange.ts';
 import { poll, type Session, shownReport } from '../session.ts';
 import { filled } from './fills.ts';
@@ -27,34 +27,27 @@ const largePage = 100;
 const mostRecords = 400;
 
 /** The broker's records of the account, and the exchange's session. */
-export const accountChecks: readonly Check[] = [
-  {
-    id: 'accounts-offered',
-    class: 'optional',
-    promise:
-      'The adapter has the records of accounts: without them, partners cannot read balances, positions and trades',
-    needs: ['Accounts'],
-    run: async () => {},
-  },
-  {
-    id: 'balance-exact',
-    class: 'must',
-    promise: 'A balance is of the account that was asked about, and its pending debits are not negative',
-    needs: ['Accounts', 'account'],
-    run: async (session) => {
+export const accountChecks = checks({
+  'accounts-offered': optional(
+    'The adapter has the records of accounts: without them, partners cannot read balances, positions and trades',
+    ['Accounts'],
+    async () => {},
+  ),
+  'balance-exact': must(
+    'A balance is of the account that was asked about, and its pending debits are not negative',
+    ['Accounts', 'account'],
+    async (session) => {
       const { account } = session;
       const { answer, exchange } = await session.call('Accounts', 'getBalance', { account });
       expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
       expect(answer.account === account, `it is of "${answer.account}"`, exchange);
       expect(answer.pendingDebitsKobo >= 0n, `pending_debits_kobo is ${answer.pendingDebitsKobo}`, exchange);
     },
-  },
-  {
-    id: 'positions-pages',
-    class: 'must',
-    promise: 'Positions come by symbol, with exact numbers, and small pages have the same as large ones',
-    needs: ['Accounts', 'account'],
-    run: async (session) => {
+  ),
+  'positions-pages': must(
+    'Positions come by symbol, with exact numbers, and small pages have the same as large ones',
+    ['Accounts', 'account'],
+    async (session) => {
       const small = await positions(session, smallPage);
       const large = await positions(session, largePage);
       const symbols = (list: readonly Position[]) => list.map(({ symbol }) => symbol).join();
@@ -65,14 +58,11 @@ export const accountChecks: readonly Check[] = [
         ...small.exchanges,
       );
     },
-  },
-  {
-    id: 'trades-pages',
-    class: 'must',
-    promise:
-      'Trades come newest first, with exact numbers and true counts, and small pages have the same as large ones',
-    needs: ['Accounts', 'account'],
-    run: async (session) => {
+  ),
+  'trades-pages': must(
+    'Trades come newest first, with exact numbers and true counts, and small pages have the same as large ones',
+    ['Accounts', 'account'],
+    async (session) => {
       const small = await trades(session, smallPage);
       const large = await trades(session, largePage);
       // A trade may come between the two: the old ones are compared.
@@ -87,13 +77,11 @@ export const accountChecks: readonly Check[] = [
         ...large.exchanges,
       );
     },
-  },
-  {
-    id: 'trades-of-orders',
-    class: 'should',
-    promise: 'A trade of an order is in the list with the id of the order, and with the numbers of its report',
-    needs: ['Accounts', 'account', 'fill'],
-    run: async (session) => {
+  ),
+  'trades-of-orders': should(
+    'A trade of an order is in the list with the id of the order, and with the numbers of its report',
+    ['Accounts', 'account', 'fill'],
+    async (session) => {
       const { id } = await filled(session);
       const reports = session.streamed(id).filter(({ kind }) => kind === ReportKind.TRADE);
       let seen: { records: readonly Trade[]; exchanges: readonly Exchange[] } = { records: [], exchanges: [] };
@@ -105,50 +93,41 @@ export const accountChecks: readonly Check[] = [
       const shown = session.follower.shown(reports.map(shownReport));
       expect(isListed === true, `the list does not have the trades of ${id}`, shown, ...seen.exchanges.slice(0, 1));
     },
-  },
-  {
-    id: 'contract-notes-pages',
-    class: 'must',
-    promise:
-      'Contract notes come newest first, in whole kobo and with true counts, and small pages have the same as large ones',
-    needs: ['Accounts', 'account'],
-    run: async (session) => {
+  ),
+  'contract-notes-pages': must(
+    'Contract notes come newest first, in whole kobo and with true counts, and small pages have the same as large ones',
+    ['Accounts', 'account'],
+    async (session) => {
       const small = await contractNotes(session, smallPage);
       const large = await contractNotes(session, largePage);
       const tickets = (list: readonly ContractNote[]) => list.map(({ ticket }) => ticket).join();
       const isSame = tickets(small.records) === tickets(large.records);
       expect(isSame, 'the pages have different notes', ...small.exchanges, ...large.exchanges);
     },
-  },
-  {
-    id: 'unknown-account-no-records',
-    class: 'must',
-    promise: 'Of an account that the broker does not have, there is no record: no balance and no empty list',
-    needs: ['Accounts'],
-    run: async (session) => {
+  ),
+  'unknown-account-no-records': must(
+    'Of an account that the broker does not have, there is no record: no balance and no empty list',
+    ['Accounts'],
+    async (session) => {
       for (const { answer, exchange } of await readsOfNobody(session)) {
         expect(answer === undefined, 'it was answered', exchange);
       }
     },
-  },
-  {
-    id: 'unknown-account-not-found',
-    class: 'should',
-    promise: 'If a read of an account that the broker does not have ends with a status, that is NOT_FOUND',
-    needs: ['Accounts'],
-    run: async (session) => {
+  ),
+  'unknown-account-not-found': should(
+    'If a read of an account that the broker does not have ends with a status, that is NOT_FOUND',
+    ['Accounts'],
+    async (session) => {
       for (const { answer, code, exchange } of await readsOfNobody(session)) {
         const isRight = answer !== undefined || code === status.NOT_FOUND;
         expect(isRight, `it ended with ${exchange.status}`, exchange);
       }
     },
-  },
-  {
-    id: 'market-stated',
-    class: 'must',
-    promise: "GetMarket states the exchange's session, and times of the future",
-    needs: ['Accounts'],
-    run: async (session) => {
+  ),
+  'market-stated': must(
+    "GetMarket states the exchange's session, and times of the future",
+    ['Accounts'],
+    async (session) => {
       const { answer, exchange, sentAt } = await session.call('Accounts', 'getMarket', {});
       expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
       expect(answer.session !== MarketSession.UNSPECIFIED, 'the session is missing', exchange);
@@ -158,8 +137,8 @@ export const accountChecks: readonly Check[] = [
         expect(isFuture, 'a next time has passed', exchange);
       }
     },
-  },
-];
+  ),
+});
 
 /** What all pages of a list have. */
 interface Read<Item, Answer> {

@@ -8,7 +8,7 @@ import {
   AllocationRejectReason,
 } from '../../gen/marina/broker/v1/allocations_pb.ts';
 import { pause } from '../../lib/worker.ts';
-import { type Check, expect, NotOffered, NotRun } from '../check.ts';
+import { checks, expect, must, NotOffered, NotRun, optional, should } from '../check.ts';
 import { poll, type SentAllocation, type Session } from '../session.ts';
 import { declared, past } from './orders.ts';
 import { lastSubmission, listedAfter } from './submissions.ts';
@@ -24,33 +24,22 @@ const never = new AbortController().signal;
 type Fields = Partial<SentAllocation['request']>;
 
 /** Allocations: money that moves to the account. */
-export const allocationChecks: readonly Check[] = [
-  {
-    id: 'allocations-offered',
-    class: 'optional',
-    promise: 'The adapter moves money to accounts',
-    needs: ['Allocations'],
-    run: async () => {},
-  },
-  {
-    id: 'allocation-booked',
-    class: 'must',
-    promise: 'A good allocation to the named account is booked',
-    needs: ['Allocations', 'account', 'allocate'],
-    run: async (session) => {
+export const allocationChecks = checks({
+  'allocations-offered': optional('The adapter moves money to accounts', ['Allocations'], async () => {}),
+  'allocation-booked': must(
+    'A good allocation to the named account is booked',
+    ['Allocations', 'account', 'allocate'],
+    async (session) => {
       const { outcome } = await allocate(session);
       const { answer, exchange } = outcome;
       expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
       expect(answer.record?.outcome === AllocationOutcome.BOOKED, 'it was not booked', exchange);
     },
-  },
-  {
-    id: 'allocation-answer-is-record',
-    class: 'must',
-    promise:
-      'The answer to an allocation is the whole record: its id, outcome, time, and the reference of what was booked',
-    needs: ['Allocations', 'account', 'allocate'],
-    run: async (session) => {
+  ),
+  'allocation-answer-is-record': must(
+    'The answer to an allocation is the whole record: its id, outcome, time, and the reference of what was booked',
+    ['Allocations', 'account', 'allocate'],
+    async (session) => {
       const { id, outcome } = await allocate(session);
       const { answer, exchange } = outcome;
       if (answer === undefined) throw new NotRun(`the send ended with ${exchange.status}`);
@@ -58,13 +47,11 @@ export const allocationChecks: readonly Check[] = [
       const problem = recordProblem(answer.record, id);
       expect(problem === undefined, `${problem}`, exchange);
     },
-  },
-  {
-    id: 'allocation-rejection-is-record',
-    class: 'must',
-    promise: 'A rejected allocation is answered with its record, and with no status',
-    needs: ['Allocations', 'account', 'reject-allocation'],
-    run: async (session) => {
+  ),
+  'allocation-rejection-is-record': must(
+    'A rejected allocation is answered with its record, and with no status',
+    ['Allocations', 'account', 'reject-allocation'],
+    async (session) => {
       const { id, outcome } = await allocate(session, { amountKobo: session.settings.rejectAllocationKobo });
       const { answer, exchange } = outcome;
       expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
@@ -72,43 +59,35 @@ export const allocationChecks: readonly Check[] = [
       const problem = recordProblem(answer.record, id);
       expect(problem === undefined, `${problem}`, exchange);
     },
-  },
-  {
-    id: 'allocation-rejection-has-reason',
-    class: 'should',
-    promise: 'A rejected allocation has its reason',
-    needs: ['Allocations', 'account', 'reject-allocation'],
-    run: async (session) => {
+  ),
+  'allocation-rejection-has-reason': should(
+    'A rejected allocation has its reason',
+    ['Allocations', 'account', 'reject-allocation'],
+    async (session) => {
       const { outcome } = await allocate(session, { amountKobo: session.settings.rejectAllocationKobo });
       const record = outcome.answer?.record;
       if (record?.outcome !== AllocationOutcome.REJECTED) throw new NotRun('the allocation was not rejected');
       const has = record.rejectReason !== AllocationRejectReason.UNSPECIFIED;
       expect(has, 'reject_reason is missing', outcome.exchange);
     },
-  },
-  {
-    id: 'allocation-once',
-    class: 'must',
-    promise: 'The id of an allocation that comes again is ALREADY_EXISTS, and its record stays as it was',
-    needs: ['Allocations', 'account', 'allocate'],
-    run: async (session) => notBookedAgain(session, {}),
-  },
-  {
-    id: 'allocation-once-other-fields',
-    class: 'must',
-    promise: 'The id of an allocation that comes again with another amount is ALREADY_EXISTS, and nothing is booked',
-    needs: ['Allocations', 'account', 'allocate'],
-    run: async (session) => {
+  ),
+  'allocation-once': must(
+    'The id of an allocation that comes again is ALREADY_EXISTS, and its record stays as it was',
+    ['Allocations', 'account', 'allocate'],
+    async (session) => notBookedAgain(session, {}),
+  ),
+  'allocation-once-other-fields': must(
+    'The id of an allocation that comes again with another amount is ALREADY_EXISTS, and nothing is booked',
+    ['Allocations', 'account', 'allocate'],
+    async (session) => {
       const { allocateKobo = 0n } = session.settings;
       await notBookedAgain(session, { amountKobo: allocateKobo + 1n, note: Buffer.from('another') });
     },
-  },
-  {
-    id: 'allocation-once-at-once',
-    class: 'must',
-    promise: `Of ${sendsAtOnce} sends of one allocation at the same time, one is taken`,
-    needs: ['Allocations', 'account', 'allocate'],
-    run: async (session) => {
+  ),
+  'allocation-once-at-once': must(
+    `Of ${sendsAtOnce} sends of one allocation at the same time, one is taken`,
+    ['Allocations', 'account', 'allocate'],
+    async (session) => {
       const clientAllocationId = session.newId();
       const sent = await Promise.all(
         Array.from({ length: sendsAtOnce }, () => allocate(session, { clientAllocationId })),
@@ -117,13 +96,11 @@ export const allocationChecks: readonly Check[] = [
       const shown = taken.map(({ outcome }) => outcome.exchange);
       expect(taken.length <= 1, `${taken.length} were answered with a record`, ...shown);
     },
-  },
-  {
-    id: 'allocation-in-balance',
-    class: 'should',
-    promise: 'What was allocated is available to the account, once',
-    needs: ['Allocations', 'Accounts', 'account', 'allocate'],
-    run: async (session) => {
+  ),
+  'allocation-in-balance': should(
+    'What was allocated is available to the account, once',
+    ['Allocations', 'Accounts', 'account', 'allocate'],
+    async (session) => {
       const before = await available(session);
       const first = await booked(session);
       await allocate(session, { clientAllocationId: first.id });
@@ -136,24 +113,20 @@ export const allocationChecks: readonly Check[] = [
       const shown = [before.exchange, first.outcome.exchange, after.exchange];
       expect(after.kobo === expected, `${after.kobo - before.kobo} kobo more are available`, ...shown);
     },
-  },
-  {
-    id: 'allocation-look-up-unknown',
-    class: 'must',
-    promise: 'The look-up of an allocation that never came has no record, and is no status',
-    needs: ['Allocations'],
-    run: async (session) => {
+  ),
+  'allocation-look-up-unknown': must(
+    'The look-up of an allocation that never came has no record, and is no status',
+    ['Allocations'],
+    async (session) => {
       const { answer, exchange } = await lookUp(session, session.newId());
       expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
       expect(answer.record === undefined, 'there is a record', exchange);
     },
-  },
-  {
-    id: 'allocation-look-up-current',
-    class: 'must',
-    promise: 'The look-up of an allocation has the record of the answer, at once',
-    needs: ['Allocations', 'account', 'allocate'],
-    run: async (session) => {
+  ),
+  'allocation-look-up-current': must(
+    'The look-up of an allocation has the record of the answer, at once',
+    ['Allocations', 'account', 'allocate'],
+    async (session) => {
       for (let count = 0; count < 3; count += 1) {
         const { id, outcome } = await allocate(session);
         const record = outcome.answer?.record;
@@ -164,25 +137,21 @@ export const allocationChecks: readonly Check[] = [
         expect(isSame, 'it does not have that record', outcome.exchange, exchange);
       }
     },
-  },
-  {
-    id: 'allocation-not-after-honoured',
-    class: 'must',
-    promise: 'If honours_not_after is declared, an allocation that comes later ends with FAILED_PRECONDITION',
-    needs: ['Allocations', 'account', 'allocate'],
-    run: async (session) => {
+  ),
+  'allocation-not-after-honoured': must(
+    'If honours_not_after is declared, an allocation that comes later ends with FAILED_PRECONDITION',
+    ['Allocations', 'account', 'allocate'],
+    async (session) => {
       await declared(session);
       const { outcome } = await allocate(session, { notAfter: past() });
       const { exchange } = outcome;
       expect(exchange.status === 'FAILED_PRECONDITION', `it ended with ${exchange.status}`, exchange);
     },
-  },
-  {
-    id: 'allocation-late-never-taken',
-    class: 'must',
-    promise: 'An allocation that ended with FAILED_PRECONDITION has no record',
-    needs: ['Allocations', 'account', 'allocate'],
-    run: async (session) => {
+  ),
+  'allocation-late-never-taken': must(
+    'An allocation that ended with FAILED_PRECONDITION has no record',
+    ['Allocations', 'account', 'allocate'],
+    async (session) => {
       const { id, outcome } = await allocate(session, { notAfter: past() });
       if (outcome.code !== status.FAILED_PRECONDITION) {
         throw new NotRun(`the send ended with ${outcome.exchange.status}`);
@@ -191,14 +160,11 @@ export const allocationChecks: readonly Check[] = [
       if (answer === undefined) throw new NotRun(`the look-up ended with ${exchange.status}`);
       expect(answer.record === undefined, 'there is a record', outcome.exchange, exchange);
     },
-  },
-  {
-    id: 'allocation-abandoned-settles',
-    class: 'must',
-    promise:
-      'If the sender of an allocation gives up, the look-up says for good, once not_after is over, whether it was taken',
-    needs: ['Allocations', 'account', 'allocate'],
-    run: async (session) => {
+  ),
+  'allocation-abandoned-settles': must(
+    'If the sender of an allocation gives up, the look-up says for good, once not_after is over, whether it was taken',
+    ['Allocations', 'account', 'allocate'],
+    async (session) => {
       await declared(session);
       const notAfterMs = Date.now() + abandonedMs;
       const sent = await Promise.all(
@@ -217,26 +183,22 @@ export const allocationChecks: readonly Check[] = [
         expect(isSame, 'the look-up changed its mind after not_after', outcome.exchange, before.exchange, exchange);
       }
     },
-  },
-  {
-    id: 'allocation-nonsense-not-booked',
-    class: 'must',
-    promise: 'An allocation of nothing, of less, or of more than 10,000,000,000 kobo is not booked',
-    needs: ['Allocations', 'account', 'allocate'],
-    run: async (session) => {
+  ),
+  'allocation-nonsense-not-booked': must(
+    'An allocation of nothing, of less, or of more than 10,000,000,000 kobo is not booked',
+    ['Allocations', 'account', 'allocate'],
+    async (session) => {
       for (const amountKobo of [0n, -500n, mostKobo + 1n]) {
         const { outcome } = await allocate(session, { amountKobo });
         const isBooked = outcome.answer?.record?.outcome === AllocationOutcome.BOOKED;
         expect(!isBooked, 'it was booked', outcome.exchange);
       }
     },
-  },
-  {
-    id: 'allocation-listed',
-    class: 'must',
-    promise: 'An allocation is among the submissions, once, with its note',
-    needs: ['Allocations', 'Submissions', 'account', 'allocate'],
-    run: async (session) => {
+  ),
+  'allocation-listed': must(
+    'An allocation is among the submissions, once, with its note',
+    ['Allocations', 'Submissions', 'account', 'allocate'],
+    async (session) => {
       const before = await lastSubmission(session);
       const { id, request, outcome } = await booked(session);
       const { submissions, exchanges } = await listedAfter(session, before);
@@ -245,28 +207,24 @@ export const allocationChecks: readonly Check[] = [
       const isKept = Buffer.from(found[0]?.note ?? []).equals(Buffer.from(request.note ?? []));
       expect(isKept, 'its note is another', outcome.exchange, ...exchanges);
     },
-  },
-  {
-    id: 'allocation-complete-until-past',
-    class: 'must',
-    promise: 'complete_until of the look-up of an allocation is never later than now',
-    needs: ['Allocations'],
-    run: async (session) => {
+  ),
+  'allocation-complete-until-past': must(
+    'complete_until of the look-up of an allocation is never later than now',
+    ['Allocations'],
+    async (session) => {
       const { answer, exchange, endedAt } = await lookUp(session, session.newId());
       if (answer === undefined) throw new NotRun(`the look-up ended with ${exchange.status}`);
       if (answer.completeUntil === undefined) throw new NotOffered('complete_until is absent');
       const aheadMs = timestampMs(answer.completeUntil) - endedAt;
       expect(aheadMs <= session.settings.waits.skewMs, `it is ${aheadMs} ms ahead`, exchange);
     },
-  },
-  {
-    id: 'allocation-record-kept',
-    class: 'must',
-    promise: 'The record of an allocation never changes',
-    needs: ['Allocations', 'account', 'allocate'],
-    run: recordsKept,
-  },
-];
+  ),
+  'allocation-record-kept': must(
+    'The record of an allocation never changes',
+    ['Allocations', 'account', 'allocate'],
+    recordsKept,
+  ),
+});
 
 /** Throws unless the look-up of each allocation of this run has the record of its answer. */
 export async function recordsKept(session: Session): Promise<void> {

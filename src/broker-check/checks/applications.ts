@@ -8,7 +8,7 @@ import {
   ApplicationReportKind,
   ApplicationReportSchema,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
-import { type Check, expect, NotOffered, NotRun } from '../check.ts';
+import { checks, expect, must, NotOffered, NotRun, optional, should } from '../check.ts';
 import { shown } from '../exchange.ts';
 import type { SentApplication, Session } from '../session.ts';
 import { declared, past } from './orders.ts';
@@ -29,32 +29,18 @@ export interface Accepted extends SentApplication {
 }
 
 /** Applications for accounts. Their documents have checks of their own. */
-export const applicationChecks: readonly Check[] = [
-  {
-    id: 'applications-offered',
-    class: 'optional',
-    promise: 'The adapter opens accounts',
-    needs: ['Applications'],
-    run: async () => {},
-  },
-  {
-    id: 'application-accepted',
-    class: 'must',
-    promise: 'A good application is accepted',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
-      const { outcome } = await apply(session);
-      const { answer, exchange } = outcome;
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
-      expect(answer.report?.kind === ApplicationReportKind.ACCEPTED, 'it was not accepted', exchange);
-    },
-  },
-  {
-    id: 'application-answer-is-report',
-    class: 'must',
-    promise: 'The answer to an application is the whole report that accepts or rejects it, with its reference',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+export const applicationChecks = checks({
+  'applications-offered': optional('The adapter opens accounts', ['Applications'], async () => {}),
+  'application-accepted': must('A good application is accepted', ['Applications', 'apply'], async (session) => {
+    const { outcome } = await apply(session);
+    const { answer, exchange } = outcome;
+    expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+    expect(answer.report?.kind === ApplicationReportKind.ACCEPTED, 'it was not accepted', exchange);
+  }),
+  'application-answer-is-report': must(
+    'The answer to an application is the whole report that accepts or rejects it, with its reference',
+    ['Applications', 'apply'],
+    async (session) => {
       const { id, outcome } = await apply(session);
       const { answer, exchange } = outcome;
       if (answer === undefined) throw new NotRun(`the send ended with ${exchange.status}`);
@@ -66,25 +52,21 @@ export const applicationChecks: readonly Check[] = [
       const problem = reportProblem(report);
       expect(problem === undefined, `${problem}`, exchange);
     },
-  },
-  {
-    id: 'application-invalid-not-accepted',
-    class: 'must',
-    promise: 'An application without a name, or from a state that the broker does not know, is not accepted',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'application-invalid-not-accepted': must(
+    'An application without a name, or from a state that the broker does not know, is not accepted',
+    ['Applications', 'apply'],
+    async (session) => {
       for (const { outcome } of await invalidOnes(session)) {
         const isAccepted = outcome.answer?.report?.kind === ApplicationReportKind.ACCEPTED;
         expect(!isAccepted, 'it was accepted', outcome.exchange);
       }
     },
-  },
-  {
-    id: 'application-rejection-is-report',
-    class: 'should',
-    promise: 'A field that the broker does not accept is a rejection that names the field, and no status',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'application-rejection-is-report': should(
+    'A field that the broker does not accept is a rejection that names the field, and no status',
+    ['Applications', 'apply'],
+    async (session) => {
       const names: ReadonlySet<string> = new Set(ApplicationFieldsSchema.fields.map(({ name }) => name));
       for (const { outcome } of await invalidOnes(session)) {
         const { answer, exchange } = outcome;
@@ -96,30 +78,24 @@ export const applicationChecks: readonly Check[] = [
         expect(names.has(param ?? ''), `param is "${param}"`, exchange);
       }
     },
-  },
-  {
-    id: 'application-once',
-    class: 'must',
-    promise: 'The id of an application that comes again is ALREADY_EXISTS',
-    needs: ['Applications', 'apply'],
-    run: async (session) => applicationRefusedAgain(session, await accepted(session)),
-  },
-  {
-    id: 'application-once-other-fields',
-    class: 'must',
-    promise: 'The id of an application that comes again with other fields is ALREADY_EXISTS',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'application-once': must(
+    'The id of an application that comes again is ALREADY_EXISTS',
+    ['Applications', 'apply'],
+    async (session) => applicationRefusedAgain(session, await accepted(session)),
+  ),
+  'application-once-other-fields': must(
+    'The id of an application that comes again with other fields is ALREADY_EXISTS',
+    ['Applications', 'apply'],
+    async (session) => {
       const fields = { ...session.newFields(), firstName: 'Another' };
       await applicationRefusedAgain(session, await accepted(session), { fields, note: Buffer.from('another') });
     },
-  },
-  {
-    id: 'application-once-at-once',
-    class: 'must',
-    promise: `Of ${sendsAtOnce} sends of one application at the same time, one is taken`,
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'application-once-at-once': must(
+    `Of ${sendsAtOnce} sends of one application at the same time, one is taken`,
+    ['Applications', 'apply'],
+    async (session) => {
       const [clientApplicationId, fields] = [session.newId(), session.newFields()];
       const sent = await Promise.all(
         Array.from({ length: sendsAtOnce }, () => apply(session, { clientApplicationId, fields })),
@@ -128,25 +104,20 @@ export const applicationChecks: readonly Check[] = [
       const exchanges = taken.map(({ outcome }) => outcome.exchange);
       expect(taken.length <= 1, `${taken.length} were answered with a report`, ...exchanges);
     },
-  },
-  {
-    id: 'application-look-up-unknown',
-    class: 'must',
-    promise: 'The look-up of an application that never came says found: false, without reports, and is no status',
-    needs: ['Applications'],
-    run: async (session) => {
+  ),
+  'application-look-up-unknown': must(
+    'The look-up of an application that never came says found: false, without reports, and is no status',
+    ['Applications'],
+    async (session) => {
       const { answer, exchange } = await lookUp(session, session.newId());
       expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
       expect(!answer.found && answer.reports.length === 0, 'it was found', exchange);
     },
-  },
-  {
-    id: 'application-look-up-current',
-    class: 'must',
-    promise:
-      'The look-up of an application has the report of the answer, at once, and above its number the application stays found',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'application-look-up-current': must(
+    'The look-up of an application has the report of the answer, at once, and above its number the application stays found',
+    ['Applications', 'apply'],
+    async (session) => {
       const { id, report, outcome } = await accepted(session);
       const { answer, exchange } = await lookUp(session, id);
       if (answer === undefined) throw new NotRun(`the look-up ended with ${exchange.status}`);
@@ -159,25 +130,21 @@ export const applicationChecks: readonly Check[] = [
       const isLater = above.answer.reports.every(({ number }) => number > report.number);
       expect(isLater, 'it has reports up to the number', above.exchange);
     },
-  },
-  {
-    id: 'application-not-after-honoured',
-    class: 'must',
-    promise: 'If honours_not_after is declared, an application that comes later ends with FAILED_PRECONDITION',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'application-not-after-honoured': must(
+    'If honours_not_after is declared, an application that comes later ends with FAILED_PRECONDITION',
+    ['Applications', 'apply'],
+    async (session) => {
       await declared(session);
       const { outcome } = await apply(session, { notAfter: past() });
       const { exchange } = outcome;
       expect(exchange.status === 'FAILED_PRECONDITION', `it ended with ${exchange.status}`, exchange);
     },
-  },
-  {
-    id: 'application-late-never-taken',
-    class: 'must',
-    promise: 'An application that ended with FAILED_PRECONDITION is not in the record',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'application-late-never-taken': must(
+    'An application that ended with FAILED_PRECONDITION is not in the record',
+    ['Applications', 'apply'],
+    async (session) => {
       const { id, outcome } = await apply(session, { notAfter: past() });
       if (outcome.code !== status.FAILED_PRECONDITION) {
         throw new NotRun(`the send ended with ${outcome.exchange.status}`);
@@ -186,13 +153,11 @@ export const applicationChecks: readonly Check[] = [
       if (answer === undefined) throw new NotRun(`the look-up ended with ${exchange.status}`);
       expect(!answer.found, 'the record has it', outcome.exchange, exchange);
     },
-  },
-  {
-    id: 'application-listed',
-    class: 'must',
-    promise: 'An application is among the submissions, once, with its note',
-    needs: ['Applications', 'Submissions', 'apply'],
-    run: async (session) => {
+  ),
+  'application-listed': must(
+    'An application is among the submissions, once, with its note',
+    ['Applications', 'Submissions', 'apply'],
+    async (session) => {
       const before = await lastSubmission(session);
       const { id, request, outcome } = await accepted(session);
       const { submissions, exchanges } = await listedAfter(session, before);
@@ -201,79 +166,65 @@ export const applicationChecks: readonly Check[] = [
       const isKept = Buffer.from(found[0]?.note ?? []).equals(Buffer.from(request.note ?? []));
       expect(isKept, 'its note is another', outcome.exchange, ...exchanges);
     },
-  },
-  {
-    id: 'application-complete-until-past',
-    class: 'must',
-    promise: 'complete_until of the look-up of an application is never later than now',
-    needs: ['Applications'],
-    run: async (session) => {
+  ),
+  'application-complete-until-past': must(
+    'complete_until of the look-up of an application is never later than now',
+    ['Applications'],
+    async (session) => {
       const { answer, exchange, endedAt } = await lookUp(session, session.newId());
       if (answer === undefined) throw new NotRun(`the look-up ended with ${exchange.status}`);
       if (answer.completeUntil === undefined) throw new NotOffered('complete_until is absent');
       const aheadMs = timestampMs(answer.completeUntil) - endedAt;
       expect(aheadMs <= session.settings.waits.skewMs, `it is ${aheadMs} ms ahead`, exchange);
     },
-  },
-];
+  ),
+});
 
 /** The stream of reports about applications, and what it brought over the run. */
-export const applicationStreamChecks: readonly Check[] = [
-  {
-    id: 'application-stream-from-first',
-    class: 'must',
-    promise: 'The stream of reports about applications begins with report 1 from 0, and goes on without a gap',
-    needs: ['Applications'],
-    run: (session) => denseFromFirst(streamName, session.openApplicationReports, session.settings.waits.silenceMs),
-  },
-  {
-    id: 'application-stream-beyond-last',
-    class: 'should',
-    promise: 'A stream of them from a number that was never reached brings nothing, and states a last_number below it',
-    needs: ['Applications'],
-    run: (session) => statesItsLast(streamName, session.openApplicationReports, session.settings.waits.silenceMs),
-  },
-  {
-    id: 'application-stream-last-number',
-    class: 'should',
-    promise: 'last_number is never above the last report about applications that was sent',
-    needs: ['Applications'],
-    run: (session) => statesNoMoreThanSent(streamName, session.openApplicationReports),
-  },
-  {
-    id: 'application-stream-alive',
-    class: 'must',
-    promise: 'An open stream of reports about applications is never silent for five seconds',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+export const applicationStreamChecks = checks({
+  'application-stream-from-first': must(
+    'The stream of reports about applications begins with report 1 from 0, and goes on without a gap',
+    ['Applications'],
+    (session) => denseFromFirst(streamName, session.openApplicationReports, session.settings.waits.silenceMs),
+  ),
+  'application-stream-beyond-last': should(
+    'A stream of them from a number that was never reached brings nothing, and states a last_number below it',
+    ['Applications'],
+    (session) => statesItsLast(streamName, session.openApplicationReports, session.settings.waits.silenceMs),
+  ),
+  'application-stream-last-number': should(
+    'last_number is never above the last report about applications that was sent',
+    ['Applications'],
+    (session) => statesNoMoreThanSent(streamName, session.openApplicationReports),
+  ),
+  'application-stream-alive': must(
+    'An open stream of reports about applications is never silent for five seconds',
+    ['Applications', 'apply'],
+    async (session) => {
       const { silenceMs } = session.settings.waits;
       const follower = session.applicationFollower;
       const longest = await longestSilence(follower, silenceMs + 500);
       expect(longest < silenceMs, `it was silent for ${longest} ms`, follower.shown([]));
     },
-  },
-];
+  ),
+});
 
 /** Checks of everything that came about applications in the run. */
-export const applicationRunChecks: readonly Check[] = [
-  {
-    id: 'application-reports-dense',
-    class: 'must',
-    promise: 'The stream of reports about applications has every number once, in order and without a gap',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+export const applicationRunChecks = checks({
+  'application-reports-dense': must(
+    'The stream of reports about applications has every number once, in order and without a gap',
+    ['Applications', 'apply'],
+    async (session) => {
       await settled(session);
       const follower = session.applicationFollower;
       const near = follower.reports.slice(-4).map(shownReport);
       expect(follower.gaps.length === 0, follower.gaps.join('; '), follower.shown(near));
     },
-  },
-  {
-    id: 'application-answers-streamed',
-    class: 'must',
-    promise: 'Every report of the answer to an application comes in the stream too, as it was answered',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'application-answers-streamed': must(
+    'Every report of the answer to an application comes in the stream too, as it was answered',
+    ['Applications', 'apply'],
+    async (session) => {
       await settled(session);
       const follower = session.applicationFollower;
       for (const { outcome } of session.applications) {
@@ -286,13 +237,11 @@ export const applicationRunChecks: readonly Check[] = [
         expect(isSame, what, outcome.exchange, follower.shown(streamed ? [shownReport(streamed)] : []));
       }
     },
-  },
-  {
-    id: 'application-look-up-complete',
-    class: 'must',
-    promise: 'The look-up of an application has every report about it that the stream has',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'application-look-up-complete': must(
+    'The look-up of an application has every report about it that the stream has',
+    ['Applications', 'apply'],
+    async (session) => {
       for (const [id, reports] of await byApplication(session)) {
         const { answer, exchange } = await lookUp(session, id);
         if (answer === undefined) throw new NotRun(`the look-up ended with ${exchange.status}`);
@@ -304,22 +253,19 @@ export const applicationRunChecks: readonly Check[] = [
         expect(lacking === undefined, `it does not have report ${lacking?.number}`, streamed, exchange);
       }
     },
-  },
-  {
-    id: 'application-life',
-    class: 'must',
-    promise:
-      'An application is accepted or rejected first, and ends once; one that is open has the code of its account',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'application-life': must(
+    'An application is accepted or rejected first, and ends once; one that is open has the code of its account',
+    ['Applications', 'apply'],
+    async (session) => {
       for (const [id, reports] of await byApplication(session)) {
         const problem = lifeProblem(reports) ?? reports.map(reportProblem).find((each) => each !== undefined);
         const streamed = session.applicationFollower.shown(reports.map(shownReport));
         expect(problem === undefined, `${id}: ${problem}`, streamed);
       }
     },
-  },
-];
+  ),
+});
 
 /** Sends an application, once. */
 export async function apply(session: Session, given: Fields = {}): Promise<SentApplication> {

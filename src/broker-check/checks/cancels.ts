@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { CancelOutcome, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { type Check, expect, NotRun } from '../check.ts';
+import { checks, expect, must, NotRun, should } from '../check.ts';
 import type { Session } from '../session.ts';
 import { filled } from './fills.ts';
 import { isSameReport, reportProblem } from './rules.ts';
@@ -8,13 +8,11 @@ import { isSameReport, reportProblem } from './rules.ts';
 const cancelsAtOnce = 20;
 
 /** Cancels. */
-export const cancelChecks: readonly Check[] = [
-  {
-    id: 'cancel-open',
-    class: 'must',
-    promise: 'The cancel of an open order is CANCELLED, with the whole report of it',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+export const cancelChecks = checks({
+  'cancel-open': must(
+    'The cancel of an open order is CANCELLED, with the whole report of it',
+    ['account', 'rest'],
+    async (session) => {
       const { id } = await session.place('rest');
       const { answer, exchange } = await cancel(session, id);
       expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
@@ -26,13 +24,11 @@ export const cancelChecks: readonly Check[] = [
       const problem = reportProblem(report);
       expect(problem === undefined, `${problem}`, exchange);
     },
-  },
-  {
-    id: 'cancel-recorded',
-    class: 'must',
-    promise: 'The report of a cancel is in the look-up at once, and in the stream',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'cancel-recorded': must(
+    'The report of a cancel is in the look-up at once, and in the stream',
+    ['account', 'rest'],
+    async (session) => {
       const { id } = await session.place('rest');
       const { answer, exchange } = await cancel(session, id);
       const report = answer?.report;
@@ -45,13 +41,11 @@ export const cancelChecks: readonly Check[] = [
       const isSame = isSameReport(recorded, report) && isSameReport(streamed, report);
       expect(isSame, `report ${report.number} differs`, exchange, ...exchanges);
     },
-  },
-  {
-    id: 'cancel-again',
-    class: 'must',
-    promise: 'A second cancel of a cancelled order is answered with the same report',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'cancel-again': must(
+    'A second cancel of a cancelled order is answered with the same report',
+    ['account', 'rest'],
+    async (session) => {
       const { id } = await session.place('rest');
       const first = await cancel(session, id);
       const again = await cancel(session, id);
@@ -63,75 +57,57 @@ export const cancelChecks: readonly Check[] = [
       const isSame = report !== undefined && isSameReport(report, first.answer.report);
       expect(isSame, 'the second has another report', ...exchanges);
     },
-  },
-  {
-    id: 'cancel-at-once',
-    class: 'must',
-    promise: `Of ${cancelsAtOnce} cancels at the same time, those that are answered have the one report`,
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'cancel-at-once': must(
+    `Of ${cancelsAtOnce} cancels at the same time, those that are answered have the one report`,
+    ['account', 'rest'],
+    async (session) => {
       const outcomes = await cancelledAtOnce(session);
       const numbers = new Set(outcomes.flatMap(({ answer }) => (answer?.report ? [answer.report.number] : [])));
       const exchanges = outcomes.map(({ exchange }) => exchange);
       expect(numbers.size <= 1, `there are ${numbers.size} reports`, ...exchanges);
     },
-  },
-  {
-    id: 'cancel-at-once-answered',
-    class: 'should',
-    promise: `Of ${cancelsAtOnce} cancels at the same time, none ends with a status`,
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'cancel-at-once-answered': should(
+    `Of ${cancelsAtOnce} cancels at the same time, none ends with a status`,
+    ['account', 'rest'],
+    async (session) => {
       for (const { answer, exchange } of await cancelledAtOnce(session)) {
         expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
       }
     },
-  },
-  {
-    id: 'cancel-filled',
-    class: 'must',
-    promise: 'The cancel of a filled order is TOO_LATE, without a report',
-    needs: ['account', 'fill'],
-    run: async (session) => {
+  ),
+  'cancel-filled': must(
+    'The cancel of a filled order is TOO_LATE, without a report',
+    ['account', 'fill'],
+    async (session) => {
       const { id } = await filled(session);
       const { answer, exchange } = await cancel(session, id);
       expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
       expect(answer.outcome === CancelOutcome.TOO_LATE, `it is ${CancelOutcome[answer.outcome]}`, exchange);
     },
-  },
-  {
-    id: 'cancel-rejected',
-    class: 'must',
-    promise: 'The cancel of a rejected order is TOO_LATE',
-    needs: ['account', 'reject'],
-    run: async (session) => {
-      const { id, report } = await session.place('reject');
-      if (report.kind !== ReportKind.REJECTED) throw new NotRun('the order was not rejected');
-      const { answer, exchange } = await cancel(session, id);
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
-      expect(answer.outcome === CancelOutcome.TOO_LATE, `it is ${CancelOutcome[answer.outcome]}`, exchange);
-    },
-  },
-  {
-    id: 'cancel-unknown-no-outcome',
-    class: 'must',
-    promise: 'The cancel of an id that never came has no outcome',
-    run: async (session) => {
-      const { answer, exchange } = await cancel(session, session.newId());
-      expect(answer === undefined, 'it was answered', exchange);
-    },
-  },
-  {
-    id: 'cancel-unknown-not-found',
-    class: 'should',
-    promise: 'If the cancel of an id that never came ends with a status, that is NOT_FOUND',
-    run: async (session) => {
+  ),
+  'cancel-rejected': must('The cancel of a rejected order is TOO_LATE', ['account', 'reject'], async (session) => {
+    const { id, report } = await session.place('reject');
+    if (report.kind !== ReportKind.REJECTED) throw new NotRun('the order was not rejected');
+    const { answer, exchange } = await cancel(session, id);
+    expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+    expect(answer.outcome === CancelOutcome.TOO_LATE, `it is ${CancelOutcome[answer.outcome]}`, exchange);
+  }),
+  'cancel-unknown-no-outcome': must('The cancel of an id that never came has no outcome', [], async (session) => {
+    const { answer, exchange } = await cancel(session, session.newId());
+    expect(answer === undefined, 'it was answered', exchange);
+  }),
+  'cancel-unknown-not-found': should(
+    'If the cancel of an id that never came ends with a status, that is NOT_FOUND',
+    [],
+    async (session) => {
       const { answer, code, exchange } = await cancel(session, session.newId());
       if (answer !== undefined) throw new NotRun('it was answered');
       expect(code === status.NOT_FOUND, `it ended with ${exchange.status}`, exchange);
     },
-  },
-];
+  ),
+});
 
 function cancel(session: Session, clientOrderId: string) {
   return session.call('Orders', 'cancelOrder', { clientOrderId });

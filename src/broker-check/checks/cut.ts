@@ -1,6 +1,6 @@
 import { CancelOutcome, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { pause } from '../../lib/worker.ts';
-import { type Check, expect, NotRun } from '../check.ts';
+import { checks, expect, must, NotRun, should } from '../check.ts';
 import { poll, type Sent, type Session } from '../session.ts';
 import { doubtsSettle, refusalsHold, sendShort, sentDuring } from './settling.ts';
 
@@ -8,104 +8,85 @@ const sendsWhileCut = 3;
 const never = new AbortController().signal;
 
 /** The adapter while it is cut off from its exchange, and after that. */
-export const cutChecks: readonly Check[] = [
-  {
-    id: 'cut-not-accepted',
-    class: 'must',
-    promise: 'While the exchange is away, no order is accepted: the adapter alone accepts nothing',
-    needs: ['cut', 'account', 'rest'],
-    run: async (session) => {
+export const cutChecks = checks({
+  'cut-not-accepted': must(
+    'While the exchange is away, no order is accepted: the adapter alone accepts nothing',
+    ['cut', 'account', 'rest'],
+    async (session) => {
       const { whileCut } = await cutOff(session);
       for (const { outcome } of whileCut) {
         const isAccepted = outcome.answer?.report?.kind === ReportKind.ACCEPTED;
         expect(!isAccepted, 'it was accepted (or the command does not cut)', outcome.exchange);
       }
     },
-  },
-  {
-    id: 'cut-calls-end',
-    class: 'should',
-    promise: 'While the exchange is away, sends, look-ups and cancels end before their deadline',
-    needs: ['cut', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'cut-calls-end': should(
+    'While the exchange is away, sends, look-ups and cancels end before their deadline',
+    ['cut', 'account', 'rest'],
+    async (session) => {
       const { whileCut, lookUp, cancel } = await cutOff(session);
       for (const { exchange } of [...whileCut.map(({ outcome }) => outcome), lookUp, cancel]) {
         expect(exchange.status !== 'DEADLINE_EXCEEDED', `it took ${exchange.tookMs} ms`, exchange);
       }
     },
-  },
-  {
-    id: 'cut-look-up-honest',
-    class: 'must',
-    promise:
-      'While the exchange is away, the look-up of an order has its reports or ends with a status, and is never "not found"',
-    needs: ['cut', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'cut-look-up-honest': must(
+    'While the exchange is away, the look-up of an order has its reports or ends with a status, and is never "not found"',
+    ['cut', 'account', 'rest'],
+    async (session) => {
       const { open, lookUp } = await cutOff(session);
       const { answer, exchange } = lookUp;
       const has = answer?.found && answer.reports.some(({ number }) => number === open.report.number);
       expect(answer === undefined || has === true, 'it does not have the order', open.outcome.exchange, exchange);
     },
-  },
-  {
-    id: 'cut-cancel-honest',
-    class: 'must',
-    promise: 'While the exchange is away, no cancel of an open order has an outcome',
-    needs: ['cut', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'cut-cancel-honest': must(
+    'While the exchange is away, no cancel of an open order has an outcome',
+    ['cut', 'account', 'rest'],
+    async (session) => {
       const { open, cancel } = await cutOff(session);
       const { answer, exchange } = cancel;
       const what = `it is ${answer && CancelOutcome[answer.outcome]}`;
       expect(answer === undefined, what, open.outcome.exchange, exchange);
     },
-  },
-  {
-    id: 'cut-stream-alive',
-    class: 'should',
-    promise: 'While the exchange is away, the stream of reports goes on with a message every second',
-    needs: ['cut', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'cut-stream-alive': should(
+    'While the exchange is away, the stream of reports goes on with a message every second',
+    ['cut', 'account', 'rest'],
+    async (session) => {
       const { messages, heldMs } = await cutOff(session);
       expect(messages > 0, `there was none in ${heldMs} ms`, session.follower.shown([]));
     },
-  },
-  {
-    id: 'cut-comes-back',
-    class: 'must',
-    promise: 'When the exchange is back, orders are taken again',
-    needs: ['cut', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'cut-comes-back': must(
+    'When the exchange is back, orders are taken again',
+    ['cut', 'account', 'rest'],
+    async (session) => {
       const { back, hookMs, last } = await cutOff(session);
       expect(back, `none was accepted within ${hookMs} ms`, ...(last ? [last.outcome.exchange] : []));
     },
-  },
-  {
-    id: 'cut-refusals-hold',
-    class: 'must',
-    promise: 'What ended with FAILED_PRECONDITION while the exchange was away is not taken when it is back',
-    needs: ['cut', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'cut-refusals-hold': must(
+    'What ended with FAILED_PRECONDITION while the exchange was away is not taken when it is back',
+    ['cut', 'account', 'rest'],
+    async (session) => {
       const { whileCutting, whileCut } = await cutOff(session);
       await refusalsHold(session, [...whileCutting, ...whileCut]);
     },
-  },
-  {
-    id: 'cut-doubts-settle',
-    class: 'must',
-    promise: 'When the exchange is back, the look-up says for good what became of each order that had no clear answer',
-    needs: ['cut', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'cut-doubts-settle': must(
+    'When the exchange is back, the look-up says for good what became of each order that had no clear answer',
+    ['cut', 'account', 'rest'],
+    async (session) => {
       const { whileCutting, whileCut, back } = await cutOff(session);
       if (!back) throw new NotRun('the exchange did not come back');
       await doubtsSettle(session, [...whileCutting, ...whileCut]);
     },
-  },
-  {
-    id: 'cut-open-order',
-    class: 'must',
-    promise: 'When the exchange is back, an order that was open can be cancelled',
-    needs: ['cut', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'cut-open-order': must(
+    'When the exchange is back, an order that was open can be cancelled',
+    ['cut', 'account', 'rest'],
+    async (session) => {
       const { open, back } = await cutOff(session);
       if (!back) throw new NotRun('the exchange did not come back');
       const { answer, exchange } = await session.call('Orders', 'cancelOrder', { clientOrderId: open.id });
@@ -113,8 +94,8 @@ export const cutChecks: readonly Check[] = [
       const isCancelled = answer.report?.kind === ReportKind.CANCELLED;
       expect(isCancelled, 'it was not cancelled', open.outcome.exchange, exchange);
     },
-  },
-];
+  ),
+});
 
 /** Cuts the adapter off and connects it again, once in a run. */
 function cutOff(session: Session) {

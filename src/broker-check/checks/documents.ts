@@ -6,7 +6,7 @@ import {
   DocumentPresence,
   DocumentType,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
-import { type Check, expect, NotOffered, NotRun } from '../check.ts';
+import { checks, expect, must, NotOffered, NotRun, optional, should } from '../check.ts';
 import { isMissing, type Session } from '../session.ts';
 import { accepted } from './applications.ts';
 import { declared, past } from './orders.ts';
@@ -14,58 +14,48 @@ import { declared, past } from './orders.ts';
 const { PHOTO, GOVERNMENT_ID, UTILITY_BILL, SIGNATURE } = DocumentType;
 
 /** The documents of an application. */
-export const documentChecks: readonly Check[] = [
-  {
-    id: 'document-delivered',
-    class: 'must',
-    promise: 'A good document of an application that was accepted is delivered',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+export const documentChecks = checks({
+  'document-delivered': must(
+    'A good document of an application that was accepted is delivered',
+    ['Applications', 'apply'],
+    async (session) => {
       const { id } = await accepted(session);
       const { answer, exchange } = await send(session, id, PHOTO, image(1));
       expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
       expect(answer.outcome === DocumentOutcome.DELIVERED, `it is ${DocumentOutcome[answer.outcome]}`, exchange);
     },
-  },
-  {
-    id: 'document-again',
-    class: 'must',
-    promise: 'A file that the broker has is delivered again, because the gateway may send it twice',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'document-again': must(
+    'A file that the broker has is delivered again, because the gateway may send it twice',
+    ['Applications', 'apply'],
+    async (session) => {
       const id = await delivered(session);
       const { answer, exchange } = await send(session, id, PHOTO, image(1));
       expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
       expect(answer.outcome === DocumentOutcome.DELIVERED, `it is ${DocumentOutcome[answer.outcome]}`, exchange);
     },
-  },
-  {
-    id: 'document-other-refused',
-    class: 'must',
-    promise: 'Another file of a type that the broker has is refused',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'document-other-refused': must(
+    'Another file of a type that the broker has is refused',
+    ['Applications', 'apply'],
+    async (session) => {
       const id = await delivered(session);
       const { answer, exchange } = await send(session, id, PHOTO, image(2));
       const isRefused = answer === undefined || answer.outcome === DocumentOutcome.REFUSED;
       expect(isRefused, 'it was delivered', exchange);
     },
-  },
-  {
-    id: 'document-look-up-offered',
-    class: 'optional',
-    promise: 'The adapter says whether it has a document: without that, an unconfirmed one can only be sent again',
-    needs: ['Applications'],
-    run: async (session) => {
+  ),
+  'document-look-up-offered': optional(
+    'The adapter says whether it has a document: without that, an unconfirmed one can only be sent again',
+    ['Applications'],
+    async (session) => {
       if (isMissing(await presence(session, session.newId(), PHOTO))) throw new NotOffered('it is UNIMPLEMENTED');
     },
-  },
-  {
-    id: 'document-look-up-current',
-    class: 'must',
-    promise: 'The look-up of a document says DELIVERED once it was answered so, and MISSING of other types',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'document-look-up-current': must(
+    'The look-up of a document says DELIVERED once it was answered so, and MISSING of other types',
+    ['Applications', 'apply'],
+    async (session) => {
       const id = await delivered(session);
       const [here, other] = [await presence(session, id, PHOTO), await presence(session, id, SIGNATURE)];
       if (isMissing(here)) throw new NotOffered('LookUpDocument is UNIMPLEMENTED');
@@ -75,25 +65,21 @@ export const documentChecks: readonly Check[] = [
       const isLacking = other.answer.presence === DocumentPresence.MISSING;
       expect(isLacking, `another type is ${DocumentPresence[other.answer.presence]}`, other.exchange);
     },
-  },
-  {
-    id: 'document-look-up-unknown',
-    class: 'should',
-    promise: 'The look-up of a document of an application that never came ends with NOT_FOUND',
-    needs: ['Applications'],
-    run: async (session) => {
+  ),
+  'document-look-up-unknown': should(
+    'The look-up of a document of an application that never came ends with NOT_FOUND',
+    ['Applications'],
+    async (session) => {
       const outcome = await presence(session, session.newId(), PHOTO);
       if (isMissing(outcome)) throw new NotOffered('LookUpDocument is UNIMPLEMENTED');
       const { code, exchange } = outcome;
       expect(code === status.NOT_FOUND, `it ended with ${exchange.status}`, exchange);
     },
-  },
-  {
-    id: 'document-not-after-honoured',
-    class: 'must',
-    promise: 'If honours_not_after is declared, a document that comes later is not taken, and stays missing',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'document-not-after-honoured': must(
+    'If honours_not_after is declared, a document that comes later is not taken, and stays missing',
+    ['Applications', 'apply'],
+    async (session) => {
       await declared(session);
       const { id } = await accepted(session);
       const { answer, exchange } = await send(session, id, PHOTO, image(1), past());
@@ -102,23 +88,19 @@ export const documentChecks: readonly Check[] = [
       const isKept = after.answer?.presence === DocumentPresence.DELIVERED;
       expect(!isKept, 'the look-up has it', exchange, after.exchange);
     },
-  },
-  {
-    id: 'document-unknown-not-delivered',
-    class: 'must',
-    promise: 'A document of an application that never came is not delivered',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'document-unknown-not-delivered': must(
+    'A document of an application that never came is not delivered',
+    ['Applications', 'apply'],
+    async (session) => {
       const { answer, exchange } = await send(session, session.newId(), PHOTO, image(1));
       expect(answer?.outcome !== DocumentOutcome.DELIVERED, 'it was delivered', exchange);
     },
-  },
-  {
-    id: 'application-opens',
-    class: 'optional',
-    promise: 'With its four documents, an application of the named fields is decided within the time for a report',
-    needs: ['Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'application-opens': optional(
+    'With its four documents, an application of the named fields is decided within the time for a report',
+    ['Applications', 'apply'],
+    async (session) => {
       const { id } = await accepted(session);
       for (const [at, type] of [PHOTO, GOVERNMENT_ID, UTILITY_BILL, SIGNATURE].entries()) {
         const { answer, exchange } = await send(session, id, type, image(at + 1));
@@ -134,8 +116,8 @@ export const documentChecks: readonly Check[] = [
       );
       if (!isDecided) throw new NotOffered('no decision came: people may make it');
     },
-  },
-];
+  ),
+});
 
 /** The application of which the first photo was delivered. All checks look at the same. */
 function delivered(session: Session): Promise<string> {

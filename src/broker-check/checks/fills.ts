@@ -1,29 +1,25 @@
 import { ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { type Check, expect, NotRun } from '../check.ts';
+import { checks, expect, must, NotRun, should } from '../check.ts';
 import { type Placed, type Session, shownReport } from '../session.ts';
 import { tradedShares } from './rules.ts';
 
 /** An order that is filled. */
-export const fillChecks: readonly Check[] = [
-  {
-    id: 'fills-whole',
-    class: 'should',
-    promise: 'An order at the highest price of the day, on the symbol named for it, is filled in whole',
-    needs: ['account', 'fill'],
-    run: async (session) => {
+export const fillChecks = checks({
+  'fills-whole': should(
+    'An order at the highest price of the day, on the symbol named for it, is filled in whole',
+    ['account', 'fill'],
+    async (session) => {
       const { id, outcome } = await filled(session);
       const reports = session.streamed(id);
       const traded = tradedShares(reports);
       const shown = session.follower.shown(reports.map(shownReport));
       expect(traded >= session.settings.quantity, `${traded} shares traded`, outcome.exchange, shown);
     },
-  },
-  {
-    id: 'look-up-current-trades',
-    class: 'must',
-    promise: 'The look-up knows a trade once the stream has it',
-    needs: ['account', 'fill'],
-    run: async (session) => {
+  ),
+  'look-up-current-trades': must(
+    'The look-up knows a trade once the stream has it',
+    ['account', 'fill'],
+    async (session) => {
       const { id } = await session.place('fill');
       const trade = await session.streamedReport(id, ({ kind }) => kind === ReportKind.TRADE);
       if (trade === undefined) throw new NotRun('nothing traded in time');
@@ -32,8 +28,8 @@ export const fillChecks: readonly Check[] = [
       const shown = session.follower.shown([shownReport(trade)]);
       expect(has, `it does not have report ${trade.number}`, shown, ...exchanges);
     },
-  },
-];
+  ),
+});
 
 /** An order that was filled, as far as it was in time. All checks of fills look at the same. */
 export function filled(session: Session): Promise<Placed> {

@@ -1,7 +1,7 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { AccountStatus, InstrumentKind, OrderType, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { isKoboDecimal } from '../../lib/money.ts';
-import { type Check, expect, NotOffered, NotRun } from '../check.ts';
+import { checks, expect, must, NotOffered, NotRun, optional, should } from '../check.ts';
 import type { Session } from '../session.ts';
 import { decimalSum, isSum } from './decimals.ts';
 
@@ -10,31 +10,24 @@ const highestPriceKobo = 10_000_000_000n;
 export const nobody = { account: 'NOSUCHACCOUNT', symbol: 'NO-SUCH-SYMBOL' };
 
 /** What the adapter says before anything is traded. */
-export const linkChecks: readonly Check[] = [
-  {
-    id: 'capabilities-answered',
-    class: 'must',
-    promise: 'GetCapabilities answers',
-    run: async (session) => {
-      const { answer, exchange } = await session.call('Orders', 'getCapabilities', {});
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
-    },
-  },
-  {
-    id: 'honours-not-after',
-    class: 'optional',
-    promise: 'The adapter declares that it refuses what comes after not_after',
-    run: async (session) => {
+export const linkChecks = checks({
+  'capabilities-answered': must('GetCapabilities answers', [], async (session) => {
+    const { answer, exchange } = await session.call('Orders', 'getCapabilities', {});
+    expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+  }),
+  'honours-not-after': optional(
+    'The adapter declares that it refuses what comes after not_after',
+    [],
+    async (session) => {
       const { answer } = await session.call('Orders', 'getCapabilities', {});
       if (answer === undefined) throw new NotRun('GetCapabilities did not answer');
       if (!answer.honoursNotAfter) throw new NotOffered('honours_not_after is false');
     },
-  },
-  {
-    id: 'broker-time-true',
-    class: 'should',
-    promise: 'A stated broker_time was read between the call and its answer, by a clock that agrees with ours',
-    run: async (session) => {
+  ),
+  'broker-time-true': should(
+    'A stated broker_time was read between the call and its answer, by a clock that agrees with ours',
+    [],
+    async (session) => {
       for (let count = 0; count < 5; count += 1) {
         const { answer, exchange, sentAt, endedAt } = await session.call('Orders', 'getCapabilities', {});
         if (answer === undefined) throw new NotRun('GetCapabilities did not answer');
@@ -45,12 +38,11 @@ export const linkChecks: readonly Check[] = [
         expect(isWithin, `it is ${stated - endedAt} ms ahead of our clock at the answer`, exchange);
       }
     },
-  },
-  {
-    id: 'context-unknown-symbol',
-    class: 'must',
-    promise: 'An unknown symbol has a trading context without an instrument',
-    run: async (session) => {
+  ),
+  'context-unknown-symbol': must(
+    'An unknown symbol has a trading context without an instrument',
+    [],
+    async (session) => {
       const { answer, exchange } = await session.call('Orders', 'getTradingContext', {
         account: session.account || nobody.account,
         symbol: nobody.symbol,
@@ -58,26 +50,19 @@ export const linkChecks: readonly Check[] = [
       expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
       expect(answer.instrument === undefined, 'there is an instrument', exchange);
     },
-  },
-  {
-    id: 'context-unknown-account',
-    class: 'must',
-    promise: 'An account that the broker does not have is NOT_AT_BROKER',
-    run: async (session) => {
-      const symbol = session.settings.rest ?? session.settings.fill ?? nobody.symbol;
-      const request = { account: nobody.account, symbol };
-      const { answer, exchange } = await session.call('Orders', 'getTradingContext', request);
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
-      const isRight = answer.accountStatus === AccountStatus.NOT_AT_BROKER;
-      expect(isRight, `account_status is ${AccountStatus[answer.accountStatus]}`, exchange);
-    },
-  },
-  {
-    id: 'context-fields',
-    class: 'must',
-    promise: "The trading context has the account's status, and the symbol's kind and band of prices",
-    needs: ['account'],
-    run: async (session) => {
+  ),
+  'context-unknown-account': must('An account that the broker does not have is NOT_AT_BROKER', [], async (session) => {
+    const symbol = session.settings.rest ?? session.settings.fill ?? nobody.symbol;
+    const request = { account: nobody.account, symbol };
+    const { answer, exchange } = await session.call('Orders', 'getTradingContext', request);
+    expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+    const isRight = answer.accountStatus === AccountStatus.NOT_AT_BROKER;
+    expect(isRight, `account_status is ${AccountStatus[answer.accountStatus]}`, exchange);
+  }),
+  'context-fields': must(
+    "The trading context has the account's status, and the symbol's kind and band of prices",
+    ['account'],
+    async (session) => {
       const symbols = [session.settings.rest, session.settings.fill].filter((symbol) => symbol !== undefined);
       if (symbols.length === 0) throw new NotRun('neither --rest nor --fill is given');
       for (const symbol of symbols) {
@@ -94,14 +79,11 @@ export const linkChecks: readonly Check[] = [
         expect(lower > 0n && lower <= upper, `lower_price_kobo is ${lower}`, exchange);
       }
     },
-  },
-  {
-    id: 'estimate-exact',
-    class: 'must',
-    promise:
-      'An estimate has exact numbers: the amount is quantity times price, and charges are decimals without rounding',
-    needs: ['account'],
-    run: async (session) => {
+  ),
+  'estimate-exact': must(
+    'An estimate has exact numbers: the amount is quantity times price, and charges are decimals without rounding',
+    ['account'],
+    async (session) => {
       const { quantity, estimate, exchange, priceKobo } = await estimated(session);
       expect(estimate.priceKobo === priceKobo, `the price is ${estimate.priceKobo}, not the limit`, exchange);
       expect(estimate.amountKobo === quantity * priceKobo, `the amount is ${estimate.amountKobo}`, exchange);
@@ -112,13 +94,11 @@ export const linkChecks: readonly Check[] = [
       const wrong = decimals.find((decimal) => !isKoboDecimal(decimal));
       expect(wrong === undefined, `"${wrong}" is no decimal with a point and 1 to 12 places`, exchange);
     },
-  },
-  {
-    id: 'estimate-adds-up',
-    class: 'should',
-    promise: "An estimate's fees add up to its charges, and these with the amount to its total",
-    needs: ['account'],
-    run: async (session) => {
+  ),
+  'estimate-adds-up': should(
+    "An estimate's fees add up to its charges, and these with the amount to its total",
+    ['account'],
+    async (session) => {
       const { estimate, exchange } = await estimated(session);
       const charges = [
         estimate.commissionKoboDecimal,
@@ -131,20 +111,15 @@ export const linkChecks: readonly Check[] = [
       const cost = [...charges, `${estimate.amountKobo}.0`];
       expect(isSum(cost, estimate.totalKoboDecimal), 'amount and charges are not the total', exchange);
     },
-  },
-  {
-    id: 'estimate-unknown-symbol',
-    class: 'should',
-    promise: 'An estimate for an unknown symbol ends with NOT_FOUND',
-    run: async (session) => {
-      const { exchange } = await session.call('Orders', 'estimateOrder', {
-        ...{ account: session.account || nobody.account, symbol: nobody.symbol },
-        ...{ side: Side.BUY, quantity: 1n, type: OrderType.LIMIT, priceKobo: 100n },
-      });
-      expect(exchange.status === 'NOT_FOUND', `it ended with ${exchange.status}`, exchange);
-    },
-  },
-];
+  ),
+  'estimate-unknown-symbol': should('An estimate for an unknown symbol ends with NOT_FOUND', [], async (session) => {
+    const { exchange } = await session.call('Orders', 'estimateOrder', {
+      ...{ account: session.account || nobody.account, symbol: nobody.symbol },
+      ...{ side: Side.BUY, quantity: 1n, type: OrderType.LIMIT, priceKobo: 100n },
+    });
+    expect(exchange.status === 'NOT_FOUND', `it ended with ${exchange.status}`, exchange);
+  }),
+});
 
 /** The estimate of a buy whose charges are no whole kobo. */
 async function estimated(session: Session) {

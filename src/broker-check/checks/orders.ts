@@ -2,7 +2,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Metadata, status } from '@grpc/grpc-js';
 import { OrderType, ReportKind, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { pause } from '../../lib/worker.ts';
-import { type Check, expect, NotOffered, NotRun } from '../check.ts';
+import { checks, expect, must, NotOffered, NotRun, should } from '../check.ts';
 import { exchange as makeExchange } from '../exchange.ts';
 import { type Placed, type Session, services, shownReport } from '../session.ts';
 import { reportProblem } from './rules.ts';
@@ -16,26 +16,22 @@ export const past = () => timestampFromMs(Date.now() - 60_000);
 const never = new AbortController().signal;
 
 /** Sends: what an answer is, and that an id is taken once. */
-export const orderChecks: readonly Check[] = [
-  {
-    id: 'orders-taken',
-    class: 'must',
-    promise: 'A good order for the named account and symbol is accepted',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+export const orderChecks = checks({
+  'orders-taken': must(
+    'A good order for the named account and symbol is accepted',
+    ['account', 'rest'],
+    async (session) => {
       const sent = await session.send(await session.newOrder('rest'));
       const again = sent.outcome.answer === undefined ? await session.send(await session.newOrder('rest')) : sent;
       const { answer, exchange } = again.outcome;
       expect(answer !== undefined, `the send ended with ${exchange.status}, twice`, sent.outcome.exchange, exchange);
       expect(answer.report?.kind === ReportKind.ACCEPTED, 'it was not accepted', exchange);
     },
-  },
-  {
-    id: 'answer-is-report',
-    class: 'must',
-    promise: 'The answer to a send is the whole report that accepts or rejects the order',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'answer-is-report': must(
+    'The answer to a send is the whole report that accepts or rejects the order',
+    ['account', 'rest'],
+    async (session) => {
       const { id, outcome } = await session.send(await session.newOrder('rest'));
       const { answer, exchange } = outcome;
       if (answer === undefined) throw new NotRun(`the send ended with ${exchange.status}`);
@@ -47,65 +43,49 @@ export const orderChecks: readonly Check[] = [
       const problem = reportProblem(report);
       expect(problem === undefined, `${problem}`, exchange);
     },
-  },
-  {
-    id: 'rejection-is-report',
-    class: 'must',
-    promise: 'A rejection is a report of kind REJECTED, and no status',
-    needs: ['account', 'reject'],
-    run: async (session) => {
+  ),
+  'rejection-is-report': must(
+    'A rejection is a report of kind REJECTED, and no status',
+    ['account', 'reject'],
+    async (session) => {
       const { outcome } = await session.send(await session.newOrder('reject'));
       const { answer, exchange } = outcome;
       expect(answer !== undefined, `the send ended with ${exchange.status}`, exchange);
       expect(answer.report?.kind === ReportKind.REJECTED, 'the report is no rejection', exchange);
     },
-  },
-  {
-    id: 'rejection-has-reason',
-    class: 'should',
-    promise: 'A rejection has its reason',
-    needs: ['account', 'reject'],
-    run: async (session) => {
-      const { report, outcome } = await session.place('reject');
-      if (report.kind !== ReportKind.REJECTED) throw new NotRun('the order was not rejected');
-      expect(report.rejectReason !== 0, 'reject_reason is missing', outcome.exchange);
-    },
-  },
-  {
-    id: 'once',
-    class: 'must',
-    promise: 'An id that comes again is ALREADY_EXISTS, and the order is not taken again',
-    needs: ['account', 'rest'],
-    run: async (session) => notTakenAgain(session, await session.place('rest')),
-  },
-  {
-    id: 'once-other-fields',
-    class: 'must',
-    promise: 'An id that comes again with other fields is ALREADY_EXISTS, and nothing is taken',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'rejection-has-reason': should('A rejection has its reason', ['account', 'reject'], async (session) => {
+    const { report, outcome } = await session.place('reject');
+    if (report.kind !== ReportKind.REJECTED) throw new NotRun('the order was not rejected');
+    expect(report.rejectReason !== 0, 'reject_reason is missing', outcome.exchange);
+  }),
+  once: must(
+    'An id that comes again is ALREADY_EXISTS, and the order is not taken again',
+    ['account', 'rest'],
+    async (session) => notTakenAgain(session, await session.place('rest')),
+  ),
+  'once-other-fields': must(
+    'An id that comes again with other fields is ALREADY_EXISTS, and nothing is taken',
+    ['account', 'rest'],
+    async (session) => {
       const placed = await session.place('rest');
       const { quantity } = session.settings;
       await notTakenAgain(session, placed, { quantity: quantity + 1n, side: Side.BUY, note: Buffer.from('another') });
     },
-  },
-  {
-    id: 'once-after-rejection',
-    class: 'must',
-    promise: 'The id of a rejected order is ALREADY_EXISTS, whatever comes with it',
-    needs: ['account', 'rest', 'reject'],
-    run: async (session) => {
+  ),
+  'once-after-rejection': must(
+    'The id of a rejected order is ALREADY_EXISTS, whatever comes with it',
+    ['account', 'rest', 'reject'],
+    async (session) => {
       const placed = await session.place('reject');
       const { symbol, priceKobo } = await session.newOrder('rest');
       await notTakenAgain(session, placed, { symbol, priceKobo });
     },
-  },
-  {
-    id: 'once-at-once',
-    class: 'must',
-    promise: `Of ${sendsAtOnce} sends of one id at the same time, over connections of their own, one is taken`,
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'once-at-once': must(
+    `Of ${sendsAtOnce} sends of one id at the same time, over connections of their own, one is taken`,
+    ['account', 'rest'],
+    async (session) => {
       const { id, ...order } = await session.newOrder('rest');
       const clients = Array.from({ length: sendsAtOnce }, () => session.anotherOrdersClient());
       const method = services.Orders.method.submitOrder;
@@ -122,13 +102,11 @@ export const orderChecks: readonly Check[] = [
       const reports = session.follower.shown(accepted.map(shownReport));
       expect(accepted.length <= 1, `${accepted.length} were accepted`, reports);
     },
-  },
-  {
-    id: 'orders-at-once',
-    class: 'must',
-    promise: `Of ${ordersAtOnce} orders that are sent at the same time, each is answered with a report of its own`,
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'orders-at-once': must(
+    `Of ${ordersAtOnce} orders that are sent at the same time, each is answered with a report of its own`,
+    ['account', 'rest'],
+    async (session) => {
       const orders = await Promise.all(Array.from({ length: ordersAtOnce }, () => session.newOrder('rest')));
       const sent = await Promise.all(orders.map((order) => session.send(order)));
       const answered = sent.filter(({ outcome }) => outcome.answer?.report !== undefined);
@@ -141,39 +119,32 @@ export const orderChecks: readonly Check[] = [
         numbers.add(report.number);
       }
     },
-  },
-  {
-    id: 'not-after-honoured',
-    class: 'must',
-    promise: 'If honours_not_after is declared, an order that comes later ends with FAILED_PRECONDITION',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'not-after-honoured': must(
+    'If honours_not_after is declared, an order that comes later ends with FAILED_PRECONDITION',
+    ['account', 'rest'],
+    async (session) => {
       await declared(session);
       const { outcome } = await session.send(await session.newOrder('rest', { notAfter: past() }));
       const { exchange } = outcome;
       expect(exchange.status === 'FAILED_PRECONDITION', `it ended with ${exchange.status}`, exchange);
     },
-  },
-  {
-    id: 'late-never-taken',
-    class: 'must',
-    promise: 'What ended with FAILED_PRECONDITION is not in the record, now and later',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'late-never-taken': must(
+    'What ended with FAILED_PRECONDITION is not in the record, now and later',
+    ['account', 'rest'],
+    async (session) => {
       const { id, outcome } = await session.send(await session.newOrder('rest', { notAfter: past() }));
       if (outcome.code !== status.FAILED_PRECONDITION)
         throw new NotRun(`the send ended with ${outcome.exchange.status}`);
       const { found, exchanges } = await session.recorded(id);
       expect(!found, 'the record has it', outcome.exchange, ...exchanges);
     },
-  },
-  {
-    id: 'abandoned-settles',
-    class: 'must',
-    promise:
-      'If the sender gives up, the order is taken or not, and the look-up says which for good once not_after is over',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'abandoned-settles': must(
+    'If the sender gives up, the order is taken or not, and the look-up says which for good once not_after is over',
+    ['account', 'rest'],
+    async (session) => {
       await declared(session);
       const notAfterMs = Date.now() + abandonedMs;
       const sent = await Promise.all(
@@ -196,13 +167,11 @@ export const orderChecks: readonly Check[] = [
         expect(isStreamed, 'the stream has it, and the look-up not', ...exchanges);
       }
     },
-  },
-  {
-    id: 'status-means-not-taken',
-    class: 'should',
-    promise: 'An order that was taken is answered with its report, unless the line broke',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'status-means-not-taken': should(
+    'An order that was taken is answered with its report, unless the line broke',
+    ['account', 'rest'],
+    async (session) => {
       for (let count = 0; count < 5; count += 1) await session.send(await session.newOrder('rest'));
       await session.settled();
       const seen = new Set<string>();
@@ -217,13 +186,11 @@ export const orderChecks: readonly Check[] = [
         expect(!found, `it ended with ${exchange.status}, and the record has it`, exchange, ...exchanges);
       }
     },
-  },
-  {
-    id: 'nonsense-not-accepted',
-    class: 'must',
-    promise: 'An order that makes no sense is not accepted',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'nonsense-not-accepted': must(
+    'An order that makes no sense is not accepted',
+    ['account', 'rest'],
+    async (session) => {
       const nonsense = [
         { quantity: 0n },
         { quantity: -5n },
@@ -237,19 +204,17 @@ export const orderChecks: readonly Check[] = [
         expect(!isAccepted, 'it was accepted', outcome.exchange);
       }
     },
-  },
-  {
-    id: 'failed-precondition-for-late-only',
-    class: 'should',
-    promise: 'FAILED_PRECONDITION is kept for what was never sent: an order that makes no sense has another status',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'failed-precondition-for-late-only': should(
+    'FAILED_PRECONDITION is kept for what was never sent: an order that makes no sense has another status',
+    ['account', 'rest'],
+    async (session) => {
       const { outcome } = await session.send(await session.newOrder('rest', { quantity: 0n }));
       const isOther = outcome.code !== status.FAILED_PRECONDITION;
       expect(isOther, 'it ended with FAILED_PRECONDITION', outcome.exchange);
     },
-  },
-];
+  ),
+});
 
 /** Throws `NotOffered` unless the adapter declares that it honours `not_after`. */
 export async function declared(session: Session): Promise<void> {

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { isAreaList } from '../../broker/records.ts';
-import { type Check, expect, NotRun } from '../check.ts';
+import { checks, expect, must, NotRun, optional, should } from '../check.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Session } from '../session.ts';
 
@@ -14,30 +14,20 @@ interface Area {
 }
 
 /** The lists that applications use. */
-export const referenceChecks: readonly Check[] = [
-  {
-    id: 'reference-offered',
-    class: 'optional',
-    promise: 'The adapter has the lists that applications use',
-    needs: ['Reference'],
-    run: async () => {},
-  },
-  {
-    id: 'states-listed',
-    class: 'must',
-    promise: 'The states come whole, each with a code of its own and a name',
-    needs: ['Reference'],
-    run: async (session) => {
+export const referenceChecks = checks({
+  'reference-offered': optional('The adapter has the lists that applications use', ['Reference'], async () => {}),
+  'states-listed': must(
+    'The states come whole, each with a code of its own and a name',
+    ['Reference'],
+    async (session) => {
       const { areas, exchange } = await states(session);
       expect(isAreaList(areas, longestStateCode), 'the list makes no sense', exchange);
     },
-  },
-  {
-    id: 'lgas-listed',
-    class: 'must',
-    promise: 'Each state has local government areas, whose codes are unique over all states',
-    needs: ['Reference'],
-    run: async (session) => {
+  ),
+  'lgas-listed': must(
+    'Each state has local government areas, whose codes are unique over all states',
+    ['Reference'],
+    async (session) => {
       const owners = new Map<string, string>();
       for (const { state, areas, exchange } of await allLgas(session)) {
         expect(isAreaList(areas, longestLgaCode), 'the list makes no sense', exchange);
@@ -48,30 +38,22 @@ export const referenceChecks: readonly Check[] = [
         }
       }
     },
-  },
-  {
-    id: 'areas-by-name',
-    class: 'should',
-    promise: 'States and local government areas come by name',
-    needs: ['Reference'],
-    run: async (session) => {
-      for (const { areas, exchange } of [await states(session), ...(await allLgas(session))]) {
-        const wrong = areas.find(({ name }, at) => name.localeCompare(areas[at - 1]?.name ?? name, 'en') < 0);
-        expect(wrong === undefined, `${wrong?.name} is not in its place`, exchange);
-      }
-    },
-  },
-  {
-    id: 'unknown-state-not-found',
-    class: 'must',
-    promise: 'The areas of a state that the broker does not know end with NOT_FOUND',
-    needs: ['Reference'],
-    run: async (session) => {
+  ),
+  'areas-by-name': should('States and local government areas come by name', ['Reference'], async (session) => {
+    for (const { areas, exchange } of [await states(session), ...(await allLgas(session))]) {
+      const wrong = areas.find(({ name }, at) => name.localeCompare(areas[at - 1]?.name ?? name, 'en') < 0);
+      expect(wrong === undefined, `${wrong?.name} is not in its place`, exchange);
+    }
+  }),
+  'unknown-state-not-found': must(
+    'The areas of a state that the broker does not know end with NOT_FOUND',
+    ['Reference'],
+    async (session) => {
       const { code, exchange } = await session.call('Reference', 'listLgas', { state: noState });
       expect(code === status.NOT_FOUND, `it ended with ${exchange.status}`, exchange);
     },
-  },
-];
+  ),
+});
 
 function states(session: Session): Promise<{ areas: readonly Area[]; exchange: Exchange }> {
   return session.once('states', async () => {

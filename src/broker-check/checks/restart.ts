@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { type Report, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { type Check, expect, NotRun } from '../check.ts';
+import { checks, expect, must, NotRun } from '../check.ts';
 import type { Batch, Numbered } from '../follower.ts';
 import { readStream } from '../follower.ts';
 import { type Placed, poll, type Sent, type Session, shownReport } from '../session.ts';
@@ -13,35 +13,29 @@ import { streamShown } from './streams.ts';
 import { lastSubmission, listedAfter } from './submissions.ts';
 
 /** What a restart must not change. */
-export const restartChecks: readonly Check[] = [
-  {
-    id: 'restart-comes-back',
-    class: 'must',
-    promise: 'After a restart the adapter answers again, and takes orders',
-    needs: ['restart'],
-    run: async (session) => {
+export const restartChecks = checks({
+  'restart-comes-back': must(
+    'After a restart the adapter answers again, and takes orders',
+    ['restart'],
+    async (session) => {
       const { placed, isTrading } = await restarted(session);
       const last = session.sends.at(-1);
       expect(placed === undefined || isTrading, 'no order was taken', ...(last ? [last.outcome.exchange] : []));
     },
-  },
-  {
-    id: 'restart-once',
-    class: 'must',
-    promise: 'After a restart the id of an earlier order is ALREADY_EXISTS',
-    needs: ['restart', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'restart-once': must(
+    'After a restart the id of an earlier order is ALREADY_EXISTS',
+    ['restart', 'account', 'rest'],
+    async (session) => {
       const { placed } = await restarted(session);
       if (placed === undefined) throw new NotRun('no order was placed before');
       await notTakenAgain(session, placed);
     },
-  },
-  {
-    id: 'restart-look-up',
-    class: 'must',
-    promise: 'After a restart the look-up has every report that it had',
-    needs: ['restart', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'restart-look-up': must(
+    'After a restart the look-up has every report that it had',
+    ['restart', 'account', 'rest'],
+    async (session) => {
       const { placed } = await restarted(session);
       if (placed === undefined) throw new NotRun('no order was placed before');
       const { found, reports, exchanges } = await session.recorded(placed.id);
@@ -50,13 +44,11 @@ export const restartChecks: readonly Check[] = [
       const isKept = kept !== undefined && isSameReport(kept, placed.report);
       expect(isKept, `report ${placed.report.number} is not there as it was`, placed.outcome.exchange, ...exchanges);
     },
-  },
-  {
-    id: 'restart-numbers',
-    class: 'must',
-    promise: 'After a restart each report has the number and the content that it had',
-    needs: ['restart', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'restart-numbers': must(
+    'After a restart each report has the number and the content that it had',
+    ['restart', 'account', 'rest'],
+    async (session) => {
       const { reports: before } = await restarted(session);
       const last = before.at(-1);
       if (last === undefined) throw new NotRun('there were no reports');
@@ -74,45 +66,35 @@ export const restartChecks: readonly Check[] = [
       const what = `report ${other?.number} is ${now === undefined ? 'gone' : 'another'}`;
       expect(other === undefined, what, session.follower.shown(other ? [shownReport(other)] : []), shown);
     },
-  },
-  {
-    id: 'restart-numbers-go-on',
-    class: 'must',
-    promise: 'After a restart new reports have the numbers that follow',
-    needs: ['restart', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'restart-numbers-go-on': must(
+    'After a restart new reports have the numbers that follow',
+    ['restart', 'account', 'rest'],
+    async (session) => {
       const { last } = await restarted(session);
       const { report, outcome } = await session.place('rest');
       expect(report.number > last, `after report ${last} came report ${report.number}`, outcome.exchange);
     },
-  },
-  {
-    id: 'restart-answers-kept',
-    class: 'must',
-    promise: 'What was answered with a report while the adapter went away is in the record afterwards',
-    needs: ['restart', 'account', 'rest'],
-    run: async (session) => answersKept(session, (await restarted(session)).whileAway),
-  },
-  {
-    id: 'restart-refusals-hold',
-    class: 'must',
-    promise: 'What ended with FAILED_PRECONDITION while the adapter was away is never taken',
-    needs: ['restart', 'account', 'rest'],
-    run: async (session) => refusalsHold(session, (await restarted(session)).whileAway),
-  },
-  {
-    id: 'restart-doubts-settle',
-    class: 'must',
-    promise: 'After a restart the look-up says for good what became of each order that had no clear answer',
-    needs: ['restart', 'account', 'rest'],
-    run: async (session) => doubtsSettle(session, (await restarted(session)).whileAway),
-  },
-  {
-    id: 'restart-open-order',
-    class: 'must',
-    promise: 'After a restart an open order can be cancelled',
-    needs: ['restart', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'restart-answers-kept': must(
+    'What was answered with a report while the adapter went away is in the record afterwards',
+    ['restart', 'account', 'rest'],
+    async (session) => answersKept(session, (await restarted(session)).whileAway),
+  ),
+  'restart-refusals-hold': must(
+    'What ended with FAILED_PRECONDITION while the adapter was away is never taken',
+    ['restart', 'account', 'rest'],
+    async (session) => refusalsHold(session, (await restarted(session)).whileAway),
+  ),
+  'restart-doubts-settle': must(
+    'After a restart the look-up says for good what became of each order that had no clear answer',
+    ['restart', 'account', 'rest'],
+    async (session) => doubtsSettle(session, (await restarted(session)).whileAway),
+  ),
+  'restart-open-order': must(
+    'After a restart an open order can be cancelled',
+    ['restart', 'account', 'rest'],
+    async (session) => {
       const { open } = await restarted(session);
       if (open === undefined) throw new NotRun('no order was placed before');
       const { answer, exchange } = await session.call('Orders', 'cancelOrder', { clientOrderId: open.id });
@@ -120,13 +102,11 @@ export const restartChecks: readonly Check[] = [
       const isCancelled = answer.report?.kind === ReportKind.CANCELLED;
       expect(isCancelled, 'it was not cancelled', open.outcome.exchange, exchange);
     },
-  },
-  {
-    id: 'restart-submissions',
-    class: 'must',
-    promise: 'After a restart the list of submissions is the same, with all notes',
-    needs: ['restart', 'Submissions', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'restart-submissions': must(
+    'After a restart the list of submissions is the same, with all notes',
+    ['restart', 'Submissions', 'account', 'rest'],
+    async (session) => {
       const { submissions: before } = await restarted(session);
       const first = before[0];
       if (first === undefined) throw new NotRun('nothing was listed before');
@@ -138,25 +118,21 @@ export const restartChecks: readonly Check[] = [
       });
       expect(other === undefined, `submission ${other?.number} is not as it was`, ...exchanges);
     },
-  },
-  {
-    id: 'restart-allocations',
-    class: 'must',
-    promise: 'After a restart the id of an earlier allocation is ALREADY_EXISTS, and all records are as they were',
-    needs: ['restart', 'Allocations', 'account', 'allocate'],
-    run: async (session) => {
+  ),
+  'restart-allocations': must(
+    'After a restart the id of an earlier allocation is ALREADY_EXISTS, and all records are as they were',
+    ['restart', 'Allocations', 'account', 'allocate'],
+    async (session) => {
       const { allocated } = await restarted(session);
       if (allocated === undefined) throw new NotRun('nothing was allocated before');
       await refusedAgain(session, allocated);
       await recordsKept(session);
     },
-  },
-  {
-    id: 'restart-applications',
-    class: 'must',
-    promise: 'After a restart the id of an earlier application is ALREADY_EXISTS, and its reports are as they were',
-    needs: ['restart', 'Applications', 'apply'],
-    run: async (session) => {
+  ),
+  'restart-applications': must(
+    'After a restart the id of an earlier application is ALREADY_EXISTS, and its reports are as they were',
+    ['restart', 'Applications', 'apply'],
+    async (session) => {
       const { applied } = await restarted(session);
       if (applied === undefined) throw new NotRun('no application was accepted before');
       await applicationRefusedAgain(session, applied);
@@ -166,8 +142,8 @@ export const restartChecks: readonly Check[] = [
       const isKept = kept !== undefined && isSameApplicationReport(kept, applied.report);
       expect(isKept, `report ${applied.report.number} is not there as it was`, applied.outcome.exchange, exchange);
     },
-  },
-];
+  ),
+});
 
 /** Restarts the adapter, once in a run. */
 function restarted(session: Session) {

@@ -1,5 +1,5 @@
 import { pause } from '../../lib/worker.ts';
-import { type Check, expect, NotRun } from '../check.ts';
+import { checks, expect, must, NotRun, should } from '../check.ts';
 import type { Exchange } from '../exchange.ts';
 import { type Batch, type Follower, type Numbered, type Open, readStream } from '../follower.ts';
 import { beyond, shownReport } from '../session.ts';
@@ -10,30 +10,26 @@ const streamsAtOnce = 3;
 const never = new AbortController().signal;
 
 /** The stream of reports. What it brought over the whole run is checked last. */
-export const streamChecks: readonly Check[] = [
-  {
-    id: 'stream-from-first',
-    class: 'must',
-    promise: 'The stream from 0 begins with report 1, and goes on without a gap',
-    run: async (session) => {
+export const streamChecks = checks({
+  'stream-from-first': must(
+    'The stream from 0 begins with report 1, and goes on without a gap',
+    [],
+    async (session) => {
       const { silenceMs } = session.settings.waits;
       await denseFromFirst('Orders.StreamReports', session.openReports, silenceMs);
     },
-  },
-  {
-    id: 'stream-beyond-last',
-    class: 'should',
-    promise: 'A stream from a number that was never reached brings nothing, and states a last_number below it',
-    run: async (session) => {
+  ),
+  'stream-beyond-last': should(
+    'A stream from a number that was never reached brings nothing, and states a last_number below it',
+    [],
+    async (session) => {
       await statesItsLast('Orders.StreamReports', session.openReports, session.settings.waits.silenceMs);
     },
-  },
-  {
-    id: 'stream-any-position',
-    class: 'must',
-    promise: 'A stream from any number begins with the next report, and has the same reports as before',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'stream-any-position': must(
+    'A stream from any number begins with the next report, and has the same reports as before',
+    ['account', 'rest'],
+    async (session) => {
       for (let count = 0; count < 3; count += 1) await session.place('rest');
       await session.settled();
       const { follower } = session;
@@ -58,13 +54,11 @@ export const streamChecks: readonly Check[] = [
         expect(ended === undefined, `it ended with ${ended} before report ${last}`, shown);
       }
     },
-  },
-  {
-    id: 'stream-several',
-    class: 'must',
-    promise: `A new report comes in each of ${streamsAtOnce} streams that are open at the same time`,
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'stream-several': must(
+    `A new report comes in each of ${streamsAtOnce} streams that are open at the same time`,
+    ['account', 'rest'],
+    async (session) => {
       const after = session.follower.last;
       let opened = 0;
       let id: string | undefined;
@@ -92,37 +86,30 @@ export const streamChecks: readonly Check[] = [
       const shown = lacking.map(({ ended }) => streamShown('Orders.StreamReports', after, [], ended));
       expect(lacking.length === 0, `${lacking.length} did not have it`, outcome.exchange, ...shown);
     },
-  },
-  {
-    id: 'stream-alive',
-    class: 'must',
-    promise: 'An open stream is never silent for five seconds, because the gateway takes it for dead then',
-    run: async (session) => {
+  ),
+  'stream-alive': must(
+    'An open stream is never silent for five seconds, because the gateway takes it for dead then',
+    [],
+    async (session) => {
       const { silenceMs } = session.settings.waits;
       const longest = await longestSilence(session.follower, silenceMs + 500);
       expect(longest < silenceMs, `it was silent for ${longest} ms`, session.follower.shown([]));
     },
-  },
-  {
-    id: 'stream-every-second',
-    class: 'should',
-    promise: 'A quiet stream has a message every second',
-    run: async (session) => {
-      const { silenceMs, quietMs } = session.settings.waits;
-      const longest = await longestSilence(session.follower, quietMs * 2);
-      if (longest >= silenceMs) throw new NotRun('it was dead');
-      expect(longest <= quietMs, `it was silent for ${longest} ms`, session.follower.shown([]));
-    },
-  },
-  {
-    id: 'stream-last-number',
-    class: 'should',
-    promise: 'last_number is never above the last report that was sent, because the gateway takes that for a loss',
-    run: async (session) => {
+  ),
+  'stream-every-second': should('A quiet stream has a message every second', [], async (session) => {
+    const { silenceMs, quietMs } = session.settings.waits;
+    const longest = await longestSilence(session.follower, quietMs * 2);
+    if (longest >= silenceMs) throw new NotRun('it was dead');
+    expect(longest <= quietMs, `it was silent for ${longest} ms`, session.follower.shown([]));
+  }),
+  'stream-last-number': should(
+    'last_number is never above the last report that was sent, because the gateway takes that for a loss',
+    [],
+    async (session) => {
       await statesNoMoreThanSent('Orders.StreamReports', session.openReports);
     },
-  },
-];
+  ),
+});
 
 /** Throws unless a stream from 0 begins with 1 and has no gap, as far as a bounded look goes. */
 export async function denseFromFirst<Report extends Numbered>(name: string, open: Open<Report>, boundMs: number) {

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import type { Submission } from '../../gen/marina/broker/v1/submissions_pb.ts';
-import { type Check, expect, NotRun } from '../check.ts';
+import { checks, expect, must, NotRun, optional } from '../check.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Session } from '../session.ts';
 
@@ -10,20 +10,16 @@ const mostAtOnce = 1_000;
 const everyByte = Buffer.from([0, 10, 13, ...Array.from({ length: 256 }, (_, byte) => byte), 0]);
 
 /** The list of what was taken, from which a restored gateway finds what it lost. */
-export const submissionChecks: readonly Check[] = [
-  {
-    id: 'submissions-offered',
-    class: 'optional',
-    promise: 'The adapter lists what it was given: without that, a restored database lacks it',
-    needs: ['Submissions'],
-    run: async () => {},
-  },
-  {
-    id: 'submissions-dense',
-    class: 'must',
-    promise: 'The list has the numbers 1, 2, 3 … without a gap, in pages of the size that was asked for',
-    needs: ['Submissions'],
-    run: async (session) => {
+export const submissionChecks = checks({
+  'submissions-offered': optional(
+    'The adapter lists what it was given: without that, a restored database lacks it',
+    ['Submissions'],
+    async () => {},
+  ),
+  'submissions-dense': must(
+    'The list has the numbers 1, 2, 3 … without a gap, in pages of the size that was asked for',
+    ['Submissions'],
+    async (session) => {
       const last = await lastSubmission(session);
       for (const [afterNumber, limit] of [
         [0n, 10],
@@ -43,34 +39,28 @@ export const submissionChecks: readonly Check[] = [
         expect(isFull, `the page ends before submission ${last}`, exchange);
       }
     },
-  },
-  {
-    id: 'submissions-current',
-    class: 'must',
-    promise: 'An order is listed, once, before its first report is known',
-    needs: ['Submissions', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'submissions-current': must(
+    'An order is listed, once, before its first report is known',
+    ['Submissions', 'account', 'rest'],
+    async (session) => {
       const { id, found, exchanges } = await sentAndListed(session, 'rest', {});
       expect(found.length > 0, `${id} is not listed`, ...exchanges);
       expect(found.length === 1, `${id} is listed ${found.length} times`, ...exchanges);
     },
-  },
-  {
-    id: 'submissions-rejected',
-    class: 'must',
-    promise: 'A rejected order is listed too',
-    needs: ['Submissions', 'account', 'reject'],
-    run: async (session) => {
+  ),
+  'submissions-rejected': must(
+    'A rejected order is listed too',
+    ['Submissions', 'account', 'reject'],
+    async (session) => {
       const { id, found, exchanges } = await sentAndListed(session, 'reject', {});
       expect(found.length > 0, `${id} is not listed`, ...exchanges);
     },
-  },
-  {
-    id: 'notes-kept',
-    class: 'must',
-    promise: 'A note comes back byte for byte, whatever its bytes',
-    needs: ['Submissions', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'notes-kept': must(
+    'A note comes back byte for byte, whatever its bytes',
+    ['Submissions', 'account', 'rest'],
+    async (session) => {
       for (const note of [everyByte, Buffer.alloc(0), Buffer.from([0xff, 0xfe, 0x80])]) {
         const { found, exchanges } = await sentAndListed(session, 'rest', { note });
         const kept = found[0]?.note;
@@ -79,13 +69,11 @@ export const submissionChecks: readonly Check[] = [
         expect(isKept, `a note of ${note.length} bytes came back with ${kept.length}`, ...exchanges);
       }
     },
-  },
-  {
-    id: 'notes-longest',
-    class: 'must',
-    promise: 'A note of 2,048 bytes is taken, and comes back with all of them',
-    needs: ['Submissions', 'account', 'rest'],
-    run: async (session) => {
+  ),
+  'notes-longest': must(
+    'A note of 2,048 bytes is taken, and comes back with all of them',
+    ['Submissions', 'account', 'rest'],
+    async (session) => {
       const note = Buffer.from(Array.from({ length: longestNote }, (_, at) => (at * 31) % 256));
       const { found, exchanges } = await sentAndListed(session, 'rest', { note });
       const kept = found[0]?.note;
@@ -93,8 +81,8 @@ export const submissionChecks: readonly Check[] = [
       if (kept.length === 0) throw new NotRun('the adapter keeps no notes');
       expect(Buffer.from(kept).equals(note), `${kept.length} bytes came back`, ...exchanges);
     },
-  },
-];
+  ),
+});
 
 /** A page of the list. Throws `NotRun` without an answer. */
 export async function listed(session: Session, afterNumber: bigint, limit: number) {

@@ -1,28 +1,21 @@
 import { type Report, ReportKind, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { type Check, expect, NotRun } from '../check.ts';
+import { checks, expect, must, NotRun, should } from '../check.ts';
 import { type Session, shownReport } from '../session.ts';
 import { filled } from './fills.ts';
 import { lifeProblem, reportProblem, tradedShares, tradeProblem } from './rules.ts';
 
 /** Checks of everything that came in the run: over all orders, breaks and restarts. */
-export const wholeRunChecks: readonly Check[] = [
-  {
-    id: 'reports-dense',
-    class: 'must',
-    promise: 'The stream has every number once, in order and without a gap',
-    run: async (session) => {
-      await session.settled();
-      const { follower } = session;
-      const near = follower.reports.slice(-4).map(shownReport);
-      expect(follower.gaps.length === 0, follower.gaps.join('; '), follower.shown(near));
-    },
-  },
-  {
-    id: 'answers-streamed',
-    class: 'must',
-    promise: 'Every report of an answer comes in the stream too, under its number',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+export const wholeRunChecks = checks({
+  'reports-dense': must('The stream has every number once, in order and without a gap', [], async (session) => {
+    await session.settled();
+    const { follower } = session;
+    const near = follower.reports.slice(-4).map(shownReport);
+    expect(follower.gaps.length === 0, follower.gaps.join('; '), follower.shown(near));
+  }),
+  'answers-streamed': must(
+    'Every report of an answer comes in the stream too, under its number',
+    ['account', 'rest'],
+    async (session) => {
       await session.settled();
       for (const { id, outcome } of session.sends) {
         const report = outcome.answer?.report;
@@ -34,41 +27,35 @@ export const wholeRunChecks: readonly Check[] = [
         expect(has, `report ${report.number} of the answer is not in the stream`, outcome.exchange, shown);
       }
     },
-  },
-  {
-    id: 'reports-well-formed',
-    class: 'must',
-    promise: 'Every report has its number, order, kind and time, and an exchange_order_id of at most 64 characters',
-    run: async (session) => {
+  ),
+  'reports-well-formed': must(
+    'Every report has its number, order, kind and time, and an exchange_order_id of at most 64 characters',
+    [],
+    async (session) => {
       await eachReport(session, reportProblem);
     },
-  },
-  {
-    id: 'trades-exact',
-    class: 'must',
-    promise: 'A trade has a whole number of shares and a price in whole kobo; nothing else has them',
-    run: async (session) => {
+  ),
+  'trades-exact': must(
+    'A trade has a whole number of shares and a price in whole kobo; nothing else has them',
+    [],
+    async (session) => {
       await eachReport(session, tradeProblem);
     },
-  },
-  {
-    id: 'order-life',
-    class: 'must',
-    promise: 'The first report of an order accepts or rejects it, once; it ends once, and never after a rejection',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'order-life': must(
+    'The first report of an order accepts or rejects it, once; it ends once, and never after a rejection',
+    ['account', 'rest'],
+    async (session) => {
       for (const [id, reports] of await byOrder(session)) {
         const problem = lifeProblem(reports);
         expect(problem === undefined, `${id}: ${problem}`, session.follower.shown(reports.map(shownReport)));
       }
     },
-  },
-  {
-    id: 'fills-within-quantity',
-    class: 'must',
-    promise: 'The trades of an order are never more than its quantity',
-    needs: ['account', 'fill'],
-    run: async (session) => {
+  ),
+  'fills-within-quantity': must(
+    'The trades of an order are never more than its quantity',
+    ['account', 'fill'],
+    async (session) => {
       await filled(session);
       for (const [id, reports] of await byOrder(session)) {
         const ordered = BigInt(session.sends.find((sent) => sent.id === id)?.request.quantity ?? 0n);
@@ -77,30 +64,22 @@ export const wholeRunChecks: readonly Check[] = [
         expect(traded <= ordered, `${id}: ${traded} of ${ordered} shares traded`, shown);
       }
     },
-  },
-  {
-    id: 'fills-within-limit',
-    class: 'must',
-    promise: 'No trade is at a worse price than the limit',
-    needs: ['account', 'fill'],
-    run: async (session) => {
-      await filled(session);
-      for (const [id, reports] of await byOrder(session)) {
-        const request = session.sends.find((sent) => sent.id === id)?.request;
-        if (request?.priceKobo === undefined || request.side !== Side.BUY) continue;
-        const limit = BigInt(request.priceKobo);
-        const worse = reports.find(({ kind, priceKobo }) => kind === ReportKind.TRADE && priceKobo > limit);
-        const shown = session.follower.shown(worse ? [shownReport(worse)] : []);
-        expect(worse === undefined, `${id}: ${worse?.priceKobo} kobo, and the limit is ${limit}`, shown);
-      }
-    },
-  },
-  {
-    id: 'fills-within-band',
-    class: 'should',
-    promise: "A trade's price is within the day's band of the symbol: one outside of it shows a wrong unit",
-    needs: ['account', 'fill'],
-    run: async (session) => {
+  ),
+  'fills-within-limit': must('No trade is at a worse price than the limit', ['account', 'fill'], async (session) => {
+    await filled(session);
+    for (const [id, reports] of await byOrder(session)) {
+      const request = session.sends.find((sent) => sent.id === id)?.request;
+      if (request?.priceKobo === undefined || request.side !== Side.BUY) continue;
+      const limit = BigInt(request.priceKobo);
+      const worse = reports.find(({ kind, priceKobo }) => kind === ReportKind.TRADE && priceKobo > limit);
+      const shown = session.follower.shown(worse ? [shownReport(worse)] : []);
+      expect(worse === undefined, `${id}: ${worse?.priceKobo} kobo, and the limit is ${limit}`, shown);
+    }
+  }),
+  'fills-within-band': should(
+    "A trade's price is within the day's band of the symbol: one outside of it shows a wrong unit",
+    ['account', 'fill'],
+    async (session) => {
       await filled(session);
       for (const [id, reports] of await byOrder(session)) {
         const { symbol = '' } = session.sends.find((sent) => sent.id === id)?.request ?? {};
@@ -113,13 +92,11 @@ export const wholeRunChecks: readonly Check[] = [
         expect(outside === undefined, `${outside?.priceKobo} kobo, and the band is ${lower} to ${upper}`, shown);
       }
     },
-  },
-  {
-    id: 'look-up-complete',
-    class: 'must',
-    promise: 'The look-up of an order has every report about it that the stream has',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'look-up-complete': must(
+    'The look-up of an order has every report about it that the stream has',
+    ['account', 'rest'],
+    async (session) => {
       for (const [id, reports] of await byOrder(session)) {
         const recorded = await session.recorded(id);
         const numbers = new Set(recorded.reports.map(({ number }) => number));
@@ -128,13 +105,11 @@ export const wholeRunChecks: readonly Check[] = [
         expect(lacking === undefined, `it does not have report ${lacking?.number}`, shown, ...recorded.exchanges);
       }
     },
-  },
-  {
-    id: 'stream-complete',
-    class: 'must',
-    promise: 'The stream has every report that the look-up of an order has',
-    needs: ['account', 'rest'],
-    run: async (session) => {
+  ),
+  'stream-complete': must(
+    'The stream has every report that the look-up of an order has',
+    ['account', 'rest'],
+    async (session) => {
       for (const [id] of await byOrder(session)) {
         const { reports, exchanges } = await session.recorded(id);
         const last = reports.at(-1)?.number ?? 0n;
@@ -146,33 +121,27 @@ export const wholeRunChecks: readonly Check[] = [
         expect(lacking === undefined, `it does not have report ${lacking?.number}`, ...exchanges);
       }
     },
-  },
-  {
-    id: 'broker-time-stated',
-    class: 'should',
-    promise: 'Every answer and every message of a stream states broker_time',
-    run: async (session) => {
-      const silent = session.calls.find(({ outcome: { answer } }) => {
-        return answer !== undefined && (answer as { brokerTime?: unknown }).brokerTime === undefined;
-      });
-      expect(silent === undefined, 'the answer has no broker_time', ...(silent ? [silent.outcome.exchange] : []));
-      const isStated = session.follower.arrivals.flat().every(({ brokerTimeMs }) => brokerTimeMs !== undefined);
-      expect(isStated, 'a message of the stream has no broker_time', session.follower.shown([]));
-    },
-  },
-  {
-    id: 'calls-in-time',
-    class: 'should',
-    promise: 'No call takes longer than two seconds, unless the adapter or its exchange is away',
-    run: async (session) => {
+  ),
+  'broker-time-stated': should('Every answer and every message of a stream states broker_time', [], async (session) => {
+    const silent = session.calls.find(({ outcome: { answer } }) => {
+      return answer !== undefined && (answer as { brokerTime?: unknown }).brokerTime === undefined;
+    });
+    expect(silent === undefined, 'the answer has no broker_time', ...(silent ? [silent.outcome.exchange] : []));
+    const isStated = session.follower.arrivals.flat().every(({ brokerTimeMs }) => brokerTimeMs !== undefined);
+    expect(isStated, 'a message of the stream has no broker_time', session.follower.shown([]));
+  }),
+  'calls-in-time': should(
+    'No call takes longer than two seconds, unless the adapter or its exchange is away',
+    [],
+    async (session) => {
       const { slowMs } = session.settings.waits;
       const slow = session.calls.find(
         ({ outcome, bounded, isDisturbed }) => !isDisturbed && outcome.exchange.tookMs > slowMs && bounded > slowMs,
       );
       expect(slow === undefined, 'one took longer', ...(slow ? [slow.outcome.exchange] : []));
     },
-  },
-];
+  ),
+});
 
 /** The orders of this run that the stream has reports about, each with them. */
 async function byOrder(session: Session): Promise<Map<string, Report[]>> {
