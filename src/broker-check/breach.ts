@@ -1,4 +1,4 @@
-import type { Exchange } from './exchange.ts';
+import type { Exchange, Outcome } from './exchange.ts';
 
 /** A broken promise, with the calls that showed it. */
 export class Breach extends Error {
@@ -24,4 +24,24 @@ export class NotOffered extends Error {
 /** Throws a breach unless the condition holds. */
 export function expect(holds: boolean, message: string, ...exchanges: readonly Exchange[]): asserts holds {
   if (!holds) throw new Breach(message, ...exchanges);
+}
+
+type Answered<Answer> = Outcome<Answer> & { readonly answer: Answer };
+
+/** The outcome of a call that an adapter must answer. Throws a breach if it ended with a status. */
+export function answered<Answer>(outcome: Outcome<Answer>, what = 'it'): Answered<Answer> {
+  const { answer, exchange } = outcome;
+  if (answer === undefined) throw new Breach(endedWith(what, exchange), exchange);
+  return { ...outcome, answer };
+}
+
+/** The outcome of a call without whose answer the check cannot be made. Throws `NotRun` if it ended with a status. */
+export function needed<Answer>(outcome: Outcome<Answer>, what: string): Answered<Answer> {
+  const { answer, exchange } = outcome;
+  if (answer === undefined) throw new NotRun(endedWith(what, exchange));
+  return { ...outcome, answer };
+}
+
+function endedWith(what: string, { status }: Exchange): string {
+  return `${what} ended with ${status}`;
 }

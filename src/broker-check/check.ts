@@ -52,4 +52,4 @@ function ofClass(checkClass: CheckClass) {
   };
 }
 
-export { Breach, expect, NotOffered, NotRun } from './breach.ts';
+export { answered, Breach, expect, NotOffered, NotRun, needed } from './breach.ts';

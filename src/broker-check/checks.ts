@@ -1,7 +1,8 @@
 import type { Check } from './check.ts';
 import { accountChecks } from './checks/accounts.ts';
 import { allocationChecks } from './checks/allocations.ts';
-import { applicationChecks, applicationRunChecks, applicationStreamChecks } from './checks/applications.ts';
+import { applicationRunChecks, applicationStreamChecks } from './checks/application-stream.ts';
+import { applicationChecks } from './checks/applications.ts';
 import { cancelChecks } from './checks/cancels.ts';
 import { cutChecks } from './checks/cut.ts';
 import { documentChecks } from './checks/documents.ts';

@@ -12,7 +12,7 @@ import {
 } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { type Report, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { lagosDay } from '../../lib/clock.ts';
-import { checks, expect, must, optional, should } from '../check.ts';
+import { answered, checks, expect, must, optional, should } from '../check.ts';
 import type { Exchange, Outcome } from '../exchange.ts';
 import { poll, type Session, shownReport } from '../session.ts';
 import { filled } from './fills.ts';
@@ -38,8 +38,7 @@ export const accountChecks = checks({
     ['Accounts', 'account'],
     async (session) => {
       const { account } = session;
-      const { answer, exchange } = await session.call('Accounts', 'getBalance', { account });
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      const { answer, exchange } = answered(await session.call('Accounts', 'getBalance', { account }));
       expect(answer.account === account, `it is of "${answer.account}"`, exchange);
       expect(answer.pendingDebitsKobo >= 0n, `pending_debits_kobo is ${answer.pendingDebitsKobo}`, exchange);
     },
@@ -128,8 +127,7 @@ export const accountChecks = checks({
     "GetMarket states the exchange's session, and times of the future",
     ['Accounts'],
     async (session) => {
-      const { answer, exchange, sentAt } = await session.call('Accounts', 'getMarket', {});
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      const { answer, exchange, sentAt } = answered(await session.call('Accounts', 'getMarket', {}));
       expect(answer.session !== MarketSession.UNSPECIFIED, 'the session is missing', exchange);
       const { nextOpenAt, nextCloseAt } = answer;
       for (const at of [nextOpenAt, nextCloseAt]) {
@@ -157,8 +155,7 @@ async function pages<Item, Answer extends { readonly hasMore: boolean }>(
   const answers: Answer[] = [];
   for (;;) {
     const after = records.at(-1);
-    const { answer, exchange } = await read(after);
-    expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+    const { answer, exchange } = answered(await read(after));
     const { items, problem } = check(answer, after);
     expect(!problem, 'the page makes no sense: its order, its length, or a field', exchange);
     records.push(...items);

@@ -1,27 +1,21 @@
-import { toJsonString } from '@bufbuild/protobuf';
-import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
-import { status } from '@grpc/grpc-js';
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
+import { AllocationOutcome, AllocationRejectReason } from '../../gen/marina/broker/v1/allocations_pb.ts';
+import { answered, checks, expect, must, NotRun, needed, optional, should } from '../check.ts';
+import { poll } from '../session.ts';
+import { abandoned, completeUntilPast, late, listedOnce, past, refusesLate, takenOnce } from './every-kind.ts';
 import {
-  AllocationOutcome,
-  type AllocationRecord,
-  AllocationRecordSchema,
-  AllocationRejectReason,
-} from '../../gen/marina/broker/v1/allocations_pb.ts';
-import { pause } from '../../lib/worker.ts';
-import { checks, expect, must, NotOffered, NotRun, optional, should } from '../check.ts';
-import { poll, type SentAllocation, type Session } from '../session.ts';
-import { declared, past } from './orders.ts';
-import { lastSubmission, listedAfter } from './submissions.ts';
+  allocate,
+  available,
+  booked,
+  isSameRecord,
+  lookUp,
+  notBookedAgain,
+  recordProblem,
+  recordsKept,
+} from './sent-allocations.ts';
 
 const sendsAtOnce = 10;
-const abandonedSends = 5;
-/** How long an allocation that its sender gives up at once may still be taken. */
-const abandonedMs = 400;
-const longestReference = 64;
 const mostKobo = 10_000_000_000n;
-const never = new AbortController().signal;
-
-type Fields = Partial<SentAllocation['request']>;
 
 /** Allocations: money that moves to the account. */
 export const allocationChecks = checks({
@@ -31,8 +25,7 @@ export const allocationChecks = checks({
     ['Allocations', 'account', 'allocate'],
     async (session) => {
       const { outcome } = await allocate(session);
-      const { answer, exchange } = outcome;
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      const { answer, exchange } = answered(outcome);
       expect(answer.record?.outcome === AllocationOutcome.BOOKED, 'it was not booked', exchange);
     },
   ),
@@ -41,8 +34,7 @@ export const allocationChecks = checks({
     ['Allocations', 'account', 'allocate'],
     async (session) => {
       const { id, outcome } = await allocate(session);
-      const { answer, exchange } = outcome;
-      if (answer === undefined) throw new NotRun(`the send ended with ${exchange.status}`);
+      const { answer, exchange } = needed(outcome, 'the send');
       expect(answer.record !== undefined, 'the answer has no record', exchange);
       const problem = recordProblem(answer.record, id);
       expect(problem === undefined, `${problem}`, exchange);
@@ -53,8 +45,7 @@ export const allocationChecks = checks({
     ['Allocations', 'account', 'reject-allocation'],
     async (session) => {
       const { id, outcome } = await allocate(session, { amountKobo: session.settings.rejectAllocationKobo });
-      const { answer, exchange } = outcome;
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      const { answer, exchange } = answered(outcome);
       expect(answer.record?.outcome === AllocationOutcome.REJECTED, 'the record is no rejection', exchange);
       const problem = recordProblem(answer.record, id);
       expect(problem === undefined, `${problem}`, exchange);
@@ -89,12 +80,8 @@ export const allocationChecks = checks({
     ['Allocations', 'account', 'allocate'],
     async (session) => {
       const clientAllocationId = session.newId();
-      const sent = await Promise.all(
-        Array.from({ length: sendsAtOnce }, () => allocate(session, { clientAllocationId })),
-      );
-      const taken = sent.filter(({ outcome }) => outcome.answer !== undefined);
-      const shown = taken.map(({ outcome }) => outcome.exchange);
-      expect(taken.length <= 1, `${taken.length} were answered with a record`, ...shown);
+      const sends = Array.from({ length: sendsAtOnce }, () => allocate(session, { clientAllocationId }));
+      takenOnce(await Promise.all(sends));
     },
   ),
   'allocation-in-balance': should(
@@ -118,8 +105,7 @@ export const allocationChecks = checks({
     'The look-up of an allocation that never came has no record, and is no status',
     ['Allocations'],
     async (session) => {
-      const { answer, exchange } = await lookUp(session, session.newId());
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      const { answer, exchange } = answered(await lookUp(session, session.newId()));
       expect(answer.record === undefined, 'there is a record', exchange);
     },
   ),
@@ -131,8 +117,7 @@ export const allocationChecks = checks({
         const { id, outcome } = await allocate(session);
         const record = outcome.answer?.record;
         if (record === undefined) throw new NotRun(`the send ended with ${outcome.exchange.status}`);
-        const { answer, exchange } = await lookUp(session, id);
-        if (answer === undefined) throw new NotRun(`the look-up ended with ${exchange.status}`);
+        const { answer, exchange } = needed(await lookUp(session, id), 'the look-up');
         const isSame = answer.record !== undefined && isSameRecord(answer.record, record);
         expect(isSame, 'it does not have that record', outcome.exchange, exchange);
       }
@@ -141,23 +126,14 @@ export const allocationChecks = checks({
   'allocation-not-after-honoured': must(
     'If honours_not_after is declared, an allocation that comes later ends with FAILED_PRECONDITION',
     ['Allocations', 'account', 'allocate'],
-    async (session) => {
-      await declared(session);
-      const { outcome } = await allocate(session, { notAfter: past() });
-      const { exchange } = outcome;
-      expect(exchange.status === 'FAILED_PRECONDITION', `it ended with ${exchange.status}`, exchange);
-    },
+    (session) => refusesLate(session, () => allocate(session, { notAfter: past() })),
   ),
   'allocation-late-never-taken': must(
     'An allocation that ended with FAILED_PRECONDITION has no record',
     ['Allocations', 'account', 'allocate'],
     async (session) => {
-      const { id, outcome } = await allocate(session, { notAfter: past() });
-      if (outcome.code !== status.FAILED_PRECONDITION) {
-        throw new NotRun(`the send ended with ${outcome.exchange.status}`);
-      }
-      const { answer, exchange } = await lookUp(session, id);
-      if (answer === undefined) throw new NotRun(`the look-up ended with ${exchange.status}`);
+      const { id, outcome } = late(await allocate(session, { notAfter: past() }));
+      const { answer, exchange } = needed(await lookUp(session, id), 'the look-up');
       expect(answer.record === undefined, 'there is a record', outcome.exchange, exchange);
     },
   ),
@@ -165,23 +141,13 @@ export const allocationChecks = checks({
     'If the sender of an allocation gives up, the look-up says for good, once not_after is over, whether it was taken',
     ['Allocations', 'account', 'allocate'],
     async (session) => {
-      await declared(session);
-      const notAfterMs = Date.now() + abandonedMs;
-      const sent = await Promise.all(
-        Array.from({ length: abandonedSends }, (_, at) =>
-          allocate(session, { notAfter: timestampFromMs(notAfterMs) }, 1 + at),
-        ),
+      const send = (notAfter: Timestamp, timeoutMs: number) => allocate(session, { notAfter }, timeoutMs);
+      await abandoned(
+        session,
+        send,
+        (id) => lookUp(session, id),
+        ({ record }) => record !== undefined,
       );
-      await pause(Math.max(0, notAfterMs + session.settings.waits.skewMs - Date.now()), never);
-      const first = await Promise.all(sent.map(({ id }) => lookUp(session, id)));
-      await pause(abandonedMs, never);
-      for (const [at, { id, outcome }] of sent.entries()) {
-        const before = first[at];
-        const { answer, exchange } = await lookUp(session, id);
-        if (before?.answer === undefined || answer === undefined) continue;
-        const isSame = (before.answer.record === undefined) === (answer.record === undefined);
-        expect(isSame, 'the look-up changed its mind after not_after', outcome.exchange, before.exchange, exchange);
-      }
     },
   ),
   'allocation-nonsense-not-booked': must(
@@ -198,26 +164,12 @@ export const allocationChecks = checks({
   'allocation-listed': must(
     'An allocation is among the submissions, once, with its note',
     ['Allocations', 'Submissions', 'account', 'allocate'],
-    async (session) => {
-      const before = await lastSubmission(session);
-      const { id, request, outcome } = await booked(session);
-      const { submissions, exchanges } = await listedAfter(session, before);
-      const found = submissions.filter(({ clientId }) => clientId === id);
-      expect(found.length === 1, `${id} is listed ${found.length} times`, outcome.exchange, ...exchanges);
-      const isKept = Buffer.from(found[0]?.note ?? []).equals(Buffer.from(request.note ?? []));
-      expect(isKept, 'its note is another', outcome.exchange, ...exchanges);
-    },
+    (session) => listedOnce(session, () => booked(session)),
   ),
   'allocation-complete-until-past': must(
     'complete_until of the look-up of an allocation is never later than now',
     ['Allocations'],
-    async (session) => {
-      const { answer, exchange, endedAt } = await lookUp(session, session.newId());
-      if (answer === undefined) throw new NotRun(`the look-up ended with ${exchange.status}`);
-      if (answer.completeUntil === undefined) throw new NotOffered('complete_until is absent');
-      const aheadMs = timestampMs(answer.completeUntil) - endedAt;
-      expect(aheadMs <= session.settings.waits.skewMs, `it is ${aheadMs} ms ahead`, exchange);
-    },
+    async (session) => completeUntilPast(session, await lookUp(session, session.newId())),
   ),
   'allocation-record-kept': must(
     'The record of an allocation never changes',
@@ -225,88 +177,3 @@ export const allocationChecks = checks({
     recordsKept,
   ),
 });
-
-/** Throws unless the look-up of each allocation of this run has the record of its answer. */
-export async function recordsKept(session: Session): Promise<void> {
-  for (const { id, outcome } of session.allocations) {
-    const record = outcome.answer?.record;
-    if (record === undefined) continue;
-    const { answer, exchange } = await lookUp(session, id);
-    if (answer === undefined) throw new NotRun(`the look-up ended with ${exchange.status}`);
-    const isSame = answer.record !== undefined && isSameRecord(answer.record, record);
-    expect(isSame, `the record of ${id} is not as it was answered`, outcome.exchange, exchange);
-  }
-}
-
-/** Sends an allocation, once. */
-export async function allocate(session: Session, fields: Fields = {}, timeoutMs?: number): Promise<SentAllocation> {
-  const id = fields.clientAllocationId ?? session.newId();
-  const request = {
-    clientAllocationId: id,
-    account: session.account,
-    amountKobo: session.settings.allocateKobo ?? 0n,
-    notAfter: session.inTime(),
-    note: Buffer.from(`note of ${id}`),
-    ...fields,
-  } as SentAllocation['request'];
-  const outcome = await session.call('Allocations', 'submitAllocation', request, timeoutMs);
-  const sent = { id, request, outcome };
-  session.allocations.push(sent);
-  return sent;
-}
-
-/** Sends one that is booked. Throws `NotRun` if it is not. */
-export async function booked(session: Session): Promise<SentAllocation> {
-  const sent = await allocate(session);
-  const { answer, exchange } = sent.outcome;
-  if (answer?.record?.outcome !== AllocationOutcome.BOOKED) throw new NotRun(`none was booked: ${exchange.status}`);
-  return sent;
-}
-
-async function notBookedAgain(session: Session, fields: Fields): Promise<void> {
-  const first = await booked(session);
-  await refusedAgain(session, first, fields);
-  const { answer, exchange } = await lookUp(session, first.id);
-  if (answer === undefined) throw new NotRun(`the look-up ended with ${exchange.status}`);
-  const record = first.outcome.answer?.record;
-  const isSame = record !== undefined && answer.record !== undefined && isSameRecord(answer.record, record);
-  expect(isSame, 'the record is another', first.outcome.exchange, exchange);
-}
-
-/** Sends an id again, and throws unless it is refused. */
-export async function refusedAgain(session: Session, first: SentAllocation, fields: Fields = {}): Promise<void> {
-  const again = { ...first.request, notAfter: session.inTime(), ...fields, clientAllocationId: first.id };
-  const { code, exchange } = await session.call('Allocations', 'submitAllocation', again as never);
-  const isRefused = code === status.ALREADY_EXISTS;
-  expect(isRefused, `the second send ended with ${exchange.status}`, first.outcome.exchange, exchange);
-}
-
-function lookUp(session: Session, clientAllocationId: string) {
-  return session.call('Allocations', 'lookUpAllocation', { clientAllocationId });
-}
-
-async function available(session: Session) {
-  const { answer, exchange } = await session.call('Accounts', 'getBalance', { account: session.account });
-  if (answer === undefined) throw new NotRun(`the balance ended with ${exchange.status}`);
-  return { kobo: answer.availableKobo, exchange };
-}
-
-function isSameRecord(one: AllocationRecord, other: AllocationRecord): boolean {
-  return toJsonString(AllocationRecordSchema, one) === toJsonString(AllocationRecordSchema, other);
-}
-
-/** What is wrong with a record. The gateway takes such an answer for none. */
-function recordProblem(record: AllocationRecord, id: string): string | undefined {
-  const { clientAllocationId, outcome, brokerReference, rejectReason, at } = record;
-  if (clientAllocationId !== id) return `the record is of "${clientAllocationId}"`;
-  if (at === undefined) return 'it has no time';
-  if (outcome === AllocationOutcome.UNSPECIFIED) return 'it has no outcome';
-  if (outcome === AllocationOutcome.REJECTED) {
-    return brokerReference === '' ? undefined : 'it is rejected, and has a reference';
-  }
-  if (brokerReference === '') return 'it is booked, and has no reference';
-  if (brokerReference.length > longestReference) return `its reference is longer than ${longestReference}`;
-  return rejectReason === AllocationRejectReason.UNSPECIFIED
-    ? undefined
-    : 'it is booked, and has a reason to reject it';
-}

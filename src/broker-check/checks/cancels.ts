@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { CancelOutcome, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { checks, expect, must, NotRun, should } from '../check.ts';
+import { answered, checks, expect, must, NotRun, should } from '../check.ts';
 import type { Session } from '../session.ts';
 import { filled } from './fills.ts';
 import { isSameReport, reportProblem } from './rules.ts';
@@ -14,8 +14,7 @@ export const cancelChecks = checks({
     ['account', 'rest'],
     async (session) => {
       const { id } = await session.place('rest');
-      const { answer, exchange } = await cancel(session, id);
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      const { answer, exchange } = answered(await cancel(session, id));
       expect(answer.outcome === CancelOutcome.CANCELLED, `it is ${CancelOutcome[answer.outcome]}`, exchange);
       const { report } = answer;
       expect(report !== undefined, 'the answer has no report', exchange);
@@ -82,16 +81,14 @@ export const cancelChecks = checks({
     ['account', 'fill'],
     async (session) => {
       const { id } = await filled(session);
-      const { answer, exchange } = await cancel(session, id);
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      const { answer, exchange } = answered(await cancel(session, id));
       expect(answer.outcome === CancelOutcome.TOO_LATE, `it is ${CancelOutcome[answer.outcome]}`, exchange);
     },
   ),
   'cancel-rejected': must('The cancel of a rejected order is TOO_LATE', ['account', 'reject'], async (session) => {
     const { id, report } = await session.place('reject');
     if (report.kind !== ReportKind.REJECTED) throw new NotRun('the order was not rejected');
-    const { answer, exchange } = await cancel(session, id);
-    expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+    const { answer, exchange } = answered(await cancel(session, id));
     expect(answer.outcome === CancelOutcome.TOO_LATE, `it is ${CancelOutcome[answer.outcome]}`, exchange);
   }),
   'cancel-unknown-no-outcome': must('The cancel of an id that never came has no outcome', [], async (session) => {

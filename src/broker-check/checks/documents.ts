@@ -6,10 +6,10 @@ import {
   DocumentPresence,
   DocumentType,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
-import { checks, expect, must, NotOffered, NotRun, optional, should } from '../check.ts';
+import { answered, checks, expect, must, NotOffered, NotRun, optional, should } from '../check.ts';
 import { isMissing, type Session } from '../session.ts';
-import { accepted } from './applications.ts';
-import { declared, past } from './orders.ts';
+import { declared, past } from './every-kind.ts';
+import { accepted } from './sent-applications.ts';
 
 const { PHOTO, GOVERNMENT_ID, UTILITY_BILL, SIGNATURE } = DocumentType;
 
@@ -20,8 +20,7 @@ export const documentChecks = checks({
     ['Applications', 'apply'],
     async (session) => {
       const { id } = await accepted(session);
-      const { answer, exchange } = await send(session, id, PHOTO, image(1));
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      const { answer, exchange } = answered(await send(session, id, PHOTO, image(1)));
       expect(answer.outcome === DocumentOutcome.DELIVERED, `it is ${DocumentOutcome[answer.outcome]}`, exchange);
     },
   ),
@@ -30,8 +29,7 @@ export const documentChecks = checks({
     ['Applications', 'apply'],
     async (session) => {
       const id = await delivered(session);
-      const { answer, exchange } = await send(session, id, PHOTO, image(1));
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      const { answer, exchange } = answered(await send(session, id, PHOTO, image(1)));
       expect(answer.outcome === DocumentOutcome.DELIVERED, `it is ${DocumentOutcome[answer.outcome]}`, exchange);
     },
   ),

@@ -1,7 +1,7 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { AccountStatus, InstrumentKind, OrderType, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { isKoboDecimal } from '../../lib/money.ts';
-import { checks, expect, must, NotOffered, NotRun, optional, should } from '../check.ts';
+import { answered, checks, expect, must, NotOffered, NotRun, optional, should } from '../check.ts';
 import type { Session } from '../session.ts';
 import { decimalSum, isSum } from './decimals.ts';
 
@@ -12,8 +12,7 @@ export const nobody = { account: 'NOSUCHACCOUNT', symbol: 'NO-SUCH-SYMBOL' };
 /** What the adapter says before anything is traded. */
 export const linkChecks = checks({
   'capabilities-answered': must('GetCapabilities answers', [], async (session) => {
-    const { answer, exchange } = await session.call('Orders', 'getCapabilities', {});
-    expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+    answered(await session.call('Orders', 'getCapabilities', {}));
   }),
   'honours-not-after': optional(
     'The adapter declares that it refuses what comes after not_after',
@@ -43,19 +42,19 @@ export const linkChecks = checks({
     'An unknown symbol has a trading context without an instrument',
     [],
     async (session) => {
-      const { answer, exchange } = await session.call('Orders', 'getTradingContext', {
-        account: session.account || nobody.account,
-        symbol: nobody.symbol,
-      });
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      const { answer, exchange } = answered(
+        await session.call('Orders', 'getTradingContext', {
+          account: session.account || nobody.account,
+          symbol: nobody.symbol,
+        }),
+      );
       expect(answer.instrument === undefined, 'there is an instrument', exchange);
     },
   ),
   'context-unknown-account': must('An account that the broker does not have is NOT_AT_BROKER', [], async (session) => {
     const symbol = session.settings.rest ?? session.settings.fill ?? nobody.symbol;
     const request = { account: nobody.account, symbol };
-    const { answer, exchange } = await session.call('Orders', 'getTradingContext', request);
-    expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+    const { answer, exchange } = answered(await session.call('Orders', 'getTradingContext', request));
     const isRight = answer.accountStatus === AccountStatus.NOT_AT_BROKER;
     expect(isRight, `account_status is ${AccountStatus[answer.accountStatus]}`, exchange);
   }),
@@ -67,8 +66,7 @@ export const linkChecks = checks({
       if (symbols.length === 0) throw new NotRun('neither --rest nor --fill is given');
       for (const symbol of symbols) {
         const request = { account: session.account, symbol };
-        const { answer, exchange } = await session.call('Orders', 'getTradingContext', request);
-        expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+        const { answer, exchange } = answered(await session.call('Orders', 'getTradingContext', request));
         const { accountStatus, instrument } = answer;
         expect(accountStatus !== AccountStatus.UNSPECIFIED, 'account_status is missing', exchange);
         expect(instrument !== undefined, 'the instrument is missing', exchange);
@@ -128,7 +126,6 @@ async function estimated(session: Session) {
   const { upperPriceKobo: priceKobo } = await session.instrument(symbol);
   const quantity = session.settings.quantity + 7n;
   const order = { account: session.account, symbol, side: Side.BUY, quantity, type: OrderType.LIMIT, priceKobo };
-  const { answer, exchange } = await session.call('Orders', 'estimateOrder', order);
-  expect(answer !== undefined, `the estimate ended with ${exchange.status}`, exchange);
+  const { answer, exchange } = answered(await session.call('Orders', 'estimateOrder', order), 'the estimate');
   return { estimate: answer, exchange, quantity, priceKobo };
 }

@@ -1,5 +1,5 @@
-import { timestampMs } from '@bufbuild/protobuf/wkt';
-import { checks, expect, must, NotOffered, NotRun, optional } from '../check.ts';
+import { answered, checks, expect, must, NotOffered, needed, optional } from '../check.ts';
+import { completeUntilPast } from './every-kind.ts';
 import { isSameReport } from './rules.ts';
 
 const sends = 5;
@@ -10,8 +10,7 @@ export const lookUpChecks = checks({
     'The look-up of an id that never came says found: false, without reports, and is no status',
     [],
     async (session) => {
-      const { answer, exchange } = await session.lookUp(session.newId());
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      const { answer, exchange } = answered(await session.lookUp(session.newId()));
       expect(!answer.found && answer.reports.length === 0, 'it was found', exchange);
     },
   ),
@@ -23,8 +22,7 @@ export const lookUpChecks = checks({
         const { id, outcome } = await session.send(await session.newOrder('rest'));
         const report = outcome.answer?.report;
         if (report === undefined) continue;
-        const { answer, exchange } = await session.lookUp(id);
-        if (answer === undefined) throw new NotRun(`the look-up ended with ${exchange.status}`);
+        const { answer, exchange } = needed(await session.lookUp(id), 'the look-up');
         const has = answer.found && answer.reports.some(({ number }) => number === report.number);
         expect(has, `it does not have report ${report.number} of the answer`, outcome.exchange, exchange);
       }
@@ -56,16 +54,10 @@ export const lookUpChecks = checks({
     },
   ),
   'complete-until-stated': optional('The look-up states until when the record is complete', [], async (session) => {
-    const { answer, exchange } = await session.lookUp(session.newId());
-    if (answer === undefined) throw new NotRun(`the look-up ended with ${exchange.status}`);
+    const { answer } = needed(await session.lookUp(session.newId()), 'the look-up');
     if (answer.completeUntil === undefined) throw new NotOffered('complete_until is absent');
   }),
-  'complete-until-past': must('complete_until is never later than now', [], async (session) => {
-    const { answer, exchange, endedAt } = await session.lookUp(session.newId());
-    if (answer === undefined) throw new NotRun(`the look-up ended with ${exchange.status}`);
-    if (answer.completeUntil === undefined) throw new NotOffered('complete_until is absent');
-    const untilMs = timestampMs(answer.completeUntil);
-    const isPast = untilMs <= endedAt + session.settings.waits.skewMs;
-    expect(isPast, `it is ${untilMs - endedAt} ms ahead: what comes until then would be given up`, exchange);
-  }),
+  'complete-until-past': must('complete_until is never later than now', [], async (session) =>
+    completeUntilPast(session, await session.lookUp(session.newId())),
+  ),
 });

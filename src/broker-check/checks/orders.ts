@@ -1,19 +1,14 @@
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { Metadata, status } from '@grpc/grpc-js';
 import { OrderType, ReportKind, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { pause } from '../../lib/worker.ts';
-import { checks, expect, must, NotOffered, NotRun, should } from '../check.ts';
+import { answered, checks, expect, must, NotRun, needed, should } from '../check.ts';
 import { exchange as makeExchange } from '../exchange.ts';
 import { type Placed, type Session, services, shownReport } from '../session.ts';
+import { abandoned, late, past, refusedAgain, refusesLate } from './every-kind.ts';
 import { reportProblem } from './rules.ts';
 
 const sendsAtOnce = 10;
 const ordersAtOnce = 20;
-const abandonedSends = 5;
-/** How long an order that its sender gives up at once may still be taken. */
-const abandonedMs = 400;
-export const past = () => timestampFromMs(Date.now() - 60_000);
-const never = new AbortController().signal;
 
 /** Sends: what an answer is, and that an id is taken once. */
 export const orderChecks = checks({
@@ -33,8 +28,7 @@ export const orderChecks = checks({
     ['account', 'rest'],
     async (session) => {
       const { id, outcome } = await session.send(await session.newOrder('rest'));
-      const { answer, exchange } = outcome;
-      if (answer === undefined) throw new NotRun(`the send ended with ${exchange.status}`);
+      const { answer, exchange } = needed(outcome, 'the send');
       const { report } = answer;
       expect(report !== undefined, 'the answer has no report', exchange);
       expect(report.clientOrderId === id, `the report is about ${report.clientOrderId}`, exchange);
@@ -49,8 +43,7 @@ export const orderChecks = checks({
     ['account', 'reject'],
     async (session) => {
       const { outcome } = await session.send(await session.newOrder('reject'));
-      const { answer, exchange } = outcome;
-      expect(answer !== undefined, `the send ended with ${exchange.status}`, exchange);
+      const { answer, exchange } = answered(outcome, 'the send');
       expect(answer.report?.kind === ReportKind.REJECTED, 'the report is no rejection', exchange);
     },
   ),
@@ -123,20 +116,13 @@ export const orderChecks = checks({
   'not-after-honoured': must(
     'If honours_not_after is declared, an order that comes later ends with FAILED_PRECONDITION',
     ['account', 'rest'],
-    async (session) => {
-      await declared(session);
-      const { outcome } = await session.send(await session.newOrder('rest', { notAfter: past() }));
-      const { exchange } = outcome;
-      expect(exchange.status === 'FAILED_PRECONDITION', `it ended with ${exchange.status}`, exchange);
-    },
+    (session) => refusesLate(session, async () => session.send(await session.newOrder('rest', { notAfter: past() }))),
   ),
   'late-never-taken': must(
     'What ended with FAILED_PRECONDITION is not in the record, now and later',
     ['account', 'rest'],
     async (session) => {
-      const { id, outcome } = await session.send(await session.newOrder('rest', { notAfter: past() }));
-      if (outcome.code !== status.FAILED_PRECONDITION)
-        throw new NotRun(`the send ended with ${outcome.exchange.status}`);
+      const { id, outcome } = late(await session.send(await session.newOrder('rest', { notAfter: past() })));
       const { found, exchanges } = await session.recorded(id);
       expect(!found, 'the record has it', outcome.exchange, ...exchanges);
     },
@@ -145,25 +131,17 @@ export const orderChecks = checks({
     'If the sender gives up, the order is taken or not, and the look-up says which for good once not_after is over',
     ['account', 'rest'],
     async (session) => {
-      await declared(session);
-      const notAfterMs = Date.now() + abandonedMs;
-      const sent = await Promise.all(
-        Array.from({ length: abandonedSends }, async (_, at) => {
-          const order = await session.newOrder('rest', { notAfter: timestampFromMs(notAfterMs) });
-          return session.send(order, 1 + at);
-        }),
+      const send = async (notAfter: Timestamp, timeoutMs: number) => {
+        return session.send(await session.newOrder('rest', { notAfter }), timeoutMs);
+      };
+      const settled = await abandoned(
+        session,
+        send,
+        (id) => session.lookUp(id),
+        ({ found }) => found,
       );
-      await pause(Math.max(0, notAfterMs + session.settings.waits.skewMs - Date.now()), never);
-      const first = await Promise.all(sent.map(({ id }) => session.lookUp(id)));
-      await pause(abandonedMs, never);
-      for (const [at, { id, outcome }] of sent.entries()) {
-        const before = first[at];
-        if (before?.answer === undefined) continue;
-        const { answer, exchange } = await session.lookUp(id);
-        if (answer === undefined) continue;
-        const exchanges = [outcome.exchange, before.exchange, exchange];
-        expect(before.answer.found === answer.found, 'the look-up changed its mind after not_after', ...exchanges);
-        const isStreamed = answer.found || session.streamed(id).length === 0;
+      for (const { id, found, exchanges } of settled) {
+        const isStreamed = found || session.streamed(id).length === 0;
         expect(isStreamed, 'the stream has it, and the look-up not', ...exchanges);
       }
     },
@@ -216,21 +194,10 @@ export const orderChecks = checks({
   ),
 });
 
-/** Throws `NotOffered` unless the adapter declares that it honours `not_after`. */
-export async function declared(session: Session): Promise<void> {
-  const honours = await session.once('honours not_after', async () => {
-    const { answer } = await session.call('Orders', 'getCapabilities', {});
-    return answer?.honoursNotAfter ?? false;
-  });
-  if (!honours) throw new NotOffered('the adapter declares that it does not honour not_after');
-}
-
 /** Sends an id again, and looks for what must not come of it. */
 export async function notTakenAgain(session: Session, placed: Placed, fields: object = {}): Promise<void> {
-  const { id, outcome } = placed;
+  const { id } = placed;
   const request = { ...(await session.newOrder('rest')), ...placed.request, notAfter: session.inTime(), ...fields, id };
   const again = await session.send(request);
-  const { exchange } = again.outcome;
-  const isRefused = again.outcome.code === status.ALREADY_EXISTS;
-  expect(isRefused, `the second send ended with ${exchange.status}`, outcome.exchange, exchange);
+  refusedAgain(placed, again.outcome);
 }

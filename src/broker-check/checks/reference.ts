@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { isAreaList } from '../../broker/records.ts';
-import { checks, expect, must, NotRun, optional, should } from '../check.ts';
+import { answered, checks, expect, must, NotRun, optional, should } from '../check.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Session } from '../session.ts';
 
@@ -57,8 +57,7 @@ export const referenceChecks = checks({
 
 function states(session: Session): Promise<{ areas: readonly Area[]; exchange: Exchange }> {
   return session.once('states', async () => {
-    const { answer, exchange } = await session.call('Reference', 'listStates', {});
-    expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+    const { answer, exchange } = answered(await session.call('Reference', 'listStates', {}));
     return { areas: answer.states, exchange };
   });
 }
@@ -70,8 +69,7 @@ function allLgas(session: Session) {
     });
     const lists: { state: string; areas: readonly Area[]; exchange: Exchange }[] = [];
     for (const { code: state } of areas) {
-      const { answer, exchange } = await session.call('Reference', 'listLgas', { state });
-      expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+      const { answer, exchange } = answered(await session.call('Reference', 'listLgas', { state }));
       lists.push({ state, areas: answer.lgas, exchange });
     }
     return lists;

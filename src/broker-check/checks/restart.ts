@@ -1,13 +1,14 @@
 import { status } from '@grpc/grpc-js';
 import { type Report, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { checks, expect, must, NotRun } from '../check.ts';
+import { checks, expect, must, NotRun, needed } from '../check.ts';
 import type { Batch, Numbered } from '../follower.ts';
 import { readStream } from '../follower.ts';
 import { type Placed, poll, type Sent, type Session, shownReport } from '../session.ts';
-import { booked, recordsKept, refusedAgain } from './allocations.ts';
-import { accepted, applicationRefusedAgain, isSameReport as isSameApplicationReport, lookUp } from './applications.ts';
+import { isSameReport as isSameApplicationReport } from './application-rules.ts';
 import { notTakenAgain } from './orders.ts';
 import { isSameReport } from './rules.ts';
+import { allocationRefusedAgain, booked, recordsKept } from './sent-allocations.ts';
+import { accepted, applicationRefusedAgain, lookUp } from './sent-applications.ts';
 import { answersKept, doubtsSettle, refusalsHold, sendShort, sentDuring } from './settling.ts';
 import { streamShown } from './streams.ts';
 import { lastSubmission, listedAfter } from './submissions.ts';
@@ -125,7 +126,7 @@ export const restartChecks = checks({
     async (session) => {
       const { allocated } = await restarted(session);
       if (allocated === undefined) throw new NotRun('nothing was allocated before');
-      await refusedAgain(session, allocated);
+      await allocationRefusedAgain(session, allocated);
       await recordsKept(session);
     },
   ),
@@ -136,8 +137,7 @@ export const restartChecks = checks({
       const { applied } = await restarted(session);
       if (applied === undefined) throw new NotRun('no application was accepted before');
       await applicationRefusedAgain(session, applied);
-      const { answer, exchange } = await lookUp(session, applied.id);
-      if (answer === undefined) throw new NotRun(`the look-up ended with ${exchange.status}`);
+      const { answer, exchange } = needed(await lookUp(session, applied.id), 'the look-up');
       const kept = answer.reports.find(({ number }) => number === applied.report.number);
       const isKept = kept !== undefined && isSameApplicationReport(kept, applied.report);
       expect(isKept, `report ${applied.report.number} is not there as it was`, applied.outcome.exchange, exchange);
