@@ -42,14 +42,24 @@ export function checks(byId: Readonly<Record<string, Unnamed>>): readonly Check[
   return Object.entries(byId).map(([id, check]) => ({ id, ...check }));
 }
 
-export const must = ofClass('must');
-export const should = ofClass('should');
-export const optional = ofClass('optional');
+type Made = (promise: string, run: Check['run']) => Unnamed;
 
-function ofClass(checkClass: CheckClass) {
-  return (promise: string, needs: readonly Need[], run: Check['run']): Unnamed => {
-    return { class: checkClass, promise, needs, run };
+/** Makes checks that need all of these. */
+export function needing(...needs: readonly Need[]): Readonly<Record<CheckClass, Made>> {
+  const ofClass = (checkClass: CheckClass): Made => {
+    return (promise, run) => ({ class: checkClass, promise, needs, run });
   };
+  return { must: ofClass('must'), should: ofClass('should'), optional: ofClass('optional') };
 }
+
+/** Checks that can always be made. */
+export const { must, should, optional } = needing();
+
+/** Checks with orders that rest, that are filled and that are rejected, with allocations and with applications. */
+export const resting = needing('account', 'rest');
+export const filling = needing('account', 'fill');
+export const rejecting = needing('account', 'reject');
+export const allocating = needing('Allocations', 'account', 'allocate');
+export const applying = needing('Applications', 'apply');
 
 export { answered, Breach, expect, NotOffered, NotRun, needed } from './breach.ts';

@@ -12,7 +12,7 @@ import {
 } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { type Report, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { lagosDay } from '../../lib/clock.ts';
-import { answered, checks, expect, must, optional, should } from '../check.ts';
+import { answered, checks, expect, needing } from '../check.ts';
 import type { Exchange, Outcome } from '../exchange.ts';
 import { poll, type Session, shownReport } from '../session.ts';
 import { filled } from './fills.ts';
@@ -26,16 +26,16 @@ const largePage = 100;
 /** More records are not read. */
 const mostRecords = 400;
 
+const reading = needing('Accounts', 'account');
+
 /** The broker's records of the account, and the exchange's session. */
 export const accountChecks = checks({
-  'accounts-offered': optional(
+  'accounts-offered': needing('Accounts').optional(
     'The adapter has the records of accounts: without them, partners cannot read balances, positions and trades',
-    ['Accounts'],
     async () => {},
   ),
-  'balance-exact': must(
+  'balance-exact': reading.must(
     'A balance is of the account that was asked about, and its pending debits are not negative',
-    ['Accounts', 'account'],
     async (session) => {
       const { account } = session;
       const { answer, exchange } = answered(await session.call('Accounts', 'getBalance', { account }));
@@ -43,9 +43,8 @@ export const accountChecks = checks({
       expect(answer.pendingDebitsKobo >= 0n, `pending_debits_kobo is ${answer.pendingDebitsKobo}`, exchange);
     },
   ),
-  'positions-pages': must(
+  'positions-pages': reading.must(
     'Positions come by symbol, with exact numbers, and small pages have the same as large ones',
-    ['Accounts', 'account'],
     async (session) => {
       const small = await positions(session, smallPage);
       const large = await positions(session, largePage);
@@ -58,9 +57,8 @@ export const accountChecks = checks({
       );
     },
   ),
-  'trades-pages': must(
+  'trades-pages': reading.must(
     'Trades come newest first, with exact numbers and true counts, and small pages have the same as large ones',
-    ['Accounts', 'account'],
     async (session) => {
       const small = await trades(session, smallPage);
       const large = await trades(session, largePage);
@@ -77,9 +75,8 @@ export const accountChecks = checks({
       );
     },
   ),
-  'trades-of-orders': should(
+  'trades-of-orders': needing('Accounts', 'account', 'fill').should(
     'A trade of an order is in the list with the id of the order, and with the numbers of its report',
-    ['Accounts', 'account', 'fill'],
     async (session) => {
       const { id } = await filled(session);
       const reports = session.streamed(id).filter(({ kind }) => kind === ReportKind.TRADE);
@@ -93,9 +90,8 @@ export const accountChecks = checks({
       expect(isListed === true, `the list does not have the trades of ${id}`, shown, ...seen.exchanges.slice(0, 1));
     },
   ),
-  'contract-notes-pages': must(
+  'contract-notes-pages': reading.must(
     'Contract notes come newest first, in whole kobo and with true counts, and small pages have the same as large ones',
-    ['Accounts', 'account'],
     async (session) => {
       const small = await contractNotes(session, smallPage);
       const large = await contractNotes(session, largePage);
@@ -104,18 +100,16 @@ export const accountChecks = checks({
       expect(isSame, 'the pages have different notes', ...small.exchanges, ...large.exchanges);
     },
   ),
-  'unknown-account-no-records': must(
+  'unknown-account-no-records': needing('Accounts').must(
     'Of an account that the broker does not have, there is no record: no balance and no empty list',
-    ['Accounts'],
     async (session) => {
       for (const { answer, exchange } of await readsOfNobody(session)) {
         expect(answer === undefined, 'it was answered', exchange);
       }
     },
   ),
-  'unknown-account-not-found': should(
+  'unknown-account-not-found': needing('Accounts').should(
     'If a read of an account that the broker does not have ends with a status, that is NOT_FOUND',
-    ['Accounts'],
     async (session) => {
       for (const { answer, code, exchange } of await readsOfNobody(session)) {
         const isRight = answer !== undefined || code === status.NOT_FOUND;
@@ -123,9 +117,8 @@ export const accountChecks = checks({
       }
     },
   ),
-  'market-stated': must(
+  'market-stated': needing('Accounts').must(
     "GetMarket states the exchange's session, and times of the future",
-    ['Accounts'],
     async (session) => {
       const { answer, exchange, sentAt } = answered(await session.call('Accounts', 'getMarket', {}));
       expect(answer.session !== MarketSession.UNSPECIFIED, 'the session is missing', exchange);

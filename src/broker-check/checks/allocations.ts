@@ -1,6 +1,6 @@
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { AllocationOutcome, AllocationRejectReason } from '../../gen/marina/broker/v1/allocations_pb.ts';
-import { answered, checks, expect, must, NotRun, needed, optional, should } from '../check.ts';
+import { allocating, answered, checks, expect, NotRun, needed, needing } from '../check.ts';
 import { poll } from '../session.ts';
 import { abandoned, completeUntilPast, late, listedOnce, past, refusesLate, takenOnce } from './every-kind.ts';
 import {
@@ -19,19 +19,14 @@ const mostKobo = 10_000_000_000n;
 
 /** Allocations: money that moves to the account. */
 export const allocationChecks = checks({
-  'allocations-offered': optional('The adapter moves money to accounts', ['Allocations'], async () => {}),
-  'allocation-booked': must(
-    'A good allocation to the named account is booked',
-    ['Allocations', 'account', 'allocate'],
-    async (session) => {
-      const { outcome } = await allocate(session);
-      const { answer, exchange } = answered(outcome);
-      expect(answer.record?.outcome === AllocationOutcome.BOOKED, 'it was not booked', exchange);
-    },
-  ),
-  'allocation-answer-is-record': must(
+  'allocations-offered': needing('Allocations').optional('The adapter moves money to accounts', async () => {}),
+  'allocation-booked': allocating.must('A good allocation to the named account is booked', async (session) => {
+    const { outcome } = await allocate(session);
+    const { answer, exchange } = answered(outcome);
+    expect(answer.record?.outcome === AllocationOutcome.BOOKED, 'it was not booked', exchange);
+  }),
+  'allocation-answer-is-record': allocating.must(
     'The answer to an allocation is the whole record: its id, outcome, time, and the reference of what was booked',
-    ['Allocations', 'account', 'allocate'],
     async (session) => {
       const { id, outcome } = await allocate(session);
       const { answer, exchange } = needed(outcome, 'the send');
@@ -40,9 +35,8 @@ export const allocationChecks = checks({
       expect(problem === undefined, `${problem}`, exchange);
     },
   ),
-  'allocation-rejection-is-record': must(
+  'allocation-rejection-is-record': needing('Allocations', 'account', 'reject-allocation').must(
     'A rejected allocation is answered with its record, and with no status',
-    ['Allocations', 'account', 'reject-allocation'],
     async (session) => {
       const { id, outcome } = await allocate(session, { amountKobo: session.settings.rejectAllocationKobo });
       const { answer, exchange } = answered(outcome);
@@ -51,9 +45,8 @@ export const allocationChecks = checks({
       expect(problem === undefined, `${problem}`, exchange);
     },
   ),
-  'allocation-rejection-has-reason': should(
+  'allocation-rejection-has-reason': needing('Allocations', 'account', 'reject-allocation').should(
     'A rejected allocation has its reason',
-    ['Allocations', 'account', 'reject-allocation'],
     async (session) => {
       const { outcome } = await allocate(session, { amountKobo: session.settings.rejectAllocationKobo });
       const record = outcome.answer?.record;
@@ -62,31 +55,27 @@ export const allocationChecks = checks({
       expect(has, 'reject_reason is missing', outcome.exchange);
     },
   ),
-  'allocation-once': must(
+  'allocation-once': allocating.must(
     'The id of an allocation that comes again is ALREADY_EXISTS, and its record stays as it was',
-    ['Allocations', 'account', 'allocate'],
     async (session) => notBookedAgain(session, {}),
   ),
-  'allocation-once-other-fields': must(
+  'allocation-once-other-fields': allocating.must(
     'The id of an allocation that comes again with another amount is ALREADY_EXISTS, and nothing is booked',
-    ['Allocations', 'account', 'allocate'],
     async (session) => {
       const { allocateKobo = 0n } = session.settings;
       await notBookedAgain(session, { amountKobo: allocateKobo + 1n, note: Buffer.from('another') });
     },
   ),
-  'allocation-once-at-once': must(
+  'allocation-once-at-once': allocating.must(
     `Of ${sendsAtOnce} sends of one allocation at the same time, one is taken`,
-    ['Allocations', 'account', 'allocate'],
     async (session) => {
       const clientAllocationId = session.newId();
       const sends = Array.from({ length: sendsAtOnce }, () => allocate(session, { clientAllocationId }));
       takenOnce(await Promise.all(sends));
     },
   ),
-  'allocation-in-balance': should(
+  'allocation-in-balance': needing('Allocations', 'Accounts', 'account', 'allocate').should(
     'What was allocated is available to the account, once',
-    ['Allocations', 'Accounts', 'account', 'allocate'],
     async (session) => {
       const before = await available(session);
       const first = await booked(session);
@@ -101,17 +90,15 @@ export const allocationChecks = checks({
       expect(after.kobo === expected, `${after.kobo - before.kobo} kobo more are available`, ...shown);
     },
   ),
-  'allocation-look-up-unknown': must(
+  'allocation-look-up-unknown': needing('Allocations').must(
     'The look-up of an allocation that never came has no record, and is no status',
-    ['Allocations'],
     async (session) => {
       const { answer, exchange } = answered(await lookUp(session, session.newId()));
       expect(answer.record === undefined, 'there is a record', exchange);
     },
   ),
-  'allocation-look-up-current': must(
+  'allocation-look-up-current': allocating.must(
     'The look-up of an allocation has the record of the answer, at once',
-    ['Allocations', 'account', 'allocate'],
     async (session) => {
       for (let count = 0; count < 3; count += 1) {
         const { id, outcome } = await allocate(session);
@@ -123,23 +110,20 @@ export const allocationChecks = checks({
       }
     },
   ),
-  'allocation-not-after-honoured': must(
+  'allocation-not-after-honoured': allocating.must(
     'If honours_not_after is declared, an allocation that comes later ends with FAILED_PRECONDITION',
-    ['Allocations', 'account', 'allocate'],
     (session) => refusesLate(session, () => allocate(session, { notAfter: past() })),
   ),
-  'allocation-late-never-taken': must(
+  'allocation-late-never-taken': allocating.must(
     'An allocation that ended with FAILED_PRECONDITION has no record',
-    ['Allocations', 'account', 'allocate'],
     async (session) => {
       const { id, outcome } = late(await allocate(session, { notAfter: past() }));
       const { answer, exchange } = needed(await lookUp(session, id), 'the look-up');
       expect(answer.record === undefined, 'there is a record', outcome.exchange, exchange);
     },
   ),
-  'allocation-abandoned-settles': must(
+  'allocation-abandoned-settles': allocating.must(
     'If the sender of an allocation gives up, the look-up says for good, once not_after is over, whether it was taken',
-    ['Allocations', 'account', 'allocate'],
     async (session) => {
       const send = (notAfter: Timestamp, timeoutMs: number) => allocate(session, { notAfter }, timeoutMs);
       await abandoned(
@@ -150,9 +134,8 @@ export const allocationChecks = checks({
       );
     },
   ),
-  'allocation-nonsense-not-booked': must(
+  'allocation-nonsense-not-booked': allocating.must(
     'An allocation of nothing, of less, or of more than 10,000,000,000 kobo is not booked',
-    ['Allocations', 'account', 'allocate'],
     async (session) => {
       for (const amountKobo of [0n, -500n, mostKobo + 1n]) {
         const { outcome } = await allocate(session, { amountKobo });
@@ -161,19 +144,13 @@ export const allocationChecks = checks({
       }
     },
   ),
-  'allocation-listed': must(
+  'allocation-listed': needing('Allocations', 'Submissions', 'account', 'allocate').must(
     'An allocation is among the submissions, once, with its note',
-    ['Allocations', 'Submissions', 'account', 'allocate'],
     (session) => listedOnce(session, () => booked(session)),
   ),
-  'allocation-complete-until-past': must(
+  'allocation-complete-until-past': needing('Allocations').must(
     'complete_until of the look-up of an allocation is never later than now',
-    ['Allocations'],
     async (session) => completeUntilPast(session, await lookUp(session, session.newId())),
   ),
-  'allocation-record-kept': must(
-    'The record of an allocation never changes',
-    ['Allocations', 'account', 'allocate'],
-    recordsKept,
-  ),
+  'allocation-record-kept': allocating.must('The record of an allocation never changes', recordsKept),
 });

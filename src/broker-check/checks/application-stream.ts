@@ -1,5 +1,5 @@
 import type { ApplicationReport } from '../../gen/marina/broker/v1/applications_pb.ts';
-import { checks, expect, must, needed, should } from '../check.ts';
+import { applying, checks, expect, needed, needing } from '../check.ts';
 import type { Session } from '../session.ts';
 import { isSameReport, lifeProblem, reportProblem, shownReport } from './application-rules.ts';
 import { lookUp } from './sent-applications.ts';
@@ -9,24 +9,20 @@ const streamName = 'Applications.StreamApplicationReports';
 
 /** The stream of reports about applications, and what it brought over the run. */
 export const applicationStreamChecks = checks({
-  'application-stream-from-first': must(
+  'application-stream-from-first': needing('Applications').must(
     'The stream of reports about applications begins with report 1 from 0, and goes on without a gap',
-    ['Applications'],
     (session) => denseFromFirst(streamName, session.openApplicationReports, session.settings.waits.silenceMs),
   ),
-  'application-stream-beyond-last': should(
+  'application-stream-beyond-last': needing('Applications').should(
     'A stream of them from a number that was never reached brings nothing, and states a last_number below it',
-    ['Applications'],
     (session) => statesItsLast(streamName, session.openApplicationReports, session.settings.waits.silenceMs),
   ),
-  'application-stream-last-number': should(
+  'application-stream-last-number': needing('Applications').should(
     'last_number is never above the last report about applications that was sent',
-    ['Applications'],
     (session) => statesNoMoreThanSent(streamName, session.openApplicationReports),
   ),
-  'application-stream-alive': must(
+  'application-stream-alive': applying.must(
     'An open stream of reports about applications is never silent for five seconds',
-    ['Applications', 'apply'],
     async (session) => {
       const { silenceMs } = session.settings.waits;
       const follower = session.applicationFollower;
@@ -38,9 +34,8 @@ export const applicationStreamChecks = checks({
 
 /** Checks of everything that came about applications in the run. */
 export const applicationRunChecks = checks({
-  'application-reports-dense': must(
+  'application-reports-dense': applying.must(
     'The stream of reports about applications has every number once, in order and without a gap',
-    ['Applications', 'apply'],
     async (session) => {
       await settled(session);
       const follower = session.applicationFollower;
@@ -48,9 +43,8 @@ export const applicationRunChecks = checks({
       expect(follower.gaps.length === 0, follower.gaps.join('; '), follower.shown(near));
     },
   ),
-  'application-answers-streamed': must(
+  'application-answers-streamed': applying.must(
     'Every report of the answer to an application comes in the stream too, as it was answered',
-    ['Applications', 'apply'],
     async (session) => {
       await settled(session);
       const follower = session.applicationFollower;
@@ -65,9 +59,8 @@ export const applicationRunChecks = checks({
       }
     },
   ),
-  'application-look-up-complete': must(
+  'application-look-up-complete': applying.must(
     'The look-up of an application has every report about it that the stream has',
-    ['Applications', 'apply'],
     async (session) => {
       for (const [id, reports] of await byApplication(session)) {
         const { answer, exchange } = needed(await lookUp(session, id), 'the look-up');
@@ -80,9 +73,8 @@ export const applicationRunChecks = checks({
       }
     },
   ),
-  'application-life': must(
+  'application-life': applying.must(
     'An application is accepted or rejected first, and ends once; one that is open has the code of its account',
-    ['Applications', 'apply'],
     async (session) => {
       for (const [id, reports] of await byApplication(session)) {
         const problem = lifeProblem(reports) ?? reports.map(reportProblem).find((each) => each !== undefined);

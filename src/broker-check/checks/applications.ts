@@ -3,7 +3,7 @@ import {
   ApplicationRejectReason,
   ApplicationReportKind,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
-import { answered, checks, expect, must, NotRun, needed, optional, should } from '../check.ts';
+import { answered, applying, checks, expect, NotRun, needed, needing } from '../check.ts';
 import type { SentApplication, Session } from '../session.ts';
 import { isSameReport, reportProblem } from './application-rules.ts';
 import { completeUntilPast, late, listedOnce, past, refusesLate, takenOnce } from './every-kind.ts';
@@ -14,15 +14,14 @@ const noCode = 'NO-SUCH-STATE';
 
 /** Applications for accounts. Their documents have checks of their own. */
 export const applicationChecks = checks({
-  'applications-offered': optional('The adapter opens accounts', ['Applications'], async () => {}),
-  'application-accepted': must('A good application is accepted', ['Applications', 'apply'], async (session) => {
+  'applications-offered': needing('Applications').optional('The adapter opens accounts', async () => {}),
+  'application-accepted': applying.must('A good application is accepted', async (session) => {
     const { outcome } = await apply(session);
     const { answer, exchange } = answered(outcome);
     expect(answer.report?.kind === ApplicationReportKind.ACCEPTED, 'it was not accepted', exchange);
   }),
-  'application-answer-is-report': must(
+  'application-answer-is-report': applying.must(
     'The answer to an application is the whole report that accepts or rejects it, with its reference',
-    ['Applications', 'apply'],
     async (session) => {
       const { id, outcome } = await apply(session);
       const { answer, exchange } = needed(outcome, 'the send');
@@ -35,9 +34,8 @@ export const applicationChecks = checks({
       expect(problem === undefined, `${problem}`, exchange);
     },
   ),
-  'application-invalid-not-accepted': must(
+  'application-invalid-not-accepted': applying.must(
     'An application without a name, or from a state that the broker does not know, is not accepted',
-    ['Applications', 'apply'],
     async (session) => {
       for (const { outcome } of await invalidOnes(session)) {
         const isAccepted = outcome.answer?.report?.kind === ApplicationReportKind.ACCEPTED;
@@ -45,9 +43,8 @@ export const applicationChecks = checks({
       }
     },
   ),
-  'application-rejection-is-report': should(
+  'application-rejection-is-report': applying.should(
     'A field that the broker does not accept is a rejection that names the field, and no status',
-    ['Applications', 'apply'],
     async (session) => {
       const names: ReadonlySet<string> = new Set(ApplicationFieldsSchema.fields.map(({ name }) => name));
       for (const { outcome } of await invalidOnes(session)) {
@@ -60,39 +57,33 @@ export const applicationChecks = checks({
       }
     },
   ),
-  'application-once': must(
-    'The id of an application that comes again is ALREADY_EXISTS',
-    ['Applications', 'apply'],
-    async (session) => applicationRefusedAgain(session, await accepted(session)),
+  'application-once': applying.must('The id of an application that comes again is ALREADY_EXISTS', async (session) =>
+    applicationRefusedAgain(session, await accepted(session)),
   ),
-  'application-once-other-fields': must(
+  'application-once-other-fields': applying.must(
     'The id of an application that comes again with other fields is ALREADY_EXISTS',
-    ['Applications', 'apply'],
     async (session) => {
       const fields = { ...session.newFields(), firstName: 'Another' };
       await applicationRefusedAgain(session, await accepted(session), { fields, note: Buffer.from('another') });
     },
   ),
-  'application-once-at-once': must(
+  'application-once-at-once': applying.must(
     `Of ${sendsAtOnce} sends of one application at the same time, one is taken`,
-    ['Applications', 'apply'],
     async (session) => {
       const [clientApplicationId, fields] = [session.newId(), session.newFields()];
       const sends = Array.from({ length: sendsAtOnce }, () => apply(session, { clientApplicationId, fields }));
       takenOnce(await Promise.all(sends));
     },
   ),
-  'application-look-up-unknown': must(
+  'application-look-up-unknown': needing('Applications').must(
     'The look-up of an application that never came says found: false, without reports, and is no status',
-    ['Applications'],
     async (session) => {
       const { answer, exchange } = answered(await lookUp(session, session.newId()));
       expect(!answer.found && answer.reports.length === 0, 'it was found', exchange);
     },
   ),
-  'application-look-up-current': must(
+  'application-look-up-current': applying.must(
     'The look-up of an application has the report of the answer, at once, and above its number the application stays found',
-    ['Applications', 'apply'],
     async (session) => {
       const { id, report, outcome } = await accepted(session);
       const { answer, exchange } = needed(await lookUp(session, id), 'the look-up');
@@ -105,28 +96,24 @@ export const applicationChecks = checks({
       expect(isLater, 'it has reports up to the number', above.exchange);
     },
   ),
-  'application-not-after-honoured': must(
+  'application-not-after-honoured': applying.must(
     'If honours_not_after is declared, an application that comes later ends with FAILED_PRECONDITION',
-    ['Applications', 'apply'],
     (session) => refusesLate(session, () => apply(session, { notAfter: past() })),
   ),
-  'application-late-never-taken': must(
+  'application-late-never-taken': applying.must(
     'An application that ended with FAILED_PRECONDITION is not in the record',
-    ['Applications', 'apply'],
     async (session) => {
       const { id, outcome } = late(await apply(session, { notAfter: past() }));
       const { answer, exchange } = needed(await lookUp(session, id), 'the look-up');
       expect(!answer.found, 'the record has it', outcome.exchange, exchange);
     },
   ),
-  'application-listed': must(
+  'application-listed': needing('Applications', 'Submissions', 'apply').must(
     'An application is among the submissions, once, with its note',
-    ['Applications', 'Submissions', 'apply'],
     (session) => listedOnce(session, () => accepted(session)),
   ),
-  'application-complete-until-past': must(
+  'application-complete-until-past': needing('Applications').must(
     'complete_until of the look-up of an application is never later than now',
-    ['Applications'],
     async (session) => completeUntilPast(session, await lookUp(session, session.newId())),
   ),
 });

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { CancelOutcome, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { answered, checks, expect, must, NotRun, should } from '../check.ts';
+import { answered, checks, expect, filling, must, NotRun, rejecting, resting, should } from '../check.ts';
 import type { Session } from '../session.ts';
 import { filled } from './fills.ts';
 import { isSameReport, reportProblem } from './rules.ts';
@@ -9,9 +9,8 @@ const cancelsAtOnce = 20;
 
 /** Cancels. */
 export const cancelChecks = checks({
-  'cancel-open': must(
+  'cancel-open': resting.must(
     'The cancel of an open order is CANCELLED, with the whole report of it',
-    ['account', 'rest'],
     async (session) => {
       const { id } = await session.place('rest');
       const { answer, exchange } = answered(await cancel(session, id));
@@ -24,9 +23,8 @@ export const cancelChecks = checks({
       expect(problem === undefined, `${problem}`, exchange);
     },
   ),
-  'cancel-recorded': must(
+  'cancel-recorded': resting.must(
     'The report of a cancel is in the look-up at once, and in the stream',
-    ['account', 'rest'],
     async (session) => {
       const { id } = await session.place('rest');
       const { answer, exchange } = await cancel(session, id);
@@ -41,9 +39,8 @@ export const cancelChecks = checks({
       expect(isSame, `report ${report.number} differs`, exchange, ...exchanges);
     },
   ),
-  'cancel-again': must(
+  'cancel-again': resting.must(
     'A second cancel of a cancelled order is answered with the same report',
-    ['account', 'rest'],
     async (session) => {
       const { id } = await session.place('rest');
       const first = await cancel(session, id);
@@ -57,9 +54,8 @@ export const cancelChecks = checks({
       expect(isSame, 'the second has another report', ...exchanges);
     },
   ),
-  'cancel-at-once': must(
+  'cancel-at-once': resting.must(
     `Of ${cancelsAtOnce} cancels at the same time, those that are answered have the one report`,
-    ['account', 'rest'],
     async (session) => {
       const outcomes = await cancelledAtOnce(session);
       const numbers = new Set(outcomes.flatMap(({ answer }) => (answer?.report ? [answer.report.number] : [])));
@@ -67,37 +63,31 @@ export const cancelChecks = checks({
       expect(numbers.size <= 1, `there are ${numbers.size} reports`, ...exchanges);
     },
   ),
-  'cancel-at-once-answered': should(
+  'cancel-at-once-answered': resting.should(
     `Of ${cancelsAtOnce} cancels at the same time, none ends with a status`,
-    ['account', 'rest'],
     async (session) => {
       for (const { answer, exchange } of await cancelledAtOnce(session)) {
         expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
       }
     },
   ),
-  'cancel-filled': must(
-    'The cancel of a filled order is TOO_LATE, without a report',
-    ['account', 'fill'],
-    async (session) => {
-      const { id } = await filled(session);
-      const { answer, exchange } = answered(await cancel(session, id));
-      expect(answer.outcome === CancelOutcome.TOO_LATE, `it is ${CancelOutcome[answer.outcome]}`, exchange);
-    },
-  ),
-  'cancel-rejected': must('The cancel of a rejected order is TOO_LATE', ['account', 'reject'], async (session) => {
+  'cancel-filled': filling.must('The cancel of a filled order is TOO_LATE, without a report', async (session) => {
+    const { id } = await filled(session);
+    const { answer, exchange } = answered(await cancel(session, id));
+    expect(answer.outcome === CancelOutcome.TOO_LATE, `it is ${CancelOutcome[answer.outcome]}`, exchange);
+  }),
+  'cancel-rejected': rejecting.must('The cancel of a rejected order is TOO_LATE', async (session) => {
     const { id, report } = await session.place('reject');
     if (report.kind !== ReportKind.REJECTED) throw new NotRun('the order was not rejected');
     const { answer, exchange } = answered(await cancel(session, id));
     expect(answer.outcome === CancelOutcome.TOO_LATE, `it is ${CancelOutcome[answer.outcome]}`, exchange);
   }),
-  'cancel-unknown-no-outcome': must('The cancel of an id that never came has no outcome', [], async (session) => {
+  'cancel-unknown-no-outcome': must('The cancel of an id that never came has no outcome', async (session) => {
     const { answer, exchange } = await cancel(session, session.newId());
     expect(answer === undefined, 'it was answered', exchange);
   }),
   'cancel-unknown-not-found': should(
     'If the cancel of an id that never came ends with a status, that is NOT_FOUND',
-    [],
     async (session) => {
       const { answer, code, exchange } = await cancel(session, session.newId());
       if (answer !== undefined) throw new NotRun('it was answered');

@@ -1,17 +1,18 @@
 import { CancelOutcome, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { pause } from '../../lib/worker.ts';
-import { checks, expect, must, NotRun, should } from '../check.ts';
+import { checks, expect, NotRun, needing } from '../check.ts';
 import { poll, type Sent, type Session } from '../session.ts';
 import { doubtsSettle, refusalsHold, sendShort, sentDuring } from './settling.ts';
 
 const sendsWhileCut = 3;
 const never = new AbortController().signal;
 
+const cutting = needing('cut', 'account', 'rest');
+
 /** The adapter while it is cut off from its exchange, and after that. */
 export const cutChecks = checks({
-  'cut-not-accepted': must(
+  'cut-not-accepted': cutting.must(
     'While the exchange is away, no order is accepted: the adapter alone accepts nothing',
-    ['cut', 'account', 'rest'],
     async (session) => {
       const { whileCut } = await cutOff(session);
       for (const { outcome } of whileCut) {
@@ -20,9 +21,8 @@ export const cutChecks = checks({
       }
     },
   ),
-  'cut-calls-end': should(
+  'cut-calls-end': cutting.should(
     'While the exchange is away, sends, look-ups and cancels end before their deadline',
-    ['cut', 'account', 'rest'],
     async (session) => {
       const { whileCut, lookUp, cancel } = await cutOff(session);
       for (const { exchange } of [...whileCut.map(({ outcome }) => outcome), lookUp, cancel]) {
@@ -30,9 +30,8 @@ export const cutChecks = checks({
       }
     },
   ),
-  'cut-look-up-honest': must(
+  'cut-look-up-honest': cutting.must(
     'While the exchange is away, the look-up of an order has its reports or ends with a status, and is never "not found"',
-    ['cut', 'account', 'rest'],
     async (session) => {
       const { open, lookUp } = await cutOff(session);
       const { answer, exchange } = lookUp;
@@ -40,9 +39,8 @@ export const cutChecks = checks({
       expect(answer === undefined || has === true, 'it does not have the order', open.outcome.exchange, exchange);
     },
   ),
-  'cut-cancel-honest': must(
+  'cut-cancel-honest': cutting.must(
     'While the exchange is away, no cancel of an open order has an outcome',
-    ['cut', 'account', 'rest'],
     async (session) => {
       const { open, cancel } = await cutOff(session);
       const { answer, exchange } = cancel;
@@ -50,42 +48,34 @@ export const cutChecks = checks({
       expect(answer === undefined, what, open.outcome.exchange, exchange);
     },
   ),
-  'cut-stream-alive': should(
+  'cut-stream-alive': cutting.should(
     'While the exchange is away, the stream of reports goes on with a message every second',
-    ['cut', 'account', 'rest'],
     async (session) => {
       const { messages, heldMs } = await cutOff(session);
       expect(messages > 0, `there was none in ${heldMs} ms`, session.follower.shown([]));
     },
   ),
-  'cut-comes-back': must(
-    'When the exchange is back, orders are taken again',
-    ['cut', 'account', 'rest'],
-    async (session) => {
-      const { back, hookMs, last } = await cutOff(session);
-      expect(back, `none was accepted within ${hookMs} ms`, ...(last ? [last.outcome.exchange] : []));
-    },
-  ),
-  'cut-refusals-hold': must(
+  'cut-comes-back': cutting.must('When the exchange is back, orders are taken again', async (session) => {
+    const { back, hookMs, last } = await cutOff(session);
+    expect(back, `none was accepted within ${hookMs} ms`, ...(last ? [last.outcome.exchange] : []));
+  }),
+  'cut-refusals-hold': cutting.must(
     'What ended with FAILED_PRECONDITION while the exchange was away is not taken when it is back',
-    ['cut', 'account', 'rest'],
     async (session) => {
       const { whileCutting, whileCut } = await cutOff(session);
       await refusalsHold(session, [...whileCutting, ...whileCut]);
     },
   ),
-  'cut-doubts-settle': must(
+  'cut-doubts-settle': cutting.must(
     'When the exchange is back, the look-up says for good what became of each order that had no clear answer',
-    ['cut', 'account', 'rest'],
     async (session) => {
       const { whileCutting, whileCut, back } = await cutOff(session);
       if (!back) throw new NotRun('the exchange did not come back');
       await doubtsSettle(session, [...whileCutting, ...whileCut]);
     },
   ),
-  'cut-open-order': must(
+  'cut-open-order': cutting.must(
     'When the exchange is back, an order that was open can be cancelled',
-    ['cut', 'account', 'rest'],
     async (session) => {
       const { open, back } = await cutOff(session);
       if (!back) throw new NotRun('the exchange did not come back');

@@ -6,7 +6,7 @@ import {
   DocumentPresence,
   DocumentType,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
-import { answered, checks, expect, must, NotOffered, NotRun, optional, should } from '../check.ts';
+import { answered, applying, checks, expect, NotOffered, NotRun, needing } from '../check.ts';
 import { isMissing, type Session } from '../session.ts';
 import { declared, past } from './every-kind.ts';
 import { accepted } from './sent-applications.ts';
@@ -15,44 +15,36 @@ const { PHOTO, GOVERNMENT_ID, UTILITY_BILL, SIGNATURE } = DocumentType;
 
 /** The documents of an application. */
 export const documentChecks = checks({
-  'document-delivered': must(
+  'document-delivered': applying.must(
     'A good document of an application that was accepted is delivered',
-    ['Applications', 'apply'],
     async (session) => {
       const { id } = await accepted(session);
       const { answer, exchange } = answered(await send(session, id, PHOTO, image(1)));
       expect(answer.outcome === DocumentOutcome.DELIVERED, `it is ${DocumentOutcome[answer.outcome]}`, exchange);
     },
   ),
-  'document-again': must(
+  'document-again': applying.must(
     'A file that the broker has is delivered again, because the gateway may send it twice',
-    ['Applications', 'apply'],
     async (session) => {
       const id = await delivered(session);
       const { answer, exchange } = answered(await send(session, id, PHOTO, image(1)));
       expect(answer.outcome === DocumentOutcome.DELIVERED, `it is ${DocumentOutcome[answer.outcome]}`, exchange);
     },
   ),
-  'document-other-refused': must(
-    'Another file of a type that the broker has is refused',
-    ['Applications', 'apply'],
-    async (session) => {
-      const id = await delivered(session);
-      const { answer, exchange } = await send(session, id, PHOTO, image(2));
-      const isRefused = answer === undefined || answer.outcome === DocumentOutcome.REFUSED;
-      expect(isRefused, 'it was delivered', exchange);
-    },
-  ),
-  'document-look-up-offered': optional(
+  'document-other-refused': applying.must('Another file of a type that the broker has is refused', async (session) => {
+    const id = await delivered(session);
+    const { answer, exchange } = await send(session, id, PHOTO, image(2));
+    const isRefused = answer === undefined || answer.outcome === DocumentOutcome.REFUSED;
+    expect(isRefused, 'it was delivered', exchange);
+  }),
+  'document-look-up-offered': needing('Applications').optional(
     'The adapter says whether it has a document: without that, an unconfirmed one can only be sent again',
-    ['Applications'],
     async (session) => {
       if (isMissing(await presence(session, session.newId(), PHOTO))) throw new NotOffered('it is UNIMPLEMENTED');
     },
   ),
-  'document-look-up-current': must(
+  'document-look-up-current': applying.must(
     'The look-up of a document says DELIVERED once it was answered so, and MISSING of other types',
-    ['Applications', 'apply'],
     async (session) => {
       const id = await delivered(session);
       const [here, other] = [await presence(session, id, PHOTO), await presence(session, id, SIGNATURE)];
@@ -64,9 +56,8 @@ export const documentChecks = checks({
       expect(isLacking, `another type is ${DocumentPresence[other.answer.presence]}`, other.exchange);
     },
   ),
-  'document-look-up-unknown': should(
+  'document-look-up-unknown': needing('Applications').should(
     'The look-up of a document of an application that never came ends with NOT_FOUND',
-    ['Applications'],
     async (session) => {
       const outcome = await presence(session, session.newId(), PHOTO);
       if (isMissing(outcome)) throw new NotOffered('LookUpDocument is UNIMPLEMENTED');
@@ -74,9 +65,8 @@ export const documentChecks = checks({
       expect(code === status.NOT_FOUND, `it ended with ${exchange.status}`, exchange);
     },
   ),
-  'document-not-after-honoured': must(
+  'document-not-after-honoured': applying.must(
     'If honours_not_after is declared, a document that comes later is not taken, and stays missing',
-    ['Applications', 'apply'],
     async (session) => {
       await declared(session);
       const { id } = await accepted(session);
@@ -87,17 +77,15 @@ export const documentChecks = checks({
       expect(!isKept, 'the look-up has it', exchange, after.exchange);
     },
   ),
-  'document-unknown-not-delivered': must(
+  'document-unknown-not-delivered': applying.must(
     'A document of an application that never came is not delivered',
-    ['Applications', 'apply'],
     async (session) => {
       const { answer, exchange } = await send(session, session.newId(), PHOTO, image(1));
       expect(answer?.outcome !== DocumentOutcome.DELIVERED, 'it was delivered', exchange);
     },
   ),
-  'application-opens': optional(
+  'application-opens': applying.optional(
     'With its four documents, an application of the named fields is decided within the time for a report',
-    ['Applications', 'apply'],
     async (session) => {
       const { id } = await accepted(session);
       for (const [at, type] of [PHOTO, GOVERNMENT_ID, UTILITY_BILL, SIGNATURE].entries()) {

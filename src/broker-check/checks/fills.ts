@@ -1,13 +1,12 @@
 import { ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { checks, expect, must, NotRun, should } from '../check.ts';
+import { checks, expect, filling, NotRun } from '../check.ts';
 import { type Placed, type Session, shownReport } from '../session.ts';
 import { tradedShares } from './rules.ts';
 
 /** An order that is filled. */
 export const fillChecks = checks({
-  'fills-whole': should(
+  'fills-whole': filling.should(
     'An order at the highest price of the day, on the symbol named for it, is filled in whole',
-    ['account', 'fill'],
     async (session) => {
       const { id, outcome } = await filled(session);
       const reports = session.streamed(id);
@@ -16,19 +15,15 @@ export const fillChecks = checks({
       expect(traded >= session.settings.quantity, `${traded} shares traded`, outcome.exchange, shown);
     },
   ),
-  'look-up-current-trades': must(
-    'The look-up knows a trade once the stream has it',
-    ['account', 'fill'],
-    async (session) => {
-      const { id } = await session.place('fill');
-      const trade = await session.streamedReport(id, ({ kind }) => kind === ReportKind.TRADE);
-      if (trade === undefined) throw new NotRun('nothing traded in time');
-      const { reports, exchanges } = await session.recorded(id);
-      const has = reports.some(({ number }) => number === trade.number);
-      const shown = session.follower.shown([shownReport(trade)]);
-      expect(has, `it does not have report ${trade.number}`, shown, ...exchanges);
-    },
-  ),
+  'look-up-current-trades': filling.must('The look-up knows a trade once the stream has it', async (session) => {
+    const { id } = await session.place('fill');
+    const trade = await session.streamedReport(id, ({ kind }) => kind === ReportKind.TRADE);
+    if (trade === undefined) throw new NotRun('nothing traded in time');
+    const { reports, exchanges } = await session.recorded(id);
+    const has = reports.some(({ number }) => number === trade.number);
+    const shown = session.follower.shown([shownReport(trade)]);
+    expect(has, `it does not have report ${trade.number}`, shown, ...exchanges);
+  }),
 });
 
 /** An order that was filled, as far as it was in time. All checks of fills look at the same. */

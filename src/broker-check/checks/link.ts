@@ -1,7 +1,7 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { AccountStatus, InstrumentKind, OrderType, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { isKoboDecimal } from '../../lib/money.ts';
-import { answered, checks, expect, must, NotOffered, NotRun, optional, should } from '../check.ts';
+import { answered, checks, expect, must, NotOffered, NotRun, needing, optional, should } from '../check.ts';
 import type { Session } from '../session.ts';
 import { decimalSum, isSum } from './decimals.ts';
 
@@ -11,21 +11,16 @@ export const nobody = { account: 'NOSUCHACCOUNT', symbol: 'NO-SUCH-SYMBOL' };
 
 /** What the adapter says before anything is traded. */
 export const linkChecks = checks({
-  'capabilities-answered': must('GetCapabilities answers', [], async (session) => {
+  'capabilities-answered': must('GetCapabilities answers', async (session) => {
     answered(await session.call('Orders', 'getCapabilities', {}));
   }),
-  'honours-not-after': optional(
-    'The adapter declares that it refuses what comes after not_after',
-    [],
-    async (session) => {
-      const { answer } = await session.call('Orders', 'getCapabilities', {});
-      if (answer === undefined) throw new NotRun('GetCapabilities did not answer');
-      if (!answer.honoursNotAfter) throw new NotOffered('honours_not_after is false');
-    },
-  ),
+  'honours-not-after': optional('The adapter declares that it refuses what comes after not_after', async (session) => {
+    const { answer } = await session.call('Orders', 'getCapabilities', {});
+    if (answer === undefined) throw new NotRun('GetCapabilities did not answer');
+    if (!answer.honoursNotAfter) throw new NotOffered('honours_not_after is false');
+  }),
   'broker-time-true': should(
     'A stated broker_time was read between the call and its answer, by a clock that agrees with ours',
-    [],
     async (session) => {
       for (let count = 0; count < 5; count += 1) {
         const { answer, exchange, sentAt, endedAt } = await session.call('Orders', 'getCapabilities', {});
@@ -38,29 +33,24 @@ export const linkChecks = checks({
       }
     },
   ),
-  'context-unknown-symbol': must(
-    'An unknown symbol has a trading context without an instrument',
-    [],
-    async (session) => {
-      const { answer, exchange } = answered(
-        await session.call('Orders', 'getTradingContext', {
-          account: session.account || nobody.account,
-          symbol: nobody.symbol,
-        }),
-      );
-      expect(answer.instrument === undefined, 'there is an instrument', exchange);
-    },
-  ),
-  'context-unknown-account': must('An account that the broker does not have is NOT_AT_BROKER', [], async (session) => {
+  'context-unknown-symbol': must('An unknown symbol has a trading context without an instrument', async (session) => {
+    const { answer, exchange } = answered(
+      await session.call('Orders', 'getTradingContext', {
+        account: session.account || nobody.account,
+        symbol: nobody.symbol,
+      }),
+    );
+    expect(answer.instrument === undefined, 'there is an instrument', exchange);
+  }),
+  'context-unknown-account': must('An account that the broker does not have is NOT_AT_BROKER', async (session) => {
     const symbol = session.settings.rest ?? session.settings.fill ?? nobody.symbol;
     const request = { account: nobody.account, symbol };
     const { answer, exchange } = answered(await session.call('Orders', 'getTradingContext', request));
     const isRight = answer.accountStatus === AccountStatus.NOT_AT_BROKER;
     expect(isRight, `account_status is ${AccountStatus[answer.accountStatus]}`, exchange);
   }),
-  'context-fields': must(
+  'context-fields': needing('account').must(
     "The trading context has the account's status, and the symbol's kind and band of prices",
-    ['account'],
     async (session) => {
       const symbols = [session.settings.rest, session.settings.fill].filter((symbol) => symbol !== undefined);
       if (symbols.length === 0) throw new NotRun('neither --rest nor --fill is given');
@@ -78,9 +68,8 @@ export const linkChecks = checks({
       }
     },
   ),
-  'estimate-exact': must(
+  'estimate-exact': needing('account').must(
     'An estimate has exact numbers: the amount is quantity times price, and charges are decimals without rounding',
-    ['account'],
     async (session) => {
       const { quantity, estimate, exchange, priceKobo } = await estimated(session);
       expect(estimate.priceKobo === priceKobo, `the price is ${estimate.priceKobo}, not the limit`, exchange);
@@ -93,9 +82,8 @@ export const linkChecks = checks({
       expect(wrong === undefined, `"${wrong}" is no decimal with a point and 1 to 12 places`, exchange);
     },
   ),
-  'estimate-adds-up': should(
+  'estimate-adds-up': needing('account').should(
     "An estimate's fees add up to its charges, and these with the amount to its total",
-    ['account'],
     async (session) => {
       const { estimate, exchange } = await estimated(session);
       const charges = [
@@ -110,7 +98,7 @@ export const linkChecks = checks({
       expect(isSum(cost, estimate.totalKoboDecimal), 'amount and charges are not the total', exchange);
     },
   ),
-  'estimate-unknown-symbol': should('An estimate for an unknown symbol ends with NOT_FOUND', [], async (session) => {
+  'estimate-unknown-symbol': should('An estimate for an unknown symbol ends with NOT_FOUND', async (session) => {
     const { exchange } = await session.call('Orders', 'estimateOrder', {
       ...{ account: session.account || nobody.account, symbol: nobody.symbol },
       ...{ side: Side.BUY, quantity: 1n, type: OrderType.LIMIT, priceKobo: 100n },

@@ -1,7 +1,7 @@
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { Metadata, status } from '@grpc/grpc-js';
 import { OrderType, ReportKind, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { answered, checks, expect, must, NotRun, needed, should } from '../check.ts';
+import { answered, checks, expect, NotRun, needed, needing, rejecting, resting } from '../check.ts';
 import { exchange as makeExchange } from '../exchange.ts';
 import { type Placed, type Session, services, shownReport } from '../session.ts';
 import { abandoned, late, past, refusedAgain, refusesLate } from './every-kind.ts';
@@ -12,20 +12,15 @@ const ordersAtOnce = 20;
 
 /** Sends: what an answer is, and that an id is taken once. */
 export const orderChecks = checks({
-  'orders-taken': must(
-    'A good order for the named account and symbol is accepted',
-    ['account', 'rest'],
-    async (session) => {
-      const sent = await session.send(await session.newOrder('rest'));
-      const again = sent.outcome.answer === undefined ? await session.send(await session.newOrder('rest')) : sent;
-      const { answer, exchange } = again.outcome;
-      expect(answer !== undefined, `the send ended with ${exchange.status}, twice`, sent.outcome.exchange, exchange);
-      expect(answer.report?.kind === ReportKind.ACCEPTED, 'it was not accepted', exchange);
-    },
-  ),
-  'answer-is-report': must(
+  'orders-taken': resting.must('A good order for the named account and symbol is accepted', async (session) => {
+    const sent = await session.send(await session.newOrder('rest'));
+    const again = sent.outcome.answer === undefined ? await session.send(await session.newOrder('rest')) : sent;
+    const { answer, exchange } = again.outcome;
+    expect(answer !== undefined, `the send ended with ${exchange.status}, twice`, sent.outcome.exchange, exchange);
+    expect(answer.report?.kind === ReportKind.ACCEPTED, 'it was not accepted', exchange);
+  }),
+  'answer-is-report': resting.must(
     'The answer to a send is the whole report that accepts or rejects the order',
-    ['account', 'rest'],
     async (session) => {
       const { id, outcome } = await session.send(await session.newOrder('rest'));
       const { answer, exchange } = needed(outcome, 'the send');
@@ -38,46 +33,37 @@ export const orderChecks = checks({
       expect(problem === undefined, `${problem}`, exchange);
     },
   ),
-  'rejection-is-report': must(
-    'A rejection is a report of kind REJECTED, and no status',
-    ['account', 'reject'],
-    async (session) => {
-      const { outcome } = await session.send(await session.newOrder('reject'));
-      const { answer, exchange } = answered(outcome, 'the send');
-      expect(answer.report?.kind === ReportKind.REJECTED, 'the report is no rejection', exchange);
-    },
-  ),
-  'rejection-has-reason': should('A rejection has its reason', ['account', 'reject'], async (session) => {
+  'rejection-is-report': rejecting.must('A rejection is a report of kind REJECTED, and no status', async (session) => {
+    const { outcome } = await session.send(await session.newOrder('reject'));
+    const { answer, exchange } = answered(outcome, 'the send');
+    expect(answer.report?.kind === ReportKind.REJECTED, 'the report is no rejection', exchange);
+  }),
+  'rejection-has-reason': rejecting.should('A rejection has its reason', async (session) => {
     const { report, outcome } = await session.place('reject');
     if (report.kind !== ReportKind.REJECTED) throw new NotRun('the order was not rejected');
     expect(report.rejectReason !== 0, 'reject_reason is missing', outcome.exchange);
   }),
-  once: must(
-    'An id that comes again is ALREADY_EXISTS, and the order is not taken again',
-    ['account', 'rest'],
-    async (session) => notTakenAgain(session, await session.place('rest')),
+  once: resting.must('An id that comes again is ALREADY_EXISTS, and the order is not taken again', async (session) =>
+    notTakenAgain(session, await session.place('rest')),
   ),
-  'once-other-fields': must(
+  'once-other-fields': resting.must(
     'An id that comes again with other fields is ALREADY_EXISTS, and nothing is taken',
-    ['account', 'rest'],
     async (session) => {
       const placed = await session.place('rest');
       const { quantity } = session.settings;
       await notTakenAgain(session, placed, { quantity: quantity + 1n, side: Side.BUY, note: Buffer.from('another') });
     },
   ),
-  'once-after-rejection': must(
+  'once-after-rejection': needing('account', 'rest', 'reject').must(
     'The id of a rejected order is ALREADY_EXISTS, whatever comes with it',
-    ['account', 'rest', 'reject'],
     async (session) => {
       const placed = await session.place('reject');
       const { symbol, priceKobo } = await session.newOrder('rest');
       await notTakenAgain(session, placed, { symbol, priceKobo });
     },
   ),
-  'once-at-once': must(
+  'once-at-once': resting.must(
     `Of ${sendsAtOnce} sends of one id at the same time, over connections of their own, one is taken`,
-    ['account', 'rest'],
     async (session) => {
       const { id, ...order } = await session.newOrder('rest');
       const clients = Array.from({ length: sendsAtOnce }, () => session.anotherOrdersClient());
@@ -96,9 +82,8 @@ export const orderChecks = checks({
       expect(accepted.length <= 1, `${accepted.length} were accepted`, reports);
     },
   ),
-  'orders-at-once': must(
+  'orders-at-once': resting.must(
     `Of ${ordersAtOnce} orders that are sent at the same time, each is answered with a report of its own`,
-    ['account', 'rest'],
     async (session) => {
       const orders = await Promise.all(Array.from({ length: ordersAtOnce }, () => session.newOrder('rest')));
       const sent = await Promise.all(orders.map((order) => session.send(order)));
@@ -113,23 +98,20 @@ export const orderChecks = checks({
       }
     },
   ),
-  'not-after-honoured': must(
+  'not-after-honoured': resting.must(
     'If honours_not_after is declared, an order that comes later ends with FAILED_PRECONDITION',
-    ['account', 'rest'],
     (session) => refusesLate(session, async () => session.send(await session.newOrder('rest', { notAfter: past() }))),
   ),
-  'late-never-taken': must(
+  'late-never-taken': resting.must(
     'What ended with FAILED_PRECONDITION is not in the record, now and later',
-    ['account', 'rest'],
     async (session) => {
       const { id, outcome } = late(await session.send(await session.newOrder('rest', { notAfter: past() })));
       const { found, exchanges } = await session.recorded(id);
       expect(!found, 'the record has it', outcome.exchange, ...exchanges);
     },
   ),
-  'abandoned-settles': must(
+  'abandoned-settles': resting.must(
     'If the sender gives up, the order is taken or not, and the look-up says which for good once not_after is over',
-    ['account', 'rest'],
     async (session) => {
       const send = async (notAfter: Timestamp, timeoutMs: number) => {
         return session.send(await session.newOrder('rest', { notAfter }), timeoutMs);
@@ -146,9 +128,8 @@ export const orderChecks = checks({
       }
     },
   ),
-  'status-means-not-taken': should(
+  'status-means-not-taken': resting.should(
     'An order that was taken is answered with its report, unless the line broke',
-    ['account', 'rest'],
     async (session) => {
       for (let count = 0; count < 5; count += 1) await session.send(await session.newOrder('rest'));
       await session.settled();
@@ -165,27 +146,22 @@ export const orderChecks = checks({
       }
     },
   ),
-  'nonsense-not-accepted': must(
-    'An order that makes no sense is not accepted',
-    ['account', 'rest'],
-    async (session) => {
-      const nonsense = [
-        { quantity: 0n },
-        { quantity: -5n },
-        { side: Side.UNSPECIFIED },
-        { type: OrderType.LIMIT, priceKobo: undefined },
-        { priceKobo: 0n },
-      ];
-      for (const fields of nonsense) {
-        const { outcome } = await session.send(await session.newOrder('rest', fields));
-        const isAccepted = outcome.answer?.report?.kind === ReportKind.ACCEPTED;
-        expect(!isAccepted, 'it was accepted', outcome.exchange);
-      }
-    },
-  ),
-  'failed-precondition-for-late-only': should(
+  'nonsense-not-accepted': resting.must('An order that makes no sense is not accepted', async (session) => {
+    const nonsense = [
+      { quantity: 0n },
+      { quantity: -5n },
+      { side: Side.UNSPECIFIED },
+      { type: OrderType.LIMIT, priceKobo: undefined },
+      { priceKobo: 0n },
+    ];
+    for (const fields of nonsense) {
+      const { outcome } = await session.send(await session.newOrder('rest', fields));
+      const isAccepted = outcome.answer?.report?.kind === ReportKind.ACCEPTED;
+      expect(!isAccepted, 'it was accepted', outcome.exchange);
+    }
+  }),
+  'failed-precondition-for-late-only': resting.should(
     'FAILED_PRECONDITION is kept for what was never sent: an order that makes no sense has another status',
-    ['account', 'rest'],
     async (session) => {
       const { outcome } = await session.send(await session.newOrder('rest', { quantity: 0n }));
       const isOther = outcome.code !== status.FAILED_PRECONDITION;

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { isAreaList } from '../../broker/records.ts';
-import { answered, checks, expect, must, NotRun, optional, should } from '../check.ts';
+import { answered, checks, expect, NotRun, needing } from '../check.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Session } from '../session.ts';
 
@@ -15,18 +15,16 @@ interface Area {
 
 /** The lists that applications use. */
 export const referenceChecks = checks({
-  'reference-offered': optional('The adapter has the lists that applications use', ['Reference'], async () => {}),
-  'states-listed': must(
+  'reference-offered': needing('Reference').optional('The adapter has the lists that applications use', async () => {}),
+  'states-listed': needing('Reference').must(
     'The states come whole, each with a code of its own and a name',
-    ['Reference'],
     async (session) => {
       const { areas, exchange } = await states(session);
       expect(isAreaList(areas, longestStateCode), 'the list makes no sense', exchange);
     },
   ),
-  'lgas-listed': must(
+  'lgas-listed': needing('Reference').must(
     'Each state has local government areas, whose codes are unique over all states',
-    ['Reference'],
     async (session) => {
       const owners = new Map<string, string>();
       for (const { state, areas, exchange } of await allLgas(session)) {
@@ -39,15 +37,14 @@ export const referenceChecks = checks({
       }
     },
   ),
-  'areas-by-name': should('States and local government areas come by name', ['Reference'], async (session) => {
+  'areas-by-name': needing('Reference').should('States and local government areas come by name', async (session) => {
     for (const { areas, exchange } of [await states(session), ...(await allLgas(session))]) {
       const wrong = areas.find(({ name }, at) => name.localeCompare(areas[at - 1]?.name ?? name, 'en') < 0);
       expect(wrong === undefined, `${wrong?.name} is not in its place`, exchange);
     }
   }),
-  'unknown-state-not-found': must(
+  'unknown-state-not-found': needing('Reference').must(
     'The areas of a state that the broker does not know end with NOT_FOUND',
-    ['Reference'],
     async (session) => {
       const { code, exchange } = await session.call('Reference', 'listLgas', { state: noState });
       expect(code === status.NOT_FOUND, `it ended with ${exchange.status}`, exchange);

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { type Report, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { checks, expect, must, NotRun, needed } from '../check.ts';
+import { checks, expect, NotRun, needed, needing } from '../check.ts';
 import type { Batch, Numbered } from '../follower.ts';
 import { readStream } from '../follower.ts';
 import { type Placed, poll, type Sent, type Session, shownReport } from '../session.ts';
@@ -13,42 +13,34 @@ import { answersKept, doubtsSettle, refusalsHold, sendShort, sentDuring } from '
 import { streamShown } from './streams.ts';
 import { lastSubmission, listedAfter } from './submissions.ts';
 
+const restarting = needing('restart', 'account', 'rest');
+
 /** What a restart must not change. */
 export const restartChecks = checks({
-  'restart-comes-back': must(
+  'restart-comes-back': needing('restart').must(
     'After a restart the adapter answers again, and takes orders',
-    ['restart'],
     async (session) => {
       const { placed, isTrading } = await restarted(session);
       const last = session.sends.at(-1);
       expect(placed === undefined || isTrading, 'no order was taken', ...(last ? [last.outcome.exchange] : []));
     },
   ),
-  'restart-once': must(
-    'After a restart the id of an earlier order is ALREADY_EXISTS',
-    ['restart', 'account', 'rest'],
-    async (session) => {
-      const { placed } = await restarted(session);
-      if (placed === undefined) throw new NotRun('no order was placed before');
-      await notTakenAgain(session, placed);
-    },
-  ),
-  'restart-look-up': must(
-    'After a restart the look-up has every report that it had',
-    ['restart', 'account', 'rest'],
-    async (session) => {
-      const { placed } = await restarted(session);
-      if (placed === undefined) throw new NotRun('no order was placed before');
-      const { found, reports, exchanges } = await session.recorded(placed.id);
-      expect(found, 'the order is not found', placed.outcome.exchange, ...exchanges);
-      const kept = reports.find(({ number }) => number === placed.report.number);
-      const isKept = kept !== undefined && isSameReport(kept, placed.report);
-      expect(isKept, `report ${placed.report.number} is not there as it was`, placed.outcome.exchange, ...exchanges);
-    },
-  ),
-  'restart-numbers': must(
+  'restart-once': restarting.must('After a restart the id of an earlier order is ALREADY_EXISTS', async (session) => {
+    const { placed } = await restarted(session);
+    if (placed === undefined) throw new NotRun('no order was placed before');
+    await notTakenAgain(session, placed);
+  }),
+  'restart-look-up': restarting.must('After a restart the look-up has every report that it had', async (session) => {
+    const { placed } = await restarted(session);
+    if (placed === undefined) throw new NotRun('no order was placed before');
+    const { found, reports, exchanges } = await session.recorded(placed.id);
+    expect(found, 'the order is not found', placed.outcome.exchange, ...exchanges);
+    const kept = reports.find(({ number }) => number === placed.report.number);
+    const isKept = kept !== undefined && isSameReport(kept, placed.report);
+    expect(isKept, `report ${placed.report.number} is not there as it was`, placed.outcome.exchange, ...exchanges);
+  }),
+  'restart-numbers': restarting.must(
     'After a restart each report has the number and the content that it had',
-    ['restart', 'account', 'rest'],
     async (session) => {
       const { reports: before } = await restarted(session);
       const last = before.at(-1);
@@ -68,45 +60,36 @@ export const restartChecks = checks({
       expect(other === undefined, what, session.follower.shown(other ? [shownReport(other)] : []), shown);
     },
   ),
-  'restart-numbers-go-on': must(
+  'restart-numbers-go-on': restarting.must(
     'After a restart new reports have the numbers that follow',
-    ['restart', 'account', 'rest'],
     async (session) => {
       const { last } = await restarted(session);
       const { report, outcome } = await session.place('rest');
       expect(report.number > last, `after report ${last} came report ${report.number}`, outcome.exchange);
     },
   ),
-  'restart-answers-kept': must(
+  'restart-answers-kept': restarting.must(
     'What was answered with a report while the adapter went away is in the record afterwards',
-    ['restart', 'account', 'rest'],
     async (session) => answersKept(session, (await restarted(session)).whileAway),
   ),
-  'restart-refusals-hold': must(
+  'restart-refusals-hold': restarting.must(
     'What ended with FAILED_PRECONDITION while the adapter was away is never taken',
-    ['restart', 'account', 'rest'],
     async (session) => refusalsHold(session, (await restarted(session)).whileAway),
   ),
-  'restart-doubts-settle': must(
+  'restart-doubts-settle': restarting.must(
     'After a restart the look-up says for good what became of each order that had no clear answer',
-    ['restart', 'account', 'rest'],
     async (session) => doubtsSettle(session, (await restarted(session)).whileAway),
   ),
-  'restart-open-order': must(
-    'After a restart an open order can be cancelled',
-    ['restart', 'account', 'rest'],
-    async (session) => {
-      const { open } = await restarted(session);
-      if (open === undefined) throw new NotRun('no order was placed before');
-      const { answer, exchange } = await session.call('Orders', 'cancelOrder', { clientOrderId: open.id });
-      expect(answer !== undefined, `the cancel ended with ${exchange.status}`, open.outcome.exchange, exchange);
-      const isCancelled = answer.report?.kind === ReportKind.CANCELLED;
-      expect(isCancelled, 'it was not cancelled', open.outcome.exchange, exchange);
-    },
-  ),
-  'restart-submissions': must(
+  'restart-open-order': restarting.must('After a restart an open order can be cancelled', async (session) => {
+    const { open } = await restarted(session);
+    if (open === undefined) throw new NotRun('no order was placed before');
+    const { answer, exchange } = await session.call('Orders', 'cancelOrder', { clientOrderId: open.id });
+    expect(answer !== undefined, `the cancel ended with ${exchange.status}`, open.outcome.exchange, exchange);
+    const isCancelled = answer.report?.kind === ReportKind.CANCELLED;
+    expect(isCancelled, 'it was not cancelled', open.outcome.exchange, exchange);
+  }),
+  'restart-submissions': needing('restart', 'Submissions', 'account', 'rest').must(
     'After a restart the list of submissions is the same, with all notes',
-    ['restart', 'Submissions', 'account', 'rest'],
     async (session) => {
       const { submissions: before } = await restarted(session);
       const first = before[0];
@@ -120,9 +103,8 @@ export const restartChecks = checks({
       expect(other === undefined, `submission ${other?.number} is not as it was`, ...exchanges);
     },
   ),
-  'restart-allocations': must(
+  'restart-allocations': needing('restart', 'Allocations', 'account', 'allocate').must(
     'After a restart the id of an earlier allocation is ALREADY_EXISTS, and all records are as they were',
-    ['restart', 'Allocations', 'account', 'allocate'],
     async (session) => {
       const { allocated } = await restarted(session);
       if (allocated === undefined) throw new NotRun('nothing was allocated before');
@@ -130,9 +112,8 @@ export const restartChecks = checks({
       await recordsKept(session);
     },
   ),
-  'restart-applications': must(
+  'restart-applications': needing('restart', 'Applications', 'apply').must(
     'After a restart the id of an earlier application is ALREADY_EXISTS, and its reports are as they were',
-    ['restart', 'Applications', 'apply'],
     async (session) => {
       const { applied } = await restarted(session);
       if (applied === undefined) throw new NotRun('no application was accepted before');

@@ -1,5 +1,5 @@
 import { pause } from '../../lib/worker.ts';
-import { checks, expect, must, NotRun, should } from '../check.ts';
+import { checks, expect, must, NotRun, resting, should } from '../check.ts';
 import type { Exchange } from '../exchange.ts';
 import { type Batch, type Follower, type Numbered, type Open, readStream } from '../follower.ts';
 import { beyond, shownReport } from '../session.ts';
@@ -11,24 +11,18 @@ const never = new AbortController().signal;
 
 /** The stream of reports. What it brought over the whole run is checked last. */
 export const streamChecks = checks({
-  'stream-from-first': must(
-    'The stream from 0 begins with report 1, and goes on without a gap',
-    [],
-    async (session) => {
-      const { silenceMs } = session.settings.waits;
-      await denseFromFirst('Orders.StreamReports', session.openReports, silenceMs);
-    },
-  ),
+  'stream-from-first': must('The stream from 0 begins with report 1, and goes on without a gap', async (session) => {
+    const { silenceMs } = session.settings.waits;
+    await denseFromFirst('Orders.StreamReports', session.openReports, silenceMs);
+  }),
   'stream-beyond-last': should(
     'A stream from a number that was never reached brings nothing, and states a last_number below it',
-    [],
     async (session) => {
       await statesItsLast('Orders.StreamReports', session.openReports, session.settings.waits.silenceMs);
     },
   ),
-  'stream-any-position': must(
+  'stream-any-position': resting.must(
     'A stream from any number begins with the next report, and has the same reports as before',
-    ['account', 'rest'],
     async (session) => {
       for (let count = 0; count < 3; count += 1) await session.place('rest');
       await session.settled();
@@ -55,9 +49,8 @@ export const streamChecks = checks({
       }
     },
   ),
-  'stream-several': must(
+  'stream-several': resting.must(
     `A new report comes in each of ${streamsAtOnce} streams that are open at the same time`,
-    ['account', 'rest'],
     async (session) => {
       const after = session.follower.last;
       let opened = 0;
@@ -89,14 +82,13 @@ export const streamChecks = checks({
   ),
   'stream-alive': must(
     'An open stream is never silent for five seconds, because the gateway takes it for dead then',
-    [],
     async (session) => {
       const { silenceMs } = session.settings.waits;
       const longest = await longestSilence(session.follower, silenceMs + 500);
       expect(longest < silenceMs, `it was silent for ${longest} ms`, session.follower.shown([]));
     },
   ),
-  'stream-every-second': should('A quiet stream has a message every second', [], async (session) => {
+  'stream-every-second': should('A quiet stream has a message every second', async (session) => {
     const { silenceMs, quietMs } = session.settings.waits;
     const longest = await longestSilence(session.follower, quietMs * 2);
     if (longest >= silenceMs) throw new NotRun('it was dead');
@@ -104,7 +96,6 @@ export const streamChecks = checks({
   }),
   'stream-last-number': should(
     'last_number is never above the last report that was sent, because the gateway takes that for a loss',
-    [],
     async (session) => {
       await statesNoMoreThanSent('Orders.StreamReports', session.openReports);
     },

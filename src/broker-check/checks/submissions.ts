@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import type { Submission } from '../../gen/marina/broker/v1/submissions_pb.ts';
-import { checks, expect, must, NotRun, optional } from '../check.ts';
+import { checks, expect, NotRun, needing } from '../check.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Session } from '../session.ts';
 
@@ -11,14 +11,12 @@ const everyByte = Buffer.from([0, 10, 13, ...Array.from({ length: 256 }, (_, byt
 
 /** The list of what was taken, from which a restored gateway finds what it lost. */
 export const submissionChecks = checks({
-  'submissions-offered': optional(
+  'submissions-offered': needing('Submissions').optional(
     'The adapter lists what it was given: without that, a restored database lacks it',
-    ['Submissions'],
     async () => {},
   ),
-  'submissions-dense': must(
+  'submissions-dense': needing('Submissions').must(
     'The list has the numbers 1, 2, 3 … without a gap, in pages of the size that was asked for',
-    ['Submissions'],
     async (session) => {
       const last = await lastSubmission(session);
       for (const [afterNumber, limit] of [
@@ -40,26 +38,23 @@ export const submissionChecks = checks({
       }
     },
   ),
-  'submissions-current': must(
+  'submissions-current': needing('Submissions', 'account', 'rest').must(
     'An order is listed, once, before its first report is known',
-    ['Submissions', 'account', 'rest'],
     async (session) => {
       const { id, found, exchanges } = await sentAndListed(session, 'rest', {});
       expect(found.length > 0, `${id} is not listed`, ...exchanges);
       expect(found.length === 1, `${id} is listed ${found.length} times`, ...exchanges);
     },
   ),
-  'submissions-rejected': must(
+  'submissions-rejected': needing('Submissions', 'account', 'reject').must(
     'A rejected order is listed too',
-    ['Submissions', 'account', 'reject'],
     async (session) => {
       const { id, found, exchanges } = await sentAndListed(session, 'reject', {});
       expect(found.length > 0, `${id} is not listed`, ...exchanges);
     },
   ),
-  'notes-kept': must(
+  'notes-kept': needing('Submissions', 'account', 'rest').must(
     'A note comes back byte for byte, whatever its bytes',
-    ['Submissions', 'account', 'rest'],
     async (session) => {
       for (const note of [everyByte, Buffer.alloc(0), Buffer.from([0xff, 0xfe, 0x80])]) {
         const { found, exchanges } = await sentAndListed(session, 'rest', { note });
@@ -70,9 +65,8 @@ export const submissionChecks = checks({
       }
     },
   ),
-  'notes-longest': must(
+  'notes-longest': needing('Submissions', 'account', 'rest').must(
     'A note of 2,048 bytes is taken, and comes back with all of them',
-    ['Submissions', 'account', 'rest'],
     async (session) => {
       const note = Buffer.from(Array.from({ length: longestNote }, (_, at) => (at * 31) % 256));
       const { found, exchanges } = await sentAndListed(session, 'rest', { note });

@@ -1,20 +1,19 @@
 import { type Report, ReportKind, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
-import { checks, expect, must, NotRun, should } from '../check.ts';
+import { checks, expect, filling, must, NotRun, resting, should } from '../check.ts';
 import { type Session, shownReport } from '../session.ts';
 import { filled } from './fills.ts';
 import { lifeProblem, reportProblem, tradedShares, tradeProblem } from './rules.ts';
 
 /** Checks of everything that came in the run: over all orders, breaks and restarts. */
 export const wholeRunChecks = checks({
-  'reports-dense': must('The stream has every number once, in order and without a gap', [], async (session) => {
+  'reports-dense': must('The stream has every number once, in order and without a gap', async (session) => {
     await session.settled();
     const { follower } = session;
     const near = follower.reports.slice(-4).map(shownReport);
     expect(follower.gaps.length === 0, follower.gaps.join('; '), follower.shown(near));
   }),
-  'answers-streamed': must(
+  'answers-streamed': resting.must(
     'Every report of an answer comes in the stream too, under its number',
-    ['account', 'rest'],
     async (session) => {
       await session.settled();
       for (const { id, outcome } of session.sends) {
@@ -30,21 +29,18 @@ export const wholeRunChecks = checks({
   ),
   'reports-well-formed': must(
     'Every report has its number, order, kind and time, and an exchange_order_id of at most 64 characters',
-    [],
     async (session) => {
       await eachReport(session, reportProblem);
     },
   ),
   'trades-exact': must(
     'A trade has a whole number of shares and a price in whole kobo; nothing else has them',
-    [],
     async (session) => {
       await eachReport(session, tradeProblem);
     },
   ),
-  'order-life': must(
+  'order-life': resting.must(
     'The first report of an order accepts or rejects it, once; it ends once, and never after a rejection',
-    ['account', 'rest'],
     async (session) => {
       for (const [id, reports] of await byOrder(session)) {
         const problem = lifeProblem(reports);
@@ -52,20 +48,16 @@ export const wholeRunChecks = checks({
       }
     },
   ),
-  'fills-within-quantity': must(
-    'The trades of an order are never more than its quantity',
-    ['account', 'fill'],
-    async (session) => {
-      await filled(session);
-      for (const [id, reports] of await byOrder(session)) {
-        const ordered = BigInt(session.sends.find((sent) => sent.id === id)?.request.quantity ?? 0n);
-        const traded = tradedShares(reports);
-        const shown = session.follower.shown(reports.map(shownReport));
-        expect(traded <= ordered, `${id}: ${traded} of ${ordered} shares traded`, shown);
-      }
-    },
-  ),
-  'fills-within-limit': must('No trade is at a worse price than the limit', ['account', 'fill'], async (session) => {
+  'fills-within-quantity': filling.must('The trades of an order are never more than its quantity', async (session) => {
+    await filled(session);
+    for (const [id, reports] of await byOrder(session)) {
+      const ordered = BigInt(session.sends.find((sent) => sent.id === id)?.request.quantity ?? 0n);
+      const traded = tradedShares(reports);
+      const shown = session.follower.shown(reports.map(shownReport));
+      expect(traded <= ordered, `${id}: ${traded} of ${ordered} shares traded`, shown);
+    }
+  }),
+  'fills-within-limit': filling.must('No trade is at a worse price than the limit', async (session) => {
     await filled(session);
     for (const [id, reports] of await byOrder(session)) {
       const request = session.sends.find((sent) => sent.id === id)?.request;
@@ -76,9 +68,8 @@ export const wholeRunChecks = checks({
       expect(worse === undefined, `${id}: ${worse?.priceKobo} kobo, and the limit is ${limit}`, shown);
     }
   }),
-  'fills-within-band': should(
+  'fills-within-band': filling.should(
     "A trade's price is within the day's band of the symbol: one outside of it shows a wrong unit",
-    ['account', 'fill'],
     async (session) => {
       await filled(session);
       for (const [id, reports] of await byOrder(session)) {
@@ -93,9 +84,8 @@ export const wholeRunChecks = checks({
       }
     },
   ),
-  'look-up-complete': must(
+  'look-up-complete': resting.must(
     'The look-up of an order has every report about it that the stream has',
-    ['account', 'rest'],
     async (session) => {
       for (const [id, reports] of await byOrder(session)) {
         const recorded = await session.recorded(id);
@@ -106,23 +96,19 @@ export const wholeRunChecks = checks({
       }
     },
   ),
-  'stream-complete': must(
-    'The stream has every report that the look-up of an order has',
-    ['account', 'rest'],
-    async (session) => {
-      for (const [id] of await byOrder(session)) {
-        const { reports, exchanges } = await session.recorded(id);
-        const last = reports.at(-1)?.number ?? 0n;
-        await session.follower.until(() => session.follower.last >= last, session.settings.waits.settleMs);
-        if (session.follower.gaps.length > 0) throw new NotRun('the stream has gaps');
-        const lacking = reports.find(({ number }) => {
-          return number > session.follower.from && session.follower.byNumber.get(number)?.clientOrderId !== id;
-        });
-        expect(lacking === undefined, `it does not have report ${lacking?.number}`, ...exchanges);
-      }
-    },
-  ),
-  'broker-time-stated': should('Every answer and every message of a stream states broker_time', [], async (session) => {
+  'stream-complete': resting.must('The stream has every report that the look-up of an order has', async (session) => {
+    for (const [id] of await byOrder(session)) {
+      const { reports, exchanges } = await session.recorded(id);
+      const last = reports.at(-1)?.number ?? 0n;
+      await session.follower.until(() => session.follower.last >= last, session.settings.waits.settleMs);
+      if (session.follower.gaps.length > 0) throw new NotRun('the stream has gaps');
+      const lacking = reports.find(({ number }) => {
+        return number > session.follower.from && session.follower.byNumber.get(number)?.clientOrderId !== id;
+      });
+      expect(lacking === undefined, `it does not have report ${lacking?.number}`, ...exchanges);
+    }
+  }),
+  'broker-time-stated': should('Every answer and every message of a stream states broker_time', async (session) => {
     const silent = session.calls.find(({ outcome: { answer } }) => {
       return answer !== undefined && (answer as { brokerTime?: unknown }).brokerTime === undefined;
     });
@@ -132,7 +118,6 @@ export const wholeRunChecks = checks({
   }),
   'calls-in-time': should(
     'No call takes longer than two seconds, unless the adapter or its exchange is away',
-    [],
     async (session) => {
       const { slowMs } = session.settings.waits;
       const slow = session.calls.find(
