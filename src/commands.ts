@@ -13,9 +13,8 @@ import { openDatabaseAccess } from './db/access.ts';
 import type { Reached } from './db/data-source.ts';
 import { openDatabase } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
-import { createLogger, type Logger } from './lib/log.ts';
-import { standardOutput } from './lib/log-output.ts';
-import { logNodeWarnings } from './lib/node-warnings.ts';
+import { createLogger } from './lib/log.ts';
+import { onStopRequest, serving } from './lib/process.ts';
 import { UncaughtErrors } from './lib/uncaught.ts';
 import { noteRestored } from './secret-keys/open-ring.ts';
 import { declareRestored } from './submission/recovery.ts';
@@ -25,8 +24,6 @@ setFlagsFromString('--heap-growing-percent=40');
 
 /** How long a stop may take in addition to the times of the servers and of background work. */
 const closingMs = 9_000;
-/** How long the exit waits until the last log lines are written. */
-const lastLinesMs = 1_000;
 
 const [command = 'serve'] = process.argv.slice(2);
 
@@ -87,13 +84,7 @@ async function reach({ databaseUrl, links }: DatabaseConfig): Promise<Reached> {
 
 async function serve(): Promise<void> {
   const config = readOrExit(readConfig);
-  const output = standardOutput((dropped) => log.warn({ dropped }, 'log lines were dropped'));
-  const log: Logger = createLogger({ name: 'marina', level: config.logLevel, destination: output });
-  logNodeWarnings(log);
-  const exit = async (code: number): Promise<never> => {
-    await output.flush(lastLinesMs);
-    process.exit(code);
-  };
+  const { log, output, exit } = serving('marina', config.logLevel);
   let app: App;
   try {
     app = await startApp(config, log, output);
@@ -128,10 +119,7 @@ async function serve(): Promise<void> {
     stop('an error was not caught');
   });
   process.on('uncaughtException', uncaught.handle);
-  process.once('SIGTERM', () => stop('SIGTERM'));
-  process.once('SIGINT', () => stop('SIGINT'));
-  // A parent process that started us with a channel wants us to end with it.
-  if (process.channel !== undefined) process.once('disconnect', () => stop('the parent is gone'));
+  onStopRequest(stop);
   process.send?.({ type: 'ready', restPort, grpcPort, adminPort, opsPort });
   collectGarbage();
 }

@@ -147,12 +147,12 @@ function plainProblems(config: {
     });
 }
 
+type Rule = readonly [isBroken: boolean, problem: string];
+
 function brokenRules(config: ValuesOf<typeof settings>): string[] {
   const isLive = config.environment === 'live';
-  const speaksTls = config.tlsCertificate !== undefined;
   const adminSpeaksTls = config.adminTlsCertificate !== undefined;
-  const opsSpeaksTls = config.opsTlsCertificate !== undefined;
-  const rules: readonly [isBroken: boolean, problem: string][] = [
+  const rules: readonly Rule[] = [
     [isLive && config.simulatorAddress !== undefined, 'MARINA_SIMULATOR_ADDRESS must not be set in live'],
     [isLive && config.webhookAuthorities !== undefined, 'MARINA_WEBHOOK_CA_FILE must not be set in live'],
     [isLive && config.webhookAllowLoopback, 'MARINA_WEBHOOK_ALLOW_LOOPBACK must not be true in live'],
@@ -162,37 +162,42 @@ function brokenRules(config: ValuesOf<typeof settings>): string[] {
       "MARINA_ADMIN_HOST must be a loopback address in live, or the operators' port must speak TLS: " +
         'set MARINA_ADMIN_TLS_CERT_FILE and MARINA_ADMIN_TLS_KEY_FILE',
     ],
-    [speaksTls !== (config.tlsKey !== undefined), 'MARINA_TLS_CERT_FILE and MARINA_TLS_KEY_FILE must be set together'],
-    [
-      adminSpeaksTls !== (config.adminTlsKey !== undefined),
-      'MARINA_ADMIN_TLS_CERT_FILE and MARINA_ADMIN_TLS_KEY_FILE must be set together',
-    ],
-    [
-      config.adminTlsAuthorities !== undefined && !adminSpeaksTls,
-      'MARINA_ADMIN_TLS_CLIENT_CA_FILE needs MARINA_ADMIN_TLS_CERT_FILE',
-    ],
-    [
-      config.adminTlsRevoked !== undefined && config.adminTlsAuthorities === undefined,
-      'MARINA_ADMIN_TLS_CLIENT_CRL_FILE needs MARINA_ADMIN_TLS_CLIENT_CA_FILE',
-    ],
-    [
-      opsSpeaksTls !== (config.opsTlsKey !== undefined),
-      'MARINA_OPS_TLS_CERT_FILE and MARINA_OPS_TLS_KEY_FILE must be set together',
-    ],
-    [
-      config.opsTlsAuthorities !== undefined && !opsSpeaksTls,
-      'MARINA_OPS_TLS_CLIENT_CA_FILE needs MARINA_OPS_TLS_CERT_FILE',
-    ],
-    [
-      config.opsTlsRevoked !== undefined && config.opsTlsAuthorities === undefined,
-      'MARINA_OPS_TLS_CLIENT_CRL_FILE needs MARINA_OPS_TLS_CLIENT_CA_FILE',
-    ],
+    ...portProblems('MARINA_TLS', config.tlsCertificate, config.tlsKey),
+    ...portProblems(
+      'MARINA_ADMIN_TLS',
+      ...([
+        config.adminTlsCertificate,
+        config.adminTlsKey,
+        config.adminTlsAuthorities,
+        config.adminTlsRevoked,
+      ] as const),
+    ),
+    ...portProblems(
+      'MARINA_OPS_TLS',
+      ...([config.opsTlsCertificate, config.opsTlsKey, config.opsTlsAuthorities, config.opsTlsRevoked] as const),
+    ),
     [
       config.natsCredentials !== undefined && config.natsNkey !== undefined,
       'MARINA_NATS_CREDENTIALS_FILE and MARINA_NATS_NKEY_FILE must not both be set',
     ],
   ];
   return rules.filter(([isBroken]) => isBroken).map(([, problem]) => problem);
+}
+
+/** The rules of the files with which a port speaks TLS. */
+function portProblems(
+  port: string,
+  certificate?: string,
+  key?: string,
+  authorities?: string,
+  revoked?: string,
+): Rule[] {
+  const has = (file: string | undefined) => file !== undefined;
+  return [
+    [has(certificate) !== has(key), `${port}_CERT_FILE and ${port}_KEY_FILE must be set together`],
+    [has(authorities) && !has(certificate), `${port}_CLIENT_CA_FILE needs ${port}_CERT_FILE`],
+    [has(revoked) && !has(authorities), `${port}_CLIENT_CRL_FILE needs ${port}_CLIENT_CA_FILE`],
+  ];
 }
 
 /** Every setting with its default, range and meaning, as text. */

@@ -6,15 +6,8 @@ import { found } from '../db/facts.ts';
 import type { Statement } from '../db/statement.ts';
 import { Accounts } from '../gen/marina/admin/v1/accounts_pb.ts';
 import { audit } from './audit.ts';
-import {
-  AdminError,
-  type AdminParts,
-  adminService,
-  changeOwned,
-  invalidField,
-  listed,
-  requirePartner,
-} from './call.ts';
+import { type AdminParts, adminService, changeOwned, listed, requirePartner } from './call.ts';
+import { AdminError, invalidField } from './errors.ts';
 
 /** The operators' calls on partners' accounts. `unlinked` notifies all replicas that an account was unlinked. */
 export function accountService(

@@ -3,7 +3,8 @@ import type { Statement } from '../db/statement.ts';
 import { defineTable, instant, longText, optional, type RowOf, text, whole } from '../db/table.ts';
 import { Audit } from '../gen/marina/admin/v1/audit_pb.ts';
 import { toMilliseconds } from '../lib/timestamps.ts';
-import { type AdminCall, type AdminParts, adminService, invalidField, listed } from './call.ts';
+import { type AdminCall, type AdminParts, adminService, listed } from './call.ts';
+import { invalidField } from './errors.ts';
 
 /** The audit entry of a call that changes something. */
 export interface AuditEntry {

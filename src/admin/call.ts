@@ -7,6 +7,7 @@ import { type Statement, statement } from '../db/statement.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { TypedService } from '../lib/grpc-service.ts';
 import type { IdMaker } from '../lib/ids.ts';
+import { AdminError } from './errors.ts';
 
 /** The name of an operator, by its token. */
 export type Operator = string;
@@ -22,27 +23,6 @@ export interface AdminParts {
   readonly database: Database;
   readonly clock: Clock;
   readonly ids: IdMaker;
-}
-
-/** The error of an operator's call. */
-export class AdminError extends Error {
-  override readonly name = 'AdminError';
-  /** The field at fault, if there is one. */
-  readonly param: string | undefined;
-
-  constructor(
-    readonly status: status,
-    message: string,
-    options: { readonly param?: string; readonly cause?: unknown } = {},
-  ) {
-    super(message, { cause: options.cause });
-    this.param = options.param;
-  }
-}
-
-/** INVALID_ARGUMENT for a field. `problem` goes on after its name: "must be …". */
-export function invalidField(param: string, problem: string): AdminError {
-  return new AdminError(status.INVALID_ARGUMENT, `\`${param}\` ${problem}`, { param });
 }
 
 /** Handlers by a service's descriptor: request in, initial values of the answer out. The signal ends a stream. */

@@ -3,7 +3,8 @@ import type { DocumentTypeWord, Released } from '../applications/documents/rules
 import { type Statement, statement } from '../db/statement.ts';
 import { Documents, ReleaseOutcome } from '../gen/marina/admin/v1/documents_pb.ts';
 import { audit } from './audit.ts';
-import { AdminError, type AdminParts, adminService } from './call.ts';
+import { type AdminParts, adminService } from './call.ts';
+import { AdminError } from './errors.ts';
 
 /** Settles a document that stays unconfirmed, by the broker's record. */
 interface Releasing {

@@ -9,7 +9,8 @@ import type { SystemClock } from '../lib/clock.ts';
 import type { GrpcClient } from '../lib/grpc-client.ts';
 import { type EnvironmentState, environmentState, environments } from '../submission/environment.ts';
 import { audit } from './audit.ts';
-import { type AdminCall, AdminError, type AdminParts, adminService, invalidField } from './call.ts';
+import { type AdminCall, type AdminParts, adminService } from './call.ts';
+import { AdminError, invalidField } from './errors.ts';
 
 const longestAdvanceMs = 400 * 86_400_000;
 

@@ -21,15 +21,14 @@ import type { Keys as SecretKeys } from '../lib/key-ring.ts';
 import { audit } from './audit.ts';
 import {
   type AdminCall,
-  AdminError,
   type AdminParts,
   adminService,
   changeOwned,
-  invalidField,
   listed,
   requirePartner,
   toTimestamp,
 } from './call.ts';
+import { AdminError, invalidField } from './errors.ts';
 
 const scopeWords = enumWords<typeof Scope>(ScopeSchema);
 

@@ -19,15 +19,8 @@ import type { RowOf } from '../db/table.ts';
 import { AgreedLimit, PartnerState, Partners } from '../gen/marina/admin/v1/partners_pb.ts';
 import type { Feature } from '../gen/marina/options/v1/options_pb.ts';
 import { audit } from './audit.ts';
-import {
-  type AdminCall,
-  AdminError,
-  type AdminParts,
-  adminService,
-  changeOwned,
-  invalidField,
-  listed,
-} from './call.ts';
+import { type AdminCall, type AdminParts, adminService, changeOwned, listed } from './call.ts';
+import { AdminError, invalidField } from './errors.ts';
 
 /** The limits by the numbers of the proto. */
 const agreedLimits: Partial<Record<AgreedLimit, keyof PartnerLimits>> = {

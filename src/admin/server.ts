@@ -20,7 +20,8 @@ import {
 import { rpcPath } from '../transport/operations.ts';
 import { decodeProtobuf, encodeProtobuf, rpcStatus } from '../transport/rpc.ts';
 import { deliver, OpenStreams, slowEndMs } from '../transport/streams.ts';
-import { type AdminCall, AdminError, type AdminService, type Operator } from './call.ts';
+import type { AdminCall, AdminService, Operator } from './call.ts';
+import { AdminError } from './errors.ts';
 import { identifyOperators, type OperatorToken } from './operator-tokens.ts';
 
 interface AdminServerOptions {

@@ -8,7 +8,8 @@ import { enumWords } from '../lib/enums.ts';
 import { type LedgerEntry, mostInWalletKobo } from '../wallet/rules.ts';
 import { listCredits, listWallets, toEntry, transfer, transfers, wallet, wallets } from '../wallet/store.ts';
 import { audit } from './audit.ts';
-import { AdminError, type AdminParts, adminService, listed, requirePartner, toTimestamp } from './call.ts';
+import { type AdminParts, adminService, listed, requirePartner, toTimestamp } from './call.ts';
+import { AdminError } from './errors.ts';
 import { walkLedger } from './ledger.ts';
 
 const faultWords = enumWords<typeof LedgerFaultKind>(LedgerFaultKindSchema);

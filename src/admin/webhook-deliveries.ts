@@ -17,7 +17,8 @@ import { markDue } from '../webhooks/endpoint-store.ts';
 import { isTooOld } from '../webhooks/rules.ts';
 import * as tables from '../webhooks/table.ts';
 import { audit } from './audit.ts';
-import { type AdminCalls, AdminError, invalidField, listed, toTimestamp } from './call.ts';
+import { type AdminCalls, listed, toTimestamp } from './call.ts';
+import { AdminError, invalidField } from './errors.ts';
 import { changeEndpoint, outcomes, readEndpoint, type WebhookAdminParts } from './webhook-endpoints.ts';
 
 const states = enumWords<typeof DeliveryState>(DeliveryStateSchema);

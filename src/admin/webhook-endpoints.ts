@@ -10,7 +10,8 @@ import { findAdopted, lockEndpoints, moved, newEndpoint, resumed, saveEndpoint }
 import { type Outcome, rotationMs, rowServesMs, type SendResult, signsWithOld } from '../webhooks/rules.ts';
 import { type Endpoint, endpoints } from '../webhooks/table.ts';
 import { type AuditEntry, audit } from './audit.ts';
-import { type AdminCall, type AdminCalls, AdminError, type AdminParts, requirePartner, toTimestamp } from './call.ts';
+import { type AdminCall, type AdminCalls, type AdminParts, requirePartner, toTimestamp } from './call.ts';
+import { AdminError } from './errors.ts';
 
 export interface WebhookAdminParts extends AdminParts {
   /** Checks a URL, and returns its normal form. Throws `invalid_request` with a sentence for people. */

@@ -1,16 +1,5 @@
 import type { Statement } from '../db/statement.ts';
-import {
-  day,
-  defineTable,
-  enumName,
-  exactText,
-  optional,
-  type RowOf,
-  type ShownBy,
-  shortened,
-  text,
-  whole,
-} from '../db/table.ts';
+import { day, enumName, exactText, optional, type RowOf, type ShownBy, shortened, text, whole } from '../db/table.ts';
 import {
   type Allocation,
   AllocationSchema,
@@ -18,15 +7,12 @@ import {
   AllocationStateSchema,
 } from '../gen/marina/gateway/v1/allocations_pb.ts';
 import { shownMessage } from '../lib/shown-message.ts';
-import { findSimilarUnsettled, submissionColumns, submissionIndexes } from '../submission/table.ts';
-
-const { indexes, unique } = submissionIndexes('allocations');
+import { defineSubmissions, findSimilarUnsettled } from '../submission/table.ts';
 
 /** Allocations: each moves money from its partner's wallet to an account. Amounts are in kobo. */
-export const allocations = defineTable({
-  name: 'allocations',
-  columns: {
-    ...submissionColumns,
+export const allocations = defineSubmissions(
+  'allocations',
+  {
     state: enumName<typeof AllocationState>(AllocationStateSchema, 20),
     account: text(64),
     amountKobo: whole(),
@@ -37,9 +23,7 @@ export const allocations = defineTable({
     /** By what its state is known, for operators. */
     evidence: shortened(300),
   },
-  primary: ['partnerId', 'id'],
-  indexes: {
-    ...indexes,
+  {
     // For lists, which name those of their filters.
     allocations_state: ['partnerId', 'state', 'id'],
     allocations_account: ['partnerId', 'account', 'id'],
@@ -49,8 +33,7 @@ export const allocations = defineTable({
     // For operators.
     allocations_broker_reference: ['brokerReference', 'id'],
   },
-  unique,
-});
+);
 
 export type StoredAllocation = RowOf<typeof allocations>;
 

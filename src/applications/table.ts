@@ -1,5 +1,5 @@
 import { type Statement, sql } from '../db/statement.ts';
-import { defineTable, enumName, optional, type RowOf, type ShownBy, shortened, text, whole } from '../db/table.ts';
+import { enumName, optional, type RowOf, type ShownBy, shortened, text, whole } from '../db/table.ts';
 import {
   type Application,
   ApplicationSchema,
@@ -7,15 +7,12 @@ import {
   ApplicationStateSchema,
 } from '../gen/marina/gateway/v1/applications_pb.ts';
 import { shownMessage } from '../lib/shown-message.ts';
-import { submissionColumns, submissionIndexes } from '../submission/table.ts';
-
-const { indexes, unique } = submissionIndexes('applications');
+import { defineSubmissions } from '../submission/table.ts';
 
 /** Applications for customers' accounts. No personal data is stored. */
-export const applications = defineTable({
-  name: 'applications',
-  columns: {
-    ...submissionColumns,
+export const applications = defineSubmissions(
+  'applications',
+  {
     state: enumName<typeof ApplicationState>(ApplicationStateSchema, 20),
     reference: optional(text(64)),
     account: optional(text(64)),
@@ -28,16 +25,13 @@ export const applications = defineTable({
     /** By what its state is known, for operators. */
     evidence: shortened(300),
   },
-  primary: ['partnerId', 'id'],
-  indexes: {
-    ...indexes,
+  {
     // For operators.
     applications_state: ['partnerId', 'state', 'id'],
     applications_account: ['partnerId', 'account', 'id'],
     applications_reference: ['reference', 'id'],
   },
-  unique,
-});
+);
 
 export type StoredApplication = RowOf<typeof applications>;
 

@@ -118,9 +118,9 @@ export function optional<Value>(column: Column<Value>): Column<Value | null> {
 
 /** The columns of a table by the fields of its rows. A field `priceKobo` is kept in `price_kobo`. */
 // biome-ignore lint/suspicious/noExplicitAny: a row has fields of many types; `RowOf` gives each its own.
-type Columns = Readonly<Record<string, Column<any>>>;
+export type Columns = Readonly<Record<string, Column<any>>>;
 
-type RowOfColumns<Of extends Columns> = {
+export type RowOfColumns<Of extends Columns> = {
   readonly [Field in keyof Of]: Of[Field] extends Column<infer Value> ? Value : never;
 };
 

@@ -3,9 +3,8 @@ import { openDatabaseAccess } from '../db/access.ts';
 import { connect } from '../db/data-source.ts';
 import { Database } from '../db/database.ts';
 import { migrate } from '../db/migrate.ts';
-import { createLogger, type Logger } from '../lib/log.ts';
-import { standardOutput } from '../lib/log-output.ts';
-import { logNodeWarnings } from '../lib/node-warnings.ts';
+import { createLogger } from '../lib/log.ts';
+import { onStopRequest, serving } from '../lib/process.ts';
 import { ConfigError } from '../lib/settings.ts';
 import { startFixAdapter } from './adapter.ts';
 import { describeFixConfig, type FixConfig, readFixConfig } from './config.ts';
@@ -13,7 +12,6 @@ import { setNumbers } from './store/set-numbers.ts';
 
 /** If a stop takes longer, the process exits. */
 const stopWithinMs = 12_000;
-const lastLinesMs = 1_000;
 
 /** The command `fix`: serves, or does what its first argument says. Returns the exit code, or nothing while it serves. */
 export async function fixCommand(
@@ -67,13 +65,7 @@ export async function fixCommand(
 }
 
 async function serve(config: FixConfig): Promise<number | undefined> {
-  const output = standardOutput((dropped) => log.warn({ dropped }, 'log lines were dropped'));
-  const log: Logger = createLogger({ name: 'marina-fix', level: config.logLevel, destination: output });
-  logNodeWarnings(log);
-  const exit = async (code: number): Promise<never> => {
-    await output.flush(lastLinesMs);
-    process.exit(code);
-  };
+  const { log, exit } = serving('marina-fix', config.logLevel);
   try {
     const adapter = await startFixAdapter(config, log);
     log.info({ opsPort: adapter.opsPort }, 'started');
@@ -95,9 +87,7 @@ async function serve(config: FixConfig): Promise<number | undefined> {
       log.fatal({ err: error }, 'an error was not caught');
       stop('an error was not caught', 1);
     });
-    process.once('SIGTERM', () => stop('SIGTERM'));
-    process.once('SIGINT', () => stop('SIGINT'));
-    if (process.channel !== undefined) process.once('disconnect', () => stop('the parent is gone'));
+    onStopRequest(stop);
     process.send?.({ type: 'started', opsPort: adapter.opsPort });
     void adapter.active.then((port) => process.send?.({ type: 'active', port }));
     return undefined;

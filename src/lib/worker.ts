@@ -109,3 +109,28 @@ export class Wakeup {
     this.#pending = false;
   }
 }
+
+/** Wakes everyone who waits for a change. */
+export class Waiters {
+  readonly #waiting = new Set<() => void>();
+
+  wakeAll(): void {
+    for (const wake of [...this.#waiting]) wake();
+  }
+
+  /** Waits for the next wake, at most the given time, or until the signal is aborted. Never throws. */
+  wait(ms: number, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', done);
+        this.#waiting.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      signal.addEventListener('abort', done, { once: true });
+      this.#waiting.add(done);
+    });
+  }
+}

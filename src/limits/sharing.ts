@@ -66,8 +66,7 @@ const quietMs = 600;
 const spreadMs = 200;
 const retryMs = 250;
 /** How long requests wait for the first join, and for the last write of any join. Then they get the replica's share. */
-const firstWaitMs = 3_000;
-const lastWaitMs = 1_000;
+const requestWaitMs = { first: 3_000, last: 1_000 };
 const mostAtOnce = 32;
 
 /**
@@ -279,7 +278,7 @@ export class Sharing {
       this.#joining = undefined;
     });
     // Right after the start this replica does not know how much the others have taken.
-    if (this.#isNew) this.#holdRequests(this.#joining, firstWaitMs);
+    if (this.#isNew) this.#holdRequests(this.#joining, requestWaitMs.first);
     this.#isNew = false;
   }
 
@@ -313,7 +312,7 @@ export class Sharing {
       this.#isShared = true;
     });
     // A part taken from the share now would not be written before others draw.
-    this.#holdRequests(last, lastMs + lastWaitMs);
+    this.#holdRequests(last, lastMs + requestWaitMs.last);
     await last;
   }
 

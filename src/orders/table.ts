@@ -27,21 +27,12 @@ import {
 } from '../gen/marina/gateway/v1/orders_pb.ts';
 import { divideToKoboDecimal } from '../lib/money.ts';
 import { shownMessage } from '../lib/shown-message.ts';
-import {
-  findSimilarUnsettled,
-  historyIn,
-  stepColumns,
-  submissionColumns,
-  submissionIndexes,
-} from '../submission/table.ts';
-
-const { indexes, unique } = submissionIndexes('orders');
+import { defineSubmissions, findSimilarUnsettled, historyIn, stepColumns } from '../submission/table.ts';
 
 /** Orders. Instants marked real are not business time; amounts are in kobo. */
-export const orders = defineTable({
-  name: 'orders',
-  columns: {
-    ...submissionColumns,
+export const orders = defineSubmissions(
+  'orders',
+  {
     state: enumName<typeof OrderState>(OrderStateSchema, 20),
     account: text(64),
     symbol: text(20),
@@ -67,9 +58,7 @@ export const orders = defineTable({
     /** Real: until when a cancel is under way, or when its outcome was found to be unknown; null: none is open. */
     cancelUntil: optional(instant()),
   },
-  primary: ['partnerId', 'id'],
-  indexes: {
-    ...indexes,
+  {
     // For lists, which name those of their filters.
     orders_state: ['partnerId', 'state', 'id'],
     orders_account: ['partnerId', 'account', 'id'],
@@ -81,8 +70,7 @@ export const orders = defineTable({
     // For operators.
     orders_exchange_order_id: ['exchangeOrderId', 'id'],
   },
-  unique,
-});
+);
 
 export type StoredOrder = RowOf<typeof orders>;
 

@@ -1,3 +1,5 @@
+import { Waiters } from '../lib/worker.ts';
+
 /** How many of the newest reports are in memory. Slower streams read the table. */
 const maxHeld = 20_000;
 
@@ -8,7 +10,7 @@ export type ReadReports<Report> = (number: number, last: number, limit: number) 
 export class ReportFeed<Report extends { readonly number: number }> {
   #held: Report[] = [];
   #last = 0;
-  readonly #waiting = new Set<() => void>();
+  readonly #waiters = new Waiters();
 
   constructor(private readonly recorded: ReadReports<Report>) {}
 
@@ -44,22 +46,11 @@ export class ReportFeed<Report extends { readonly number: number }> {
 
   /** Waits for a report above a number, at most the given time or until the signal is aborted. */
   changed(number: number, timeoutMs: number, signal: AbortSignal): Promise<void> {
-    if (number < this.#last || signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', done);
-        this.#waiting.delete(done);
-        resolve();
-      };
-      const timer = setTimeout(done, timeoutMs);
-      signal.addEventListener('abort', done, { once: true });
-      this.#waiting.add(done);
-    });
+    return number < this.#last ? Promise.resolve() : this.#waiters.wait(timeoutMs, signal);
   }
 
   #moveTo(number: number): void {
     this.#last = number;
-    for (const wake of [...this.#waiting]) wake();
+    this.#waiters.wakeAll();
   }
 }

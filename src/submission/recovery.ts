@@ -33,9 +33,8 @@ const positionName = 'submissions';
 /** The position at which the database was last declared, or found, to be restored. */
 const restoredName = 'restored-at-submission';
 const mostAtOnce = 1_000;
-const lookEveryMs = 10_000;
-/** The same while an object cannot be restored. A long look is followed by a longer rest. */
-const lookEveryWhileHeldMs = 1_000;
+/** How often the list is polled, and while an object cannot be restored. A long poll is followed by a longer rest. */
+const pollEveryMs = { usual: 10_000, whileHeld: 1_000 };
 const mostOfTheTime = 0.1;
 const retryMs = 500;
 
@@ -77,7 +76,7 @@ export class Recovery {
   async #run(signal: AbortSignal): Promise<void> {
     await this.#start(signal);
     for (let tookMs = 0; !signal.aborted; ) {
-      const leastMs = this.options.gate.held.length > 0 ? lookEveryWhileHeldMs : lookEveryMs;
+      const leastMs = this.options.gate.held.length > 0 ? pollEveryMs.whileHeld : pollEveryMs.usual;
       await pause(Math.max(leastMs, tookMs / mostOfTheTime), signal);
       if (signal.aborted) return;
       const began = performance.now();

@@ -4,6 +4,7 @@ import { type Statement, statement, toBigInt } from '../db/statement.ts';
 import {
   bytes,
   type Column,
+  type Columns,
   count,
   day,
   defineTable,
@@ -11,8 +12,9 @@ import {
   instant,
   optional,
   type RowOf,
+  type RowOfColumns,
   shortened,
-  type Table,
+  Table,
   text,
   whole,
 } from '../db/table.ts';
@@ -27,7 +29,7 @@ export const originColumns = { requestId: optional(text(36)), traceParent: optio
  * The columns that orders, applications and allocations share: the owner, the data to compare a repeated request with, and
  * the data to settle an unknown outcome. Instants marked real are not business time.
  */
-export const submissionColumns = {
+const submissionColumns = {
   partnerId: text(24),
   id: text(24),
   ...originColumns,
@@ -54,15 +56,21 @@ export const submissionColumns = {
   missingSince: optional(instant()),
 };
 
-/** The indexes on the shared columns, for the table of that name. */
-export function submissionIndexes(table: string) {
-  return {
-    indexes: { [`${table}_check_at`]: ['checkAt'] as const },
-    unique: {
-      [`${table}_id`]: ['id'] as const,
-      [`${table}_idempotency_key`]: ['partnerId', 'idempotencyKey'] as const,
-    },
-  };
+type SharedColumns = typeof submissionColumns;
+
+/** Describes the table of a kind: the shared columns, those that only it has, and indexes on them. */
+export function defineSubmissions<const Own extends Columns>(
+  name: string,
+  columns: Own,
+  indexes: Readonly<Record<string, readonly (keyof (SharedColumns & Own) & string)[]>>,
+): Table<RowOfColumns<SharedColumns & Own>> {
+  return new Table<RowOfColumns<SharedColumns & Own>>({
+    name,
+    columns: { ...submissionColumns, ...columns },
+    primary: ['partnerId', 'id'],
+    indexes: { [`${name}_check_at`]: ['checkAt'], ...indexes },
+    unique: { [`${name}_id`]: ['id'], [`${name}_idempotency_key`]: ['partnerId', 'idempotencyKey'] },
+  });
 }
 
 /** The table of a kind, to be read by the objects' ids, whatever the server guesses of its size. */

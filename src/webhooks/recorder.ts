@@ -26,8 +26,7 @@ const mostAtOnce = 500;
 /** Batching window in milliseconds, so that attempts are recorded together under load. */
 const batchingWindowMs = 20;
 const idleMs = 1_000;
-const firstRetryMs = 50;
-const longestRetryMs = 1_000;
+const retryAfterMs = { first: 50, longest: 1_000 };
 
 /** Records attempts in batches, in the order in which they ended. Retries until it stops. Callers bound the backlog. */
 export class Recorder {
@@ -48,7 +47,7 @@ export class Recorder {
   /** Runs until the signal is aborted, then tries once more to record the rest. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { database, clock, log } = this.options;
-    for (let retryMs = firstRetryMs; ; ) {
+    for (let retryMs = retryAfterMs.first; ; ) {
       if (this.#waiting.length === 0) {
         if (signal.aborted) return;
         await this.#wakeup.wait(idleMs, signal);
@@ -60,14 +59,14 @@ export class Recorder {
       try {
         const endpoints = await recordAttempts(database, batch, clock.now());
         this.#waiting = this.#waiting.slice(batch.length);
-        retryMs = firstRetryMs;
+        retryMs = retryAfterMs.first;
         crash('delivery.recorded');
         this.onRecorded(batch, endpoints);
       } catch (error) {
         log.warn({ err: error, count: batch.length }, 'webhook attempts could not be recorded');
         if (isLast) return;
         await pause(retryMs, signal);
-        retryMs = Math.min(retryMs * 2, longestRetryMs);
+        retryMs = Math.min(retryMs * 2, retryAfterMs.longest);
       }
     }
   }

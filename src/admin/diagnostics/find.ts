@@ -19,7 +19,8 @@ import { shownOrder, toOrderMessage } from '../../orders/table.ts';
 import type { AnyKind, Kinds } from '../../submission/kind.ts';
 import { readPage } from '../../submission/list.ts';
 import { transfers } from '../../wallet/store.ts';
-import { type AdminCalls, invalidField, requirePartner, toTimestamp, usuallyListed } from '../call.ts';
+import { type AdminCalls, requirePartner, toTimestamp, usuallyListed } from '../call.ts';
+import { invalidField } from '../errors.ts';
 
 type FindCalls = Pick<AdminCalls<typeof Diagnostics>, 'findOrders' | 'findApplications' | 'findAllocations'>;
 
@@ -76,10 +77,8 @@ export function findCalls(database: Database, cursors: Cursors, kinds: Kinds): F
     if (day !== '' && !isDate(day)) throw invalidField('day', 'must be a day, as in 2026-03-02.');
     const index = idempotencyKey === '' ? undefined : `${table.name}_idempotency_key`;
     const given = {
-      ...(partnerId === '' ? {} : { partnerId }),
-      ...(idempotencyKey === '' ? {} : { idempotencyKey }),
+      ...filled({ partnerId, idempotencyKey, keyId }),
       ...(account === '' ? {} : { account: account.toUpperCase() }),
-      ...(keyId === '' ? {} : { keyId }),
       ...more,
     };
     const issuedFor = ['found', table.name, day, JSON.stringify(given)];
@@ -104,7 +103,17 @@ export function findCalls(database: Database, cursors: Cursors, kinds: Kinds): F
       most + 1,
     );
     const page = cursors.page(issuedFor, rows.map(withOwner.read), most, ({ shown }) => shown.id);
-    return { found: page.data, nextCursor: page.nextCursor, eventsOf: await readEvents(page.data) };
+    const eventsOf = await readEvents(page.data);
+    return {
+      found: page.data,
+      nextCursor: page.nextCursor,
+      /** The objects with what all kinds have, and with what `more` adds. */
+      answer: <More>(more: (shown: Shown, at: number) => More) =>
+        page.data.map((each, at) => ({
+          ...{ partnerId: each.partnerId, keyId: each.keyId, events: eventsOf(at) },
+          ...more(each.shown, at),
+        })),
+    };
   }
 
   /** The last events of each object, newest first, by its place in the page. */
@@ -131,19 +140,13 @@ export function findCalls(database: Database, cursors: Cursors, kinds: Kinds): F
     async findOrders(request) {
       const { exchangeOrderId, clientReference, symbol, state } = request;
       const foreign = { param: 'exchange_order_id', isGiven: exchangeOrderId !== '' };
-      const { found, nextCursor, eventsOf } = await find(orders, shownOrder, foreign, request, {
-        ...(exchangeOrderId === '' ? {} : { exchangeOrderId }),
-        ...(clientReference === '' ? {} : { clientReference }),
+      const { nextCursor, answer } = await find(orders, shownOrder, foreign, request, {
+        ...filled({ exchangeOrderId, clientReference }),
         ...(symbol === '' ? {} : { symbol: symbol.toUpperCase() }),
         ...(state === 0 ? {} : { state: knownState(orderStates.find(state)) }),
       });
       return {
-        orders: found.map(({ partnerId, keyId, shown }, at) => ({
-          partnerId,
-          keyId,
-          order: toOrderMessage(shown),
-          events: eventsOf(at),
-        })),
+        orders: answer((shown) => ({ order: toOrderMessage(shown) })),
         nextCursor,
       };
     },
@@ -151,17 +154,12 @@ export function findCalls(database: Database, cursors: Cursors, kinds: Kinds): F
     async findApplications(request) {
       const { reference, state } = request;
       const foreign = { param: 'reference', isGiven: reference !== '' };
-      const { found, nextCursor, eventsOf } = await find(applications, shownApplication, foreign, request, {
-        ...(reference === '' ? {} : { reference }),
+      const { nextCursor, answer } = await find(applications, shownApplication, foreign, request, {
+        ...filled({ reference }),
         ...(state === 0 ? {} : { state: knownState(applicationStates.find(state)) }),
       });
       return {
-        applications: found.map(({ partnerId, keyId, shown }, at) => ({
-          partnerId,
-          keyId,
-          application: toApplicationMessage(shown),
-          events: eventsOf(at),
-        })),
+        applications: answer((shown) => ({ application: toApplicationMessage(shown) })),
         nextCursor,
       };
     },
@@ -169,24 +167,25 @@ export function findCalls(database: Database, cursors: Cursors, kinds: Kinds): F
     async findAllocations(request) {
       const { brokerReference, clientReference, state } = request;
       const foreign = { param: 'broker_reference', isGiven: brokerReference !== '' };
-      const { found, nextCursor, eventsOf } = await find(allocations, shownAllocation, foreign, request, {
-        ...(brokerReference === '' ? {} : { brokerReference }),
-        ...(clientReference === '' ? {} : { clientReference }),
+      const { found, nextCursor, answer } = await find(allocations, shownAllocation, foreign, request, {
+        ...filled({ brokerReference, clientReference }),
         ...(state === 0 ? {} : { state: knownState(allocationStates.find(state)) }),
       });
       const entries = await database.readAll(found.map(({ partnerId, shown }) => findTransfers(partnerId, shown.id)));
       return {
-        allocations: found.map(({ partnerId, keyId, shown }, at) => ({
-          partnerId,
-          keyId,
+        allocations: answer((shown, at) => ({
           allocation: toAllocationMessage(shown),
-          events: eventsOf(at),
           transfers: (entries[at] ?? []).map(toTransfer),
         })),
         nextCursor,
       };
     },
   };
+}
+
+/** What of these was given: an empty text is none. */
+function filled(fields: Readonly<Record<string, string>>) {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''));
 }
 
 function knownState<Word extends string>(word: Word | undefined): Word {

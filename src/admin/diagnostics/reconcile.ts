@@ -14,7 +14,8 @@ import type { Logger } from '../../lib/log.ts';
 import type { Reconciled } from '../../submission/reconcile.ts';
 import { lookUps } from '../../submission/table.ts';
 import { audit } from '../audit.ts';
-import { type AdminCall, type AdminCalls, AdminError, invalidField, requirePartner } from '../call.ts';
+import { type AdminCall, type AdminCalls, requirePartner } from '../call.ts';
+import { AdminError, invalidField } from '../errors.ts';
 import { kindWords, type UnsettledPages, type UnsettledWord } from './unsettled.ts';
 
 interface Facts {

@@ -15,7 +15,8 @@ import { transfers } from '../../wallet/store.ts';
 import { findAttempts } from '../../webhooks/delivery-store.ts';
 import { type Attempt, attempts as attemptTable } from '../../webhooks/table.ts';
 import { auditEntries } from '../audit.ts';
-import { type AdminCalls, AdminError, toTimestamp } from '../call.ts';
+import { type AdminCalls, toTimestamp } from '../call.ts';
+import { AdminError } from '../errors.ts';
 import { shownKindOf } from './objects.ts';
 
 type Entry = MessageInitShape<typeof TimelineEntrySchema> & { readonly atMs: number };

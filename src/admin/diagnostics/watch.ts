@@ -6,7 +6,8 @@ import type { Diagnostics, WatchEventsRequest } from '../../gen/marina/admin/v1/
 import type { Cursors } from '../../lib/paging.ts';
 import { toMilliseconds } from '../../lib/timestamps.ts';
 import { Wakeup } from '../../lib/worker.ts';
-import { type AdminCalls, AdminError, invalidField } from '../call.ts';
+import type { AdminCalls } from '../call.ts';
+import { AdminError, invalidField } from '../errors.ts';
 
 /** The version of the last event sent, by partner. */
 type Positions = Map<string, bigint>;

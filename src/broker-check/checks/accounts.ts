@@ -1,15 +1,7 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { isNotesPage, isPositionsPage, isTradesPage, type TradePlace } from '../../broker/records.ts';
-import {
-  type ContractNote,
-  type ListContractNotesResponse,
-  type ListPositionsResponse,
-  type ListTradesResponse,
-  MarketSession,
-  type Position,
-  type Trade,
-} from '../../gen/marina/broker/v1/accounts_pb.ts';
+import { type ContractNote, MarketSession, type Position, type Trade } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import { type Report, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { lagosDay } from '../../lib/clock.ts';
 import { answered, checks, expect, needing } from '../check.ts';
@@ -140,7 +132,7 @@ interface Read<Item, Answer> {
 
 /** All pages of a list. Throws a breach for a page that makes no sense. */
 async function pages<Item, Answer extends { readonly hasMore: boolean }>(
-  read: (after: Item | undefined) => Promise<Outcome<Answer>>,
+  read: (after?: Item) => Promise<Outcome<Answer>>,
   check: (answer: Answer, after: Item | undefined) => { readonly items: readonly Item[]; readonly problem: boolean },
 ): Promise<Read<Item, Answer>> {
   const records: Item[] = [];
@@ -160,8 +152,9 @@ async function pages<Item, Answer extends { readonly hasMore: boolean }>(
 
 function positions(session: Session, limit: number) {
   const { account } = session;
-  return pages<Position, ListPositionsResponse>(
-    (after) => session.call('Accounts', 'listPositions', { account, afterSymbol: after?.symbol ?? '', limit }),
+  return pages(
+    (after?: Position) =>
+      session.call('Accounts', 'listPositions', { account, afterSymbol: after?.symbol ?? '', limit }),
     (answer, after) => ({
       items: answer.positions,
       problem: !isPositionsPage(answer, account, { afterSymbol: after?.symbol ?? '', limit }),
@@ -171,8 +164,8 @@ function positions(session: Session, limit: number) {
 
 async function trades(session: Session, limit: number) {
   const range = { account: session.account, ...recentDays(), limit };
-  const read = await pages<Trade, ListTradesResponse>(
-    (after) => {
+  const read = await pages(
+    (after?: Trade) => {
       const place = after && { executedAt: after.executedAt, id: after.id };
       const request = { account: range.account, fromDate: range.from, toDate: range.to, limit, after: place };
       return session.call('Accounts', 'listTrades', request as never);
@@ -188,8 +181,8 @@ async function trades(session: Session, limit: number) {
 
 async function contractNotes(session: Session, limit: number) {
   const range = { account: session.account, ...recentDays(), limit };
-  const read = await pages<ContractNote, ListContractNotesResponse>(
-    (after) => {
+  const read = await pages(
+    (after?: ContractNote) => {
       const place = after && { tradeDate: after.tradeDate, ticket: after.ticket };
       const request = { account: range.account, fromDate: range.from, toDate: range.to, limit, after: place };
       return session.call('Accounts', 'listContractNotes', request as never);

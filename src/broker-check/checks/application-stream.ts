@@ -1,7 +1,7 @@
-import type { ApplicationReport } from '../../gen/marina/broker/v1/applications_pb.ts';
 import { applying, checks, expect, needed, needing } from '../check.ts';
 import type { Session } from '../session.ts';
 import { isSameReport, lifeProblem, reportProblem, shownReport } from './application-rules.ts';
+import { reportsById } from './every-kind.ts';
 import { lookUp } from './sent-applications.ts';
 import { denseFromFirst, longestSilence, statesItsLast, statesNoMoreThanSent } from './streams.ts';
 
@@ -96,13 +96,7 @@ async function settled(session: Session): Promise<void> {
 }
 
 /** The applications of this run that the stream has reports about, each with them. */
-async function byApplication(session: Session): Promise<Map<string, ApplicationReport[]>> {
+async function byApplication(session: Session) {
   await settled(session);
-  const ours = new Set(session.applications.map(({ id }) => id));
-  const found = new Map<string, ApplicationReport[]>();
-  for (const report of session.applicationFollower.reports) {
-    const { clientApplicationId: id } = report;
-    if (ours.has(id)) found.set(id, [...(found.get(id) ?? []), report]);
-  }
-  return found;
+  return reportsById(session.applications, session.applicationFollower.reports, (report) => report.clientApplicationId);
 }

@@ -1,5 +1,6 @@
 import { type Timestamp, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
+import { groupBy } from '../../lib/group.ts';
 import { pause } from '../../lib/worker.ts';
 import { expect, NotOffered, NotRun, needed } from '../check.ts';
 import type { Exchange, Outcome } from '../exchange.ts';
@@ -116,4 +117,17 @@ export function completeUntilPast(
   const aheadMs = timestampMs(answer.completeUntil) - endedAt;
   const isPast = aheadMs <= session.settings.waits.skewMs;
   expect(isPast, `it is ${aheadMs} ms ahead: what comes until then would be given up`, exchange);
+}
+
+/** The reports about objects of this run that a stream brought, by the object's id. */
+export function reportsById<Report>(
+  sent: readonly Sent[],
+  reports: readonly Report[],
+  idOf: (report: Report) => string,
+): ReadonlyMap<string, readonly Report[]> {
+  const ours = new Set(sent.map(({ id }) => id));
+  return groupBy(
+    reports.filter((report) => ours.has(idOf(report))),
+    idOf,
+  );
 }

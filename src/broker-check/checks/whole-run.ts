@@ -1,6 +1,7 @@
 import { type Report, ReportKind, Side } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { checks, expect, filling, must, NotRun, resting, should } from '../check.ts';
 import { type Session, shownReport } from '../session.ts';
+import { reportsById } from './every-kind.ts';
 import { filled } from './fills.ts';
 import { lifeProblem, reportProblem, tradedShares, tradeProblem } from './rules.ts';
 
@@ -129,15 +130,9 @@ export const wholeRunChecks = checks({
 });
 
 /** The orders of this run that the stream has reports about, each with them. */
-async function byOrder(session: Session): Promise<Map<string, Report[]>> {
+async function byOrder(session: Session) {
   await session.settled();
-  const ours = new Set(session.sends.map(({ id }) => id));
-  const found = new Map<string, Report[]>();
-  for (const report of session.follower.reports) {
-    const { clientOrderId: id } = report;
-    if (ours.has(id)) found.set(id, [...(found.get(id) ?? []), report]);
-  }
-  return found;
+  return reportsById(session.sends, session.follower.reports, (report) => report.clientOrderId);
 }
 
 async function eachReport(session: Session, problemOf: (report: Report) => string | undefined): Promise<void> {

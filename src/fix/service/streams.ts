@@ -8,6 +8,7 @@ import {
   StreamReportsResponseSchema,
 } from '../../gen/marina/broker/v1/orders_pb.ts';
 import type { Logger } from '../../lib/log.ts';
+import { Waiters } from '../../lib/worker.ts';
 import type { FixStore } from '../store/store.ts';
 import { reportMessage } from './orders.ts';
 
@@ -21,7 +22,7 @@ const heartbeatMs = 1_000;
 /** Streams of reports: first those that are recorded, then new ones, each stream at its reader's pace. */
 export class ReportStreams {
   #open = 0;
-  readonly #waiting = new Set<() => void>();
+  readonly #waiters = new Waiters();
 
   constructor(
     private readonly store: FixStore,
@@ -31,7 +32,7 @@ export class ReportStreams {
 
   /** There are new reports. */
   notify(): void {
-    for (const wake of this.#waiting) wake();
+    this.#waiters.wakeAll();
   }
 
   serve(call: StreamCall): void {
@@ -59,7 +60,7 @@ export class ReportStreams {
     let position = call.request.afterNumber;
     while (!ended.aborted) {
       // Before it reads, so that no report comes between.
-      const changed = this.#change(ended);
+      const changed = this.#waiters.wait(heartbeatMs, ended);
       const { reports, last } = await this.store.reportsAfter(position, mostPerMessage);
       position = reports.at(-1)?.number ?? position;
       const isFull = reports.length === mostPerMessage;
@@ -72,21 +73,6 @@ export class ReportStreams {
       if (!call.write(message)) await once(call, 'drain', { signal: ended }).catch(() => {});
       if (!isFull) await changed;
     }
-  }
-
-  /** Resolves when there are new reports, and after a heartbeat's time. */
-  #change(ended: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        ended.removeEventListener('abort', done);
-        this.#waiting.delete(done);
-        resolve();
-      };
-      const timer = setTimeout(done, heartbeatMs);
-      ended.addEventListener('abort', done, { once: true });
-      this.#waiting.add(done);
-    });
   }
 }
 

@@ -46,6 +46,9 @@ export const fixNumbers = defineTable({
 
 export type FixNumbers = RowOf<typeof fixNumbers>;
 
+/** Of what was given a number: in which numbering of the session, and which one. */
+const numbered = { startedAt: instant(), number: whole() };
+
 /** Every order that was given a number. */
 export const fixOrders = defineTable({
   name: 'fix_orders',
@@ -61,8 +64,7 @@ export const fixOrders = defineTable({
     notAfter: instant(),
     receivedAt: instant(),
     note: { ...exactText(2_048), read: (stored: unknown) => stored as Buffer, write: (value: Buffer) => value },
-    startedAt: instant(),
-    number: whole(),
+    ...numbered,
     state: text<FixOrderState>(8),
     exchangeOrderId: text(64),
     filled: whole(),
@@ -101,8 +103,7 @@ export const fixCancels = defineTable({
     id: exactText(70),
     orderId: exactText(64),
     requestedAt: instant(),
-    startedAt: instant(),
-    number: whole(),
+    ...numbered,
     state: text<FixCancelState>(8),
   },
   primary: ['id'],

@@ -17,14 +17,12 @@ const bytesPerStrangersCall = 2_048;
 /** How much of a call's message may come before we read it: HTTP/2's first window. */
 const windowBytes = 65_535;
 /** How long a connection without calls stays open, without a valid key and with one. */
-const strangersIdleMs = 20_000;
-const idleMs = 300_000;
+const idleMs = { stranger: 20_000, known: 300_000 };
 /** The minimum time between two pings, and how long the client may take to answer one. */
 const pingEveryMs = 500;
 const pongMs = 1_500;
 /** How long started calls may run before a retired connection is closed, with a valid key and without. */
-const retiredMs = 60_000;
-const strangersRetiredMs = 5_000;
+const retiredMs = { known: 60_000, stranger: 5_000 };
 /** More calls than this without a valid key, on a connection that ends for such calls, count as abuse. */
 const fewCalls = 10;
 
@@ -127,7 +125,7 @@ export class GrpcConnection {
       return;
     }
     this.#seenBytes = read;
-    if (this.openCalls === 0 && now - this.#lastCallAt > (this.#isKnown ? idleMs : strangersIdleMs)) {
+    if (this.openCalls === 0 && now - this.#lastCallAt > (this.#isKnown ? idleMs.known : idleMs.stranger)) {
       this.retire();
       return;
     }
@@ -153,7 +151,7 @@ export class GrpcConnection {
   endStrangers(): void {
     if (this.#isKnown) this.retire();
     else if (this.#calls > fewCalls) this.end();
-    else this.retire(strangersRetiredMs);
+    else this.retire(retiredMs.stranger);
   }
 
   /** Notes a call that is refused because the connection ends. */
@@ -163,7 +161,7 @@ export class GrpcConnection {
   }
 
   /** Makes the client open a new connection for its next call. Started calls may finish, in bounded time. */
-  retire(withinMs = retiredMs): void {
+  retire(withinMs = retiredMs.known): void {
     if (this.#isEnding || this.session.destroyed) return;
     this.#isEnding = true;
     const { session } = this;
