@@ -1,6 +1,6 @@
 import { connect as connectSocket } from 'node:net';
 import { type ConnectionOptions, createConnection } from 'mysql2';
-import { type Link, type LinkTls, type LinkTlsConfig, openLink, secretValue } from '../lib/link.ts';
+import { type LinkTls, type LinkTlsConfig, openLink, secretValue } from '../lib/link.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Secret } from '../lib/settings.ts';
 import { type DatabaseHost, databaseAddress } from './address.ts';
@@ -13,11 +13,7 @@ export interface DatabaseAccess {
 }
 
 /** Reads what connecting needs, and reads it again when its files change. A new URL may have another user and password. */
-export function openDatabaseAccess(
-  url: Secret<string>,
-  tls: LinkTlsConfig,
-  log: Logger,
-): Promise<Link<DatabaseAccess>> {
+export function openDatabaseAccess(url: Secret<string>, tls: LinkTlsConfig, log: Logger) {
   return openLink({
     name: 'database',
     tls,

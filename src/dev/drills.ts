@@ -58,8 +58,6 @@ export const drills: readonly Drill[] = [
       });
     },
   },
-  partIsAway('nats', 'nats', 'MarinaNatsUnreachable rings.', 'on-call.md#marinanatsunreachable'),
-  partIsAway('broker', 'simulator', 'MarinaBrokerUnreachable rings, and partners call.', 'broker-away.md'),
   {
     name: 'wrong-clock',
     heard: 'MarinaBrokerClockApart rings.',
@@ -70,6 +68,8 @@ export const drills: readonly Drill[] = [
     },
     end: ({ sandbox }) => withControls(sandbox, (controls) => controls.setClockError({}, { timeoutMs })),
   },
+  partIsAway('nats', 'nats', 'MarinaNatsUnreachable rings.', 'on-call.md#marinanatsunreachable'),
+  partIsAway('broker', 'simulator', 'MarinaBrokerUnreachable rings, and partners call.', 'broker-away.md'),
   partIsAway('gateway', 'gateway', 'MarinaDown rings.', 'on-call.md#marinadown'),
   partIsAway('webhooks', 'receiver', 'MarinaWebhooksLate rings.', 'on-call.md#marinawebhookslate'),
   {

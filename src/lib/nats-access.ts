@@ -9,7 +9,7 @@ import {
   tokenAuthenticator,
   usernamePasswordAuthenticator,
 } from 'nats';
-import { type Link, type LinkTls, type LinkTlsConfig, openLink, secretValue } from './link.ts';
+import { type LinkTls, type LinkTlsConfig, openLink, secretValue } from './link.ts';
 import type { Logger } from './log.ts';
 import { type NatsAddress, natsAddress } from './nats-address.ts';
 import type { Secret } from './settings.ts';
@@ -37,11 +37,7 @@ export function plainNatsAccess(url: string): NatsAccess {
 }
 
 /** Reads what connecting needs, and reads it again when its files change. New URLs may have another login. */
-export function openNatsAccess(
-  { url, credentials, nkey }: NatsSecrets,
-  tls: LinkTlsConfig,
-  log: Logger,
-): Promise<Link<NatsAccess>> {
+export function openNatsAccess({ url, credentials, nkey }: NatsSecrets, tls: LinkTlsConfig, log: Logger) {
   return openLink({
     name: 'nats',
     tls,

@@ -8,9 +8,8 @@ const stockMs = 2_000;
 const busyMs = 1_000;
 /** A replica that took a token within this time gives half of its tokens to another one that asks, otherwise all. */
 const inUseMs = 100;
-const askAgainMs = 250;
-/** How long a request waits for a token of the share, right after the other replicas were lost. */
-const shareWaitMs = 250;
+/** How long a replica waits before it asks again, and a request for a token of the share after other replicas were lost. */
+const waitMs = { askAgain: 250, share: 250 };
 
 /** How fast a bucket fills, and its capacity. */
 export interface Rate {
@@ -135,7 +134,7 @@ class BucketCounter extends SharedCounter<Bucket> {
     share.filledAt = now;
     const missingMs = waitForToken(share, this.#shareOfRate);
     // The other replicas' tokens are out of reach now, so a short wait is worth it.
-    if (missingMs > (now - lostAt < busyMs ? shareWaitMs : 0)) return false;
+    if (missingMs > (now - lostAt < busyMs ? waitMs.share : 0)) return false;
     share.level -= 1;
     this.#uncharged += 1;
     this.#usedAt = now + missingMs;
@@ -185,7 +184,7 @@ class BucketCounter extends SharedCounter<Bucket> {
       stockMs,
       now,
     });
-    this.#emptyUntil = drawn > 0 ? 0 : sentAt + Math.min(waitForToken(bucket, this.#rate), askAgainMs);
+    this.#emptyUntil = drawn > 0 ? 0 : sentAt + Math.min(waitForToken(bucket, this.#rate), waitMs.askAgain);
     const isUnchanged = drawn === 0 && charge === 0;
     const hasUsed = (before.held[replica]?.tokens ?? 0) > own;
     if (isUnchanged && (purpose === 'draw' || purpose === 'settle' || !hasUsed)) return { done: () => false };
@@ -200,7 +199,7 @@ class BucketCounter extends SharedCounter<Bucket> {
   }
 
   protected othersToAsk(bucket: Bucket, now: number): string[] {
-    if (now - this.#askedAt < askAgainMs) return [];
+    if (now - this.#askedAt < waitMs.askAgain) return [];
     const others = holdersBut(this.sharing.replica, bucket, this.sharing.store.now);
     if (others.length > 0) {
       this.#askedAt = now;

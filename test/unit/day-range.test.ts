@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { checkInRange, dayRange } from '../../src/accounts/handlers.ts';
+import { checkInRange, dayRange } from '../../src/accounts/rules.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 
 describe('the days a list asks for', () => {

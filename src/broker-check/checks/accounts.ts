@@ -38,15 +38,8 @@ export const accountChecks = checks({
   'positions-pages': reading.must(
     'Positions come by symbol, with exact numbers, and small pages have the same as large ones',
     async (session) => {
-      const small = await positions(session, smallPage);
-      const large = await positions(session, largePage);
-      const symbols = (list: readonly Position[]) => list.map(({ symbol }) => symbol).join();
-      const isSame = symbols(small.records) === symbols(large.records);
-      expect(
-        isSame,
-        `small pages have ${small.records.length}, large ones ${large.records.length}`,
-        ...small.exchanges,
-      );
+      const [small, large] = [await positions(session, smallPage), await positions(session, largePage)];
+      haveSame(small, large, ({ symbol }) => symbol);
     },
   ),
   'trades-pages': reading.must(
@@ -85,11 +78,8 @@ export const accountChecks = checks({
   'contract-notes-pages': reading.must(
     'Contract notes come newest first, in whole kobo and with true counts, and small pages have the same as large ones',
     async (session) => {
-      const small = await contractNotes(session, smallPage);
-      const large = await contractNotes(session, largePage);
-      const tickets = (list: readonly ContractNote[]) => list.map(({ ticket }) => ticket).join();
-      const isSame = tickets(small.records) === tickets(large.records);
-      expect(isSame, 'the pages have different notes', ...small.exchanges, ...large.exchanges);
+      const [small, large] = [await contractNotes(session, smallPage), await contractNotes(session, largePage)];
+      haveSame(small, large, ({ ticket }) => ticket);
     },
   ),
   'unknown-account-no-records': needing('Accounts').must(
@@ -150,6 +140,13 @@ async function pages<Item, Answer extends { readonly hasMore: boolean }>(
   }
 }
 
+/** Throws unless small pages have the same records as large ones. */
+function haveSame<Item>(small: Read<Item, unknown>, large: Read<Item, unknown>, idOf: (item: Item) => string): void {
+  const ids = ({ records }: Read<Item, unknown>) => records.map(idOf).join();
+  const what = `small pages have ${small.records.length}, large ones ${large.records.length}, or others`;
+  expect(ids(small) === ids(large), what, ...small.exchanges, ...large.exchanges);
+}
+
 function positions(session: Session, limit: number) {
   const { account } = session;
   return pages(
@@ -163,12 +160,11 @@ function positions(session: Session, limit: number) {
 }
 
 async function trades(session: Session, limit: number) {
-  const range = { account: session.account, ...recentDays(), limit };
+  const { range, request } = recently(session, limit);
   const read = await pages(
     (after?: Trade) => {
       const place = after && { executedAt: after.executedAt, id: after.id };
-      const request = { account: range.account, fromDate: range.from, toDate: range.to, limit, after: place };
-      return session.call('Accounts', 'listTrades', request as never);
+      return session.call('Accounts', 'listTrades', { ...request, after: place } as never);
     },
     (answer, after) => ({
       items: answer.trades,
@@ -180,17 +176,22 @@ async function trades(session: Session, limit: number) {
 }
 
 async function contractNotes(session: Session, limit: number) {
-  const range = { account: session.account, ...recentDays(), limit };
-  const read = await pages(
-    (after?: ContractNote) => {
-      const place = after && { tradeDate: after.tradeDate, ticket: after.ticket };
-      const request = { account: range.account, fromDate: range.from, toDate: range.to, limit, after: place };
-      return session.call('Accounts', 'listContractNotes', request as never);
-    },
-    (answer, after) => ({ items: answer.notes, problem: !isNotesPage(answer, { ...range, after }) }),
-  );
+  const { range, request } = recently(session, limit);
+  const nextNotes = (after?: ContractNote) => {
+    const place = after && { tradeDate: after.tradeDate, ticket: after.ticket };
+    return session.call('Accounts', 'listContractNotes', { ...request, after: place } as never);
+  };
+  const read = await pages(nextNotes, (answer, after) => {
+    return { items: answer.notes, problem: !isNotesPage(answer, { ...range, after }) };
+  });
   countIsTrue(read);
   return read;
+}
+
+/** The last days of the account, for a request and for what judges its answer. */
+function recently({ account }: Session, limit: number) {
+  const range = { account, ...recentDays(), limit };
+  return { range, request: { account, fromDate: range.from, toDate: range.to, limit } };
 }
 
 /** Throws unless the last page counts what was read: on a list that does not change meanwhile, nothing else is true. */

@@ -7,7 +7,7 @@ import { answered, applying, checks, expect, NotRun, needed, needing } from '../
 import type { SentApplication, Session } from '../session.ts';
 import { isSameReport, reportProblem } from './application-rules.ts';
 import { completeUntilPast, late, listedOnce, past, refusesLate, takenOnce } from './every-kind.ts';
-import { accepted, applicationRefusedAgain, apply, lookUp } from './sent-applications.ts';
+import { accepted, apply, applyAgain, lookUp } from './sent-applications.ts';
 
 const sendsAtOnce = 10;
 const noCode = 'NO-SUCH-STATE';
@@ -16,8 +16,7 @@ const noCode = 'NO-SUCH-STATE';
 export const applicationChecks = checks({
   'applications-offered': needing('Applications').optional('The adapter opens accounts', async () => {}),
   'application-accepted': applying.must('A good application is accepted', async (session) => {
-    const { outcome } = await apply(session);
-    const { answer, exchange } = answered(outcome);
+    const { answer, exchange } = answered((await apply(session)).outcome);
     expect(answer.report?.kind === ApplicationReportKind.ACCEPTED, 'it was not accepted', exchange);
   }),
   'application-answer-is-report': applying.must(
@@ -58,13 +57,13 @@ export const applicationChecks = checks({
     },
   ),
   'application-once': applying.must('The id of an application that comes again is ALREADY_EXISTS', async (session) =>
-    applicationRefusedAgain(session, await accepted(session)),
+    applyAgain(session, await accepted(session)),
   ),
   'application-once-other-fields': applying.must(
     'The id of an application that comes again with other fields is ALREADY_EXISTS',
     async (session) => {
       const fields = { ...session.newFields(), firstName: 'Another' };
-      await applicationRefusedAgain(session, await accepted(session), { fields, note: Buffer.from('another') });
+      await applyAgain(session, await accepted(session), { fields, note: Buffer.from('another') });
     },
   ),
   'application-once-at-once': applying.must(

@@ -7,8 +7,8 @@ import { type Placed, poll, type Sent, type Session, shownReport } from '../sess
 import { isSameReport as isSameApplicationReport } from './application-rules.ts';
 import { notTakenAgain } from './orders.ts';
 import { isSameReport } from './rules.ts';
-import { allocationRefusedAgain, booked, recordsKept } from './sent-allocations.ts';
-import { accepted, applicationRefusedAgain, lookUp } from './sent-applications.ts';
+import { allocateAgain, booked, recordsKept } from './sent-allocations.ts';
+import { accepted, applyAgain, lookUp } from './sent-applications.ts';
 import { answersKept, doubtsSettle, refusalsHold, sendShort, sentDuring } from './settling.ts';
 import { streamShown } from './streams.ts';
 import { lastSubmission, listedAfter } from './submissions.ts';
@@ -108,7 +108,7 @@ export const restartChecks = checks({
     async (session) => {
       const { allocated } = await restarted(session);
       if (allocated === undefined) throw new NotRun('nothing was allocated before');
-      await allocationRefusedAgain(session, allocated);
+      await allocateAgain(session, allocated);
       await recordsKept(session);
     },
   ),
@@ -117,7 +117,7 @@ export const restartChecks = checks({
     async (session) => {
       const { applied } = await restarted(session);
       if (applied === undefined) throw new NotRun('no application was accepted before');
-      await applicationRefusedAgain(session, applied);
+      await applyAgain(session, applied);
       const { answer, exchange } = needed(await lookUp(session, applied.id), 'the look-up');
       const kept = answer.reports.find(({ number }) => number === applied.report.number);
       const isKept = kept !== undefined && isSameApplicationReport(kept, applied.report);

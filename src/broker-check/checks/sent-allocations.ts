@@ -6,6 +6,7 @@ import {
   AllocationRejectReason,
 } from '../../gen/marina/broker/v1/allocations_pb.ts';
 import { expect, NotRun, needed } from '../check.ts';
+import type { Exchange } from '../exchange.ts';
 import type { SentAllocation, Session } from '../session.ts';
 import { refusedAgain } from './every-kind.ts';
 
@@ -51,7 +52,7 @@ export async function booked(session: Session): Promise<SentAllocation> {
 
 export async function notBookedAgain(session: Session, fields: Fields): Promise<void> {
   const first = await booked(session);
-  await allocationRefusedAgain(session, first, fields);
+  await allocateAgain(session, first, fields);
   const { answer, exchange } = needed(await lookUp(session, first.id), 'the look-up');
   const record = first.outcome.answer?.record;
   const isSame = record !== undefined && answer.record !== undefined && isSameRecord(answer.record, record);
@@ -59,11 +60,7 @@ export async function notBookedAgain(session: Session, fields: Fields): Promise<
 }
 
 /** Sends an id again, and throws unless it is refused. */
-export async function allocationRefusedAgain(
-  session: Session,
-  first: SentAllocation,
-  fields: Fields = {},
-): Promise<void> {
+export async function allocateAgain(session: Session, first: SentAllocation, fields: Fields = {}): Promise<void> {
   const again = { ...first.request, notAfter: session.inTime(), ...fields, clientAllocationId: first.id };
   refusedAgain(first, await session.call('Allocations', 'submitAllocation', again as never));
 }
@@ -82,8 +79,15 @@ export function isSameRecord(one: AllocationRecord, other: AllocationRecord): bo
   return toJsonString(AllocationRecordSchema, one) === toJsonString(AllocationRecordSchema, other);
 }
 
+/** Throws unless an answer has the whole record of an allocation. */
+export function isWhole(record: AllocationRecord | undefined, id: string, exchange: Exchange): void {
+  expect(record !== undefined, 'the answer has no record', exchange);
+  const problem = recordProblem(record, id);
+  expect(problem === undefined, `${problem}`, exchange);
+}
+
 /** What is wrong with a record. The gateway takes such an answer for none. */
-export function recordProblem(record: AllocationRecord, id: string): string | undefined {
+function recordProblem(record: AllocationRecord, id: string): string | undefined {
   const { clientAllocationId, outcome, brokerReference, rejectReason, at } = record;
   if (clientAllocationId !== id) return `the record is of "${clientAllocationId}"`;
   if (at === undefined) return 'it has no time';

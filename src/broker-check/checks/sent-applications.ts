@@ -36,11 +36,7 @@ export async function accepted(session: Session): Promise<Accepted> {
 }
 
 /** Sends an id again, and throws unless it is refused. */
-export async function applicationRefusedAgain(
-  session: Session,
-  first: SentApplication,
-  given: Fields = {},
-): Promise<void> {
+export async function applyAgain(session: Session, first: SentApplication, given: Fields = {}): Promise<void> {
   const again = { ...first.request, notAfter: session.inTime(), ...given, clientApplicationId: first.id };
   refusedAgain(first, await session.call('Applications', 'submitApplication', again as never));
 }
