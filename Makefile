@@ -10,7 +10,7 @@ PACKAGES := node_modules/.package-lock.json
 GENERATED := src/gen/marina/options/v1/options_pb.ts
 PROTOS := $(shell find proto -name '*.proto') buf.yaml buf.gen.yaml
 
-# What `make build` makes last of dist/, and of what, beside what is generated. Folders are newer when a file of theirs is gone.
+# What `make build` makes last of dist/, and of what, in addition to what is generated. Folders are newer when a file of theirs is gone.
 BUILT := dist/package.json
 SOURCES := $(shell find src migrations docs \( -path src/gen -o -path src/dev -o -path src/simulator \) -prune -o -print) \
 CHANGELOG.md LICENSE .npmrc tsconfig.json tsconfig.build.json package.json package-lock.json

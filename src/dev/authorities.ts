@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Advice } from './advice.ts';
 
 /**
- * Puts the authority of the sandbox's receiver together with those of receivers that someone runs beside it, so that the
+ * Puts the authority of the sandbox's receiver together with those of receivers that someone runs in addition, so that the
  * gateway sends to all of them. Answers with the file that has them.
  */
 export function gatherAuthorities(dataDir: string, receiverFile: string, others: readonly string[]): string {

@@ -4,7 +4,7 @@ import { until } from './demo-until.ts';
 
 type Event = Schemas['Event'];
 /** What events tell of, by its `object`. */
-type Told = { [Data in Event['data'] as Data['object']]: Data };
+type DataOf = { [Data in Event['data'] as Data['object']]: Data };
 
 const mostPages = 1_000;
 
@@ -33,8 +33,8 @@ export class Feed {
   }
 
   /** Shows events as they come until one says that an object is in a state: the object as it is then. */
-  follow<Name extends keyof Told>(object: Name, id: string, state: string): Promise<Told[Name]> {
-    const isIt = (data: Event['data']): data is Told[Name] => data.object === object;
+  follow<Name extends keyof DataOf>(object: Name, id: string, state: string): Promise<DataOf[Name]> {
+    const isIt = (data: Event['data']): data is DataOf[Name] => data.object === object;
     const find = () =>
       this.of(id)
         .map(({ data }) => data)

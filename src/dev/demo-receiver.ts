@@ -25,7 +25,7 @@ export class ReceiverLog {
   whyNot(): string {
     const hasRefused = this.#lines().some((line) => line.includes(`${this.partner}: something`));
     if (!hasRefused) return '';
-    return ' It refused events that webhook_secret in sandbox.json does not verify; make clean begins anew.';
+    return ' It refused events that webhook_secret in sandbox.json does not verify; make clean starts from nothing.';
   }
 
   #lines(): string[] {

@@ -28,7 +28,7 @@ export interface PackageSet {
   readonly suffix?: string;
   /**
    * Where the system's release does not have the packages, they come from Debian's sid, with the C library and loader they
-   * were built for. A script beside each program starts it with these.
+   * were built for. A script next to each program starts it with these.
    */
   readonly ownLoader?: true;
   /** Files that only a source package has, by their pattern in its archive. They come to `usr/share/<source package>`. */
@@ -262,7 +262,7 @@ function isInstalled(name: string): boolean {
 
 const loader = 'usr/lib64/ld-linux-x86-64.so.2';
 
-/** Puts a script in a program's place that starts it with the unpacked loader and libraries, wherever the folder lies. */
+/** Puts a script in a program's place that starts it with the unpacked loader and libraries, whichever place the folder has. */
 function writeStarter(root: string, program: string): void {
   const path = join(root, program);
   renameSync(path, `${path}.bin`);

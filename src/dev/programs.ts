@@ -76,7 +76,7 @@ function unpackOnce(folder: string, packages: PackageSet, progress: Progress | u
   return shown;
 }
 
-/** Beside the data of `make run`, so that tests and runs share one copy. */
+/** Next to the data of `make run`, so that tests and runs share one copy. */
 function defaultPackagesFolder(): string {
   return resolve(process.env.MARINA_DATA_DIR || '.local', 'packages');
 }

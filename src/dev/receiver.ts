@@ -100,7 +100,7 @@ async function pointTo(
     if ((error as ServiceError).code !== status.FAILED_PRECONDITION) throw error;
     throw new Advice(
       `The webhook secret of ${partnerId} was lost, and rotated less than 24 hours ago.`,
-      'Start anew: make clean.',
+      'Start from nothing: make clean.',
     );
   }
 }

@@ -26,7 +26,7 @@ const stopAsked = new Promise<void>((resolve) => {
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
-    // Asked again while stopping: whoever asks does not want to wait.
+    // Asked again while stopping: the one who asks does not want to wait.
     if (stopping) for (const kept of processes) void kept.kill();
     askedToStop();
   });

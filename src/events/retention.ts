@@ -50,7 +50,7 @@ function isAfter({ partnerId, version, occurredAt }: Key): Statement {
     OR (partner_id = ${partnerId} AND version > ${version}))`;
 }
 
-/** How many partners' events a transaction removes, and how many it removes of each beside the old ones found. */
+/** How many partners' events a transaction removes, and how many it removes of each in addition to the old ones found. */
 const atOnce = { partners: 32, others: 500 };
 
 async function removeOldEvents(database: Database, old: readonly Key[], before: Date, ahead: Date): Promise<void> {

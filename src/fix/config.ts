@@ -70,7 +70,7 @@ const settings = {
   sessionEnd: setting('MARINA_FIX_SESSION_END', 'when it ends', '23:59:59', timeOfDay),
   resetsByLogon: setting(
     'MARINA_FIX_RESETS_BY_LOGON',
-    'whether the first Logon of a session says that numbers begin anew (ResetSeqNumFlag), where the exchange does not reset them by itself',
+    'whether the first Logon of a session says that numbers begin at 1 again (ResetSeqNumFlag), where the exchange does not reset them by itself',
     'false',
     yesOrNo(),
   ),

@@ -8,7 +8,7 @@ const usage = `usage: node src/main.js keys status
        node src/main.js keys reseal
 
 status  says what each key of MARINA_SECRET_KEY is needed for, and which one can be removed.
-reseal  seals webhook secrets anew with the current key, and makes API keys independent of the others. It may run while
+reseal  seals webhook secrets again with the current key, and makes API keys independent of the others. It may run while
         gateways do, and again after it was stopped. Then it prints the status.`;
 
 /** Runs `keys …`. Answers the exit code: 0, 1 if it failed, 2 if it was called wrongly. */

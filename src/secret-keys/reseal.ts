@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Database } from '../db/database.ts';
 import { statement } from '../db/statement.ts';
 import type { KeyRing } from '../lib/key-ring.ts';
-import { sealAnew, sealedSecrets, webhookSeal } from './sealed-endpoints.ts';
+import { sealAgain, sealedSecrets, webhookSeal } from './sealed-endpoints.ts';
 import { readUses } from './table.ts';
 
 export interface ResealOptions {
@@ -16,7 +16,7 @@ const mostTogether = 200;
 const restMs = 20;
 
 /**
- * Makes what is stored independent of former secrets: it seals webhook secrets anew, and lists API keys whose MAC a former
+ * Makes what is stored independent of former secrets: it seals webhook secrets again, and lists API keys whose MAC a former
  * secret made as keys without one. It may run at any time, and again after it was killed: what is done is passed over.
  */
 export async function reseal({ database, ring, print }: ResealOptions): Promise<void> {
@@ -26,16 +26,16 @@ export async function reseal({ database, ring, print }: ResealOptions): Promise<
 
 async function sealSecretsAnew({ database, ring, print }: ResealOptions): Promise<void> {
   const seal = webhookSeal(ring);
-  const counts = { anew: 0, current: 0, changed: 0, closed: 0 };
+  const counts = { again: 0, current: 0, changed: 0, closed: 0 };
   for await (const some of sealedSecrets(database, seal)) {
     for (const sealed of some) {
       if (sealed.opened === undefined) counts.closed += 1;
       else if (sealed.opened.keyId === ring[0].id) counts.current += 1;
-      else if ((await database.write(sealAnew(seal, sealed, sealed.opened.text))) > 0) counts.anew += 1;
+      else if ((await database.write(sealAgain(seal, sealed, sealed.opened.text))) > 0) counts.again += 1;
       else counts.changed += 1;
     }
     print(
-      `webhook secrets: ${counts.anew} sealed anew, ${counts.current} were current, ` +
+      `webhook secrets: ${counts.again} sealed again, ${counts.current} were current, ` +
         `${counts.changed} were changed meanwhile, ${counts.closed} open under no key of the ring`,
     );
     await delay(restMs);

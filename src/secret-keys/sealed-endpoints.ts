@@ -47,10 +47,10 @@ function opened(seal: Seal, sealed: Omit<Sealed, 'opened'>): Sealed {
 }
 
 /**
- * Seals a text anew, unless its field has other bytes by now. The endpoint's revision stays: it means the same, and a process
+ * Seals a text again, unless its field has other bytes by now. The endpoint's revision stays: it means the same, and a process
  * takes over a row of the same revision too.
  */
-export function sealAnew(seal: Seal, { partnerId, field, bytes }: Sealed, text: string): Statement {
+export function sealAgain(seal: Seal, { partnerId, field, bytes }: Sealed, text: string): Statement {
   const same = field === 'secret' ? { partnerId, secret: bytes } : { partnerId, oldSecret: bytes };
   const sealed = seal.seal(partnerId, text);
   return endpoints.set(same, field === 'secret' ? { secret: sealed } : { oldSecret: sealed });

@@ -39,7 +39,7 @@ const mostOfTheTime = 0.1;
 const retryMs = 500;
 
 /** The history's sentence for a restored object. */
-const restoredDetail = "stored anew from the note in the broker's record: the database had lost it";
+const restoredDetail = "restored from the note in the broker's record: the database had lost it";
 
 /** The outcome for one submission that is not stored here. */
 type Outcome = 'restored' | 'passed over' | 'held';

@@ -144,7 +144,7 @@ export interface CheckedEntry {
 
 /**
  * The fault of an entry that an earlier check found to be another one. Its hash stands for all entries up to it, so this
- * also notices a whole chain that was written anew.
+ * also notices a whole chain that was rewritten.
  */
 export function checkedFaults(checked: CheckedEntry | undefined, { sequence, id, hash }: LedgerEntry): LedgerFault[] {
   if (checked === undefined || sequence !== checked.sequence || hash.equals(checked.hash)) return [];

@@ -16,7 +16,7 @@ const changes = 200;
 const hangingPartners = 100;
 const hangingEach = 20;
 
-/** Webhooks: how long an event takes to a healthy endpoint, alone and beside others, and how fast a backlog drains. */
+/** Webhooks: how long an event takes to a healthy endpoint, alone and together with others, and how fast a backlog drains. */
 export async function benchWebhooks(cluster: Cluster, turns: Turns): Promise<Row[]> {
   const endpoints = await startEndpoints(cluster);
   try {
@@ -36,14 +36,14 @@ async function benchLatency(endpoints: Endpoints): Promise<Row[]> {
   await eventually(async () => {
     if ((await endpoints.ask()).hanging < hangingPartners * firstSlots) throw new Error('not all hang yet');
   }, 20_000);
-  const beside = await latencies(endpoints, healthy);
+  const together = await latencies(endpoints, healthy);
   for (const { id } of hanging) await admin.webhooks.pauseEndpoint({ partnerId: id }, admin.options);
   return [
     { what: 'commit to received by a healthy endpoint, median', figure: ms(alone.medianMs), bound: 'under 20 ms' },
     { what: 'commit to received by a healthy endpoint, p99', figure: ms(alone.p99Ms), bound: 'under 60 ms' },
     {
-      what: `  p99 beside ${hangingPartners} endpoints that hang`,
-      figure: `${ms(beside.p99Ms)}, ${(beside.p99Ms / alone.p99Ms).toFixed(2)}× (median ${ms(beside.medianMs)})`,
+      what: `  p99 together with ${hangingPartners} endpoints that hang`,
+      figure: `${ms(together.p99Ms)}, ${(together.p99Ms / alone.p99Ms).toFixed(2)}× (median ${ms(together.medianMs)})`,
       bound: 'at most 1.3×',
     },
   ];

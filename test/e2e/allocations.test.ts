@@ -194,7 +194,7 @@ describe('what an allocation is refused with', { concurrency: 4 }, () => {
   }
 });
 
-/** Each reason to refuse beside all that come after it, in the decided order. */
+/** Each reason to refuse together with all that come after it, in the decided order. */
 describe('the order of checks of createAllocation', () => {
   const suite = useGateway();
   const steps = [

@@ -169,7 +169,7 @@ describe('the fields of createApplication', () => {
   }
 });
 
-/** Each reason to refuse beside all that come after it, in the decided order. */
+/** Each reason to refuse together with all that come after it, in the decided order. */
 describe('the order of checks of createApplication', () => {
   const suite = useGateway();
   const steps = ['credential', 'scope', 'feature', 'place', 'idempotency key', 'missing', 'range', 'same key'] as const;

@@ -101,7 +101,7 @@ const badBodies: readonly BadBody[] = [
   { name: 'an unknown member twice', body: adding(',"extra":1,"extra":1'), refusal: bad('extra') },
   { name: 'a repeated member before an unknown one', body: adding(',"side":"buy","extra":1'), refusal: bad('side') },
   { name: 'an unknown member before a repeated one', body: adding(',"extra":1,"side":"buy"'), refusal: bad('extra') },
-  { name: 'a member in upper case beside the good one', body: adding(',"SIDE":"buy"'), refusal: bad('SIDE') },
+  { name: 'a member in upper case together with the good one', body: adding(',"SIDE":"buy"'), refusal: bad('SIDE') },
   {
     name: 'an escaped NUL in a text',
     body: replacing('SIM-REST', 'SIM\\u0000'),
@@ -112,7 +112,7 @@ const badBodies: readonly BadBody[] = [
 
 const unsupported: Refusal = { code: 'unsupported_media_type' };
 
-/** The headers that say what the body is, beside a good body. */
+/** The headers that say what the body is, with a good body. */
 const badHeaders: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
   ['no Content-Type', []],
   ['an empty Content-Type', [['Content-Type', '']]],

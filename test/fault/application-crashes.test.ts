@@ -70,7 +70,7 @@ describe('an application', () => {
     return cluster.startGateway();
   }
 
-  /** It is settled; the broker received it at most once; each of its changes was told once, and the last is what GET says. */
+  /** It is settled; the broker received it at most once; each of its changes made one event, and the last is what GET says. */
   async function check(gateway: GatewayProcess, partner: Partner, id: string, end: string): Promise<void> {
     const { key } = partner;
     await eventually(async () => {
@@ -94,10 +94,10 @@ describe('an application', () => {
         all.map((_, index) => index + 1),
         'versions are dense',
       );
-      const told = all.filter(({ data }) => data.id === id);
-      assert.equal(new Set(told.map(({ type }) => type)).size, told.length, 'each change is told once');
+      const published = all.filter(({ data }) => data.id === id);
+      assert.equal(new Set(published.map(({ type }) => type)).size, published.length, 'each change makes one event');
       const { body } = await gateway.request('GET', `/v1/applications/${id}`, { key });
-      assert.deepEqual(told.at(-1)?.data, body);
+      assert.deepEqual(published.at(-1)?.data, body);
     });
   }
 
@@ -126,7 +126,7 @@ describe('an application', () => {
   }
 
   for (const point of reportPoints) {
-    it(`killed at ${point}: the account is opened and told of once, and can be traded for`, async () => {
+    it(`killed at ${point}: the account is opened with one event, and can be traded for`, async () => {
       const partner = await cluster.newPartner();
       const first = await cluster.startGateway();
       const applied = await apply(first, partner, randomUUID(), { last_name: 'SIM-WAIT' });

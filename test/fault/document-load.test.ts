@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import { Cluster } from '../support/cluster.ts';
 import { loadDocuments } from '../support/document-load.ts';
 
-it('100 documents at once are all delivered, in bounded memory, and orders go on beside them', async () => {
+it('100 documents at once are all delivered, in bounded memory, and orders go on meanwhile', async () => {
   const cluster = await Cluster.start({ MARINA_LOG_LEVEL: 'warn', MARINA_SUBMIT_TIMEOUT_MS: '10000' });
   try {
     const { mostMiB, orderRatio } = await loadDocuments(cluster, 1, 2_000);

@@ -138,7 +138,7 @@ describe('gateways that share a database', () => {
   });
 
   for (const lease of leases) {
-    it(`and whoever does the work of ${lease} is frozen: another does it, and the thawed one does no harm`, async () => {
+    it(`and the one that does the work of ${lease} is frozen: another does it, and the thawed one does no harm`, async () => {
       const holder = await holderOf(lease);
       const before = await readLeases();
       const others = gateways.filter((gateway) => gateway !== holder);

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { statement } from '../../src/db/statement.ts';
 import { Cluster, callTimeout, type GatewayProcess, isTraffic, type Partner } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
-import type { Fault } from '../support/fault-lane.ts';
+import type { Fault } from '../support/fault-one-way.ts';
 import { type Direction, FaultProxy, type Link } from '../support/fault-proxy.ts';
 import { patient } from '../support/patience.ts';
 import { checkEverything } from './support/checker.ts';

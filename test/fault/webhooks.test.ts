@@ -109,7 +109,7 @@ describe('webhooks', { concurrency: true }, () => {
       }));
   });
 
-  // Beside the others, since nearly all of it is waiting.
+  // Together with the others, because nearly all of it is waiting.
   it('arrive when the database is away for a whole minute', () => withoutDatabase(minuteMs));
 });
 

@@ -94,7 +94,7 @@ describe('an order whose day is over', { skip, concurrency: 4 }, () => {
     const { acceptor, days } = await begin(t);
     const id = await days.place();
     await days.end();
-    // The numbers begin anew, so this report is lost for good.
+    // The numbers begin at 1 again, so this report is lost for good.
     await acceptor.fill(id, { quantity: 40, price: '250.50' });
     await acceptor.endDaySilently();
     await days.begin();

@@ -4,7 +4,7 @@ import { underAttack } from './support/under-attack.ts';
 
 const options = { port: 'grpcPort' };
 const forMs = 1_500;
-/** Whoever floods is thrown out; a connection that is not read meanwhile is closed as idle. */
+/** A client that floods is disconnected; a connection that is not read meanwhile is closed as idle. */
 const thrownOut = { options: { ...options, untilThrownOut: true }, forMs, closedWithinMs: 25_000 };
 /** What may be sent, if it is not too much, costs no connection. */
 const tolerated = { options, forMs };

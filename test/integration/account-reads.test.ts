@@ -85,7 +85,7 @@ describe('a read of the broker', () => {
     await gateway.controls.clearDirectives({}, callTimeout);
     assert.ok(most <= 4, `${most} in all`);
     assert.ok(mostOfAccount <= 2, `${mostOfAccount} of a partner`);
-    assert.ok(most >= 2, 'they do run beside each other');
+    assert.ok(most >= 2, 'they do run at the same time');
     assert.deepEqual(
       statuses.filter((status) => status !== 200 && status !== 503),
       [],

@@ -65,7 +65,7 @@ describe('the records of an account', { concurrency: 4 }, () => {
     assert.match(body.data[0].created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
   });
 
-  it('shows the balance as the broker has it, to whoever writes the account in whatever case', async () => {
+  it('shows the balance as the broker has it, whether the account is written in upper or lower case', async () => {
     const partner = await gateway.newPartner();
     await gateway.controls.setCash({ account: partner.account, cashKobo: -250n }, callTimeout);
     const { status, text } = await get(partner, `/v1/accounts/${partner.account.toLowerCase()}/balance`);

@@ -61,11 +61,11 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
     const partner = { id: partnerId, key: secret, keyId: key.id, accounts: [account], account };
     const placed = await gateway.place(partner, { symbol: 'SIM-REST' });
     assert.equal(placed.status, 201, placed.text);
-    const told = await call('Partners.GetPartner', { partner_id: partnerId });
-    assert.deepEqual([told.active_keys, told.accounts, told.partner.name], [1, '1', 'Lagoon Invest']);
-    assert.deepEqual(told.partner.features, ['FEATURE_ACCOUNT_OPENING']);
-    assert.equal(told.partner.limits.requests_per_second, 20);
-    assert.deepEqual(told.partner.agreed_limits, {});
+    const answer = await call('Partners.GetPartner', { partner_id: partnerId });
+    assert.deepEqual([answer.active_keys, answer.accounts, answer.partner.name], [1, '1', 'Lagoon Invest']);
+    assert.deepEqual(answer.partner.features, ['FEATURE_ACCOUNT_OPENING']);
+    assert.equal(answer.partner.limits.requests_per_second, 20);
+    assert.deepEqual(answer.partner.agreed_limits, {});
 
     const [linked, created, first] = await entries(partnerId);
     assert.deepEqual([linked?.action, linked?.subject], ['Accounts.LinkAccount', account]);
@@ -309,19 +309,19 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
   it('another replica follows at once, and within five seconds also when no message comes', async () => {
     // Without a NATS of the same prefix no message reaches it.
     const alone = await startApp(readConfig({ ...gateway.variables, MARINA_NATS_PREFIX: 'elsewhere-' }), silent);
-    const beside = await startApp(readConfig(gateway.variables), silent);
+    const other = await startApp(readConfig(gateway.variables), silent);
     try {
       const partner = await gateway.newPartner();
       const statusAt = async ({ restPort }: { restPort: number }) => {
         const headers = { authorization: `Bearer ${partner.key}` };
         return (await fetch(`http://127.0.0.1:${restPort}/v1/limits`, { headers })).status;
       };
-      assert.deepEqual([await statusAt(alone), await statusAt(beside)], [200, 200]);
+      assert.deepEqual([await statusAt(alone), await statusAt(other)], [200, 200]);
       await call('Partners.SuspendPartner', { partner_id: partner.id });
-      await eventually(async () => assert.equal(await statusAt(beside), 401), 4_500);
+      await eventually(async () => assert.equal(await statusAt(other), 401), 4_500);
       await eventually(async () => assert.equal(await statusAt(alone), 401), 15_000);
     } finally {
-      await Promise.all([alone.stop(), beside.stop()]);
+      await Promise.all([alone.stop(), other.stop()]);
     }
   });
 });

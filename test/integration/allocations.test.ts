@@ -213,12 +213,12 @@ describe('allocations', { concurrency: 4 }, () => {
       assert.equal(replay.headers.get('idempotent-replayed'), 'true');
       assert.equal(replay.body.state, states[1]);
       await eventually(async () => {
-        const told = await events(partner);
+        const published = await events(partner);
         assert.deepEqual(
-          told.map(({ type }: { type: string }) => type),
+          published.map(({ type }: { type: string }) => type),
           states.map((state) => `allocation.${state}`),
         );
-        assert.deepEqual(told[1].data, replay.body);
+        assert.deepEqual(published[1].data, replay.body);
       });
       assert.deepEqual(await verifyLedger(admin, partner.id), []);
     });

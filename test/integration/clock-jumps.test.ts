@@ -20,7 +20,7 @@ describe('a gateway whose own clock is 40 days ahead for a while', () => {
     const first = await gateway.place(partner, order, key);
     assert.equal(first.status, 201, first.text);
     const events = () => gateway.rest('GET', '/v1/events?limit=100', { key: partner.key });
-    const told = await eventually(async () => {
+    const count = await eventually(async () => {
       const { body } = await events();
       assert.equal(body.data.at(-1)?.data.state, 'filled', JSON.stringify(body));
       return body.data.length;
@@ -42,6 +42,6 @@ describe('a gateway whose own clock is 40 days ahead for a while', () => {
     }
     const again = await gateway.place(partner, order, key);
     assert.equal(again.body.id, first.body.id, 'the order was sent twice');
-    assert.equal((await events()).body.data.length, told, 'events are gone');
+    assert.equal((await events()).body.data.length, count, 'events are gone');
   });
 });

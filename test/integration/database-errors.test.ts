@@ -7,7 +7,7 @@ import { createPartner } from '../../src/dev/provision.ts';
 import { ApiError } from '../../src/lib/errors.ts';
 import { withDatabase } from '../support/database.ts';
 
-/** What the caller of a transaction is told, and how often it was tried. */
+/** What the caller of a transaction gets, and how often it was tried. */
 interface Ended {
   readonly answer: string;
   readonly cause: string;
@@ -71,9 +71,9 @@ describe('an error of the database in a transaction that writes', () => {
     ['a statement that was killed', 1317, { answer: 'service_unavailable', cause: '1317', tries: 1 }],
     ['a statement that is wrong', 1064, { answer: 'internal_error', cause: '', tries: 1 }],
   ];
-  for (const [name, errno, told] of expected) {
-    it(`${name} (${errno}) is ${told.answer}, after ${told.tries} ${told.tries === 1 ? 'try' : 'tries'}`, async () => {
-      for (const work of [inPartner, inTransaction]) assert.deepEqual(await ended(errno, work), told);
+  for (const [name, errno, outcome] of expected) {
+    it(`${name} (${errno}) is ${outcome.answer}, after ${outcome.tries} ${outcome.tries === 1 ? 'try' : 'tries'}`, async () => {
+      for (const work of [inPartner, inTransaction]) assert.deepEqual(await ended(errno, work), outcome);
     });
   }
 
@@ -93,7 +93,7 @@ describe('an error of the database in a transaction that writes', () => {
       return database.inPartner(partnerId, { touches: [], fact: noFact, decide });
     };
     await work(() => statement('DO 1')); // From now on the partner is known.
-    const told = await ended(1180, work);
-    assert.deepEqual(told, { answer: 'service_unavailable', cause: 'CommitUnknownError', tries: 1 });
+    const outcome = await ended(1180, work);
+    assert.deepEqual(outcome, { answer: 'service_unavailable', cause: 'CommitUnknownError', tries: 1 });
   });
 });

@@ -21,7 +21,7 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 const execute = promisify(execFile);
 const buf = fileURLToPath(new URL('../../node_modules/.bin/buf', import.meta.url));
 
-/** Set to write down anew what the pages show. */
+/** Set to write down again what the pages show. */
 const isRecording = process.env.MARINA_TEST_RECORD === 'true';
 
 let gateway: TestGateway;

@@ -51,7 +51,7 @@ describe('the check of images', () => {
     assert.equal(readJpeg(await plain(8_000, 8_000).jpeg().toBuffer()).decodingBytes, 0);
   });
 
-  it('refuses a file wherever it is cut', async () => {
+  it('refuses a file that is cut at any place', async () => {
     const progressive = await noiseJpeg(64, 48, { progressive: true });
     for (const [file, mediaType] of [
       [png, 'image/png'],

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { type SqlValue, statement } from '../../src/db/statement.ts';
 import { type KeyRing, parseKeyRing } from '../../src/lib/key-ring.ts';
-import { sealAnew, sealedSecrets, webhookSeal } from '../../src/secret-keys/sealed-endpoints.ts';
+import { sealAgain, sealedSecrets, webhookSeal } from '../../src/secret-keys/sealed-endpoints.ts';
 import { newEndpoint } from '../../src/webhooks/endpoint-store.ts';
 import { makeSecret } from '../../src/webhooks/signature.ts';
 import { endpoints } from '../../src/webhooks/table.ts';
@@ -81,7 +81,7 @@ describe('keys reseal', () => {
     const stale = read.find((each) => each.partnerId === id);
     assert.ok(stale?.opened !== undefined);
     await admin.webhooks.rotateSecret({ partnerId: id }, admin.options);
-    assert.equal(await gateway.database.write(sealAnew(seal, stale, stale.opened.text)), 0);
+    assert.equal(await gateway.database.write(sealAgain(seal, stale, stale.opened.text)), 0);
   });
 
   it('goes on after SIGKILL; then the former key can be removed, and API keys and webhooks still work', async () => {
@@ -93,7 +93,7 @@ describe('keys reseal', () => {
     const [{ id: formerId }, { id: currentId }] = [formerRing[0], ring[0]];
 
     const killed = command('reseal');
-    await ready(() => assert.match(killed.printed(), /sealed anew/), 60_000);
+    await ready(() => assert.match(killed.printed(), /sealed again/), 60_000);
     killed.process.kill('SIGKILL');
     assert.equal(await killed.ended, 'SIGKILL', killed.printed());
     const halfway = await countUnder(ring);

@@ -164,7 +164,7 @@ describe('the check of ledgers', () => {
     readAfter = [];
     assert.equal(await check({ mostEntries: 2 }), 0);
     assert.deepEqual(readAfter, [0, 2, 4]);
-    // Wherever that replica was, the next one ends it.
+    // The next replica ends it, from any place.
     await write("UPDATE positions SET position = ? WHERE name LIKE 'ledger-recheck %'", '2 0');
     readAfter = [];
     assert.equal(await check({ mostEntries: 2, holder: 'another' }), 0);

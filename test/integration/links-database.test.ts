@@ -170,9 +170,9 @@ describe('the link to a database that speaks TLS', () => {
       await eventually(() => assert.equal(count(refused), before + 1));
     }
     assert.equal((await gateway.place(partner, { symbol: 'SIM-FILL' })).status, 201);
-    const told = gateway.logged.filter((line) => line.includes(refused)).join('');
-    assert.match(told, /another host, port or database needs a restart/);
-    assert.doesNotMatch(told, /canary-user|canary@|:canary/);
+    const lines = gateway.logged.filter((line) => line.includes(refused)).join('');
+    assert.match(lines, /another host, port or database needs a restart/);
+    assert.doesNotMatch(lines, /canary-user|canary@|:canary/);
     assert.doesNotMatch(gateway.logged.join(''), new RegExp(new URL(url).password));
   });
 

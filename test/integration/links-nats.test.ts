@@ -175,7 +175,7 @@ describe('a gateway whose login at NATS changes', () => {
   before(async () => {
     files = await CertificateFiles.make();
     files.put('users.conf', users('first'));
-    // NATS takes a path from its own folder, which is beside this one.
+    // NATS takes a path from its own folder, which is next to this one.
     server = await startTestNats([tlsLines(files), `include "../${basename(files.folder)}/users.conf"`]);
     gateway = await startGateway({
       MARINA_NATS_URL: '',

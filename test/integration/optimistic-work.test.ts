@@ -194,7 +194,7 @@ describe("a partner's work on expected values", () => {
     assert.equal(toBigInt(row?.used_kobo), 7n);
   });
 
-  it('takes each version once, whichever replica does it and whoever waits with it', async () => {
+  it('takes each version once, on every replica, and whatever waits with it', async () => {
     const all = Array.from({ length: 200 }, (_, at) => work(at % 3 === 0 ? replica : database, 'first'));
     await Promise.all(all);
     await assertWritten(all.map(() => 'first'));

@@ -129,11 +129,11 @@ describe("a request's id and its place in a trace", () => {
 
       const [request, ...others] = linesOf(requestId, 'request');
       assert.deepEqual(others, [], 'one line for the request');
-      const { durationMs, ...told } = request ?? assert.fail('no line for the request');
+      const { durationMs, ...rest } = request ?? assert.fail('no line for the request');
       assert.equal(typeof durationMs, 'number');
-      const { operation, partnerId, keyId, objectId, status, traceId: tracedAs } = told;
+      const { operation, partnerId, keyId, objectId, status, traceId: tracedAs } = rest;
       assert.deepEqual(
-        { operation, partnerId, keyId, objectId, status, tracedAs, protocol: told.protocol },
+        { operation, partnerId, keyId, objectId, status, tracedAs, protocol: rest.protocol },
         {
           operation: 'Orders.CreateOrder',
           partnerId: partner.id,
@@ -153,7 +153,7 @@ describe("a request's id and its place in a trace", () => {
         [partner.id, id, 'ok', traceId, 'number'],
       );
 
-      // One event that it was taken, one that it was filled: by whichever way the exchange told.
+      // One event that it was taken, one that it was filled: by whichever way the exchange rest.
       const attempts = await eventually(() => {
         const found = linesOf(requestId, 'webhook attempt');
         assert.equal(found.length, 2, JSON.stringify(found));

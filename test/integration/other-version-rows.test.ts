@@ -348,7 +348,8 @@ describe('what a newer version stored with names this version does not know', { 
     const placed = await gateway.place(partner, { symbol: 'SIM-REST', time_in_force: 'gtc' });
     assert.equal(placed.status, 201, placed.text);
     await eventually(async () => {
-      for (const entry of entries) assert.match((await bucket.get(entry))?.string() ?? '', /^\{/, 'it is counted anew');
+      for (const entry of entries)
+        assert.match((await bucket.get(entry))?.string() ?? '', /^\{/, 'it is counted again');
     });
     await eventually(async () => {
       const answer = await fetch(`http://127.0.0.1:${gateway.app.restPort}/v1/events`, {

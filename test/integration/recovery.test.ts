@@ -56,7 +56,7 @@ describe('a gateway that starts on a database that lacks what the broker was giv
   });
   const fromTheStart: [string] = [`DELETE FROM positions WHERE name = 'submissions'`];
 
-  it('stores a lost order anew under its key, with what became of it, and counts it for its day', async () => {
+  it('stores a lost order again under its key, with what became of it, and counts it for its day', async () => {
     const partner = await gateway.newPartner();
     const key = randomUUID();
     const placed = await ask('POST', '/v1/orders', partner, { ...order(partner), client_reference: 'mine ' }, key);
@@ -89,12 +89,12 @@ describe('a gateway that starts on a database that lacks what the broker was giv
   it('tells no version again, and a reader goes on across what was skipped', async () => {
     const partner = await gateway.newPartner();
     await ask('POST', '/v1/orders', partner, order(partner));
-    const told = await eventually(async () => {
+    const page = await eventually(async () => {
       const { body } = await ask('GET', '/v1/events', partner);
       assert.equal(body.data.at(-1)?.type, 'order.filled');
       return body;
     });
-    const last = told.data.at(-1).version;
+    const last = page.data.at(-1).version;
     // As if the last event had never been: the reader has seen what the database does not know of.
     await startAfter(
       ['DELETE FROM feed_events WHERE partner_id = ? AND version = ?', partner.id, String(last)],
@@ -104,7 +104,7 @@ describe('a gateway that starts on a database that lacks what the broker was giv
     assert.equal(await declareRestored(gateway.database), false, 'once');
     await ask('POST', '/v1/orders', partner, order(partner));
     const on = await eventually(async () => {
-      const { body } = await ask('GET', `/v1/events?cursor=${told.next_cursor}`, partner);
+      const { body } = await ask('GET', `/v1/events?cursor=${page.next_cursor}`, partner);
       assert.equal(body.data.at(-1)?.type, 'order.filled');
       return body;
     });
@@ -112,7 +112,7 @@ describe('a gateway that starts on a database that lacks what the broker was giv
     const whole = await ask('GET', '/v1/events', partner);
     assert.deepEqual(
       whole.body.data.map(({ id }: { id: string }) => id),
-      [...told.data.slice(0, -1), ...on.data].map(({ id }: { id: string }) => id),
+      [...page.data.slice(0, -1), ...on.data].map(({ id }: { id: string }) => id),
       'from the start it is one feed',
     );
   });

@@ -72,9 +72,9 @@ describe('a document whose file nobody has any more', () => {
     const { outcome, applicationState } = await releaseInTime(id);
     assert.deepEqual([outcome, applicationState], [ReleaseOutcome.RELEASED, 'documents_required']);
     assert.deepEqual(await unsettled(id), []);
-    const told = await story(id);
-    assert.match(told, /document photo: released, the broker's record does not have it/);
-    assert.match(told, /Documents\.ReleaseDocument .*the customer lost it.* tester/);
+    const timeline = await story(id);
+    assert.match(timeline, /document photo: released, the broker's record does not have it/);
+    assert.match(timeline, /Documents\.ReleaseDocument .*the customer lost it.* tester/);
     await assert.rejects(release(id), /NOT_FOUND/);
     assert.equal((await send(id, 'photo', other)).outcome, 'delivered');
     const again = await release(id);

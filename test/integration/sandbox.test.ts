@@ -39,8 +39,8 @@ describe('a partner that steers the sandbox', { concurrency: 4 }, () => {
       const object = await get(partner, path);
       assert.equal(object.state, state, 'its state');
       const { data: events } = await get(partner, '/v1/events?limit=100');
-      const told = events.filter((event: { data: { id: string } }) => event.data.id === object.id);
-      assert.deepEqual(told.at(-1)?.data, object, 'its last event');
+      const published = events.filter((event: { data: { id: string } }) => event.data.id === object.id);
+      assert.deepEqual(published.at(-1)?.data, object, 'its last event');
       return object;
     });
   }

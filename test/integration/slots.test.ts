@@ -33,7 +33,7 @@ describe('slots across replicas', () => {
     assert.equal(await one.acquire('documents.a', 2), undefined);
   });
 
-  it('that nobody uses are had by whoever needs them, at once', async () => {
+  it('that nobody uses go to the caller that needs them, at once', async () => {
     const prefix = newPrefix();
     const [one, other] = [await startSharing({ url: nats.url, prefix }), await startSharing({ url: nats.url, prefix })];
     for (let round = 0; round < 20; round += 1) {

@@ -193,7 +193,7 @@ describe('placing orders', { concurrency: 4 }, () => {
     assert.deepEqual(
       [similar.status, similar.body.error?.code],
       [409, 'similar_order_unresolved'],
-      `a second market order beside an uncertain one is answered ${similar.status}: ${similar.text}`,
+      `a second market order next to an uncertain one is answered ${similar.status}: ${similar.text}`,
     );
     assert.equal(await submissions(partner), 1);
   });

@@ -228,8 +228,8 @@ describe('a pause of trading', () => {
     const assertTold = async (tradingPaused: boolean) => {
       const { body } = await gateway.rest('GET', '/v1/market', { key: partner.key });
       assert.deepEqual([body.session, body.trading_paused], ['open', tradingPaused]);
-      const told = await reference.getMarket({}, { timeoutMs: 5_000, metadata });
-      assert.deepEqual([told.session, told.tradingPaused], [MarketSession.OPEN, tradingPaused]);
+      const answer = await reference.getMarket({}, { timeoutMs: 5_000, metadata });
+      assert.deepEqual([answer.session, answer.tradingPaused], [MarketSession.OPEN, tradingPaused]);
       const connect = await call(gateway.app, 'POST', `/${Reference.typeName}/GetMarket`, 'application/json', '{}');
       assert.equal(connect.body.tradingPaused ?? false, tradingPaused);
     };

@@ -98,7 +98,7 @@ describe('a wallet', { concurrency: 4 }, () => {
     assert.equal(JSON.parse(String(audits[0]?.detail)).bankReference, 'once');
   });
 
-  it('is credited once when many credit the same reference at once, whoever they credit', async () => {
+  it('is credited once when many credit the same reference at once, whichever partner they credit', async () => {
     const partners = [await gateway.newPartner(), await gateway.newPartner()] as const;
     for (let round = 0; round < 5; round += 1) {
       const answers = await Promise.allSettled(

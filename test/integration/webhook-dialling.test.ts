@@ -65,7 +65,7 @@ describe('an endpoint that leads elsewhere', () => {
   for (const [what, addresses] of Object.entries({
     'a private address': ['192.168.1.1'],
     'the metadata service': ['169.254.169.254'],
-    'a private address beside a public one': ['8.8.8.8', '10.0.0.1'],
+    'a private address together with a public one': ['8.8.8.8', '10.0.0.1'],
     'a mapped private address': ['::ffff:10.0.0.1'],
     'loopback of the other family': ['8.8.8.8', '::1'],
   })) {

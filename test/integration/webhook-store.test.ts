@@ -281,7 +281,7 @@ describe('what is stored of webhooks', () => {
 
     for (const until of [null, now + 60 * minute]) {
       const name = until === null ? 'not marked' : 'marked for later';
-      it(`an event to be sent at once, of an endpoint that is ${name}; whoever claims it marks it`, async () => {
+      it(`an event to be sent at once, of an endpoint that is ${name}; the claim marks it`, async () => {
         const [lease, other] = [await newLease(), await newLease()];
         await queue([1n]);
         await markFor(until);

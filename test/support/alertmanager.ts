@@ -29,7 +29,7 @@ interface Programs {
   readonly cwd?: string;
 }
 
-/** The installed programs, else the distribution's, unpacked beside the sandbox's data. */
+/** The installed programs, else the distribution's, unpacked next to the sandbox's data. */
 async function findAlertmanager(): Promise<Programs> {
   const installed = findInstalled(['prometheus-alertmanager', 'alertmanager'])?.path;
   const tool = findInstalled(['amtool'])?.path;

@@ -21,7 +21,7 @@ const browserPackages: PackageSet = {
 };
 
 /**
- * Starts a Chromium: the one that is named or installed, else the distribution's, unpacked beside the sandbox's data. Where
+ * Starts a Chromium: the one that is named or installed, else the distribution's, unpacked next to the sandbox's data. Where
  * none can be had, says why not, unless one is asked for with MARINA_TEST_BROWSER=required: then it throws.
  */
 export async function browserOrReason(): Promise<Browser | string> {

@@ -17,7 +17,7 @@ export interface DocumentLoad {
   readonly mostMiB: number;
 }
 
-/** Sends 100 documents of just under 1,000,000 bytes at once, each from a partner of its own, and orders beside them. */
+/** Sends 100 documents of just under 1,000,000 bytes at once, each from a partner of its own, and orders at the same time. */
 export async function loadDocuments(cluster: Cluster, rounds: number, aloneMs: number): Promise<DocumentLoad> {
   const gateway = await cluster.startGateway();
   const send = overRest(gateway.restPort);
@@ -30,7 +30,7 @@ export async function loadDocuments(cluster: Cluster, rounds: number, aloneMs: n
     return performance.now() - startedAt;
   };
   const alone: number[] = [];
-  const beside: number[] = [];
+  const together: number[] = [];
   const tookMs: number[] = [];
   let mostMiB = 0;
   for (let round = 0; round < rounds; round += 1) {
@@ -52,7 +52,7 @@ export async function loadDocuments(cluster: Cluster, rounds: number, aloneMs: n
       }),
     );
     while (underWay > 0) {
-      beside.push(await order());
+      together.push(await order());
       mostMiB = Math.max(mostMiB, withChildrenMiB(gateway.pid));
     }
     const others = (await sent).filter((outcome) => outcome !== 'delivered');
@@ -60,7 +60,7 @@ export async function loadDocuments(cluster: Cluster, rounds: number, aloneMs: n
     tookMs.push(performance.now() - startedAt);
   }
   await gateway.stop();
-  return { tookMs, orderRatio: median(beside) / median(alone), mostMiB };
+  return { tookMs, orderRatio: median(together) / median(alone), mostMiB };
 }
 
 /** What a process and those it started hold of memory. */

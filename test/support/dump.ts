@@ -46,7 +46,7 @@ export async function restore(file: string, url: string): Promise<void> {
   }
 }
 
-/** The one that is installed, else the distribution's, unpacked beside the sandbox's data. */
+/** The one that is installed, else the distribution's, unpacked next to the sandbox's data. */
 export async function findClient(name: keyof typeof clients): Promise<{ path: string; env: NodeJS.ProcessEnv }> {
   const installed = findInstalled([name, clients[name]]);
   if (installed !== undefined) return installed;

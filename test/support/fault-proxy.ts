@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { type Fault, Lane } from './fault-lane.ts';
+import { type Fault, OneWay } from './fault-one-way.ts';
 
-export type { Fault } from './fault-lane.ts';
+export type { Fault } from './fault-one-way.ts';
 
 export type Direction = 'toServer' | 'toClient';
 /** Which connections a fault meets: those there are, those to come, or both. */
@@ -11,16 +11,16 @@ const directions = ['toServer', 'toClient'] as const;
 
 /** One connection through the proxy. */
 export class Link {
-  readonly toServer: Lane;
-  readonly toClient: Lane;
+  readonly toServer: OneWay;
+  readonly toClient: OneWay;
 
   constructor(
     private readonly client: Socket,
     private readonly server: Socket,
   ) {
     const cut = () => this.reset();
-    this.toServer = new Lane(client, server, cut);
-    this.toClient = new Lane(server, client, cut);
+    this.toServer = new OneWay(client, server, cut);
+    this.toClient = new OneWay(server, client, cut);
     passOnEnd(client, server, this.toServer);
     passOnEnd(server, client, this.toClient);
   }
@@ -143,7 +143,7 @@ export class FaultProxy {
     const link = new Link(client, server);
     for (const direction of directions) {
       const from = direction === 'toServer' ? client : server;
-      // Before the lane's own listener, so that a fault set here meets these bytes.
+      // Before the listener of this direction, so that a fault set here meets these bytes.
       from.prependListener('data', (bytes: Buffer) => this.onBytes?.(link, direction, bytes));
       link[direction].set(this.#faultsOfNew[direction]);
     }
@@ -158,8 +158,8 @@ export class FaultProxy {
   }
 }
 
-/** A side that is gone takes the other with it, unless the lane between them hides it. */
-function passOnEnd(from: Socket, to: Socket, lane: Lane): void {
+/** A side that is gone takes the other with it, unless the direction between them hides it. */
+function passOnEnd(from: Socket, to: Socket, oneWay: OneWay): void {
   let broke = false;
   from.on('error', () => {
     broke = true;
@@ -170,7 +170,7 @@ function passOnEnd(from: Socket, to: Socket, lane: Lane): void {
   });
   from.on('close', () => {
     if (to.readableEnded) to.destroy();
-    if (lane.isSevered || to.destroyed) return;
+    if (oneWay.isSevered || to.destroyed) return;
     if (broke) reset(to);
   });
 }

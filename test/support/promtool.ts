@@ -12,7 +12,7 @@ const prometheusPackages: PackageSet = {
   advice: 'Install prometheus (Debian, Ubuntu: sudo apt install prometheus).',
 };
 
-/** The path of a promtool: the one that is installed, else the distribution's, unpacked beside the sandbox's data. */
+/** The path of a promtool: the one that is installed, else the distribution's, unpacked next to the sandbox's data. */
 export function findPromtool(): Promise<string> {
   return find('promtool', programs[0]);
 }

@@ -69,7 +69,7 @@ const well: Series = {
   'marina_changed_files_refused{link="nats",instance="a"}': '0x400',
 };
 
-/** What makes each alert ring, beside a gateway that is well. */
+/** What makes each alert fire, on top of a gateway that is well. */
 const rings: Readonly<Record<string, Series>> = {
   MarinaDown: { 'up{job="marina",instance="a"}': '1x4 0x400' },
   MarinaDatabaseUnreachable: { 'marina_part_trouble_seconds{part="database",instance="a"}': '0+15x400' },

@@ -143,19 +143,23 @@ describe('what becomes of an allocation', () => {
       fc.property(fc.array(step, { minLength: 1, maxLength: 8 }), (steps) => {
         let row = sending;
         const settlements: string[] = [];
-        const told: string[] = [];
+        const emitted: string[] = [];
         for (const next of steps) {
           const change = next(row);
           const settlement = settlementOf(row.state, change.after.state);
           if (settlement !== undefined) settlements.push(settlement);
-          told.push(...change.events.map(({ state }) => state));
+          emitted.push(...change.events.map(({ state }) => state));
           if (isFinal(row.state)) assert.equal(change.after.state, row.state, 'a final state stays');
           row = change.after;
         }
         assert.equal(settlements.length, isFinal(row.state) ? 1 : 0);
         if (settlements.length > 0) assert.equal(settlements[0], row.state === 'booked' ? 'post' : 'return');
         const twice = row.reason?.includes('That was wrong') ? 1 : 0;
-        assert.equal(told.length - new Set(told).size, twice, 'no state is told twice, but a refusal that was wrong');
+        assert.equal(
+          emitted.length - new Set(emitted).size,
+          twice,
+          'no state makes two events, unless a refusal was wrong',
+        );
         assert.equal(row.brokerReference !== null, row.state === 'booked');
         assert.equal(row.rejectReason !== null, row.state === 'rejected');
       }),

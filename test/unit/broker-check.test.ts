@@ -100,7 +100,7 @@ describe('the result of broker-check', () => {
 describe('the pages for those who write adapters', () => {
   const page = (name: string) => readFileSync(join(import.meta.dirname, '../../docs', name), 'utf8');
 
-  it('has every call, field and check (`make generate` makes it anew)', () => {
+  it('has every call, field and check (`make generate` makes it again)', () => {
     assert.equal(page('BROKER-REFERENCE.md'), brokerReference());
   });
 

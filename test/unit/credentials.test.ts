@@ -9,7 +9,7 @@ import { onlyKey } from '../../src/lib/key-ring.ts';
 const macKeys = onlyKey(randomBytes(32));
 
 describe('the addresses a key works from', () => {
-  it('are those registered, and not the ones beside them', () => {
+  it('are those registered, and not the ones next to them', () => {
     for (const [registered, inside, outside] of [
       ['192.0.2.7', ['192.0.2.7', '::ffff:192.0.2.7'], ['192.0.2.6', '192.0.2.8', '::c000:207']],
       ['192.0.2.8/30', ['192.0.2.8', '192.0.2.11'], ['192.0.2.7', '192.0.2.12']],

@@ -16,7 +16,7 @@ describe('whom a sandbox trusts to have made the certificates of webhook receive
     return path;
   };
 
-  it('is its own receiver and any that someone runs beside it', async () => {
+  it('is its own receiver and any that someone runs in addition', async () => {
     const [own, other, third] = await Promise.all(['own', 'other', 'third'].map((name) => makeAuthority(name)));
     const settings = readSettings({
       MARINA_WEBHOOK_CA_FILE: file('other.pem', other?.cert ?? ''),

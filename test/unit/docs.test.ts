@@ -31,7 +31,7 @@ describe('docs/ERRORS.md', () => {
   const rows = rowsOf('docs/ERRORS.md', /^<a id=/);
 
   it('has every code of the catalogue once, with the statuses, type and delay the protocols answer with', () => {
-    const told = rows.map(([first = '', http, grpc, type, retryAfter]) => ({
+    const documented = rows.map(([first = '', http, grpc, type, retryAfter]) => ({
       code: /`(.+)`$/.exec(first)?.[1],
       http,
       grpc,
@@ -50,7 +50,7 @@ describe('docs/ERRORS.md', () => {
     });
     const byCode = (one: { code?: string }, other: { code?: string }) =>
       (one.code ?? '').localeCompare(other.code ?? '');
-    assert.deepEqual(told.sort(byCode), expected.sort(byCode));
+    assert.deepEqual(documented.sort(byCode), expected.sort(byCode));
   });
 
   it('has an anchor where the `doc_url` of each code points, and says what to do', () => {
@@ -162,9 +162,9 @@ function anchorsOf(page: string): ReadonlySet<string> {
 
 describe('docs/SANDBOX.md', () => {
   it('has every magic symbol, name and amount with what it does', () => {
-    const told = rowsOf('docs/SANDBOX.md', /^`(SIM-|…999)/);
+    const documented = rowsOf('docs/SANDBOX.md', /^`(SIM-|…999)/);
     const row = (value: string, does: string) => [`\`${value}\``, does];
-    assert.deepEqual(told, [
+    assert.deepEqual(documented, [
       ...magicSymbols.map(({ symbol, does }) => row(symbol, does)),
       ...magicLastNames.map(({ lastName, does }) => row(lastName, does)),
       ...magicFirstNames.map(({ firstName, does }) => row(firstName, does)),

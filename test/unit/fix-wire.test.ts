@@ -256,7 +256,7 @@ describe("the session's hours", () => {
     );
   });
 
-  it('can be whole days, each of which begins anew at midnight in Lagos', () => {
+  it('can be whole days, each of which begins again at midnight in Lagos', () => {
     const always = { days: 'mon-sun', start: '00:00', end: '23:59:59' } as const;
     assert.equal(sessionStartAt(always, Date.parse('2026-11-22T22:59:59.999Z')), Date.parse('2026-11-21T23:00:00Z'));
     assert.equal(sessionStartAt(always, Date.parse('2026-11-22T23:00:00Z')), Date.parse('2026-11-22T23:00:00Z'));

@@ -138,7 +138,7 @@ const storedText =
   '"version":7,"later_member":{"x":[1.5]},"data":{"object":"order","id":"ord_abcdefghijklmnopqrst","state":"filled",' +
   '"quantity":9223372036854775807,"reason":"caf\\u00e9 — ok","reject_reason":"some_later_reason","side":"sell"}}';
 
-test('a stored message is written byte for byte, wherever it stands', () => {
+test('a stored message is written byte for byte, at any place', () => {
   const event = storedMessage(EventSchema, Buffer.from(storedText));
   assert.equal(compileEncoder(EventSchema)(event), storedText);
   const page = create(ListEventsResponseSchema, { data: [event, event], nextCursor: 'c' });

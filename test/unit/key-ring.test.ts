@@ -70,8 +70,8 @@ describe('a ring of keys', () => {
       assert.throws(() => new Seal(keys(ring)).open('par_2', sealed), /cannot be opened/);
     }
     assert.throws(() => new Seal(keys(two)).open('par_1', sealed), /lacks the key/);
-    const anew = new Seal(keys(`${two}\n${one}`)).seal('par_1', 'a secret');
-    assert.equal(new Seal(keys(two)).open('par_1', anew), 'a secret');
+    const resealed = new Seal(keys(`${two}\n${one}`)).seal('par_1', 'a secret');
+    assert.equal(new Seal(keys(two)).open('par_1', resealed), 'a secret');
   });
 
   it('reads cursors of any of its keys, and no others', () => {

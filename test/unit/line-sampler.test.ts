@@ -51,7 +51,7 @@ describe('log lines of clients without a key', () => {
       assert.equal(
         times(30, () => sampler.take('192.0.2.1')),
         20,
-        'the next minute begins anew',
+        'the next minute begins at none',
       );
     }));
 

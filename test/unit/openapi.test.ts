@@ -31,14 +31,14 @@ function refusal(status: number, code: string, headers: Record<string, string> =
 
 describe('the OpenAPI document', () => {
   it('has every operation of REST at its path and method, and its name', () => {
-    const told = Object.entries(described.paths).flatMap(([path, methods]) =>
+    const documented = Object.entries(described.paths).flatMap(([path, methods]) =>
       Object.entries(methods as Record<string, { operationId: string }>).map(
         ([method, { operationId }]) => `${method.toUpperCase()} ${path} ${operationId}`,
       ),
     );
-    assert.ok(told.includes('POST /v1/orders createOrder'));
-    assert.ok(told.includes('PUT /v1/applications/{id}/documents/{type} sendDocument'));
-    assert.equal(told.length, gatewayOperations.filter(({ http }) => http !== undefined).length);
+    assert.ok(documented.includes('POST /v1/orders createOrder'));
+    assert.ok(documented.includes('PUT /v1/applications/{id}/documents/{type} sendDocument'));
+    assert.equal(documented.length, gatewayOperations.filter(({ http }) => http !== undefined).length);
   });
 
   it('lists with an operation every error its comment names', () => {

@@ -54,7 +54,7 @@ describe("a partner's work", () => {
     ];
     const done = asked.map(([name, touches]) => run(name, touches));
     for (let count = 0; count < asked.length; count += 1) await endOne();
-    // c would fit beside a, but b, which came before it, touches the same as c.
+    // c would fit together with a, but b, which came before it, touches the same as c.
     assert.deepEqual(
       transactions.map(({ names }) => names),
       [['first'], ['a', 'd'], ['b'], ['c']],

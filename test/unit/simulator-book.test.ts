@@ -55,7 +55,7 @@ function plainly(orders: readonly Asked[]): number[][][] {
     const others = waiting
       .filter((each) => each.side !== side)
       .sort((one, other) => rank(one.at, eager) - rank(other.at, eager) || one.id - other.id);
-    const beside = () => others.find((each) => each.left > 0 && each.at !== null)?.at ?? null;
+    const bestOfOthers = () => others.find((each) => each.left > 0 && each.at !== null)?.at ?? null;
     const meets = (each: { at: number | null }) => each.at === null || at === null || (at - each.at) * eager >= 0;
     const there = others.filter(meets).reduce((sum, each) => sum + each.left, 0);
     const executions: number[][] = [];
@@ -63,7 +63,7 @@ function plainly(orders: readonly Asked[]): number[][][] {
     if (!sleeps && (remainder !== 'all_or_nothing' || there >= quantity)) {
       for (const each of others) {
         if (left === 0 || !meets(each)) break;
-        const best = beside();
+        const best = bestOfOthers();
         const better =
           best === null || at === null ? (at ?? best) : eager > 0 ? Math.min(best, at) : Math.max(best, at);
         const price = each.at ?? better;

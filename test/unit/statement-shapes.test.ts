@@ -59,7 +59,7 @@ describe('what a value of a statement stands for', () => {
           : place.kind,
     );
 
-  it('follows from the column beside it, of the innermost table that has one', () => {
+  it('follows from the column next to it, of the innermost table that has one', () => {
     const inner = 'SELECT 1 FROM partners WHERE id = ? AND version BETWEEN ? AND ?';
     assert.deepEqual(kinds(`SELECT * FROM orders o WHERE o.id > ? AND EXISTS (${inner}) AND steps = ? LIMIT ?`), [
       'orders.id range',

@@ -74,7 +74,7 @@ const cases: readonly [string, OrderInit, string | undefined][] = [
   ['account of 64', { account: 'a'.repeat(64) }, undefined],
   ['account of 65', { account: 'a'.repeat(65) }, 'invalid_request account'],
   ['account with a line end', { account: 'abc\n' }, 'invalid_request account'],
-  ['account beside ASCII', { account: 'abcé' }, 'invalid_request account'],
+  ['account outside ASCII', { account: 'abcé' }, 'invalid_request account'],
   ['symbol of 20', { symbol: 'x'.repeat(20) }, undefined],
   ['symbol of 21', { symbol: 'x'.repeat(21) }, 'invalid_request symbol'],
   ['symbol with a space', { symbol: 'A B' }, 'invalid_request symbol'],

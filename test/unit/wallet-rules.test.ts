@@ -171,7 +171,7 @@ describe('the ledger', () => {
     );
   });
 
-  it('names entries that changed places, or that were numbered anew around one that is gone', () => {
+  it('names entries that changed places, or that were renumbered around one that is gone', () => {
     fc.assert(
       fc.property(anyLedger, fc.nat(), (entries, nat) => {
         const at = nat % (entries.length - 1);
@@ -241,7 +241,7 @@ describe('the ledger', () => {
     assert.deepEqual(details([3, 4]), ['entries 4 to 5 are missing']);
   });
 
-  it('names an entry that no ledger can have, though whoever made it made its hash too', () => {
+  it('names an entry that no ledger can have, though its hash was made with it', () => {
     const before = headAt(
       lastOf(
         ledgerOf([

@@ -86,11 +86,11 @@ describe('files that are read again when they change', () => {
     assert.match(logged.join(''), /"link":"a link","msg":"a new certificate or secret is used"/);
   });
 
-  it('are used when another file was renamed over the former, or the former was written anew', async () => {
+  it('are used when another file was renamed over the former, or the former was rewritten', async () => {
     replace('renamed');
     await eventually(() => assert.equal(watched.current, 'renamed'));
-    writeFileSync(path, 'written anew');
-    await eventually(() => assert.equal(watched.current, 'written anew'));
+    writeFileSync(path, 'rewritten');
+    await eventually(() => assert.equal(watched.current, 'rewritten'));
     point('two');
     await eventually(() => assert.equal(watched.current, 'two'));
   });

@@ -11,7 +11,7 @@ interface Guide {
   readonly path: string;
   readonly title: string;
   readonly lead: string;
-  /** Beside this file's folder. */
+  /** Next to this file's folder. */
   readonly file: string;
 }
 

@@ -67,7 +67,7 @@ const rejectReasons: Readonly<Record<string, RejectReason | undefined>> = {
 };
 
 /**
- * What an ExecutionReport says of its order. It must not have been applied before: whoever calls this compares ExecIDs.
+ * What an ExecutionReport says of its order. It must not have been applied before: the caller compares ExecIDs.
  * Nothing that the exchange says is left out: what has no report is a finding.
  */
 export function applyExecution(order: FixOrder, message: Message, context: ReadContext): Effect {

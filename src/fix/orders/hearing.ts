@@ -6,7 +6,7 @@ import { applyExecution, applyReject, type Effect, type Message, missesTrades } 
 /** How the exchange answered a question about an order. */
 export type StatusAnswer = 'known' | 'unknown' | 'trades missing';
 
-/** What some messages mean to those who wait, beside the reports. */
+/** What some messages mean to those who wait, in addition to the reports. */
 export interface Heard {
   readonly statuses: readonly { readonly orderId: string; readonly requestId: string; readonly answer: StatusAnswer }[];
   readonly refusedCancels: readonly FixCancel[];

@@ -11,14 +11,14 @@ process.send?.({ port: 1 });
 let left = Number(BASELINE_COUNT);
 const startedAt = performance.now();
 const usedBefore = process.cpuUsage();
-await Promise.all(Array.from({ length: Number(BASELINE_AT_ONCE) }, lane));
+await Promise.all(Array.from({ length: Number(BASELINE_AT_ONCE) }, client));
 const { user, system } = process.cpuUsage(usedBefore);
 process.send?.({
   perSecond: (Number(BASELINE_COUNT) * 1_000) / (performance.now() - startedAt),
   cpuUs: (user + system) / Number(BASELINE_COUNT),
 });
 
-async function lane(): Promise<void> {
+async function client(): Promise<void> {
   while (left > 0) {
     left -= 1;
     const id = `msg_${String(left).padStart(24, '0')}`;

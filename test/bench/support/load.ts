@@ -13,14 +13,14 @@ export async function load(call: () => Promise<unknown>, atOnce: number, duratio
   const timesMs: number[] = [];
   const startedAt = performance.now();
   const endAt = startedAt + durationMs;
-  const lane = async () => {
+  const client = async () => {
     while (performance.now() < endAt) {
       const callAt = performance.now();
       await call();
       timesMs.push(performance.now() - callAt);
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, lane));
+  await Promise.all(Array.from({ length: atOnce }, client));
   const tookMs = performance.now() - startedAt;
   return { perSecond: (timesMs.length * 1_000) / tookMs, count: timesMs.length, ...quantiles(timesMs) };
 }

@@ -107,7 +107,7 @@ const faults: readonly Fault[] = [
     },
   },
   {
-    name: 'two of three nodes are killed at once, and all are started anew',
+    name: 'two of three nodes are killed at once, and all are started again',
     async make({ servers, writer, others: [other], resumed }) {
       await Promise.all([writer.kill(), other.kill()]);
       await delay(beforeMs);

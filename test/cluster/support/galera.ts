@@ -210,7 +210,7 @@ class GaleraNode extends ServerNode {
 
 /**
  * The program that a node runs when it joins. A joining node gets the writes that it misses from another one; this brings
- * the number of the last. Receiving all data anew is not needed here, and fails.
+ * the number of the last. Receiving all data again is not needed here, and fails.
  */
 function writeTransferScript(folder: string): void {
   mkdirSync(folder, { recursive: true });

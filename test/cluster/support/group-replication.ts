@@ -45,7 +45,7 @@ export class GroupCluster implements ServerCluster {
     const single = await startMariaDb({ dataDir: place(0), server: 'mysql', source: 'packages' });
     await makeAdministrator(single.url);
     await single.stop();
-    // A server makes the file with its identity anew.
+    // A server makes the file with its identity again.
     rmSync(join(place(0), 'data', 'auto.cnf'));
     for (const copy of [join(place(1), 'data'), join(place(2), 'data'), join(folder, 'base')]) {
       cpSync(join(place(0), 'data'), copy, { recursive: true });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { contract, type Refusal } from './refusals.ts';
 import type { WireAnswer } from './wire.ts';
 
-/** The headers an answer has beside those that HTTP itself needs. */
+/** The headers an answer has in addition to those that HTTP itself needs. */
 const everyAnswer = ['cache-control', 'content-length', 'content-type', 'x-request-id'];
 const ofHttp = ['connection', 'date', 'keep-alive'];
 
@@ -31,7 +31,7 @@ export function assertRestRefusal(answer: WireAnswer, refusal: Refusal, method: 
   });
 }
 
-/** The headers a refusal has beside those of every answer. */
+/** The headers a refusal has in addition to those of every answer. */
 export function refusalHeaders({ code, location }: Refusal): Map<string, string | RegExp> {
   const [status, , retryAfter] = [...contract[code], undefined];
   const expected = new Map<string, string | RegExp>();

@@ -19,7 +19,7 @@ export interface Operation {
   readonly scope: Scope;
   readonly takesBody?: true;
   readonly takesKey?: true;
-  /** The body is a file and nothing else; over protobuf it is a field beside the others. */
+  /** The body is a file and nothing else; over protobuf it is a field among others. */
   readonly takesFile?: true;
   /** What its path names, where it names something: the field, and a value of it that nobody has. */
   readonly names?: readonly [field: 'id' | 'account' | 'state', nobodys: string];

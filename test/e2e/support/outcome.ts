@@ -34,32 +34,33 @@ export function outcomeOf(protocols: Protocols, protocol: Protocol, call: Call):
 async function overRest(protocols: Protocols, call: Call): Promise<Outcome> {
   const { status, headers, text } = await protocols.rest(call);
   const header = (name: string) => headers.get(name)?.[0];
-  const beside = { location: header('location'), replayed: header('idempotent-replayed') };
-  if (status < 300) return { answer: text, ...beside };
+  const ofHeaders = { location: header('location'), replayed: header('idempotent-replayed') };
+  if (status < 300) return { answer: text, ...ofHeaders };
   const { type, code, message, doc_url, param, reject_reason } = JSON.parse(text).error;
   const retry = header('retry-after');
   const retryAfterSeconds = retry === undefined ? undefined : Number(retry);
-  return { error: { type, code, message, doc_url, param, reject_reason, retryAfterSeconds }, ...beside };
+  return { error: { type, code, message, doc_url, param, reject_reason, retryAfterSeconds }, ...ofHeaders };
 }
 
 async function overGrpc(protocols: Protocols, call: Call): Promise<Outcome> {
   const { code, bytes, metadata } = await protocols.grpc(call);
   const value = (name: string) => metadata.get(name)[0]?.toString();
-  const beside = { location: value('location'), replayed: value('idempotent-replayed') };
+  const ofHeaders = { location: value('location'), replayed: value('idempotent-replayed') };
   const { output } = operations[call.operation].rpc;
-  if (code === 0) return { answer: compileEncoder(output)(fromBinary(output, bytes ?? Buffer.alloc(0))), ...beside };
+  if (code === 0) return { answer: compileEncoder(output)(fromBinary(output, bytes ?? Buffer.alloc(0))), ...ofHeaders };
   const [packed] = fromBinary(StatusSchema, metadata.get('grpc-status-details-bin')[0] as Buffer).details;
-  return { error: toError(packed && anyUnpack(packed, ErrorSchema)), ...beside };
+  return { error: toError(packed && anyUnpack(packed, ErrorSchema)), ...ofHeaders };
 }
 
 async function overConnect(protocols: Protocols, protocol: ConnectProtocol, call: Call): Promise<Outcome> {
   const answer = await protocols.connect(protocol, call);
   const header = (name: string) => answer.headers.get(name)?.[0];
-  const beside = { location: header('location'), replayed: header('idempotent-replayed') };
+  const ofHeaders = { location: header('location'), replayed: header('idempotent-replayed') };
   const { output } = operations[call.operation].rpc;
-  if (answer.status === 200) return { answer: compileEncoder(output)(fromConnect(protocol, call, answer)), ...beside };
+  if (answer.status === 200)
+    return { answer: compileEncoder(output)(fromConnect(protocol, call, answer)), ...ofHeaders };
   const [detail] = JSON.parse(answer.text).details;
-  return { error: toError(fromBinary(ErrorSchema, Buffer.from(detail.value, 'base64'))), ...beside };
+  return { error: toError(fromBinary(ErrorSchema, Buffer.from(detail.value, 'base64'))), ...ofHeaders };
 }
 
 function toError(detail: ErrorDetail | undefined): Outcome['error'] {

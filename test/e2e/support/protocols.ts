@@ -119,7 +119,7 @@ const createdPaths: Partial<Record<Call['operation'], RegExp>> = {
   createKey: /^\/v1\/keys\/key_[a-z2-7]{20}$/,
 };
 
-/** The headers an answer has beside those of every answer. */
+/** The headers an answer has in addition to those of every answer. */
 function answerHeaders({ operation }: Call, isNew: boolean, answer: WireAnswer): Map<string, RegExp> {
   const expected = new Map<string, RegExp>();
   const path = createdPaths[operation];

@@ -92,7 +92,7 @@ export const optimismBugs: readonly SeededBug[] = [
     pattern: 'waits for the lock that another has',
   },
   {
-    name: 'a transaction that cannot be committed fails those of other partners beside it',
+    name: 'a transaction that cannot be committed fails those of other partners in the same group',
     file: 'src/db/group-commit.ts',
     find: 'if (isUndone(error)) await',
     replace: 'if (group.length === 0) await',

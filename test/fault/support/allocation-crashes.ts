@@ -45,7 +45,7 @@ export const killedAt: readonly CrashPoint[] = [
 
 const funds = 10_000_000n;
 
-/** Kills a gateway at each point, with nobody beside it or with a second one at work, and checks every kobo. */
+/** Kills a gateway at each point, alone or while a second one works, and checks every kobo. */
 export function describeAllocationCrashes(name: string, hasPeer: boolean): void {
   describe(name, () => {
     let cluster: Cluster;

@@ -123,11 +123,11 @@ export async function checkFeed(
   for (const event of events) byOrder.set(event.data.id, [...(byOrder.get(event.data.id) ?? []), event]);
   for (const order of orders.values()) {
     if (order.partnerId !== partner.id) continue;
-    const told = byOrder.get(order.id) ?? [];
-    const marks = told.map(({ type, data }) => `${type} ${data.filled_quantity}`);
-    assert.equal(new Set(marks).size, marks.length, `${order.id} was told twice of one change: ${marks.join(', ')}`);
+    const published = byOrder.get(order.id) ?? [];
+    const marks = published.map(({ type, data }) => `${type} ${data.filled_quantity}`);
+    assert.equal(new Set(marks).size, marks.length, `${order.id} has two events of one change: ${marks.join(', ')}`);
     const { body } = await gateway.request('GET', `/v1/orders/${order.id}`, { key: partner.key });
-    assert.deepEqual(told.at(-1)?.data, body, `the last event of ${order.id} is what GET returns`);
+    assert.deepEqual(published.at(-1)?.data, body, `the last event of ${order.id} is what GET returns`);
     // A late fill of an order that was rejected contradicts its state, and counts all the same. The simulator never
     // trades more than was ordered, so every trade it reports counts.
     const trades = await cluster.database.read(
@@ -139,7 +139,7 @@ export async function checkFeed(
     );
     const filled = trades.reduce((sum, trade) => sum + BigInt(String(trade.quantity)), 0n);
     assert.equal(filled, order.filledQuantity, `the trades of ${order.id} add up`);
-    const filledThen = told.map(({ data }) => data.filled_quantity as number);
+    const filledThen = published.map(({ data }) => data.filled_quantity as number);
     const fills = filledThen.filter((quantity, index) => quantity > (filledThen[index - 1] ?? 0)).length;
     assert.equal(fills, trades.length, `${order.id} has an event for each trade`);
   }

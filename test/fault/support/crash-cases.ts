@@ -58,7 +58,7 @@ export const killedAt: readonly CrashPoint[] = [
   ...reconcilePoints,
 ];
 
-/** Kills a gateway at each point, with nobody beside it or with a second one at work, and checks what is left. */
+/** Kills a gateway at each point, alone or while a second one works, and checks what is left. */
 export function describeCrashes(name: string, hasPeer: boolean): void {
   describe(name, () => {
     let cluster: Cluster;

@@ -131,12 +131,15 @@ async function checkEvents(
     'versions are dense',
   );
   for (const { id, state } of allocations) {
-    const told = events.filter(({ data }) => data.id === id);
-    const types = told.map(({ type }) => type);
+    const published = events.filter(({ data }) => data.id === id);
+    const types = published.map(({ type }) => type);
     const last = `allocation.${state}`;
-    assert.ok(types.join() === last || types.join() === `allocation.uncertain,${last}`, `${id} was told as ${types}`);
+    assert.ok(
+      types.join() === last || types.join() === `allocation.uncertain,${last}`,
+      `${id} made the events ${types}`,
+    );
     const { body } = await gateway.request('GET', `/v1/allocations/${id}`, { key: partner.key });
-    assert.deepEqual(told.at(-1)?.data, body, `the last event of ${id} is what GET returns`);
+    assert.deepEqual(published.at(-1)?.data, body, `the last event of ${id} is what GET returns`);
   }
 }
 

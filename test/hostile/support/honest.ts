@@ -72,7 +72,7 @@ export class HonestLoad {
       if (withinMs === undefined) timesMs.push(tookMs);
       else if (tookMs > withinMs) failures.push(`${name}: it took ${Math.round(tookMs)} ms of ${withinMs} ms`);
     };
-    const lane = async (partner: HonestPartner, at: number) => {
+    const run = async (partner: HonestPartner, at: number) => {
       const under: Promise<void>[] = [];
       await rest((at * restMs) / this.#partners.length);
       let nextAt = performance.now();
@@ -84,7 +84,7 @@ export class HonestLoad {
       }
       await Promise.all(under);
     };
-    await Promise.all(this.#partners.map(lane));
+    await Promise.all(this.#partners.map(run));
     timesMs.sort((one, other) => one - other);
     const p99Ms = timesMs[Math.min(timesMs.length - 1, Math.floor(timesMs.length * 0.99))] ?? 0;
     return { calls: timesMs.length, failures, p99Ms };

@@ -21,7 +21,7 @@ export interface Measured {
   readonly sql: string;
 }
 
-/** Reads beside those that are asked for: the ends of ranges, and tables of one row. */
+/** Reads in addition to those that are asked for: the ends of ranges, and tables of one row. */
 const alwaysAllowed = 20;
 /** Reads for each row that is asked for: its index, its row, the same of two tables that are joined to it, sorting it. */
 const allowedEach = 6;

@@ -51,7 +51,7 @@ export async function guessKeys(attacker: Attacker, { kind, perSecond, prepared,
   await paced(attacker, perSecond, async (at) => {
     const authorization = makers[kind](at);
     if (at % 4 > 0) return rest.add(await client.send({ path: '/v1/limits', headers: { authorization } }));
-    // Whoever was thrown out comes again.
+    // A client that was disconnected comes again.
     if (session.closed || session.destroyed) session = await openSession(attacker, attacker.target.grpcPort);
     grpc.add(await rawCall(session, '/marina.gateway.v1.Limits/GetLimits', { authorization }));
   });

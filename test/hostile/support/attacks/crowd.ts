@@ -55,7 +55,7 @@ export function pause(ms = 0): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** So many may be unanswered at once: whoever waits for answers asks no more. */
+/** So many may be unanswered at once: a client that waits for answers asks no more. */
 const mostUnanswered = 200;
 
 /** Does something so many times a second until the attack's time is over, whether or not it was answered. */

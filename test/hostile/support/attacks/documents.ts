@@ -26,7 +26,7 @@ export async function sendFiles(attacker: Attacker, { prepared, file, atOnce }: 
   const endings = new Endings();
   const client = new HttpClient(attacker, atOnce);
   let at = 0;
-  const lane = async () => {
+  const one = async () => {
     while (attacker.isOn) {
       const kind = kinds[at % kinds.length];
       const application = applications[at % applications.length];
@@ -43,7 +43,7 @@ export async function sendFiles(attacker: Attacker, { prepared, file, atOnce }: 
       );
     }
   };
-  await Promise.all(many(atOnce, lane));
+  await Promise.all(many(atOnce, one));
   client.close();
   return endings.counts;
 }

@@ -204,7 +204,7 @@ interface RawRequest {
 async function calls(attacker: Attacker, port: Port['port'], make: (at: number) => RawRequest) {
   const endings = new Endings();
   let at = 0;
-  const lane = async () => {
+  const client = async () => {
     while (attacker.isOn) {
       const session = await openSession(attacker, attacker.target[port]);
       while (attacker.isOn && !session.closed && !session.destroyed) {
@@ -215,6 +215,6 @@ async function calls(attacker: Attacker, port: Port['port'], make: (at: number) 
       await pause(20);
     }
   };
-  await Promise.all(many(4, lane));
+  await Promise.all(many(4, client));
   return endings.counts;
 }

@@ -12,7 +12,7 @@ import {
 } from '../http2-wire.ts';
 import { crowd, many, type Port } from './crowd.ts';
 
-/** A call that both ports have, whoever asks. */
+/** A call that both ports have for every caller. */
 export const healthCheck = '/grpc.health.v1.Health/Check';
 const block = headerBlock(callFields(healthCheck));
 const cancel = uint32(8);

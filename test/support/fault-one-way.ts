@@ -28,7 +28,7 @@ const mostWaiting = 1024 * 1024;
 const readWithinMs = 10;
 
 /** One direction of a connection through the proxy. */
-export class Lane {
+export class OneWay {
   #fault: Fault = {};
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
