@@ -1,7 +1,6 @@
 import type { DescMethod, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import type { ServerUnaryCall, ServiceError, status } from '@grpc/grpc-js';
 import type { TypedService } from './grpc-service.ts';
-import type { Logger } from './log.ts';
 
 /** Ends a call with a status other than OK. */
 export class RpcError extends Error {
@@ -44,16 +43,15 @@ interface Conversion<Context, NoAnswer> {
     method: DescMethod,
     answer: MessageInitShape<DescMethod['output']> | NoAnswer,
   ) => Answer | undefined;
-  /** The status of an error that is no `RpcError`. It is logged. */
-  readonly failed: Partial<ServiceError>;
-  readonly log: Logger;
+  /** Called with an error that is no `RpcError`, and the call's name. Returns its status. */
+  readonly failed: (error: unknown, rpc: string) => Partial<ServiceError>;
 }
 
 /** Converts promise handlers for grpc-js, and their errors into statuses. */
 export function unaryCalls<S extends TypedService, Context, NoAnswer = never>(
   service: S,
   handlers: UnaryHandlers<S, Context, NoAnswer>,
-  { context, answer, failed, log }: Conversion<Context, NoAnswer>,
+  { context, answer, failed }: Conversion<Context, NoAnswer>,
 ): Record<string, GrpcHandler> {
   const byName = handlers as unknown as Record<string, UnaryHandler<DescMethod, Context, NoAnswer>>;
   const calls: Record<string, GrpcHandler> = {};
@@ -66,16 +64,13 @@ export function unaryCalls<S extends TypedService, Context, NoAnswer = never>(
           const message = answer(method, given);
           if (message !== undefined) callback(null, message);
         })
-        .catch((error: unknown) => {
-          if (!(error instanceof RpcError)) log.error({ err: error, rpc: method.name }, 'a call failed');
-          callback(statusOf(error, failed));
-        });
+        .catch((error: unknown) => callback(statusOf(error) ?? failed(error, method.name)));
     };
   }
   return calls;
 }
 
-/** The status of an error; `failed` if it is no `RpcError`. */
-export function statusOf(error: unknown, failed: Partial<ServiceError>): Partial<ServiceError> {
-  return error instanceof RpcError ? { code: error.code, details: error.message } : failed;
+/** The status of an `RpcError`; undefined for other errors. */
+export function statusOf(error: unknown): Partial<ServiceError> | undefined {
+  return error instanceof RpcError ? { code: error.code, details: error.message } : undefined;
 }

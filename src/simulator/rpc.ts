@@ -31,7 +31,9 @@ export function unaryCalls<S extends TypedService>(
       if (answer === unanswered) return undefined;
       return create(output, { ...answer, ...(brokerTime && { brokerTime: brokerTime() }) });
     },
-    failed: { code: status.INTERNAL, details: 'The simulator failed.' },
-    log,
+    failed: (error, rpc) => {
+      log.error({ err: error, rpc }, 'a call failed');
+      return { code: status.INTERNAL, details: 'The simulator failed.' };
+    },
   });
 }

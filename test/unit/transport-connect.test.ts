@@ -161,7 +161,9 @@ test('every error of the catalogue says the same over Connect as over REST and g
         assert.equal(answer.headers.get(name), rest.headers.get(name), `${code}: ${name}`);
       }
       assert.equal(answer.headers.get('content-type'), 'application/json');
-      assert.equal(others.length, error.retryAfterSeconds === undefined ? 0 : 1);
+      const expected = ['google.rpc.RetryInfo', 'google.rpc.ErrorInfo'];
+      const types = others.map(([type]: [string]) => type);
+      assert.deepEqual(types, error.retryAfterSeconds === undefined ? expected.slice(1) : expected);
     }
   });
 });

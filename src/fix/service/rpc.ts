@@ -36,12 +36,14 @@ export function unaryCalls<S extends TypedService>(
       return { deadlineMs: Number.isFinite(deadlineMs) ? deadlineMs : now() + usualTimeMs, call };
     },
     answer: ({ output }, answer) => create(output, { ...answer, brokerTime: timestampFromMs(now()) } as never),
-    failed,
-    log,
+    failed: (error, rpc) => {
+      log.error({ err: error, rpc }, 'a call failed');
+      return failed;
+    },
   });
 }
 
 /** The status of an error. */
 export function statusOf(error: unknown): Partial<ServiceError> {
-  return handlers.statusOf(error, failed);
+  return handlers.statusOf(error) ?? failed;
 }
