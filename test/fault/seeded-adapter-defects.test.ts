@@ -6,14 +6,28 @@ import { startTestSimulator } from '../integration/simulator-fixture.ts';
 import { prepareAccount, simulatorSettings, testWaits } from '../support/broker-check.ts';
 import { DefectiveAdapter } from '../support/defective-adapter.ts';
 import { inPart } from '../support/part.ts';
-import { backOfficeDefects } from './defects/back-office.ts';
+import { allocationDefects } from './defects/allocations.ts';
+import { applicationDefects, documentDefects } from './defects/applications.ts';
 import type { SeededDefect } from './defects/defect.ts';
 import { faultDefects } from './defects/faults.ts';
-import { orderDefects } from './defects/orders.ts';
+import { linkDefects } from './defects/link.ts';
+import { lookUpDefects } from './defects/look-ups.ts';
+import { cancelDefects, submitDefects } from './defects/orders.ts';
 import { recordDefects } from './defects/records.ts';
 import { reportDefects } from './defects/reports.ts';
 
-const defects = [...orderDefects, ...reportDefects, ...recordDefects, ...backOfficeDefects, ...faultDefects];
+const defects = [
+  ...linkDefects,
+  ...submitDefects,
+  ...lookUpDefects,
+  ...cancelDefects,
+  ...reportDefects,
+  ...recordDefects,
+  ...allocationDefects,
+  ...applicationDefects,
+  ...documentDefects,
+  ...faultDefects,
+];
 /** Mostly they wait. */
 const atOnce = 12;
 

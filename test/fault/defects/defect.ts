@@ -1,6 +1,7 @@
+import { type Timestamp, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import type { Waits } from '../../../src/broker-check/settings.ts';
-import type { Defect } from '../../support/defective-adapter.ts';
+import type { Call, Defect } from '../../support/defective-adapter.ts';
 
 /** An adapter that breaks a promise. */
 export interface SeededDefect {
@@ -40,4 +41,32 @@ export async function onStatus<T>(call: Promise<T>, code: status, otherwise: () 
 /** Answers otherwise to an id that came before. */
 export function onRepeat<T>(call: Promise<T>, otherwise: () => Promise<T> | T): Promise<T> {
   return onStatus(call, status.ALREADY_EXISTS, otherwise);
+}
+
+export const hourMs = 3_600_000;
+/** How long something is queued for which nobody waits any more. */
+export const briefMs = 500;
+export const brokerTime = () => timestampFromMs(Date.now());
+
+/** Does the second of two calls that are under way at once in another way. */
+export async function takesTwo<T>(
+  { adapter, next }: Pick<Call<unknown, T>, 'adapter' | 'next'>,
+  id: string,
+  again: () => Promise<T>,
+): Promise<T> {
+  if (adapter.kept.has(id)) return again();
+  adapter.kept.set(id, true);
+  try {
+    return await next();
+  } finally {
+    adapter.kept.delete(id);
+  }
+}
+
+/** How long something is hidden that comes late. */
+const lateMs = 400;
+export const inTime = () => timestampFromMs(Date.now() + 10_000);
+
+export function isRecent(at: Timestamp | undefined): boolean {
+  return at !== undefined && Date.now() - timestampMs(at) < lateMs;
 }

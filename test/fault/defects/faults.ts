@@ -13,9 +13,10 @@ import {
 } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
 import { pause } from '../../../src/lib/worker.ts';
 import { type Call, type DefectiveAdapter, Status } from '../../support/defective-adapter.ts';
-import { allocatedAgain, appliedAgain } from './back-office.ts';
-import { hiddenId, onRepeat, type SeededDefect } from './defect.ts';
-import { inTime, tooLate } from './orders.ts';
+import { allocatedAgain } from './allocations.ts';
+import { appliedAgain } from './applications.ts';
+import { hiddenId, inTime, onRepeat, type SeededDefect } from './defect.ts';
+import { tooLate } from './orders.ts';
 
 const never = new AbortController().signal;
 const brokerTime = () => timestampFromMs(Date.now());

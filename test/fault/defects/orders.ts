@@ -2,28 +2,19 @@ import { create } from '@bufbuild/protobuf';
 import { type Timestamp, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import {
-  AccountStatus,
   CancelOrderResponseSchema,
   CancelOutcome,
-  InstrumentKind,
-  InstrumentSchema,
   OrderType,
   type Report,
   ReportKind,
   type SubmitOrderRequest,
   type SubmitOrderResponse,
 } from '../../../src/gen/marina/broker/v1/orders_pb.ts';
-import { pause } from '../../../src/lib/worker.ts';
 import { type Call, Status } from '../../support/defective-adapter.ts';
-import { hiddenId, impatient, onRepeat, onStatus, type SeededDefect } from './defect.ts';
+import { hiddenId, impatient, inTime, isRecent, onRepeat, onStatus, type SeededDefect } from './defect.ts';
+import { lookUpWithout } from './look-ups.ts';
 
 type Submit = Call<SubmitOrderRequest, SubmitOrderResponse>;
-
-const hourMs = 3_600_000;
-/** How long something is hidden that comes late. */
-const lateMs = 400;
-const never = new AbortController().signal;
-export const inTime = () => timestampFromMs(Date.now() + 10_000);
 
 /** Takes an order once more, under an id that nobody else knows. */
 async function takenAgain({ request, next }: Submit): Promise<SubmitOrderResponse> {
@@ -51,110 +42,8 @@ async function atOnce<T>(call: Pick<Submit, 'adapter'>, id: string, work: (other
   }
 }
 
-export function isRecent(at: Timestamp | undefined): boolean {
-  return at !== undefined && Date.now() - timestampMs(at) < lateMs;
-}
-
-/** Of a look-up, the reports that it should have. */
-function lookUpWithout(isLacking: (report: Report, reports: readonly Report[]) => boolean): SeededDefect['defect'] {
-  return {
-    orders: {
-      lookUpOrder: async ({ next }) => {
-        const answer = await next();
-        return { ...answer, reports: answer.reports.filter((report) => !isLacking(report, answer.reports)) };
-      },
-    },
-  };
-}
-
-/** What an adapter does wrong before an order is taken. */
-const linkDefects: readonly SeededDefect[] = [
-  {
-    adapter: 'does not say what it can',
-    breaks: 'capabilities-answered',
-    defect: { orders: { getCapabilities: () => Promise.reject(new Status(status.INTERNAL)) } },
-  },
-  {
-    adapter: 'has a clock that is an hour late',
-    breaks: 'broker-time-true',
-    defect: {
-      orders: {
-        getCapabilities: async ({ next }) => ({ ...(await next()), brokerTime: timestampFromMs(Date.now() - hourMs) }),
-      },
-    },
-  },
-  {
-    adapter: 'invents an instrument for a symbol that nobody knows',
-    breaks: 'context-unknown-symbol',
-    defect: {
-      orders: {
-        getTradingContext: async ({ request: { symbol }, next }) => {
-          const answer = await next();
-          return { ...answer, instrument: answer.instrument ?? create(InstrumentSchema, { symbol }) };
-        },
-      },
-    },
-  },
-  {
-    adapter: 'takes every account for one that can trade',
-    breaks: 'context-unknown-account',
-    defect: {
-      orders: {
-        getTradingContext: async ({ next }) => ({ ...(await next()), accountStatus: AccountStatus.ACTIVE }),
-      },
-    },
-  },
-  {
-    adapter: 'does not say what kind an instrument is',
-    breaks: 'context-fields',
-    defect: {
-      orders: {
-        getTradingContext: async ({ next }) => {
-          const answer = await next();
-          if (answer.instrument) answer.instrument.kind = InstrumentKind.UNSPECIFIED;
-          return answer;
-        },
-      },
-    },
-  },
-  {
-    adapter: 'computes a charge with floating-point numbers',
-    breaks: 'estimate-exact',
-    defect: {
-      orders: {
-        estimateOrder: async ({ next }) => {
-          const answer = await next();
-          return { ...answer, commissionKoboDecimal: String(Number(answer.commissionKoboDecimal) / 7) };
-        },
-      },
-    },
-  },
-  {
-    adapter: 'rounds the total of an estimate to whole kobo',
-    breaks: 'estimate-adds-up',
-    defect: {
-      orders: {
-        estimateOrder: async ({ next }) => {
-          const answer = await next();
-          return { ...answer, totalKoboDecimal: `${Math.ceil(Number(answer.totalKoboDecimal) + 0.5)}.0` };
-        },
-      },
-    },
-  },
-  {
-    adapter: 'estimates nothing for an unknown symbol with the wrong status',
-    breaks: 'estimate-unknown-symbol',
-    defect: {
-      orders: {
-        estimateOrder: ({ next }) =>
-          onStatus(next(), status.NOT_FOUND, () => Promise.reject(new Status(status.UNAVAILABLE))),
-      },
-    },
-  },
-];
-
 /** What an adapter does wrong with orders. */
-const submitDefects: readonly SeededDefect[] = [
+export const submitDefects: readonly SeededDefect[] = [
   {
     adapter: 'takes no order',
     breaks: 'orders-taken',
@@ -349,107 +238,8 @@ const submitDefects: readonly SeededDefect[] = [
   },
 ];
 
-/** What an adapter's record does wrong. */
-const lookUpDefects: readonly SeededDefect[] = [
-  {
-    adapter: 'ends the look-up of an unknown order with NOT_FOUND',
-    breaks: 'look-up-unknown',
-    defect: {
-      orders: {
-        lookUpOrder: async ({ next }) => {
-          const answer = await next();
-          if (!answer.found) throw new Status(status.NOT_FOUND);
-          return answer;
-        },
-      },
-    },
-  },
-  {
-    adapter: 'answers before its record has the report',
-    breaks: 'look-up-current',
-    defect: lookUpWithout(({ kind, at }) => kind === ReportKind.ACCEPTED && isRecent(at)),
-  },
-  {
-    adapter: 'has another report in its record than in its answer',
-    breaks: 'look-up-same-report',
-    defect: {
-      orders: {
-        lookUpOrder: async ({ next }) => {
-          const answer = await next();
-          const [first] = answer.reports;
-          if (first?.kind === ReportKind.ACCEPTED) first.exchangeOrderId = 'another';
-          return answer;
-        },
-      },
-    },
-  },
-  {
-    adapter: 'looks up reports from the first, whatever number was asked for',
-    breaks: 'look-up-after-number',
-    defect: { orders: { lookUpOrder: ({ request, next }) => next({ ...request, afterNumber: 0n }) } },
-  },
-  {
-    adapter: 'says that its record is complete for a time to come',
-    breaks: 'complete-until-past',
-    defect: {
-      orders: {
-        lookUpOrder: async ({ next }) => ({ ...(await next()), completeUntil: timestampFromMs(Date.now() + hourMs) }),
-      },
-    },
-  },
-  {
-    adapter: 'streams a trade before its record has it',
-    breaks: 'look-up-current-trades',
-    defect: lookUpWithout(({ kind, at }) => kind === ReportKind.TRADE && isRecent(at)),
-  },
-  {
-    adapter: 'forgets the last trade of an order in its record',
-    breaks: 'look-up-complete',
-    defect: lookUpWithout((report, reports) => report.kind === ReportKind.TRADE && reports.indexOf(report) > 1),
-  },
-  {
-    adapter: 'has a report in its record that is about another order',
-    breaks: 'stream-complete',
-    defect: {
-      orders: {
-        lookUpOrder: async ({ request, next }) => {
-          const answer = await next();
-          const [first] = answer.reports;
-          if (first === undefined || request.afterNumber > 0n) return answer;
-          return { ...answer, reports: [{ ...first, number: first.number - 1n }, ...answer.reports] };
-        },
-      },
-    },
-  },
-  {
-    adapter: 'does not state its time in a look-up',
-    breaks: 'broker-time-stated',
-    defect: {
-      orders: {
-        lookUpOrder: async ({ next }) => {
-          const { brokerTime: _, ...answer } = await next();
-          return answer;
-        },
-      },
-    },
-  },
-  {
-    adapter: 'takes 1.5 s for an estimate',
-    breaks: 'calls-in-time',
-    waits: { slowMs: 1_400 },
-    defect: {
-      orders: {
-        estimateOrder: async ({ next }) => {
-          await pause(1_500, never);
-          return next();
-        },
-      },
-    },
-  },
-];
-
 /** What an adapter does wrong with fills and cancels. */
-const cancelDefects: readonly SeededDefect[] = [
+export const cancelDefects: readonly SeededDefect[] = [
   {
     adapter: 'fills half of an order',
     breaks: 'fills-whole',
@@ -573,10 +363,3 @@ export function tooLate() {
   const brokerTime = timestampFromMs(Date.now());
   return create(CancelOrderResponseSchema, { outcome: CancelOutcome.TOO_LATE, brokerTime });
 }
-
-export const orderDefects: readonly SeededDefect[] = [
-  ...linkDefects,
-  ...submitDefects,
-  ...lookUpDefects,
-  ...cancelDefects,
-];

@@ -3,14 +3,6 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { beyond } from '../../../src/broker-check/session.ts';
 import {
-  AllocationOutcome,
-  AllocationRecordSchema,
-  AllocationRejectReason,
-  type SubmitAllocationRequest,
-  type SubmitAllocationResponse,
-  SubmitAllocationResponseSchema,
-} from '../../../src/gen/marina/broker/v1/allocations_pb.ts';
-import {
   ApplicationReportKind,
   DocumentOutcome,
   DocumentPresence,
@@ -20,22 +12,9 @@ import {
   type SubmitApplicationResponse,
 } from '../../../src/gen/marina/broker/v1/applications_pb.ts';
 import { type Call, Status } from '../../support/defective-adapter.ts';
-import { hiddenId, onRepeat, onStatus, type SeededDefect } from './defect.ts';
-import { inTime, isRecent } from './orders.ts';
+import { brokerTime, hiddenId, hourMs, inTime, onRepeat, onStatus, type SeededDefect, takesTwo } from './defect.ts';
 
-type Allocate = Call<SubmitAllocationRequest, SubmitAllocationResponse>;
 type Apply = Call<SubmitApplicationRequest, SubmitApplicationResponse>;
-
-const hourMs = 3_600_000;
-/** How long something is queued for which nobody waits any more. */
-const briefMs = 500;
-const brokerTime = () => timestampFromMs(Date.now());
-
-export async function allocatedAgain({ request, next }: Allocate): Promise<SubmitAllocationResponse> {
-  const answer = await next({ ...request, clientAllocationId: hiddenId(), notAfter: inTime() });
-  if (answer.record) answer.record.clientAllocationId = request.clientAllocationId;
-  return answer;
-}
 
 export async function appliedAgain({ request, next }: Apply): Promise<SubmitApplicationResponse> {
   const answer = await next({ ...request, clientApplicationId: hiddenId(), notAfter: inTime() });
@@ -43,247 +22,7 @@ export async function appliedAgain({ request, next }: Apply): Promise<SubmitAppl
   return answer;
 }
 
-/** The same, for the second of two calls that are under way at once. */
-async function takesTwo<T>(
-  { adapter, next }: Pick<Call<unknown, T>, 'adapter' | 'next'>,
-  id: string,
-  again: () => Promise<T>,
-): Promise<T> {
-  if (adapter.kept.has(id)) return again();
-  adapter.kept.set(id, true);
-  try {
-    return await next();
-  } finally {
-    adapter.kept.delete(id);
-  }
-}
-
-const allocationDefects: readonly SeededDefect[] = [
-  {
-    adapter: 'rejects every allocation',
-    breaks: 'allocation-booked',
-    defect: {
-      allocations: { submitAllocation: ({ request, next }) => next({ ...request, amountKobo: 999_004n }) },
-    },
-  },
-  {
-    adapter: 'books without a reference',
-    breaks: 'allocation-answer-is-record',
-    also: ['allocation-once', 'allocation-once-other-fields', 'allocation-look-up-current', 'allocation-record-kept'],
-    defect: {
-      allocations: {
-        submitAllocation: async ({ next }) => {
-          const answer = await next();
-          if (answer.record) answer.record.brokerReference = '';
-          return answer;
-        },
-      },
-    },
-  },
-  {
-    adapter: 'answers a rejected allocation with a status',
-    breaks: 'allocation-rejection-is-record',
-    defect: {
-      allocations: {
-        submitAllocation: async ({ next }) => {
-          const answer = await next();
-          if (answer.record?.outcome === AllocationOutcome.REJECTED) throw new Status(status.INVALID_ARGUMENT);
-          return answer;
-        },
-      },
-    },
-  },
-  {
-    adapter: 'does not say why an allocation was rejected',
-    breaks: 'allocation-rejection-has-reason',
-    defect: {
-      allocations: {
-        submitAllocation: async ({ next }) => withoutReason(await next()),
-        lookUpAllocation: async ({ next }) => withoutReason(await next()),
-      },
-    },
-  },
-  {
-    adapter: 'books an allocation again that comes again',
-    breaks: 'allocation-once',
-    also: [
-      'allocation-once-other-fields',
-      'allocation-once-at-once',
-      'allocation-in-balance',
-      'allocation-record-kept',
-    ],
-    waits: { settleMs: 1_500 },
-    defect: { allocations: { submitAllocation: (call) => onRepeat(call.next(), () => allocatedAgain(call)) } },
-  },
-  {
-    adapter: 'books an allocation again that comes with another amount',
-    breaks: 'allocation-once-other-fields',
-    defect: {
-      allocations: {
-        submitAllocation: (call) => {
-          const isUsual = call.request.amountKobo === 5_000n;
-          return isUsual ? call.next() : onRepeat(call.next(), () => allocatedAgain(call));
-        },
-      },
-    },
-  },
-  {
-    adapter: 'books an allocation twice that comes twice at the same time',
-    breaks: 'allocation-once-at-once',
-    also: ['allocation-record-kept'],
-    defect: {
-      allocations: {
-        submitAllocation: (call) => takesTwo(call, call.request.clientAllocationId, () => allocatedAgain(call)),
-      },
-    },
-  },
-  {
-    adapter: 'books the money of an allocation twice',
-    breaks: 'allocation-in-balance',
-    waits: { settleMs: 1_500 },
-    defect: {
-      allocations: {
-        submitAllocation: async (call) => {
-          const answer = await call.next();
-          await allocatedAgain(call);
-          return answer;
-        },
-      },
-    },
-  },
-  {
-    adapter: 'ends the look-up of an unknown allocation with NOT_FOUND',
-    breaks: 'allocation-look-up-unknown',
-    defect: {
-      allocations: {
-        lookUpAllocation: async ({ next }) => {
-          const answer = await next();
-          if (answer.record === undefined) throw new Status(status.NOT_FOUND);
-          return answer;
-        },
-      },
-    },
-  },
-  {
-    adapter: 'answers an allocation before its record has it',
-    breaks: 'allocation-look-up-current',
-    also: ['allocation-once', 'allocation-once-other-fields', 'allocation-record-kept'],
-    defect: {
-      allocations: {
-        lookUpAllocation: async ({ next }) => {
-          const { record, ...answer } = await next();
-          return isRecent(record?.at) || record === undefined ? answer : { ...answer, record };
-        },
-      },
-    },
-  },
-  {
-    adapter: 'takes an allocation whose time is over',
-    breaks: 'allocation-not-after-honoured',
-    defect: {
-      allocations: { submitAllocation: ({ request, next }) => next({ ...request, notAfter: inTime() }) },
-    },
-  },
-  {
-    adapter: 'refuses an allocation as too late, and books it',
-    breaks: 'allocation-late-never-taken',
-    defect: {
-      allocations: {
-        submitAllocation: ({ request, next }) =>
-          onStatus(next(), status.FAILED_PRECONDITION, async () => {
-            await next({ ...request, notAfter: inTime() });
-            throw new Status(status.FAILED_PRECONDITION);
-          }),
-      },
-    },
-  },
-  {
-    adapter: 'keeps an allocation in a queue, and books it when its time is over',
-    breaks: 'allocation-abandoned-settles',
-    defect: {
-      allocations: {
-        submitAllocation: async ({ request, next, adapter }) => {
-          const leftMs = Number(request.notAfter?.seconds) * 1_000 + Number(request.notAfter?.nanos) / 1e6 - Date.now();
-          if (leftMs < 0 || leftMs > briefMs) return next();
-          adapter.kept.set(request.clientAllocationId, () => next({ ...request, notAfter: inTime() }));
-          throw new Status(status.UNAVAILABLE);
-        },
-        lookUpAllocation: async ({ request, next, adapter }) => {
-          const answer = await next();
-          const queued = adapter.kept.get(request.clientAllocationId) as (() => Promise<unknown>) | undefined;
-          adapter.kept.delete(request.clientAllocationId);
-          await queued?.();
-          return answer;
-        },
-      },
-    },
-  },
-  {
-    adapter: 'books nothing, and says so',
-    breaks: 'allocation-nonsense-not-booked',
-    also: ['allocation-record-kept'],
-    defect: {
-      allocations: {
-        submitAllocation: ({ request: { amountKobo, clientAllocationId }, next }) => {
-          if (amountKobo !== 0n) return next();
-          const record = {
-            clientAllocationId,
-            outcome: AllocationOutcome.BOOKED,
-            brokerReference: 'R',
-            at: brokerTime(),
-          };
-          return Promise.resolve(
-            create(SubmitAllocationResponseSchema, {
-              record: create(AllocationRecordSchema, record),
-              brokerTime: brokerTime(),
-            }),
-          );
-        },
-      },
-    },
-  },
-  {
-    adapter: 'lists allocations without their notes',
-    breaks: 'allocation-listed',
-    defect: {
-      allocations: {
-        submitAllocation: ({ request, next }) => next({ ...request, note: Buffer.alloc(0) }),
-      },
-    },
-  },
-  {
-    adapter: 'says that its record of allocations is complete for a time to come',
-    breaks: 'allocation-complete-until-past',
-    defect: {
-      allocations: {
-        lookUpAllocation: async ({ next }) => ({
-          ...(await next()),
-          completeUntil: timestampFromMs(Date.now() + hourMs),
-        }),
-      },
-    },
-  },
-  {
-    adapter: 'changes the record of an allocation after some time',
-    breaks: 'allocation-record-kept',
-    defect: {
-      allocations: {
-        lookUpAllocation: async ({ next }) => {
-          const answer = await next();
-          if (answer.record && !isRecent(answer.record.at)) answer.record.brokerReference = 'another';
-          return answer;
-        },
-      },
-    },
-  },
-];
-
-function withoutReason<Answer extends { record?: { rejectReason: AllocationRejectReason } }>(answer: Answer): Answer {
-  if (answer.record) answer.record.rejectReason = AllocationRejectReason.UNSPECIFIED;
-  return answer;
-}
-
-const applicationDefects: readonly SeededDefect[] = [
+export const applicationDefects: readonly SeededDefect[] = [
   {
     adapter: 'accepts no application',
     breaks: 'application-accepted',
@@ -506,7 +245,7 @@ const applicationDefects: readonly SeededDefect[] = [
   },
 ];
 
-const documentDefects: readonly SeededDefect[] = [
+export const documentDefects: readonly SeededDefect[] = [
   {
     adapter: 'refuses every document',
     breaks: 'document-delivered',
@@ -580,10 +319,4 @@ const documentDefects: readonly SeededDefect[] = [
       },
     },
   },
-];
-
-export const backOfficeDefects: readonly SeededDefect[] = [
-  ...allocationDefects,
-  ...applicationDefects,
-  ...documentDefects,
 ];
