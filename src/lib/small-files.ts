@@ -6,8 +6,8 @@ const mostBytes = 1_048_576;
 
 /**
  * Reads small files, one at a time. Node has four threads for files, and looks up names with the same ones. So a file system
- * that hangs must not hold more than one of them, or the gateway could connect to nobody. Whoever would wait longer than the
- * given time gets an error.
+ * that hangs must not hold more than one of them, or the gateway could connect to nobody. A read that would wait longer than the
+ * given time fails.
  */
 export class SmallFiles {
   /** Never rejects. Undefined: nothing is being read. */

@@ -33,7 +33,7 @@ export interface Violation {
 
 /**
  * A gRPC client that knows no protos: it asks the server for them by reflection, as grpcurl does, and speaks JSON to
- * whoever uses it.
+ * its user.
  */
 export class ReflectedClient {
   private constructor(
