@@ -249,6 +249,8 @@ class Tour {
       params: { header: { 'Idempotency-Key': randomUUID() } },
       body: { account, amount_kobo: 1_000 },
     });
+    this.#title = 'An account that has five million naira and only the shares it bought';
+    await client.POST('/v1/sandbox/funds', { body: { account, cash_kobo: 500_000_000, shares_elsewhere: 0 } });
     const { data: applied } = await client.POST('/v1/applications', {
       params: { header: { 'Idempotency-Key': randomUUID() } },
       body: goodApplication,

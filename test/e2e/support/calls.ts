@@ -310,6 +310,13 @@ const sandboxTable = {
     takesBody: true,
     names: ['id', nobodysApplication],
   },
+  setFunds: {
+    method: 'POST',
+    path: () => '/v1/sandbox/funds',
+    rpc: sandbox.setFunds,
+    scope: Scope.FUND,
+    takesBody: true,
+  },
   forceAllocation: {
     method: 'POST',
     path: () => '/v1/sandbox/allocations/next',
@@ -395,6 +402,7 @@ const sandboxBodies: Readonly<Record<keyof typeof sandboxTable, (account: string
   repeatReport: () => ({}),
   decideApplication: () => ({ outcome: 'open' }),
   forceDocument: () => ({ outcome: 'refused' }),
+  setFunds: (account) => ({ account, cash_kobo: 1_000 }),
   forceAllocation: (account) => ({ account, outcome: 'booked' }),
   injectFault: (account) => ({ call: 'submit_order', fault: 'hang', account }),
 };
