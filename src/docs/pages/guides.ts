@@ -106,6 +106,11 @@ export function changelogPage(addresses: Addresses): PageParts {
   return guidePage(changelog, addresses);
 }
 
+/** The links to the versions. */
+export function changelogLinks(): NavigationLink[] {
+  return guideLinks(changelog);
+}
+
 /** The links to the parts of a guide. */
 export function guideLinks(guide: Guide): NavigationLink[] {
   return headings(guideText(guide))
