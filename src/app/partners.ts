@@ -48,7 +48,7 @@ function createOperations(base: Base, parts: Parts): Operation[] {
       applicationHandlers({ ...submitted, kind: kinds.application, images, sender: documents }),
     ),
     ...defineOperations(Accounts, accountHandlers({ database, records, reads, cursors, clock })),
-    ...defineOperations(Reference, referenceHandlers({ records, reads, readTimeoutMs, environment })),
+    ...defineOperations(Reference, referenceHandlers({ records, reads, cursors, clock, readTimeoutMs, environment })),
     ...defineOperations(
       EventsService,
       eventHandlers({

@@ -12,11 +12,18 @@ import {
   type Trade,
 } from '../gen/marina/broker/v1/accounts_pb.ts';
 import { Side } from '../gen/marina/broker/v1/orders_pb.ts';
-import { type Lga, Reference, type State } from '../gen/marina/broker/v1/reference_pb.ts';
+import {
+  type Lga,
+  type ListedInstrument,
+  type MarketDay,
+  Reference,
+  type State,
+} from '../gen/marina/broker/v1/reference_pb.ts';
 import { isDate, lagosDay } from '../lib/clock.ts';
 import { isKoboDecimal } from '../lib/money.ts';
 import type { Origin } from '../lib/origin.ts';
 import { type BrokerOptions, Connection } from './connection.ts';
+import { isDaysOf, isInstrumentList } from './market.ts';
 
 /** The context of a read: its longest time, and its origin. */
 export interface ReadTime {
@@ -106,6 +113,20 @@ export class RecordsBroker {
   async lgas(state: string, time: ReadTime): Promise<readonly Lga[]> {
     const isList = ({ lgas }: { readonly lgas: readonly Lga[] }) => isAreaList(lgas, 64);
     return (await this.#reference.read('listLgas', { state }, time, 'not_found', isList)).lgas;
+  }
+
+  /** Everything that the exchange lists, by symbol. */
+  async instruments(time: ReadTime): Promise<readonly ListedInstrument[]> {
+    const isList = ({ instruments }: { readonly instruments: readonly ListedInstrument[] }) =>
+      isInstrumentList(instruments);
+    return (await this.#reference.read('listInstruments', {}, time, 'exchange_error', isList)).instruments;
+  }
+
+  /** The days of the calendar from one to another, at most `mostMarketDays`; fewer if the calendar ends before. */
+  async marketDays(from: string, to: string, time: ReadTime): Promise<readonly MarketDay[]> {
+    const isList = ({ days }: { readonly days: readonly MarketDay[] }) => isDaysOf(days, from, to);
+    const asked = { fromDate: from, toDate: to };
+    return (await this.#reference.read('listMarketDays', asked, time, 'exchange_error', isList)).days;
   }
 
   close(): void {

@@ -4,9 +4,9 @@ import type { OperationRules } from '../transport/operations.ts';
 import { readComments } from './comments.ts';
 import { readExamples } from './examples.ts';
 import { openApiDocument } from './openapi/document.ts';
-import { errorsPage } from './pages/errors.ts';
-import { eventsPage } from './pages/events.ts';
-import { changelogPage, guideLinks, guidePage, guides, sandboxPage } from './pages/guides.ts';
+import { errorLinks, errorsPage } from './pages/errors.ts';
+import { eventLinks, eventsPage } from './pages/events.ts';
+import { changelogLinks, changelogPage, guideLinks, guidePage, guides, sandboxPage } from './pages/guides.ts';
 import { type Frame, type NavigationGroup, type PageParts, wholePage } from './pages/layout.ts';
 import { referenceLinks, referencePage } from './pages/reference.ts';
 import { searchIndex } from './pages/search.ts';
@@ -73,9 +73,9 @@ function navigation(reference: Reference): NavigationGroup[] {
       title: 'Reference',
       links: [
         { title: 'Operations and objects', href: '/docs/reference', inside: referenceLinks(reference) },
-        { title: 'Events', href: '/docs/events' },
-        { title: 'Errors', href: '/docs/errors' },
-        { title: 'Changelog', href: '/docs/changelog' },
+        { title: 'Events', href: '/docs/events', inside: eventLinks() },
+        { title: 'Errors', href: '/docs/errors', inside: errorLinks() },
+        { title: 'Changelog', href: '/docs/changelog', inside: changelogLinks() },
       ],
     },
   ];

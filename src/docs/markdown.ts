@@ -24,11 +24,17 @@ const marked = new Marked({
       const code = `<code>${escapeHtml(text)}</code>`;
       return text in catalogue ? `<a href="/docs/errors#${text}">${code}</a>` : code;
     },
+    // On a narrow screen a row is shown as a block: its cells below each other, each with the title of its column. The roles
+    // keep it a table for those who hear it.
     table({ header, rows }: Tokens.Table) {
-      const cells = (tag: string, row: Tokens.TableCell[]) =>
-        row.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join('');
-      const body = rows.map((row) => `<tr>${cells('td', row)}</tr>`).join('\n');
-      return `<div class="table" tabindex="0"><table><thead><tr>${cells('th', header)}</tr></thead><tbody>${body}</tbody></table></div>`;
+      const titles = header.map(({ tokens }) => this.parser.parseInline(tokens));
+      const head = titles.map((title) => `<th role="columnheader">${title}</th>`).join('');
+      const cell = ({ tokens }: Tokens.TableCell, column: number) => {
+        const title = escapeHtml(plainText(titles[column] ?? '').trim());
+        return `<td role="cell" data-title="${title}">${this.parser.parseInline(tokens)}</td>`;
+      };
+      const body = rows.map((row) => `<tr role="row">${row.map(cell).join('')}</tr>`).join('\n');
+      return `<div class="table" tabindex="0"><table role="table"><thead role="rowgroup"><tr role="row">${head}</tr></thead><tbody role="rowgroup">${body}</tbody></table></div>`;
     },
     // Our own texts have none; what looks like it is text.
     html({ text }: Tokens.HTML | Tokens.Tag) {

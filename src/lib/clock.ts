@@ -63,3 +63,9 @@ export function daysBefore(date: string, days: number): string {
   const at = Math.max(Date.parse(`${date}T00:00:00Z`) - days * dayMs, Date.parse('0000-01-01T00:00:00Z'));
   return new Date(at).toISOString().slice(0, 10);
 }
+
+/** The date some days later, both YYYY-MM-DD; at the latest 9999-12-31. */
+export function daysAfter(date: string, days: number): string {
+  const at = Math.min(Date.parse(`${date}T00:00:00Z`) + days * dayMs, Date.parse('9999-12-31T00:00:00Z'));
+  return new Date(at).toISOString().slice(0, 10);
+}

@@ -129,6 +129,12 @@ export function sandboxHandlers(parts: SandboxHandlerParts): HandlersOf<typeof s
       return create(sandbox.DirectiveSchema, { account, times });
     },
 
+    async setFunds({ account = '', cashKobo = 0n, sharesElsewhere }, call) {
+      await checkAccount(account, call);
+      await steered(simulator.setCash({ account, cashKobo, sharesElsewhere }, within), { notFound: 'not_found' });
+      return create(sandbox.SandboxFundsSchema, { account, cashKobo, sharesElsewhere });
+    },
+
     async injectFault({ account, id, delayMs = 0, times = 1, ...request }, call) {
       if (account === undefined && id === undefined) {
         const message = '`account` is required where there is no `id`.';

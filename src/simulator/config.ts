@@ -25,9 +25,26 @@ export function readConfig(environment: NodeJS.ProcessEnv): SimulatorConfig & { 
     clockErrorMs: wholeNumber(environment, 'MARINA_SIMULATOR_CLOCK_ERROR_MS', 0, -86_400_000, 86_400_000),
     keepsHours: hours === 'ngx',
     holidaysFile: environment.MARINA_SIMULATOR_HOLIDAYS_FILE || undefined,
+    funds: fundsOf(environment),
     ...tlsFiles(environment),
     logLevel,
   };
+}
+
+/** Far more than a partner's limit of a day, so that only an absurd order is too large. */
+const usualStartCashKobo = 1_000_000_000_000;
+const usualSharesElsewhere = 1_000_000_000;
+const mostStart = 1_000_000_000_000_000;
+
+function fundsOf(environment: NodeJS.ProcessEnv): SimulatorConfig['funds'] {
+  const checked = environment.MARINA_SIMULATOR_FUNDS ?? 'checked';
+  if (checked !== 'checked' && checked !== 'unchecked') {
+    throw new ConfigError('MARINA_SIMULATOR_FUNDS must be checked or unchecked');
+  }
+  const whole = (name: string, otherwise: number) => BigInt(wholeNumber(environment, name, otherwise, 0, mostStart));
+  const startCashKobo = whole('MARINA_SIMULATOR_START_CASH_KOBO', usualStartCashKobo);
+  const sharesElsewhere = whole('MARINA_SIMULATOR_SHARES_ELSEWHERE', usualSharesElsewhere);
+  return checked === 'checked' ? { startCashKobo, sharesElsewhere } : undefined;
 }
 
 function tlsFiles(environment: NodeJS.ProcessEnv): Pick<SimulatorConfig, 'tls'> {

@@ -1,5 +1,6 @@
-import { AccountStatus, RejectReason, ReportKind, Side, TimeInForce } from '../gen/marina/broker/v1/orders_pb.ts';
+import { RejectReason, ReportKind, Side, TimeInForce } from '../gen/marina/broker/v1/orders_pb.ts';
 import { Outcome } from '../gen/marina/simulator/v1/controls_pb.ts';
+import { lagosDay } from '../lib/clock.ts';
 import { reasonToReject } from './checks.ts';
 import type { Directives } from './directives.ts';
 import { listingOf } from './instruments.ts';
@@ -112,14 +113,20 @@ function rejection(unit: UnitOfWork, submission: Submission, forced: Behaviour |
   if (forced !== undefined) {
     return instrument === undefined && submission.priceKobo === null ? RejectReason.UNKNOWN_SYMBOL : undefined;
   }
-  const account = world.accounts.get(submission.account) ?? AccountStatus.NOT_AT_BROKER;
+  const account = world.accountStatus(submission.account);
   const magic = magicOf(submission.symbol);
   const phase = magic === undefined ? world.venue.session(world.clock.now()).phase : 'continuous';
   const hasRoom = magic !== undefined || world.engine.hasRoom(submission.symbol);
   return (
     reasonToReject({ submission, account, instrument, phase, hasRoom }) ??
-    (magic?.outcome === Outcome.REJECT ? rejectReasonOf(magic) : undefined)
+    (magic === undefined
+      ? world.funds.shortfall(submission, instrument?.upperKobo ?? 0, lagosDay(world.clock.now()))
+      : magicRejection(magic))
   );
+}
+
+function magicRejection(magic: Behaviour): RejectReason | undefined {
+  return magic.outcome === Outcome.REJECT ? rejectReasonOf(magic) : undefined;
 }
 
 function plan(unit: UnitOfWork, order: Order, behaviour: Behaviour, fillDelay: FillDelay): readonly PlannedStep[] {
@@ -136,7 +143,10 @@ function engineEvents(unit: UnitOfWork): EngineEvents {
       close(unit, order, ReportKind.EXPIRED);
       unit.report(order, ReportKind.EXPIRED);
     },
-    waits: (order) => unit.changedOrders.add(order),
+    waits: (order) => {
+      unit.changedOrders.add(order);
+      unit.world.followFunds(order);
+    },
   };
 }
 
@@ -169,6 +179,7 @@ function trade(unit: UnitOfWork, order: Order, quantity: number, priceKobo: numb
   order.filled += quantity;
   if (isOpen(order) && order.filled === order.quantity) close(unit, order, ReportKind.TRADE);
   else unit.world.engine.follow(order, isOpen(order));
+  unit.world.followFunds(order);
   const instrument = unit.world.instrument(order.symbol);
   if (
     instrument !== undefined &&
@@ -191,6 +202,7 @@ function close(unit: UnitOfWork, order: Order, endedBy: ReportKind): void {
   order.plan = [];
   order.planAtMs = null;
   unit.world.engine.follow(order, false);
+  unit.world.followFunds(order);
 }
 
 function isThroughLimit(order: Order, priceKobo: number): boolean {

@@ -1,19 +1,24 @@
 import { InstrumentKind } from '../gen/marina/broker/v1/orders_pb.ts';
+import { Board } from '../gen/marina/broker/v1/reference_pb.ts';
 
 /** A stock that the exchange lists. */
 export interface Listing {
   readonly symbol: string;
   readonly name: string;
   readonly kind: InstrumentKind;
+  readonly board: Board;
   readonly previousCloseKobo: number;
 }
 
+const premium: ReadonlySet<string> = new Set('ACCESSCORP DANGCEM FBNH MTNN SEPLAT UBA WAPCO ZENITHBANK'.split(' '));
+
 function equity(symbol: string, name: string, previousCloseKobo: number): Listing {
-  return { symbol, name, kind: InstrumentKind.EQUITY, previousCloseKobo };
+  const board = premium.has(symbol) ? Board.PREMIUM : Board.MAIN;
+  return { symbol, name, kind: InstrumentKind.EQUITY, board, previousCloseKobo };
 }
 
 function fund(symbol: string, name: string, previousCloseKobo: number): Listing {
-  return { symbol, name, kind: InstrumentKind.ETF, previousCloseKobo };
+  return { symbol, name, kind: InstrumentKind.ETF, board: Board.ETF, previousCloseKobo };
 }
 
 /** Real symbols and names of the Nigerian Exchange. The prices are only plausible. */

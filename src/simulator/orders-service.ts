@@ -1,7 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import {
-  AccountStatus,
   type CancelOrderRequest,
   type CancelOrderResponseSchema,
   CancelOutcome,
@@ -126,7 +125,7 @@ function lookUpOrder(context: OrdersContext, request: LookUpOrderRequest, call: 
 function tradingContext(world: World, request: GetTradingContextRequest) {
   const instrument = world.instrument(request.symbol);
   return {
-    accountStatus: world.accounts.get(request.account) ?? AccountStatus.NOT_AT_BROKER,
+    accountStatus: world.accountStatus(request.account),
     instrument: instrument === undefined ? undefined : instrumentMessage(instrument),
   };
 }

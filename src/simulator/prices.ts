@@ -1,7 +1,21 @@
-/** The tick size in kobo: 1 below ₦5, 5 below ₦100, and 10 above. */
+/** The tick in kobo from a price on: 1 below ₦5, 5 below ₦100, and 10 above. */
+const ticks = [
+  { fromKobo: 0, tickKobo: 1 },
+  { fromKobo: 500, tickKobo: 5 },
+  { fromKobo: 10_000, tickKobo: 10 },
+] as const;
+
+/** The tick size in kobo at a price. */
 export function tickKobo(priceKobo: number): number {
-  if (priceKobo < 500) return 1;
-  return priceKobo < 10_000 ? 5 : 10;
+  if (priceKobo < ticks[1].fromKobo) return ticks[0].tickKobo;
+  return priceKobo < ticks[2].fromKobo ? ticks[1].tickKobo : ticks[2].tickKobo;
+}
+
+/** The ticks of the prices in a band, by price. */
+export function ticksWithin(lowerKobo: number, upperKobo: number) {
+  return ticks.filter(
+    ({ fromKobo }, at) => fromKobo <= upperKobo && (ticks[at + 1]?.fromKobo ?? Number.POSITIVE_INFINITY) > lowerKobo,
+  );
 }
 
 /** Whether a price is a multiple of its tick. */

@@ -20,6 +20,7 @@ import { decideIfDue } from './back-office/operations.ts';
 import { BackOfficeRecords } from './back-office/records.ts';
 import { referenceService } from './back-office/reference-service.ts';
 import { accountsService } from './clearing/accounts-service.ts';
+import type { FundsSettings } from './clearing/funds.ts';
 import { clearingNonsense } from './clearing/nonsense.ts';
 import { Reads } from './clearing/reads.ts';
 import { ClearingRecords } from './clearing/records.ts';
@@ -59,6 +60,8 @@ export interface SimulatorConfig {
   readonly keepsHours?: boolean;
   /** A file of the exchange's holidays, instead of the simulator's own. */
   readonly holidaysFile?: string | undefined;
+  /** What accounts begin with; then an order that one cannot pay or deliver is rejected. Absent: that is not checked. */
+  readonly funds?: FundsSettings | undefined;
   /** The files of its certificate and of the authorities of its callers' certificates; absent: plain text. */
   readonly tls?: { readonly certificate: string; readonly key: string; readonly authorities?: string | undefined };
   readonly log?: Logger;
@@ -90,12 +93,12 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     'grpc.max_concurrent_streams': 2_000,
     'grpc.max_receive_message_length': 1_048_576,
   });
-  const world = new World(config.seed ?? 1, calendar);
+  const world = new World(config.seed ?? 1, calendar, config.funds);
   world.venue.keepsHours = config.keepsHours ?? false;
   world.clock.errorMs = config.clockErrorMs ?? 0;
   const brokerTime = () => world.clock.statement();
   const records = new Records(database);
-  const backOffice = new BackOfficeRecords(database);
+  const backOffice = new BackOfficeRecords(database, world.funds.startCashKobo);
   const feed = new ReportFeed((...place) => records.reportsAfter(...place));
   const applicationFeed = new ReportFeed((...place) => backOffice.reportsAfter(...place));
   const writer: Writer = new Writer(database, world, log, {

@@ -1,7 +1,10 @@
 import type { RowDataPacket } from 'mysql2/promise';
 import type { GetMarketResponse } from '../gen/marina/broker/v1/accounts_pb.ts';
-import { type AccountStatus, InstrumentKind } from '../gen/marina/broker/v1/orders_pb.ts';
+import { AccountStatus, InstrumentKind } from '../gen/marina/broker/v1/orders_pb.ts';
+import { lagosDay } from '../lib/clock.ts';
 import { cash } from './back-office/tables.ts';
+import { AccountFunds, type FundsSettings } from './clearing/funds.ts';
+import { loadFunds } from './clearing/load-funds.ts';
 import { SimulatorClock } from './clock.ts';
 import type { WriterConnection } from './database.ts';
 import { type Listing, listingOf, listings } from './instruments.ts';
@@ -9,7 +12,7 @@ import { magicReferenceKobo, magicSymbols } from './magic.ts';
 import { Calendar } from './market/calendar.ts';
 import { MatchingEngine } from './market/matching-engine.ts';
 import { type Price, Venue } from './market/venue.ts';
-import type { InstrumentState } from './model.ts';
+import type { InstrumentState, Order } from './model.ts';
 import { dailyBand } from './prices.ts';
 import { accounts, instruments, orders, settings } from './tables.ts';
 
@@ -39,6 +42,8 @@ export class World {
   lastSubmission = 0;
   /** Each account's cash in kobo. An account without money may be missing. */
   readonly cash = new Map<string, number>();
+  /** What accounts can spend and sell. */
+  readonly funds: AccountFunds;
   lastApplication = 0;
   lastApplicationReport = 0;
   lastAllocation = 0;
@@ -50,7 +55,9 @@ export class World {
   constructor(
     readonly seed: number,
     readonly calendar = new Calendar(),
+    funds?: FundsSettings,
   ) {
+    this.funds = new AccountFunds(funds, (account) => this.cash.get(account) ?? 0);
     this.venue = new Venue(seed, calendar);
     this.engine = new MatchingEngine({
       seed,
@@ -64,6 +71,20 @@ export class World {
   /** A stock as it trades now. */
   instrument(symbol: string, nowMs = this.clock.now()): InstrumentState | undefined {
     return this.#living(symbol, (listing) => this.venue.price(listing, nowMs));
+  }
+
+  /** Whether an account can trade now. One that owes money for settled trades cannot. */
+  accountStatus(account: string): AccountStatus {
+    const status = this.accounts.get(account) ?? AccountStatus.NOT_AT_BROKER;
+    const owes = status === AccountStatus.ACTIVE && this.funds.isInDebt(account, lagosDay(this.clock.now()));
+    return owes ? AccountStatus.SETTLEMENT_LOCKOUT : status;
+  }
+
+  /** Follows an order that came to wait, traded, or waits no more: what it may cost or sell is promised meanwhile. */
+  followFunds(order: Order): void {
+    if (this.funds.settings === undefined) return;
+    const highestKobo = this.instrument(order.symbol)?.upperKobo ?? 0;
+    this.funds.follow(order, highestKobo, lagosDay(this.clock.now()));
   }
 
   /** Whether a submission's `not_after` has passed. */
@@ -121,7 +142,11 @@ export class World {
       if (name === 'honours_not_after') this.honoursNotAfter = value === 1;
     }
     const waiting = await connection.read(`SELECT ${orders.columns} FROM orders WHERE in_book = 1 ORDER BY sequence`);
-    for (const row of waiting) this.engine.restore(orders.fromRow(row), this.clock.now());
+    await loadFunds(connection, this.funds, lagosDay(this.clock.now()));
+    for (const order of waiting.map(orders.fromRow)) {
+      this.engine.restore(order, this.clock.now());
+      this.followFunds(order);
+    }
   }
 
   /** The initially listed stocks, and the magic symbols. */

@@ -125,6 +125,10 @@ const malformedStates = malformedAccounts
   .filter(([name]) => name !== 'a hyphen' && name !== '65 characters')
   .concat([['33 characters', 'A'.repeat(33)]]);
 
+const malformedSymbols = malformedAccounts
+  .filter(([name]) => name !== 'a hyphen' && name !== '65 characters')
+  .concat([['21 characters', 'A'.repeat(21)]]);
+
 /** Why an operation is refused when what its path names is malformed or nobody's. */
 const notFound: Readonly<Record<string, Refusal['code']>> = {
   ord: 'order_not_found',
@@ -132,7 +136,12 @@ const notFound: Readonly<Record<string, Refusal['code']>> = {
   alc: 'allocation_not_found',
   NOBODYS: 'account_not_found',
 };
-const malformedFor = { id: malformed, account: () => malformedAccounts, state: () => malformedStates };
+const malformedFor = {
+  id: malformed,
+  account: () => malformedAccounts,
+  state: () => malformedStates,
+  symbol: () => malformedSymbols,
+};
 
 /** The same where only the bytes of a path can say it. */
 const malformedSegments: readonly (readonly [string, string])[] = [

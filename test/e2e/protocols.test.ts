@@ -48,6 +48,13 @@ const list = (query: Record<string, string>): Case['call'] => {
 const ofAccount = (operation: Call['operation'], query: Record<string, string> = {}, id?: string): Case['call'] => {
   return ({ partner }) => ({ operation, id: id ?? partner.account, query });
 };
+const calendar = (query: Record<string, string>): Case['call'] => {
+  return () => ({ operation: 'listMarketDays', query });
+};
+// Their prices do not move.
+const instruments = (query: Record<string, string>): Case['call'] => {
+  return () => ({ operation: 'listInstruments', query });
+};
 const badRange = { code: 'invalid_request', param: 'from' } as const;
 
 /** The one table: whatever is asked, and however wrongly, every protocol answers alike. */
@@ -140,6 +147,22 @@ const cases: readonly Case[] = [
   { name: 'the areas of a state', call: () => ({ operation: 'listLgas', id: 'lagos' }) },
   { name: 'the areas of no state', call: () => ({ operation: 'listLgas', id: 'NOWHERE' }), code: 'not_found' },
   { name: 'the session', call: () => ({ operation: 'getMarket' }) },
+  { name: 'the calendar', call: calendar({ from: '2026-12-23', to: '2026-12-30', limit: '3' }) },
+  { name: 'a calendar from a day that is none', call: calendar({ from: '2026-02-30' }), ...badRange },
+  {
+    name: 'a calendar of too many days',
+    call: calendar({ from: '2026-01-01', to: '2027-01-02' }),
+    code: 'invalid_request',
+    param: 'to',
+  },
+  { name: 'some instruments', call: instruments({ symbol_prefix: 'sim-', limit: '2' }) },
+  { name: 'the funds of some instruments', call: instruments({ symbol_prefix: 'SIM-', kind: 'etf', board: 'etf' }) },
+  { name: 'an instrument', call: () => ({ operation: 'getInstrument', id: 'sim-rest' }) },
+  {
+    name: 'an instrument nobody knows',
+    call: () => ({ operation: 'getInstrument', id: 'NOTHING' }),
+    code: 'not_found',
+  },
   { name: 'the limits', call: () => ({ operation: 'getLimits' }) },
   {
     name: 'the cancel of an order that filled',

@@ -18,6 +18,7 @@ const paths = [
   '/webhooks',
   '/idempotency',
   '/grpc',
+  '/prices',
   '/limits',
   '/sandbox',
   '/changelog',
@@ -110,6 +111,42 @@ describe('the pages for partners in a browser', () => {
       );
     }
   }
+
+  inBrowser(
+    'tables are read at 390 pixels without scrolling sideways, each cell with the title of its column',
+    async () => {
+      for (const path of ['', '/prices', '/sandbox', '/webhooks', '/limits', '/grpc']) {
+        const { context, page } = await openPage(path, 390);
+        const tables = page.locator('.table');
+        assert.ok((await tables.count()) > 0, path);
+        const wider =
+          'Array.from(document.querySelectorAll(".table")).filter((t) => t.scrollWidth > t.clientWidth).length';
+        assert.equal(await page.evaluate(wider), 0, path);
+        const shown = await page.evaluate(`(() => {
+        const cell = document.querySelector('.table td[data-title]:not([data-title=""])');
+        return [cell.dataset.title, JSON.parse(getComputedStyle(cell, '::before').content)];
+      })()`);
+        const [title, before] = shown as [string, string];
+        assert.equal(before, title, path);
+        assert.ok((await page.getByRole('columnheader').count()) > 0, 'it is still a table for those who hear it');
+        await context.close();
+      }
+    },
+  );
+
+  inBrowser('a long page has an index on a narrow screen, which leads to its parts', async () => {
+    for (const [path, id] of [
+      ['/sandbox', 'the-simulated-exchange'],
+      ['/errors', 'orders'],
+      ['/prices', 'choose-a-limit-price'],
+    ] as const) {
+      const { context, page } = await openPage(path, 390);
+      await page.locator('.index summary').click();
+      await page.locator(`.index a[href$="#${id}"]`).click();
+      await assertInView(page, id);
+      await context.close();
+    }
+  });
 
   for (const path of ['', '/reference', '/errors']) {
     inBrowser(`/docs${path} can be read in the dark`, async () => {

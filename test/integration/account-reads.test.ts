@@ -22,6 +22,8 @@ const reads: readonly (readonly [Call, (account: string) => string])[] = [
   [Call.LIST_STATES, () => '/v1/reference/states'],
   [Call.LIST_LGAS, () => '/v1/reference/states/LAGOS/lgas'],
   [Call.GET_MARKET, () => '/v1/market'],
+  [Call.LIST_MARKET_DAYS, () => '/v1/market/calendar'],
+  [Call.LIST_INSTRUMENTS, () => '/v1/instruments'],
 ];
 
 describe('a read of the broker', () => {

@@ -15,7 +15,7 @@ import {
 } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import { Controls, type ExchangeOrder } from '../../src/gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../../src/lib/grpc-client.ts';
-import { startSimulator } from '../../src/simulator/simulator.ts';
+import { type SimulatorConfig, startSimulator } from '../../src/simulator/simulator.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestDatabase } from '../support/servers.ts';
 
@@ -31,7 +31,7 @@ export interface Clients {
 }
 
 /** A simulator on a database of its own, with an account that can trade; it ends with the test file. */
-export async function startTestSimulator(fillDelayMs = { min: 1, max: 5 }) {
+export async function startTestSimulator(fillDelayMs = { min: 1, max: 5 }, funds?: SimulatorConfig['funds']) {
   const database = await createTestDatabase();
   const start = async (port = 0) => {
     const simulator = await startSimulator({
@@ -39,6 +39,7 @@ export async function startTestSimulator(fillDelayMs = { min: 1, max: 5 }) {
       port,
       seed: 1,
       defaultFillDelayMs: fillDelayMs,
+      funds,
     });
     return { ...connect(simulator.port), port: simulator.port, close: () => simulator.close() };
   };

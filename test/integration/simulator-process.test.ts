@@ -59,6 +59,7 @@ function run(settings: Record<string, string> = {}): Run {
       MARINA_SIMULATOR_DATABASE_URL: database.url,
       MARINA_SIMULATOR_PORT: '0',
       MARINA_SIMULATOR_FILL_DELAY_MS: '400',
+      MARINA_SIMULATOR_FUNDS: 'unchecked',
       MARINA_LOG_LEVEL: 'warn',
       ...settings,
     },

@@ -120,6 +120,8 @@ export class Cluster {
       MARINA_SIMULATOR_PORT: '0',
       MARINA_SIMULATOR_SEED: '1',
       MARINA_SIMULATOR_FILL_DELAY_MS: '5',
+      // Whether accounts can pay is tested elsewhere.
+      MARINA_SIMULATOR_FUNDS: 'unchecked',
     });
     const address = `127.0.0.1:${ports.port}`;
     const database = await openDatabase({

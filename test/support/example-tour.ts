@@ -249,6 +249,8 @@ class Tour {
       params: { header: { 'Idempotency-Key': randomUUID() } },
       body: { account, amount_kobo: 1_000 },
     });
+    this.#title = 'An account that has five million naira and only the shares it bought';
+    await client.POST('/v1/sandbox/funds', { body: { account, cash_kobo: 500_000_000, shares_elsewhere: 0 } });
     const { data: applied } = await client.POST('/v1/applications', {
       params: { header: { 'Idempotency-Key': randomUUID() } },
       body: goodApplication,
@@ -288,6 +290,14 @@ class Tour {
     await client.GET('/v1/reference/states/{state}/lgas', { params: { path: { state: 'LAGOS' } } });
     this.#title = 'The session now';
     await client.GET('/v1/market');
+    await this.gateway.controls.setHours({ keepsHours: true }, callTimeout);
+    this.#title = 'The days around Christmas';
+    await client.GET('/v1/market/calendar', { params: { query: { from: '2026-12-24', to: '2026-12-29' } } });
+    await this.gateway.controls.setHours({ keepsHours: false }, callTimeout);
+    this.#title = 'Two funds';
+    await client.GET('/v1/instruments', { params: { query: { kind: 'etf', limit: 2 } } });
+    this.#title = 'One instrument, before an order for it';
+    await client.GET('/v1/instruments/{symbol}', { params: { path: { symbol: 'ZENITHBANK' } } });
     this.#title = 'The oldest events';
     await client.GET('/v1/events', { params: { query: { limit: 2 } } });
     const typical = { requestsPerSecond: 20, requestsBurst: 40, requestsUnderWay: 5 };

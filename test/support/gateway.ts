@@ -110,6 +110,8 @@ export interface GatewaySurroundings {
   /** The simulator's certificates, and how its controls are called then. */
   readonly simulatorTls?: SimulatorConfig['tls'];
   readonly controlsCredentials?: ChannelCredentials;
+  /** What the simulator's accounts begin with; absent: whether they can pay is not checked. */
+  readonly funds?: SimulatorConfig['funds'];
   /** Run before the gateway starts, with its settings, which it may change. */
   readonly prepare?: (variables: Record<string, string>, database: TestDatabase) => Promise<void>;
 }
@@ -117,7 +119,7 @@ export interface GatewaySurroundings {
 /** Starts a gateway. Times are short, so that what waits for them is tested in seconds. */
 export async function startGateway(
   variables: Record<string, string> = {},
-  { databaseServerUrl, simulatorTls, controlsCredentials, prepare }: GatewaySurroundings = {},
+  { databaseServerUrl, simulatorTls, controlsCredentials, funds, prepare }: GatewaySurroundings = {},
 ): Promise<TestGateway> {
   const { natsUrl } = await testServers();
   const [gatewayDatabase, simulatorDatabase] = await Promise.all([
@@ -131,6 +133,7 @@ export async function startGateway(
     port: 0,
     seed: 1,
     defaultFillDelayMs: { min: 1, max: 5 },
+    funds,
     ...(simulatorTls === undefined ? {} : { tls: simulatorTls }),
   });
   const natsPrefix = `T${randomBytes(6).toString('hex')}-`;

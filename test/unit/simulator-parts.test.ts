@@ -104,6 +104,9 @@ describe('the settings of the simulator', () => {
       ['MARINA_SIMULATOR_SEED', '1.5'],
       ['MARINA_SIMULATOR_FILL_DELAY_MS', '-1'],
       ['MARINA_SIMULATOR_HOURS', 'sometimes'],
+      ['MARINA_SIMULATOR_FUNDS', 'yes'],
+      ['MARINA_SIMULATOR_START_CASH_KOBO', '-1'],
+      ['MARINA_SIMULATOR_SHARES_ELSEWHERE', '1000000000000001'],
       ['MARINA_LOG_LEVEL', 'loud'],
     ] as const) {
       assert.throws(

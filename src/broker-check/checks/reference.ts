@@ -1,8 +1,11 @@
 import { status } from '@grpc/grpc-js';
+import { isDaysOf, isInstrumentList, mostMarketDays } from '../../broker/market.ts';
 import { isAreaList } from '../../broker/records.ts';
-import { answered, checks, expect, NotRun, needing } from '../check.ts';
+import type { ListedInstrument, MarketDay } from '../../gen/marina/broker/v1/reference_pb.ts';
+import { daysAfter, lagosDay } from '../../lib/clock.ts';
+import { answered, checks, expect, must, NotOffered, NotRun, needing, optional, resting } from '../check.ts';
 import type { Exchange } from '../exchange.ts';
-import type { Session } from '../session.ts';
+import { isMissing, type Session } from '../session.ts';
 
 const longestStateCode = 32;
 const longestLgaCode = 64;
@@ -13,7 +16,7 @@ interface Area {
   readonly name: string;
 }
 
-/** The lists that applications use. */
+/** The lists that applications use, and the market's instruments and days. */
 export const referenceChecks = checks({
   'reference-offered': needing('Reference').optional('The adapter has the lists that applications use', async () => {}),
   'states-listed': needing('Reference').must(
@@ -50,7 +53,67 @@ export const referenceChecks = checks({
       expect(code === status.NOT_FOUND, `it ended with ${exchange.status}`, exchange);
     },
   ),
+  'instruments-offered': optional(
+    'The adapter lists what the exchange lists',
+    async (session) => void (await instruments(session)),
+  ),
+  'instruments-listed': must(
+    'The instruments come whole, by symbol, each once, with its band, its ticks and its lot',
+    async (session) => {
+      const { found, exchange } = await instruments(session);
+      expect(isInstrumentList(found), 'the list makes no sense', exchange);
+    },
+  ),
+  'instruments-agree': resting.must(
+    'A listed instrument has the kind and the band that GetTradingContext states for it',
+    async (session) => {
+      const { found, exchange } = await instruments(session);
+      const { symbol, kind, lowerPriceKobo, upperPriceKobo } = await session.instrument(session.settings.rest ?? '');
+      const listed = found.find((each) => each.symbol === symbol);
+      expect(listed !== undefined, `${symbol} can be traded and is not listed`, exchange);
+      const agrees =
+        listed.kind === kind && listed.lowerPriceKobo === lowerPriceKobo && listed.upperPriceKobo === upperPriceKobo;
+      expect(agrees, `${symbol} is ${lowerPriceKobo} to ${upperPriceKobo} kobo elsewhere`, exchange);
+    },
+  ),
+  'market-days-offered': optional(
+    "The adapter lists the days of the exchange's calendar",
+    async (session) => void (await marketDays(session)),
+  ),
+  'market-days-listed': must(
+    "The exchange's days come from the first asked for on, without a gap, with hours where it trades",
+    async (session) => {
+      const { days, from, to, exchange } = await marketDays(session);
+      expect(days.length > 0, 'today is not in the calendar', exchange);
+      expect(isDaysOf(days, from, to), 'the days make no sense', exchange);
+    },
+  ),
 });
+
+function instruments(session: Session): Promise<{ found: readonly ListedInstrument[]; exchange: Exchange }> {
+  return session.once('instruments', async () => {
+    const outcome = await session.call('Reference', 'listInstruments', {});
+    if (isMissing(outcome)) throw new NotOffered('ListInstruments is UNIMPLEMENTED');
+    const { answer, exchange } = outcome;
+    expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+    return { found: answer.instruments, exchange };
+  });
+}
+
+/** As many days as one call asks for, from today. */
+function marketDays(
+  session: Session,
+): Promise<{ days: readonly MarketDay[]; from: string; to: string; exchange: Exchange }> {
+  return session.once('market days', async () => {
+    const from = lagosDay(Date.now());
+    const to = daysAfter(from, mostMarketDays - 1);
+    const outcome = await session.call('Reference', 'listMarketDays', { fromDate: from, toDate: to });
+    if (isMissing(outcome)) throw new NotOffered('ListMarketDays is UNIMPLEMENTED');
+    const { answer, exchange } = outcome;
+    expect(answer !== undefined, `it ended with ${exchange.status}`, exchange);
+    return { days: answer.days, from, to, exchange };
+  });
+}
 
 function states(session: Session): Promise<{ areas: readonly Area[]; exchange: Exchange }> {
   return session.once('states', async () => {

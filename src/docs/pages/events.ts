@@ -9,7 +9,7 @@ import { html } from '../html.ts';
 import { inlineMarkdown } from '../markdown.ts';
 import { enumValues } from '../openapi/schemas.ts';
 import type { Reference } from '../reference.ts';
-import type { PageParts } from './layout.ts';
+import type { NavigationLink, PageParts } from './layout.ts';
 import { pretty } from './reference.ts';
 
 /** The kinds of objects that events are about, by their field in `Event.data`. */
@@ -33,6 +33,11 @@ export function eventTypes({ comments }: Reference): { title: string; types: Eve
       .filter(({ word }) => word !== 'sending')
       .map(({ word, meaning }) => ({ type: `${kind}.${word}`, meaning })),
   }));
+}
+
+/** The links to the groups of events. */
+export function eventLinks(): NavigationLink[] {
+  return Object.values(kinds).map(({ title }) => ({ title, href: `/docs/events#${title.toLowerCase()}` }));
 }
 
 /** Every type of event with the body of a real one. */

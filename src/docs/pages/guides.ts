@@ -49,6 +49,12 @@ export const guides: readonly Guide[] = [
     file: '../guides/grpc.md',
   },
   {
+    path: '/docs/prices',
+    title: 'Prices',
+    lead: 'What a limit price must be, where to read the band and the tick of the day, and when an order can trade.',
+    file: '../guides/prices.md',
+  },
+  {
     path: '/docs/limits',
     title: 'Limits',
     lead: 'What you may use, how it is counted, and what happens above a limit.',
@@ -98,6 +104,11 @@ export function sandboxPage(guide: Guide, addresses: Addresses, { operations }: 
 /** The page of what changed. */
 export function changelogPage(addresses: Addresses): PageParts {
   return guidePage(changelog, addresses);
+}
+
+/** The links to the versions. */
+export function changelogLinks(): NavigationLink[] {
+  return guideLinks(changelog);
 }
 
 /** The links to the parts of a guide. */

@@ -15,6 +15,9 @@ export interface NavigationLink {
   readonly inside?: readonly NavigationLink[];
 }
 
+/** A page with fewer parts needs no index. */
+const leastInIndex = 3;
+
 export interface PageParts {
   readonly path: string;
   readonly title: string;
@@ -67,6 +70,7 @@ ${navigation.map((group) => navigationGroup(group, page.path))}
 <main id="content" tabindex="-1">
 <h1>${page.title}</h1>
 <p class="lead">${page.lead}</p>
+${pageIndex(page.path, navigation)}
 ${page.content}
 </main>
 </div>
@@ -86,6 +90,17 @@ function navigationLink(link: NavigationLink, path: string): Html {
   const isHere = link.href === path;
   return html`<li><a href="${link.href}"${isHere && html` aria-current="page"`}>${link.title}</a>${isHere && nestedLinks(link)}</li>
 `;
+}
+
+/** What is on a long page, for narrow screens: on wide ones it stands at the side. */
+function pageIndex(path: string, navigation: readonly NavigationGroup[]): Html | false {
+  const inside = navigation.flatMap(({ links }) => links).find(({ href }) => href === path)?.inside ?? [];
+  if (inside.length < leastInIndex) return false;
+  const items = inside.map(
+    ({ href, title }) => html`<li><a href="${href}">${title}</a></li>
+`,
+  );
+  return html`<nav class="index" aria-label="On this page"><details><summary>On this page</summary><ul>${items}</ul></details></nav>`;
 }
 
 /** What is on the open page. */

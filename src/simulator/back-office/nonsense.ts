@@ -13,7 +13,12 @@ import {
   type SendDocumentResponseSchema,
   type SubmitApplicationResponseSchema,
 } from '../../gen/marina/broker/v1/applications_pb.ts';
-import type { ListLgasResponseSchema, ListStatesResponseSchema } from '../../gen/marina/broker/v1/reference_pb.ts';
+import type {
+  ListInstrumentsResponseSchema,
+  ListLgasResponseSchema,
+  ListMarketDaysResponseSchema,
+  ListStatesResponseSchema,
+} from '../../gen/marina/broker/v1/reference_pb.ts';
 import { byTurns } from '../nonsense.ts';
 
 /** Well-formed answers that make no sense, which a caller must not believe. */
@@ -24,6 +29,12 @@ export function createBackOfficeNonsense() {
     /** A state without a code, and one twice. */
     listStates: (): MessageInitShape<typeof ListStatesResponseSchema> => ({ states: nonsenseAreas }),
     listLgas: (): MessageInitShape<typeof ListLgasResponseSchema> => ({ lgas: nonsenseAreas }),
+    /** An instrument without a price. */
+    listInstruments: (): MessageInitShape<typeof ListInstrumentsResponseSchema> => ({
+      instruments: [{ symbol: 'NONSENSE', name: 'Nonsense' }],
+    }),
+    /** A day that nobody asked for, and that is none. */
+    listMarketDays: (): MessageInitShape<typeof ListMarketDaysResponseSchema> => ({ days: [{ date: '1066-13-14' }] }),
     /** In turn: a report about an unknown application, and no report. */
     submitApplication: byTurns<MessageInitShape<typeof SubmitApplicationResponseSchema>>({ report: foreignReport }, {}),
     lookUpApplication: (): MessageInitShape<typeof LookUpApplicationResponseSchema> => ({

@@ -19,7 +19,11 @@ const maxReports = 100;
 
 /** Reads the back office's tables. */
 export class BackOfficeRecords {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    /** What each account begins with. */
+    private readonly startCashKobo = 0n,
+  ) {}
 
   /** Whether the broker has an application, and its reports above a number. */
   async reportsOf(id: string, afterNumber: number) {
@@ -122,7 +126,7 @@ export class BackOfficeRecords {
     );
     const accounts = rows
       .slice(0, maxPage)
-      .map(({ account, status, cash }) => ({ account, status, cashKobo: BigInt(cash) }));
+      .map(({ account, status, cash }) => ({ account, status, cashKobo: BigInt(cash) + this.startCashKobo }));
     return { accounts, hasMore: rows.length > maxPage };
   }
 

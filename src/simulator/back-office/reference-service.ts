@@ -1,23 +1,32 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import type {
+  ListInstrumentsResponseSchema,
   ListLgasResponseSchema,
+  ListMarketDaysResponseSchema,
   ListStatesResponseSchema,
   Reference,
 } from '../../gen/marina/broker/v1/reference_pb.ts';
 import { Call } from '../../gen/marina/simulator/v1/controls_pb.ts';
+import { daysAfter, isDate } from '../../lib/clock.ts';
 import { lgasOf, states } from '../areas.ts';
 import type { Reads } from '../clearing/reads.ts';
 import { unrecorded } from '../legs.ts';
+import { listedInstruments } from '../market/listed-instruments.ts';
+import { marketDays } from '../market/market-days.ts';
 import { RpcError, type UnaryHandlers } from '../rpc.ts';
+import { check } from '../validation.ts';
 import type { BackOfficeContext } from './applications-service.ts';
 
 interface ReferenceContext extends BackOfficeContext {
   readonly reads: Reads;
 }
 
+/** The most days in one answer. */
+const maxDays = 100;
+
 /** The broker's lists. Each call passes the faults first. */
-export function referenceService({ wire, nonsense, reads }: ReferenceContext): UnaryHandlers<typeof Reference> {
+export function referenceService({ wire, nonsense, reads, world }: ReferenceContext): UnaryHandlers<typeof Reference> {
   return {
     listStates: (_, call) =>
       reads.count(call, '', () =>
@@ -37,6 +46,26 @@ export function referenceService({ wire, nonsense, reads }: ReferenceContext): U
             return { lgas: [...lgas] };
           },
           nonsense: nonsense.listLgas,
+        }),
+      ),
+    listInstruments: (_, call) =>
+      reads.count(call, '', () =>
+        wire.carry<MessageInitShape<typeof ListInstrumentsResponseSchema>>(call, {
+          ...unrecorded(Call.LIST_INSTRUMENTS, ''),
+          take: async () => ({ instruments: listedInstruments(world, world.clock.now()) }),
+          nonsense: nonsense.listInstruments,
+        }),
+      ),
+    listMarketDays: ({ fromDate, toDate }, call) =>
+      reads.count(call, '', () =>
+        wire.carry<MessageInitShape<typeof ListMarketDaysResponseSchema>>(call, {
+          ...unrecorded(Call.LIST_MARKET_DAYS, ''),
+          take: async () => {
+            check(isDate(fromDate), 'from_date');
+            check(isDate(toDate) && toDate >= fromDate && toDate <= daysAfter(fromDate, maxDays - 1), 'to_date');
+            return { days: marketDays(world.venue, fromDate, toDate) };
+          },
+          nonsense: nonsense.listMarketDays,
         }),
       ),
   };

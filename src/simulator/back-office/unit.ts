@@ -147,7 +147,8 @@ export class BackOfficeUnit {
 
   /** Sets an account's balance by a cash entry. */
   setCash(account: string, balanceKobo: number): void {
-    this.#enter(account, balanceKobo - (this.world.cash.get(account) ?? 0), '');
+    const startKobo = Number(this.world.funds.startCashKobo);
+    this.#enter(account, balanceKobo - startKobo - (this.world.cash.get(account) ?? 0), '');
   }
 
   statements(): string[] {

@@ -2,7 +2,7 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { MarketSession } from '../../gen/marina/broker/v1/accounts_pb.ts';
 import type { Controls } from '../../gen/marina/simulator/v1/controls_pb.ts';
 import type { UnaryHandlers } from '../rpc.ts';
-import { check, isSide, positive, text } from '../validation.ts';
+import { check, isSide, positive, text, whole } from '../validation.ts';
 import type { World } from '../world.ts';
 import type { Writer } from '../writer.ts';
 import type { Reads } from './reads.ts';
@@ -22,10 +22,14 @@ type ClearingControls = Pick<UnaryHandlers<typeof Controls>, 'setCash' | 'addTra
 /** The controls of the accounts' records, and of the session. */
 export function clearingControls({ world, writer, reads }: ClearingControlsContext): ClearingControls {
   return {
-    setCash: async ({ account, cashKobo }) => {
+    setCash: async ({ account, cashKobo, sharesElsewhere }) => {
       text(account, 'account', 64);
       check(cashKobo >= -maxCashKobo && cashKobo <= maxCashKobo, 'cash_kobo');
-      await writer.run([], (unit) => unit.backOffice.setCash(account, Number(cashKobo)));
+      const shares = sharesElsewhere === undefined ? undefined : whole(sharesElsewhere, 'shares_elsewhere');
+      await writer.run([], (unit) => {
+        unit.backOffice.setCash(account, Number(cashKobo));
+        if (shares !== undefined) unit.clearing.setSharesElsewhere(account, shares);
+      });
       return {};
     },
     addTrades: async (request) => {

@@ -34,7 +34,10 @@ export class ClearingRecords {
     private readonly world: World,
   ) {}
 
-  /** The account's money. Settlements count from the start of their day, other movements at once. */
+  /**
+   * The account's money. Settlements count from the start of their day, other movements at once. What waiting orders may cost is
+   * a pending debit, if it is counted.
+   */
   async balance(account: string): Promise<MessageInitShape<typeof GetBalanceResponseSchema>> {
     const now = this.world.clock.now();
     const today = lagosDay(now);
@@ -54,8 +57,9 @@ export class ClearingRecords {
       ],
     );
     if (row === undefined) throw new Error('The database did not say what an account has');
-    const openingKobo = BigInt(row.earlier) + BigInt(row.settled);
-    const pendingDebitsKobo = BigInt(row.pending);
+    const { funds } = this.world;
+    const openingKobo = funds.startCashKobo + BigInt(row.earlier) + BigInt(row.settled);
+    const pendingDebitsKobo = BigInt(row.pending) + funds.promisedKobo(account);
     const availableKobo = openingKobo + BigInt(row.later) - pendingDebitsKobo;
     return { account, openingKobo, pendingDebitsKobo, availableKobo };
   }

@@ -41,4 +41,5 @@ export const clearingTables = [
     'cost_kobo BIGINT NOT NULL',
     'PRIMARY KEY (account, symbol)',
   ]),
+  tableDefinition('shares_elsewhere', ['account VARCHAR(64) NOT NULL PRIMARY KEY', 'shares BIGINT NOT NULL']),
 ];

@@ -14,6 +14,7 @@ export class ClearingUnit {
   readonly #deals: Deal[] = [];
   /** The accounts that settle early, with the day. An empty name means all accounts. */
   readonly #settled = new Map<string, string>();
+  readonly #elsewhere = new Map<string, number>();
 
   constructor(private readonly world: World) {}
 
@@ -25,6 +26,7 @@ export class ClearingUnit {
     const isSameDay = order?.tradedOn === lagosDay(execution.executedAtMs);
     const deal = toDeal(lastDeal, execution, calendar, isSameDay ? order.tradedKobo : 0n);
     this.#deals.push(deal);
+    this.world.funds.book(deal);
     if (order === undefined) return;
     order.tradedKobo = (isSameDay ? order.tradedKobo : 0n) + deal.amountKobo;
     order.tradedOn = deal.tradeDate;
@@ -33,11 +35,21 @@ export class ClearingUnit {
   /** Settles on a day all later settlements of an account, or of all accounts by an empty name. */
   settle(account: string, day: string): void {
     this.#settled.set(account, day);
+    this.world.funds.settle(account, day);
+  }
+
+  /** Sets how many shares of each stock an account has elsewhere. */
+  setSharesElsewhere(account: string, shares: number): void {
+    this.#elsewhere.set(account, shares);
+    this.world.funds.setSharesElsewhere(account, BigInt(shares));
   }
 
   statements(): string[] {
     const statements = [...this.#settled].map(([account, day]) => settleStatement(account, day));
-    return [...deals.save(this.#deals), ...runsOf(this.#deals).map(holdingStatement), ...statements];
+    const elsewhere = [...this.#elsewhere].map((row) =>
+      mysql.format('REPLACE INTO shares_elsewhere VALUES (?)', [row]),
+    );
+    return [...deals.save(this.#deals), ...runsOf(this.#deals).map(holdingStatement), ...statements, ...elsewhere];
   }
 }
 
@@ -70,8 +82,8 @@ function runsOf(all: readonly Deal[]): Run[] {
 }
 
 /**
- * A sale takes its share of the holding's cost. The exchange does not check that a seller has the shares, so a holding
- * can be negative. It then has no cost until it is bought back.
+ * A sale takes its share of the holding's cost. A seller may have the shares elsewhere, so a holding can be negative. It then
+ * has no cost until it is bought back.
  */
 function holdingStatement({ account, symbol, side, quantity, amountKobo }: Run): string {
   const [shares, amount] = [quantity.toString(), amountKobo.toString()];

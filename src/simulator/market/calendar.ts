@@ -2,25 +2,49 @@ import { readFileSync } from 'node:fs';
 import { isDate } from '../../lib/clock.ts';
 
 const dayMs = 86_400_000;
+const minuteMs = 60_000;
+
+/** The exchange's hours in Lagos, from midnight. */
+export const openMs = 10 * 60 * minuteMs;
+export const closeMs = (14 * 60 + 30) * minuteMs;
+
 /** The most holidays in a file: those of more than a hundred years. */
 const maxHolidays = 2_000;
+const maxName = 200;
+
+/** A day that is unlike others: a holiday, or with a closing time a half day. */
+export interface SpecialDay {
+  /** YYYY-MM-DD. */
+  readonly date: string;
+  /** Empty if the file has none. */
+  readonly name: string;
+  /** When trading closes, from midnight in Lagos. */
+  readonly closesAfterMs?: number;
+}
 
 /** The exchange's trading days: every Monday to Friday without a holiday. Days are dates as YYYY-MM-DD. */
 export class Calendar {
-  readonly #holidays: ReadonlySet<string>;
+  readonly #special: ReadonlyMap<string, SpecialDay>;
   /** Holidays from Monday to Friday, as day numbers, in order. */
   readonly #lost: readonly number[];
 
-  constructor(holidays: Iterable<string> = []) {
-    this.#holidays = new Set(holidays);
-    this.#lost = [...this.#holidays]
-      .map(dayNumber)
+  constructor(days: Iterable<SpecialDay> = []) {
+    this.#special = new Map([...days].map((day) => [day.date, day]));
+    this.#lost = [...this.#special.values()]
+      .filter((day) => day.closesAfterMs === undefined)
+      .map(({ date }) => dayNumber(date))
       .filter(isWeekday)
       .sort((one, other) => one - other);
   }
 
   isTradingDay(day: string): boolean {
-    return isWeekday(dayNumber(day)) && !this.#holidays.has(day);
+    const special = this.#special.get(day);
+    return isWeekday(dayNumber(day)) && (special === undefined || special.closesAfterMs !== undefined);
+  }
+
+  /** The holiday or half day on a Monday to Friday, if it is one. */
+  special(day: string): SpecialDay | undefined {
+    return isWeekday(dayNumber(day)) ? this.#special.get(day) : undefined;
   }
 
   /** The trading day that is `count` trading days after a day, 1 or more. */
@@ -44,18 +68,32 @@ export class Calendar {
   }
 }
 
-/** Reads a file of holidays: each line has a date and then the holiday's name. `#` begins a comment. */
-export function readHolidays(path: string | URL): string[] {
+/**
+ * Reads a file of holidays: each line has a date and then the holiday's name. A time between them makes it a half day, which
+ * closes then. `#` begins a comment.
+ */
+export function readHolidays(path: string | URL): SpecialDay[] {
   const lines = readFileSync(path, 'utf8').split('\n');
-  const holidays: string[] = [];
+  const days: SpecialDay[] = [];
   for (const [index, line] of lines.entries()) {
-    const [date = ''] = line.replace(/#.*/, '').trim().split(/\s/);
+    const [date = '', ...rest] = line.replace(/#.*/, '').trim().split(/\s+/);
     if (date === '') continue;
     if (!isDate(date)) throw new Error(`Line ${index + 1} of the holidays' file does not begin with a date`);
-    holidays.push(date);
+    const closesAfterMs = timeOfDay(rest[0] ?? '');
+    const name = (closesAfterMs === undefined ? rest : rest.slice(1)).join(' ').slice(0, maxName);
+    if (closesAfterMs !== undefined && (closesAfterMs <= openMs || closesAfterMs >= closeMs)) {
+      throw new Error(`Line ${index + 1} of the holidays' file closes outside the exchange's hours`);
+    }
+    days.push({ date, name, ...(closesAfterMs === undefined ? {} : { closesAfterMs }) });
   }
-  if (holidays.length > maxHolidays) throw new Error(`The holidays' file names more than ${maxHolidays}`);
-  return holidays;
+  if (days.length > maxHolidays) throw new Error(`The holidays' file names more than ${maxHolidays}`);
+  return days;
+}
+
+/** The milliseconds from midnight of a time as in `12:30`. Undefined if a text is none. */
+function timeOfDay(text: string): number | undefined {
+  const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
+  return hours === undefined ? undefined : (Number(hours) * 60 + Number(minutes)) * minuteMs;
 }
 
 /** The simulator's own file of holidays. */

@@ -1,13 +1,11 @@
 import { lagosDay, nextLagosMidnight } from '../../lib/clock.ts';
-import { type Calendar, dayNumber } from './calendar.ts';
+import { type Calendar, closeMs, dayNumber, openMs } from './calendar.ts';
 
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
 
-/** The exchange's hours in Lagos, from midnight. */
+/** When orders are taken, in Lagos, from midnight. */
 const preOpenMs = (9 * 60 + 30) * minuteMs;
-const openMs = 10 * 60 * minuteMs;
-const closeMs = (14 * 60 + 30) * minuteMs;
 
 export interface Hours {
   readonly phase: 'continuous' | 'collecting' | 'closed';
@@ -27,31 +25,45 @@ export function alwaysOpen(nowMs: number): Hours {
   return { phase: 'continuous', time: day + (nowMs - dayEndsAtMs + dayMs) / dayMs, dayEndsAtMs };
 }
 
-/** The hours of the Nigerian Exchange: pre-open from 9:30, trading from 10:00 to 14:30 in Lagos. */
+/** The hours of the Nigerian Exchange: pre-open from 9:30, trading from 10:00 to 14:30 in Lagos, on a half day not so long. */
 export function exchangeHours(calendar: Calendar, nowMs: number): Hours {
   const today = lagosDay(nowMs);
   const sinceMidnight = nowMs - (nextLagosMidnight(nowMs) - dayMs);
   const trades = calendar.isTradingDay(today);
   const before = calendar.tradingDaysBefore(today);
-  const passed = Math.min(1, Math.max(0, (sinceMidnight - openMs) / (closeMs - openMs)));
-  const next = trades && sinceMidnight < closeMs ? today : calendar.tradingDayAfter(today, 1);
+  const closesMs = closesAfterMs(calendar, today);
+  const passed = Math.min(1, Math.max(0, (sinceMidnight - openMs) / (closesMs - openMs)));
+  const next = trades && sinceMidnight < closesMs ? today : calendar.tradingDayAfter(today, 1);
   const nextToOpen = trades && sinceMidnight < openMs ? today : calendar.tradingDayAfter(today, 1);
   return {
-    phase: trades ? phaseAt(sinceMidnight) : 'closed',
+    phase: trades ? phaseAt(sinceMidnight, closesMs) : 'closed',
     time: before + (trades ? passed : 0),
-    dayEndsAtMs: midnightOf(next, nowMs) + closeMs,
-    nextOpenAtMs: midnightOf(nextToOpen, nowMs) + openMs,
-    nextCloseAtMs: midnightOf(next, nowMs) + closeMs,
+    dayEndsAtMs: closesAtMs(calendar, next),
+    nextOpenAtMs: opensAtMs(nextToOpen),
+    nextCloseAtMs: closesAtMs(calendar, next),
   };
 }
 
-function phaseAt(sinceMidnight: number): Hours['phase'] {
-  if (sinceMidnight < preOpenMs || sinceMidnight >= closeMs) return 'closed';
-  return sinceMidnight < openMs ? 'collecting' : 'continuous';
+/** When the exchange opens on a trading day. */
+export function opensAtMs(day: string): number {
+  return lagosMidnight(day) + openMs;
+}
+
+/** When the exchange closes on a trading day. */
+export function closesAtMs(calendar: Calendar, day: string): number {
+  return lagosMidnight(day) + closesAfterMs(calendar, day);
 }
 
 /** The start of a Lagos day. */
-function midnightOf(day: string, nowMs: number): number {
-  const today = nextLagosMidnight(nowMs) - dayMs;
-  return today + (dayNumber(day) - dayNumber(lagosDay(nowMs))) * dayMs;
+export function lagosMidnight(day: string): number {
+  return nextLagosMidnight(dayNumber(day) * dayMs) - dayMs;
+}
+
+function closesAfterMs(calendar: Calendar, day: string): number {
+  return calendar.special(day)?.closesAfterMs ?? closeMs;
+}
+
+function phaseAt(sinceMidnight: number, closesMs: number): Hours['phase'] {
+  if (sinceMidnight < preOpenMs || sinceMidnight >= closesMs) return 'closed';
+  return sinceMidnight < openMs ? 'collecting' : 'continuous';
 }

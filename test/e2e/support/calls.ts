@@ -22,7 +22,7 @@ export interface Operation {
   /** The body is a file and nothing else; over protobuf it is a field among others. */
   readonly takesFile?: true;
   /** What its path names, where it names something: the field, and a value of it that nobody has. */
-  readonly names?: readonly [field: 'id' | 'account' | 'state', nobodys: string];
+  readonly names?: readonly [field: 'id' | 'account' | 'state' | 'symbol', nobodys: string];
 }
 
 /** An order's id that nobody has. */
@@ -230,6 +230,25 @@ const recordTable = {
     names: ['state', 'NOWHERE'],
   },
   getMarket: { method: 'GET', path: () => '/v1/market', rpc: Reference.method.getMarket, scope: Scope.READ },
+  listMarketDays: {
+    method: 'GET',
+    path: () => '/v1/market/calendar',
+    rpc: Reference.method.listMarketDays,
+    scope: Scope.READ,
+  },
+  listInstruments: {
+    method: 'GET',
+    path: () => '/v1/instruments',
+    rpc: Reference.method.listInstruments,
+    scope: Scope.READ,
+  },
+  getInstrument: {
+    method: 'GET',
+    path: (symbol) => `/v1/instruments/${symbol}`,
+    rpc: Reference.method.getInstrument,
+    scope: Scope.READ,
+    names: ['symbol', 'NOTHING'],
+  },
 } satisfies Record<string, Operation>;
 
 const { method: sandbox } = Sandbox;
@@ -290,6 +309,13 @@ const sandboxTable = {
     scope: Scope.APPLY,
     takesBody: true,
     names: ['id', nobodysApplication],
+  },
+  setFunds: {
+    method: 'POST',
+    path: () => '/v1/sandbox/funds',
+    rpc: sandbox.setFunds,
+    scope: Scope.FUND,
+    takesBody: true,
   },
   forceAllocation: {
     method: 'POST',
@@ -376,6 +402,7 @@ const sandboxBodies: Readonly<Record<keyof typeof sandboxTable, (account: string
   repeatReport: () => ({}),
   decideApplication: () => ({ outcome: 'open' }),
   forceDocument: () => ({ outcome: 'refused' }),
+  setFunds: (account) => ({ account, cash_kobo: 1_000 }),
   forceAllocation: (account) => ({ account, outcome: 'booked' }),
   injectFault: (account) => ({ call: 'submit_order', fault: 'hang', account }),
 };

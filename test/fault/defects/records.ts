@@ -239,6 +239,45 @@ const referenceDefects: readonly SeededDefect[] = [
       },
     },
   },
+  {
+    adapter: 'lists an instrument without ticks',
+    breaks: 'instruments-listed',
+    defect: {
+      reference: {
+        listInstruments: async ({ next }) => {
+          const answer = await next();
+          const [first] = answer.instruments;
+          if (first) first.tickSizes = [];
+          return answer;
+        },
+      },
+    },
+  },
+  {
+    adapter: 'lists instruments with the band of another day',
+    breaks: 'instruments-agree',
+    defect: {
+      reference: {
+        listInstruments: async ({ next }) => {
+          const answer = await next();
+          for (const each of answer.instruments) each.upperPriceKobo += 10n;
+          return answer;
+        },
+      },
+    },
+  },
+  {
+    adapter: 'leaves days without trading out of its calendar',
+    breaks: 'market-days-listed',
+    defect: {
+      reference: {
+        listMarketDays: async ({ next }) => {
+          const answer = await next();
+          return { ...answer, days: answer.days.filter((_, at) => at % 7 !== 5) };
+        },
+      },
+    },
+  },
 ];
 
 export const recordDefects: readonly SeededDefect[] = [...submissionDefects, ...accountDefects, ...referenceDefects];
