@@ -70,8 +70,9 @@ bench: $(BUILT) ## Measure, and print ratios; AGAINST=commit compares with that 
 
 build: $(BUILT) ## Make dist/, the gateway as it is deployed
 
-generate: $(PACKAGES) ## Make src/gen: what is made of proto/, and the types of clients; and docs/BROKER-REFERENCE.md
+generate: $(PACKAGES) ## Make src/gen: what is made of proto/; and what is made of it in clients/ and docs/BROKER-REFERENCE.md
 	@npx buf generate
+	@$(NODE) src/dev/clients.ts
 	@$(MAKE) openapi
 	@page=$$($(NODE) src/dev/broker-page.ts) && printf '%s\n' "$$page" > docs/BROKER-REFERENCE.md
 

@@ -5,4 +5,5 @@ import { openApiDocument } from '../docs/openapi/document.ts';
 import { gatewayOperations } from './gateway-contract.ts';
 
 const reference = { operations: gatewayOperations, comments: readComments(), examples: readExamples() };
-process.stdout.write(`${JSON.stringify(openApiDocument(reference, 'https://marina.example'), undefined, 2)}\n`);
+const addresses = { baseUrl: 'https://marina.example', grpcAddress: 'marina.example:443' };
+process.stdout.write(`${JSON.stringify(openApiDocument(reference, addresses), undefined, 2)}\n`);

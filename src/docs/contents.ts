@@ -48,9 +48,9 @@ export function siteContents(options: SiteOptions): ReadonlyMap<string, () => Co
   const guideOf = (guide: (typeof guides)[number]) =>
     guide.path === '/docs/sandbox' ? sandboxPage(guide, addresses, reference) : guidePage(guide, addresses);
   return new Map<string, () => Content>([
-    ['/openapi.json', () => json(openApiDocument(reference, baseUrl))],
+    ['/openapi.json', () => json(openApiDocument(reference, addresses))],
     ...guides.map((guide) => [guide.path, page(() => guideOf(guide))] as const),
-    ['/docs/reference', page(() => referencePage({ reference, baseUrl, canTry }))],
+    ['/docs/reference', page(() => referencePage({ reference, addresses, canTry }))],
     ['/docs/events', page(() => eventsPage(reference))],
     ['/docs/errors', page(() => errorsPage(reference))],
     ['/docs/changelog', page(() => changelogPage(addresses))],

@@ -9,3 +9,10 @@ export interface Reference {
   readonly comments: Comments;
   readonly examples: Examples;
 }
+
+/** Where partners reach the gateway. */
+export interface Addresses {
+  readonly baseUrl: string;
+  /** A host and a port. It speaks TLS where REST does. */
+  readonly grpcAddress: string;
+}

@@ -17,6 +17,7 @@ const paths = [
   '/errors',
   '/webhooks',
   '/idempotency',
+  '/clients',
   '/grpc',
   '/prices',
   '/limits',
@@ -171,6 +172,47 @@ describe('the pages for partners in a browser', () => {
     await context.close();
   });
 
+  inBrowser(
+    'the code of each operation is in five languages: one is chosen for all, by mouse or keys, and kept',
+    async () => {
+      const { context, page } = await openPage('/reference', 1440);
+      const groups = page.locator('.samples');
+      const count = gatewayOperations.filter(({ http }) => http !== undefined).length;
+      assert.equal(await groups.count(), count);
+      assert.equal(await page.getByRole('tab', { selected: true, name: 'curl', exact: true }).count(), count);
+      const own = page.locator('[id="cancelOrder"]');
+      const tab = own.getByRole('tab', { name: 'Python' });
+      await tab.scrollIntoViewIfNeeded();
+      const before = await tab.boundingBox();
+      await tab.click();
+      const after = await tab.boundingBox();
+      assert.ok(Math.abs((before?.y ?? 0) - (after?.y ?? 999)) < 2, 'what was clicked stays where it is');
+      assert.match((await own.getByRole('tabpanel').innerText()) ?? '', /marina\.cancel_order\(/);
+      assert.match(await page.locator('[id="getWallet"]').getByRole('tabpanel').innerText(), /marina\.get_wallet\(/);
+      await page.keyboard.press('ArrowRight');
+      assert.match(await own.getByRole('tabpanel').innerText(), /http\.NewRequest\("DELETE"/);
+      assert.equal(await page.evaluate('document.activeElement.textContent'), 'Go');
+      await page.keyboard.press('End');
+      assert.match(await own.getByRole('tabpanel').innerText(), /marina\.gateway\.v1\.Orders\/CancelOrder/);
+      assert.deepEqual(await barriers(page), []);
+      await page.reload();
+      assert.match(await own.getByRole('tabpanel').innerText(), /Orders\/CancelOrder/, 'it is kept');
+      await context.close();
+    },
+  );
+
+  inBrowser('without its script a page has the code in every language, each opened by itself', async () => {
+    if (typeof browser === 'string') throw new Error(browser);
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(`${baseUrl}/docs/reference`);
+    const own = page.locator('[id="createOrder"] .samples');
+    assert.match(await own.innerText(), /curl[\s\S]*TypeScript[\s\S]*Python[\s\S]*Go[\s\S]*grpcurl/);
+    await own.locator('summary', { hasText: 'TypeScript' }).click();
+    assert.match(await own.innerText(), /marina\.createOrder\(/);
+    await context.close();
+  });
+
   inBrowser('words that other APIs use, and those of the text, find the place', async () => {
     const { context, page } = await openPage('', 1440);
     const places = {
@@ -181,6 +223,7 @@ describe('the pages for partners in a browser', () => {
       'sim-hang': '/docs/sandbox',
       portfolio: '/docs/reference#listPositions',
       hmac: '/docs/webhooks',
+      sdk: '/docs/clients',
     };
     for (const [word, place] of Object.entries(places)) {
       await page.locator('#search').fill(word);

@@ -11,7 +11,7 @@ import { sharedKeeper } from '../../src/dev/keeper.ts';
 import { readComments } from '../../src/docs/comments.ts';
 import { type Examples, examplesFile, readExamples } from '../../src/docs/examples.ts';
 import { openApiDocument } from '../../src/docs/openapi/document.ts';
-import { curl } from '../../src/docs/pages/curl.ts';
+import { curl } from '../../src/docs/samples/curl.ts';
 import { catalogue, docUrl, type ErrorCode } from '../../src/lib/errors.ts';
 import { assertValid, described } from '../support/described.ts';
 import { eventTypes, takeTour } from '../support/example-tour.ts';
@@ -208,7 +208,12 @@ describe('the OpenAPI document', () => {
     const baseUrl = `http://127.0.0.1:${gateway.app.restPort}`;
     const reference = { operations: gatewayOperations, comments: readComments(), examples: readExamples(baseUrl) };
     const served = JSON.parse(await textOf('/openapi.json'));
-    assert.deepEqual(served, JSON.parse(JSON.stringify(openApiDocument(reference, baseUrl))));
+    assert.deepEqual(
+      served,
+      JSON.parse(
+        JSON.stringify(openApiDocument(reference, { baseUrl, grpcAddress: `127.0.0.1:${gateway.app.grpcPort}` })),
+      ),
+    );
     assert.deepEqual(served.servers, [{ url: baseUrl }]);
   });
 });

@@ -23,7 +23,7 @@ type Json = any;
 export const described: Json = closed(
   openApiDocument(
     { operations: gatewayOperations, comments: readComments(), examples: readExamples() },
-    'http://gateway.test',
+    { baseUrl: 'http://gateway.test', grpcAddress: 'gateway.test:443' },
   ),
 );
 

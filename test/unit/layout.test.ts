@@ -144,6 +144,21 @@ describe('the layout', () => {
     assert.equal(mayImport('orders/handlers.ts', 'accounts/store.ts'), true);
   });
 
+  it('a client library needs nothing of the gateway, and the gateway nothing of a client library', () => {
+    const clients = join(root, '../clients/typescript/src');
+    const outside = sourceFiles(clients).flatMap((path) =>
+      importsOf(path).filter((to) => !to.startsWith('../clients/typescript/src/')),
+    );
+    assert.deepEqual(outside, []);
+    const using = files.filter((path) =>
+      /(?:from|import)\s*\(?\s*'(?:@marina\/client|.*\/clients\/)/.test(readFileSync(path, 'utf8')),
+    );
+    assert.deepEqual(
+      using.map((path) => relative(root, path)).filter((path) => !path.startsWith('dev/')),
+      [],
+    );
+  });
+
   it('a gateway starts without TypeORM, which is slow to load', () => {
     const loadsIt = (path: string) =>
       /^import (?!type ).*'(typeorm|reflect-metadata)';$/m.test(readFileSync(path, 'utf8'));

@@ -1,5 +1,5 @@
 /**
- * What the pages do beyond being read: search, copying code, where one is, and trying calls. Without it they lose nothing else. The key one
+ * What the pages do beyond being read: search, copying code, tabs of languages, where one is, and trying calls. Without it they lose nothing else. The key one
  * tries calls with lives in its field, in this tab's memory: it is stored nowhere, and sent to this gateway only.
  */
 /** What stands before every path, where the gateway is reached below one. */
@@ -13,6 +13,7 @@ openTarget();
 addEventListener('hashchange', openTarget);
 startSearch(document.querySelector('.search'));
 startTrying();
+startTabs();
 
 /** On a wide page the menu is always open; on a phone it is opened by hand. */
 function openMenu() {
@@ -146,7 +147,7 @@ const synonyms = [
   ['throttle', 'throttled', 'throttling', 'ratelimit', 'rate-limit', 'rate_limited', '429'],
   ['deposit', 'fund', 'funding', 'transfer', 'allocation'],
   ['kyc', 'onboarding', 'signup', 'application'],
-  ['callback', 'callbacks', 'hook', 'webhook'],
+  ['callback', 'callbacks', 'hook', 'webhook', 'ngrok', 'tunnel', 'localhost'],
   ['signature', 'hmac', 'verify', 'signed'],
   ['token', 'apikey', 'authentication', 'auth', 'bearer', 'key'],
   ['stock', 'ticker', 'instrument', 'security', 'symbol'],
@@ -154,7 +155,7 @@ const synonyms = [
   ['execution', 'executions', 'trade', 'fill'],
   ['holding', 'holdings', 'portfolio', 'position'],
   ['cash', 'buying power', 'balance'],
-  ['sdk', 'library', 'client'],
+  ['sdk', 'library', 'libraries', 'client', 'typescript', 'python'],
   ['simulate', 'simulator', 'test', 'magic', 'sandbox'],
   ['stream', 'streaming', 'websocket', 'sse', 'watch', 'feed'],
 ];
@@ -329,4 +330,83 @@ function element(tag, { role, ...properties } = {}) {
   const made = Object.assign(document.createElement(tag), properties);
   if (role !== undefined) made.setAttribute('role', role);
   return made;
+}
+
+/** Makes tabs of each request's languages. The one that is chosen is chosen everywhere, and on later visits. */
+function startTabs() {
+  const groups = all('.samples').map(makeTabs);
+  const show = (language, isByHand) => {
+    for (const group of groups) group.show(language);
+    if (isByHand) remember(language);
+  };
+  for (const { list } of groups) {
+    list.addEventListener('click', ({ target }) => {
+      const tab = target.closest('[role=tab]');
+      if (tab !== null) stayInView(tab, () => show(tab.textContent, true));
+    });
+    list.addEventListener('keydown', (event) => {
+      const tabs = all('[role=tab]', list);
+      const at = tabs.indexOf(event.target);
+      const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+      if (next === undefined) return;
+      event.preventDefault();
+      const tab = tabs[(next + tabs.length) % tabs.length];
+      stayInView(tab, () => show(tab.textContent, true));
+      tab.focus({ preventScroll: true });
+    });
+  }
+  const known = remembered();
+  if (groups[0]?.names.includes(known)) show(known, false);
+}
+
+/** Takes the place of the parts that are opened one by one, which is what there is without a script. */
+function makeTabs(box, number) {
+  const list = element('div', { role: 'tablist', className: 'tabs' });
+  list.setAttribute('aria-label', box.dataset.label);
+  const parts = all('.sample', box).map((details) => {
+    const name = details.dataset.language;
+    const id = `code-${number}-${name.toLowerCase()}`;
+    const tab = element('button', { role: 'tab', type: 'button', id: `${id}-tab`, textContent: name });
+    tab.setAttribute('aria-controls', id);
+    const panel = element('div', { role: 'tabpanel', id, className: 'tabpanel' });
+    panel.setAttribute('aria-labelledby', tab.id);
+    panel.append(...all(':scope > figure', details));
+    list.append(tab);
+    return { name, tab, panel };
+  });
+  box.replaceChildren(list, ...parts.map(({ panel }) => panel));
+  const show = (language) => {
+    for (const { name, tab, panel } of parts) {
+      const isShown = name === language;
+      tab.setAttribute('aria-selected', String(isShown));
+      tab.tabIndex = isShown ? 0 : -1;
+      panel.hidden = !isShown;
+    }
+  };
+  show(parts[0].name);
+  return { list, names: parts.map(({ name }) => name), show };
+}
+
+/** What is above changes its height too: what was clicked must not move away. */
+function stayInView(node, change) {
+  const { top } = node.getBoundingClientRect();
+  change();
+  scrollBy({ top: node.getBoundingClientRect().top - top, behavior: 'instant' });
+}
+
+/** A browser may forbid to keep anything. Then the choice lasts until the page is left. */
+function remember(language) {
+  try {
+    localStorage.setItem('marina-language', language);
+  } catch {
+    return;
+  }
+}
+
+function remembered() {
+  try {
+    return localStorage.getItem('marina-language');
+  } catch {
+    return null;
+  }
 }

@@ -1,12 +1,13 @@
 import { EventSchema } from '../../gen/marina/gateway/v1/events_pb.ts';
 import { ApiError, catalogue, docUrl, type ErrorCode } from '../../lib/errors.ts';
 import { commentOf } from '../comments.ts';
-import type { Reference } from '../reference.ts';
+import type { Addresses, Reference } from '../reference.ts';
 import { bindingOf, operationNode, pathTemplate } from './operations.ts';
 import { type Node, openList, Schemas } from './schemas.ts';
 
 /** Makes the OpenAPI 3.1 document of all operations REST serves. */
-export function openApiDocument(reference: Reference, baseUrl: string): Node {
+export function openApiDocument(reference: Reference, addresses: Addresses): Node {
+  const { baseUrl } = addresses;
   const schemas = new Schemas(reference.comments);
   const served = reference.operations.filter(({ http }) => http !== undefined);
   const paths: { [path: string]: Node } = {};
@@ -15,7 +16,7 @@ export function openApiDocument(reference: Reference, baseUrl: string): Node {
     const path = pathTemplate(http);
     paths[path] = {
       ...paths[path],
-      [http.method.toLowerCase()]: operationNode(operation, reference, schemas, baseUrl),
+      [http.method.toLowerCase()]: operationNode(operation, reference, schemas, addresses),
     };
   }
   const event = webhook(schemas, reference);

@@ -4,8 +4,9 @@ import { enumNames } from '../../lib/enums.ts';
 import { ApiError, type ErrorCode } from '../../lib/errors.ts';
 import type { HttpBinding, OperationRules } from '../../transport/operations.ts';
 import { commentOf, firstSentence } from '../comments.ts';
-import { curl } from '../pages/curl.ts';
-import type { Reference } from '../reference.ts';
+import type { Addresses, Reference } from '../reference.ts';
+import type { SampleRequest } from '../samples/language.ts';
+import { languages } from '../samples/languages.ts';
 import { type Node, requestValue, type Schemas } from './schemas.ts';
 
 const commonHeaders = { 'x-request-id': header('RequestId'), 'Cache-Control': header('CacheControl') };
@@ -15,7 +16,7 @@ export function operationNode(
   operation: OperationRules,
   reference: Reference,
   schemas: Schemas,
-  baseUrl: string,
+  addresses: Addresses,
 ): Node {
   const { comments } = reference;
   const comment = commentOf(comments, operation.method);
@@ -26,13 +27,20 @@ export function operationNode(
     tags: [operation.method.parent.name],
     summary: firstSentence(comment).replace(/\.$/, ''),
     description: [comment, accessNote(operation)].join('\n\n'),
-    externalDocs: { description: 'With examples', url: `${baseUrl}/docs/reference#${operation.method.localName}` },
+    externalDocs: {
+      description: 'With examples',
+      url: `${addresses.baseUrl}/docs/reference#${operation.method.localName}`,
+    },
     security: [{ apiKey: [scopeWord(operation.scope)] }],
     parameters: parameters(operation, reference),
     ...(http.body === 'none' ? {} : { requestBody: requestBody(operation, reference, schemas) }),
     responses: { ...successes(operation, reference, schemas), ...failures(operation) },
-    ...(example && { 'x-codeSamples': [{ lang: 'Shell', label: 'curl', source: curl(example, baseUrl) }] }),
+    ...(example && { 'x-codeSamples': codeSamples({ operation, example, addresses }) }),
   };
+}
+
+function codeSamples(request: SampleRequest): Node[] {
+  return languages.map(({ lang, label, write }) => ({ lang, label, source: write(request) }));
 }
 
 /** An operation's place in REST. Throws for one that has none. */

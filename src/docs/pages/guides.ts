@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { codeBlock } from '../code-block.ts';
 import { type Html, html } from '../html.ts';
 import { headings, markdown } from '../markdown.ts';
-import type { Reference } from '../reference.ts';
+import type { Addresses, Reference } from '../reference.ts';
 import { methodMark, type NavigationLink, type PageParts } from './layout.ts';
 import { titleOf } from './reference.ts';
 
@@ -13,13 +13,6 @@ interface Guide {
   readonly lead: string;
   /** Next to this file's folder. */
   readonly file: string;
-}
-
-/** Where partners reach the gateway. */
-export interface Addresses {
-  readonly baseUrl: string;
-  /** A host and a port. It speaks TLS where REST does. */
-  readonly grpcAddress: string;
 }
 
 /** The guides, in the order in which they are read. */
@@ -41,6 +34,12 @@ export const guides: readonly Guide[] = [
     title: 'Webhooks',
     lead: 'Every event, sent to your endpoint within seconds and signed so that you can tell it is ours.',
     file: '../guides/webhooks.md',
+  },
+  {
+    path: '/docs/clients',
+    title: 'Client libraries',
+    lead: 'TypeScript and Python: types, retries that keep the key, lists, events, webhooks, and webhooks on your own machine.',
+    file: '../guides/clients.md',
   },
   {
     path: '/docs/grpc',
@@ -129,6 +128,7 @@ function cards(): Html {
     ['/docs/reference#createOrder', 'Place an order', 'One request, stored before it is sent, and sent once.'],
     ['/docs/idempotency', 'Never buy twice', 'Keys, replays, and what to do while an order is uncertain.'],
     ['/docs/webhooks', 'Follow every change', 'Signed events, in order and without a gap.'],
+    ['/docs/clients', 'Use a library', 'TypeScript or Python, made from the contract, with retries that keep the key.'],
     ['/docs/sandbox', 'Try every outcome', 'Symbols that fill, reject, hang or lose the answer.'],
   ];
   const items = chosen.map(

@@ -11,21 +11,23 @@ import { type Html, html } from '../html.ts';
 import { markdown } from '../markdown.ts';
 import { bindingOf, pathTemplate, scopeWord } from '../openapi/operations.ts';
 import { isTimestamp } from '../openapi/schemas.ts';
-import type { Reference } from '../reference.ts';
-import { curl } from './curl.ts';
+import type { Addresses, Reference } from '../reference.ts';
+import { curl } from '../samples/curl.ts';
+import { grpcurlOf } from '../samples/grpcurl.ts';
+import { languages } from '../samples/languages.ts';
 import { methodMark, type NavigationLink, type PageParts } from './layout.ts';
 import { tryKey, tryPanel } from './try.ts';
 
 /** What the reference page is made of. */
 export interface ReferencePage {
   readonly reference: Reference;
-  readonly baseUrl: string;
+  readonly addresses: Addresses;
   /** Whether calls can be tried from the page. */
   readonly canTry: boolean;
 }
 
 /** Every operation and object, service by service. */
-export function referencePage({ reference, baseUrl, canTry }: ReferencePage): PageParts {
+export function referencePage({ reference, addresses, canTry }: ReferencePage): PageParts {
   const shown = new Set<DescMessage>();
   const sections = servicesOf(reference).map((service) => {
     const operations = reference.operations.filter(({ method }) => method.parent === service);
@@ -35,7 +37,7 @@ export function referencePage({ reference, baseUrl, canTry }: ReferencePage): Pa
 <h2><a class="anchor" href="#${service.name}">${service.name}</a></h2>
 <div class="prose">${markdown(commentOf(reference.comments, service))}</div>
 ${[...new Set(objects)].map((desc) => objectSection(desc, reference))}
-${operations.map((operation) => operationSection(operation, { reference, baseUrl, canTry }))}
+${operations.map((operation) => operationSection(operation, { reference, addresses, canTry }))}
 </section>
 `;
   });
@@ -127,7 +129,7 @@ ${http !== undefined && inputs(operation, page)}
 ${details.length > 0 && html`<h4>Good to know</h4>${markdown(details.join('\n\n'))}`}
 ${http !== undefined && errorsLine(operation)}
 </div>
-<div class="aside">${http === undefined ? false : recorded.map((example, index) => exampleBlock(example, index, page.baseUrl))}${
+<div class="aside">${http === undefined ? codeBlock(grpcurlOf(operation, page.addresses), 'sh', 'grpcurl') : recorded.map((example, index) => exampleBlock(example, index, operation, page.addresses))}${
     page.canTry && http !== undefined && tryPanel(operation, recorded[0])
   }</div>
 </section>
@@ -179,11 +181,21 @@ function errorsLine({ errors }: OperationRules): Html {
   return html`<details class="errors"><summary>${errors.length} errors</summary><ul>${items}</ul></details>`;
 }
 
-function exampleBlock(example: Example, index: number, baseUrl: string): Html {
+function exampleBlock(example: Example, index: number, operation: OperationRules, addresses: Addresses): Html {
   const { title, answer } = example;
-  const blocks = html`${codeBlock(curl(example, baseUrl), 'sh', 'Request')}${codeBlock(answerText(example), 'json', `Answer ${answer.status}`)}`;
-  if (index === 0) return html`<p class="example">${title}</p>${blocks}`;
-  return html`<details class="more"><summary><span class="status ${answer.status < 400 ? 'good' : 'bad'}">${answer.status}</span>${title}</summary>${blocks}</details>`;
+  const answered = codeBlock(answerText(example), 'json', `Answer ${answer.status}`);
+  if (index === 0) return html`<p class="example">${title}</p>${samples(operation, example, addresses)}${answered}`;
+  const request = codeBlock(curl(example, addresses.baseUrl), 'sh', 'Request');
+  return html`<details class="more"><summary><span class="status ${answer.status < 400 ? 'good' : 'bad'}">${answer.status}</span>${title}</summary>${request}${answered}</details>`;
+}
+
+/** The request in every language. The script makes tabs of them; without it each is opened by itself. */
+function samples(operation: OperationRules, example: Example, addresses: Addresses): Html {
+  const blocks = languages.map(({ label, highlighted, write }, index) => {
+    const code = codeBlock(write({ operation, example, addresses }), highlighted);
+    return html`<details class="sample" name="sample-${operation.method.localName}" data-language="${label}"${index === 0 && html` open`}><summary>${label}</summary>${code}</details>`;
+  });
+  return html`<div class="samples" data-label="${titleOf(operation.method.name)}, request">${blocks}</div>`;
 }
 
 function answerText({ answer }: Example): string {

@@ -1,4 +1,12 @@
 import type { Example } from '../examples.ts';
+import type { SampleLanguage } from './language.ts';
+
+export const curlLanguage: SampleLanguage = {
+  lang: 'Shell',
+  label: 'curl',
+  highlighted: 'sh',
+  write: ({ example, addresses }) => curl(example, addresses.baseUrl),
+};
 
 /** A recorded request as a command. The key stands in a variable, so that it is in no page and no history. */
 export function curl({ request }: Example, baseUrl: string): string {

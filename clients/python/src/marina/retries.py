@@ -1,0 +1,72 @@
+"""When a request is sent again."""
+
+from __future__ import annotations
+
+import random
+from typing import Callable, NamedTuple, Optional
+
+# After these nothing was done, whatever the request was.
+_NOTHING_DONE = frozenset({"rate_limited", "trading_paused", "exchange_unavailable", "exchange_error"})
+_FIRST_WAIT = 0.5
+_LONGEST_WAIT = 10.0
+
+
+class Failure(NamedTuple):
+    """What came of one attempt that failed: an error answer, or no answer at all, which has no status."""
+
+    status: Optional[int] = None
+    code: Optional[str] = None
+    retry_after_seconds: Optional[int] = None
+
+
+def wait_before_repeat(
+    failure: Failure,
+    method: str,
+    takes_key: bool,
+    attempt: int,
+    draw: Callable[[], float] = random.random,
+) -> Optional[float]:
+    """How many seconds to wait before a request is sent again; None if it must not be.
+
+    It is sent again if nothing was done, or if doing it again does nothing a second time, and only if the same request can
+    succeed.
+    """
+    if not _may_repeat(failure, method, takes_key):
+        return None
+    # Requests that failed together do not come back together.
+    if failure.retry_after_seconds is not None:
+        return failure.retry_after_seconds * (1 + draw() / 4)
+    return min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** (min(attempt, 20) - 1)) * (0.5 + draw() / 2)
+
+
+def leaves_unknown(failure: Failure) -> bool:
+    """Whether the request may have been done although it failed."""
+    status, code, _ = failure
+    if status is None:
+        return True
+    # What is stored as never sent is known. It is 503 without a time to wait.
+    return status >= 500 and not (code is not None and (code in _NOTHING_DONE or code.endswith("_not_sent")))
+
+
+def settles(failure: Failure) -> bool:
+    """Whether an answer tells what became of the request, also of earlier attempts with the same key."""
+    status, code, _ = failure
+    if status is None or code is None:
+        return False
+    if code.endswith("_not_sent"):
+        return True
+    # These are decided before the gateway looks for an earlier request with the key.
+    return 400 <= status < 500 and status not in (401, 403, 429)
+
+
+def _may_repeat(failure: Failure, method: str, takes_key: bool) -> bool:
+    status, code, retry_after = failure
+    is_safe = method != "POST" or takes_key
+    if status is None:
+        return is_safe
+    if status == 429 or code in _NOTHING_DONE or code == "document_in_flight":
+        return True
+    if not is_safe or status < 500:
+        return False
+    # What answers without a code stands before the gateway. With a code, a 503 that may be repeated says when.
+    return code is None or status != 503 or retry_after is not None

@@ -1,0 +1,201 @@
+"""What the client does without a gateway: when it sends again, what it reads and writes, and which webhooks it believes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Dict, List, Optional, Tuple
+
+import marina
+from marina.retries import Failure, leaves_unknown, settles, wait_before_repeat
+
+SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode("ascii")
+BODY = b'{"object":"event","id":"msg_1","type":"order.filled","version":100000000000000007,"data":{"id":"ord_1"}}'
+
+
+class Gateway:
+    """A server that answers with what it is given, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: List[Optional[Tuple[int, Dict[str, str], bytes]]] = []
+        self.requests: List[Tuple[str, str, Dict[str, str], bytes]] = []
+        gateway = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("content-length", "0")))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                gateway.requests.append((self.command, self.path, headers, body))
+                answer = gateway.answers.pop(0)
+                if answer is None:
+                    self.close_connection = True
+                    return
+                status, more, text = answer
+                self.send_response(status)
+                for name, value in more.items():
+                    self.send_header(name, value)
+                self.send_header("content-length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_POST = do_PUT = do_DELETE = answer
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_address[1]}"
+
+
+def refusal(status: int, code: str, kind: str = "api_error", **headers: str) -> Tuple[int, Dict[str, str], bytes]:
+    error = {"type": kind, "code": code, "message": "A sentence.", "doc_url": "https://marina.example"}
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return status, names, json.dumps({"error": error}).encode("utf-8")
+
+
+class WithGateway(unittest.TestCase):
+    def setUp(self) -> None:
+        self.gateway = Gateway()
+        self.marina = marina.Marina(self.gateway.url, "marina_test_key")
+
+    def tearDown(self) -> None:
+        self.marina.close()
+        self.gateway.server.shutdown()
+        self.gateway.server.server_close()
+
+    def place(self, **more: Any) -> Any:
+        return self.marina.create_order(
+            account="LAG1", symbol="ZENITHBANK", side="buy", quantity=100, type="market", **more
+        )
+
+
+class Calls(WithGateway):
+    def test_an_order_is_sent_again_with_the_same_key_after_no_answer(self) -> None:
+        self.gateway.answers = [None, refusal(429, "rate_limited", retry_after="0"), (201, {}, b'{"id":"ord_1"}')]
+        self.assertEqual(self.place()["id"], "ord_1")
+        keys = {headers["idempotency-key"] for _, _, headers, _ in self.gateway.requests}
+        self.assertEqual((len(self.gateway.requests), len(keys)), (3, 1))
+        self.assertEqual(len({body for _, _, _, body in self.gateway.requests}), 1)
+
+    def test_what_must_not_be_sent_again_is_sent_once(self) -> None:
+        for status, code, headers in (
+            (503, "order_not_sent", {}),
+            (409, "similar_order_unresolved", {"retry_after": "0"}),
+            (422, "order_rejected", {}),
+        ):
+            self.gateway.requests.clear()
+            self.gateway.answers = [refusal(status, code, "order_error", **headers)]
+            with self.assertRaises(marina.OrderError) as caught:
+                self.place(idempotency_key="mine")
+            self.assertEqual((caught.exception.code, len(self.gateway.requests)), (code, 1))
+            self.assertEqual(caught.exception.call.idempotency_key, "mine")
+            self.assertFalse(caught.exception.call.is_outcome_unknown)
+
+    def test_a_key_is_never_made_twice(self) -> None:
+        self.gateway.answers = [None]
+        with self.assertRaises(marina.NoAnswerError) as caught:
+            self.marina.create_key(scopes=["read"])
+        self.assertEqual(len(self.gateway.requests), 1)
+        self.assertTrue(caught.exception.call.is_outcome_unknown)
+
+    def test_a_wait_beyond_the_deadline_is_not_begun(self) -> None:
+        self.gateway.answers = [refusal(503, "trading_paused", retry_after="30")]
+        with self.assertRaises(marina.ApiError) as caught:
+            self.place(deadline=5)
+        self.assertEqual(caught.exception.retry_after_seconds, 30)
+
+    def test_a_page_of_html_is_an_error_by_its_status(self) -> None:
+        self.gateway.answers = [(404, {}, b"<html>nothing</html>")]
+        with self.assertRaises(marina.ErrorAnswer) as caught:
+            self.marina.get_wallet()
+        self.assertEqual((caught.exception.status, caught.exception.code), (404, None))
+
+    def test_values_are_put_into_path_query_and_body(self) -> None:
+        good = (200, {}, b'{"object":"list","has_more":false,"next_cursor":null,"data":[]}')
+        self.gateway.answers = [good, good, good]
+        list(self.marina.list_trades(account="LAG1", from_="2026-03-02", limit=5))
+        self.marina.revoke_key(id="key_1", with_children=True)
+        self.marina.send_document(id="a/b", type="photo", file=b"\x89PNG", media_type="image/png")
+        lines = [f"{method} {path}" for method, path, _, _ in self.gateway.requests]
+        self.assertEqual(
+            lines,
+            [
+                "GET /v1/accounts/LAG1/trades?from=2026-03-02&limit=5",
+                "DELETE /v1/keys/key_1?with_children=true",
+                "PUT /v1/applications/a%2Fb/documents/photo",
+            ],
+        )
+        _, _, headers, body = self.gateway.requests[2]
+        self.assertEqual((headers["content-type"], body), ("image/png", b"\x89PNG"))
+
+    def test_what_would_be_another_path_is_not_sent(self) -> None:
+        for wrong in ("", ".", ".."):
+            with self.assertRaises(TypeError):
+                self.marina.get_order(id=wrong)
+        with self.assertRaises(ValueError):
+            self.place(idempotency_key="one\ntwo")
+        with self.assertRaises(ValueError):
+            marina.Marina("http://marina.example", "marina_live_key")
+        self.assertEqual(self.gateway.requests, [])
+
+
+class Retries(unittest.TestCase):
+    def test_the_time_that_is_asked_for_is_never_cut_short(self) -> None:
+        for drawn in (0.0, 0.5, 0.999):
+            wait = wait_before_repeat(Failure(429, "rate_limited", 2), "POST", False, 1, lambda: drawn)
+            assert wait is not None
+            self.assertTrue(2 <= wait <= 2.5)
+
+    def test_waits_grow_and_are_bounded(self) -> None:
+        waits = [wait_before_repeat(Failure(), "GET", False, attempt, lambda: 1.0) for attempt in (1, 2, 3, 9, 99)]
+        self.assertEqual(waits, [0.5, 1.0, 2.0, 10.0, 10.0])
+
+    def test_what_is_known_of_an_outcome(self) -> None:
+        self.assertTrue(leaves_unknown(Failure()) and leaves_unknown(Failure(500, "internal_error")))
+        self.assertFalse(leaves_unknown(Failure(503, "exchange_unavailable", 5)))
+        self.assertTrue(settles(Failure(503, "order_not_sent")) and settles(Failure(422, "order_rejected")))
+        self.assertFalse(settles(Failure(401, "unauthorized")) or settles(Failure(422)))
+
+
+class Webhooks(unittest.TestCase):
+    def test_a_signed_event_is_read_with_all_digits(self) -> None:
+        headers = marina.sign_webhook(SECRET, "msg_1", BODY)
+        event = marina.verify_webhook(SECRET, headers, BODY)
+        self.assertEqual(event["version"], 100_000_000_000_000_007)
+
+    def test_any_of_several_signatures_will_do(self) -> None:
+        headers = marina.sign_webhook(SECRET, "msg_1", BODY)
+        headers["webhook-signature"] = "v1,AAAA v2,x " + headers["webhook-signature"]
+        marina.verify_webhook(SECRET, {name.title(): value for name, value in headers.items()}, BODY)
+
+    def test_anything_else_is_refused(self) -> None:
+        good = marina.sign_webhook(SECRET, "msg_1", BODY, now=1_000)
+        marina.verify_webhook(SECRET, good, BODY, now=1_300)
+        for headers, body, now in (
+            (good, BODY, 1_301),
+            (good, BODY, 699),
+            (good, BODY + b" ", 1_000),
+            ({**good, "webhook-id": "msg_2"}, BODY, 1_000),
+            ({**good, "webhook-timestamp": "1001"}, BODY, 1_000),
+            ({**good, "webhook-timestamp": "１０００"}, BODY, 1_000),
+            ({**good, "webhook-signature": "v1,"}, BODY, 1_000),
+            ({**good, "webhook-signature": "v1,é"}, BODY, 1_000),
+            ({"webhook-id": "msg_1"}, BODY, 1_000),
+        ):
+            with self.assertRaises(marina.WebhookVerificationError):
+                marina.verify_webhook(SECRET, headers, body, now=now)
+        with self.assertRaises(ValueError):
+            marina.verify_webhook("whsec_!", good, BODY, now=1_000)
+
+
+if __name__ == "__main__":
+    unittest.main()

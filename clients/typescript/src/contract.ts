@@ -1,0 +1,2106 @@
+// Made from the OpenAPI document by `make generate`. Change the contract in proto/, not this file.
+
+import type { EventFeed, FeedOptions, Pages } from './pages.ts';
+
+/** One account the partner can trade for. */
+export interface Account {
+  /** What this is. */
+  readonly object: 'account';
+  /** The account's code, upper-case. */
+  readonly account: string;
+  /** The id of the application that opened it; null when it was not opened through the gateway. */
+  readonly application: string | null;
+  /** Since when the partner can trade for it, UTC, to the second. */
+  readonly created_at: string;
+}
+
+/** One movement of money from the wallet to an account. */
+export interface Allocation {
+  /** What this is. */
+  readonly object: 'allocation';
+  /** The allocation's id: `alc_` and 20 characters from a-z and 2-7. */
+  readonly id: string;
+  /** Where the allocation stands. */
+  readonly state: AllocationState;
+  /** The code of the account it funds, upper-case. */
+  readonly account: string;
+  /** The amount in kobo. */
+  readonly amount_kobo: bigint;
+  /** The partner's own reference, as given when the allocation was created. */
+  readonly client_reference: string | null;
+  /** The broker's reference, once it is booked. */
+  readonly broker_reference: string | null;
+  /** A sentence for people that explains the state; never use it in logic. */
+  readonly reason: string | null;
+  /** Why the broker rejected it; set only when the state is `rejected`. */
+  readonly reject_reason: AllocationRejectReason | null;
+  /** When the allocation was stored, UTC, to the second. */
+  readonly created_at: string;
+  /** When it last changed, UTC, to the second; it never goes back. */
+  readonly updated_at: string;
+}
+
+/**
+ * Why the broker rejected an allocation. The list can grow.
+ *
+ * - `account_not_at_broker`: The broker does not have the account.
+ * - `account_restricted`: The account takes no money now.
+ * - `amount_not_accepted`: The broker does not take this amount.
+ * - `rejected_by_broker`: Any other reason.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type AllocationRejectReason = 'account_not_at_broker' | 'account_restricted' | 'amount_not_accepted' | 'rejected_by_broker' | (string & {});
+
+/**
+ * Where an allocation stands. The list can grow: treat an unknown state as one that may still change.
+ *
+ * - `sending`: Stored, its amount reserved; the send to the broker is in progress.
+ * - `booked`: The money is on the account.
+ * - `refused`: It is not at the broker and will not be: it never left the gateway, or the broker refused it as too late, or it was proven that the broker's record does not have it. Its amount is available again.
+ * - `rejected`: The broker rejected it; see `reject_reason`. Its amount is available again.
+ * - `uncertain`: It is unknown whether the broker received it. The gateway does not send it again and reconciles it against the broker's record; its amount stays reserved.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type AllocationState = 'sending' | 'booked' | 'refused' | 'rejected' | 'uncertain' | (string & {});
+
+/** A limit and how much of it is used. */
+export interface Allowance {
+  /** How much there is in all. */
+  readonly limit: bigint;
+  /** How much is used now. */
+  readonly used: bigint;
+  /** How much a request can use at this moment; never negative. */
+  readonly remaining: bigint;
+  /** When `used` goes back to 0, UTC; null for requests in progress, which have no such time. */
+  readonly resets_at: string | null;
+}
+
+/** One application for a customer's account. It never has the customer's data of the request. */
+export interface Application {
+  /** What this is. */
+  readonly object: 'application';
+  /** The application's id: `app_` and 20 characters from a-z and 2-7. */
+  readonly id: string;
+  /** Where the application stands. */
+  readonly state: ApplicationState;
+  /** The broker's reference, once the broker has accepted the application. */
+  readonly reference: string | null;
+  /** The code of the account, once it is open. */
+  readonly account: string | null;
+  /** A sentence for people that explains the state; never use it in logic. */
+  readonly reason: string | null;
+  /** Why the broker rejected it; set only when the state is `rejected`. */
+  readonly reject_reason: ApplicationRejectReason | null;
+  /** The field that caused a rejection, when the rejection names one. Never its value. */
+  readonly param: string | null;
+  /** When the application was stored, UTC, to the second. */
+  readonly created_at: string;
+  /** When it last changed, UTC, to the second; it never goes back. */
+  readonly updated_at: string;
+}
+
+/**
+ * Why the broker rejected an application. The list can grow.
+ *
+ * - `invalid_field`: A field is not what the broker accepts; `param` names it where the broker does.
+ * - `already_at_broker`: The customer already has an account at the broker.
+ * - `rejected_by_broker`: The broker refused to take it, for any other reason.
+ * - `declined_by_broker`: The broker's staff looked at it and declined.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type ApplicationRejectReason = 'invalid_field' | 'already_at_broker' | 'rejected_by_broker' | 'declined_by_broker' | (string & {});
+
+/**
+ * Where an application stands. The list can grow: treat an unknown state as one that may still change.
+ *
+ * - `sending`: Stored; the send to the broker is in progress.
+ * - `documents_required`: The broker has it and wants the four documents.
+ * - `submitted`: The broker has it and its four documents, and decides.
+ * - `opened`: The account is open: `account` holds its code, and the partner can trade for it.
+ * - `uncertain`: It is unknown whether the broker received it. The gateway does not send it again and reconciles it against the broker's record.
+ * - `rejected`: The broker rejected it at once or declined it later; see `reject_reason` and `param`.
+ * - `refused`: It never reached the broker.
+ * - `unplaced`: It was unknown whether the broker received it, and it was proven that the broker's record does not have it.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type ApplicationState = 'sending' | 'documents_required' | 'submitted' | 'opened' | 'uncertain' | 'rejected' | 'refused' | 'unplaced' | (string & {});
+
+/** The money of an account, as the broker reports it. */
+export interface Balance {
+  /** What this is. */
+  readonly object: 'balance';
+  /** The account's code, upper-case. */
+  readonly account: string;
+  /** Always `NGN`. */
+  readonly currency: string;
+  /** What was there when the day began, in kobo; can be negative. */
+  readonly opening_kobo: bigint;
+  /** What is still to be paid, in kobo; never negative. */
+  readonly pending_debits_kobo: bigint;
+  /** What can be used now, in kobo; negative when the account owes money. */
+  readonly available_kobo: bigint;
+}
+
+/** One settled trade with its charges. */
+export interface ContractNote {
+  /** What this is. */
+  readonly object: 'contract_note';
+  /** The note's number at the broker. */
+  readonly ticket: string;
+  /** The stock's symbol, upper-case. */
+  readonly symbol: string;
+  /** The stock's name. */
+  readonly name: string;
+  /** `buy` or `sell`. */
+  readonly side: TradeSide;
+  /** How many shares. */
+  readonly quantity: bigint;
+  /** The price of one share in kobo. */
+  readonly price_kobo: bigint;
+  /** The quantity times the price, in kobo. */
+  readonly amount_kobo: bigint;
+  /** The broker's commission in kobo. */
+  readonly commission_kobo: bigint;
+  /** What the exchange and the state charge, in kobo. */
+  readonly statutory_fees_kobo: bigint;
+  /** Other charges in kobo. */
+  readonly other_fees_kobo: bigint;
+  /** What the trade cost or brought with its charges, in kobo. */
+  readonly consideration_kobo: bigint;
+  /** The day it was executed, in Lagos: YYYY-MM-DD. */
+  readonly trade_date: string;
+  /** The day it was settled, in Lagos: YYYY-MM-DD. */
+  readonly transaction_date: string;
+}
+
+/** An allocation to make. */
+export interface CreateAllocationRequest {
+  /** The code of the account to fund, one of the partner's. Case does not matter. */
+  readonly account: string;
+  /** The amount in kobo, 1 to 10,000,000,000. */
+  readonly amount_kobo: number | bigint;
+  /**
+   * The partner's own reference: 1 to 64 printable ASCII characters, not necessarily unique. It is returned with the
+   * allocation, and allocations can be listed by it.
+   */
+  readonly client_reference?: string | null | undefined;
+}
+
+/** What an account is to be opened with. Every value is at most 200 bytes of UTF-8. */
+export interface CreateApplicationRequest {
+  /** The customer's first name. */
+  readonly first_name: string;
+  /** The customer's last name. */
+  readonly last_name: string;
+  /** The day the customer was born, YYYY-MM-DD. */
+  readonly date_of_birth: string;
+  /** The customer's gender, as the broker writes it. */
+  readonly gender: string;
+  /** The customer's e-mail address. */
+  readonly email: string;
+  /** The customer's phone number. */
+  readonly phone: string;
+  /** Street and house of the customer's address. */
+  readonly address: string;
+  /** City of the customer's address. */
+  readonly city: string;
+  /** The code of the state of the customer's address, from the list of states. */
+  readonly state: string;
+  /** The code of the customer's state of origin, from the list of states. */
+  readonly state_of_origin: string;
+  /** The code of the customer's local government area of origin, from that state's list. */
+  readonly lga_of_origin: string;
+  /** The customer's Bank Verification Number. */
+  readonly bvn: string;
+  /** The name of the customer's next of kin. */
+  readonly next_of_kin_name: string;
+  /** The phone number of the customer's next of kin. */
+  readonly next_of_kin_phone: string;
+  /** What the next of kin is to the customer. */
+  readonly next_of_kin_relationship: string;
+  /** How the customer is addressed. */
+  readonly title?: string | null | undefined;
+  /** The customer's middle name. */
+  readonly middle_name?: string | null | undefined;
+  /** The customer's National Identification Number. */
+  readonly nin?: string | null | undefined;
+  /** What the customer works as. */
+  readonly occupation?: string | null | undefined;
+  /** The code of the customer's bank. */
+  readonly bank_code?: string | null | undefined;
+  /** The number of the customer's account there. */
+  readonly bank_account_number?: string | null | undefined;
+  /** The maiden name of the customer's mother. */
+  readonly mothers_maiden_name?: string | null | undefined;
+}
+
+/** A key to make. */
+export interface CreateKeyRequest {
+  /** What the key may do: one or more of the scopes the calling key has. A scope that occurs twice counts once. */
+  readonly scopes: readonly ('read' | 'trade' | 'apply' | 'fund' | 'keys')[];
+  /**
+   * The addresses and ranges the key works from, at most 20, such as `192.0.2.1`, `192.0.2.0/24` and `2001:db8::/32`. A range
+   * is kept as its first address and its length. Absent or empty: the key works from everywhere, where that is allowed.
+   */
+  readonly addresses?: readonly string[] | null | undefined;
+}
+
+/** An order to place. */
+export type CreateOrderRequest = {
+  /** The code of the account to trade for, one of the partner's. Case does not matter. */
+  readonly account: string;
+  /** The stock's symbol. Case does not matter. */
+  readonly symbol: string;
+  /** `buy` or `sell`. */
+  readonly side: 'buy' | 'sell';
+  /** How many shares to trade, 1 to 100,000,000. */
+  readonly quantity: number | bigint;
+  /** `limit` or `market`. */
+  readonly type: 'limit';
+  /** How long the order lives; `day` when absent. */
+  readonly time_in_force?: 'day' | 'gtc' | 'ioc' | 'fok' | null | undefined;
+  /**
+   * The limit price of one share in kobo, 1 to 1,000,000,000. Required on a limit order, absent or null on a market
+   * order.
+   */
+  readonly price_kobo: number | bigint;
+  /**
+   * The partner's own reference: 1 to 64 printable ASCII characters, not necessarily unique. It is returned with the
+   * order, and orders can be listed by it.
+   */
+  readonly client_reference?: string | null | undefined;
+} | {
+  /** The code of the account to trade for, one of the partner's. Case does not matter. */
+  readonly account: string;
+  /** The stock's symbol. Case does not matter. */
+  readonly symbol: string;
+  /** `buy` or `sell`. */
+  readonly side: 'buy' | 'sell';
+  /** How many shares to trade, 1 to 100,000,000. */
+  readonly quantity: number | bigint;
+  /** `limit` or `market`. */
+  readonly type: 'market';
+  /** How long the order lives; `day` when absent. */
+  readonly time_in_force?: 'day' | 'gtc' | 'ioc' | 'fok' | null | undefined;
+  /**
+   * The partner's own reference: 1 to 64 printable ASCII characters, not necessarily unique. It is returned with the
+   * order, and orders can be listed by it.
+   */
+  readonly client_reference?: string | null | undefined;
+};
+
+/** An application to decide. */
+export interface DecideApplicationRequest {
+  /** What is decided. */
+  readonly outcome: 'open' | 'decline';
+}
+
+/** What the broker decided of an application. The application shows it a moment later. */
+export interface Decision {
+  /** What this is. */
+  readonly object: 'sandbox_decision';
+  /** The application's id. */
+  readonly id: string;
+  /** What was decided. */
+  readonly outcome: SandboxApplicationOutcome;
+  /** The code of the account that was opened; null when none was. */
+  readonly account: string | null;
+}
+
+/** A directive that waits for what it is about. */
+export interface Directive {
+  /** What this is. */
+  readonly object: 'sandbox_directive';
+  /** The account it waits on; null when it is about one object. */
+  readonly account: string | null;
+  /** The object it is about; null when it waits on an account. */
+  readonly id: string | null;
+  /** How many times it is used, unless the sandbox starts again before. */
+  readonly times: bigint;
+}
+
+/** One document of an application, as the broker has it. The gateway keeps no copy of the file. */
+export interface Document {
+  /** What this is. */
+  readonly object: 'document';
+  /** The application's id. */
+  readonly application: string;
+  /** What the document shows. */
+  readonly type: DocumentType;
+  /** Where the document stands. */
+  readonly state: DocumentState;
+  /** When the document was first sent, UTC, to the second. */
+  readonly created_at: string;
+  /** When its state last changed, UTC, to the second. */
+  readonly updated_at: string;
+}
+
+/**
+ * Where a document stands. The list can grow.
+ *
+ * - `delivered`: The broker has the file. This does not mean that the broker's staff verified it.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type DocumentState = 'delivered' | (string & {});
+
+/**
+ * What a document of an application shows. The list can grow.
+ *
+ * - `photo`: A passport photograph.
+ * - `government_id`: A government-issued ID.
+ * - `utility_bill`: A utility bill, for the address.
+ * - `signature`: A specimen of the customer's signature.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type DocumentType = 'photo' | 'government_id' | 'utility_bill' | 'signature' | (string & {});
+
+/** An order to estimate. It takes the members of an order to place, so that the same body does for both. */
+export type EstimateOrderRequest = {
+  /** The code of the account to trade for, one of the partner's. Case does not matter. */
+  readonly account: string;
+  /** The stock's symbol. Case does not matter. */
+  readonly symbol: string;
+  /** `buy` or `sell`. */
+  readonly side: 'buy' | 'sell';
+  /** How many shares to trade, 1 to 100,000,000. */
+  readonly quantity: number | bigint;
+  /** `limit` or `market`. */
+  readonly type: 'limit';
+  /** How long the order would live; it does not change the estimate. */
+  readonly time_in_force?: 'day' | 'gtc' | 'ioc' | 'fok' | null | undefined;
+  /**
+   * The limit price of one share in kobo, 1 to 1,000,000,000. Required on a limit order, absent or null on a market
+   * order.
+   */
+  readonly price_kobo: number | bigint;
+  /** Taken and not used. */
+  readonly client_reference?: string | null | undefined;
+} | {
+  /** The code of the account to trade for, one of the partner's. Case does not matter. */
+  readonly account: string;
+  /** The stock's symbol. Case does not matter. */
+  readonly symbol: string;
+  /** `buy` or `sell`. */
+  readonly side: 'buy' | 'sell';
+  /** How many shares to trade, 1 to 100,000,000. */
+  readonly quantity: number | bigint;
+  /** `limit` or `market`. */
+  readonly type: 'market';
+  /** How long the order would live; it does not change the estimate. */
+  readonly time_in_force?: 'day' | 'gtc' | 'ioc' | 'fok' | null | undefined;
+  /** Taken and not used. */
+  readonly client_reference?: string | null | undefined;
+};
+
+/** One change to one object. */
+export interface Event {
+  /** What this is. */
+  readonly object: 'event';
+  /**
+   * The event's id: `msg_` and 24 lower-case hex characters. A webhook carries it as
+   * `webhook-id`.
+   */
+  readonly id: string;
+  /**
+   * The object's kind, a full stop and its state: `order.pending`, `order.partially_filled` (once for each trade that
+   * leaves something over), `order.filled`, `order.uncertain`, `order.rejected`, `order.refused`, `order.cancelled` or
+   * `order.expired`. A trade the exchange reports after the order was final repeats the type of its final state, with
+   * more filled. Of applications: `application.documents_required`, `application.submitted`, `application.opened`,
+   * `application.uncertain`, `application.rejected`, `application.refused` or `application.unplaced`. Of allocations:
+   * `allocation.booked`, `allocation.uncertain`, `allocation.rejected` or `allocation.refused`. That an object was stored
+   * (`sending`) makes no event. New types can appear: ignore those you do not handle.
+   */
+  readonly type: string;
+  /** When the object changed: its `updated_at`. */
+  readonly timestamp: string;
+  /**
+   * The event's number among the partner's events: 1, 2, 3 … without a gap. Compare versions per object and ignore an
+   * event whose version is lower than the last one applied to that object.
+   */
+  readonly version: bigint;
+  /**
+   * One order to buy or sell shares.
+   *
+   * One application for a customer's account. It never has the customer's data of the request.
+   *
+   * One movement of money from the wallet to an account.
+   */
+  readonly data: Order | Application | Allocation;
+}
+
+/** What the exchange reported about an order. The order shows it a moment later. */
+export interface ExchangeReport {
+  /** What this is. */
+  readonly object: 'sandbox_report';
+  /** The order's id. */
+  readonly id: string;
+  /** What was reported. */
+  readonly kind: ExchangeReportKind;
+  /** How many shares traded; null when none did. */
+  readonly quantity: bigint | null;
+  /** The price of one share in kobo; null when none traded. */
+  readonly price_kobo: bigint | null;
+}
+
+/**
+ * What an exchange reported about an order.
+ *
+ * - `accepted`: It has the order.
+ * - `rejected`: It does not take the order, or gave it up.
+ * - `trade`: Shares traded.
+ * - `cancelled`: What had not traded was cancelled.
+ * - `expired`: What had not traded expired.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type ExchangeReportKind = 'accepted' | 'rejected' | 'trade' | 'cancelled' | 'expired' | (string & {});
+
+/** An order to end. */
+export interface ExpireOrderRequest {
+}
+
+/** Shares to trade now. */
+export interface FillOrderRequest {
+  /** How many shares; all that is left when absent. */
+  readonly quantity?: number | bigint | null | undefined;
+  /** The price of one share in kobo, within the order's limit; the order's own or the last price when absent. */
+  readonly price_kobo?: number | bigint | null | undefined;
+}
+
+/** What becomes of the next allocations to an account. */
+export interface ForceAllocationRequest {
+  /** The account's code, one of the partner's. Case does not matter. */
+  readonly account: string;
+  /** What becomes of them. */
+  readonly outcome: 'booked' | 'rejected';
+  /** Why they are rejected; `rejected_by_broker` when absent. Of no use when they are booked. */
+  readonly reject_reason?: 'account_not_at_broker' | 'account_restricted' | 'amount_not_accepted' | 'rejected_by_broker' | null | undefined;
+  /** How many allocations, 1 to 100; 1 when absent. */
+  readonly times?: number | bigint | null | undefined;
+}
+
+/** What becomes of the next documents of an application. */
+export interface ForceDocumentRequest {
+  /** Only documents of this type; absent: any. */
+  readonly type?: 'photo' | 'government_id' | 'utility_bill' | 'signature' | null | undefined;
+  /** What becomes of them. */
+  readonly outcome: 'delivered' | 'refused';
+  /** How many documents, 1 to 100; 1 when absent. */
+  readonly times?: number | bigint | null | undefined;
+}
+
+/** What becomes of the next orders on an account. */
+export interface ForceOrderRequest {
+  /** The account's code, one of the partner's. Case does not matter. */
+  readonly account: string;
+  /** Only orders for this symbol; absent: any. */
+  readonly symbol?: string | null | undefined;
+  /** What becomes of them. */
+  readonly outcome: 'rest' | 'fill' | 'fill_half' | 'reject' | 'expire' | 'accept_then_reject';
+  /** Why they are rejected; `rejected_by_exchange` when absent. Of no use with outcomes that reject nothing. */
+  readonly reject_reason?: 'insufficient_funds' | 'market_closed' | 'settlement_lockout' | 'limit_orders_etf_only' | 'unknown_symbol' | 'symbol_not_tradable' | 'account_not_at_broker' | 'rejected_by_exchange' | null | undefined;
+  /** In how many parts they fill, 1 to 100; 1 when absent. */
+  readonly parts?: number | bigint | null | undefined;
+  /**
+   * How long after acceptance the first fill or the end comes, and each one after that, in milliseconds, 0 to 60,000; 0 when
+   * absent.
+   */
+  readonly delay_ms?: number | bigint | null | undefined;
+  /** How many orders, 1 to 100; 1 when absent. */
+  readonly times?: number | bigint | null | undefined;
+}
+
+/** A page of an order's history. */
+export interface GetOrderHistoryResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More steps follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The steps, oldest first. */
+  readonly data: readonly OrderStep[];
+}
+
+/** Something to go wrong. */
+export interface InjectFaultRequest {
+  /** What is asked when it strikes. */
+  readonly call: 'submit_order' | 'cancel_order' | 'look_up_order' | 'submit_allocation' | 'look_up_allocation' | 'look_up_application' | 'send_document';
+  /** What goes wrong. */
+  readonly fault: 'hang' | 'lose_answer' | 'late_answer' | 'late_receipt' | 'reset_before' | 'reset_after' | 'unavailable_before' | 'unavailable_after' | 'nonsense' | 'too_late';
+  /** Only on behalf of this account, one of the partner's. Needed unless `id` is there. Case does not matter. */
+  readonly account?: string | null | undefined;
+  /** Only about this order, application or allocation. */
+  readonly id?: string | null | undefined;
+  /** How late, for the faults that wait, in milliseconds, 0 to 60,000; 0 when absent. */
+  readonly delay_ms?: number | bigint | null | undefined;
+  /** How many times, 1 to 100; 1 when absent. */
+  readonly times?: number | bigint | null | undefined;
+}
+
+/** An API key, without its secret. */
+export interface Key {
+  /** What this is. */
+  readonly object: 'key';
+  /** The key's id: `key_` and 20 characters from a-z and 2-7. */
+  readonly id: string;
+  /** What the key may do. */
+  readonly scopes: readonly Scope[];
+  /** The addresses and ranges it works from, such as `192.0.2.1` and `2001:db8::/32`. Empty: it works from everywhere. */
+  readonly addresses: readonly string[];
+  /** When the key was made, UTC, to the second. */
+  readonly created_at: string;
+  /** When a request was last made with it, UTC, to the second; null before the first. It can be some seconds behind. */
+  readonly last_used_at: string | null;
+  /** When the key was revoked, UTC, to the second; null while it works. */
+  readonly revoked_at: string | null;
+  /** The id of the key it was made with; null when an operator made it. */
+  readonly created_by: string | null;
+}
+
+/** One local government area. */
+export interface Lga {
+  /** What this is. */
+  readonly object: 'bank';
+  /** Its code, upper-case, unique over all states. */
+  readonly code: string;
+  /** Its name. */
+  readonly name: string;
+}
+
+/** A page of accounts. */
+export interface ListAccountsResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The accounts, newest first. */
+  readonly data: readonly Account[];
+}
+
+/** A page of allocations. */
+export interface ListAllocationsResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More allocations follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The allocations, newest first. */
+  readonly data: readonly Allocation[];
+}
+
+/** A page of applications. */
+export interface ListApplicationsResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More applications follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The applications, newest first. */
+  readonly data: readonly Application[];
+}
+
+/** A page of contract notes. */
+export interface ListContractNotesResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The notes, newest trade date first; of the same date, the greatest ticket first. */
+  readonly data: readonly ContractNote[];
+}
+
+/** All documents of an application that the broker has, in the order in which they were first sent. */
+export interface ListDocumentsResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** Never true: an application has at most four documents, which come in one page. */
+  readonly has_more: boolean;
+  /** Always absent. */
+  readonly next_cursor: string | null;
+  /** The documents. */
+  readonly data: readonly Document[];
+}
+
+/** A page of events. */
+export interface ListEventsResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More events follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for what follows this page: always there, also where nothing follows yet. */
+  readonly next_cursor: string;
+  /** The events, oldest first. */
+  readonly data: readonly Event[];
+}
+
+/** A page of the partner's keys. */
+export interface ListKeysResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More keys follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The keys, newest first. */
+  readonly data: readonly Key[];
+}
+
+/** A page of a state's local government areas: all of them. */
+export interface ListLgasResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The areas, by name. */
+  readonly data: readonly Lga[];
+}
+
+/** A page of the events of one object. */
+export interface ListObjectEventsResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More events follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The events, oldest first. */
+  readonly data: readonly Event[];
+}
+
+/** A page of orders. */
+export interface ListOrdersResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More orders follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The orders, newest first. */
+  readonly data: readonly Order[];
+}
+
+/** A page of stocks an account holds. */
+export interface ListPositionsResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The positions, by symbol. */
+  readonly data: readonly Position[];
+}
+
+/** A page of states: all of them. */
+export interface ListStatesResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The states, by name. */
+  readonly data: readonly State[];
+}
+
+/** A page of trades. */
+export interface ListTradesResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The trades, newest first; of the same time, the greatest id first. */
+  readonly data: readonly Trade[];
+}
+
+/** A page of a wallet's ledger. */
+export interface ListTransfersResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More entries follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The entries, newest first. */
+  readonly data: readonly WalletTransfer[];
+}
+
+/** The exchange's session, and whether this service accepts orders. */
+export interface Market {
+  /** What this is. */
+  readonly object: 'market';
+  /** What it does now. */
+  readonly session: MarketSession;
+  /** When it opens next, UTC, to the second; null when that is not known, or it never closes. */
+  readonly next_open_at: string | null;
+  /** When it closes next, UTC, to the second; null when that is not known, or it never closes. */
+  readonly next_close_at: string | null;
+  /**
+   * Whether this service has paused trading, whatever the exchange does: new orders, applications, documents and
+   * allocations are answered `trading_paused`. Cancels, estimates and reads still work.
+   */
+  readonly trading_paused: boolean;
+}
+
+/**
+ * What the exchange does now. The list can grow.
+ *
+ * - `open`: It trades.
+ * - `closed`: Its day is over, or has not begun.
+ * - `paused`: It pauses within its day.
+ * - `halted`: It stopped trading out of turn.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type MarketSession = 'open' | 'closed' | 'paused' | 'halted' | (string & {});
+
+/** An API key that was just made. */
+export interface NewKey {
+  /** What this is. */
+  readonly object: 'key';
+  /** The key's id: `key_` and 20 characters from a-z and 2-7. */
+  readonly id: string;
+  /** What the key may do. */
+  readonly scopes: readonly Scope[];
+  /** The addresses and ranges it works from. Empty: it works from everywhere. */
+  readonly addresses: readonly string[];
+  /** When the key was made, UTC, to the second. */
+  readonly created_at: string;
+  /** Always null: no request was made with it yet. */
+  readonly last_used_at: string | null;
+  /** Always null: it was not revoked. */
+  readonly revoked_at: string | null;
+  /** The id of the key it was made with, which is the calling one. */
+  readonly created_by: string | null;
+  /** The key itself, as `Authorization: Bearer` takes it. It cannot be had again. */
+  readonly secret: string;
+}
+
+/** One order to buy or sell shares. */
+export interface Order {
+  /** What this is. */
+  readonly object: 'order';
+  /** The order's id: `ord_` and 20 characters from a-z and 2-7. */
+  readonly id: string;
+  /** Where the order stands. */
+  readonly state: OrderState;
+  /** The code of the account it trades for, upper-case. */
+  readonly account: string;
+  /** The stock's symbol, upper-case. */
+  readonly symbol: string;
+  /** `buy` or `sell`. */
+  readonly side: OrderSide;
+  /** How many shares to trade. */
+  readonly quantity: bigint;
+  /** `limit` or `market`. */
+  readonly type: OrderType;
+  /** How long the order lives. */
+  readonly time_in_force: TimeInForce;
+  /** The limit price of one share in kobo; null for a market order. */
+  readonly price_kobo: bigint | null;
+  /** How many shares have traded so far. It can still grow in a final state, when the exchange reports a trade late. */
+  readonly filled_quantity: bigint;
+  /** The exchange's identifier of the order, once it has one. */
+  readonly exchange_order_id: string | null;
+  /** A sentence for people that explains the state; never use it in logic. */
+  readonly reason: string | null;
+  /** Why the exchange rejected the order; set only when the state is `rejected`. */
+  readonly reject_reason: OrderRejectReason | null;
+  /** When the order was stored, UTC, to the second. */
+  readonly created_at: string;
+  /** When it last changed, UTC, to the second; it never goes back. */
+  readonly updated_at: string;
+  /** When the last of its shares traded, as the exchange tells; null unless the state is `filled`. */
+  readonly filled_at: string | null;
+  /**
+   * The average price of the shares that traded, in kobo: a decimal with a decimal point and 1 to 12 places, rounded
+   * half up where it has more; null while nothing has traded.
+   */
+  readonly average_fill_price_kobo_decimal: string | null;
+  /** The partner's own reference, as given when the order was placed. */
+  readonly client_reference: string | null;
+}
+
+/**
+ * What an order would cost or bring. The broker computes it, and the gateway passes on every digit.
+ *
+ * Every decimal is exact: digits, a decimal point and 1 to 12 places, a minus in front where it is below zero, and
+ * never an exponent. Commission, statutory and other fees together are all charges, which `fees` lists one by one. A
+ * buy's total is the amount plus the charges, a sale's the amount less them. Rounding happens once, on the total.
+ */
+export interface OrderEstimate {
+  /** What this is. */
+  readonly object: 'order_estimate';
+  /** The account's code, upper-case. */
+  readonly account: string;
+  /** The stock's symbol, upper-case. */
+  readonly symbol: string;
+  /** `buy` or `sell`. */
+  readonly side: OrderSide;
+  /** How many shares. */
+  readonly quantity: bigint;
+  /** `limit` or `market`. */
+  readonly type: OrderType;
+  /** The price of one share used, in kobo: a limit order's own, a market order's the one the broker expects. */
+  readonly price_kobo: bigint;
+  /** Quantity times price, in kobo, before charges. */
+  readonly amount_kobo: bigint;
+  /** The broker's commission in kobo, a decimal. */
+  readonly commission_kobo_decimal: string;
+  /** The statutory fees in kobo, a decimal. */
+  readonly statutory_fees_kobo_decimal: string;
+  /** All other fees in kobo, a decimal. */
+  readonly other_fees_kobo_decimal: string;
+  /** Each charge on its own, whichever of the three it belongs to. */
+  readonly fees: readonly OrderFee[];
+  /** What the order costs (a buy) or brings (a sale) in kobo, charges included, a decimal. */
+  readonly total_kobo_decimal: string;
+  /** The same in whole kobo: a buy's cost rounded up, a sale's proceeds rounded down. */
+  readonly total_kobo: bigint;
+}
+
+/** One charge of an estimate. */
+export interface OrderFee {
+  /** The charge's name. */
+  readonly name: string;
+  /** The charge in kobo, a decimal. */
+  readonly amount_kobo_decimal: string;
+}
+
+/**
+ * Why the exchange rejected an order. The list can grow.
+ *
+ * - `insufficient_funds`: The account has too little money, or too few shares.
+ * - `market_closed`: The market is closed.
+ * - `settlement_lockout`: The account is locked until an earlier trade settles.
+ * - `limit_orders_etf_only`: The symbol is an exchange-traded fund, which takes limit orders only.
+ * - `unknown_symbol`: The exchange does not know the symbol.
+ * - `symbol_not_tradable`: The symbol cannot be traded now.
+ * - `account_not_at_broker`: The broker does not have the account.
+ * - `rejected_by_exchange`: Any other reason.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type OrderRejectReason = 'insufficient_funds' | 'market_closed' | 'settlement_lockout' | 'limit_orders_etf_only' | 'unknown_symbol' | 'symbol_not_tradable' | 'account_not_at_broker' | 'rejected_by_exchange' | (string & {});
+
+/**
+ * Which way an order trades.
+ *
+ * - `buy`: Buy shares.
+ * - `sell`: Sell shares.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type OrderSide = 'buy' | 'sell' | (string & {});
+
+/**
+ * Where an order stands. The list can grow: treat an unknown state as one that may still change.
+ *
+ * - `sending`: Stored; the send to the exchange is in progress.
+ * - `pending`: The exchange has the order.
+ * - `partially_filled`: Some of the order has traded.
+ * - `filled`: The order has traded in full.
+ * - `uncertain`: It is unknown whether the exchange received it. The gateway does not send it again and reconciles it against the exchange's record.
+ * - `rejected`: The exchange rejected it; see `reject_reason`.
+ * - `refused`: It is not at the exchange and will not be: it never left the gateway, or the exchange refused it as too late, or it was proven that the exchange's record does not have it.
+ * - `cancelled`: The part that had not traded was cancelled, and the exchange confirmed it; or the exchange gave up an order of which a part had traded.
+ * - `expired`: Its time in force ran out before all of it traded.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type OrderState = 'sending' | 'pending' | 'partially_filled' | 'filled' | 'uncertain' | 'rejected' | 'refused' | 'cancelled' | 'expired' | (string & {});
+
+/** One step of an order's history. */
+export interface OrderStep {
+  /** What this is. */
+  readonly object: 'order_step';
+  /** The step's place in the history: 1, 2, 3 … */
+  readonly sequence: bigint;
+  /** What the step is. */
+  readonly kind: OrderStepKind;
+  /** When it was recorded, UTC, to the second. */
+  readonly at: string;
+  /** The order's state after it. */
+  readonly state: OrderState;
+  /** What happened, in a sentence for people. */
+  readonly detail: string;
+  /** The number of the exchange's report, when the step is one: a report or a contradiction. */
+  readonly report_number: bigint | null;
+  /** How many shares traded, when the report is a trade. */
+  readonly quantity: bigint | null;
+  /** The price of one share in kobo, when the report is a trade. */
+  readonly price_kobo: bigint | null;
+}
+
+/**
+ * What a step of an order's history is. The list can grow.
+ *
+ * - `stored`: The order was stored.
+ * - `sent`: The result of sending it to the exchange: accepted, rejected, unknown, or never sent.
+ * - `report`: The exchange reported something about it.
+ * - `reconciliation`: The exchange's record was asked about it, or the time to send it ran out without a known outcome.
+ * - `cancel`: A cancel was sent to the exchange, or its result is known.
+ * - `contradiction`: The exchange reported something impossible in the order's state, final or not. The state was kept, and the operators are alerted. Shares that traded after `rejected` or `refused` are counted in `filled_quantity` all the same.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type OrderStepKind = 'stored' | 'sent' | 'report' | 'reconciliation' | 'cancel' | 'contradiction' | (string & {});
+
+/**
+ * How an order is priced.
+ *
+ * - `limit`: Trades at `price_kobo` or better.
+ * - `market`: Trades at the market's price.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type OrderType = 'limit' | 'market' | (string & {});
+
+/** What a partner may use. All of the partner's keys count together. */
+export interface PartnerLimits {
+  /** What this is. */
+  readonly object: 'limits';
+  /** The day the daily limits count, in West Africa Time, as YYYY-MM-DD. */
+  readonly day: string;
+  /** How many requests may be made. */
+  readonly requests_per_second: RequestRate;
+  /**
+   * How many requests that create, estimate or cancel may be in progress at once. A request is in progress until it is
+   * answered or would have been, so also while what it created is `sending`. `resets_at` is null.
+   */
+  readonly requests_under_way: Allowance;
+  /** The value of orders placed in a day, in kobo. Exactly the limit is allowed. */
+  readonly orders_kobo_per_day: Allowance;
+  /** The amount allocated in a day, in kobo. Exactly the limit is allowed. */
+  readonly allocations_kobo_per_day: Allowance;
+  /** The largest that one request may be, the same for every partner. */
+  readonly per_request: RequestBounds;
+}
+
+/** What an account holds of one stock. */
+export interface Position {
+  /** What this is. */
+  readonly object: 'position';
+  /** The account's code, upper-case. */
+  readonly account: string;
+  /** The stock's symbol, upper-case. */
+  readonly symbol: string;
+  /** The stock's name. */
+  readonly name: string;
+  /** How many shares. */
+  readonly quantity: bigint;
+  /** What one share cost on average, as an exact decimal of kobo. */
+  readonly average_cost_kobo_decimal: string;
+  /** The price of one share now, in kobo. */
+  readonly price_kobo: bigint;
+  /** The quantity times the price, in kobo. */
+  readonly market_value_kobo: bigint;
+}
+
+/** An order to give up. */
+export interface RejectOrderRequest {
+  /** Why; `rejected_by_exchange` when absent. */
+  readonly reject_reason?: 'insufficient_funds' | 'market_closed' | 'settlement_lockout' | 'limit_orders_etf_only' | 'unknown_symbol' | 'symbol_not_tradable' | 'account_not_at_broker' | 'rejected_by_exchange' | null | undefined;
+}
+
+/** Whose report to repeat. */
+export interface RepeatReportRequest {
+}
+
+/** The largest that one request may be. */
+export interface RequestBounds {
+  /** Shares of one order. */
+  readonly order_quantity: bigint;
+  /** Kobo of one allocation. */
+  readonly allocation_kobo: bigint;
+  /** Bytes of a request's body, other than a document. */
+  readonly request_body_bytes: bigint;
+}
+
+/** A rate of requests: a bucket of `burst` requests that is refilled by `limit` each second. */
+export interface RequestRate {
+  /** Requests a second. */
+  readonly limit: bigint;
+  /** Requests at once. */
+  readonly burst: bigint;
+}
+
+/**
+ * The decision on an application.
+ *
+ * - `open`: The account is opened.
+ * - `decline`: The broker's staff declines.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type SandboxApplicationOutcome = 'open' | 'decline' | (string & {});
+
+/**
+ * What a key may be allowed to do. Every operation needs exactly one scope.
+ *
+ * - `read`: Every read.
+ * - `trade`: Create, estimate and cancel orders.
+ * - `apply`: Create applications and send their documents.
+ * - `fund`: Create allocations.
+ * - `keys`: List, create and revoke keys.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type Scope = 'read' | 'trade' | 'apply' | 'fund' | 'keys' | (string & {});
+
+/** One state. */
+export interface State {
+  /** What this is. */
+  readonly object: 'state';
+  /** Its code, upper-case. */
+  readonly code: string;
+  /** Its name. */
+  readonly name: string;
+}
+
+/**
+ * How long an order lives.
+ *
+ * - `day`: Until the end of the trading day.
+ * - `gtc`: Until it is cancelled.
+ * - `ioc`: Immediate or cancel: the part that cannot trade at once expires.
+ * - `fok`: Fill or kill: it trades in full at once, or expires.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type TimeInForce = 'day' | 'gtc' | 'ioc' | 'fok' | (string & {});
+
+/** One trade of an account. */
+export interface Trade {
+  /** What this is. */
+  readonly object: 'trade';
+  /** The broker's id of the trade. */
+  readonly id: string;
+  /** The id of the order that traded; null when it was not placed through the gateway. */
+  readonly order: string | null;
+  /** The account's code, upper-case. */
+  readonly account: string;
+  /** The stock's symbol, upper-case. */
+  readonly symbol: string;
+  /** `buy` or `sell`. */
+  readonly side: TradeSide;
+  /** How many shares. */
+  readonly quantity: bigint;
+  /** The price of one share in kobo. */
+  readonly price_kobo: bigint;
+  /** The quantity times the price, in kobo. */
+  readonly amount_kobo: bigint;
+  /** The day it was executed, in Lagos: YYYY-MM-DD. */
+  readonly trade_date: string;
+  /** When it was executed, UTC, to the second. */
+  readonly executed_at: string;
+}
+
+/**
+ * Which side of a trade an account was on. The list can grow.
+ *
+ * - `buy`: It bought.
+ * - `sell`: It sold.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type TradeSide = 'buy' | 'sell' | (string & {});
+
+/** The balances of a wallet. Every kobo that ever came in is in exactly one of the three. */
+export interface WalletTotals {
+  /** What this is. */
+  readonly object: 'wallet';
+  /** What allocations can use, in kobo; never negative. */
+  readonly available_kobo: bigint;
+  /** What allocations hold that are neither booked nor refused nor rejected yet, in kobo. */
+  readonly reserved_kobo: bigint;
+  /** What was booked to accounts so far, in kobo. */
+  readonly posted_kobo: bigint;
+}
+
+/** One entry of a wallet's ledger. */
+export interface WalletTransfer {
+  /** What this is. */
+  readonly object: 'wallet_transfer';
+  /** The entry's id: `wtr_` and 20 characters from a-z and 2-7. */
+  readonly id: string;
+  /** What the entry does. */
+  readonly type: WalletTransferType;
+  /** The amount in kobo, always positive. */
+  readonly amount_kobo: bigint;
+  /**
+   * By how much the available balance changed, in kobo: the amount for `credit` and `return`, minus the amount for
+   * `reserve`, 0 for `post`.
+   */
+  readonly available_change_kobo: bigint;
+  /** The id of the allocation the entry belongs to; null on a `credit`. */
+  readonly allocation: string | null;
+  /** The code of the account the amount was booked to; null unless the type is `post`. */
+  readonly account: string | null;
+  /** The bank's reference of the payment; null unless the type is `credit`. */
+  readonly bank_reference: string | null;
+  /** When the entry was made, UTC, to the second. */
+  readonly created_at: string;
+}
+
+/**
+ * What an entry of the ledger does. The list can grow.
+ *
+ * - `credit`: A payment came in: the amount is available.
+ * - `reserve`: An allocation began: the amount is no longer available, and not yet booked.
+ * - `post`: The broker booked an allocation: what was reserved is on the account.
+ * - `return`: An allocation was refused or rejected: what was reserved is available again.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type WalletTransferType = 'credit' | 'reserve' | 'post' | 'return' | (string & {});
+
+/** The families of errors. The list can grow. */
+export type ErrorType = 'authentication_error' | 'permission_error' | 'invalid_request_error' | 'idempotency_error' | 'order_error' | 'application_error' | 'wallet_error' | 'limit_error' | 'rate_limit_error' | 'api_error' | (string & {});
+
+/** What happened. A code never changes its meaning; the list can grow. */
+export type ErrorCode = 'unauthorized' | 'insufficient_scope' | 'feature_not_enabled' | 'not_found' | 'method_not_allowed' | 'unsupported_media_type' | 'request_too_large' | 'invalid_request' | 'missing_required_field' | 'order_not_found' | 'account_not_found' | 'application_not_found' | 'allocation_not_found' | 'unknown_account' | 'application_not_accepting_documents' | 'document_already_delivered' | 'document_in_flight' | 'earlier_document_unconfirmed' | 'document_too_large' | 'invalid_document' | 'duplicate_order' | 'duplicate_application' | 'duplicate_allocation' | 'similar_order_unresolved' | 'cancel_unconfirmed' | 'unknown_symbol' | 'account_not_at_broker' | 'settlement_lockout' | 'order_rejected' | 'order_not_sent' | 'order_not_cancelable' | 'application_not_sent' | 'application_rejected' | 'document_rejected' | 'wallet_too_low' | 'allocation_not_sent' | 'allocation_rejected' | 'similar_allocation_unresolved' | 'limit_exceeded' | 'too_many_keys' | 'rate_limited' | 'exchange_unavailable' | 'outcome_not_recorded' | 'internal_error' | 'trading_paused' | 'exchange_error' | 'service_unavailable' | 'document_unconfirmed' | (string & {});
+
+/** What `listOrders` takes. */
+export type ListOrdersInput = {
+  /** Only orders in this state. */
+  readonly state?: 'sending' | 'pending' | 'partially_filled' | 'filled' | 'uncertain' | 'rejected' | 'refused' | 'cancelled' | 'expired' | undefined;
+  /** Only orders of this account. Case does not matter. */
+  readonly account?: string | undefined;
+  /** Only orders of this symbol. Case does not matter. */
+  readonly symbol?: string | undefined;
+  /** Only orders placed with this reference. */
+  readonly client_reference?: string | undefined;
+  /** Only orders that changed at this time or later, as in `2026-03-02T09:30:00Z`. */
+  readonly updated_since?: string | undefined;
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `getOrder` takes. */
+export type GetOrderInput = {
+  /** The order's id. */
+  readonly id: string;
+};
+
+/** What `cancelOrder` takes. */
+export type CancelOrderInput = {
+  /** The order's id. */
+  readonly id: string;
+};
+
+/** What `getOrderHistory` takes. */
+export type GetOrderHistoryInput = {
+  /** The order's id. */
+  readonly id: string;
+  /** How many steps to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `listAllocations` takes. */
+export type ListAllocationsInput = {
+  /** Only allocations in this state. */
+  readonly state?: 'sending' | 'booked' | 'refused' | 'rejected' | 'uncertain' | undefined;
+  /** Only allocations to this account. Case does not matter. */
+  readonly account?: string | undefined;
+  /** Only allocations created with this reference. */
+  readonly client_reference?: string | undefined;
+  /** Only allocations that changed at this time or later, as in `2026-03-02T09:30:00Z`. */
+  readonly updated_since?: string | undefined;
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `getAllocation` takes. */
+export type GetAllocationInput = {
+  /** The allocation's id. */
+  readonly id: string;
+};
+
+/** What `listTransfers` takes. */
+export type ListTransfersInput = {
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `listApplications` takes. */
+export type ListApplicationsInput = {
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `getApplication` takes. */
+export type GetApplicationInput = {
+  /** The application's id. */
+  readonly id: string;
+};
+
+/** What `sendDocument` takes. */
+export type SendDocumentInput = {
+  /** The application's id. A text that is no application's id answers `application_not_found`. */
+  readonly id: string;
+  /** What the document shows. */
+  readonly type: 'photo' | 'government_id' | 'utility_bill' | 'signature';
+  /** The file itself. */
+  readonly file: Uint8Array;
+  /** What the file is. */
+  readonly media_type: 'image/jpeg' | 'image/png';
+};
+
+/** What `listDocuments` takes. */
+export type ListDocumentsInput = {
+  /** The application's id. A text that is no application's id answers `application_not_found`. */
+  readonly id: string;
+};
+
+/** What `listAccounts` takes. */
+export type ListAccountsInput = {
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `getBalance` takes. */
+export type GetBalanceInput = {
+  /** The account's code. Case does not matter. */
+  readonly account: string;
+};
+
+/** What `listPositions` takes. */
+export type ListPositionsInput = {
+  /** The account's code. Case does not matter. */
+  readonly account: string;
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `listTrades` takes. */
+export type ListTradesInput = {
+  /** The account's code. Case does not matter. */
+  readonly account: string;
+  /** The first trade date, YYYY-MM-DD, in Lagos; 30 days before `to` when absent. Not after `to`. */
+  readonly from?: string | undefined;
+  /** The last trade date, YYYY-MM-DD, in Lagos; today when absent. Not after today. */
+  readonly to?: string | undefined;
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `listContractNotes` takes. */
+export type ListContractNotesInput = {
+  /** The account's code. Case does not matter. */
+  readonly account: string;
+  /** The first trade date, YYYY-MM-DD, in Lagos; 30 days before `to` when absent. Not after `to`. */
+  readonly from?: string | undefined;
+  /** The last trade date, YYYY-MM-DD, in Lagos; today when absent. Not after today. */
+  readonly to?: string | undefined;
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `listLgas` takes. */
+export type ListLgasInput = {
+  /** The state's code. Case does not matter. */
+  readonly state: string;
+};
+
+/** What `listEvents` takes. */
+export type ListEventsInput = {
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `listOrderEvents` takes. */
+export type ListOrderEventsInput = {
+  /** The order's id. */
+  readonly id: string;
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `listApplicationEvents` takes. */
+export type ListApplicationEventsInput = {
+  /** The application's id. */
+  readonly id: string;
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `listAllocationEvents` takes. */
+export type ListAllocationEventsInput = {
+  /** The allocation's id. */
+  readonly id: string;
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `listKeys` takes. */
+export type ListKeysInput = {
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `revokeKey` takes. */
+export type RevokeKeyInput = {
+  /** The key's id. */
+  readonly id: string;
+  /**
+   * Revokes also the keys that were made with this one, with those, and so on. That holds when this key was revoked
+   * before, too. A calling key that was made so is revoked like the others. `false` when absent.
+   */
+  readonly with_children?: boolean | undefined;
+};
+
+/** What `fillOrder` takes. */
+export type FillOrderInput = {
+  /** The order's id. */
+  readonly id: string;
+} & FillOrderRequest;
+
+/** What `expireOrder` takes. */
+export type ExpireOrderInput = {
+  /** The order's id. */
+  readonly id: string;
+} & ExpireOrderRequest;
+
+/** What `rejectOrder` takes. */
+export type RejectOrderInput = {
+  /** The order's id. */
+  readonly id: string;
+} & RejectOrderRequest;
+
+/** What `repeatReport` takes. */
+export type RepeatReportInput = {
+  /** The order's id. */
+  readonly id: string;
+} & RepeatReportRequest;
+
+/** What `decideApplication` takes. */
+export type DecideApplicationInput = {
+  /** The application's id. */
+  readonly id: string;
+} & DecideApplicationRequest;
+
+/** What `forceDocument` takes. */
+export type ForceDocumentInput = {
+  /** The application's id. */
+  readonly id: string;
+} & ForceDocumentRequest;
+
+/** How one call is made. */
+export interface CallOptions {
+  /** Ends the call. What was sent stays sent: an order may have been placed. */
+  readonly signal?: AbortSignal | undefined;
+  /** How long the call may take with all its attempts, in milliseconds. */
+  readonly deadlineMs?: number | undefined;
+  /** How often the request is sent at most. */
+  readonly maxAttempts?: number | undefined;
+  /** Called for every answer, also for those after which the request is sent again. */
+  readonly onAnswer?: ((answer: AnswerDetails) => void) | undefined;
+}
+
+/** How one call is made that creates something. */
+export interface CreateOptions extends CallOptions {
+  /** Names the request. Store it before you send. Without one, the client makes one for this call. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** What is known about an answer, beside its body. */
+export interface AnswerDetails {
+  readonly operation: string;
+  readonly status: number;
+  /** Names the answer to support. */
+  readonly requestId: string | undefined;
+  /** Whether this is the answer to an earlier request with the same Idempotency-Key. */
+  readonly isReplayed: boolean;
+  readonly idempotencyKey: string | undefined;
+  /** 1 for the first attempt of this call. */
+  readonly attempt: number;
+}
+
+/** What the client has to know about an operation. */
+export interface Operation {
+  readonly name: string;
+  readonly method: string;
+  readonly path: string;
+  readonly pathNames: readonly string[];
+  readonly queryNames: readonly string[];
+  readonly body: 'none' | 'json' | 'file';
+  readonly takesKey: boolean;
+}
+
+/** Every operation of REST. */
+export const operations = {
+  createOrder: {"name":"createOrder","method":"POST","path":"/v1/orders","pathNames":[],"queryNames":[],"body":"json","takesKey":true},
+  listOrders: {"name":"listOrders","method":"GET","path":"/v1/orders","pathNames":[],"queryNames":["state","account","symbol","client_reference","updated_since","limit","cursor"],"body":"none","takesKey":false},
+  estimateOrder: {"name":"estimateOrder","method":"POST","path":"/v1/orders/estimate","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
+  getOrder: {"name":"getOrder","method":"GET","path":"/v1/orders/{id}","pathNames":["id"],"queryNames":[],"body":"none","takesKey":false},
+  cancelOrder: {"name":"cancelOrder","method":"DELETE","path":"/v1/orders/{id}","pathNames":["id"],"queryNames":[],"body":"none","takesKey":false},
+  getOrderHistory: {"name":"getOrderHistory","method":"GET","path":"/v1/orders/{id}/history","pathNames":["id"],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
+  createAllocation: {"name":"createAllocation","method":"POST","path":"/v1/allocations","pathNames":[],"queryNames":[],"body":"json","takesKey":true},
+  listAllocations: {"name":"listAllocations","method":"GET","path":"/v1/allocations","pathNames":[],"queryNames":["state","account","client_reference","updated_since","limit","cursor"],"body":"none","takesKey":false},
+  getAllocation: {"name":"getAllocation","method":"GET","path":"/v1/allocations/{id}","pathNames":["id"],"queryNames":[],"body":"none","takesKey":false},
+  getWallet: {"name":"getWallet","method":"GET","path":"/v1/wallet","pathNames":[],"queryNames":[],"body":"none","takesKey":false},
+  listTransfers: {"name":"listTransfers","method":"GET","path":"/v1/wallet/transfers","pathNames":[],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
+  createApplication: {"name":"createApplication","method":"POST","path":"/v1/applications","pathNames":[],"queryNames":[],"body":"json","takesKey":true},
+  listApplications: {"name":"listApplications","method":"GET","path":"/v1/applications","pathNames":[],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
+  getApplication: {"name":"getApplication","method":"GET","path":"/v1/applications/{id}","pathNames":["id"],"queryNames":[],"body":"none","takesKey":false},
+  sendDocument: {"name":"sendDocument","method":"PUT","path":"/v1/applications/{id}/documents/{type}","pathNames":["id","type"],"queryNames":[],"body":"file","takesKey":false},
+  listDocuments: {"name":"listDocuments","method":"GET","path":"/v1/applications/{id}/documents","pathNames":["id"],"queryNames":[],"body":"none","takesKey":false},
+  listAccounts: {"name":"listAccounts","method":"GET","path":"/v1/accounts","pathNames":[],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
+  getBalance: {"name":"getBalance","method":"GET","path":"/v1/accounts/{account}/balance","pathNames":["account"],"queryNames":[],"body":"none","takesKey":false},
+  listPositions: {"name":"listPositions","method":"GET","path":"/v1/accounts/{account}/positions","pathNames":["account"],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
+  listTrades: {"name":"listTrades","method":"GET","path":"/v1/accounts/{account}/trades","pathNames":["account"],"queryNames":["from","to","limit","cursor"],"body":"none","takesKey":false},
+  listContractNotes: {"name":"listContractNotes","method":"GET","path":"/v1/accounts/{account}/contract-notes","pathNames":["account"],"queryNames":["from","to","limit","cursor"],"body":"none","takesKey":false},
+  listStates: {"name":"listStates","method":"GET","path":"/v1/reference/states","pathNames":[],"queryNames":[],"body":"none","takesKey":false},
+  listLgas: {"name":"listLgas","method":"GET","path":"/v1/reference/states/{state}/lgas","pathNames":["state"],"queryNames":[],"body":"none","takesKey":false},
+  getMarket: {"name":"getMarket","method":"GET","path":"/v1/market","pathNames":[],"queryNames":[],"body":"none","takesKey":false},
+  listEvents: {"name":"listEvents","method":"GET","path":"/v1/events","pathNames":[],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
+  listOrderEvents: {"name":"listOrderEvents","method":"GET","path":"/v1/orders/{id}/events","pathNames":["id"],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
+  listApplicationEvents: {"name":"listApplicationEvents","method":"GET","path":"/v1/applications/{id}/events","pathNames":["id"],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
+  listAllocationEvents: {"name":"listAllocationEvents","method":"GET","path":"/v1/allocations/{id}/events","pathNames":["id"],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
+  getLimits: {"name":"getLimits","method":"GET","path":"/v1/limits","pathNames":[],"queryNames":[],"body":"none","takesKey":false},
+  listKeys: {"name":"listKeys","method":"GET","path":"/v1/keys","pathNames":[],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
+  createKey: {"name":"createKey","method":"POST","path":"/v1/keys","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
+  revokeKey: {"name":"revokeKey","method":"DELETE","path":"/v1/keys/{id}","pathNames":["id"],"queryNames":["with_children"],"body":"none","takesKey":false},
+  forceOrder: {"name":"forceOrder","method":"POST","path":"/v1/sandbox/orders/next","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
+  fillOrder: {"name":"fillOrder","method":"POST","path":"/v1/sandbox/orders/{id}/fill","pathNames":["id"],"queryNames":[],"body":"json","takesKey":false},
+  expireOrder: {"name":"expireOrder","method":"POST","path":"/v1/sandbox/orders/{id}/expire","pathNames":["id"],"queryNames":[],"body":"json","takesKey":false},
+  rejectOrder: {"name":"rejectOrder","method":"POST","path":"/v1/sandbox/orders/{id}/reject","pathNames":["id"],"queryNames":[],"body":"json","takesKey":false},
+  repeatReport: {"name":"repeatReport","method":"POST","path":"/v1/sandbox/orders/{id}/repeat","pathNames":["id"],"queryNames":[],"body":"json","takesKey":false},
+  decideApplication: {"name":"decideApplication","method":"POST","path":"/v1/sandbox/applications/{id}/decide","pathNames":["id"],"queryNames":[],"body":"json","takesKey":false},
+  forceDocument: {"name":"forceDocument","method":"POST","path":"/v1/sandbox/applications/{id}/documents/next","pathNames":["id"],"queryNames":[],"body":"json","takesKey":false},
+  forceAllocation: {"name":"forceAllocation","method":"POST","path":"/v1/sandbox/allocations/next","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
+  injectFault: {"name":"injectFault","method":"POST","path":"/v1/sandbox/faults","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
+} as const satisfies Readonly<Record<string, Operation>>;
+
+/** A method for each operation. */
+export abstract class Operations {
+  protected abstract call<Answer>(operation: Operation, input: object, options?: CreateOptions): Promise<Answer>;
+  protected abstract list<Page, Item>(operation: Operation, input: object, options?: CallOptions): Pages<Page, Item>;
+
+  /** Follows the event feed: every event from a cursor on, in order and without a gap. It does not end by itself. */
+  abstract followEvents(options?: FeedOptions): EventFeed;
+
+  /**
+   * Places an order. The order is stored, sent to the exchange once, and returned as it stands then: usually `pending`,
+   * or `uncertain` when it is unknown whether the exchange received it (the gateway then finds out; do not place it
+   * again).
+   *
+   * Every request needs an `Idempotency-Key`, a header or metadata of 1 to 255 printable ASCII characters. The same
+   * request with the same key never places a second order. It is answered with the first order as it is by now and
+   * `Idempotent-Replayed: true`, or with `order_rejected` or `order_not_sent` again when that was the first answer,
+   * also while trading is paused or the exchange is away. Two requests are the same when their messages are, once
+   * defaults are filled in and account and symbol upper-cased. A key is kept for 30 days, and for as long as its order
+   * is not final.
+   *
+   * Errors that store nothing and leave the key free: `unknown_account`, `unknown_symbol`, `account_not_at_broker`,
+   * `settlement_lockout`, `trading_paused`, `exchange_unavailable` (it cannot be reached), `exchange_error` (its answer
+   * about the account or the symbol makes no sense), and these two:
+   * - `similar_order_unresolved`: there is an order with the same account, symbol, side, type, quantity and price of
+   *   which it is not known whether the exchange has it. It is `uncertain`, or has been `sending` for longer than a
+   *   send may take. Once it is settled, this one can be placed, if it is still wanted.
+   * - `limit_exceeded`: the orders of one Lagos day would be worth more than was agreed. Each counts its quantity times
+   *   a price that is fixed when it is placed: a limit buy's own `price_kobo`, and for everything else the highest
+   *   price the exchange allows for the symbol that day. A `refused` order counts nothing; a `rejected`, `cancelled` or
+   *   `expired` one only the shares that traded. If an order stops counting, the limit of the day on which it was
+   *   placed gets the value back.
+   *
+   * Errors that leave an order behind, with its path in `Location`: `order_rejected` (the exchange rejected it, see
+   * `reject_reason`), `order_not_sent` (it is `refused`, and a new try needs a new key), `outcome_not_recorded` (the
+   * outcome is not stored yet: read the order, or send the request again).
+   *
+   * `duplicate_order`: the key belongs to another request, and nothing was done. After `service_unavailable` and
+   * `internal_error` the order may be stored or not: the same request with the same key places it, or finds it.
+   *
+   * Needs a key with the scope `trade`. It counts as a request in progress until it is answered.
+   */
+  createOrder(input: CreateOrderRequest, options?: CreateOptions): Promise<Order> {
+    return this.call(operations.createOrder, input, options);
+  }
+
+  /**
+   * Lists the partner's orders, newest first.
+   *
+   * Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list with these filters;
+   * another `limit` does no harm.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listOrders(input: ListOrdersInput = {}, options?: CallOptions): Pages<ListOrdersResponse, Order> {
+    return this.list(operations.listOrders, input, options);
+  }
+
+  /**
+   * Estimates what an order would cost or bring, charges included. The broker computes it; nothing is stored, no
+   * daily limit is used, and it works while trading is paused.
+   *
+   * Errors: `unknown_account`, `unknown_symbol`, `account_not_at_broker`, `settlement_lockout`, `exchange_unavailable`
+   * (the broker cannot be reached), `exchange_error` (its answer makes no sense).
+   *
+   * Needs a key with the scope `trade`. It counts as a request in progress until it is answered.
+   */
+  estimateOrder(input: EstimateOrderRequest, options?: CallOptions): Promise<OrderEstimate> {
+    return this.call(operations.estimateOrder, input, options);
+  }
+
+  /**
+   * Returns one order as it stands, with everything that has traded. Its history has each report of the exchange.
+   *
+   * Errors: `order_not_found`, also for another partner's order and for a text that is no order's id.
+   *
+   * Needs a key with the scope `read`.
+   */
+  getOrder(input: GetOrderInput, options?: CallOptions): Promise<Order> {
+    return this.call(operations.getOrder, input, options);
+  }
+
+  /**
+   * Cancels the part of an order that has not traded. Answers with the order once the exchange has confirmed; an order
+   * already `cancelled` is returned as it is. It works while trading is paused, and takes no `Idempotency-Key`: sending
+   * a cancel again is safe.
+   *
+   * Errors: `order_not_found`; `order_not_cancelable` (it is final, or it is not yet known whether the exchange has it,
+   * or the exchange said it was too late); `cancel_unconfirmed` (no clear answer, or another cancel of it is under way:
+   * send the cancel again, or read the order); `exchange_unavailable` (the service has just started, and the exchange
+   * cannot be reached; nothing was done).
+   *
+   * Needs a key with the scope `trade`. It counts as a request in progress until it is answered.
+   */
+  cancelOrder(input: CancelOrderInput, options?: CallOptions): Promise<Order> {
+    return this.call(operations.cancelOrder, input, options);
+  }
+
+  /**
+   * Lists what happened to one order, oldest first: stored, sent, each report of the exchange, cancels, and the
+   * evidence by which an unclear order was settled.
+   *
+   * Errors: `order_not_found`; `invalid_request` with `param` `cursor` when the cursor was not issued for this order's
+   * history.
+   *
+   * Needs a key with the scope `read`.
+   */
+  getOrderHistory(input: GetOrderHistoryInput, options?: CallOptions): Pages<GetOrderHistoryResponse, OrderStep> {
+    return this.list(operations.getOrderHistory, input, options);
+  }
+
+  /**
+   * Moves an amount from the wallet to an account. The amount is reserved and the allocation stored, sent to the broker
+   * once, and returned as it stands after that: usually `booked`, or `uncertain` when it is unknown whether the broker
+   * received it (the gateway then finds out; do not allocate again). While it is `sending` or `uncertain` its amount is
+   * reserved; when it is `refused` or `rejected` the amount is available again.
+   *
+   * Every request needs an `Idempotency-Key`, a header or metadata of 1 to 255 printable ASCII characters. The same
+   * request with the same key never makes a second allocation. It is answered with the first allocation as it is by now
+   * and `Idempotent-Replayed: true`, or with `allocation_rejected` or `allocation_not_sent` again when that was the first
+   * answer, also while trading is paused or the broker is away. Two requests are the same when their messages are, once
+   * the account is upper-cased. A key is kept for 30 days, and for as long as its allocation is not final.
+   *
+   * Errors that store nothing and leave the key free: `unknown_account`, `trading_paused`, `exchange_unavailable` (the
+   * service has just started, and the broker cannot be reached), and these three:
+   * - `similar_allocation_unresolved`: there is an allocation of the same amount to the same account of which it is not
+   *   known whether the broker has it. It is `uncertain`, or has been `sending` for longer than a send may take. Once it
+   *   is settled, this one can be made, if it is still wanted.
+   * - `limit_exceeded`: the allocations of one Lagos day would add up to more than was agreed. Every allocation counts
+   *   for the day it was created, except `refused` and `rejected` ones.
+   * - `wallet_too_low`: less than the amount is available in the wallet.
+   *
+   * Errors that leave an allocation behind, with its path in `Location`: `allocation_rejected` (the broker rejected it, see
+   * `reject_reason`), `allocation_not_sent` (it is `refused`, and a new try needs a new key), `outcome_not_recorded` (the
+   * outcome is not stored yet: read the allocation, or send the request again).
+   *
+   * `duplicate_allocation`: the key belongs to another request, and nothing was done. After `service_unavailable` and
+   * `internal_error` the allocation may be stored or not: the same request with the same key makes it, or finds it.
+   *
+   * Needs a key with the scope `fund`. It counts as a request in progress until it is answered.
+   */
+  createAllocation(input: CreateAllocationRequest, options?: CreateOptions): Promise<Allocation> {
+    return this.call(operations.createAllocation, input, options);
+  }
+
+  /**
+   * Lists the partner's allocations, newest first.
+   *
+   * Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list with these filters;
+   * another `limit` does no harm.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listAllocations(input: ListAllocationsInput = {}, options?: CallOptions): Pages<ListAllocationsResponse, Allocation> {
+    return this.list(operations.listAllocations, input, options);
+  }
+
+  /**
+   * Returns one allocation as it stands.
+   *
+   * Errors: `allocation_not_found`, also for another partner's allocation and for a text that is no allocation's id.
+   *
+   * Needs a key with the scope `read`.
+   */
+  getAllocation(input: GetAllocationInput, options?: CallOptions): Promise<Allocation> {
+    return this.call(operations.getAllocation, input, options);
+  }
+
+  /**
+   * Returns the wallet's balances now.
+   *
+   * Needs a key with the scope `read`.
+   */
+  getWallet(options?: CallOptions): Promise<WalletTotals> {
+    return this.call(operations.getWallet, {}, options);
+  }
+
+  /**
+   * Lists the wallet's ledger, newest first. Entries are never changed or removed, so a page never shifts: a cursor goes on
+   * right after the entries seen, however many are new.
+   *
+   * Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listTransfers(input: ListTransfersInput = {}, options?: CallOptions): Pages<ListTransfersResponse, WalletTransfer> {
+    return this.list(operations.listTransfers, input, options);
+  }
+
+  /**
+   * Applies for a customer's account. The application is stored, sent to the broker once, and returned as it stands after
+   * that: usually `documents_required`, or `uncertain` when it is unknown whether the broker received it (the gateway then
+   * finds out; do not apply again).
+   *
+   * Every request needs an `Idempotency-Key`, a header or metadata of 1 to 255 printable ASCII characters. The same
+   * request with the same key never makes a second application. It is answered with the first application as it is by now
+   * and `Idempotent-Replayed: true`, or with `application_rejected` or `application_not_sent` again when that was the first
+   * answer, also while trading is paused or the broker is away. A key is kept for 30 days, and for as long as its
+   * application is not final.
+   *
+   * Errors that store nothing and leave the key free: `feature_not_enabled` (opening accounts is not enabled for the
+   * partner), `trading_paused`, `exchange_unavailable` (the service has just started, and the broker cannot be reached).
+   *
+   * Errors that leave an application behind, with its path in `Location`: `application_rejected` (the broker rejected it,
+   * see `reject_reason`, and `param` where the rejection names a field), `application_not_sent` (it is `refused`, and a new
+   * try needs a new key), `outcome_not_recorded` (the outcome is not stored yet: read the application, or send the request
+   * again).
+   *
+   * `duplicate_application`: the key belongs to another request, and nothing was done. After `service_unavailable` and
+   * `internal_error` the application may be stored or not: the same request with the same key makes it, or finds it.
+   *
+   * Needs a key with the scope `apply`. It is enabled partner by partner. It counts as a request in progress until it is answered.
+   */
+  createApplication(input: CreateApplicationRequest, options?: CreateOptions): Promise<Application> {
+    return this.call(operations.createApplication, input, options);
+  }
+
+  /**
+   * Lists the partner's applications, newest first.
+   *
+   * Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list; another `limit` does no
+   * harm.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listApplications(input: ListApplicationsInput = {}, options?: CallOptions): Pages<ListApplicationsResponse, Application> {
+    return this.list(operations.listApplications, input, options);
+  }
+
+  /**
+   * Returns one application as it stands.
+   *
+   * Errors: `application_not_found`, also for another partner's application and for a text that is no application's id.
+   *
+   * Needs a key with the scope `read`.
+   */
+  getApplication(input: GetApplicationInput, options?: CallOptions): Promise<Application> {
+    return this.call(operations.getApplication, input, options);
+  }
+
+  /**
+   * Delivers one of an application's four documents to the broker, within the request. The file is checked to be the whole
+   * image its `Content-Type` says, sent once, and not kept. When the broker has all four, the application moves to
+   * `submitted`. Over REST the body is the file itself, and must arrive whole within 30 seconds.
+   *
+   * Sending a file again is safe: one that the broker has is not sent twice, and is answered as it stands, also while
+   * trading is paused; one whose earlier delivery was unconfirmed is sent again. A different file for a type that the
+   * broker has, or whose earlier file is unconfirmed, is refused. At most two of a partner's documents are on their way to
+   * the broker at once.
+   *
+   * Errors, in the order in which they are looked for: `invalid_request` (`type` is not one of the four);
+   * `feature_not_enabled`; `application_not_found`; `application_not_accepting_documents` (it is neither
+   * `documents_required` nor `submitted`); `unsupported_media_type`; `document_too_large`; `invalid_request` (the file is
+   * empty, or did not arrive whole in time); `invalid_document` (it is not the image its Content-Type says, or too large to
+   * show); `document_already_delivered` (the broker has a different file of this type); `earlier_document_unconfirmed`
+   * (it did not confirm a different file: send that one again); `document_in_flight` (send it again shortly);
+   * `trading_paused`; and of the sending: `document_rejected` (the broker refused it and does not have it),
+   * `exchange_unavailable` (the broker cannot be reached, nothing was sent), `document_unconfirmed` (the broker did not
+   * confirm receipt: send the same file again).
+   *
+   * Needs a key with the scope `apply`. It is enabled partner by partner.
+   */
+  sendDocument(input: SendDocumentInput, options?: CallOptions): Promise<Document> {
+    return this.call(operations.sendDocument, input, options);
+  }
+
+  /**
+   * Lists the documents of an application that the broker has, in the order in which they were first sent.
+   *
+   * Errors: `application_not_found`.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listDocuments(input: ListDocumentsInput, options?: CallOptions): Pages<ListDocumentsResponse, Document> {
+    return this.list(operations.listDocuments, input, options);
+  }
+
+  /**
+   * Lists the accounts the partner can trade for, newest first.
+   *
+   * Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listAccounts(input: ListAccountsInput = {}, options?: CallOptions): Pages<ListAccountsResponse, Account> {
+    return this.list(operations.listAccounts, input, options);
+  }
+
+  /**
+   * Returns the money of an account, as the broker reports it.
+   *
+   * Errors: `account_not_found`.
+   *
+   * Needs a key with the scope `read`.
+   */
+  getBalance(input: GetBalanceInput, options?: CallOptions): Promise<Balance> {
+    return this.call(operations.getBalance, input, options);
+  }
+
+  /**
+   * Lists the stocks an account holds, by symbol.
+   *
+   * Errors: `account_not_found`; `invalid_request` with `param` `cursor` when the cursor was not issued for this list.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listPositions(input: ListPositionsInput, options?: CallOptions): Pages<ListPositionsResponse, Position> {
+    return this.list(operations.listPositions, input, options);
+  }
+
+  /**
+   * Lists the trades of an account from one day to another, newest first.
+   *
+   * Errors: `account_not_found`; `invalid_request` with `param` `from` when it is no date, is after `to`, or when there are
+   * more than 1,000 records in the range, with `to` when it is no date or after today, and with `cursor` when the cursor was
+   * not issued for this list and this range. A page goes on right after the records seen, however many are new, in the range
+   * its first page had.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listTrades(input: ListTradesInput, options?: CallOptions): Pages<ListTradesResponse, Trade> {
+    return this.list(operations.listTrades, input, options);
+  }
+
+  /**
+   * Lists the settled trades of an account with their charges, for trades dated from one day to another, newest first.
+   *
+   * Errors: `account_not_found`; `invalid_request` with `param` `from` when it is no date, is after `to`, or when there are
+   * more than 1,000 records in the range, with `to` when it is no date or after today, and with `cursor` when the cursor was
+   * not issued for this list and this range. A page goes on right after the records seen, however many are new, in the range
+   * its first page had.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listContractNotes(input: ListContractNotesInput, options?: CallOptions): Pages<ListContractNotesResponse, ContractNote> {
+    return this.list(operations.listContractNotes, input, options);
+  }
+
+  /**
+   * Lists the states, whole in one page.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listStates(options?: CallOptions): Pages<ListStatesResponse, State> {
+    return this.list(operations.listStates, {}, options);
+  }
+
+  /**
+   * Lists the local government areas of a state, whole in one page. A code from this list is what an application names as
+   * `lga_of_origin`.
+   *
+   * Errors: `not_found` for an unknown state.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listLgas(input: ListLgasInput, options?: CallOptions): Pages<ListLgasResponse, Lga> {
+    return this.list(operations.listLgas, input, options);
+  }
+
+  /**
+   * Returns the exchange's session now, and whether this service has paused trading.
+   *
+   * Errors: `exchange_unavailable`, `exchange_error`.
+   *
+   * Needs a key with the scope `read`.
+   */
+  getMarket(options?: CallOptions): Promise<Market> {
+    return this.call(operations.getMarket, {}, options);
+  }
+
+  /**
+   * Lists every event of the last 30 days, oldest first. Without a cursor the listing starts at the oldest event still
+   * held. An empty page returns the cursor it was asked with: keep it and ask again.
+   *
+   * Errors: `invalid_request` with `param` `cursor` when events the cursor's holder has not seen were removed (the
+   * message names the oldest version held; start again without a cursor), or the cursor was not issued for this list.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listEvents(input: ListEventsInput = {}, options?: CallOptions): Pages<ListEventsResponse, Event> {
+    return this.list(operations.listEvents, input, options);
+  }
+
+  /**
+   * Lists the events of one order of the last 30 days, oldest first, as they are in the feed. It shows what became of one
+   * order. To follow changes, read the whole feed: only there does a version that is missing show that something is.
+   * Events that release 0.1.0 made are in the feed alone.
+   *
+   * Errors: `order_not_found`; `invalid_request` with `param` `cursor` when the cursor was not issued for the events of this
+   * order.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listOrderEvents(input: ListOrderEventsInput, options?: CallOptions): Pages<ListObjectEventsResponse, Event> {
+    return this.list(operations.listOrderEvents, input, options);
+  }
+
+  /**
+   * Lists the events of one application of the last 30 days, oldest first, as they are in the feed. It shows what became of one
+   * application. To follow changes, read the whole feed: only there does a version that is missing show that something is.
+   * Events that release 0.1.0 made are in the feed alone.
+   *
+   * Errors: `application_not_found`; `invalid_request` with `param` `cursor` when the cursor was not issued for the events of this
+   * application.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listApplicationEvents(input: ListApplicationEventsInput, options?: CallOptions): Pages<ListObjectEventsResponse, Event> {
+    return this.list(operations.listApplicationEvents, input, options);
+  }
+
+  /**
+   * Lists the events of one allocation of the last 30 days, oldest first, as they are in the feed. It shows what became of one
+   * allocation. To follow changes, read the whole feed: only there does a version that is missing show that something is.
+   * Events that release 0.1.0 made are in the feed alone.
+   *
+   * Errors: `allocation_not_found`; `invalid_request` with `param` `cursor` when the cursor was not issued for the events of this
+   * allocation.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listAllocationEvents(input: ListAllocationEventsInput, options?: CallOptions): Pages<ListObjectEventsResponse, Event> {
+    return this.list(operations.listAllocationEvents, input, options);
+  }
+
+  /**
+   * Returns the partner's limits, and how much of each is used now.
+   *
+   * Needs a key with the scope `read`.
+   */
+  getLimits(options?: CallOptions): Promise<PartnerLimits> {
+    return this.call(operations.getLimits, {}, options);
+  }
+
+  /**
+   * Lists the partner's keys, newest first, revoked ones included.
+   *
+   * Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list.
+   *
+   * Needs a key with the scope `keys`.
+   */
+  listKeys(input: ListKeysInput = {}, options?: CallOptions): Pages<ListKeysResponse, Key> {
+    return this.list(operations.listKeys, input, options);
+  }
+
+  /**
+   * Makes a key and returns it with its secret, which is shown this once. The operation takes no `Idempotency-Key`: after
+   * `service_unavailable` or `internal_error` a key may be there whose secret nobody knows; list the keys and revoke it.
+   *
+   * Errors, none of which leaves a key behind:
+   * - `insufficient_scope` with `param` `scopes[…]`: the calling key does not have this scope itself.
+   * - `missing_required_field` with `param` `addresses`: a live key needs at least one, and so does a key that is made with
+   *   a key that has registered addresses itself.
+   * - `invalid_request` with `param` `addresses[…]`: it is neither an address nor a range, or the calling key does not
+   *   work from all of it itself.
+   * - `too_many_keys`: the partner has 10 keys that are not revoked. Revoke one.
+   *
+   * Needs a key with the scope `keys`.
+   */
+  createKey(input: CreateKeyRequest, options?: CallOptions): Promise<NewKey> {
+    return this.call(operations.createKey, input, options);
+  }
+
+  /**
+   * Ends a key, which may be any of the partner's and also the calling one, and returns it. The key stops at once where this
+   * is served, elsewhere as fast as a message travels, and within five seconds even when that message is lost. Streams
+   * opened with it end too. A key that was revoked before stays as it is.
+   *
+   * Of a key that leaked, revoke the keys that were made with it too: `with_children`. All of them end in one step, or none
+   * does. The list shows which ended.
+   *
+   * Errors: `not_found`, also for another partner's key and for a text that is no key's id.
+   *
+   * Needs a key with the scope `keys`.
+   */
+  revokeKey(input: RevokeKeyInput, options?: CallOptions): Promise<Key> {
+    return this.call(operations.revokeKey, input, options);
+  }
+
+  /**
+   * Decides what becomes of the next orders on an account, in place of what their symbol would lead to.
+   *
+   * Errors: `unknown_account` when the account is not one of the partner's.
+   *
+   * Needs a key with the scope `trade`.
+   */
+  forceOrder(input: ForceOrderRequest, options?: CallOptions): Promise<Directive> {
+    return this.call(operations.forceOrder, input, options);
+  }
+
+  /**
+   * Trades shares of an order now, at a price within its limit. An order that is final can be filled too: the exchange reports
+   * a late fill.
+   *
+   * Errors: `order_not_found`, also for another partner's order and for one the exchange never had; `invalid_request` when the
+   * exchange could not make such a trade: of more shares than are left, or at a price through the limit.
+   *
+   * Needs a key with the scope `trade`.
+   */
+  fillOrder(input: FillOrderInput, options?: CallOptions): Promise<ExchangeReport> {
+    return this.call(operations.fillOrder, input, options);
+  }
+
+  /**
+   * Ends an order now, as if its time in force ran out.
+   *
+   * Errors: `order_not_found`, as above; `order_not_cancelable` when the order is final.
+   *
+   * Needs a key with the scope `trade`.
+   */
+  expireOrder(input: ExpireOrderInput, options?: CallOptions): Promise<ExchangeReport> {
+    return this.call(operations.expireOrder, input, options);
+  }
+
+  /**
+   * Ends an order now, as if the exchange gave it up: it is rejected, or, when a part has traded, cancelled.
+   *
+   * Errors: `order_not_found`, as above; `order_not_cancelable` when the order is final.
+   *
+   * Needs a key with the scope `trade`.
+   */
+  rejectOrder(input: RejectOrderInput, options?: CallOptions): Promise<ExchangeReport> {
+    return this.call(operations.rejectOrder, input, options);
+  }
+
+  /**
+   * Makes the exchange report once more what it reported last about an order. It must change nothing: no event, no
+   * webhook.
+   *
+   * Errors: `order_not_found`, as above.
+   *
+   * Needs a key with the scope `trade`.
+   */
+  repeatReport(input: RepeatReportInput, options?: CallOptions): Promise<ExchangeReport> {
+    return this.call(operations.repeatReport, input, options);
+  }
+
+  /**
+   * Opens or declines an application now, whatever was planned for it and whichever documents the broker has.
+   *
+   * Errors: `application_not_found`, also for another partner's application and for one the broker does not have;
+   * `invalid_request` when it is decided already.
+   *
+   * Needs a key with the scope `apply`.
+   */
+  decideApplication(input: DecideApplicationInput, options?: CallOptions): Promise<Decision> {
+    return this.call(operations.decideApplication, input, options);
+  }
+
+  /**
+   * Decides what becomes of the next documents of an application.
+   *
+   * Errors: `application_not_found`, also for another partner's application.
+   *
+   * Needs a key with the scope `apply`.
+   */
+  forceDocument(input: ForceDocumentInput, options?: CallOptions): Promise<Directive> {
+    return this.call(operations.forceDocument, input, options);
+  }
+
+  /**
+   * Decides what becomes of the next allocations to an account, in place of what their amount would lead to.
+   *
+   * Errors: `unknown_account` when the account is not one of the partner's.
+   *
+   * Needs a key with the scope `fund`.
+   */
+  forceAllocation(input: ForceAllocationRequest, options?: CallOptions): Promise<Directive> {
+    return this.call(operations.forceAllocation, input, options);
+  }
+
+  /**
+   * Lets something go wrong between the gateway and the exchange, the next times one thing is asked of it on behalf of an
+   * account, or of one order, application or allocation. So an object becomes `uncertain`, and is seen to settle: with
+   * `unavailable_before` for some seconds, with `unavailable_after` for a moment. What was taken and not answered in time is mostly
+   * settled by the exchange's report before the request is answered.
+   *
+   * Errors: `missing_required_field` with `param` `account` when neither `account` nor `id` is there, and with `id` when the
+   * call takes an `id` only; `unknown_account` when
+   * the account is not one of the partner's; `not_found` when the id is that of no object of the partner's.
+   *
+   * Needs a key with the scope `trade`.
+   */
+  injectFault(input: InjectFaultRequest, options?: CallOptions): Promise<Directive> {
+    return this.call(operations.injectFault, input, options);
+  }
+}

@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto';
+import { Marina } from '../client.ts';
+import type { Event } from '../contract.ts';
+import { writeJson } from '../json.ts';
+import { sleep } from '../sleep.ts';
+import { signWebhook } from '../webhooks.ts';
+import type { ListenSettings } from './settings.ts';
+import { type Progress, readProgress, writeProgress } from './state.ts';
+
+interface Surroundings {
+  readonly signal: AbortSignal;
+  readonly write: (line: string) => void;
+}
+
+/** An endpoint has so long to answer, as the gateway's own webhooks give it. */
+const answerMs = 10_000;
+const firstWaitMs = 500;
+const longestWaitMs = 8_000;
+
+/**
+ * Follows the feed and posts each event, in order, until the signal is aborted. An event that is not answered with 2xx is posted
+ * again a few times; then it is the next one's turn.
+ */
+export async function listen(settings: ListenSettings, { signal, write }: Surroundings): Promise<void> {
+  const { baseUrl, key, allowPlaintext, forward, pollMs, stateFile } = settings;
+  const secret = settings.secret ?? `whsec_${randomBytes(32).toString('base64')}`;
+  const marina = new Marina({ baseUrl, key, allowPlaintext });
+  const begin = beginning(settings);
+  const feed = marina.followEvents({
+    cursor: begin.cursor,
+    signal,
+    pollMs,
+    onTrouble: (error, waitMs) => write(`! ${error.message}. Trying again in ${(waitMs / 1_000).toFixed(1)} s.`),
+  });
+  write(`Posting events of ${baseUrl} to ${forward.href}`);
+  write(
+    settings.secret === undefined ? `They are signed with ${secret}` : 'They are signed with MARINA_WEBHOOK_SECRET',
+  );
+  if (begin.skips) await feed.skipToEnd();
+  write('Waiting for events. Ctrl-C ends.');
+  let version = begin.version;
+  const keep = (cursor: string | undefined) => writeProgress(stateFile, { cursor, version: String(version) });
+  if (begin.skips) keep(feed.cursor);
+  for await (const event of feed) {
+    // A run that was stopped in the middle of a page meets its beginning again.
+    if (event.version <= version) continue;
+    await post(event, settings, secret, { signal, write });
+    version = event.version;
+    keep(feed.cursor);
+  }
+}
+
+interface Beginning {
+  readonly cursor: string | undefined;
+  readonly version: bigint;
+  readonly skips: boolean;
+}
+
+function beginning({ from, stateFile }: ListenSettings): Beginning {
+  if (typeof from === 'object') return { cursor: from.cursor, version: 0n, skips: false };
+  if (from === 'oldest') return { cursor: undefined, version: 0n, skips: false };
+  const last: Progress | undefined = from === 'last' ? readProgress(stateFile) : undefined;
+  if (last === undefined) return { cursor: undefined, version: 0n, skips: true };
+  return { cursor: last.cursor, version: BigInt(last.version), skips: false };
+}
+
+async function post(
+  event: Event,
+  { forward, maxAttempts }: ListenSettings,
+  secret: string,
+  { signal, write }: Surroundings,
+): Promise<void> {
+  const body = writeJson(event);
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await attemptPost(event, body, forward, secret, signal);
+    write(`${event.timestamp} ${event.type.padEnd(24)} ${event.id} ${answer}`);
+    if (/^2\d\d$/.test(answer)) return;
+    if (attempt >= maxAttempts) {
+      write(`! ${event.id} was not taken after ${attempt} attempts. It stays in the feed.`);
+      return;
+    }
+    await sleep(Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1)), signal);
+  }
+}
+
+/** The status that the endpoint answers with, or why there is none. */
+async function attemptPost(
+  { id }: Event,
+  body: string,
+  forward: URL,
+  secret: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const signed = await signWebhook(secret, id, body);
+  const headers = { 'content-type': 'application/json', 'user-agent': 'Marina-Webhooks/1.0', ...signed };
+  try {
+    const response = await fetch(forward, {
+      method: 'POST',
+      headers,
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
+    });
+    await response.body?.cancel();
+    return String(response.status);
+  } catch (error) {
+    signal.throwIfAborted();
+    const { cause, message } = error as Error;
+    return `no answer (${cause instanceof Error ? cause.message : message})`;
+  }
+}

@@ -1,0 +1,79 @@
+import type { Operation } from './contract.ts';
+import { writeJson } from './json.ts';
+
+/** A request that can be sent any number of times. */
+export interface PreparedRequest {
+  readonly url: string;
+  readonly init: {
+    readonly method: string;
+    readonly headers: Record<string, string>;
+    readonly body?: string | Uint8Array<ArrayBuffer>;
+  };
+}
+
+interface Where {
+  readonly baseUrl: string;
+  readonly key: string;
+  readonly idempotencyKey: string | undefined;
+}
+
+/** No answer is longer: a page has at most 100 items. */
+const mostBytes = 32 * 1024 * 1024;
+
+/** Puts what an operation takes where it belongs: into the path, the query or the body. */
+export function makeRequest(
+  operation: Operation,
+  input: object,
+  { baseUrl, key, idempotencyKey }: Where,
+): PreparedRequest {
+  const values = new Map<string, unknown>(Object.entries(input));
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => pathSegment(operation, name, values));
+  const query = new URLSearchParams();
+  for (const name of operation.queryNames) {
+    const value = values.get(name);
+    if (value !== undefined && value !== null) query.set(name, String(value));
+    values.delete(name);
+  }
+  const headers: Record<string, string> = { authorization: `Bearer ${key}`, accept: 'application/json' };
+  if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
+  const url = `${baseUrl}${path}${query.size === 0 ? '' : `?${query}`}`;
+  const { method } = operation;
+  switch (operation.body) {
+    case 'none':
+      return { url, init: { method, headers } };
+    case 'file':
+      headers['content-type'] = String(values.get('media_type'));
+      // A copy: nobody can change it between two attempts.
+      return { url, init: { method, headers, body: new Uint8Array(values.get('file') as Uint8Array) } };
+    case 'json':
+      headers['content-type'] = 'application/json';
+      return { url, init: { method, headers, body: writeJson(Object.fromEntries(values)) } };
+  }
+}
+
+function pathSegment(operation: Operation, name: string, values: Map<string, unknown>): string {
+  const value = values.get(name);
+  values.delete(name);
+  // An empty segment or one of dots would make another path.
+  if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) throw new TypeError(`${operation.name} needs \`${name}\`.`);
+  return encodeURIComponent(value);
+}
+
+/** Reads a whole body, and refuses one that cannot be the gateway's. */
+export async function readText(response: Response): Promise<string> {
+  if (response.body === null) return '';
+  const decoder = new TextDecoder();
+  const reader = response.body.getReader();
+  let text = '';
+  let bytes = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    bytes += value.byteLength;
+    if (bytes > mostBytes) {
+      await reader.cancel();
+      throw new Error(`the answer is longer than ${mostBytes} bytes`);
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}

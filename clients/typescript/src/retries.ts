@@ -1,0 +1,56 @@
+import type { Operation } from './contract.ts';
+
+/** What came of one attempt that failed: an error answer, or no answer at all. */
+export interface Failure {
+  /** Absent: no answer came. */
+  readonly status?: number;
+  readonly code?: string | undefined;
+  readonly retryAfterSeconds?: number | undefined;
+}
+
+/** After these nothing was done, whatever the request was. */
+const nothingDone = new Set(['rate_limited', 'trading_paused', 'exchange_unavailable', 'exchange_error']);
+const firstWaitMs = 500;
+const longestWaitMs = 10_000;
+
+/**
+ * How long to wait before a request is sent again; undefined if it must not be. It is sent again if nothing was done, or if
+ * doing it again does nothing a second time, and only if the same request can succeed.
+ */
+export function waitBeforeRepeat(
+  failure: Failure,
+  operation: Pick<Operation, 'method' | 'takesKey'>,
+  attempt: number,
+  random: () => number = Math.random,
+): number | undefined {
+  if (!mayRepeat(failure, operation)) return undefined;
+  // Requests that failed together do not come back together.
+  if (failure.retryAfterSeconds !== undefined) return failure.retryAfterSeconds * 1_000 * (1 + random() / 4);
+  return Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1)) * (0.5 + random() / 2);
+}
+
+/** Whether the request may have been done although it failed. */
+export function leavesUnknown({ status, code }: Failure): boolean {
+  if (status === undefined) return true;
+  // What is stored as never sent is known. It is 503 without a time to wait.
+  return status >= 500 && !(code !== undefined && (nothingDone.has(code) || code.endsWith('_not_sent')));
+}
+
+/** Whether an answer tells what became of the request, also of earlier attempts with the same key. */
+export function settles({ status, code }: Failure): boolean {
+  if (status === undefined || code === undefined) return false;
+  if (code.endsWith('_not_sent')) return true;
+  // These are decided before the gateway looks for an earlier request with the key.
+  return status >= 400 && status < 500 && ![401, 403, 429].includes(status);
+}
+
+function mayRepeat(failure: Failure, operation: Pick<Operation, 'method' | 'takesKey'>): boolean {
+  const { status, code, retryAfterSeconds } = failure;
+  const isSafe = operation.method !== 'POST' || operation.takesKey;
+  if (status === undefined) return isSafe;
+  if (status === 429 || (code !== undefined && nothingDone.has(code))) return true;
+  if (code === 'document_in_flight') return true;
+  if (!isSafe || status < 500) return false;
+  // What answers without a code stands before the gateway. With a code, a 503 that may be repeated says when.
+  return code === undefined || status !== 503 || retryAfterSeconds !== undefined;
+}

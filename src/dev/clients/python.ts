@@ -1,0 +1,169 @@
+import { isPythonWord, pythonArgument, snakeCase } from '../../docs/samples/names.ts';
+import type { ClientOperation, Contract, Member, Schema } from './contract.ts';
+import { membersOf, schemaName, withoutNull } from './contract.ts';
+
+/** The contract as Python: every type and operation, the classes of errors, and a class with a method for each operation. */
+export function pythonContract(contract: Contract): string {
+  const { schemas, sent, operations, errorTypes, errorCodes } = contract;
+  const answered = Object.entries(schemas).filter(([name]) => !sent.has(name));
+  const isObject = ([, { properties }]: [string, Schema]) => properties !== undefined;
+  return [
+    header,
+    ...answered.filter((each) => !isObject(each)).map(([name, schema]) => alias(name, schema)),
+    `# The families of errors. The list can grow.\nErrorType = ${openUnion(errorTypes)}`,
+    `# What happened. A code never changes its meaning; the list can grow.\nErrorCode = ${openUnion(errorCodes)}`,
+    ...answered.filter(isObject).map(([name, schema]) => typedDict(name, schema)),
+    operationType,
+    ...operations.map(constant),
+    methods(operations, schemas),
+  ].join('\n\n\n');
+}
+
+const header = `# Made from the OpenAPI document by \`make generate\`. Change the contract in proto/, not this file.
+"""Every type and operation of the contract."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Literal, NamedTuple, Optional, Sequence, Tuple, TypedDict, Union
+
+from .pages import Pages`;
+
+const operationType = `class Operation(NamedTuple):
+    """What the client has to know about an operation."""
+
+    name: str
+    method: str
+    path: str
+    path_names: Tuple[str, ...]
+    query_names: Tuple[str, ...]
+    body: Literal["none", "json", "file"]
+    takes_key: bool`;
+
+function alias(name: string, schema: Schema): string {
+  const lines = (schema.description ?? '').split('\n').map((line) => `# ${line}`.trimEnd());
+  return `${lines.join('\n')}\n${name} = ${typeOf(schema)}`;
+}
+
+function typedDict(name: string, schema: Schema): string {
+  const members = membersOf(schema).map((member) => {
+    if (isPythonWord(member.name)) throw new Error(`${name}.${member.name} is a word of Python`);
+    return `    ${member.name}: ${typeOf(member.schema)}\n${docstring(member.description, 4)}`;
+  });
+  return `class ${name}(TypedDict):\n${docstring(schema.description ?? '', 4)}\n${members.join('')}`.trimEnd();
+}
+
+/** The type of a value. Python's whole numbers are exact, however long. */
+function typeOf(schema: Schema): string {
+  const { isNullable, value } = withoutNull(schema);
+  if (isNullable) return `Optional[${typeOf(value)}]`;
+  if (value.$ref !== undefined) return schemaName(value);
+  if (value.const !== undefined) return `Literal[${quoted(value.const)}]`;
+  const words = value['x-extensible-enum'];
+  if (words !== undefined) return openUnion(words);
+  if (value.enum !== undefined) return `Literal[${value.enum.map((word) => quoted(String(word))).join(', ')}]`;
+  if (value.oneOf !== undefined) return `Union[${value.oneOf.map(typeOf).join(', ')}]`;
+  switch (value.type) {
+    case 'array':
+      return `List[${typeOf(value.items ?? {})}]`;
+    case 'integer':
+      return 'int';
+    case 'string':
+      return 'str';
+    case 'boolean':
+      return 'bool';
+    default:
+      throw new Error(`there is no type for ${JSON.stringify(value)}`);
+  }
+}
+
+function openUnion(words: readonly string[]): string {
+  return `Union[Literal[${words.map(quoted).join(', ')}], str]`;
+}
+
+function constant(operation: ClientOperation): string {
+  const { name, method, path, pathMembers, queryMembers, bodySchema, fileTypes, takesKey } = operation;
+  const names = (members: readonly Member[]) => `(${members.map((member) => `${quoted(member.name)},`).join(' ')})`;
+  const body = fileTypes !== undefined ? 'file' : bodySchema === undefined ? 'none' : 'json';
+  const parts = [quoted(snakeCase(name)), quoted(method), quoted(path), names(pathMembers), names(queryMembers)];
+  return `${constantName(name)} = Operation(${[...parts, quoted(body), takesKey ? 'True' : 'False'].join(', ')})`;
+}
+
+function constantName(name: string): string {
+  return snakeCase(name).toUpperCase();
+}
+
+function methods(operations: readonly ClientOperation[], schemas: Readonly<Record<string, Schema>>): string {
+  return `class Operations:
+    """A method for each operation."""
+
+    def _call(
+        self,
+        operation: Operation,
+        values: Dict[str, Any],
+        idempotency_key: Optional[str] = None,
+        deadline: Optional[float] = None,
+    ) -> Any:
+        raise NotImplementedError
+
+    def _list(self, operation: Operation, values: Dict[str, Any], deadline: Optional[float]) -> Pages[Any, Any]:
+        raise NotImplementedError
+${operations.map((operation) => method(operation, schemas)).join('')}`;
+}
+
+function method(operation: ClientOperation, schemas: Readonly<Record<string, Schema>>): string {
+  const { name, description, pathMembers, queryMembers, bodySchema, fileTypes, takesKey, answer, item } = operation;
+  const body = bodySchema === undefined ? [] : membersOf(schemas[bodySchema]);
+  const members = [...pathMembers, ...queryMembers, ...body, ...fileMembers(fileTypes)];
+  const sorted = [
+    ...members.filter(({ isRequired }) => isRequired),
+    ...members.filter(({ isRequired }) => !isRequired),
+  ];
+  const parameters = sorted.map(({ name: member, schema, isRequired }) => {
+    const { value } = withoutNull(schema);
+    // A tuple does as well as a list where one is sent.
+    const type = parameterTypes[value.type as string] ?? typeOf(value).replace(/^List\[/, 'Sequence[');
+    return isRequired ? `${pythonArgument(member)}: ${type}` : `${pythonArgument(member)}: Optional[${type}] = None`;
+  });
+  if (takesKey) parameters.push('idempotency_key: Optional[str] = None');
+  parameters.push('deadline: Optional[float] = None');
+  const values = `{${members.map(({ name: member }) => `${quoted(member)}: ${pythonArgument(member)}`).join(', ')}}`;
+  const returned = item === undefined ? answer : `Pages[${answer}, ${item}]`;
+  const call =
+    item !== undefined
+      ? `self._list(${constantName(name)}, ${values}, deadline)`
+      : `self._call(${constantName(name)}, ${values}, ${takesKey ? 'idempotency_key' : 'None'}, deadline)`;
+  const about = members
+    .filter((member) => member.description !== '')
+    .map((member) => `${pythonArgument(member.name)}: ${member.description.replaceAll('\n', ' ')}`);
+  const text = [description, ...(about.length > 0 ? [about.join('\n')] : [])].join('\n\n');
+  return `
+    def ${snakeCase(name)}(
+        self,
+        *,
+        ${parameters.join(',\n        ')},
+    ) -> ${returned}:
+${docstring(text, 8)}        return ${call}
+`;
+}
+
+const parameterTypes: Readonly<Record<string, string>> = { bytes: 'bytes' };
+
+function fileMembers(fileTypes: readonly string[] | undefined): Member[] {
+  if (fileTypes === undefined) return [];
+  return [
+    { name: 'file', schema: { type: 'bytes' }, isRequired: true, description: 'The file itself.' },
+    { name: 'media_type', schema: { enum: fileTypes }, isRequired: true, description: 'What the file is.' },
+  ];
+}
+
+function docstring(text: string, indentation: number): string {
+  if (text === '') return '';
+  const space = ' '.repeat(indentation);
+  const lines = text.replaceAll('\\', '\\\\').replaceAll('"""', "'''").split('\n');
+  const written = lines.map((line, index) => (line === '' || index === 0 ? line : `${space}${line}`)).join('\n');
+  return lines.length === 1 ? `${space}"""${written}"""\n` : `${space}"""${written}\n${space}"""\n`;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}
