@@ -18,8 +18,13 @@ export interface WebhookAdminParts extends AdminParts {
   readonly checkUrl: (url: string) => string;
   readonly makeSecret: () => string;
   readonly seal: Seal;
-  /** Makes one attempt to send a body, signed like any other. */
-  readonly sendTest: (endpoint: Endpoint, id: string, body: Buffer) => Promise<SendResult>;
+  /**
+   * Sends a test event once, and first calls `note` with its id. Undefined if too many tests are under way.
+   */
+  readonly sendTest: (
+    endpoint: Endpoint,
+    note: (id: string, now: number) => Promise<unknown>,
+  ) => Promise<(SendResult & { readonly id: string }) | undefined>;
   /** Called when an endpoint was changed or has events to send. */
   readonly onChange: () => void;
 }
@@ -30,7 +35,6 @@ export const outcomes: Record<Outcome, AttemptOutcome> = {
   'event-failed': AttemptOutcome.EVENT_FAILED,
 };
 
-const mostTestsAtOnce = 10;
 /** The time between the decision on an attempt and its signature. */
 const adoptionMarginMs = 100;
 
@@ -38,8 +42,7 @@ const adoptionMarginMs = 100;
 export function webhookEndpointCalls(
   parts: WebhookAdminParts,
 ): Omit<AdminCalls<typeof Webhooks>, 'listDeliveries' | 'redeliver'> {
-  const { database, clock, ids, seal } = parts;
-  let testsUnderWay = 0;
+  const { database, clock, seal } = parts;
 
   /** Makes a change, and returns the endpoint once it is in force; undefined if there was nothing to change. */
   async function change(
@@ -128,27 +131,19 @@ export function webhookEndpointCalls(
 
     async sendTest({ partnerId }, call) {
       const endpoint = await readEndpoint(database, partnerId);
-      if (testsUnderWay >= mostTestsAtOnce) {
+      const sent = await parts.sendTest(endpoint, (id, now) =>
+        database.write(audit(call, now, { partnerId, detail: { id } })),
+      );
+      if (sent === undefined)
         throw new AdminError(status.RESOURCE_EXHAUSTED, 'too many tests are under way: call again');
-      }
-      testsUnderWay += 1;
-      try {
-        const id = ids.event();
-        const now = clock.now();
-        const timestamp = new Date(Math.floor(now / 1_000) * 1_000).toISOString().replace('.000Z', 'Z');
-        await database.write(audit(call, now, { partnerId, detail: { id } }));
-        const body = Buffer.from(JSON.stringify({ object: 'webhook_test', id, timestamp }));
-        const { outcome, status: code, errorClass, durationMs } = await parts.sendTest(endpoint, id, body);
-        return {
-          webhookId: id,
-          outcome: outcomes[outcome],
-          status: code ?? undefined,
-          errorClass: errorClass ?? '',
-          durationMs: BigInt(durationMs),
-        };
-      } finally {
-        testsUnderWay -= 1;
-      }
+      const { id, outcome, status: code, errorClass, durationMs } = sent;
+      return {
+        webhookId: id,
+        outcome: outcomes[outcome],
+        status: code ?? undefined,
+        errorClass: errorClass ?? '',
+        durationMs: BigInt(durationMs),
+      };
     },
   };
 }

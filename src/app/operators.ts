@@ -80,16 +80,13 @@ function diagnosticsCalls(base: Base, { events, upstream, submissions, outcomes,
 }
 
 function webhookCalls(base: Base, { events, notify }: OperatorParts) {
-  const { seal, keysOf, sender } = events.webhooks;
+  const { seal, tester } = events.webhooks;
   const parts: WebhookAdminParts = {
     ...base,
     checkUrl: (url) => checkEndpointUrl(url, { allowLoopback: base.config.webhookAllowLoopback }),
     makeSecret,
     seal,
-    sendTest: (endpoint, id, body) => {
-      const keys = keysOf(endpoint, base.clock.now());
-      return sender.send({ endpointId: `${endpoint.partnerId} test`, url: endpoint.url, id, body, keys });
-    },
+    sendTest: (endpoint, note) => tester.send(endpoint, note),
     onChange: notify.endpointsChanged,
   };
   return { ...webhookEndpointCalls(parts), ...webhookDeliveryCalls(parts) };

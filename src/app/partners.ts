@@ -25,6 +25,7 @@ import { ConnectionLimits } from '../transport/bounds.ts';
 import { ConnectProtocol } from '../transport/connect/protocol.ts';
 import { GrpcProtocol } from '../transport/grpc/protocol.ts';
 import { HttpServer } from '../transport/http/server.ts';
+import { KeptRequests } from '../transport/kept-requests.ts';
 import { defineOperations, maxBodyBytes, type Operation } from '../transport/operations.ts';
 import { Pipeline } from '../transport/pipeline.ts';
 import { RestProtocol } from '../transport/rest/protocol.ts';
@@ -32,7 +33,7 @@ import { walletHandlers } from '../wallet/handlers.ts';
 import type { Base } from './base.ts';
 import type { Parts } from './parts.ts';
 
-function createOperations(base: Base, parts: Parts): Operation[] {
+function createOperations(base: Base, parts: Parts, requests: KeptRequests | undefined): Operation[] {
   const { config, database, clock, ids, cursors, environment, keyMacKeys: macKeys } = base;
   const { readTimeoutMs } = config;
   const { keyUses, limits, reads } = parts.callers;
@@ -67,9 +68,15 @@ function createOperations(base: Base, parts: Parts): Operation[] {
       Keys,
       keyHandlers({ database, clock, ids, macKeys, cursors, uses: keyUses, ended: parts.notify.keyEnded }),
     ),
-    ...(simulator === undefined
+    ...(simulator === undefined || requests === undefined
       ? []
-      : defineOperations(Sandbox, sandboxHandlers({ database, kinds: allKinds, simulator, timeoutMs: readTimeoutMs }))),
+      : defineOperations(
+          Sandbox,
+          sandboxHandlers({
+            ...{ database, cursors, clock, kinds: allKinds, simulator, timeoutMs: readTimeoutMs, requests },
+            sendTest: (endpoint) => parts.events.webhooks.tester.send(endpoint),
+          }),
+        )),
   ];
 }
 
@@ -79,13 +86,16 @@ export type Servers = ReturnType<typeof createServers>;
 export function createServers(base: Base, parts: Parts) {
   const { config, log, does, links, metrics, tracer } = base;
   const { authenticator, limits } = parts.callers;
-  const operations = createOperations(base, parts);
+  // Only a sandbox keeps requests, and only for those who can ask for them.
+  const kept =
+    parts.upstream.simulator && new KeptRequests({ clock: base.clock, baseUrl: (): string => options.baseUrl });
+  const operations = createOperations(base, parts, kept);
   const { partners: identity } = links;
   const perAddress = config.connectionsPerAddress;
   const connectionLimits = new ConnectionLimits({ perAddress }, config.trustedProxies, metrics);
   const { identify } = authenticator;
   const shownAddress = addressShower(config.logClientAddress);
-  const pipeline = new Pipeline({ connectionLimits, identify, limits, log, tracer, shownAddress, metrics });
+  const pipeline = new Pipeline({ connectionLimits, identify, limits, log, tracer, shownAddress, metrics, kept });
   let { restPort, grpcPort } = config;
   const options = {
     identity,

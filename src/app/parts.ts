@@ -47,6 +47,7 @@ import { webhookRetention } from '../webhooks/delivery-store.ts';
 import { Dispatcher } from '../webhooks/dispatcher.ts';
 import { Sender } from '../webhooks/sender.ts';
 import { signingKeys } from '../webhooks/signature.ts';
+import { WebhookTester } from '../webhooks/tester.ts';
 import type { Base } from './base.ts';
 import type { Links } from './links.ts';
 
@@ -106,12 +107,13 @@ function createWebhooks(base: Base) {
   const seal = new Seal(base.keys('webhook secrets'));
   const keysOf = signingKeys(seal);
   const sender = new Sender({ clock, allowLoopback, extraAuthorities });
+  const tester = new WebhookTester({ ...base, sender, keysOf });
   const dispatcher = new Dispatcher({ ...base, sender, keysOf });
   const consumer = webhookConsumer(database, clock, base.log, (partnerIds) => {
     const others = dispatcher.wake(partnerIds);
     if (others.length > 0) notifications.publish('webhooks', others.join(','));
   });
-  return { seal, keysOf, sender, dispatcher, consumer };
+  return { seal, sender, tester, dispatcher, consumer };
 }
 
 /** The broker, and the simulator's controls if it is one. Each connects at its first use. */

@@ -28,6 +28,8 @@ curl -s '${rest}/v1/orders?limit=1' ${key}
 
 curl -s ${rest}/v1/events ${key}
 
+  See it happen in a browser, with the key from above: ${rest}/docs/workbench
+
   The same order by gRPC:
 
 ${bufCurl} ${key} ${once} -d '${JSON.stringify(message)}' http://${grpc}/marina.gateway.v1.Orders/CreateOrder

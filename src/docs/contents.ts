@@ -10,6 +10,7 @@ import { changelogLinks, changelogPage, guideLinks, guidePage, guides, sandboxPa
 import { type Frame, type NavigationGroup, type PageParts, wholePage } from './pages/layout.ts';
 import { referenceLinks, referencePage } from './pages/reference.ts';
 import { searchIndex } from './pages/search.ts';
+import { hasWorkbench, workbenchPage, workbenchPath } from './pages/workbench.ts';
 import { descriptorSet, protoZip } from './protos.ts';
 import type { Reference } from './reference.ts';
 
@@ -54,6 +55,14 @@ export function siteContents(options: SiteOptions): ReadonlyMap<string, () => Co
     ['/docs/events', page(() => eventsPage(reference))],
     ['/docs/errors', page(() => errorsPage(reference))],
     ['/docs/changelog', page(() => changelogPage(addresses))],
+    ...(canTry && hasWorkbench(reference)
+      ? ([
+          [workbenchPath, page(() => workbenchPage(reference))],
+          ['/docs/workbench.css', asset('workbench.css', 'text/css; charset=utf-8')],
+          ['/docs/workbench.js', asset('workbench.js', 'text/javascript; charset=utf-8')],
+          ['/docs/workbench-gateway.js', asset('workbench-gateway.js', 'text/javascript; charset=utf-8')],
+        ] as const)
+      : []),
     ['/docs/search.json', () => json(searchIndex(reference))],
     ['/docs/marina-protos.zip', () => ({ contentType: 'application/zip', body: protoZip(operations) })],
     ['/docs/marina.binpb', () => ({ contentType: 'application/x-protobuf', body: descriptorSet(operations) })],
@@ -69,6 +78,7 @@ function navigation(reference: Reference): NavigationGroup[] {
       title: 'Guides',
       links: guides.map((guide) => ({ title: guide.title, href: guide.path, inside: guideLinks(guide) })),
     },
+    ...(hasWorkbench(reference) ? [{ title: 'Sandbox', links: [{ title: 'Workbench', href: workbenchPath }] }] : []),
     {
       title: 'Reference',
       links: [

@@ -71,6 +71,12 @@ export function objectEvents(partnerId: string, objectId: string, after: bigint,
     ORDER BY version LIMIT ${most}`;
 }
 
+/** The last events of a partner, the newest first. Right after a restore or an upgrade some before them may be missing. */
+export function latestEvents(partnerId: string, most: number): Statement {
+  return sql`SELECT version, body FROM feed_events FORCE INDEX (PRIMARY) WHERE partner_id = ${partnerId}
+    ORDER BY version DESC LIMIT ${most}`;
+}
+
 /** The events that follow a version, up to the first that is missing. */
 function inSequence(held: readonly HeldEvent[], after: bigint, gaps: readonly VersionGap[]): HeldEvent[] {
   let last = after;

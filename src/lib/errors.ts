@@ -195,6 +195,13 @@ export function invalidParam(name: string, problem: string, code: ErrorCode = 'i
   return new ApiError(code, { param, message: `\`${param}\` ${problem}` });
 }
 
+/** An error's body in REST, as JSON. */
+export function errorBody({ type, code, message, param, rejectReason }: ApiError, baseUrl: string): string {
+  return JSON.stringify({
+    error: { type, code, message, doc_url: docUrl(baseUrl, code), param, reject_reason: rejectReason },
+  });
+}
+
 /** The address of an error code's description. */
 export function docUrl(baseUrl: string, code: ErrorCode): string {
   return `${baseUrl.replace(/\/+$/, '')}/docs/errors#${code}`;

@@ -15,14 +15,19 @@ import { translateEnum } from '../lib/enums.ts';
 import { ApiError, type ErrorCode } from '../lib/errors.ts';
 import type { GrpcClient } from '../lib/grpc-client.ts';
 import type { Kinds } from '../submission/kind.ts';
+import { type FeedToolParts, feedToolHandlers } from './feed.ts';
+import { type RequestToolParts, requestToolHandlers } from './requests.ts';
+import { type WebhookToolParts, webhookToolHandlers } from './webhooks.ts';
 
-interface SandboxHandlerParts {
+interface SteeringHandlerParts {
   readonly database: Database;
   readonly kinds: Kinds;
   readonly simulator: GrpcClient<typeof simulated.Controls>;
   /** The simulator's deadline. */
   readonly timeoutMs: number;
 }
+
+type SandboxHandlerParts = SteeringHandlerParts & WebhookToolParts & RequestToolParts & FeedToolParts;
 
 /** The partners' enumerations and the simulator's have the same names, but different numbers. */
 const translated = {
@@ -55,8 +60,23 @@ const byIdOnly: ReadonlySet<sandbox.SandboxCall | undefined> = new Set([
   sandbox.SandboxCall.SEND_DOCUMENT,
 ]);
 
-/** The operations that steer a sandbox. Each acts only on the caller's own objects. */
+/** The operations of a sandbox. Each acts only on the caller's own objects, and shows only them. */
 export function sandboxHandlers(parts: SandboxHandlerParts): HandlersOf<typeof sandbox.Sandbox> {
+  return {
+    ...steeringHandlers(parts),
+    ...webhookToolHandlers(parts),
+    ...requestToolHandlers(parts),
+    ...feedToolHandlers(parts),
+  };
+}
+
+type Tools =
+  | keyof ReturnType<typeof webhookToolHandlers>
+  | keyof ReturnType<typeof requestToolHandlers>
+  | keyof ReturnType<typeof feedToolHandlers>;
+
+/** The operations that decide what becomes of objects. */
+function steeringHandlers(parts: SteeringHandlerParts): Omit<HandlersOf<typeof sandbox.Sandbox>, Tools> {
   const { database, kinds, simulator, timeoutMs } = parts;
   const within = { timeoutMs };
 

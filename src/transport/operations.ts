@@ -49,6 +49,8 @@ export interface OperationRules {
   /** Whether a call takes one of the partner's slots for requests in progress. */
   readonly takesSlot: boolean;
   readonly takesIdempotencyKey: boolean;
+  /** Whether its messages hold secrets or describe a customer, so that they are kept nowhere. */
+  readonly isConfidential: boolean;
   /** The path of the object it creates, as in `/v1/orders/{id}`. */
   readonly location: string | undefined;
   /** The valid id of the object that a request is about, if any. */
@@ -135,6 +137,7 @@ export function readRules(method: DescMethod): OperationRules {
     feature: rules.feature,
     takesSlot: rules.takesPlace,
     takesIdempotencyKey: rules.idempotencyKey,
+    isConfidential: rules.confidential,
     location: location === '' ? undefined : location,
     objectOf: textField(input, 'id'),
     createdObjectOf: textField(output, 'id'),

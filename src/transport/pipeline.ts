@@ -45,6 +45,14 @@ export interface PipelineOptions extends RequestLogOptions {
   readonly connectionLimits?: ConnectionLimits;
   /** How often an open stream's permission is checked. */
   readonly recheckMs?: number;
+  /** Keeps requests for their partners. By default none is kept. */
+  readonly kept?: RequestKeeper | undefined;
+}
+
+/** Keeps the requests of a sandbox. */
+export interface RequestKeeper {
+  /** Called when a request has ended, with its HTTP status, whatever the protocol. */
+  keep(context: RequestContext, status: number, code: EndCode | undefined): void;
 }
 
 /**
@@ -91,6 +99,11 @@ export class Pipeline {
       if (this.#underWay === 0) resolve();
       else this.#whenIdle.push(resolve);
     });
+  }
+
+  /** Whether protocols note what passes in a request's `exchanged`. */
+  get keepsRequests(): boolean {
+    return this.#options.kept !== undefined;
   }
 
   /** `peer` is the address of the connection's other end. */
@@ -146,6 +159,7 @@ export class Pipeline {
     if (operation?.kind !== 'unary' || caller === undefined) throw new Error('called before it was admitted');
     const current = await this.#identifyAgain(context, operation, caller);
     context.objectId = operation.objectOf(message);
+    if (context.exchanged !== undefined) context.exchanged.message = message;
     operation.checkBody(message);
     const { file, location } = operation;
     const permission = this.#permissionOf(context, operation);
@@ -153,6 +167,7 @@ export class Pipeline {
     const call = new HandlerCall(context, current, permission, idempotencyKey, this.#options.log, receiveFile);
     try {
       const answer = await operation.handler(message, call);
+      if (context.exchanged !== undefined) context.exchanged.reply = answer;
       const { replayed } = call.reply;
       if (location === undefined) return { message: answer, replayed, location };
       const id = operation.createdObjectOf(answer) ?? '';
@@ -193,6 +208,7 @@ export class Pipeline {
       return undefined;
     }
     const refusal = this.#log.failed(context, error);
+    if (context.exchanged !== undefined) context.exchanged.error = refusal;
     this.finish(context, refusal.status, refusal.code);
     return refusal;
   }
@@ -203,6 +219,7 @@ export class Pipeline {
     context.end();
     this.#underWay -= 1;
     this.#log.ended(context, status, code);
+    if (context.exchanged !== undefined) this.#options.kept?.keep(context, status, code);
     if (this.#underWay === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { Message } from '@bufbuild/protobuf';
 import type { Caller, Identification } from '../auth/call.ts';
+import type { ByteText } from '../json/encoder.ts';
 import { ApiError, type ErrorCode, type Limit } from '../lib/errors.ts';
 import { LineSampler } from '../lib/line-sampler.ts';
 import type { Logger } from '../lib/log.ts';
@@ -9,6 +11,25 @@ import { passingTracer, readTraceParent, type Span, type Tracer, traceIdOf } fro
 import type { Operation } from './operations.ts';
 
 export type ProtocolName = 'rest' | 'grpc' | 'connect';
+
+/** With `true`, the request is not kept. */
+export const unlistedHeader = 'marina-unlisted';
+
+/** What a sandbox may keep of a request, noted as it passes. Nothing is left out here. */
+export interface ExchangedParts {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  /** Whether its client asked that it is not kept. */
+  readonly isUnlisted: boolean;
+  /** Its body over REST, or else its message. */
+  body?: Buffer;
+  message?: Message;
+  /** Its answer's body over REST, or else the message. */
+  answer?: ByteText;
+  reply?: Message;
+  error?: ApiError;
+}
 
 /** A request's state from its first line to its answer, and the resources it holds. */
 export class RequestContext {
@@ -23,6 +44,8 @@ export class RequestContext {
   span: Span | undefined;
   /** The object it is about or created, once known. */
   objectId: string | undefined;
+  /** Only where requests are kept for their partners. */
+  exchanged: ExchangedParts | undefined;
   /** Whether it came with a valid key. */
   isIdentified = false;
   /** Its handler has ended, and its answer is decided. */

@@ -181,6 +181,8 @@ function refusalOf(operation: OperationName): Refusal | undefined {
   // No key may be made that may do what its maker may not.
   if (operation === 'createKey') return { code: 'insufficient_scope', param: 'scopes[0]' };
   if (operation === 'createApplication') return { code: 'missing_required_field', param: 'last_name' };
+  // The partner has no webhook endpoint.
+  if (operation === 'sendWebhookTest' || operation === 'listWebhookDeliveries') return { code: 'not_found' };
   if (takesBody && names === undefined) return { code: 'unknown_account', param: 'account' };
   if (names === undefined) return undefined;
   const [prefix = ''] = names[1].split('_');

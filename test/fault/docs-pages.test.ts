@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { after, before, describe, it, type TestContext } from 'node:test';
-import type { AxeResults } from 'axe-core';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
 import { browserOrReason } from '../support/browser.ts';
+import { barriers, openReader, type Reader } from '../support/docs-reader.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway, type TestPartner } from '../support/gateway.ts';
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const paths = [
   '',
   '/reference',
@@ -42,29 +39,9 @@ after(async () => {
   await gateway?.stop();
 });
 
-/** A page of a reader, and what went wrong on it: what the console was told, and requests to anywhere else. */
-interface Reader {
-  readonly context: BrowserContext;
-  readonly page: Page;
-  readonly problems: string[];
-}
-
 async function openPage(path: string, width: number, colorScheme: 'light' | 'dark' = 'light'): Promise<Reader> {
   if (typeof browser === 'string') throw new Error(browser);
-  const context = await browser.newContext({ viewport: { width, height: width === 360 ? 780 : 900 }, colorScheme });
-  const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
-  const problems: string[] = [];
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) problems.push(message.text());
-  });
-  page.on('pageerror', (error) => problems.push(error.message));
-  page.on('request', (request) => {
-    if (!request.url().startsWith(`${baseUrl}/`)) problems.push(`asked for ${request.url()}`);
-  });
-  const response = await page.goto(`${baseUrl}/docs${path}`);
-  assert.equal(response?.status(), 200);
-  return { context, page, problems };
+  return openReader(browser, `${baseUrl}/docs${path}`, { width, colorScheme });
 }
 
 /** A test that needs a browser, and is passed over where none can be had. */
@@ -73,15 +50,6 @@ function inBrowser(name: string, test: () => Promise<void>): void {
     if (typeof browser === 'string') context.skip(browser);
     else await test();
   });
-}
-
-/** What a reader who cannot see well, or uses no mouse, stumbles over. */
-async function barriers(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"] })');
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 160))}`);
 }
 
 /** Fails unless something stands in the upper half of what is seen, once the page has moved there. */

@@ -17,6 +17,7 @@ import { assertValid, described } from '../support/described.ts';
 import { eventTypes, takeTour } from '../support/example-tour.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const execute = promisify(execFile);
 const buf = fileURLToPath(new URL('../../node_modules/.bin/buf', import.meta.url));
@@ -25,15 +26,21 @@ const buf = fileURLToPath(new URL('../../node_modules/.bin/buf', import.meta.url
 const isRecording = process.env.MARINA_TEST_RECORD === 'true';
 
 let gateway: TestGateway;
+let receiver: WebhookReceiver;
 let taken: Examples;
 
 before(async () => {
-  gateway = await startGateway({ MARINA_SUBMIT_TIMEOUT_MS: '1000', MARINA_READ_TIMEOUT_MS: '5000' });
-  taken = await takeTour(gateway);
+  receiver = await WebhookReceiver.start();
+  const variables = { MARINA_SUBMIT_TIMEOUT_MS: '1000', MARINA_READ_TIMEOUT_MS: '5000', ...receiver.variables };
+  gateway = await startGateway(variables);
+  taken = await takeTour(gateway, receiver);
   if (isRecording) writeFileSync(examplesFile, `${JSON.stringify(taken, undefined, 2)}\n`);
 });
 
-after(() => gateway?.stop());
+after(async () => {
+  await gateway?.stop();
+  await receiver?.close();
+});
 
 function get(path: string, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(`http://127.0.0.1:${gateway.app.restPort}${path}`, { headers });
@@ -98,7 +105,10 @@ describe('the pages for partners', () => {
     assert.doesNotMatch(policy, /unsafe|https?:|\*/);
     assert.equal(response.headers.get('x-content-type-options'), 'nosniff');
     const text = await response.text();
-    assert.doesNotMatch(text, /<script(?! src="\/docs\/docs\.js" defer>)|<style| style=| on\w+="/);
+    assert.doesNotMatch(
+      text,
+      /<script(?! src="\/docs\/(?:docs|workbench)\.js" type="module">)|<style| style=| on\w+="/,
+    );
     assert.doesNotMatch(text, /marina_(?:test|live)_[a-z0-9]/i);
   });
 

@@ -399,7 +399,8 @@ describe('webhooks', () => {
     assert.ok(test !== undefined);
     verify(test, secret);
     const body = JSON.parse(test.body);
-    assert.deepEqual([body.object, body.id, body.version], ['webhook_test', answer.webhookId, undefined]);
+    const { object, type, id, version } = body;
+    assert.deepEqual([object, type, id, version], ['webhook_test', 'webhook.test', answer.webhookId, undefined]);
     assert.deepEqual(await deliveriesOf(partner), []);
     assert.equal((await endpointOf(partner)).failuresInARow, 0);
     const { body: feed } = await gateway.rest('GET', '/v1/events', { key: partner.key });

@@ -4,11 +4,13 @@ import { linkAccount } from '../../src/dev/provision.ts';
 import { type Example, type Examples, recordedBaseUrl } from '../../src/docs/examples.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
 import type { paths } from '../../src/gen/openapi.ts';
+import { adminClient } from './admin.ts';
 import { goodApplication } from './applications.ts';
 import { assertDescribed, described } from './described.ts';
 import { eventually } from './eventually.ts';
 import { callTimeout, startGateway, type TestGateway, type TestPartner } from './gateway.ts';
 import { plain } from './images.ts';
+import type { WebhookReceiver } from './webhook-receiver.ts';
 
 const shownHeaders = ['idempotency-key', 'content-type'];
 const shownAnswerHeaders = ['location', 'idempotent-replayed', 'retry-after'];
@@ -33,8 +35,9 @@ export const eventTypes: readonly string[] = ['Order', 'Application', 'Allocatio
 );
 
 /** Does everything a partner can do, with a client made of the OpenAPI document, and writes down what came of it. */
-export async function takeTour(gateway: TestGateway): Promise<Examples> {
-  const tour = new Tour(gateway, await newcomer(gateway));
+export async function takeTour(gateway: TestGateway, receiver: WebhookReceiver): Promise<Examples> {
+  const partner = await newcomer(gateway);
+  const tour = new Tour(gateway, partner);
   await tour.orders();
   await tour.money();
   await tour.application();
@@ -42,8 +45,20 @@ export async function takeTour(gateway: TestGateway): Promise<Examples> {
   await tour.records();
   await tour.keys();
   const events = { ...(await tour.events()), ...(await refusedEvents()) };
+  await register(gateway, partner, receiver);
+  await tour.tools(receiver);
   const text = JSON.stringify({ operations: tour.recorded, events });
   return JSON.parse(text.replaceAll(`http://127.0.0.1:${gateway.app.restPort}`, recordedBaseUrl));
+}
+
+/** Registers an endpoint of a partner, as an operator does. */
+async function register(gateway: TestGateway, { id }: TestPartner, receiver: WebhookReceiver): Promise<void> {
+  const admin = adminClient(gateway.app.adminPort);
+  try {
+    await admin.webhooks.registerEndpoint({ partnerId: id, url: receiver.url('/tour') }, admin.options);
+  } finally {
+    admin.close();
+  }
 }
 
 /** A partner with one account that reads well. */
@@ -314,6 +329,33 @@ class Tour {
     await client.GET('/v1/keys', { params: { query: { limit: 2 } } });
     this.#title = 'It stops at once';
     await client.DELETE('/v1/keys/{id}', { params: { path: { id: data?.id ?? '' } } });
+  }
+
+  /** What a sandbox shows of its webhooks, requests, events and time. */
+  async tools(receiver: WebhookReceiver): Promise<void> {
+    const { account } = this.partner;
+    const client = this.#client;
+    receiver.reply('/tour', ({ version }) => (version === undefined ? 500 : 200));
+    this.#title = 'The endpoint answers a test with 500';
+    await client.POST('/v1/sandbox/webhook/test', { body: {} });
+    await client.POST('/v1/orders', {
+      params: { header: { 'Idempotency-Key': randomUUID() } },
+      body: { account, symbol: 'SIM-REST', side: 'buy', quantity: 400, type: 'limit', price_kobo: 1_000 },
+    });
+    await eventually(async () => {
+      this.#title = 'The newest deliveries';
+      const { data } = await client.GET('/v1/sandbox/webhook/deliveries', { params: { query: { limit: 2 } } });
+      if (data?.data[0]?.state === 'delivered' && data.data[0].attempts.length > 0) return;
+      this.recorded.listWebhookDeliveries = [];
+      throw new Error('nothing was delivered yet');
+    });
+    await client.GET('/v1/orders/{id}', { params: { path: { id: 'ord_aaaaaaaaaaaaaaaaaaaa' } } });
+    this.#title = 'The last request, which found nothing';
+    await client.GET('/v1/sandbox/requests', { params: { query: { limit: 1 } } });
+    this.#title = 'The last event';
+    await client.GET('/v1/sandbox/events', { params: { query: { limit: 1 } } });
+    this.#title = 'The time now';
+    await client.GET('/v1/sandbox/clock');
   }
 
   /** The first event of each type, once all that are to come have come. */

@@ -3,8 +3,8 @@
  * tries calls with lives in its field, in this tab's memory: it is stored nowhere, and sent to this gateway only.
  */
 /** What stands before every path, where the gateway is reached below one. */
-const { base } = document.documentElement.dataset;
-const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+export const { base } = document.documentElement.dataset;
+export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 openMenu();
 addCopyButtons();
@@ -215,16 +215,17 @@ function startTrying() {
 }
 
 /** The examples' account is somebody else's: one of the reader's own takes its place, if the key may see it. */
-async function nameOwnAccount(secret) {
+export async function nameOwnAccount(secret) {
   if (!isSandboxKey(secret)) return;
-  const response = await fetch(`${base}/v1/accounts?limit=1`, { headers: { Authorization: `Bearer ${secret}` } });
+  const headers = { Authorization: `Bearer ${secret}`, 'Marina-Unlisted': 'true' };
+  const response = await fetch(`${base}/v1/accounts?limit=1`, { headers });
   const account = response.ok ? (await response.json()).data[0]?.account : undefined;
   if (account === undefined) return;
   for (const input of all('.try input[name=account][data-place=path]')) input.value ||= account;
   for (const body of all('.try textarea')) body.value = body.value.replace(/("account": )"[^"]*"/, `$1"${account}"`);
 }
 
-function isSandboxKey(text) {
+export function isSandboxKey(text) {
   return /^marina_test_[\w-]+$/.test(text);
 }
 
@@ -308,7 +309,7 @@ function answerOf(response, text, ms) {
 }
 
 /** JSON with line breaks. The text's own digits are kept: numbers here can be longer than JavaScript's. */
-function indented(text) {
+export function indented(text) {
   let depth = 0;
   const parts = text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^"{}[\],:\s]+/g) ?? [];
   let out = '';
@@ -326,7 +327,7 @@ function indented(text) {
   return out;
 }
 
-function element(tag, { role, ...properties } = {}) {
+export function element(tag, { role, ...properties } = {}) {
   const made = Object.assign(document.createElement(tag), properties);
   if (role !== undefined) made.setAttribute('role', role);
   return made;

@@ -40,6 +40,14 @@ export function eventLinks(): NavigationLink[] {
   return Object.values(kinds).map(({ title }) => ({ title, href: `/docs/events#${title.toLowerCase()}` }));
 }
 
+/** What a test looks like on the wire, but for the spaces. */
+const testEvent = `{
+  "object": "webhook_test",
+  "id": "msg_019a1c3e5b7f2d4860e1a9c3",
+  "type": "webhook.test",
+  "timestamp": "2026-11-25T09:30:00Z"
+}`;
+
 /** Every type of event with the body of a real one. */
 export function eventsPage(reference: Reference): PageParts {
   const { comments, examples } = reference;
@@ -67,6 +75,12 @@ ${types.map(
 </div>
 <h2 id="object"><a class="anchor" href="#object">An event</a></h2>
 ${answerMembers(EventSchema, comments)}
-${groups}`,
+${groups}
+<h2 id="test"><a class="anchor" href="#test">A test</a></h2>
+<section class="event" id="webhook.test">
+<h3><a class="anchor" href="#webhook.test"><code>webhook.test</code></a></h3>
+<p>Not an event, but sent like one: it shows whether <a href="/docs/webhooks#try-your-endpoint">your endpoint</a> answers, when you ask for it in a sandbox or the operator does. It comes to the endpoint only, is in no feed, and has no version and no <code>data</code>. Its <code>object</code> is <code>webhook_test</code>. Answer with a 2xx.</p>
+${codeBlock(testEvent, 'json')}
+</section>`,
   };
 }

@@ -6,6 +6,7 @@ import { headings, markdown } from '../markdown.ts';
 import type { Addresses, Reference } from '../reference.ts';
 import { methodMark, type NavigationLink, type PageParts } from './layout.ts';
 import { titleOf } from './reference.ts';
+import { hasWorkbench } from './workbench.ts';
 
 interface Guide {
   readonly path: string;
@@ -97,7 +98,8 @@ export function sandboxPage(guide: Guide, addresses: Addresses, { operations }: 
   );
   const calls = html`<section class="where"><h2 id="steering"><a class="anchor" href="#steering">Steering by calls</a></h2>
 <p>These calls cause what the magic values cannot. They need a key of the sandbox:</p><ul>${items}</ul></section>`;
-  return { ...page, content: html`${page.content}${calls}` };
+  const bench = html`<div class="prose"><p>The <a href="/docs/workbench">workbench</a> shows in the browser what your programs do here, as they do it: orders, events, requests with their answers, and deliveries.</p></div>`;
+  return { ...page, content: html`${hasWorkbench({ operations }) && bench}${page.content}${calls}` };
 }
 
 /** The page of what changed. */

@@ -25,6 +25,8 @@ export interface PageParts {
   readonly lead: string;
   readonly content: Html;
   readonly isWide?: boolean;
+  /** The name of a script and a style sheet that only this page has. */
+  readonly assets?: string;
 }
 
 /** What is the same on every page. */
@@ -47,8 +49,13 @@ export function wholePage(page: PageParts, { environment, navigation, basePath }
 <title>${page.title} · Marina</title>
 <link rel="icon" href="/docs/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/docs/docs.css">
-<script src="/docs/docs.js" defer></script>
-</head>
+<script src="/docs/docs.js" type="module"></script>
+${
+  page.assets !== undefined &&
+  html`<link rel="stylesheet" href="/docs/${page.assets}.css">
+<script src="/docs/${page.assets}.js" type="module"></script>
+`
+}</head>
 <body class="${page.isWide === true ? 'wide' : 'narrow'}">
 <a class="skip" href="#content">Skip to the content</a>
 <header class="top">

@@ -10,9 +10,17 @@ import { readAdvice } from './errors.ts';
 import { eventTypes } from './events.ts';
 import { guideLinks, guides, guideText } from './guides.ts';
 import { lowerFirst, objectsOf, titleOf } from './reference.ts';
+import { hasWorkbench, workbenchPath } from './workbench.ts';
 
 /** Something that can be found: its title, where it is, what kind it is, and more words it is found by. */
 type Found = readonly [title: string, href: string, kind: string, words: string];
+
+const workbench: Found = [
+  'Workbench',
+  workbenchPath,
+  'Sandbox',
+  'console dashboard orders timeline requests log events live deliveries test webhook steer clock try a call',
+];
 
 /** All that can be found, as the script reads it. */
 export function searchIndex(reference: Reference): readonly Found[] {
@@ -27,6 +35,7 @@ export function searchIndex(reference: Reference): readonly Found[] {
       });
       return [[guide.title, guide.path, 'Guide', `${guide.lead} ${words.get('') ?? ''}`], ...parts];
     }),
+    ...(hasWorkbench(reference) ? [workbench] : []),
     ...operations.map(({ method, http }): Found => {
       const words = [
         http?.method,
@@ -43,6 +52,7 @@ export function searchIndex(reference: Reference): readonly Found[] {
     ...eventTypes(reference).flatMap(({ types }) =>
       types.map(({ type, meaning }): Found => [type, `/docs/events#${type}`, 'Event', meaning]),
     ),
+    ['webhook.test', '/docs/events#webhook.test', 'Event', 'test event of a webhook endpoint, ping'],
     ...(Object.keys(catalogue) as ErrorCode[]).map((code): Found => {
       const error = new ApiError(code);
       const words = [error.status, grpcStatus[rpcStatus(error)], error.message, advice.get(code)?.text];

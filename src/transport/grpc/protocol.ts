@@ -6,7 +6,7 @@ import { ApiError } from '../../lib/errors.ts';
 import { maxBodyBytes, type Operation, rpcPath, type StreamOperation, type UnaryOperation } from '../operations.ts';
 import type { ProtocolOptions } from '../pipeline.ts';
 import { ClientGone, type Reply } from '../pipeline.ts';
-import type { RequestContext } from '../request.ts';
+import { type RequestContext, unlistedHeader } from '../request.ts';
 import { decodeProtobuf, encodeProtobuf, errorDetails, type RpcRequest, readRpcRequest, rpcStatus } from '../rpc.ts';
 import { deliver, OpenStreams, slowEndMs as usualSlowEndMs } from '../streams.ts';
 import type { Arrival } from './arrival.ts';
@@ -79,6 +79,10 @@ export class GrpcProtocol {
     const { pipeline } = this.#options;
     const context = pipeline.begin('grpc', pipeline.connectionLimits.clientOf(arrival.peer, arrival.forwardedFor));
     arrival.stream.once('close', context.leaves());
+    if (pipeline.keepsRequests) {
+      const isUnlisted = arrival.only(unlistedHeader) === 'true';
+      context.exchanged = { method: 'POST', path: arrival.path, query: '', isUnlisted };
+    }
     try {
       const head = { authorization: arrival.only('authorization'), traceParent: arrival.only('traceparent') };
       await pipeline.admit(context, head, () => {

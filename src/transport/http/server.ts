@@ -5,7 +5,7 @@ import { ApiError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ServerIdentity } from '../../lib/server-identity.ts';
 import { ClientGone, type Pipeline } from '../pipeline.ts';
-import type { ProtocolName, RequestContext } from '../request.ts';
+import { type ProtocolName, type RequestContext, unlistedHeader } from '../request.ts';
 import { OpenStreams } from '../streams.ts';
 import { Connection, type Exchange, endStream, writeStream } from './connection.ts';
 import {
@@ -131,6 +131,10 @@ export class HttpServer {
     try {
       const read = this.#read(connection, exchange);
       context.clientAddress = pipeline.connectionLimits.clientOf(peer, read.forwardedFor);
+      if (pipeline.keepsRequests) {
+        const { method, path, query } = read;
+        context.exchanged = { method, path, query, isUnlisted: request.headers[unlistedHeader] === 'true' };
+      }
       const answer = await protocol.answer(read, context);
       if ('messages' in answer) {
         await this.#writeStream(connection, exchange, context, answer);

@@ -5,7 +5,7 @@ import { field as fieldOption } from '../../gen/marina/options/v1/options_pb.ts'
 import { compileDecoder, type Decoder } from '../../json/decoder.ts';
 import { type ByteText, compileByteEncoder, type Encoder, toByteText } from '../../json/encoder.ts';
 import { valueReader } from '../../json/reader.ts';
-import { ApiError, docUrl, type ErrorCode, invalidParam, refusalOf } from '../../lib/errors.ts';
+import { ApiError, type ErrorCode, errorBody, invalidParam, refusalOf } from '../../lib/errors.ts';
 import { type Answer, errorHeaders, type HttpRequest, replyHeaders } from '../http/messages.ts';
 import type { HttpProtocol } from '../http/server.ts';
 import {
@@ -47,14 +47,18 @@ export class RestProtocol implements HttpProtocol {
     const { file } = operation;
     if (route.decode !== undefined) {
       checkMediaType(request);
-      route.decode(await request.readBody(), message);
+      const body = await request.readBody();
+      if (context.exchanged !== undefined) context.exchanged.body = body;
+      route.decode(body, message);
     } else if (file === undefined) {
       request.passOver();
     }
     const receive = file && (() => receiveBody(file, request));
     const reply = await pipeline.call(context, message, idempotencyKey, receive);
     const status = reply.location === undefined ? 200 : 201;
-    return { status, headers: replyHeaders(reply), body: route.encode(reply.message) };
+    const body = route.encode(reply.message);
+    if (context.exchanged !== undefined) context.exchanged.answer = body;
+    return { status, headers: replyHeaders(reply), body };
   }
 
   refusal(error: ApiError): Answer {
@@ -68,11 +72,7 @@ export class RestProtocol implements HttpProtocol {
 
 /** Maps an error of the catalogue to an HTTP answer. The only such place. */
 export function errorAnswer(error: ApiError, baseUrl: string): Answer {
-  const { status, type, code, message, param, rejectReason } = error;
-  const body = JSON.stringify({
-    error: { type, code, message, doc_url: docUrl(baseUrl, code), param, reject_reason: rejectReason },
-  });
-  return { status, headers: errorHeaders(error), body: toByteText(body) };
+  return { status: error.status, headers: errorHeaders(error), body: toByteText(errorBody(error, baseUrl)) };
 }
 
 /** Refuses a body that is not uncompressed JSON in UTF-8. */

@@ -331,6 +331,32 @@ const sandboxTable = {
     scope: Scope.TRADE,
     takesBody: true,
   },
+  sendWebhookTest: {
+    method: 'POST',
+    path: () => '/v1/sandbox/webhook/test',
+    rpc: sandbox.sendWebhookTest,
+    scope: Scope.READ,
+    takesBody: true,
+  },
+  listWebhookDeliveries: {
+    method: 'GET',
+    path: () => '/v1/sandbox/webhook/deliveries',
+    rpc: sandbox.listWebhookDeliveries,
+    scope: Scope.READ,
+  },
+  listRequests: {
+    method: 'GET',
+    path: () => '/v1/sandbox/requests',
+    rpc: sandbox.listRequests,
+    scope: Scope.READ,
+  },
+  listLatestEvents: {
+    method: 'GET',
+    path: () => '/v1/sandbox/events',
+    rpc: sandbox.listLatestEvents,
+    scope: Scope.READ,
+  },
+  getClock: { method: 'GET', path: () => '/v1/sandbox/clock', rpc: sandbox.getClock, scope: Scope.READ },
 } satisfies Record<string, Operation>;
 
 export type OperationName =
@@ -405,6 +431,11 @@ const sandboxBodies: Readonly<Record<keyof typeof sandboxTable, (account: string
   setFunds: (account) => ({ account, cash_kobo: 1_000 }),
   forceAllocation: (account) => ({ account, outcome: 'booked' }),
   injectFault: (account) => ({ call: 'submit_order', fault: 'hang', account }),
+  sendWebhookTest: () => ({}),
+  listWebhookDeliveries: () => ({}),
+  listRequests: () => ({}),
+  listLatestEvents: () => ({}),
+  getClock: () => ({}),
 };
 
 /** Writes a body as JSON. */

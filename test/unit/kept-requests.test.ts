@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { gatewayOperations } from '../../src/dev/gateway-contract.ts';
+import { CreateApplicationRequestSchema } from '../../src/gen/marina/gateway/v1/applications_pb.ts';
+import { ListOrdersRequestSchema, Orders } from '../../src/gen/marina/gateway/v1/orders_pb.ts';
+import { KeptRequests, type KeptRequestsOptions } from '../../src/transport/kept-requests.ts';
+import { baseUrl, callGrpc, goodOrder, withServers } from './transport-fixture.ts';
+
+const clock = { now: () => Date.UTC(2026, 10, 25) };
+
+/** A partner's requests, kept after servers have answered some. */
+async function keptAfter(
+  requests: readonly { readonly path?: string; readonly body?: string; readonly headers?: Record<string, string> }[],
+  options: Partial<KeptRequestsOptions> = {},
+): Promise<KeptRequests> {
+  const kept = new KeptRequests({ clock, baseUrl: () => baseUrl, ...options });
+  await withServers({ pipeline: { kept } }, async ({ restPort }) => {
+    for (const { path = '/v1/orders', body = JSON.stringify(goodOrder), headers } of requests) {
+      const response = await fetch(`http://127.0.0.1:${restPort}${path}`, {
+        method: 'POST',
+        headers: {
+          ...{ authorization: 'Bearer full', 'content-type': 'application/json', 'idempotency-key': 'k' },
+          ...headers,
+        },
+        body,
+      });
+      await response.text();
+    }
+  });
+  return kept;
+}
+
+const own = (kept: KeptRequests) => kept.list('par_1', undefined, 1_000);
+
+describe('the requests that a sandbox keeps', () => {
+  it('have the values of fields that the operation has, with their digits, and no other values', async () => {
+    const body = `{"account": "abc123", "quantity": 9007199254740993, "bvn": "22222222222",
+      "nested": {"account": "inner", "list": [1, {"symbol": "x"}]}, "acc\\u006funt": "twice", "symbol": ["a", {"bvn": 1}]}`;
+    const [request] = own(await keptAfter([{ body }]));
+    assert.equal(
+      request?.requestBody,
+      '{"account":"abc123","quantity":9007199254740993,"bvn":"…","nested":"…","acc\\u006funt":"…","symbol":["a",{"bvn":1}]}',
+    );
+    assert.deepEqual([request?.status, request?.code], [400, 'invalid_request']);
+  });
+
+  it('have no body that is not a JSON object', async () => {
+    const bodies = ['', '{"account": "abc', '["22222222222"]', '"22222222222"', 'bvn=22222222222', '{"a":1}}'];
+    for (const request of own(await keptAfter(bodies.map((body) => ({ body }))))) {
+      assert.equal(request.requestBody, undefined);
+    }
+  });
+
+  it('have no secret, wherever it stands', async () => {
+    const secret = 'marina_test_k3y0123456789abcdefghijklmnopqrstuvwxyz';
+    const kept = await keptAfter([
+      { body: JSON.stringify({ ...goodOrder, client_reference: `x${secret}` }) },
+      { path: `/v1/orders/${secret}` },
+      { path: `/v1/orders?symbol=${secret}&unknown=value&flag` },
+      { body: JSON.stringify({ ...goodOrder, symbol: 'whsec_c2VjcmV0' }) },
+    ]);
+    const text = JSON.stringify(own(kept));
+    for (const part of ['k3y0123', 'c2VjcmV0', 'Bearer', 'unknown=value']) assert.ok(!text.includes(part), part);
+    assert.match(text, /xmarina_test_…/);
+  });
+
+  it('of one partner are the last ones, of all only as much as fits, and none is older than it may be', async () => {
+    const requests = Array.from({ length: 10 }, () => ({}));
+    const few = await keptAfter(requests, { mostEach: 3 });
+    assert.deepEqual(
+      own(few).map(({ number }) => number),
+      [10, 9, 8],
+    );
+    const all = await keptAfter(requests);
+    const each = all.bytes / 10;
+    const small = await keptAfter(requests, { mostBytes: 4.5 * each });
+    assert.equal(own(small).length, 4);
+    assert.ok(small.bytes <= 4.5 * each);
+    const old = await keptAfter(requests, { keptMs: 0 });
+    assert.deepEqual([own(old).length, old.bytes], [0, 0]);
+  });
+
+  it('are of good keys only, and not those that ask to be left out', async () => {
+    const kept = await keptAfter([
+      { headers: { authorization: 'Bearer revoked' } },
+      { headers: { authorization: 'Bearer nobody' } },
+      { headers: { 'marina-unlisted': 'true' } },
+      { headers: { 'marina-unlisted': 'false' } },
+    ]);
+    assert.deepEqual([own(kept).length, kept.list('par_2', undefined, 10).length], [1, 0]);
+  });
+
+  it('over gRPC has the message as REST would write it, and a message without such a form is answered all the same', async () => {
+    const kept = new KeptRequests({ clock, baseUrl: () => baseUrl });
+    await withServers({ pipeline: { kept } }, async ({ grpcPort }) => {
+      for (const seconds of [1_795_000_000n, 2n ** 62n]) {
+        const request = create(ListOrdersRequestSchema, { symbol: 'DANGCEM', updatedSince: { seconds, nanos: 0 } });
+        await callGrpc(grpcPort, Orders.method.listOrders, request, { authorization: 'Bearer full' });
+      }
+    });
+    const [bad, good] = own(kept);
+    assert.equal(bad?.requestBody, undefined);
+    assert.match(good?.requestBody ?? '', /"symbol":"DANGCEM".*"updated_since":"2026-/);
+    assert.deepEqual([good?.protocol, good?.path, good?.status], ['grpc', '/marina.gateway.v1.Orders/ListOrders', 200]);
+  });
+
+  it('have no body of an operation whose fields describe a customer or whose answer is a secret', () => {
+    const personal = new Set(CreateApplicationRequestSchema.fields.map(({ name }) => name));
+    personal.delete('state');
+    for (const { name, input, output, isConfidential, file } of gatewayOperations) {
+      const holds =
+        input.fields.some((field) => personal.has(field.name)) || output.fields.some((f) => f.name === 'secret');
+      if (holds) assert.ok(isConfidential || file !== undefined, `${name} is confidential`);
+    }
+  });
+});
