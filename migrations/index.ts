@@ -25,6 +25,7 @@ import { Writer1764070010000 } from './1764070010000-writer.ts';
 import { FoundObjects1764100010000 } from './1764100010000-found-objects.ts';
 import { ObjectKeys1764110010000 } from './1764110010000-object-keys.ts';
 import { FailingSince1764120010000 } from './1764120010000-failing-since.ts';
+import { Reconciliation1764130010000 } from './1764130010000-reconciliation.ts';
 
 /** Every migration, oldest first. A migration that was released never changes. */
 export const migrations = [
@@ -55,4 +56,5 @@ export const migrations = [
   FoundObjects1764100010000,
   ObjectKeys1764110010000,
   FailingSince1764120010000,
+  Reconciliation1764130010000,
 ];

@@ -79,6 +79,7 @@ async function startWork(gateway: Gateway): Promise<void> {
   if (does('worker')) {
     supervisor.start(relay.worker);
     for (const worker of outcomes.workers) supervisor.start(worker);
+    supervisor.start(submissions.gate.behind(gateway.reconciliation.worker));
   }
   supervisor.start(submissions.clocks.worker);
   supervisor.start(outcomes.recovery.worker);

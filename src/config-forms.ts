@@ -82,3 +82,10 @@ export function parseLinks(value: string): readonly LinkName[] {
   const link = oneOf(...linkNames);
   return value === '' ? [] : value.split(',').map((entry) => link.read(entry.trim()));
 }
+
+/** The minute of the day of a time such as `18:30`. */
+export function parseTimeOfDay(text: string): number {
+  const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
+  if (hours === undefined || minutes === undefined) throw new Error('is not a time of day');
+  return Number(hours) * 60 + Number(minutes);
+}

@@ -13,6 +13,7 @@ import {
   parseOtlpUrl,
   parseReplicas,
   parseRoles,
+  parseTimeOfDay,
   port,
   roles,
 } from './config-forms.ts';
@@ -250,6 +251,18 @@ export const settings = {
     "whether the broker's record has submissions of another installation, or of a destroyed key: what no key opens is passed over",
     'false',
     yesOrNo(),
+  ),
+  reconciliationTime: setting(
+    'MARINA_RECONCILIATION_TIME',
+    "when a day is compared with the broker's statement, in Lagos: after the broker has closed it",
+    '18:30',
+    reading('a time of day from 00:00 to 23:59', parseTimeOfDay),
+  ),
+  reconciliationMaxRecords: setting(
+    'MARINA_RECONCILIATION_MAX_RECORDS',
+    "the most records of a day's statement; a longer one is not compared",
+    '5000000',
+    wholeNumber(1_000, 100_000_000),
   ),
   clockSkewMs: setting(
     'MARINA_CLOCK_SKEW_MS',

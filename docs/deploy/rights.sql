@@ -11,13 +11,14 @@ WITH needed AS (
       THEN 'SELECT,INSERT'
     -- Rows are added and changed, and kept.
     WHEN table_name IN ('allocations', 'api_keys', 'applications', 'environment', 'feed_purges', 'key_uses', 'look_ups',
-      'orders', 'partners', 'positions', 'secret_keys', 'usage_days', 'wallets', 'webhook_endpoints')
+      'orders', 'partners', 'positions', 'reconciliation_breaks', 'reconciliation_runs', 'secret_keys', 'usage_days',
+      'wallets', 'webhook_endpoints')
       THEN 'SELECT,INSERT,UPDATE'
     -- Its row is changed.
     WHEN table_name IN ('writer', 'writer_beats')
       THEN 'SELECT,UPDATE'
     -- Rows are added, and removed when their time is over.
-    WHEN table_name IN ('feed_events', 'webhook_attempts', 'write_checks')
+    WHEN table_name IN ('feed_events', 'reconciliation_items', 'webhook_attempts', 'write_checks')
       THEN 'SELECT,INSERT,DELETE'
     -- Rows are added, changed and removed.
     WHEN table_name IN ('accounts', 'documents', 'leases', 'open_cancels', 'outbox', 'webhook_deliveries')

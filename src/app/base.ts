@@ -32,6 +32,7 @@ import { Cursors } from '../lib/paging.ts';
 import { passingTracer, type Tracer } from '../lib/trace.ts';
 import { version } from '../lib/version.ts';
 import { openCancels, orderSteps, orders } from '../orders/table.ts';
+import { reconciliationBreaks, reconciliationItems, reconciliationRuns } from '../reconciliation/table.ts';
 import { openRing } from '../secret-keys/open-ring.ts';
 import { secretKeys } from '../secret-keys/table.ts';
 import { EnvironmentState, environments } from '../submission/environment.ts';
@@ -157,6 +158,9 @@ const described: readonly Table<any>[] = [
   attempts,
   archiveState,
   secretKeys,
+  reconciliationRuns,
+  reconciliationItems,
+  reconciliationBreaks,
 ];
 
 export const tables: readonly EntitySchemaOptions<object>[] = described.map(({ schema }) => schema);

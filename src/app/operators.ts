@@ -1,8 +1,10 @@
 import { accountService } from '../admin/accounts.ts';
 import { auditService } from '../admin/audit.ts';
 import { type AdminService, adminService } from '../admin/call.ts';
+import { exportCalls } from '../admin/diagnostics/export-breaks.ts';
 import { findCalls } from '../admin/diagnostics/find.ts';
 import { reconcileCalls } from '../admin/diagnostics/reconcile.ts';
+import { reconciliationCalls } from '../admin/diagnostics/reconciliation.ts';
 import { statusCalls } from '../admin/diagnostics/status.ts';
 import { timelineCalls } from '../admin/diagnostics/timeline.ts';
 import { UnsettledPages, unsettledCalls } from '../admin/diagnostics/unsettled.ts';
@@ -64,15 +66,18 @@ function operatorServices(base: Base, parts: OperatorParts): AdminService[] {
   ];
 }
 
-function diagnosticsCalls(base: Base, { events, upstream, submissions, outcomes, health }: OperatorParts) {
+function diagnosticsCalls(base: Base, { events, upstream, submissions, outcomes, notify, health }: OperatorParts) {
   const { database, clock, cursors } = base;
   const { broker, clock: brokerClock } = upstream;
+  const { reconciliationTime } = base.config;
   const { clocks, canceller, allKinds } = submissions;
   const pages = new UnsettledPages(database, cursors);
   return {
-    ...statusCalls({ ...base, stream: events.stream, broker, brokerClock, clocks, health }),
+    ...statusCalls({ ...base, stream: events.stream, broker, brokerClock, clocks, health, reconciliationTime }),
     ...unsettledCalls(database, pages, clock),
     ...reconcileCalls({ ...base, pages, ...outcomes.reconcilers, cancel: canceller }),
+    ...reconciliationCalls({ ...base, wake: notify.dayWanted }),
+    ...exportCalls(database),
     ...findCalls(database, cursors, allKinds),
     ...timelineCalls(database, allKinds),
     ...watchCalls(database, events.feedWatch, cursors),

@@ -9,6 +9,7 @@ import { AllocationBroker, ApplicationBroker, SubmissionsBroker } from '../broke
 import { BrokerClock } from '../broker/clock.ts';
 import { Broker } from '../broker/orders.ts';
 import { RecordsBroker } from '../broker/records.ts';
+import { StatementsBroker } from '../broker/statements.ts';
 import type { Config } from '../config.ts';
 import { FeedWatch, feedConsumer } from '../events/feed.ts';
 import { Relay } from '../events/relay.ts';
@@ -29,6 +30,7 @@ import { Sharing } from '../limits/sharing.ts';
 import { Canceller } from '../orders/cancel.ts';
 import { OrderKind } from '../orders/kind.ts';
 import { TradingContexts } from '../orders/trading-context.ts';
+import { ReconciliationWorker } from '../reconciliation/worker.ts';
 import { neededUsesLackedBy } from '../secret-keys/table.ts';
 import { ClockWatch } from '../submission/clock-watch.ts';
 import { keyRetention } from '../submission/key-retention.ts';
@@ -64,8 +66,10 @@ export function createParts(base: Base) {
   const upstream = createUpstream(base);
   const submissions = createSubmissions(base, upstream, events);
   const outcomes = createOutcomes(base, upstream, submissions);
-  const notify = createNotifications(base, callers, events, submissions);
+  const reconciliation = createReconciliation(base, upstream);
+  const notify = createNotifications(base, callers, events, submissions, reconciliation);
   return {
+    reconciliation,
     callers,
     events,
     upstream,
@@ -128,6 +132,7 @@ function createUpstream({ config, links, log, tracer, metrics }: Base) {
     allocations: new AllocationBroker(backOffice),
     submissions: new SubmissionsBroker(options),
     records: new RecordsBroker(backOffice),
+    statements: new StatementsBroker(backOffice),
     simulator: simulatorControls(config, links),
   };
   return {
@@ -224,12 +229,26 @@ function createOutcomes(
   };
 }
 
+/** Compares days with the broker's statements. */
+function createReconciliation(base: Base, { statements }: Upstream) {
+  const { config, metrics } = base;
+  return new ReconciliationWorker({
+    ...base,
+    broker: statements,
+    isShared: config.brokerShared,
+    minute: config.reconciliationTime,
+    mostRecords: config.reconciliationMaxRecords,
+    ended: (state, seconds) => metrics.reconciliationSeconds.observe({ state }, seconds),
+  });
+}
+
 /** Subscribes to other processes' notifications, and makes the functions that notify them of a change made here. */
 function createNotifications(
   { environment, notifications }: Base,
   { authenticator }: Callers,
   { relay, feedWatch, webhooks: { dispatcher } }: Events,
   { contexts }: Submissions,
+  reconciliation: ReconciliationWorker,
 ) {
   notifications.subscribe('relay', () => relay.wake());
   notifications.subscribe('feed', () => feedWatch.wake());
@@ -252,6 +271,7 @@ function createNotifications(
     endpointsChanged: everywhere('webhooks-changed', () => dispatcher.changed()),
     keyEnded: everywhere('key-revoked', (keyId) => authenticator.forget(keyId)),
     partnerChanged: everywhere('partner-changed', (partnerId) => authenticator.forgetPartner(partnerId)),
+    dayWanted: everywhere('reconciliation', () => reconciliation.wake()),
     accountUnlinked: (partnerId: string, account: string) => forgetContext(`${partnerId} ${account}`),
   };
 }

@@ -43,7 +43,9 @@ export function createTelemetry(base: Base, watched: Watched) {
     log: base.output,
   };
   const health = new Health(parts, () => clock.realNow());
-  const gauges = new Gauges({ metrics, database, probe, clock, holder, stream }, figures(base, watched, health));
+  const { reconciliationTime } = base.config;
+  const sources = { metrics, database, probe, clock, holder, stream, reconciliationTime };
+  const gauges = new Gauges(sources, figures(base, watched, health));
   const { operations: identity, operationsToken: token } = links;
   return { health, writes, ops: createOpsServer({ health, metrics, gauges, identity, token }) };
 }

@@ -21,6 +21,7 @@ export type Need =
   | 'Allocations'
   | 'Applications'
   | 'Reference'
+  | 'Statements'
   | 'Submissions';
 
 /** One promise of an adapter, and how to see whether it is kept. */

@@ -12,6 +12,7 @@ import { lookUpChecks } from './checks/look-ups.ts';
 import { orderChecks } from './checks/orders.ts';
 import { referenceChecks } from './checks/reference.ts';
 import { restartChecks } from './checks/restart.ts';
+import { statementChecks } from './checks/statements.ts';
 import { streamChecks } from './checks/streams.ts';
 import { submissionChecks } from './checks/submissions.ts';
 import { wholeRunChecks } from './checks/whole-run.ts';
@@ -27,6 +28,7 @@ export const checks: readonly Check[] = [
   ...submissionChecks,
   ...accountChecks,
   ...referenceChecks,
+  ...statementChecks,
   ...allocationChecks,
   ...applicationChecks,
   ...documentChecks,

@@ -1,4 +1,6 @@
 import { status } from '@grpc/grpc-js';
+import { StatementSection } from '../gen/marina/broker/v1/statements_pb.ts';
+import { daysBefore, lagosDay } from '../lib/clock.ts';
 import { Breach, type Check, type CheckClass, type Need, NotOffered, NotRun } from './check.ts';
 import type { Exchange } from './exchange.ts';
 import type { Open } from './follower.ts';
@@ -106,6 +108,11 @@ async function missingServices(session: Session): Promise<ReadonlySet<ServiceNam
     Allocations: session.call('Allocations', 'lookUpAllocation', { clientAllocationId: id }),
     Applications: session.call('Applications', 'lookUpApplication', { clientApplicationId: id }),
     Reference: session.call('Reference', 'listStates', {}),
+    Statements: session.call('Statements', 'getStatement', {
+      day: daysBefore(lagosDay(Date.now()), 1),
+      section: StatementSection.ORDERS,
+      limit: 1,
+    }),
     Submissions: session.call('Submissions', 'listSubmissions', { limit: 1 }),
   };
   const missing = new Set<ServiceName>();

@@ -30,6 +30,7 @@ import {
   TimeInForce,
 } from '../gen/marina/broker/v1/orders_pb.ts';
 import { Reference } from '../gen/marina/broker/v1/reference_pb.ts';
+import { Statements } from '../gen/marina/broker/v1/statements_pb.ts';
 import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
 import { createGrpcClient, type GrpcClient } from '../lib/grpc-client.ts';
 import type { TypedService } from '../lib/grpc-service.ts';
@@ -41,7 +42,7 @@ import { Follower, type Open } from './follower.ts';
 import type { Settings } from './settings.ts';
 
 /** The services of `marina.broker.v1`. */
-export const services = { Orders, Applications, Allocations, Accounts, Reference, Submissions } as const;
+export const services = { Orders, Applications, Allocations, Accounts, Reference, Statements, Submissions } as const;
 
 type Services = typeof services;
 export type ServiceName = keyof Services;

@@ -9,6 +9,7 @@ import { file_marina_broker_v1_allocations } from '../gen/marina/broker/v1/alloc
 import { file_marina_broker_v1_applications } from '../gen/marina/broker/v1/applications_pb.ts';
 import { file_marina_broker_v1_orders } from '../gen/marina/broker/v1/orders_pb.ts';
 import { file_marina_broker_v1_reference } from '../gen/marina/broker/v1/reference_pb.ts';
+import { file_marina_broker_v1_statements } from '../gen/marina/broker/v1/statements_pb.ts';
 import { file_marina_broker_v1_submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
 
 const files: readonly DescFile[] = [
@@ -18,6 +19,7 @@ const files: readonly DescFile[] = [
   file_marina_broker_v1_applications,
   file_marina_broker_v1_accounts,
   file_marina_broker_v1_reference,
+  file_marina_broker_v1_statements,
 ];
 
 const classes: Readonly<Record<CheckClass, string>> = {

@@ -1,10 +1,12 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Metadata } from '@grpc/grpc-js';
 import { createConnection } from 'mysql2/promise';
+import { Diagnostics } from '../gen/marina/admin/v1/diagnostics_pb.ts';
 import { Keys } from '../gen/marina/admin/v1/keys_pb.ts';
 import { Scope } from '../gen/marina/options/v1/options_pb.ts';
-import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
+import { Controls, StatementLie } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { createGrpcClient } from '../lib/grpc-client.ts';
 import { Advice } from './advice.ts';
 import { isRunning } from './lock.ts';
@@ -12,6 +14,8 @@ import { downFolder, type PartName } from './parts.ts';
 import { readSandbox, type Sandbox } from './sandbox-file.ts';
 
 const timeoutMs = 15_000;
+const compareWithinMs = 20_000;
+const pollMs = 100;
 /** How far the broker's clock is behind in a drill. */
 const wrongByMs = -120_000;
 
@@ -70,6 +74,20 @@ export const drills: readonly Drill[] = [
   },
   partIsAway('nats', 'nats', 'MarinaNatsUnreachable rings.', 'on-call.md#marinanatsunreachable'),
   partIsAway('broker', 'simulator', 'MarinaBrokerUnreachable rings, and partners call.', 'broker-away.md'),
+  {
+    name: 'broker-statement',
+    heard: 'MarinaBrokerDisagrees rings.',
+    page: 'reconciliation.md',
+    begin: async ({ sandbox }) => {
+      const order = await placeFilled(sandbox);
+      await lieAndCompare(sandbox, order);
+      return `The broker's statement of today says that order ${order} was filled otherwise.`;
+    },
+    end: async ({ sandbox }) => {
+      await withControls(sandbox, (controls) => controls.clearDirectives({}, { timeoutMs }));
+      if (await hasBreaks(sandbox)) await lieAndCompare(sandbox);
+    },
+  },
   partIsAway('gateway', 'gateway', 'MarinaDown rings.', 'on-call.md#marinadown'),
   partIsAway('webhooks', 'receiver', 'MarinaWebhooksLate rings.', 'on-call.md#marinawebhookslate'),
   {
@@ -182,7 +200,60 @@ async function withKeys<T>(
   }
 }
 
-async function place(sandbox: Sandbox, key: string, fields: object): Promise<void> {
+/** Places an order, and waits until it has traded. */
+async function placeFilled(sandbox: Sandbox): Promise<string> {
+  const key = sandbox.partners[0]?.key ?? '';
+  const id = await place(sandbox, key, { symbol: 'SIM-FILL' });
+  for (const deadline = performance.now() + timeoutMs; performance.now() < deadline; await sleep(pollMs)) {
+    const answer = await fetch(`${sandbox.rest_url}/v1/orders/${id}`, {
+      headers: { authorization: `Bearer ${key}` },
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    if (((await answer.json()) as { state?: string }).state === 'filled') return id;
+  }
+  throw new Error(`the order ${id} did not trade in time`);
+}
+
+/**
+ * Compares today with the broker's statement, which says that the day is complete, and with an order that it was filled otherwise.
+ */
+async function lieAndCompare(sandbox: Sandbox, clientId?: string): Promise<void> {
+  await withControls(sandbox, async (controls) => {
+    const { today: day } = await controls.getDay({}, { timeoutMs });
+    await controls.lieInStatements({ lie: StatementLie.COMPLETE, day }, { timeoutMs });
+    if (clientId !== undefined) {
+      await controls.lieInStatements({ lie: StatementLie.ORDER_FILLED, day, clientId }, { timeoutMs });
+    }
+    await withDiagnostics(sandbox, (diagnostics, metadata) =>
+      diagnostics.reconcileDay({ day, reason: 'a drill' }, { timeoutMs: compareWithinMs, metadata }),
+    );
+    if (clientId === undefined) await controls.clearDirectives({}, { timeoutMs });
+  });
+}
+
+async function hasBreaks(sandbox: Sandbox): Promise<boolean> {
+  const { breaks } = await withDiagnostics(sandbox, (diagnostics, metadata) =>
+    diagnostics.listReconciliationBreaks({ openOnly: true, limit: 1 }, { timeoutMs, metadata }),
+  );
+  return breaks.length > 0;
+}
+
+async function withDiagnostics<T>(
+  sandbox: Sandbox,
+  work: (diagnostics: ReturnType<typeof createGrpcClient<typeof Diagnostics>>, metadata: Metadata) => Promise<T>,
+): Promise<T> {
+  const diagnostics = createGrpcClient(Diagnostics, sandbox.admin_address);
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${sandbox.operator_token}`);
+  try {
+    return await work(diagnostics, metadata);
+  } finally {
+    diagnostics.close();
+  }
+}
+
+/** Answers with the order's id. */
+async function place(sandbox: Sandbox, key: string, fields: object): Promise<string> {
   const order = { account: sandbox.partners[0]?.account, side: 'buy', quantity: 10, type: 'market', ...fields };
   const answer = await fetch(`${sandbox.rest_url}/v1/orders`, {
     method: 'POST',
@@ -197,4 +268,5 @@ async function place(sandbox: Sandbox, key: string, fields: object): Promise<voi
   const text = await answer.text();
   // An exchange that rejects the order at once is what some drills want.
   if (answer.status >= 500) throw new Error(`an order was answered with ${answer.status}: ${text}`);
+  return (JSON.parse(text) as { id?: string }).id ?? '';
 }

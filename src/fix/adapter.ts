@@ -15,6 +15,7 @@ import { Allocations } from '../gen/marina/broker/v1/allocations_pb.ts';
 import { Applications } from '../gen/marina/broker/v1/applications_pb.ts';
 import { Orders, type SubmitOrderRequest } from '../gen/marina/broker/v1/orders_pb.ts';
 import { Reference } from '../gen/marina/broker/v1/reference_pb.ts';
+import { Statements } from '../gen/marina/broker/v1/statements_pb.ts';
 import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
 import { armCrash, crash } from '../lib/crash.ts';
 import { createGrpcClient } from '../lib/grpc-client.ts';
@@ -274,11 +275,11 @@ async function activate(config: FixConfig, parts: ActiveParts) {
   );
   const listing = submissionsService({ store, backOffice: submissions, now });
   server.addService(serviceDefinition(Submissions) as never, unaryCalls(Submissions, listing, log, now) as never);
-  for (const passed of [Accounts, Allocations, Applications, Reference]) {
+  for (const passed of [Accounts, Allocations, Applications, Reference, Statements]) {
     const { definition, handlers } = passThrough(passed, () => backOffice);
     server.addService(definition as never, handlers as never);
   }
-  addReflection(server, [Orders, Submissions, Accounts, Allocations, Applications, Reference]);
+  addReflection(server, [Orders, Submissions, Accounts, Allocations, Applications, Reference, Statements]);
   const port = await listen(
     server,
     `${config.host}:${config.port}`,

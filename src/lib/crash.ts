@@ -31,16 +31,21 @@ export const otherPoints = [
   'delivery.recorded',
 ] as const;
 
+/** Of the reconciliation with the broker's statement: behind each page of the statement, and behind each comparison. */
+export const reconciliationPoints = ['reconciliation.page-saved', 'reconciliation.compared'] as const;
+
 /** A named point at which a test can end the process, to prove recovery. An unarmed point costs one comparison. */
 export type CrashPoint =
   | `${string}${(typeof kindPoints)[number] | (typeof reportPoints)[number]}`
-  | (typeof otherPoints)[number];
+  | (typeof otherPoints)[number]
+  | (typeof reconciliationPoints)[number];
 
 /** Whether a text has the form of a point. Only the whole gateway knows which kinds exist. */
 export function isCrashPoint(text: string): text is CrashPoint {
   return (
     [...kindPoints, ...reportPoints].some((point) => text.endsWith(point)) ||
-    (otherPoints as readonly string[]).includes(text)
+    (otherPoints as readonly string[]).includes(text) ||
+    (reconciliationPoints as readonly string[]).includes(text)
   );
 }
 

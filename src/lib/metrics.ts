@@ -72,6 +72,29 @@ export class Metrics {
     'How long ago the oldest unsettled object was stored, by kind and state, in business time.',
     ['kind', 'state'],
   );
+  readonly reconciliationBreaks = this.#gauge(
+    'marina_reconciliation_breaks',
+    "Differences from the broker's statements that are still found and not acknowledged, by kind; at most 10000 in all.",
+    ['kind'],
+  );
+  readonly reconciliationLastDay = this.#gauge(
+    'marina_reconciliation_last_day_timestamp_seconds',
+    "The end of the last Lagos day that was compared completely with the broker's statement, as seconds since 1970.",
+  );
+  readonly reconciliationOverdue = this.#gauge(
+    'marina_reconciliation_overdue_days',
+    "Days of the last week whose evening has passed and that were not compared with the broker's statement.",
+  );
+  readonly reconciliationNotOffered = this.#gauge(
+    'marina_reconciliation_not_offered',
+    'Whether the broker gives no statements, as far as it was asked.',
+  );
+  readonly reconciliationSeconds = this.#histogram(
+    'marina_reconciliation_duration_seconds',
+    "How long it took to compare a day with the broker's statement, by what became of it.",
+    ['state'],
+    waitBuckets,
+  );
   readonly reportPosition = this.#gauge(
     'marina_report_position',
     "Number of the upstream's last report that this process applied, by kind.",

@@ -19,6 +19,7 @@ import { changedInstrument } from './instrument-change.ts';
 import { type MarketControlsContext, marketControls } from './market/controls.ts';
 import { instrumentMessage, reportMessage } from './messages.ts';
 import { RpcError, type UnaryHandlers } from './rpc.ts';
+import { type Lies, lieControls } from './statements/lies.ts';
 import { check, checkCount, maxDelayMs, maxTimes, text, whole } from './validation.ts';
 import { maxAccounts, maxInstruments } from './world.ts';
 
@@ -39,6 +40,7 @@ export interface ControlsContext extends BackOfficeControlsContext, ClearingCont
   readonly streams: Disturbable & MarketControlsContext['streams'];
   readonly applicationStreams: Disturbable;
   readonly clockMoved: () => void;
+  readonly lies: Lies;
 }
 
 /** The controls. Each is one change through the writer, or a change of state that is only in memory on purpose. */
@@ -48,6 +50,7 @@ export function controlsService(context: ControlsContext): UnaryHandlers<typeof 
     ...backOfficeControls(context),
     ...clearingControls(context),
     ...marketControls(context),
+    ...lieControls(world, context.lies),
     setClock: async ({ offsetMs }) => {
       const offset = whole(offsetMs, 'offset_ms');
       check(offset <= maxOffsetMs, 'offset_ms');
@@ -80,6 +83,7 @@ export function controlsService(context: ControlsContext): UnaryHandlers<typeof 
     },
     clearDirectives: async () => {
       directives.clear();
+      context.lies.clear();
       return {};
     },
     fillOrder: async (request) => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import mysql, { type Connection, type ConnectionOptions, type Pool, type RowDataPacket } from 'mysql2/promise';
-import { laterColumns, schema } from './tables.ts';
+import { laterColumns, laterKeys, schema } from './tables.ts';
 
 /** The longest statement, or batch of statements. */
 const statementTimeoutMs = 10_000;
@@ -76,6 +76,13 @@ export class Database {
         const [found] = await connection.query<RowDataPacket[]>(
           'SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ? AND column_name = ?',
           [table, column],
+        );
+        if (found.length === 0) await connection.query(`ALTER TABLE ${table} ${change}`);
+      }
+      for (const { table, key, change } of laterKeys) {
+        const [found] = await connection.query<RowDataPacket[]>(
+          'SELECT 1 FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = ? AND index_name = ?',
+          [table, key],
         );
         if (found.length === 0) await connection.query(`ALTER TABLE ${table} ${change}`);
       }

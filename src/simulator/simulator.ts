@@ -5,6 +5,7 @@ import { Allocations } from '../gen/marina/broker/v1/allocations_pb.ts';
 import { Applications, StreamApplicationReportsResponseSchema } from '../gen/marina/broker/v1/applications_pb.ts';
 import { Orders, StreamReportsResponseSchema } from '../gen/marina/broker/v1/orders_pb.ts';
 import { Reference } from '../gen/marina/broker/v1/reference_pb.ts';
+import { Statements } from '../gen/marina/broker/v1/statements_pb.ts';
 import { Submissions } from '../gen/marina/broker/v1/submissions_pb.ts';
 import { Controls } from '../gen/marina/simulator/v1/controls_pb.ts';
 import { addReflection } from '../lib/grpc-reflection.ts';
@@ -40,6 +41,9 @@ import { Records } from './records.ts';
 import { ReportFeed } from './report-feed.ts';
 import { ReportStreams } from './report-streams.ts';
 import { type UnaryHandlers, unaryCalls } from './rpc.ts';
+import { Lies } from './statements/lies.ts';
+import { StatementRecords } from './statements/records.ts';
+import { statementsService } from './statements/service.ts';
 import { submissionsService } from './submissions-service.ts';
 import { Wire } from './wire.ts';
 import { World } from './world.ts';
@@ -177,7 +181,10 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
     reads,
     nonsense: clearingNonsense,
   };
+  const lies = new Lies();
+  const statements = statementsService({ world, wire, lies, records: new StatementRecords(database, lies) });
   const controls = controlsService({
+    lies,
     world,
     writer,
     records,
@@ -200,8 +207,9 @@ export async function startSimulator(config: SimulatorConfig): Promise<Simulator
   grpc.addService(serviceDefinition(Accounts), served(Accounts, accountsService(accountsContext)));
   grpc.addService(serviceDefinition(Reference), served(Reference, referenceService({ ...backOfficeContext, reads })));
   grpc.addService(serviceDefinition(Submissions), served(Submissions, submissionsService(writer, records)));
+  grpc.addService(serviceDefinition(Statements), served(Statements, statements));
   grpc.addService(serviceDefinition(Controls), unaryCalls(Controls, controls, log));
-  addReflection(grpc, [Orders, Applications, Allocations, Accounts, Reference, Submissions, Controls]);
+  addReflection(grpc, [Orders, Applications, Allocations, Accounts, Reference, Submissions, Statements, Controls]);
 
   let closed: Promise<void> | undefined;
   const close = async () => {

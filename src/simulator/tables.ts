@@ -66,7 +66,7 @@ export const reports = new Table<OrderReport>(
     quantity: 'BIGINT NOT NULL',
     priceKobo: 'BIGINT NOT NULL',
   },
-  { keys: ['KEY by_order (client_order_id, number)'] },
+  { keys: ['KEY by_order (client_order_id, number)', 'KEY by_time (at_ms, client_order_id)'] },
 );
 
 export const instruments = new Table<InstrumentState>(
@@ -122,4 +122,11 @@ export const laterColumns: readonly { readonly table: string; readonly column: s
       'ADD KEY by_book (in_book)',
   },
   { table: 'instruments', column: 'pinned', change: 'ADD pinned TINYINT NOT NULL DEFAULT 0' },
+];
+
+/** Later keys, with the statement that adds each to an older table. */
+export const laterKeys: readonly { readonly table: string; readonly key: string; readonly change: string }[] = [
+  { table: 'reports', key: 'by_time', change: 'ADD KEY by_time (at_ms, client_order_id)' },
+  { table: 'allocations', key: 'by_time', change: 'ADD KEY by_time (at_ms)' },
+  { table: 'deals', key: 'by_day', change: 'ADD KEY by_day (trade_date, account, number)' },
 ];

@@ -4,6 +4,7 @@ import type { SqlRow } from '../db/statement.ts';
 import { atMost } from '../lib/at-most.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Metrics, mostPartnersNamed } from '../lib/metrics.ts';
+import { type ReconciliationFigures, readReconciliation } from '../reconciliation/figures-store.ts';
 import { countPaused, findUndelivered, readUndelivered, type Undelivered } from '../webhooks/endpoint-store.ts';
 import { shownUndeliveredMs } from '../webhooks/rules.ts';
 import { dispatcherLeasePrefix } from '../webhooks/table.ts';
@@ -19,6 +20,8 @@ export interface GaugeSources {
   /** This process's name as a holder of leases. */
   readonly holder: string;
   readonly stream: { pending(): Promise<ReadonlyMap<string, number>> };
+  /** The minute of the Lagos day at which it is compared with the broker's statement. */
+  readonly reconciliationTime: number;
 }
 
 /** A metric and its figure, undefined if unknown. A metric with a label has a figure for each value of it. */
@@ -37,7 +40,7 @@ export class Gauges {
     private readonly sources: GaugeSources,
     private readonly own: readonly Figure[],
   ) {
-    const { database, clock, stream, probe } = sources;
+    const { database, clock, stream, probe, reconciliationTime } = sources;
     const readClock = async () => {
       await probe.ask();
       return probe.clockAheadMs;
@@ -47,6 +50,7 @@ export class Gauges {
       new Reading(() => this.#readEndpoints(), this.#setEndpoints),
       new Reading<number | undefined>(readClock, this.#setDatabaseClock),
       new Reading(() => stream.pending(), this.#setPending),
+      new Reading(() => readReconciliation(database, clock, reconciliationTime), this.#setReconciliation),
     ];
   }
 
@@ -62,6 +66,17 @@ export class Gauges {
 
   readonly #setPending = (pending: ReadonlyMap<string, number> | undefined): void => {
     setFigure([this.sources.metrics.streamPending, 'consumer', () => pending ?? []]);
+  };
+
+  readonly #setReconciliation = (days: ReconciliationFigures | undefined): void => {
+    const { reconciliationBreaks, reconciliationLastDay, reconciliationOverdue, reconciliationNotOffered } =
+      this.sources.metrics;
+    reconciliationBreaks.reset();
+    for (const [kind, count] of days?.breaks ?? []) reconciliationBreaks.set({ kind }, count);
+    const lastDayEndsAt = days?.lastDayEndsAt;
+    setFigure([reconciliationLastDay, () => lastDayEndsAt && lastDayEndsAt / 1_000]);
+    setFigure([reconciliationOverdue, () => days?.overdue]);
+    setFigure([reconciliationNotOffered, () => days && Number(days.isOffered === false)]);
   };
 
   readonly #setBacklog = (backlog: BacklogFigures | undefined): void => {

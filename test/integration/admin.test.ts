@@ -6,6 +6,7 @@ import { type ServiceError, status } from '@grpc/grpc-js';
 import { startApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { AccountStatus } from '../../src/gen/marina/broker/v1/orders_pb.ts';
+import { lagosDay } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { callTimeout, operatorToken, startGateway, type TestGateway } from '../support/gateway.ts';
@@ -222,6 +223,8 @@ describe("the operators' port, to a client that knows no protos", { concurrency:
       'Audit.ListEntries',
       'Clock.AdvanceClock',
       'Diagnostics.GetStatus',
+      'Diagnostics.ListReconciliationBreaks',
+      'Diagnostics.ListReconciliations',
       'Diagnostics.ListUnsettled',
       'Partners.ListPartners',
       'Trading.PauseTrading',
@@ -365,12 +368,13 @@ describe('every change an operator makes', () => {
     await call('Webhooks.ResumeEndpoint', { partner_id });
     await call('Webhooks.SendTest', { partner_id });
     await call('Diagnostics.ReconcileNow', { partner_id });
+    await call('Diagnostics.ReconcileDay', { day: lagosDay(Date.now()) });
     await call('Trading.PauseTrading', { reason: 'a drill' });
     await call('Trading.ResumeTrading', { reason: 'a drill' });
     await call('Clock.AdvanceClock', { by: '60s' });
-    // Nothing was delivered that could be sent again, and nothing sent that could be released.
-    const unaudited = new Set(['Webhooks.Redeliver', 'Documents.ReleaseDocument']);
-    const reads = /^(Audit|.*\.(Get|List|Find|Verify|Watch))/;
+    // Nothing was delivered that could be sent again, nothing sent that could be released, and no day differs.
+    const unaudited = new Set(['Webhooks.Redeliver', 'Documents.ReleaseDocument', 'Diagnostics.AcknowledgeBreak']);
+    const reads = /^(Audit|.*\.(Get|List|Find|Verify|Watch|Export))/;
     const changing = client.calls('marina.admin.v1.').filter(({ name }) => !reads.test(name) && !unaudited.has(name));
     assert.deepEqual(made.map(({ name }) => name).toSorted(), changing.map(({ name }) => name).toSorted());
 
@@ -384,6 +388,7 @@ describe('every change an operator makes', () => {
       'Webhooks.RotateSecret',
       'Webhooks.SendTest',
       'Diagnostics.ReconcileNow',
+      'Diagnostics.ReconcileDay',
     ]);
     const noBefore = new Set([
       'Partners.CreatePartner',

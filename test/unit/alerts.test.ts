@@ -67,6 +67,8 @@ const well: Series = {
   'marina_revocation_list_expires_seconds{link="operators"}': '86400-15x400',
   'marina_operator_token_expires_seconds{operator="ada"}': '700000-15x400',
   'marina_changed_files_refused{link="nats",instance="a"}': '0x400',
+  'marina_reconciliation_breaks{kind="cash",instance="a"}': '0x400',
+  'marina_reconciliation_overdue_days{instance="a"}': '1x400',
 };
 
 /** What makes each alert fire, on top of a gateway that is well. */
@@ -84,6 +86,8 @@ const rings: Readonly<Record<string, Series>> = {
   MarinaFalseRefusal: { 'marina_false_refusals_total{kind="order",partner="par_2"}': '_x20 1x380' },
   MarinaBrokerClockApart: { 'marina_part_trouble_seconds{part="broker-clock",instance="a"}': '0+15x400' },
   MarinaLedgerAtFault: { 'marina_faulty_ledgers{partner="par_1",instance="a"}': '_x20 1x380' },
+  MarinaBrokerDisagrees: { 'marina_reconciliation_breaks{kind="order_state",instance="a"}': '0x20 2x380' },
+  MarinaReconciliationLate: { 'marina_reconciliation_overdue_days{instance="a"}': '2x400' },
   MarinaReportsStuck: { 'marina_part_trouble_seconds{part="order-reports",instance="a"}': '0+15x400' },
   MarinaObjectsStuck: { 'marina_objects_stuck{partner="par_1",instance="a"}': '1x400' },
   MarinaLostObjectsHeld: { 'marina_part_trouble_seconds{part="lost orders",instance="a"}': '0+15x400' },

@@ -19,6 +19,8 @@ const clusterTables: Readonly<Record<string, string>> = {
   archive_state: 'what the archive of this cluster has',
   writer: 'through which node of this cluster gateways write',
   writer_beats: 'that they do',
+  reconciliation_runs: "which days of this cluster were compared with the broker's statement",
+  reconciliation_items: "the records of the broker's statement while a day of this cluster is compared",
 };
 
 describe('partners are apart in the database', () => {

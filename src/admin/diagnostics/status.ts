@@ -13,6 +13,7 @@ import type { SystemClock } from '../../lib/clock.ts';
 import { groupBy } from '../../lib/group.ts';
 import type { Nats } from '../../lib/nats.ts';
 import { version } from '../../lib/version.ts';
+import { readReconciliation } from '../../reconciliation/figures-store.ts';
 import { type BacklogFigures, mostCounted, readBacklog } from '../../telemetry/backlog.ts';
 import { readDatabaseClock } from '../../telemetry/database-clock.ts';
 import type { Health } from '../../telemetry/health.ts';
@@ -32,6 +33,8 @@ interface StatusParts {
   /** This process's name among the holders of leases. */
   readonly holder: string;
   readonly startedAt: number;
+  /** The minute of the Lagos day at which it is compared with the broker's statement. */
+  readonly reconciliationTime: number;
 }
 
 const agreements = {
@@ -51,7 +54,7 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
   const { database, clock, nats, stream, broker, brokerClock, clocks } = parts;
 
   async function getStatus() {
-    const [troubles = [], facts, backlog, queues = [], leases = [], honours, pending] = await Promise.all([
+    const [troubles = [], facts, backlog, queues = [], leases = [], honours, pending, days] = await Promise.all([
       inTime(parts.health.troubles()),
       inTime(readFacts()),
       inTime(readBacklog(database, clock)),
@@ -59,6 +62,7 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
       inTime(readLeases()),
       inTime(broker.honoursNotAfter()),
       inTime(stream.pending()),
+      inTime(readReconciliation(database, clock, parts.reconciliationTime)),
     ]);
     const aheadMs = brokerClock.estimateMs;
     return {
@@ -97,6 +101,12 @@ export function statusCalls(parts: StatusParts): Pick<AdminCalls<typeof Diagnost
       schemaVersion: facts?.schema ?? '',
       databaseVersion: facts?.version ?? '',
       natsVersion: nats.connection?.info?.version ?? '',
+      reconciliation: days && {
+        isOffered: days.isOffered,
+        lastCompleteDay: days.lastDay ?? '',
+        daysOverdue: days.overdue,
+        openBreaks: BigInt(days.breaks.reduce((sum, [, count]) => sum + count, 0)),
+      },
     };
   }
 

@@ -61,7 +61,7 @@ export const allocations = new Table<Allocation>(
     rejectReason: 'TINYINT NOT NULL',
     atMs: 'BIGINT NOT NULL',
   },
-  { keys: ['UNIQUE KEY by_client_allocation_id (client_allocation_id)'] },
+  { keys: ['UNIQUE KEY by_client_allocation_id (client_allocation_id)', 'KEY by_time (at_ms)'] },
 );
 
 export const cash = new Table<Pick<CashEntry, 'account' | 'balanceKobo'>>(

@@ -26,6 +26,7 @@ export const deals = new Table<Deal>(
     keys: [
       'KEY by_time (account, executed_at_ms, number)',
       'KEY by_trade_date (account, trade_date, number)',
+      'KEY by_day (trade_date, account, number)',
       'KEY by_settlement (account, settlement_date, side, consideration_kobo)',
     ],
   },

@@ -181,6 +181,14 @@ function tables(orders: number, days: number): Record<string, string> {
         ${id('ord', 'n')}, '{}', ${partner(p('n'))} FROM ${some(auditEntries)}`,
     leases: `INSERT INTO leases SELECT CONCAT('webhooks-', n), CONCAT('holder', n), 1, @now - INTERVAL n % 2 DAY FROM ${some(50)}`,
     positions: `INSERT INTO positions SELECT CONCAT('position-', n), n FROM ${some(20)}`,
+    reconciliation_runs: `INSERT INTO reconciliation_runs SELECT DATE(@now) - INTERVAL n DAY, 1, IF(n = 0, 'running', 'complete'), NULL, @now,
+      @now, IF(n = 0, @now, NULL), 1, '', 'end', '', @now, @now, 1000, 1000, 0, 1000 FROM ${some(1_000)} ORDER BY 1, 2`,
+    reconciliation_items: `INSERT INTO reconciliation_items
+      SELECT DATE(@now), ${id('ord', 'n')}, 'order', '', ${account('n', p('n'))}, 'OLD', 'buy', 'open', 100, NULL, 0, '', NULL
+      FROM ${some(allocations)} ORDER BY 1, 2`,
+    reconciliation_breaks: `INSERT INTO reconciliation_breaks
+      SELECT ${partner(p('n'))}, CONCAT('brk_', n), DATE(@now) - INTERVAL n % 100 DAY, IF(n % 2, 'cash', 'order_state'), ${id('ord', 'n')},
+        ${account('n', p('n'))}, '', '1', '2', 0, n % 10 = 0, 1, @now, @now, NULL, NULL, NULL, NULL FROM ${some(auditEntries)} ORDER BY 1, 3, 2`,
     write_checks: `INSERT INTO write_checks (holder, filler, checked_at) SELECT CONCAT('holder', n), '', @now FROM ${some(50)}`,
   };
 }

@@ -1,0 +1,202 @@
+import { allocations } from '../allocations/table.ts';
+import type { Database } from '../db/database.ts';
+import { type SqlRow, type Statement, statement } from '../db/statement.ts';
+import type { RowOf, Selection } from '../db/table.ts';
+import { groupBy } from '../lib/group.ts';
+import { orderSteps, orders } from '../orders/table.ts';
+import { isUnsettled } from '../submission/rules.ts';
+import { byId, objectSteps } from '../submission/table.ts';
+import { noTrades, type OurAllocation, type OurOrder, type Trades, withTrade } from './rules.ts';
+
+/** The time that a statement covers: from its start to before its end. */
+export interface Period {
+  readonly from: number;
+  readonly to: number;
+}
+
+const comparedOrder = orders.only(
+  ...(['partnerId', 'id', 'account', 'symbol', 'side', 'quantity', 'exchangeOrderId'] as const),
+  ...(['state', 'filledQuantity', 'createdAt', 'updatedAt'] as const),
+);
+const comparedAllocation = allocations.only(
+  ...(['partnerId', 'id', 'account', 'amountKobo', 'brokerReference', 'state', 'createdAt', 'updatedAt'] as const),
+);
+export type ComparedOrder = Pick<RowOf<typeof orders>, 'partnerId' | 'id' | 'createdAt' | 'updatedAt'>;
+
+const orderStep = orderSteps.only(
+  ...(['orderId', 'sequence', 'kind', 'at', 'state', 'reportNumber', 'upstreamAt', 'quantity', 'priceKobo'] as const),
+);
+const allocationStep = objectSteps.only('objectId', 'sequence', 'at', 'state', 'upstreamAt');
+
+const stepsTogether = 2_000;
+
+/** A page of a partner's objects that changed since an instant, by when they changed. */
+export interface ChangedSince {
+  readonly partnerId: string;
+  readonly updatedAt: number;
+  /** The last object before the page; empty: there is none. */
+  readonly id: string;
+}
+
+/** Reads the gateway's side of a day: orders and allocations as they were at the end of a period. It changes nothing. */
+export class OurObjects {
+  constructor(
+    private readonly database: Database,
+    private readonly period: Period,
+  ) {}
+
+  async ordersById(ids: readonly string[]): Promise<ReadonlyMap<string, OurOrder>> {
+    return this.#orders(await this.#byId(orders, comparedOrder, ids));
+  }
+
+  async allocationsById(ids: readonly string[]): Promise<ReadonlyMap<string, OurAllocation>> {
+    return this.#allocations(await this.#byId(allocations, comparedAllocation, ids));
+  }
+
+  /** Orders that changed since an instant, with the position of the last; no position: there are no more. */
+  async changedOrders(since: ChangedSince, most: number) {
+    const rows = await this.#changed(orders, comparedOrder, since, most);
+    return { ours: await this.#orders(rows), count: rows.length, next: nextOf(rows, since, most) };
+  }
+
+  async changedAllocations(since: ChangedSince, most: number) {
+    const rows = await this.#changed(allocations, comparedAllocation, since, most);
+    return { ours: await this.#allocations(rows), count: rows.length, next: nextOf(rows, since, most) };
+  }
+
+  async #byId<Row>(table: { readonly name: string }, selection: Selection<Row>, ids: readonly string[]) {
+    if (ids.length === 0) return [];
+    const query = statement(`SELECT ${selection.list} FROM ${byId({ table })} WHERE id IN (?)`, ids);
+    const [rows = []] = await this.database.readAll([query]);
+    return rows.map(selection.read);
+  }
+
+  async #changed<Row extends { readonly createdAt: number }>(
+    { name }: { readonly name: string },
+    selection: Selection<Row>,
+    { partnerId, updatedAt, id }: ChangedSince,
+    most: number,
+  ): Promise<Row[]> {
+    const at = new Date(updatedAt);
+    const rows = await this.database.read(
+      statement(
+        `SELECT ${selection.list} FROM ${name} FORCE INDEX (${name}_updated_at)
+          WHERE partner_id = ? AND ((updated_at = ? AND id > ?) OR updated_at > ?) ORDER BY updated_at, id LIMIT ${most}`,
+        ...[partnerId, at, id, at],
+      ),
+    );
+    return rows.map(selection.read);
+  }
+
+  async #orders(rows: readonly ReturnType<typeof comparedOrder.read>[]): Promise<ReadonlyMap<string, OurOrder>> {
+    const facts = new Map<string, OrderHistory>();
+    const ofPartners = groupBy(rows, ({ partnerId }) => partnerId);
+    for (const [partnerId, own] of ofPartners) {
+      const ids = own.map(({ id }) => id);
+      await this.#steps(orderSteps.name, 'order_id', orderStep.list, partnerId, ids, (row) => {
+        const step = orderStep.read(row);
+        facts.set(step.orderId, this.#after(facts.get(step.orderId) ?? noHistory, step));
+      });
+    }
+    return new Map(rows.map((row) => [row.id, toOrder(row, facts.get(row.id) ?? noHistory)]));
+  }
+
+  #after(history: OrderHistory, step: ReturnType<typeof orderStep.read>): OrderHistory {
+    const { kind, state, reportNumber, upstreamAt, quantity, priceKobo } = step;
+    if (reportNumber === null && upstreamAt === null) return history;
+    const at = upstreamAt ?? step.at;
+    // A late trade of an order that never reached the exchange, or was rejected, is inconsistent, and counts all the same.
+    const isApplied = kind === 'report' || state === 'refused' || state === 'rejected';
+    if (at >= this.period.to) {
+      return { ...history, filledLater: history.filledLater + (isApplied ? (quantity ?? 0n) : 0n) };
+    }
+    const isReported = history.isReported || at >= this.period.from;
+    if (quantity === null || at < this.period.from) return { ...history, state, isReported };
+    const trade = { key: `${reportNumber ?? step.sequence}`, quantity, priceKobo: priceKobo ?? 0n, at };
+    return { ...history, state, isReported, trades: withTrade(history.trades, trade) };
+  }
+
+  async #allocations(
+    rows: readonly ReturnType<typeof comparedAllocation.read>[],
+  ): Promise<ReadonlyMap<string, OurAllocation>> {
+    const decidedAt = new Map<string, number>();
+    for (const [partnerId, own] of groupBy(rows, ({ partnerId }) => partnerId)) {
+      const ids = own.map(({ id }) => id);
+      await this.#steps(objectSteps.name, 'object_id', allocationStep.list, partnerId, ids, (row) => {
+        const { objectId, at, state, upstreamAt } = allocationStep.read(row);
+        const isDecision = upstreamAt !== null && (state === 'booked' || state === 'rejected');
+        if (isDecision && !decidedAt.has(objectId)) decidedAt.set(objectId, upstreamAt ?? at);
+      });
+    }
+    return new Map(
+      rows.map(({ id, partnerId, account, amountKobo, brokerReference: reference, state, updatedAt }) => {
+        const at = decidedAt.get(id) ?? updatedAt;
+        const isDecided = (state === 'booked' || state === 'rejected') && at >= this.period.from && at < this.period.to;
+        const terms = { account, amountKobo, reference, state };
+        return [id, { partnerId, ...terms, isUnsettled: isUnsettled(state), isDecided }];
+      }),
+    );
+  }
+
+  /** Reads the steps of some of a partner's objects, oldest first. An object may have any number of them. */
+  async #steps(
+    table: string,
+    idColumn: string,
+    list: string,
+    partnerId: string,
+    ids: readonly string[],
+    each: (row: SqlRow) => void,
+  ): Promise<void> {
+    const order = `ORDER BY ${idColumn}, sequence LIMIT ${stepsTogether}`;
+    const from = `SELECT ${list} FROM ${table} FORCE INDEX (PRIMARY) WHERE partner_id = ?`;
+    let left = ids;
+    let query: Statement = statement(`${from} AND ${idColumn} IN (?) ${order}`, partnerId, left);
+    while (left.length > 0) {
+      const [rows = []] = await this.database.readAll([query]);
+      for (const row of rows) each(row);
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < stepsTogether) {
+        if (query.values.length === 2) return;
+        left = left.filter((id) => id > String(query.values[1]));
+        query = statement(`${from} AND ${idColumn} IN (?) ${order}`, partnerId, left);
+      } else {
+        const [id, sequence] = [String(last[idColumn]), Number(last.sequence)];
+        left = left.filter((one) => one >= id);
+        query = statement(`${from} AND ${idColumn} = ? AND sequence > ? ${order}`, partnerId, id, sequence);
+      }
+    }
+  }
+}
+
+interface OrderHistory {
+  /** After the last report before the end of the period; undefined: there is none. */
+  readonly state: string | undefined;
+  readonly isReported: boolean;
+  /** How many shares traded after the period. */
+  readonly filledLater: bigint;
+  readonly trades: Trades;
+}
+
+const noHistory: OrderHistory = { state: undefined, isReported: false, filledLater: 0n, trades: noTrades };
+
+function toOrder(row: ReturnType<typeof comparedOrder.read>, history: OrderHistory): OurOrder {
+  const { partnerId, account, symbol, side, quantity, exchangeOrderId, state, filledQuantity } = row;
+  const isOpen = isUnsettled(state);
+  return {
+    ...{ partnerId, account, symbol, side, quantity, exchangeOrderId },
+    state: isOpen ? state : (history.state ?? state),
+    isUnsettled: isOpen,
+    filledQuantity: filledQuantity - history.filledLater,
+    isReported: history.isReported,
+    trades: history.trades,
+  };
+}
+
+function nextOf(
+  rows: readonly { readonly id: string; readonly updatedAt: number }[],
+  { partnerId }: ChangedSince,
+  most: number,
+): ChangedSince | undefined {
+  const last = rows.at(-1);
+  return last === undefined || rows.length < most ? undefined : { partnerId, updatedAt: last.updatedAt, id: last.id };
+}

@@ -1,0 +1,144 @@
+import { StatementError } from '../broker/statements.ts';
+import type { Database } from '../db/database.ts';
+import type { Lease } from '../db/lease.ts';
+import type { Clock } from '../lib/clock.ts';
+import { crash } from '../lib/crash.ts';
+import type { Logger } from '../lib/log.ts';
+import { type Compared, compareHoldings, compareOurs, compareStatement } from './compare.ts';
+import { fetchStatement, IncompleteDayError, type Statements } from './fetch.ts';
+import { Progress } from './progress.ts';
+import { lastDueDay, mostDaysBack } from './rules.ts';
+import { breaksOfDay, removeItems } from './store.ts';
+import { type RunState, type RunStep, reconciliationBreaks, type StoredRun } from './table.ts';
+
+export interface RunnerOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly broker: Statements;
+  readonly isShared: boolean;
+  readonly mostRecords: number;
+  /** Called when a try of a day ended, with how long the run has taken. */
+  readonly ended: (state: RunState, seconds: number) => void;
+}
+
+/** How long until a day is tried again that the broker has not closed, or whose statement could not be read. */
+export const retryMs = 600_000;
+const removedTogether = 1_000;
+const breaksTogether = 100;
+
+/** Compares one day with the broker's statement, step by step. It reads the broker and all objects, and changes neither. */
+export class Runner {
+  constructor(private readonly options: RunnerOptions) {}
+
+  /** Goes on with a run until it ends, its try fails, or the lease is lost. Throws if the database fails. */
+  async run(run: StoredRun, lease: Lease): Promise<void> {
+    const { database, clock } = this.options;
+    const progress = new Progress(database, lease, () => clock.now(), run);
+    const startedAt = performance.now();
+    const tookMs = () => run.tookMs + BigInt(Math.round(performance.now() - startedAt));
+    try {
+      if (run.state !== 'running') {
+        const begin = { step: 'clear', position: '', records: 0n, objects: 0n, breaks: 0n } as const;
+        const tries = run.tries + 1;
+        await progress.save({ ...begin, state: 'running', tries, periodFrom: null, periodTo: null });
+      }
+      while (!lease.signal.aborted && progress.run.step !== 'end') {
+        const next = await this.#step(progress);
+        if (next !== undefined) await progress.save({ step: next, position: '', tookMs: tookMs() });
+        if (next === 'objects') crash('reconciliation.compared');
+      }
+      if (!lease.signal.aborted) await this.#end(progress, 'complete', '', tookMs());
+    } catch (error) {
+      // What stops leaves the run as it is: another process, or the next start, goes on with it.
+      if (lease.signal.aborted) return;
+      if (error instanceof StatementError) {
+        const isOffered = error.problem !== 'not_offered';
+        await this.#end(progress, isOffered ? 'failed' : 'not_offered', error.message, tookMs(), error);
+      } else if (error instanceof IncompleteDayError) {
+        await this.#end(progress, 'incomplete', error.message, tookMs());
+      } else throw error;
+    }
+  }
+
+  /** Does one step of the run. Answers the next step; undefined if it was interrupted. */
+  async #step(progress: Progress): Promise<RunStep | undefined> {
+    const { run } = progress;
+    switch (run.step) {
+      case 'clear':
+        return (await this.#clear(progress)) ? 'fetch' : undefined;
+      case 'fetch': {
+        const { broker, mostRecords } = this.options;
+        const isWhole = await fetchStatement(progress, broker, mostRecords);
+        if (isWhole === undefined) return undefined;
+        return isWhole ? 'statement' : 'without_before';
+      }
+      case 'statement':
+        return (await compareStatement(progress, this.#compared(run))) ? 'objects' : undefined;
+      case 'without_before':
+        return (await compareStatement(progress, this.#compared(run))) ? 'objects_without_before' : undefined;
+      case 'objects':
+        return (await compareOurs(progress, this.#compared(run))) ? 'holdings' : undefined;
+      case 'objects_without_before':
+        return (await compareOurs(progress, this.#compared(run))) ? 'gone' : undefined;
+      case 'holdings':
+        return (await compareHoldings(progress, this.#compared(run))) ? 'gone' : undefined;
+      case 'gone':
+        return (await this.#markGone(progress)) ? 'end' : undefined;
+      default:
+        return 'end';
+    }
+  }
+
+  #compared({ periodFrom, periodTo }: StoredRun): Compared {
+    const { database, isShared } = this.options;
+    return { database, isShared, period: { from: periodFrom ?? 0, to: periodTo ?? 0 } };
+  }
+
+  /** Removes the statement's records. */
+  async #clear({ run, signal }: Progress): Promise<boolean> {
+    while (!signal.aborted) {
+      const removed = await this.options.database.write(removeItems(run.day, removedTogether));
+      if (removed < removedTogether) return true;
+    }
+    return false;
+  }
+
+  /** Marks the day's breaks that this run did not find, and counts those that it found. */
+  async #markGone(progress: Progress): Promise<boolean> {
+    const { database } = this.options;
+    while (!progress.signal.aborted) {
+      const { day, number, position, breaks } = progress.run;
+      const rows = await database.read(breaksOfDay(day, position, breaksTogether));
+      const page = rows.map(reconciliationBreaks.all.read);
+      const gone = page.filter(({ run, goneAt }) => run !== number && goneAt === null).map(({ id }) => id);
+      const found = page.filter(({ run }) => run === number).length;
+      await progress.saveGone({ position: page.at(-1)?.id ?? position, breaks: breaks + BigInt(found) }, gone);
+      if (rows.length < breaksTogether) return true;
+    }
+    return false;
+  }
+
+  async #end(progress: Progress, state: RunState, problem: string, tookMs: bigint, error?: Error): Promise<void> {
+    const { clock, log, ended } = this.options;
+    await this.#clear(progress);
+    const { day, startedBy, records, objects, breaks, problem: problemBefore, tries } = progress.run;
+    const isFinal = state === 'complete' || state === 'not_offered';
+    // A day that is too old is given up, so that it is not tried for ever.
+    const isTooOld = Date.parse(lastDueDay(clock.now(), 0)) - Date.parse(day) > mostDaysBack * 86_400_000;
+    const isGivenUp = !isFinal && isTooOld;
+    const nextAt = isFinal || isGivenUp ? null : clock.now() + retryMs;
+    const endedAt = clock.now();
+    await progress.save({ state, problem, step: 'end', position: '', endedAt, nextAt, tookMs });
+    ended(state, Number(tookMs) / 1_000);
+    const facts = { day, records: Number(records), objects: Number(objects), breaks: Number(breaks) };
+    if (state === 'complete' && breaks === 0n) log.info(facts, "a day agrees with the broker's statement");
+    else if (state === 'complete') log.warn(facts, "a day differs from the broker's statement");
+    else if (state === 'failed' && problem !== problemBefore) {
+      log.warn(
+        { err: error, day, tries, isGivenUp, startedBy },
+        "a day could not be compared with the broker's statement",
+      );
+    } else log.info({ day, tries, problem }, "a day is not compared with the broker's statement yet");
+  }
+}
