@@ -139,11 +139,24 @@ export interface Balance {
   readonly currency: string;
   /** What was there when the day began, in kobo; can be negative. */
   readonly opening_kobo: bigint;
-  /** What is still to be paid, in kobo; never negative. */
+  /** What is still to be paid, in kobo; never negative. A broker may count what waiting orders may cost. */
   readonly pending_debits_kobo: bigint;
   /** What can be used now, in kobo; negative when the account owes money. */
   readonly available_kobo: bigint;
 }
+
+/**
+ * A segment of the exchange's list. The list can grow.
+ *
+ * - `main`: The main board.
+ * - `premium`: The premium board.
+ * - `growth`: The growth board.
+ * - `asem`: The alternative securities market.
+ * - `etf`: The board of exchange-traded funds.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type Board = 'main' | 'premium' | 'growth' | 'asem' | 'etf' | (string & {});
 
 /** One settled trade with its charges. */
 export interface ContractNote {
@@ -544,6 +557,48 @@ export interface InjectFaultRequest {
   readonly times?: number | bigint | null | undefined;
 }
 
+/** What an order for a symbol needs to know. Prices are those of one share, in kobo. */
+export interface Instrument {
+  /** What this is. */
+  readonly object: 'instrument';
+  /** The symbol, upper-case. */
+  readonly symbol: string;
+  /** The name of the company or fund. */
+  readonly name: string;
+  /** What kind it is. */
+  readonly kind: InstrumentKind;
+  /** The board it is listed on. */
+  readonly board: Board;
+  /** An order's quantity must be a multiple of it. */
+  readonly lot_size: bigint;
+  /**
+   * The ticks within the day's band, by price. There are several when the band reaches over a price at which the tick
+   * changes: the last entry whose `from_price_kobo` is not above your price is the one that holds.
+   */
+  readonly tick_sizes: readonly TickSize[];
+  /** The lowest price an order may have today. */
+  readonly lower_price_kobo: bigint;
+  /** The highest price an order may have today. Orders without a limit and all sales count at it against the day's limit. */
+  readonly upper_price_kobo: bigint;
+  /** The price of the last trade, or of the previous close. */
+  readonly last_price_kobo: bigint;
+  /**
+   * Whether it trades now, and if not, why. This is what the exchange does: whether this service takes orders is
+   * `trading_paused` of `GET /v1/market`.
+   */
+  readonly trading_status: TradingStatus;
+}
+
+/**
+ * What kind of instrument a symbol is. The list can grow.
+ *
+ * - `equity`: A share of a company.
+ * - `etf`: A share of an exchange-traded fund. It takes limit orders only.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type InstrumentKind = 'equity' | 'etf' | (string & {});
+
 /** An API key, without its secret. */
 export interface Key {
   /** What this is. */
@@ -646,6 +701,18 @@ export interface ListEventsResponse {
   readonly data: readonly Event[];
 }
 
+/** A page of instruments. */
+export interface ListInstrumentsResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More instruments follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The instruments, by symbol. */
+  readonly data: readonly Instrument[];
+}
+
 /** A page of the partner's keys. */
 export interface ListKeysResponse {
   /** What this is. */
@@ -658,6 +725,19 @@ export interface ListKeysResponse {
   readonly data: readonly Key[];
 }
 
+/** The last events, and where the feed goes on. */
+export interface ListLatestEventsResponse {
+  /** What this is. */
+  readonly object: 'sandbox_latest_events';
+  /** The events, newest first. */
+  readonly data: readonly Event[];
+  /**
+   * What to pass as `cursor` to ListEvents or WatchEvents to get what comes after these; null when there was no event yet: then
+   * begin without a cursor.
+   */
+  readonly feed_cursor: string | null;
+}
+
 /** A page of a state's local government areas: all of them. */
 export interface ListLgasResponse {
   /** What this is. */
@@ -668,6 +748,18 @@ export interface ListLgasResponse {
   readonly next_cursor: string | null;
   /** The areas, by name. */
   readonly data: readonly Lga[];
+}
+
+/** A page of the exchange's calendar. */
+export interface ListMarketDaysResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More days follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The days, oldest first, without a gap. */
+  readonly data: readonly MarketDay[];
 }
 
 /** A page of the events of one object. */
@@ -706,6 +798,18 @@ export interface ListPositionsResponse {
   readonly data: readonly Position[];
 }
 
+/** A page of requests. */
+export interface ListRequestsResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More requests follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The requests, newest first. */
+  readonly data: readonly RequestRecord[];
+}
+
 /** A page of states: all of them. */
 export interface ListStatesResponse {
   /** What this is. */
@@ -742,6 +846,18 @@ export interface ListTransfersResponse {
   readonly data: readonly WalletTransfer[];
 }
 
+/** A page of deliveries. */
+export interface ListWebhookDeliveriesResponse {
+  /** What this is. */
+  readonly object: 'list';
+  /** More deliveries follow this page. */
+  readonly has_more: boolean;
+  /** What to pass as `cursor` for the next page; null when there is none. */
+  readonly next_cursor: string | null;
+  /** The deliveries, newest first. */
+  readonly data: readonly WebhookDelivery[];
+}
+
 /** The exchange's session, and whether this service accepts orders. */
 export interface Market {
   /** What this is. */
@@ -758,6 +874,36 @@ export interface Market {
    */
   readonly trading_paused: boolean;
 }
+
+/** One day of the exchange's calendar. */
+export interface MarketDay {
+  /** What this is. */
+  readonly object: 'market_day';
+  /** The day, in Lagos: YYYY-MM-DD. */
+  readonly date: string;
+  /** What it is. */
+  readonly kind: MarketDayKind;
+  /** The holiday's name, or the occasion of a half day; null on any other day, or when it has none. */
+  readonly name: string | null;
+  /** When trading opens, UTC, to the second; null on a day without trading. */
+  readonly opens_at: string | null;
+  /** When trading closes, UTC, to the second; null on a day without trading. */
+  readonly closes_at: string | null;
+  /** The day on which that day's trades settle, in Lagos: YYYY-MM-DD; null on a day without trading. */
+  readonly settlement_date: string | null;
+}
+
+/**
+ * What a day is in the exchange's calendar. The list can grow.
+ *
+ * - `trading_day`: The exchange trades at its usual hours.
+ * - `half_day`: It trades, and closes earlier than usual.
+ * - `weekend`: It is closed, as on every such day of the week.
+ * - `holiday`: It is closed on a day on which it would trade.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type MarketDayKind = 'trading_day' | 'half_day' | 'weekend' | 'holiday' | (string & {});
 
 /**
  * What the exchange does now. The list can grow.
@@ -1034,12 +1180,55 @@ export interface RequestBounds {
   readonly request_body_bytes: bigint;
 }
 
+/**
+ * How a request came.
+ *
+ * - `rest`: Over REST.
+ * - `grpc`: Over gRPC.
+ * - `connect`: Over Connect.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type RequestProtocol = 'rest' | 'grpc' | 'connect' | (string & {});
+
 /** A rate of requests: a bucket of `burst` requests that is refilled by `limit` each second. */
 export interface RequestRate {
   /** Requests a second. */
   readonly limit: bigint;
   /** Requests at once. */
   readonly burst: bigint;
+}
+
+/** A request, and how it was answered. */
+export interface RequestRecord {
+  /** What this is. */
+  readonly object: 'sandbox_request';
+  /** The request's id: the `x-request-id` of its answer. */
+  readonly id: string;
+  /** When it was answered, in the sandbox's time. */
+  readonly at: string;
+  /** How it came. */
+  readonly protocol: RequestProtocol;
+  /** Its HTTP method. */
+  readonly method: string;
+  /** Its path and query. What is no parameter of the path is shown without its value. */
+  readonly path: string;
+  /** The operation, as in `Orders.CreateOrder`; null when there is none at this path. */
+  readonly operation: string | null;
+  /** The id of the key it came with. */
+  readonly key: string;
+  /** The HTTP status it was answered with; over gRPC and Connect the one that belongs to the answer's code. */
+  readonly status: bigint;
+  /** The error's code; null when there was no error. */
+  readonly code: string | null;
+  /** The id of the object that it is about or made; null when there is none. */
+  readonly about: string | null;
+  /** How long it took to answer, in milliseconds. */
+  readonly duration_ms: bigint;
+  /** Its body, as JSON; null when it had none, it was no JSON, or it is not kept. */
+  readonly request_body: string | null;
+  /** The answer's body, as JSON; null when it is not kept. A body of more than 4,096 bytes is cut, and ends with `…`. */
+  readonly answer_body: string | null;
 }
 
 /**
@@ -1051,6 +1240,30 @@ export interface RequestRate {
  * The list can grow: accept a value you do not know.
  */
 export type SandboxApplicationOutcome = 'open' | 'decline' | (string & {});
+
+/** The sandbox's time. */
+export interface SandboxClock {
+  /** What this is. */
+  readonly object: 'sandbox_clock';
+  /** The time now. */
+  readonly now: string;
+  /** How many seconds it is ahead of real time, because an operator has moved it. */
+  readonly ahead_seconds: bigint;
+  /** The day in Lagos, which the limits of a day count. */
+  readonly day: string;
+}
+
+/** What an account has now. */
+export interface SandboxFunds {
+  /** What this is. */
+  readonly object: 'sandbox_funds';
+  /** The account's code, upper-case. */
+  readonly account: string;
+  /** Its cash in kobo, without the cost and the proceeds of its trades. */
+  readonly cash_kobo: bigint;
+  /** How many shares of each stock it can sell that its positions do not show; null when that was not set. */
+  readonly shares_elsewhere: bigint | null;
+}
 
 /**
  * What a key may be allowed to do. Every operation needs exactly one scope.
@@ -1065,6 +1278,20 @@ export type SandboxApplicationOutcome = 'open' | 'decline' | (string & {});
  */
 export type Scope = 'read' | 'trade' | 'apply' | 'fund' | 'keys' | (string & {});
 
+/** Nothing is needed to send a test. */
+export interface SendWebhookTestRequest {
+}
+
+/** What an account has. */
+export interface SetFundsRequest {
+  /** The account's code, one of the partner's. Case does not matter. */
+  readonly account: string;
+  /** Its cash in kobo, without the cost and the proceeds of its trades; below 0 it owes money. */
+  readonly cash_kobo: number | bigint;
+  /** How many shares of each stock it can sell that its positions do not show; as before when absent. */
+  readonly shares_elsewhere?: number | bigint | null | undefined;
+}
+
 /** One state. */
 export interface State {
   /** What this is. */
@@ -1073,6 +1300,14 @@ export interface State {
   readonly code: string;
   /** Its name. */
   readonly name: string;
+}
+
+/** The tick from a price on. */
+export interface TickSize {
+  /** The lowest price in kobo from which the tick holds, up to the next entry's. */
+  readonly from_price_kobo: bigint;
+  /** The tick in kobo: a limit price must be a multiple of it. */
+  readonly tick_size_kobo: bigint;
 }
 
 /**
@@ -1123,6 +1358,19 @@ export interface Trade {
  */
 export type TradeSide = 'buy' | 'sell' | (string & {});
 
+/**
+ * Whether an instrument trades now, and if not, why. The list can grow: take a value you do not know for "does not trade".
+ *
+ * - `trading`: Orders are taken, and trade.
+ * - `market_closed`: The exchange's day is over, or has not begun. An order is rejected as `market_closed`.
+ * - `market_paused`: The exchange pauses within its day, such as before an auction. It takes orders, and trades none.
+ * - `market_halted`: The exchange stopped all trading out of turn. An order is rejected as `market_closed`.
+ * - `instrument_halted`: The exchange stopped trading in this instrument. An order is rejected as `symbol_not_tradable`.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type TradingStatus = 'trading' | 'market_closed' | 'market_paused' | 'market_halted' | 'instrument_halted' | (string & {});
+
 /** The balances of a wallet. Every kobo that ever came in is in exactly one of the three. */
 export interface WalletTotals {
   /** What this is. */
@@ -1171,6 +1419,87 @@ export interface WalletTransfer {
  * The list can grow: accept a value you do not know.
  */
 export type WalletTransferType = 'credit' | 'reserve' | 'post' | 'return' | (string & {});
+
+/** An event on its way to an endpoint. */
+export interface WebhookDelivery {
+  /** What this is. */
+  readonly object: 'sandbox_webhook_delivery';
+  /** The event's id, which is its `webhook-id`. */
+  readonly event: string;
+  /** The event's type, such as `order.filled`. */
+  readonly type: string;
+  /** The event's version. */
+  readonly version: bigint;
+  /** The id of the object that the event is about; null when it is no longer held. */
+  readonly about: string | null;
+  /** Where it stands. */
+  readonly state: WebhookDeliveryState;
+  /** When the object changed. The event is sent for 28 hours and 51 minutes after that. */
+  readonly created_at: string;
+  /** When it is sent next; null when that is at once, as soon as the endpoint is no longer paused, or never. */
+  readonly next_attempt_at: string | null;
+  /** Its attempts, oldest first, at most the first 100. */
+  readonly attempts: readonly WebhookDeliveryAttempt[];
+}
+
+/** One attempt to deliver an event. Of the endpoint's answer only the status is kept. */
+export interface WebhookDeliveryAttempt {
+  /** The number of the attempt of this event, from 1. */
+  readonly number: bigint;
+  /** When it began. */
+  readonly at: string;
+  /** Whether it was made to find out if a paused endpoint is back. */
+  readonly is_probe: boolean;
+  /** What came of it. */
+  readonly outcome: WebhookOutcome;
+  /** The HTTP status the endpoint answered with; null when no answer came. */
+  readonly status: bigint | null;
+  /** Why it failed, as in a test; null when it was delivered. */
+  readonly error: string | null;
+  /** How long it took, in milliseconds. */
+  readonly duration_ms: bigint;
+}
+
+/**
+ * Where an event stands at an endpoint.
+ *
+ * - `waiting`: To be sent, for the first time or again.
+ * - `delivered`: The endpoint answered with a 2xx.
+ * - `expired`: Not delivered within 28 hours and 51 minutes of its change, and no longer sent. The feed has it.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type WebhookDeliveryState = 'waiting' | 'delivered' | 'expired' | (string & {});
+
+/**
+ * What came of one attempt to reach an endpoint.
+ *
+ * - `delivered`: The endpoint answered with a 2xx in time.
+ * - `endpoint_failed`: No answer in time, unreachable, a redirect, 408, 429 or 5xx: it counts against the endpoint.
+ * - `event_failed`: Any other 4xx: it counts against the event only.
+ *
+ * The list can grow: accept a value you do not know.
+ */
+export type WebhookOutcome = 'delivered' | 'endpoint_failed' | 'event_failed' | (string & {});
+
+/** What an endpoint made of a test event. */
+export interface WebhookTest {
+  /** What this is. */
+  readonly object: 'sandbox_webhook_test';
+  /** The test's id, which was its `webhook-id`: `msg_` and 24 hexadecimal digits. */
+  readonly id: string;
+  /** What came of it. */
+  readonly outcome: WebhookOutcome;
+  /** The HTTP status the endpoint answered with; null when no answer came. */
+  readonly status: bigint | null;
+  /**
+   * Why it failed: `timeout`, `dns`, `blocked_address`, `unreachable`, `tls`, `invalid_url`, `invalid_response`, `redirect` or
+   * `status`; null when it was delivered. The list can grow.
+   */
+  readonly error: string | null;
+  /** How long it took, in milliseconds. */
+  readonly duration_ms: bigint;
+}
 
 /** The families of errors. The list can grow. */
 export type ErrorType = 'authentication_error' | 'permission_error' | 'invalid_request_error' | 'idempotency_error' | 'order_error' | 'application_error' | 'wallet_error' | 'limit_error' | 'rate_limit_error' | 'api_error' | (string & {});
@@ -1338,6 +1667,38 @@ export type ListLgasInput = {
   readonly state: string;
 };
 
+/** What `listMarketDays` takes. */
+export type ListMarketDaysInput = {
+  /** The first day, YYYY-MM-DD, in Lagos; today when absent. Not after `to`. */
+  readonly from?: string | undefined;
+  /** The last day, YYYY-MM-DD, in Lagos; 30 days after `from` when absent, and at most 365 days after it. */
+  readonly to?: string | undefined;
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `listInstruments` takes. */
+export type ListInstrumentsInput = {
+  /** Only instruments of this kind. */
+  readonly kind?: 'equity' | 'etf' | undefined;
+  /** Only instruments on this board. */
+  readonly board?: 'main' | 'premium' | 'growth' | 'asem' | 'etf' | undefined;
+  /** Only symbols that begin with this text. Case does not matter. */
+  readonly symbol_prefix?: string | undefined;
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `getInstrument` takes. */
+export type GetInstrumentInput = {
+  /** The symbol. Case does not matter. */
+  readonly symbol: string;
+};
+
 /** What `listEvents` takes. */
 export type ListEventsInput = {
   /** How many to return at most, 1 to 100; 25 when absent. */
@@ -1431,6 +1792,28 @@ export type ForceDocumentInput = {
   readonly id: string;
 } & ForceDocumentRequest;
 
+/** What `listWebhookDeliveries` takes. */
+export type ListWebhookDeliveriesInput = {
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `listRequests` takes. */
+export type ListRequestsInput = {
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+  /** The `next_cursor` of the previous page, unchanged. */
+  readonly cursor?: string | undefined;
+};
+
+/** What `listLatestEvents` takes. */
+export type ListLatestEventsInput = {
+  /** How many to return at most, 1 to 100; 25 when absent. */
+  readonly limit?: number | bigint | undefined;
+};
+
 /** How one call is made. */
 export interface CallOptions {
   /** Ends the call. What was sent stays sent: an order may have been placed. */
@@ -1499,6 +1882,9 @@ export const operations = {
   listStates: {"name":"listStates","method":"GET","path":"/v1/reference/states","pathNames":[],"queryNames":[],"body":"none","takesKey":false},
   listLgas: {"name":"listLgas","method":"GET","path":"/v1/reference/states/{state}/lgas","pathNames":["state"],"queryNames":[],"body":"none","takesKey":false},
   getMarket: {"name":"getMarket","method":"GET","path":"/v1/market","pathNames":[],"queryNames":[],"body":"none","takesKey":false},
+  listMarketDays: {"name":"listMarketDays","method":"GET","path":"/v1/market/calendar","pathNames":[],"queryNames":["from","to","limit","cursor"],"body":"none","takesKey":false},
+  listInstruments: {"name":"listInstruments","method":"GET","path":"/v1/instruments","pathNames":[],"queryNames":["kind","board","symbol_prefix","limit","cursor"],"body":"none","takesKey":false},
+  getInstrument: {"name":"getInstrument","method":"GET","path":"/v1/instruments/{symbol}","pathNames":["symbol"],"queryNames":[],"body":"none","takesKey":false},
   listEvents: {"name":"listEvents","method":"GET","path":"/v1/events","pathNames":[],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
   listOrderEvents: {"name":"listOrderEvents","method":"GET","path":"/v1/orders/{id}/events","pathNames":["id"],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
   listApplicationEvents: {"name":"listApplicationEvents","method":"GET","path":"/v1/applications/{id}/events","pathNames":["id"],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
@@ -1515,7 +1901,13 @@ export const operations = {
   decideApplication: {"name":"decideApplication","method":"POST","path":"/v1/sandbox/applications/{id}/decide","pathNames":["id"],"queryNames":[],"body":"json","takesKey":false},
   forceDocument: {"name":"forceDocument","method":"POST","path":"/v1/sandbox/applications/{id}/documents/next","pathNames":["id"],"queryNames":[],"body":"json","takesKey":false},
   forceAllocation: {"name":"forceAllocation","method":"POST","path":"/v1/sandbox/allocations/next","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
+  setFunds: {"name":"setFunds","method":"POST","path":"/v1/sandbox/funds","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
   injectFault: {"name":"injectFault","method":"POST","path":"/v1/sandbox/faults","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
+  sendWebhookTest: {"name":"sendWebhookTest","method":"POST","path":"/v1/sandbox/webhook/test","pathNames":[],"queryNames":[],"body":"json","takesKey":false},
+  listWebhookDeliveries: {"name":"listWebhookDeliveries","method":"GET","path":"/v1/sandbox/webhook/deliveries","pathNames":[],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
+  listRequests: {"name":"listRequests","method":"GET","path":"/v1/sandbox/requests","pathNames":[],"queryNames":["limit","cursor"],"body":"none","takesKey":false},
+  listLatestEvents: {"name":"listLatestEvents","method":"GET","path":"/v1/sandbox/events","pathNames":[],"queryNames":["limit"],"body":"none","takesKey":false},
+  getClock: {"name":"getClock","method":"GET","path":"/v1/sandbox/clock","pathNames":[],"queryNames":[],"body":"none","takesKey":false},
 } as const satisfies Readonly<Record<string, Operation>>;
 
 /** A method for each operation. */
@@ -1888,6 +2280,41 @@ export abstract class Operations {
   }
 
   /**
+   * Lists days of the exchange's calendar, oldest first: when it opens and closes, its holidays, and when a day's trades
+   * settle. Ask for at most 366 days at a time. The list ends earlier if the calendar does not reach that far.
+   *
+   * Errors: `exchange_unavailable`, `exchange_error`.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listMarketDays(input: ListMarketDaysInput = {}, options?: CallOptions): Pages<ListMarketDaysResponse, MarketDay> {
+    return this.list(operations.listMarketDays, input, options);
+  }
+
+  /**
+   * Lists the instruments of the exchange, by symbol, with what an order for each needs: the day's price band, the tick,
+   * the lot, and whether it trades now.
+   *
+   * Errors: `exchange_unavailable`, `exchange_error`.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listInstruments(input: ListInstrumentsInput = {}, options?: CallOptions): Pages<ListInstrumentsResponse, Instrument> {
+    return this.list(operations.listInstruments, input, options);
+  }
+
+  /**
+   * Returns one instrument.
+   *
+   * Errors: `not_found` for a symbol that the exchange does not list; `exchange_unavailable`, `exchange_error`.
+   *
+   * Needs a key with the scope `read`.
+   */
+  getInstrument(input: GetInstrumentInput, options?: CallOptions): Promise<Instrument> {
+    return this.call(operations.getInstrument, input, options);
+  }
+
+  /**
    * Lists every event of the last 30 days, oldest first. Without a cursor the listing starts at the oldest event still
    * held. An empty page returns the cursor it was asked with: keep it and ask again.
    *
@@ -2089,6 +2516,18 @@ export abstract class Operations {
   }
 
   /**
+   * Sets the cash of an account, and how many shares it can sell that it never bought. So you can see an order that is rejected
+   * as `insufficient_funds`, and one that waits for a settlement.
+   *
+   * Errors: `unknown_account` when the account is not one of the partner's.
+   *
+   * Needs a key with the scope `fund`.
+   */
+  setFunds(input: SetFundsRequest, options?: CallOptions): Promise<SandboxFunds> {
+    return this.call(operations.setFunds, input, options);
+  }
+
+  /**
    * Lets something go wrong between the gateway and the exchange, the next times one thing is asked of it on behalf of an
    * account, or of one order, application or allocation. So an object becomes `uncertain`, and is seen to settle: with
    * `unavailable_before` for some seconds, with `unavailable_after` for a moment. What was taken and not answered in time is mostly
@@ -2102,5 +2541,68 @@ export abstract class Operations {
    */
   injectFault(input: InjectFaultRequest, options?: CallOptions): Promise<Directive> {
     return this.call(operations.injectFault, input, options);
+  }
+
+  /**
+   * Sends a test event to the partner's webhook endpoint, paused or not, and waits for its answer, at most 10 seconds. The test
+   * is signed like every event. Its `object` is `webhook_test` and its `type` `webhook.test`. It has no version, is in no feed
+   * and in no list of deliveries, is not sent again, and changes nothing of the endpoint's state. An endpoint that fails is not
+   * an error: `outcome` and `error` tell.
+   *
+   * Errors: `not_found` when no endpoint is registered, which the operator does; `rate_limited` while a test is under way, and
+   * for a second after it.
+   *
+   * Needs a key with the scope `read`.
+   */
+  sendWebhookTest(input: SendWebhookTestRequest, options?: CallOptions): Promise<WebhookTest> {
+    return this.call(operations.sendWebhookTest, input, options);
+  }
+
+  /**
+   * Lists the events that were, are or will be sent to the partner's webhook endpoint, newest first, each with its attempts and
+   * what the endpoint answered. Kept for 30 days.
+   *
+   * Errors: `not_found` when no endpoint is registered; `invalid_request` with `param` `cursor` when the cursor was not issued
+   * for this list.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listWebhookDeliveries(input: ListWebhookDeliveriesInput = {}, options?: CallOptions): Pages<ListWebhookDeliveriesResponse, WebhookDelivery> {
+    return this.list(operations.listWebhookDeliveries, input, options);
+  }
+
+  /**
+   * Lists the partner's requests of the last hour with their answers, newest first: those with a valid key, also when they were
+   * refused. It has at most the last 200, and only those that reached the replica of the gateway which answers; when the
+   * replica stops they are gone. Bodies are cut at 4,096 bytes. Never kept are credentials, secrets, what describes a customer
+   * (the body of an application), files, and values of fields that the operation does not have. Requests with the header
+   * `Marina-Unlisted: true` are left out.
+   *
+   * Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listRequests(input: ListRequestsInput = {}, options?: CallOptions): Pages<ListRequestsResponse, RequestRecord> {
+    return this.list(operations.listRequests, input, options);
+  }
+
+  /**
+   * Returns the partner's last events, newest first, and the cursor after them. It is for tools that show what happens now
+   * and do not need what was before. To follow changes, read the whole feed with ListEvents: it alone has every event.
+   *
+   * Needs a key with the scope `read`.
+   */
+  listLatestEvents(input: ListLatestEventsInput = {}, options?: CallOptions): Promise<ListLatestEventsResponse> {
+    return this.call(operations.listLatestEvents, input, options);
+  }
+
+  /**
+   * Returns the sandbox's time. It counts for dates, limits of a day, schedules and what is kept how long. An operator can move
+   * it forward, for everyone in the sandbox.
+   *
+   * Needs a key with the scope `read`.
+   */
+  getClock(options?: CallOptions): Promise<SandboxClock> {
+    return this.call(operations.getClock, {}, options);
   }
 }

@@ -5,7 +5,8 @@ import { BreakKind, type ExportReconciliationBreaksRequest } from '../../gen/mar
 import { csvLine } from '../../lib/csv.ts';
 import { listBreaks } from '../../reconciliation/store.ts';
 import { reconciliationBreaks, type StoredBreak } from '../../reconciliation/table.ts';
-import { type AdminCall, type AdminCalls, AdminError, invalidField } from '../call.ts';
+import type { AdminCall, AdminCalls } from '../call.ts';
+import { AdminError, invalidField } from '../errors.ts';
 import { breakKinds, checkFilter } from './reconciliation.ts';
 
 const rowsTogether = 200;

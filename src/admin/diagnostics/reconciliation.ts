@@ -34,7 +34,8 @@ import {
   type StoredRun,
 } from '../../reconciliation/table.ts';
 import { audit } from '../audit.ts';
-import { type AdminCall, type AdminCalls, AdminError, invalidField, toTimestamp, usuallyListed } from '../call.ts';
+import { type AdminCall, type AdminCalls, toTimestamp, usuallyListed } from '../call.ts';
+import { AdminError, invalidField } from '../errors.ts';
 
 type ReconciliationCalls = Pick<
   AdminCalls<typeof Diagnostics>,

@@ -57,6 +57,18 @@ ApplicationRejectReason = Union[Literal["invalid_field", "already_at_broker", "r
 ApplicationState = Union[Literal["sending", "documents_required", "submitted", "opened", "uncertain", "rejected", "refused", "unplaced"], str]
 
 
+# A segment of the exchange's list. The list can grow.
+#
+# - `main`: The main board.
+# - `premium`: The premium board.
+# - `growth`: The growth board.
+# - `asem`: The alternative securities market.
+# - `etf`: The board of exchange-traded funds.
+#
+# The list can grow: accept a value you do not know.
+Board = Union[Literal["main", "premium", "growth", "asem", "etf"], str]
+
+
 # Where a document stands. The list can grow.
 #
 # - `delivered`: The broker has the file. This does not mean that the broker's staff verified it.
@@ -86,6 +98,26 @@ DocumentType = Union[Literal["photo", "government_id", "utility_bill", "signatur
 #
 # The list can grow: accept a value you do not know.
 ExchangeReportKind = Union[Literal["accepted", "rejected", "trade", "cancelled", "expired"], str]
+
+
+# What kind of instrument a symbol is. The list can grow.
+#
+# - `equity`: A share of a company.
+# - `etf`: A share of an exchange-traded fund. It takes limit orders only.
+#
+# The list can grow: accept a value you do not know.
+InstrumentKind = Union[Literal["equity", "etf"], str]
+
+
+# What a day is in the exchange's calendar. The list can grow.
+#
+# - `trading_day`: The exchange trades at its usual hours.
+# - `half_day`: It trades, and closes earlier than usual.
+# - `weekend`: It is closed, as on every such day of the week.
+# - `holiday`: It is closed on a day on which it would trade.
+#
+# The list can grow: accept a value you do not know.
+MarketDayKind = Union[Literal["trading_day", "half_day", "weekend", "holiday"], str]
 
 
 # What the exchange does now. The list can grow.
@@ -161,6 +193,16 @@ OrderStepKind = Union[Literal["stored", "sent", "report", "reconciliation", "can
 OrderType = Union[Literal["limit", "market"], str]
 
 
+# How a request came.
+#
+# - `rest`: Over REST.
+# - `grpc`: Over gRPC.
+# - `connect`: Over Connect.
+#
+# The list can grow: accept a value you do not know.
+RequestProtocol = Union[Literal["rest", "grpc", "connect"], str]
+
+
 # The decision on an application.
 #
 # - `open`: The account is opened.
@@ -202,6 +244,18 @@ TimeInForce = Union[Literal["day", "gtc", "ioc", "fok"], str]
 TradeSide = Union[Literal["buy", "sell"], str]
 
 
+# Whether an instrument trades now, and if not, why. The list can grow: take a value you do not know for "does not trade".
+#
+# - `trading`: Orders are taken, and trade.
+# - `market_closed`: The exchange's day is over, or has not begun. An order is rejected as `market_closed`.
+# - `market_paused`: The exchange pauses within its day, such as before an auction. It takes orders, and trades none.
+# - `market_halted`: The exchange stopped all trading out of turn. An order is rejected as `market_closed`.
+# - `instrument_halted`: The exchange stopped trading in this instrument. An order is rejected as `symbol_not_tradable`.
+#
+# The list can grow: accept a value you do not know.
+TradingStatus = Union[Literal["trading", "market_closed", "market_paused", "market_halted", "instrument_halted"], str]
+
+
 # What an entry of the ledger does. The list can grow.
 #
 # - `credit`: A payment came in: the amount is available.
@@ -211,6 +265,26 @@ TradeSide = Union[Literal["buy", "sell"], str]
 #
 # The list can grow: accept a value you do not know.
 WalletTransferType = Union[Literal["credit", "reserve", "post", "return"], str]
+
+
+# Where an event stands at an endpoint.
+#
+# - `waiting`: To be sent, for the first time or again.
+# - `delivered`: The endpoint answered with a 2xx.
+# - `expired`: Not delivered within 28 hours and 51 minutes of its change, and no longer sent. The feed has it.
+#
+# The list can grow: accept a value you do not know.
+WebhookDeliveryState = Union[Literal["waiting", "delivered", "expired"], str]
+
+
+# What came of one attempt to reach an endpoint.
+#
+# - `delivered`: The endpoint answered with a 2xx in time.
+# - `endpoint_failed`: No answer in time, unreachable, a redirect, 408, 429 or 5xx: it counts against the endpoint.
+# - `event_failed`: Any other 4xx: it counts against the event only.
+#
+# The list can grow: accept a value you do not know.
+WebhookOutcome = Union[Literal["delivered", "endpoint_failed", "event_failed"], str]
 
 
 # The families of errors. The list can grow.
@@ -311,7 +385,7 @@ class Balance(TypedDict):
     opening_kobo: int
     """What was there when the day began, in kobo; can be negative."""
     pending_debits_kobo: int
-    """What is still to be paid, in kobo; never negative."""
+    """What is still to be paid, in kobo; never negative. A broker may count what waiting orders may cost."""
     available_kobo: int
     """What can be used now, in kobo; negative when the account owes money."""
 
@@ -453,6 +527,37 @@ class GetOrderHistoryResponse(TypedDict):
     """The steps, oldest first."""
 
 
+class Instrument(TypedDict):
+    """What an order for a symbol needs to know. Prices are those of one share, in kobo."""
+
+    object: Literal["instrument"]
+    """What this is."""
+    symbol: str
+    """The symbol, upper-case."""
+    name: str
+    """The name of the company or fund."""
+    kind: InstrumentKind
+    """What kind it is."""
+    board: Board
+    """The board it is listed on."""
+    lot_size: int
+    """An order's quantity must be a multiple of it."""
+    tick_sizes: List[TickSize]
+    """The ticks within the day's band, by price. There are several when the band reaches over a price at which the tick
+    changes: the last entry whose `from_price_kobo` is not above your price is the one that holds.
+    """
+    lower_price_kobo: int
+    """The lowest price an order may have today."""
+    upper_price_kobo: int
+    """The highest price an order may have today. Orders without a limit and all sales count at it against the day's limit."""
+    last_price_kobo: int
+    """The price of the last trade, or of the previous close."""
+    trading_status: TradingStatus
+    """Whether it trades now, and if not, why. This is what the exchange does: whether this service takes orders is
+    `trading_paused` of `GET /v1/market`.
+    """
+
+
 class Key(TypedDict):
     """An API key, without its secret."""
 
@@ -563,6 +668,19 @@ class ListEventsResponse(TypedDict):
     """The events, oldest first."""
 
 
+class ListInstrumentsResponse(TypedDict):
+    """A page of instruments."""
+
+    object: Literal["list"]
+    """What this is."""
+    has_more: bool
+    """More instruments follow this page."""
+    next_cursor: Optional[str]
+    """What to pass as `cursor` for the next page; null when there is none."""
+    data: List[Instrument]
+    """The instruments, by symbol."""
+
+
 class ListKeysResponse(TypedDict):
     """A page of the partner's keys."""
 
@@ -576,6 +694,19 @@ class ListKeysResponse(TypedDict):
     """The keys, newest first."""
 
 
+class ListLatestEventsResponse(TypedDict):
+    """The last events, and where the feed goes on."""
+
+    object: Literal["sandbox_latest_events"]
+    """What this is."""
+    data: List[Event]
+    """The events, newest first."""
+    feed_cursor: Optional[str]
+    """What to pass as `cursor` to ListEvents or WatchEvents to get what comes after these; null when there was no event yet: then
+    begin without a cursor.
+    """
+
+
 class ListLgasResponse(TypedDict):
     """A page of a state's local government areas: all of them."""
 
@@ -587,6 +718,19 @@ class ListLgasResponse(TypedDict):
     """What to pass as `cursor` for the next page; null when there is none."""
     data: List[Lga]
     """The areas, by name."""
+
+
+class ListMarketDaysResponse(TypedDict):
+    """A page of the exchange's calendar."""
+
+    object: Literal["list"]
+    """What this is."""
+    has_more: bool
+    """More days follow this page."""
+    next_cursor: Optional[str]
+    """What to pass as `cursor` for the next page; null when there is none."""
+    data: List[MarketDay]
+    """The days, oldest first, without a gap."""
 
 
 class ListObjectEventsResponse(TypedDict):
@@ -628,6 +772,19 @@ class ListPositionsResponse(TypedDict):
     """The positions, by symbol."""
 
 
+class ListRequestsResponse(TypedDict):
+    """A page of requests."""
+
+    object: Literal["list"]
+    """What this is."""
+    has_more: bool
+    """More requests follow this page."""
+    next_cursor: Optional[str]
+    """What to pass as `cursor` for the next page; null when there is none."""
+    data: List[RequestRecord]
+    """The requests, newest first."""
+
+
 class ListStatesResponse(TypedDict):
     """A page of states: all of them."""
 
@@ -667,6 +824,19 @@ class ListTransfersResponse(TypedDict):
     """The entries, newest first."""
 
 
+class ListWebhookDeliveriesResponse(TypedDict):
+    """A page of deliveries."""
+
+    object: Literal["list"]
+    """What this is."""
+    has_more: bool
+    """More deliveries follow this page."""
+    next_cursor: Optional[str]
+    """What to pass as `cursor` for the next page; null when there is none."""
+    data: List[WebhookDelivery]
+    """The deliveries, newest first."""
+
+
 class Market(TypedDict):
     """The exchange's session, and whether this service accepts orders."""
 
@@ -682,6 +852,25 @@ class Market(TypedDict):
     """Whether this service has paused trading, whatever the exchange does: new orders, applications, documents and
     allocations are answered `trading_paused`. Cancels, estimates and reads still work.
     """
+
+
+class MarketDay(TypedDict):
+    """One day of the exchange's calendar."""
+
+    object: Literal["market_day"]
+    """What this is."""
+    date: str
+    """The day, in Lagos: YYYY-MM-DD."""
+    kind: MarketDayKind
+    """What it is."""
+    name: Optional[str]
+    """The holiday's name, or the occasion of a half day; null on any other day, or when it has none."""
+    opens_at: Optional[str]
+    """When trading opens, UTC, to the second; null on a day without trading."""
+    closes_at: Optional[str]
+    """When trading closes, UTC, to the second; null on a day without trading."""
+    settlement_date: Optional[str]
+    """The day on which that day's trades settle, in Lagos: YYYY-MM-DD; null on a day without trading."""
 
 
 class NewKey(TypedDict):
@@ -884,6 +1073,65 @@ class RequestRate(TypedDict):
     """Requests at once."""
 
 
+class RequestRecord(TypedDict):
+    """A request, and how it was answered."""
+
+    object: Literal["sandbox_request"]
+    """What this is."""
+    id: str
+    """The request's id: the `x-request-id` of its answer."""
+    at: str
+    """When it was answered, in the sandbox's time."""
+    protocol: RequestProtocol
+    """How it came."""
+    method: str
+    """Its HTTP method."""
+    path: str
+    """Its path and query. What is no parameter of the path is shown without its value."""
+    operation: Optional[str]
+    """The operation, as in `Orders.CreateOrder`; null when there is none at this path."""
+    key: str
+    """The id of the key it came with."""
+    status: int
+    """The HTTP status it was answered with; over gRPC and Connect the one that belongs to the answer's code."""
+    code: Optional[str]
+    """The error's code; null when there was no error."""
+    about: Optional[str]
+    """The id of the object that it is about or made; null when there is none."""
+    duration_ms: int
+    """How long it took to answer, in milliseconds."""
+    request_body: Optional[str]
+    """Its body, as JSON; null when it had none, it was no JSON, or it is not kept."""
+    answer_body: Optional[str]
+    """The answer's body, as JSON; null when it is not kept. A body of more than 4,096 bytes is cut, and ends with `…`."""
+
+
+class SandboxClock(TypedDict):
+    """The sandbox's time."""
+
+    object: Literal["sandbox_clock"]
+    """What this is."""
+    now: str
+    """The time now."""
+    ahead_seconds: int
+    """How many seconds it is ahead of real time, because an operator has moved it."""
+    day: str
+    """The day in Lagos, which the limits of a day count."""
+
+
+class SandboxFunds(TypedDict):
+    """What an account has now."""
+
+    object: Literal["sandbox_funds"]
+    """What this is."""
+    account: str
+    """The account's code, upper-case."""
+    cash_kobo: int
+    """Its cash in kobo, without the cost and the proceeds of its trades."""
+    shares_elsewhere: Optional[int]
+    """How many shares of each stock it can sell that its positions do not show; null when that was not set."""
+
+
 class State(TypedDict):
     """One state."""
 
@@ -893,6 +1141,15 @@ class State(TypedDict):
     """Its code, upper-case."""
     name: str
     """Its name."""
+
+
+class TickSize(TypedDict):
+    """The tick from a price on."""
+
+    from_price_kobo: int
+    """The lowest price in kobo from which the tick holds, up to the next entry's."""
+    tick_size_kobo: int
+    """The tick in kobo: a limit price must be a multiple of it."""
 
 
 class Trade(TypedDict):
@@ -958,6 +1215,67 @@ class WalletTransfer(TypedDict):
     """The bank's reference of the payment; null unless the type is `credit`."""
     created_at: str
     """When the entry was made, UTC, to the second."""
+
+
+class WebhookDelivery(TypedDict):
+    """An event on its way to an endpoint."""
+
+    object: Literal["sandbox_webhook_delivery"]
+    """What this is."""
+    event: str
+    """The event's id, which is its `webhook-id`."""
+    type: str
+    """The event's type, such as `order.filled`."""
+    version: int
+    """The event's version."""
+    about: Optional[str]
+    """The id of the object that the event is about; null when it is no longer held."""
+    state: WebhookDeliveryState
+    """Where it stands."""
+    created_at: str
+    """When the object changed. The event is sent for 28 hours and 51 minutes after that."""
+    next_attempt_at: Optional[str]
+    """When it is sent next; null when that is at once, as soon as the endpoint is no longer paused, or never."""
+    attempts: List[WebhookDeliveryAttempt]
+    """Its attempts, oldest first, at most the first 100."""
+
+
+class WebhookDeliveryAttempt(TypedDict):
+    """One attempt to deliver an event. Of the endpoint's answer only the status is kept."""
+
+    number: int
+    """The number of the attempt of this event, from 1."""
+    at: str
+    """When it began."""
+    is_probe: bool
+    """Whether it was made to find out if a paused endpoint is back."""
+    outcome: WebhookOutcome
+    """What came of it."""
+    status: Optional[int]
+    """The HTTP status the endpoint answered with; null when no answer came."""
+    error: Optional[str]
+    """Why it failed, as in a test; null when it was delivered."""
+    duration_ms: int
+    """How long it took, in milliseconds."""
+
+
+class WebhookTest(TypedDict):
+    """What an endpoint made of a test event."""
+
+    object: Literal["sandbox_webhook_test"]
+    """What this is."""
+    id: str
+    """The test's id, which was its `webhook-id`: `msg_` and 24 hexadecimal digits."""
+    outcome: WebhookOutcome
+    """What came of it."""
+    status: Optional[int]
+    """The HTTP status the endpoint answered with; null when no answer came."""
+    error: Optional[str]
+    """Why it failed: `timeout`, `dns`, `blocked_address`, `unreachable`, `tls`, `invalid_url`, `invalid_response`, `redirect` or
+    `status`; null when it was delivered. The list can grow.
+    """
+    duration_ms: int
+    """How long it took, in milliseconds."""
 
 
 class Operation(NamedTuple):
@@ -1044,6 +1362,15 @@ LIST_LGAS = Operation("list_lgas", "GET", "/v1/reference/states/{state}/lgas", (
 GET_MARKET = Operation("get_market", "GET", "/v1/market", (), (), "none", False)
 
 
+LIST_MARKET_DAYS = Operation("list_market_days", "GET", "/v1/market/calendar", (), ("from", "to", "limit", "cursor",), "none", False)
+
+
+LIST_INSTRUMENTS = Operation("list_instruments", "GET", "/v1/instruments", (), ("kind", "board", "symbol_prefix", "limit", "cursor",), "none", False)
+
+
+GET_INSTRUMENT = Operation("get_instrument", "GET", "/v1/instruments/{symbol}", ("symbol",), (), "none", False)
+
+
 LIST_EVENTS = Operation("list_events", "GET", "/v1/events", (), ("limit", "cursor",), "none", False)
 
 
@@ -1092,7 +1419,25 @@ FORCE_DOCUMENT = Operation("force_document", "POST", "/v1/sandbox/applications/{
 FORCE_ALLOCATION = Operation("force_allocation", "POST", "/v1/sandbox/allocations/next", (), (), "json", False)
 
 
+SET_FUNDS = Operation("set_funds", "POST", "/v1/sandbox/funds", (), (), "json", False)
+
+
 INJECT_FAULT = Operation("inject_fault", "POST", "/v1/sandbox/faults", (), (), "json", False)
+
+
+SEND_WEBHOOK_TEST = Operation("send_webhook_test", "POST", "/v1/sandbox/webhook/test", (), (), "json", False)
+
+
+LIST_WEBHOOK_DELIVERIES = Operation("list_webhook_deliveries", "GET", "/v1/sandbox/webhook/deliveries", (), ("limit", "cursor",), "none", False)
+
+
+LIST_REQUESTS = Operation("list_requests", "GET", "/v1/sandbox/requests", (), ("limit", "cursor",), "none", False)
+
+
+LIST_LATEST_EVENTS = Operation("list_latest_events", "GET", "/v1/sandbox/events", (), ("limit",), "none", False)
+
+
+GET_CLOCK = Operation("get_clock", "GET", "/v1/sandbox/clock", (), (), "none", False)
 
 
 class Operations:
@@ -1717,6 +2062,70 @@ class Operations:
         """
         return self._call(GET_MARKET, {}, None, deadline)
 
+    def list_market_days(
+        self,
+        *,
+        from_: Optional[str] = None,
+        to: Optional[str] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+        deadline: Optional[float] = None,
+    ) -> Pages[ListMarketDaysResponse, MarketDay]:
+        """Lists days of the exchange's calendar, oldest first: when it opens and closes, its holidays, and when a day's trades
+        settle. Ask for at most 366 days at a time. The list ends earlier if the calendar does not reach that far.
+
+        Errors: `exchange_unavailable`, `exchange_error`.
+
+        Needs a key with the scope `read`.
+
+        from_: The first day, YYYY-MM-DD, in Lagos; today when absent. Not after `to`.
+        to: The last day, YYYY-MM-DD, in Lagos; 30 days after `from` when absent, and at most 365 days after it.
+        limit: How many to return at most, 1 to 100; 25 when absent.
+        cursor: The `next_cursor` of the previous page, unchanged.
+        """
+        return self._list(LIST_MARKET_DAYS, {"from": from_, "to": to, "limit": limit, "cursor": cursor}, deadline)
+
+    def list_instruments(
+        self,
+        *,
+        kind: Optional[Literal["equity", "etf"]] = None,
+        board: Optional[Literal["main", "premium", "growth", "asem", "etf"]] = None,
+        symbol_prefix: Optional[str] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+        deadline: Optional[float] = None,
+    ) -> Pages[ListInstrumentsResponse, Instrument]:
+        """Lists the instruments of the exchange, by symbol, with what an order for each needs: the day's price band, the tick,
+        the lot, and whether it trades now.
+
+        Errors: `exchange_unavailable`, `exchange_error`.
+
+        Needs a key with the scope `read`.
+
+        kind: Only instruments of this kind.
+        board: Only instruments on this board.
+        symbol_prefix: Only symbols that begin with this text. Case does not matter.
+        limit: How many to return at most, 1 to 100; 25 when absent.
+        cursor: The `next_cursor` of the previous page, unchanged.
+        """
+        return self._list(LIST_INSTRUMENTS, {"kind": kind, "board": board, "symbol_prefix": symbol_prefix, "limit": limit, "cursor": cursor}, deadline)
+
+    def get_instrument(
+        self,
+        *,
+        symbol: str,
+        deadline: Optional[float] = None,
+    ) -> Instrument:
+        """Returns one instrument.
+
+        Errors: `not_found` for a symbol that the exchange does not list; `exchange_unavailable`, `exchange_error`.
+
+        Needs a key with the scope `read`.
+
+        symbol: The symbol. Case does not matter.
+        """
+        return self._call(GET_INSTRUMENT, {"symbol": symbol}, None, deadline)
+
     def list_events(
         self,
         *,
@@ -2047,6 +2456,27 @@ class Operations:
         """
         return self._call(FORCE_ALLOCATION, {"account": account, "outcome": outcome, "reject_reason": reject_reason, "times": times}, None, deadline)
 
+    def set_funds(
+        self,
+        *,
+        account: str,
+        cash_kobo: int,
+        shares_elsewhere: Optional[int] = None,
+        deadline: Optional[float] = None,
+    ) -> SandboxFunds:
+        """Sets the cash of an account, and how many shares it can sell that it never bought. So you can see an order that is rejected
+        as `insufficient_funds`, and one that waits for a settlement.
+
+        Errors: `unknown_account` when the account is not one of the partner's.
+
+        Needs a key with the scope `fund`.
+
+        account: The account's code, one of the partner's. Case does not matter.
+        cash_kobo: Its cash in kobo, without the cost and the proceeds of its trades; below 0 it owes money.
+        shares_elsewhere: How many shares of each stock it can sell that its positions do not show; as before when absent.
+        """
+        return self._call(SET_FUNDS, {"account": account, "cash_kobo": cash_kobo, "shares_elsewhere": shares_elsewhere}, None, deadline)
+
     def inject_fault(
         self,
         *,
@@ -2077,3 +2507,89 @@ class Operations:
         times: How many times, 1 to 100; 1 when absent.
         """
         return self._call(INJECT_FAULT, {"call": call, "fault": fault, "account": account, "id": id, "delay_ms": delay_ms, "times": times}, None, deadline)
+
+    def send_webhook_test(
+        self,
+        *,
+        deadline: Optional[float] = None,
+    ) -> WebhookTest:
+        """Sends a test event to the partner's webhook endpoint, paused or not, and waits for its answer, at most 10 seconds. The test
+        is signed like every event. Its `object` is `webhook_test` and its `type` `webhook.test`. It has no version, is in no feed
+        and in no list of deliveries, is not sent again, and changes nothing of the endpoint's state. An endpoint that fails is not
+        an error: `outcome` and `error` tell.
+
+        Errors: `not_found` when no endpoint is registered, which the operator does; `rate_limited` while a test is under way, and
+        for a second after it.
+
+        Needs a key with the scope `read`.
+        """
+        return self._call(SEND_WEBHOOK_TEST, {}, None, deadline)
+
+    def list_webhook_deliveries(
+        self,
+        *,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+        deadline: Optional[float] = None,
+    ) -> Pages[ListWebhookDeliveriesResponse, WebhookDelivery]:
+        """Lists the events that were, are or will be sent to the partner's webhook endpoint, newest first, each with its attempts and
+        what the endpoint answered. Kept for 30 days.
+
+        Errors: `not_found` when no endpoint is registered; `invalid_request` with `param` `cursor` when the cursor was not issued
+        for this list.
+
+        Needs a key with the scope `read`.
+
+        limit: How many to return at most, 1 to 100; 25 when absent.
+        cursor: The `next_cursor` of the previous page, unchanged.
+        """
+        return self._list(LIST_WEBHOOK_DELIVERIES, {"limit": limit, "cursor": cursor}, deadline)
+
+    def list_requests(
+        self,
+        *,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+        deadline: Optional[float] = None,
+    ) -> Pages[ListRequestsResponse, RequestRecord]:
+        """Lists the partner's requests of the last hour with their answers, newest first: those with a valid key, also when they were
+        refused. It has at most the last 200, and only those that reached the replica of the gateway which answers; when the
+        replica stops they are gone. Bodies are cut at 4,096 bytes. Never kept are credentials, secrets, what describes a customer
+        (the body of an application), files, and values of fields that the operation does not have. Requests with the header
+        `Marina-Unlisted: true` are left out.
+
+        Errors: `invalid_request` with `param` `cursor` when the cursor was not issued for this list.
+
+        Needs a key with the scope `read`.
+
+        limit: How many to return at most, 1 to 100; 25 when absent.
+        cursor: The `next_cursor` of the previous page, unchanged.
+        """
+        return self._list(LIST_REQUESTS, {"limit": limit, "cursor": cursor}, deadline)
+
+    def list_latest_events(
+        self,
+        *,
+        limit: Optional[int] = None,
+        deadline: Optional[float] = None,
+    ) -> ListLatestEventsResponse:
+        """Returns the partner's last events, newest first, and the cursor after them. It is for tools that show what happens now
+        and do not need what was before. To follow changes, read the whole feed with ListEvents: it alone has every event.
+
+        Needs a key with the scope `read`.
+
+        limit: How many to return at most, 1 to 100; 25 when absent.
+        """
+        return self._call(LIST_LATEST_EVENTS, {"limit": limit}, None, deadline)
+
+    def get_clock(
+        self,
+        *,
+        deadline: Optional[float] = None,
+    ) -> SandboxClock:
+        """Returns the sandbox's time. It counts for dates, limits of a day, schedules and what is kept how long. An operator can move
+        it forward, for everyone in the sandbox.
+
+        Needs a key with the scope `read`.
+        """
+        return self._call(GET_CLOCK, {}, None, deadline)
