@@ -90,6 +90,13 @@ export const orderChecks: readonly Check[] = [
     },
   },
   {
+    id: 'once-late',
+    class: 'must',
+    promise: 'An id that was taken, and comes again when its time is over, is ALREADY_EXISTS and not refused',
+    needs: ['account', 'rest'],
+    run: async (session) => notTakenAgain(session, await session.place('rest'), { notAfter: past() }),
+  },
+  {
     id: 'once-after-rejection',
     class: 'must',
     promise: 'The id of a rejected order is ALREADY_EXISTS, whatever comes with it',
