@@ -1,6 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
-import { type App, startApp } from './app.ts';
+import type { App } from './app.ts';
 import {
   ConfigError,
   type DatabaseConfig,
@@ -13,6 +12,7 @@ import { openDatabaseAccess } from './db/access.ts';
 import type { Reached } from './db/data-source.ts';
 import { openDatabase } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
+import { collectGarbage } from './lib/garbage.ts';
 import { createLogger, type Logger } from './lib/log.ts';
 import { standardOutput } from './lib/log-output.ts';
 import { logNodeWarnings } from './lib/node-warnings.ts';
@@ -96,6 +96,8 @@ async function serve(): Promise<void> {
   };
   let app: App;
   try {
+    // The other commands do without it: it takes some 30 MiB.
+    const { startApp } = await import('./app.ts');
     app = await startApp(config, log, output);
   } catch (error) {
     log.fatal({ err: error }, 'the gateway could not start');
@@ -134,13 +136,6 @@ async function serve(): Promise<void> {
   if (process.channel !== undefined) process.once('disconnect', () => stop('the parent is gone'));
   process.send?.({ type: 'ready', restPort, grpcPort, adminPort, opsPort });
   collectGarbage();
-}
-
-/** Collects the garbage of the start, once. Otherwise V8 counts it as live data and lets as much again gather. */
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
-  setFlagsFromString('--no-expose-gc');
 }
 
 function readOrExit<T>(read: (variables: NodeJS.ProcessEnv) => T): T {

@@ -3,6 +3,7 @@ import { openDatabaseAccess } from '../db/access.ts';
 import { connect } from '../db/data-source.ts';
 import { Database } from '../db/database.ts';
 import { migrate } from '../db/migrate.ts';
+import { collectGarbage } from '../lib/garbage.ts';
 import { createLogger, type Logger } from '../lib/log.ts';
 import { standardOutput } from '../lib/log-output.ts';
 import { logNodeWarnings } from '../lib/node-warnings.ts';
@@ -99,7 +100,10 @@ async function serve(config: FixConfig): Promise<number | undefined> {
     process.once('SIGINT', () => stop('SIGINT'));
     if (process.channel !== undefined) process.once('disconnect', () => stop('the parent is gone'));
     process.send?.({ type: 'started', opsPort: adapter.opsPort });
-    void adapter.active.then((port) => process.send?.({ type: 'active', port }));
+    void adapter.active.then((port) => {
+      collectGarbage();
+      process.send?.({ type: 'active', port });
+    });
     return undefined;
   } catch (error) {
     log.fatal({ err: error }, 'the FIX adapter could not start');
