@@ -26,8 +26,9 @@ help: ## List the targets
 run: $(PACKAGES) $(GENERATED) ## Start a sandbox with everything it needs; Ctrl-C stops it
 	@exec $(NODE) src/dev/run.ts
 
-demo: $(PACKAGES) $(GENERATED) ## Tour everything a partner does, against the running sandbox
-	@exec $(NODE) src/dev/demo.ts
+demo: $(PACKAGES) $(GENERATED) ## Tour everything a partner does, against the running sandbox; BROKER=fix shows an order over FIX
+	@case '$(BROKER)' in '') exec $(NODE) src/dev/demo.ts;; fix) exec $(NODE) test/fix/demo.ts;; \
+	*) echo "There is no demo for BROKER=$(BROKER): leave it out, or use BROKER=fix."; exit 2;; esac
 
 drill: $(PACKAGES) $(GENERATED) ## Break something in the running sandbox, to practise; NAME=… chooses, without it lists
 	@exec $(NODE) src/dev/drill.ts $(NAME)

@@ -1,6 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
-import { type App, startApp } from './app.ts';
+import type { App } from './app.ts';
 import {
   ConfigError,
   type DatabaseConfig,
@@ -13,6 +12,7 @@ import { openDatabaseAccess } from './db/access.ts';
 import type { Reached } from './db/data-source.ts';
 import { openDatabase } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
+import { collectGarbage } from './lib/garbage.ts';
 import { createLogger } from './lib/log.ts';
 import { onStopRequest, serving } from './lib/process.ts';
 import { UncaughtErrors } from './lib/uncaught.ts';
@@ -87,6 +87,8 @@ async function serve(): Promise<void> {
   const { log, output, exit } = serving('marina', config.logLevel);
   let app: App;
   try {
+    // The other commands do without it: it takes some 30 MiB.
+    const { startApp } = await import('./app.ts');
     app = await startApp(config, log, output);
   } catch (error) {
     log.fatal({ err: error }, 'the gateway could not start');
@@ -122,13 +124,6 @@ async function serve(): Promise<void> {
   onStopRequest(stop);
   process.send?.({ type: 'ready', restPort, grpcPort, adminPort, opsPort });
   collectGarbage();
-}
-
-/** Collects the garbage of the start, once. Otherwise V8 counts it as live data and lets as much again gather. */
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
-  setFlagsFromString('--no-expose-gc');
 }
 
 function readOrExit<T>(read: (variables: NodeJS.ProcessEnv) => T): T {

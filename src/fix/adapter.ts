@@ -48,6 +48,8 @@ const poolSize = 8;
 /** How long calls under way may take to end at a stop. */
 const graceMs = 2_000;
 const doubtsEveryMs = 5_000;
+const dayMs = 86_400_000;
+const earliestTime = Date.UTC(2000);
 const timeouts = {
   logonTimeoutMs: 10_000,
   logoutTimeoutMs: 2_000,
@@ -230,9 +232,10 @@ async function activate(config: FixConfig, parts: ActiveParts) {
         view.isUp = false;
         trading.disconnected();
       },
-      gapFilled: (from, to) => {
+      missed: () => trading.missed(),
+      gapFilled: (from, to, wasUp) => {
         trading
-          .gapFilled(from, to)
+          .gapFilled(from, to, wasUp)
           .catch((error: unknown) => log.warn({ err: error }, 'orders could not be asked about'));
       },
       trouble: (what) => metrics.troubles.inc({ what }),
@@ -346,8 +349,10 @@ async function checkDatabase(database: Database): Promise<void> {
   await new Writer(database).settle();
 }
 
+/** When a message says that it was made. A time that no order can have is none. */
 function timeOf(message: Message, now: () => number): number {
-  return readUtcTimestamp(message.get(tags.TransactTime)) ?? readUtcTimestamp(message.get(tags.SendingTime)) ?? now();
+  const times = [tags.TransactTime, tags.SendingTime].map((tag) => readUtcTimestamp(message.get(tag)));
+  return times.find((time) => time !== undefined && time >= earliestTime && time <= now() + dayMs) ?? now();
 }
 
 function toNumbers({ nextOut, nextIn, startedAt }: { nextOut: bigint; nextIn: bigint; startedAt: number }) {

@@ -3,6 +3,7 @@ import { openDatabaseAccess } from '../db/access.ts';
 import { connect } from '../db/data-source.ts';
 import { Database } from '../db/database.ts';
 import { migrate } from '../db/migrate.ts';
+import { collectGarbage } from '../lib/garbage.ts';
 import { createLogger } from '../lib/log.ts';
 import { onStopRequest, serving } from '../lib/process.ts';
 import { ConfigError } from '../lib/settings.ts';
@@ -89,7 +90,10 @@ async function serve(config: FixConfig): Promise<number | undefined> {
     });
     onStopRequest(stop);
     process.send?.({ type: 'started', opsPort: adapter.opsPort });
-    void adapter.active.then((port) => process.send?.({ type: 'active', port }));
+    void adapter.active.then((port) => {
+      collectGarbage();
+      process.send?.({ type: 'active', port });
+    });
     return undefined;
   } catch (error) {
     log.fatal({ err: error }, 'the FIX adapter could not start');

@@ -29,7 +29,7 @@ const hostPort = text(/^.+:\d+$/, 'host:port');
 const name = text(/^[!-<>-~]{1,64}$/, '1 to 64 characters without spaces and `=`');
 const timeOfDay = text(/^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/, 'a time in Lagos, such as 08:30');
 /** Standard header, trailer, and what an order itself says. */
-const ownTags = new Set([8, 9, 10, 11, 34, 35, 37, 38, 40, 41, 43, 44, 49, 52, 54, 55, 56, 59, 60, 97, 790]);
+const ownTags = new Set([1, 8, 9, 10, 11, 21, 34, 35, 37, 38, 40, 41, 43, 44, 49, 52, 54, 55, 56, 59, 60, 97, 790]);
 
 /** What the adapter is told once, by environment variables. */
 const settings = {

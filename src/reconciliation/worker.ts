@@ -54,7 +54,11 @@ export class ReconciliationWorker {
 }
 
 /** The days whose evening has come and that have no run. */
-async function missingDays(database: Pick<Database, 'read' | 'readAll'>, clock: Clock, minute: number): Promise<string[]> {
+async function missingDays(
+  database: Pick<Database, 'read' | 'readAll'>,
+  clock: Clock,
+  minute: number,
+): Promise<string[]> {
   const now = clock.now();
   const all = dueDays(now, minute, '');
   const [rows = []] = await database.readAll([daysWithRuns(all)]);

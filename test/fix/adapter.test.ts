@@ -111,6 +111,77 @@ describe('the FIX adapter', () => {
     assert.equal(exchange.arrivals.get(one.clientOrderId), 1);
   });
 
+  it('knows an id that it has taken, also if a copy comes too late or while there is no session', async () => {
+    const one = order();
+    await fix.orders.submitOrder(one, soon);
+    const late = { ...one, notAfter: { seconds: BigInt(Math.floor(Date.now() / 1_000) - 1), nanos: 0 } };
+    await assert.rejects(fix.orders.submitOrder(late, soon), hasCode(status.ALREADY_EXISTS));
+    exchange.answersLogon = false;
+    exchange.cut();
+    await eventually(() => assert.equal(fix.adapter.isUp, false));
+    await assert.rejects(fix.orders.submitOrder(one, soon), hasCode(status.ALREADY_EXISTS));
+    exchange.answersLogon = true;
+    exchange.cut();
+    await isUp();
+    assert.equal(exchange.arrivals.get(one.clientOrderId), 1);
+  });
+
+  it('takes no copy of an order that it has refused as never sent', async () => {
+    const [early, late] = [order(), order()];
+    const past = { ...late, notAfter: { seconds: BigInt(Math.floor(Date.now() / 1_000) - 1), nanos: 0 } };
+    await assert.rejects(fix.orders.submitOrder(past, soon), hasCode(status.FAILED_PRECONDITION));
+    exchange.answersLogon = false;
+    exchange.cut();
+    await eventually(() => assert.equal(fix.adapter.isUp, false));
+    await assert.rejects(fix.orders.submitOrder(early, soon), hasCode(status.FAILED_PRECONDITION));
+    exchange.answersLogon = true;
+    exchange.cut();
+    await isUp();
+    for (const copy of [early, late]) {
+      await assert.rejects(fix.orders.submitOrder(copy, soon), hasCode(status.ALREADY_EXISTS));
+      assert.equal((await fix.orders.lookUpOrder(copy, soon)).found, false);
+      assert.equal(exchange.arrivals.has(copy.clientOrderId), false);
+    }
+  });
+
+  it('hears every trade, also one with a long ExecID and a time that there is not, and goes on', async () => {
+    const one = order();
+    await fix.orders.submitOrder(one, soon);
+    const { connections } = exchange;
+    const about = exchange.fill(one.clientOrderId, 40, '250.5', false);
+    const odd = new Map([
+      [tags.ExecID, 'e'.repeat(300)],
+      [tags.TransactTime, '00010101-00:00:00.000'],
+    ] as readonly [number, string][]);
+    const fields = about.map(([tag, value]) => [tag, odd.get(tag) ?? value] as const);
+    exchange.send(messageTypes.ExecutionReport, ...fields);
+    exchange.send(messageTypes.ExecutionReport, ...fields);
+    // About an order that nobody has sent from here.
+    exchange.send(
+      messageTypes.ExecutionReport,
+      ...fields.map(([tag, value]) => [tag, tag === tags.ClOrdID ? '~'.repeat(300) : value] as const),
+    );
+    exchange.fill(one.clientOrderId, 60, '250.5');
+    await eventually(async () => {
+      const { reports } = await fix.orders.lookUpOrder(one, soon);
+      assert.deepEqual(
+        reports.map(({ kind, quantity }) => [kind, quantity]),
+        [
+          [ReportKind.ACCEPTED, 0n],
+          [ReportKind.TRADE, 40n],
+          [ReportKind.TRADE, 60n],
+        ],
+      );
+    });
+    assert.equal(exchange.connections, connections, 'the session goes on');
+  });
+
+  it('takes no order whose id looks like that of a request to cancel', async () => {
+    const one = order({ clientOrderId: 'ord_like.c1' });
+    await assert.rejects(fix.orders.submitOrder(one, soon), hasCode(status.INVALID_ARGUMENT));
+    assert.equal(exchange.arrivals.has(one.clientOrderId), false);
+  });
+
   it('takes one of two orders with one id that come together', async () => {
     const one = order();
     const answers = await Promise.allSettled([fix.orders.submitOrder(one, soon), fix.orders.submitOrder(one, soon)]);

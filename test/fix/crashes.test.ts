@@ -73,8 +73,7 @@ describe('an adapter that is killed', { concurrency: 3 }, () => {
       const { variables } = await begin(context);
       const first = await startAdapterProcess({ ...variables, MARINA_FIX_CRASH_POINT: point });
       const { orders } = await first.active();
-      const one = order({ notAfter: inSeconds(60) });
-      await eventually(() => orders.submitOrder(one, soon));
+      const one = await placedBy(orders);
       await assert.rejects(orders.cancelOrder(one, soon));
       assert.ok(await isDead(first));
       orders.close();
@@ -97,8 +96,7 @@ describe('an adapter that is killed', { concurrency: 3 }, () => {
     const first = await startAdapterProcess(variables);
     const one = await first.active();
     const second = await startAdapterProcess(variables);
-    const placed = order({ notAfter: inSeconds(60) });
-    await eventually(() => one.orders.submitOrder(placed, soon));
+    const placed = await placedBy(one.orders);
     const began = performance.now();
     await first.kept.kill();
     const two = await second.active();
@@ -120,14 +118,20 @@ describe('an adapter that is killed', { concurrency: 3 }, () => {
     });
     const one = await first.active();
     const second = await startAdapterProcess(variables);
-    const placed = order({ notAfter: inSeconds(60) });
-    const answer = eventually(() => one.orders.submitOrder(placed, { timeoutMs: 30_000 })).catch(() => undefined);
+    const placed: string[] = [];
+    const answer = eventually(() => {
+      const next = order({ notAfter: inSeconds(60) });
+      placed.push(next.clientOrderId);
+      return one.orders.submitOrder(next, { timeoutMs: 30_000 });
+    }).catch(() => undefined);
     const two = await second.active();
     await eventually(() => two.orders.submitOrder(order(), soon), 20_000);
     process.kill(first.kept.pid, 'SIGCONT');
     await answer;
-    assert.equal(exchange.arrivals.get(placed.clientOrderId), undefined);
-    assert.equal((await settled(two.orders, placed.clientOrderId)).found, false);
+    for (const id of placed) {
+      assert.equal(exchange.arrivals.get(id), undefined);
+      assert.equal((await settled(two.orders, id)).found, false);
+    }
     one.orders.close();
     two.orders.close();
     await Promise.all([first.kept.stop(), second.kept.stop()]);
@@ -138,7 +142,18 @@ function inSeconds(seconds: number) {
   return { seconds: BigInt(Math.floor(Date.now() / 1_000) + seconds), nanos: 0 };
 }
 
-async function isDead({ kept }: Awaited<ReturnType<typeof startAdapterProcess>>): Promise<boolean> {
+/** Places an order. One that was refused while the session came up is not taken any more, so each try is another. */
+async function placedBy(orders: Awaited<ReturnType<AdapterProcess['active']>>['orders']) {
+  return eventually(async () => {
+    const one = order({ notAfter: inSeconds(60) });
+    await orders.submitOrder(one, soon);
+    return one;
+  });
+}
+
+type AdapterProcess = Awaited<ReturnType<typeof startAdapterProcess>>;
+
+async function isDead({ kept }: AdapterProcess): Promise<boolean> {
   return Promise.race([
     kept.exited.then(() => true),
     new Promise<boolean>((resolve) => setTimeout(resolve, 50, false)),

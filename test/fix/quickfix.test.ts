@@ -60,6 +60,13 @@ for (const version of ['FIXT.1.1', 'FIX.4.4'] as const) {
       return reports.map(({ kind }) => ReportKind[kind]).join(' ');
     };
 
+    /** What was shown to an operator about an order. */
+    const findingsOf = (id: string) =>
+      fix.logged.flatMap((line) => {
+        const { msg, what, orderId } = JSON.parse(line);
+        return msg === 'the exchange says what needs a person' && orderId === id ? [String(what)] : [];
+      });
+
     it('speaks as its dictionary says, for every kind of order', async () => {
       const market = { type: OrderType.MARKET, priceKobo: undefined };
       const kinds = [
@@ -143,6 +150,64 @@ for (const version of ['FIXT.1.1', 'FIX.4.4'] as const) {
         assert.match(found, /unknown_order/);
       });
       assert.equal(await kindsOf(one.clientOrderId), 'ACCEPTED TRADE');
+    });
+
+    it('shows a trade that was corrected, and an order that was changed and not one that was restated as it is', async () => {
+      const one = order({ timeInForce: TimeInForce.GTC });
+      await fix.orders.submitOrder(one, soon);
+      await acceptor.restate(one.clientOrderId, { reason: 1 });
+      const execId = await acceptor.fill(one.clientOrderId, { quantity: 40, price: '250.50' });
+      await acceptor.correctTrade(one.clientOrderId, { execId, quantity: 40, price: '250.40' });
+      await acceptor.restate(one.clientOrderId, { quantity: 90 });
+      const found = await eventually(() => {
+        const about = findingsOf(one.clientOrderId);
+        assert.ok(about.length >= 2, about.join());
+        return about;
+      });
+      assert.deepEqual(found, ['trade_corrected', 'restated']);
+      assert.equal(await kindsOf(one.clientOrderId), 'ACCEPTED TRADE');
+    });
+
+    it('reports an order that is done for the day as expired, unless it is good till cancelled', async () => {
+      const [day, gtc] = [order(), order({ timeInForce: TimeInForce.GTC })];
+      for (const one of [day, gtc]) {
+        await fix.orders.submitOrder(one, soon);
+        await acceptor.doneForDay(one.clientOrderId);
+      }
+      await eventually(async () => assert.equal(await kindsOf(day.clientOrderId), 'ACCEPTED EXPIRED'));
+      assert.equal(await kindsOf(gtc.clientOrderId), 'ACCEPTED');
+    });
+
+    it('asks about all orders when it heard that messages were passed over, and finds trades missing', async () => {
+      const one = order();
+      await fix.orders.submitOrder(one, soon);
+      const massStatus = () =>
+        acceptor.messages().filter(({ direction, message }) => direction === 'in' && field(message, 35) === 'AF');
+      const before = massStatus().length;
+      await acceptor.skipOutgoing(2);
+      await acceptor.fill(one.clientOrderId, { quantity: 10, price: '250.50' });
+      await eventually(() => assert.ok(massStatus().length > before), 20_000);
+      assert.equal(await kindsOf(one.clientOrderId), 'ACCEPTED TRADE');
+    });
+
+    it('goes on behind garbage, and comes back from wrong numbers and from Logons that are refused', async () => {
+      await acceptor.sendBytes('8=FIX garbage\u00019=5\u0001');
+      const one = order({ timeInForce: TimeInForce.GTC });
+      await fix.orders.submitOrder(one, soon);
+      // It expects numbers that have not come: each Logon that it refuses takes one.
+      await acceptor.expectIncoming(2);
+      await assert.rejects(fix.orders.submitOrder(order(), soon));
+      await eventually(() => assert.ok(fix.adapter.isUp), 40_000);
+      for (const as of ['logout', 'disconnect', 'silent'] as const) {
+        await acceptor.onLogon({ as, text: 'not now' });
+        await acceptor.disconnect();
+        await eventually(() => assert.equal(fix.adapter.isUp, false));
+        await assert.rejects(fix.orders.submitOrder(order(), soon), hasCode(status.FAILED_PRECONDITION));
+        await acceptor.onLogon({ as: 'accept' });
+        await eventually(() => assert.ok(fix.adapter.isUp), 60_000);
+      }
+      await acceptor.fill(one.clientOrderId, { quantity: 100, price: '250.50' });
+      await eventually(async () => assert.equal(await kindsOf(one.clientOrderId), 'ACCEPTED TRADE'));
     });
 
     it('knows what became of an order that was read, and whose answer was lost with the connection', async () => {

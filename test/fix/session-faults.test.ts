@@ -155,9 +155,30 @@ describe('a FIX session, at its ends', { concurrency: 8 }, () => {
     exchange.intercept = ({ type }) => type === messageTypes.Logout;
     exchange.write(1, 'B', [tags.Text, 'again']);
     await eventually(() => assert.ok(troubles.includes('number_too_low')));
-    const outcome = session.isUp ? await send('behind') : 'unwritten';
-    assert.equal(outcome, 'unwritten');
+    const outcome = session.isUp ? await send('behind') : 'unrecorded';
+    assert.equal(outcome, 'unrecorded');
     assert.equal(exchange.arrivals.has('behind'), false);
+  });
+
+  it('knows that orders may be on their way if it is asked for them again while it logs out', async (context) => {
+    const { exchange, filled, record, states, up, send } = await begin(context);
+    await up();
+    let release: () => void = () => {};
+    record.latency = () => new Promise<void>((done) => (release = done));
+    const written = send('on its way');
+    await eventually(() => assert.ok(record.orders.has('on its way')));
+    // Both are read while the sender waits for its commit.
+    exchange.send(messageTypes.ResendRequest, [tags.BeginSeqNo, '1'], [tags.EndSeqNo, '0']);
+    exchange.send(messageTypes.Logout);
+    await delay(50);
+    record.latency = async () => {};
+    release();
+    assert.equal(await written, 'written');
+    await eventually(() => assert.ok(states.includes('down')));
+    assert.deepEqual(
+      filled.map(([, , wasUp]) => wasUp),
+      [true],
+    );
   });
 
   it('says that it is down before the record is asked for anything', async (context) => {
@@ -203,7 +224,7 @@ describe('a FIX session, at its ends', { concurrency: 8 }, () => {
     record.nextOut = 6;
     const { filled, up, send } = await begin(context, { record, exchange });
     await up();
-    assert.deepEqual(filled[0], [1, filled[0]?.[1]]);
+    assert.deepEqual(filled[0], [1, filled[0]?.[1], false]);
     assert.ok((filled[0]?.[1] ?? 0) >= 5);
     assert.equal(await send('next'), 'written');
     await eventually(() => assert.equal(exchange.arrivals.get('next'), 1));
@@ -224,7 +245,7 @@ describe('a FIX session, at its ends', { concurrency: 8 }, () => {
     assert.equal(ofType(exchange, messageTypes.Logout).length, 1);
     await eventually(() => assert.equal(exchange.isConnected, false));
     assert.equal(session.isInHours, false);
-    assert.equal(await send('at night'), 'unwritten');
+    assert.equal(await send('at night'), 'unrecorded');
     const { connections } = exchange;
     exchange.nextIn = 1;
     exchange.nextOut = 1;

@@ -266,7 +266,7 @@ describe('a FIX session', { concurrency: 8 }, () => {
   it('refuses at once what it is given while it is down', async (context) => {
     const { exchange, send } = await begin(context);
     exchange.answersLogon = false;
-    assert.equal(await send('early'), 'unwritten');
+    assert.equal(await send('early'), 'unrecorded');
   });
 
   it('delivers each order at most once, and never one that it said was not written, whatever breaks', async (context) => {

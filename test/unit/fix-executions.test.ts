@@ -33,6 +33,8 @@ function report(execType: string, more: Readonly<Record<number, string>> = {}): 
 }
 
 const trade = (quantity: string, price: string) => report('F', { [tags.LastQty]: quantity, [tags.LastPx]: price });
+const counted = (quantity: string, cumQty: string) =>
+  report('F', { [tags.LastQty]: quantity, [tags.LastPx]: '1.00', [tags.CumQty]: cumQty });
 const status = (ordStatus: string, cumQty = '0', more = {}) =>
   report('I', { [tags.OrdStatus]: ordStatus, [tags.CumQty]: cumQty, ...more });
 
@@ -70,7 +72,29 @@ describe('what an ExecutionReport says of an order', () => {
     ['pending cancel', { state: 'open' }, report('6'), ['', 'open', '']],
     ['a trade taken back', { state: 'open', filled: 40n }, report('H'), ['', 'open', 'trade_cancelled']],
     ['a trade corrected', { state: 'open', filled: 40n }, report('G'), ['', 'open', 'trade_corrected']],
-    ['restated', { state: 'open' }, report('D'), ['', 'open', 'restated']],
+    ['restated as it was', { state: 'open' }, report('D', { [tags.OrderQty]: '100' }), ['', 'open', '']],
+    ['restated with fewer shares', { state: 'open' }, report('D', { [tags.OrderQty]: '90' }), ['', 'open', 'restated']],
+    ['restated at another price', {}, report('D', { [tags.Price]: '1.01' }), ['accepted', 'open', 'restated']],
+    [
+      'restated, with trades that did not come',
+      {},
+      report('D', { [tags.CumQty]: '9' }),
+      ['accepted', 'open', 'trades_missing'],
+    ],
+    ['replaced', { state: 'open' }, report('5'), ['', 'open', 'restated']],
+    [
+      'a trade behind one that did not come',
+      { state: 'open' },
+      counted('40', '60'),
+      ['trade', 'open', 'trades_missing'],
+    ],
+    [
+      'a trade that the exchange does not count',
+      { state: 'open', filled: 40n },
+      counted('40', '40'),
+      ['trade', 'open', 'counted_twice'],
+    ],
+    ['a trade, with its count', { state: 'open', filled: 40n }, counted('40', '80'), ['trade', 'open', '']],
     ['what nobody knows', { state: 'open' }, report('Z'), ['', 'open', 'not_understood']],
     ['an order that was thought to be absent', { state: 'unsent' }, report('0'), ['accepted', 'open', 'revived']],
     ['status: new', {}, status('0'), ['accepted', 'open', '']],
@@ -78,6 +102,7 @@ describe('what an ExecutionReport says of an order', () => {
     ['status: not there', {}, status('8', '0', { [tags.OrdRejReason]: '5' }), ['', 'sending', 'unknown']],
     ['status: rejected', {}, status('8', '0', { [tags.OrdRejReason]: '2' }), ['rejected', 'final', '']],
     ['status: rejected, of an order that was accepted', { state: 'open' }, status('8'), ['', 'open', 'unknown']],
+    ['status: rejected for no reason, and no rejection came', {}, status('8'), ['', 'sending', 'unknown']],
     ['status: cancelled meanwhile', { state: 'open', filled: 40n }, status('4', '40'), ['cancelled', 'final', '']],
     ['status: cancelled, never heard of', {}, status('4'), ['accepted cancelled', 'final', '']],
     ['status: trades that did not come', { state: 'open' }, status('1', '40'), ['', 'open', 'trades_missing']],
@@ -146,6 +171,33 @@ describe('what an ExecutionReport says of an order', () => {
     assert.equal(changes.cancels[0]?.after.state, 'done');
   });
 
+  it('finds its order by our own mark, whatever the exchange writes beside it', () => {
+    const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], execIds: new Map() };
+    const said = report('4', { [tags.ClOrdID]: cancelIdOf('ord_a', 2), [tags.OrigClOrdID]: 'NONE' });
+    assert.equal(hear([said], known, { ...context, timeOf: () => 5, now: 9 }).changes.orders[0]?.after.state, 'final');
+  });
+
+  it('that rejects a request to cancel rejects no order', () => {
+    const row = { orderId: 'ord_a', requestedAt: 0, startedAt: 7, number: 13n } as const;
+    const cancel = { ...row, id: cancelIdOf('ord_a', 1), state: 'sending' } as const;
+    const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [cancel], execIds: new Map() };
+    const said = report('8', { [tags.ClOrdID]: cancel.id });
+    const { changes, result } = hear([said], known, { ...context, timeOf: () => 5, now: 9 });
+    assert.deepEqual([changes.orders, changes.reports], [[], []]);
+    assert.equal(changes.cancels[0]?.after.state, 'refused');
+    assert.equal(result.refusedCancels.length, 1);
+    assert.equal(changes.findings[0]?.what, 'not_understood');
+  });
+
+  it('is known again by an ExecID that is longer than the record keeps', () => {
+    const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], execIds: new Map() };
+    const said = (end: string) =>
+      report('F', { [tags.LastQty]: '10', [tags.LastPx]: '1.00', [tags.ExecID]: `${'e'.repeat(200)}${end}` });
+    const { changes } = hear([said('a'), said('a'), said('b')], known, { ...context, timeOf: () => 5, now: 9 });
+    assert.equal(changes.reports.length, 2);
+    for (const { execId } of changes.reports) assert.ok((execId ?? '').length <= 64);
+  });
+
   it('about an order that is not ours is shown to an operator, unless a mass status names all of the firm', () => {
     const known = { startedAt: 7, orders: [], cancels: [], execIds: new Map() };
     const about = { ...context, timeOf: () => 5, now: 9 };
@@ -163,5 +215,26 @@ describe('what an ExecutionReport says of an order', () => {
       ['rejected'],
     );
     assert.deepEqual(of(8), []);
+  });
+
+  it('as a BusinessMessageReject rejects the order that it names, if it has no number', () => {
+    const said = message({ [tags.BusinessRejectRefID]: 'ord_a', [tags.Text]: 'no' }, 'j');
+    const known = { startedAt: 7, orders: [order()], cancels: [], execIds: new Map() };
+    const { reports } = hear([said], known, { ...context, timeOf: () => 5, now: 9 }).changes;
+    assert.deepEqual(
+      reports.map(({ kind }) => kind),
+      ['rejected'],
+    );
+  });
+
+  it('as a reject speaks of the later of two orders, if an operator has set our numbers back between them', () => {
+    const said = message({ [tags.RefSeqNum]: '12', [tags.Text]: 'no' }, '3');
+    const orders = [order({ id: 'ord_b', receivedAt: 2 }), order({ id: 'ord_a', receivedAt: 1 })];
+    const known = { startedAt: 7, orders, cancels: [], execIds: new Map() };
+    const { reports } = hear([said], known, { ...context, timeOf: () => 5, now: 9 }).changes;
+    assert.deepEqual(
+      reports.map(({ orderId }) => orderId),
+      ['ord_b'],
+    );
   });
 });

@@ -113,16 +113,26 @@ describe('the sender of a FIX session', () => {
   it('passes over what was written, and not over what is about to be', async () => {
     const { sender, filled, send, written } = begin();
     send('a');
-    sender.fill(1);
+    sender.fill(1, Number.MAX_SAFE_INTEGER);
     send('b');
     await sender.drained();
     assert.deepEqual(written(), ['D1', '41-2', 'D2']);
     assert.deepEqual(filled, [[1, 1]]);
   });
 
+  it('passes over no more than was asked for, because the other side may have read what follows', async () => {
+    const { sender, filled, send, written } = begin();
+    for (const id of ['a', 'b', 'c']) send(id);
+    await sender.drained();
+    sender.fill(1, 1);
+    await sender.drained();
+    assert.deepEqual(written(), ['D1', 'D2', 'D3', '41-2']);
+    assert.deepEqual(filled, [[1, 1]]);
+  });
+
   it('has nothing to say about numbers that it has not written yet', async () => {
     const { sender, filled, written } = begin({ nextOut: 5 });
-    sender.fill(5);
+    sender.fill(5, Number.MAX_SAFE_INTEGER);
     await sender.drained();
     assert.deepEqual(written(), []);
     assert.deepEqual(filled, []);
@@ -132,7 +142,7 @@ describe('the sender of a FIX session', () => {
     const { sender, commits, outcomes, send } = begin();
     send('a', Number.POSITIVE_INFINITY, 'a\x01b');
     await sender.drained();
-    assert.equal(outcomes.get('a'), 'unwritten');
+    assert.equal(outcomes.get('a'), 'unrecorded');
     assert.deepEqual(commits, []);
   });
 
@@ -173,7 +183,7 @@ describe('the sender of a FIX session', () => {
     send('a');
     await sender.close();
     send('b');
-    assert.deepEqual(Object.fromEntries(outcomes), { a: 'unwritten', b: 'unwritten' });
+    assert.deepEqual(Object.fromEntries(outcomes), { a: 'unrecorded', b: 'unrecorded' });
     assert.deepEqual(written(), []);
   });
 
@@ -206,7 +216,7 @@ describe('the sender of a FIX session', () => {
     });
     send('a');
     await sender.drained();
-    assert.deepEqual(Object.fromEntries(outcomes), { a: 'unknown', next: 'unwritten' });
+    assert.deepEqual(Object.fromEntries(outcomes), { a: 'unknown', next: 'unrecorded' });
     assert.deepEqual(failures, [failure]);
     assert.deepEqual(written(), []);
   });

@@ -1,3 +1,4 @@
+import { status } from '@grpc/grpc-js';
 import { CancelOutcome, ReportKind } from '../../gen/marina/broker/v1/orders_pb.ts';
 import { pause } from '../../lib/worker.ts';
 import { checks, expect, NotRun, needing } from '../check.ts';
@@ -28,6 +29,15 @@ export const cutChecks = checks({
       for (const { exchange } of [...whileCut.map(({ outcome }) => outcome), lookUp, cancel]) {
         expect(exchange.status !== 'DEADLINE_EXCEEDED', `it took ${exchange.tookMs} ms`, exchange);
       }
+    },
+  ),
+  'cut-once': cutting.must(
+    'While the exchange is away, an id that was taken before is not refused with FAILED_PRECONDITION',
+    async (session) => {
+      const { open, copy } = await cutOff(session);
+      const { exchange } = copy.outcome;
+      const isRefused = copy.outcome.code === status.FAILED_PRECONDITION;
+      expect(!isRefused, 'it was refused for good, and the exchange has it', open.outcome.exchange, exchange);
     },
   ),
   'cut-look-up-honest': cutting.must(
@@ -101,6 +111,7 @@ function cutOff(session: Session) {
       const before = session.follower.arrivals.flat().length;
       const whileCut: Sent[] = [];
       for (let count = 0; count < sendsWhileCut; count += 1) whileCut.push(await sendShort(session));
+      const copy = await session.send({ ...open.request, id: open.id, notAfter: session.inTime() });
       const lookUp = await session.lookUp(open.id);
       const cancel = await session.call('Orders', 'cancelOrder', { clientOrderId: open.id });
       // Long enough for a message of the stream.
@@ -115,7 +126,19 @@ function cutOff(session: Session) {
         last = await sendShort(session);
         return last.outcome.answer?.report?.kind === ReportKind.ACCEPTED || undefined;
       });
-      return { open, whileCutting, whileCut, lookUp, cancel, messages, heldMs, back: back === true, hookMs, last };
+      return {
+        open,
+        whileCutting,
+        whileCut,
+        copy,
+        lookUp,
+        cancel,
+        messages,
+        heldMs,
+        back: back === true,
+        hookMs,
+        last,
+      };
     } finally {
       session.isDisturbed = false;
     }

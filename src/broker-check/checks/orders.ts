@@ -54,6 +54,10 @@ export const orderChecks = checks({
       await notTakenAgain(session, placed, { quantity: quantity + 1n, side: Side.BUY, note: Buffer.from('another') });
     },
   ),
+  'once-late': resting.must(
+    'An id that was taken, and comes again when its time is over, is ALREADY_EXISTS and not refused',
+    async (session) => notTakenAgain(session, await session.place('rest'), { notAfter: past() }),
+  ),
   'once-after-rejection': needing('account', 'rest', 'reject').must(
     'The id of a rejected order is ALREADY_EXISTS, whatever comes with it',
     async (session) => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { RejectReason } from '../../gen/marina/broker/v1/orders_pb.ts';
 import type { FindingKind, FixOrder, FixOrderState, FixReport, FixReportKind } from '../store/table.ts';
 import { tags } from '../wire/tags.ts';
@@ -51,7 +52,6 @@ const ends: Readonly<Record<string, 'cancelled' | 'expired' | 'rejected' | undef
   C: 'expired',
   '8': 'rejected',
 };
-const filledStatus = '2';
 const doneForDayStatus = '3';
 const pendingNewStatus = 'A';
 
@@ -100,6 +100,7 @@ export function applyExecution(order: FixOrder, message: Message, context: ReadC
     case execTypes.tradeCorrect:
       return said.finding('trade_corrected');
     case execTypes.restated:
+      return restated(order, message, context, said);
     case execTypes.replaced:
       return said.finding('restated');
     default:
@@ -114,13 +115,13 @@ export function applyReject(order: FixOrder, message: Message, context: ReadCont
 }
 
 /**
- * Whether a status says that the exchange does not have the order. Some exchanges give no reason then. Of an order that they
- * had accepted that is no rejection.
+ * Whether a status says that the exchange does not have the order. Some exchanges give no reason then. A rejection would have
+ * come before, as a report of its own.
  */
-function saysUnknown(message: Message, { state }: FixOrder): boolean {
+function saysUnknown(message: Message): boolean {
   const reason = message.get(tags.OrdRejReason);
-  const isUnknown = reason === unknownOrder || (reason === undefined && state === 'open');
-  return message.get(tags.OrdStatus) === '8' && isUnknown;
+  const traded = wholeOf(message.get(tags.CumQty)) ?? 0n;
+  return message.get(tags.OrdStatus) === '8' && (reason === unknownOrder || reason === undefined) && traded === 0n;
 }
 
 function trade(order: FixOrder, message: Message, { toKobo }: ReadContext, said: Sayer): Effect {
@@ -129,17 +130,40 @@ function trade(order: FixOrder, message: Message, { toKobo }: ReadContext, said:
   if (quantity === undefined || quantity < 1n || priceKobo === undefined) return said.finding('not_understood');
   const filled = order.filled + quantity;
   const isFilled = filled >= order.quantity;
+  const what = wrongCount(filled, order, message);
   const first = said.accepted();
   return {
     order: { ...first.order, filled, state: isFilled ? 'final' : stateAfter(first.order.state) },
     reports: [...first.reports, said.report('trade', { quantity, priceKobo })],
-    ...(filled > order.quantity ? { finding: { what: 'overfilled', detail: said.detail } } : {}),
+    ...(what === undefined ? {} : { finding: { what, detail: said.detail } }),
   };
+}
+
+/** What is wrong with the count of an order's trades after one more. The exchange states its own in CumQty. */
+function wrongCount(filled: bigint, { quantity }: FixOrder, message: Message): FindingKind | undefined {
+  if (filled > quantity) return 'overfilled';
+  const counted = wholeOf(message.get(tags.CumQty)) ?? filled;
+  if (counted === filled) return undefined;
+  return counted > filled ? 'trades_missing' : 'counted_twice';
+}
+
+/** An order that was restated as it is, as a good-till-cancelled one is each day, needs no person. */
+function restated(order: FixOrder, message: Message, { toKobo }: ReadContext, said: Sayer): Effect {
+  const quantity = message.get(tags.OrderQty);
+  const price = message.get(tags.Price);
+  const ordStatus = message.get(tags.OrdStatus) ?? '';
+  const isSame =
+    (quantity === undefined || wholeOf(quantity) === order.quantity) &&
+    (price === undefined || order.priceKobo === null || toKobo(price) === order.priceKobo) &&
+    (ends[ordStatus] === undefined || order.state === 'final');
+  const first = said.accepted();
+  if (!isSame) return { ...first, ...said.finding('restated'), order: first.order, reports: first.reports };
+  return missesTrades(order, message) ? { ...first, finding: { what: 'trades_missing', detail: said.detail } } : first;
 }
 
 /** What a status adds: the acceptance or the end of an order that no other message told us. */
 function status(order: FixOrder, message: Message, said: Sayer): Effect {
-  if (saysUnknown(message, order)) return { order, reports: [], isUnknown: true };
+  if (saysUnknown(message)) return { order, reports: [], isUnknown: true };
   const ordStatus = message.get(tags.OrdStatus) ?? '';
   if (ordStatus === pendingNewStatus) return { order, reports: [] };
   const traded = wholeOf(message.get(tags.CumQty));
@@ -159,18 +183,12 @@ export function missesTrades(order: FixOrder, message: Message): boolean {
   return (wholeOf(message.get(tags.CumQty)) ?? 0n) > order.filled;
 }
 
-/** Whether a status says that the order has ended. */
-export function saysEnded(message: Message): boolean {
-  const ordStatus = message.get(tags.OrdStatus) ?? '';
-  return ordStatus === filledStatus || ordStatus === doneForDayStatus || ends[ordStatus] !== undefined;
-}
-
 type Sayer = ReturnType<typeof sayer>;
 
 /** Makes the reports of one message. */
 function sayer(order: FixOrder, message: Message, { at }: ReadContext) {
   const exchangeOrderId = exchangeIdOf(message) ?? order.exchangeOrderId;
-  const execId = message.get(tags.ExecType) === execTypes.orderStatus ? null : (message.get(tags.ExecID) ?? null);
+  const execId = message.get(tags.ExecType) === execTypes.orderStatus ? null : (execIdOf(message) ?? null);
   const isFirst = order.state === 'sending' || order.state === 'unsent';
   const detail = describe(message);
   const report = (kind: FixReportKind, more: Partial<Said> = {}): Said => ({
@@ -212,6 +230,13 @@ function sayer(order: FixOrder, message: Message, { at }: ReadContext) {
   };
 }
 
+/** The ExecID as the record keeps it: a long one by its digest. */
+export function execIdOf(message: Message): string | undefined {
+  const id = message.get(tags.ExecID);
+  if (id === undefined || Buffer.byteLength(id) <= 64) return id;
+  return createHash('sha256').update(id).digest('hex');
+}
+
 function reasonOf(message: Message): RejectReason {
   return rejectReasons[message.get(tags.OrdRejReason) ?? ''] ?? RejectReason.REJECTED_BY_EXCHANGE;
 }
@@ -233,7 +258,7 @@ function wholeOf(text: string | undefined): bigint | undefined {
 }
 
 /** What an operator needs of a message: no account. */
-function describe(message: Message): string {
+export function describe(message: Message): string {
   const shown = { ...detailTags };
   return Object.entries(shown)
     .flatMap(([name, tag]) => {

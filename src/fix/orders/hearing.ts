@@ -1,7 +1,15 @@
 import type { Changes, Known, Subjects } from '../store/store.ts';
 import type { Finding, FixCancel, FixOrder, FixReport } from '../store/table.ts';
 import { messageTypes, tags } from '../wire/tags.ts';
-import { applyExecution, applyReject, type Effect, type Message, missesTrades } from './executions.ts';
+import {
+  applyExecution,
+  applyReject,
+  describe,
+  type Effect,
+  execIdOf,
+  type Message,
+  missesTrades,
+} from './executions.ts';
 
 /** How the exchange answered a question about an order. */
 export type StatusAnswer = 'known' | 'unknown' | 'trades missing';
@@ -19,8 +27,16 @@ export interface HearContext {
   readonly now: number;
 }
 
+/** ExecType (150). */
+const rejected = '8';
+
 /** The marks of a request to cancel: the order's id, a point, `c` and a number. */
 const cancelMark = /\.c\d+$/;
+
+/** Whether an id looks like that of a request to cancel. No order may have it. */
+export function isCancelId(id: string): boolean {
+  return cancelMark.test(id);
+}
 
 /** The id of the nth request to cancel an order. */
 export function cancelIdOf(orderId: string, nth: number): string {
@@ -57,8 +73,8 @@ export function hear(
 
   const note = (message: Message, orderId: string, effect: Pick<Effect, 'finding'>) => {
     if (effect.finding === undefined) return;
-    const execId = (message.get(tags.ExecID) ?? '').slice(0, 64);
-    findings.push({ ...effect.finding, at: context.now, orderId: orderId.slice(0, 64), execId });
+    const execId = execIdOf(message) ?? '';
+    findings.push({ ...effect.finding, at: context.now, orderId: printable(orderId), execId });
   };
   const take = (message: Message, order: FixOrder, effect: Effect) => {
     orders.set(order.id, effect.order);
@@ -92,9 +108,12 @@ export function hear(
         continue;
       }
       const isStatus = message.get(tags.ExecType) === 'I';
-      const execId = message.get(tags.ExecID);
+      const execId = execIdOf(message);
       if (!isStatus && execId !== undefined && seen(orderId).has(execId)) continue;
-      const effect = applyExecution(order, message, about);
+      // It speaks of the request, and says nothing of the order.
+      const refusesCancel = message.get(tags.ExecType) === rejected && isCancelId(message.get(tags.ClOrdID) ?? '');
+      if (refusesCancel) endCancel(cancels.get(message.get(tags.ClOrdID) ?? ''), 'refused');
+      const effect = refusesCancel ? unread(order, message) : applyExecution(order, message, about);
       take(message, order, effect);
       if (isStatus) {
         const requestId = message.get(tags.OrdStatusReqID) ?? '';
@@ -108,10 +127,21 @@ export function hear(
       endCancel(cancels.get(message.get(tags.ClOrdID) ?? ''), 'refused');
     } else if (message.type === messageTypes.Reject || message.type === messageTypes.BusinessMessageReject) {
       const number = rejectedNumber(message);
-      const isOurs = (row: FixOrder | FixCancel) => row.startedAt === known.startedAt && row.number === number;
-      const order = [...orders.values()].find(isOurs);
-      if (order !== undefined) take(message, order, applyReject(order, message, about));
-      else endCancel([...cancels.values()].find(isOurs), 'refused');
+      const name = rejectedName(message);
+      const isOurs = (row: FixOrder | FixCancel) =>
+        number === undefined ? row.id === name : row.startedAt === known.startedAt && row.number === number;
+      // Numbers that an operator set back were given twice: the exchange speaks of the later one.
+      const order = [...orders.values()]
+        .filter(isOurs)
+        .sort((one, other) => one.receivedAt - other.receivedAt)
+        .at(-1);
+      const cancel = [...cancels.values()]
+        .filter(isOurs)
+        .sort((one, other) => one.requestedAt - other.requestedAt)
+        .at(-1);
+      const isCancel = cancel !== undefined && cancel.requestedAt >= (order?.receivedAt ?? 0);
+      if (order !== undefined && !isCancel) take(message, order, applyReject(order, message, about));
+      else endCancel(cancel, 'refused');
       note(message, order?.id ?? '', {
         finding: { what: 'not_understood', detail: `rejected: ${message.get(tags.Text) ?? ''}` },
       });
@@ -135,10 +165,25 @@ export function hear(
 
 /** The order that a message is about. A report about a cancelled order may name the request to cancel instead. */
 function orderIdOf(message: Message): string | undefined {
-  const id = message.get(tags.ClOrdID);
-  const original = message.get(tags.OrigClOrdID);
-  if (id !== undefined && cancelMark.test(id)) return original ?? id.replace(cancelMark, '');
-  return id ?? original;
+  const id = message.get(tags.ClOrdID) ?? message.get(tags.OrigClOrdID) ?? rejectedName(message);
+  // Ours, so it is surer than what stands beside it.
+  return id?.replace(cancelMark, '');
+}
+
+/** The ClOrdID of our message that was rejected, where the exchange names it and not its number. */
+function rejectedName(message: Message): string | undefined {
+  const isReject = message.type === messageTypes.BusinessMessageReject && rejectedNumber(message) === undefined;
+  return isReject ? message.get(tags.BusinessRejectRefID) : undefined;
+}
+
+/** A report that no rule reads. */
+function unread(order: FixOrder, message: Message): Effect {
+  return { order, reports: [], finding: { what: 'not_understood', detail: describe(message) } };
+}
+
+/** What the record keeps of a name that is not ours. */
+function printable(name: string): string {
+  return name.replaceAll(/[^!-~]/g, '?').slice(0, 64);
 }
 
 /** The number of our message that was rejected. */

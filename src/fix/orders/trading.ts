@@ -11,7 +11,7 @@ import type { Finding, FixCancel, FixOrder, FixReport } from '../store/table.ts'
 import type { Field } from '../wire/message.ts';
 import { messageTypes } from '../wire/tags.ts';
 import type { Message } from './executions.ts';
-import { cancelIdOf, type Heard, hear, type StatusAnswer, subjectsOf } from './hearing.ts';
+import { cancelIdOf, type Heard, hear, isCancelId, type StatusAnswer, subjectsOf } from './hearing.ts';
 import { cancelRequest, massStatusRequest, newOrder, type OrderStyle, statusRequest } from './requests.ts';
 import type { Throttle } from './throttle.ts';
 
@@ -70,6 +70,8 @@ export class Trading {
   /** Orders that the exchange had not read when the connection ended that they were written to. */
   readonly #neverRead = new Set<string>();
 
+  /** Messages of the exchange were passed over, and nobody has asked about all orders since. */
+  #hasMissed = false;
   /** Orders of ended days about which the exchange did not answer on the present connection. */
   readonly #unanswered = new Set<string>();
 
@@ -79,12 +81,13 @@ export class Trading {
   async submit(request: SubmitOrderRequest, deadlineMs: number): Promise<FixReport> {
     const { session, style, throttle, now } = this.options;
     const order = orderFrom(request, now());
-    if (!session.isUp) throw neverSent('there is no session with the exchange');
     if (this.#beingTaken.has(order.id)) throw seenBefore();
     this.#beingTaken.add(order.id);
     try {
-      if (!(await throttle.take(order.notAfter - now())))
-        throw neverSent('it could not be sent before its time had run out');
+      if (!session.isUp) return await this.#refuse(order, 'there is no session with the exchange');
+      if (!(await throttle.take(order.notAfter - now()))) {
+        return await this.#refuse(order, 'it could not be sent before its time had run out');
+      }
       const report = this.#firstReports.wait(order.id, deadlineMs - now());
       const sent = {
         type: messageTypes.NewOrderSingle,
@@ -99,6 +102,7 @@ export class Trading {
       });
       if (outcome === 'refused') throw seenBefore();
       if (outcome === 'unwritten') throw neverSent('it was not written to the exchange');
+      if (outcome === 'unrecorded') return await this.#refuse(order, 'the session with the exchange ended');
       if (outcome === 'unknown') throw new RpcError(status.UNAVAILABLE, 'whether it was stored is not known');
       const first = await report;
       if (first === undefined) throw new RpcError(status.DEADLINE_EXCEEDED, 'the exchange has not answered yet');
@@ -110,10 +114,22 @@ export class Trading {
     }
   }
 
+  /** Refuses an order for ever: a copy of it that comes later is not taken. */
+  async #refuse(order: FixOrder, why: string): Promise<never> {
+    const isNew = await this.options.store.refuse(order).catch((error: unknown) => {
+      this.options.log.warn({ err: error, orderId: order.id }, 'the refusal of an order was not stored');
+      throw new RpcError(status.UNAVAILABLE, `the order was not sent, and that could not be stored: ${why}`);
+    });
+    throw isNew ? neverSent(why) : seenBefore();
+  }
+
   /** Whether the exchange has an order, after everything that it had to say of it was heard. */
   async settle(id: string): Promise<'found' | 'absent'> {
     const { store, session } = this.options;
+    // Before the record is read, which has it by the time when this is over.
+    const isBeingTaken = this.#beingTaken.has(id);
     const order = await store.order(id);
+    if (order === undefined && isBeingTaken) throw new RpcError(status.UNAVAILABLE, 'the order is being taken');
     if (order === undefined || order.state === 'unsent') return 'absent';
     // Nothing can follow.
     if (order.state === 'final' && order.filled >= order.quantity) return 'found';
@@ -218,12 +234,17 @@ export class Trading {
 
   /** Asks about all that was sent before this connection, because nobody else will say what became of it. */
   async connected(): Promise<void> {
-    const { store, asksMassStatus, requestId } = this.options;
+    const { store, asksMassStatus } = this.options;
     this.#writtenAt.clear();
     this.#unanswered.clear();
     this.#upAt = performance.now();
     for (const order of await store.inDoubt(mostInDoubt)) void this.#askQuietly(order);
-    if (!asksMassStatus) return;
+    if (asksMassStatus) await this.#askAboutAll();
+  }
+
+  async #askAboutAll(): Promise<void> {
+    const { requestId } = this.options;
+    this.#hasMissed = false;
     await this.#send({
       type: messageTypes.OrderMassStatusRequest,
       fields: massStatusRequest(requestId()),
@@ -235,25 +256,33 @@ export class Trading {
     this.#writtenAt.clear();
   }
 
+  /** Messages of the exchange were passed over. If one was a trade, the answer to the next question about all orders counts it. */
+  missed(): void {
+    this.#hasMissed = true;
+  }
+
   /**
-   * The exchange asked for these numbers again and was told that they will not come. Before the session is up, they are of
-   * earlier connections, so it has not read them. Later it may have asked before it read what was written meanwhile.
+   * The exchange asked for these numbers again and was told that they will not come. Over a connection that was not up, they
+   * are of earlier connections, so it has not read them. Later it may have asked before it read what was written meanwhile.
    */
-  async gapFilled(from: number, to: number): Promise<void> {
-    const { store, session } = this.options;
-    const wasUp = session.isUp;
+  async gapFilled(from: number, to: number, wasUp: boolean): Promise<void> {
+    const { store } = this.options;
     const [{ startedAt }, doubts] = await Promise.all([store.numbers(), store.inDoubt(mostInDoubt)]);
-    for (const order of doubts) {
-      if (order.startedAt !== startedAt || order.number < BigInt(from) || order.number > BigInt(to)) continue;
+    const inGap = doubts.filter(({ startedAt: began, number }) => {
+      return began === startedAt && number >= BigInt(from) && number <= BigInt(to);
+    });
+    // Numbers that an operator set back were given twice: the exchange speaks of the later order.
+    for (const order of new Map(inGap.map((order) => [order.number, order])).values()) {
       if (wasUp) void this.#askQuietly(order);
       else this.#neverRead.add(order.id);
     }
   }
 
-  /** Asks again about orders of which nothing was heard for some time. */
+  /** Asks again about orders of which nothing was heard for some time, and about all if something was passed over. */
   async askAboutDoubts(): Promise<void> {
-    const { store, session, now } = this.options;
+    const { store, session, asksMassStatus, now } = this.options;
     if (!session.isUp) return;
+    if (this.#hasMissed && asksMassStatus) await this.#askAboutAll();
     const late = (await store.inDoubt(mostInDoubt)).filter(({ receivedAt }) => now() - receivedAt > answerTimeoutMs);
     for (const order of late) await this.#askQuietly(order);
   }
@@ -405,7 +434,7 @@ function orderFrom(request: SubmitOrderRequest, now: number): FixOrder {
   } as const;
   const isLimit = request.type === OrderType.LIMIT;
   return {
-    id: checked(isPlain(clientOrderId, 64), clientOrderId, 'client_order_id'),
+    id: checked(isPlain(clientOrderId, 64) && !isCancelId(clientOrderId), clientOrderId, 'client_order_id'),
     account: checked(isPlain(account, 64), account, 'account'),
     symbol: checked(isPlain(symbol, 32), symbol, 'symbol'),
     side: given(side[request.side], 'side'),

@@ -69,7 +69,7 @@ export class Connection<Message extends Outgoing> {
       ...{ socket, settings, record, now, mayWrite },
       nextOut: numbers.nextOut,
       gapFilled: (from, to) => {
-        events.gapFilled(from, to);
+        events.gapFilled(from, to, this.#isUp);
         // The test was among what was passed over.
         if (!this.#isUp) this.#testLink();
       },
@@ -83,7 +83,7 @@ export class Connection<Message extends Outgoing> {
 
   send(message: Message): void {
     if (this.isUp) this.#sender.send(message);
-    else message.settled('unwritten');
+    else message.settled('unrecorded');
   }
 
   /** Logs on and works until the connection ends. Throws why it ended, unless `signal` was aborted or the session's time is over. */
@@ -234,6 +234,7 @@ export class Connection<Message extends Outgoing> {
     this.#nextIn += 1;
     log.error({ number: message.number, type: message.type }, 'a message of the other side cannot be read');
     events.trouble('garbage');
+    events.missed();
     this.#reject(message, rejectReasons.other);
   }
 
@@ -282,6 +283,7 @@ export class Connection<Message extends Outgoing> {
     }
     this.options.log.error({ from: this.#nextIn, to: next }, 'the other side passes over messages for good');
     this.options.events.trouble('numbers_reset');
+    this.options.events.missed();
     this.#nextIn = next;
     this.#lookAtGap();
   }
@@ -302,7 +304,9 @@ export class Connection<Message extends Outgoing> {
   #lookAtGap(): void {
     if (this.#gap === undefined || this.#nextIn < this.#gap.to) return;
     this.#gap = undefined;
-    if (!this.#isUp) this.#testLink();
+    // The other side may have filled it without the messages.
+    if (this.#isUp) this.options.events.missed();
+    else this.#testLink();
   }
 
   /** Answers that nothing comes again. */
@@ -312,8 +316,14 @@ export class Connection<Message extends Outgoing> {
       this.#reject(message, rejectReasons.valueIsIncorrect);
       return;
     }
+    // 0 is no end.
+    const end = wholeNumber(message.get(tags.EndSeqNo)) ?? 0;
+    if (end !== 0 && end < from) {
+      this.#reject(message, rejectReasons.valueIsIncorrect);
+      return;
+    }
     this.options.log.warn({ from }, 'the other side asks for messages again');
-    this.#sender.fill(from);
+    this.#sender.fill(from, end === 0 ? Number.MAX_SAFE_INTEGER : end);
   }
 
   /** Asks for a sign that comes behind everything that the other side has to say now, a question of its own included. */

@@ -19,7 +19,7 @@ const longestFlushMs = 1_000;
 type Waiting<Message> =
   | { readonly kind: 'own'; readonly message: Message }
   | { readonly kind: 'administrative'; readonly type: string; readonly fields: readonly Field[] }
-  | { readonly kind: 'fill'; readonly from: number };
+  | { readonly kind: 'fill'; readonly from: number; readonly to: number };
 
 type WithNumber<Message> = { readonly waiting: Waiting<Message>; readonly number: number };
 
@@ -62,7 +62,7 @@ export class Sender<Message extends Outgoing> {
 
   send(message: Message): void {
     const isFull = this.#waiting.length >= mostWaiting;
-    if (!this.#isOpen || isFull || !canEncode(message.fields)) message.settled('unwritten');
+    if (!this.#isOpen || isFull || !canEncode(message.fields)) message.settled('unrecorded');
     else this.#add({ kind: 'own', message });
   }
 
@@ -71,12 +71,12 @@ export class Sender<Message extends Outgoing> {
     this.#answer({ kind: 'administrative', type, fields: fields.filter((field) => canEncode([field])) });
   }
 
-  /** Tells the other side that nothing from this number on comes again. */
-  fill(from: number): void {
-    this.#answer({ kind: 'fill', from });
+  /** Tells the other side that nothing of these numbers comes again. */
+  fill(from: number, to: number): void {
+    this.#answer({ kind: 'fill', from, to });
   }
 
-  /** Writes nothing any more. What waits is settled as unwritten. Resolves when no commit is under way. */
+  /** Writes nothing any more. What waits is settled as unrecorded. Resolves when no commit is under way. */
   async close(): Promise<void> {
     this.#isOpen = false;
     await this.#running;
@@ -159,9 +159,10 @@ export class Sender<Message extends Outgoing> {
   ): Promise<void> {
     if (waiting.kind === 'fill') {
       if (this.#canWrite() && waiting.from < this.#nextWritten) {
-        const to = this.#nextWritten;
-        this.#write(waiting.from, messageTypes.SequenceReset, fillFields(to), true);
-        this.options.gapFilled(waiting.from, to - 1);
+        // What follows may have been read, and must not be passed over.
+        const next = Math.min(this.#nextWritten, waiting.to + 1);
+        this.#write(waiting.from, messageTypes.SequenceReset, fillFields(next), true);
+        this.options.gapFilled(waiting.from, next - 1);
       }
       return;
     }
@@ -229,5 +230,5 @@ function fillFields(next: number): Field[] {
 }
 
 function refuse<Message extends Outgoing>(some: readonly Waiting<Message>[]): void {
-  for (const waiting of some) if (waiting.kind === 'own') waiting.message.settled('unwritten');
+  for (const waiting of some) if (waiting.kind === 'own') waiting.message.settled('unrecorded');
 }

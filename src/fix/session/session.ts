@@ -40,9 +40,9 @@ export class Session<Message extends Outgoing> {
     return sessionStartAt(this.options.schedule, this.options.now()) !== undefined;
   }
 
-  /** Sends a message once, or settles it as unwritten. */
+  /** Sends a message once, or settles it as not written. */
   send(message: Message): void {
-    if (this.#connection === undefined) message.settled('unwritten');
+    if (this.#connection === undefined) message.settled('unrecorded');
     else this.#connection.send(message);
   }
 

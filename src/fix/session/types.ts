@@ -9,10 +9,10 @@ export interface Outgoing {
   readonly notAfterMs?: number;
   /**
    * Called once. `written`: some of its bytes may have been. `unwritten`: none was and none will be, which is a proof.
-   * `unknown`: the same, but whether the record has it is not known. `refused`: the same, because the record has one with its
-   * name.
+   * `unrecorded`: the same, and it was never given to the record. `unknown`: the same, but whether the record has it is not
+   * known. `refused`: the same, because the record has one with its name.
    */
-  settled(outcome: 'written' | 'unwritten' | 'unknown' | 'refused'): void;
+  settled(outcome: 'written' | 'unwritten' | 'unrecorded' | 'unknown' | 'refused'): void;
 }
 
 /** A message with its number (MsgSeqNum). */
@@ -70,8 +70,13 @@ export interface SessionEvents {
   /** It is logged on, and everything that the other side had sent before is known. */
   up(): void;
   down(): void;
-  /** The other side asked for these numbers again and was told that they will not come. */
-  gapFilled(from: number, to: number): void;
+  /**
+   * The other side asked for these numbers again and was told that they will not come. `wasUp`: over a connection that had
+   * come up, so that some may be on their way to it.
+   */
+  gapFilled(from: number, to: number, wasUp: boolean): void;
+  /** Messages of the other side were passed over, and some may have said something. */
+  missed(): void;
   /** Something that an operator should hear of. */
   trouble(what: SessionTrouble): void;
 }

@@ -155,6 +155,21 @@ export class FixStore {
     }
   }
 
+  /**
+   * Stores an order that was never written and never will be, so that its id is known for ever. False: the record had the id
+   * before.
+   */
+  async refuse(order: FixOrder): Promise<boolean> {
+    const writes = [fixOrders.insert({ ...order, state: 'unsent' })];
+    try {
+      await this.#write((numbers) => ({ after: numbers, writes, result: undefined }));
+      return true;
+    } catch (error) {
+      if (isDuplicate(error)) return false;
+      throw error;
+    }
+  }
+
   /** Notes that these were never written and never will be, or that the exchange has proven not to have them. */
   async unsent(orderIds: readonly string[], cancelIds: readonly string[]): Promise<void> {
     if (orderIds.length + cancelIds.length === 0) return;

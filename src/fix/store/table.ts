@@ -19,6 +19,7 @@ export type FindingKind =
   | 'trade_corrected'
   | 'restated'
   | 'overfilled'
+  | 'counted_twice'
   | 'trades_missing'
   | 'revived'
   | 'not_ended'

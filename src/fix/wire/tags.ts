@@ -45,6 +45,7 @@ export const tags = {
   LeavesQty: 151,
   RefMsgType: 372,
   SessionRejectReason: 373,
+  BusinessRejectRefID: 379,
   CxlRejResponseTo: 434,
   Username: 553,
   Password: 554,

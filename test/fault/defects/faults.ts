@@ -72,6 +72,17 @@ const cutDefects: readonly SeededDefect[] = [
     },
   },
   {
+    adapter: 'refuses all orders while the exchange is away, also those that it has',
+    breaks: 'cut-once',
+    hooks: 'cut',
+    defect: {
+      orders: {
+        submitOrder: ({ next, adapter }) =>
+          adapter.isCut ? Promise.reject(new Status(status.FAILED_PRECONDITION)) : next(),
+      },
+    },
+  },
+  {
     adapter: 'finds no order while the exchange is away',
     breaks: 'cut-look-up-honest',
     hooks: 'cut',
@@ -117,7 +128,9 @@ const cutDefects: readonly SeededDefect[] = [
     defect: {
       orders: {
         submitOrder: async ({ request, next, adapter }) => {
+          if (adapter.kept.has(request.clientOrderId)) return next();
           if (!adapter.isCut) {
+            adapter.kept.set(request.clientOrderId, 'sent');
             const queued = (adapter.kept.get('queue') as SubmitOrderRequest[] | undefined) ?? [];
             adapter.kept.set('queue', []);
             for (const each of queued) await next({ ...each, notAfter: inTime() });

@@ -103,8 +103,20 @@ export const submitDefects: readonly SeededDefect[] = [
   {
     adapter: 'takes an id again that came before',
     breaks: 'once',
-    also: ['once-other-fields', 'once-after-rejection', 'once-at-once', 'answers-streamed'],
+    also: ['once-other-fields', 'once-late', 'once-after-rejection', 'once-at-once', 'answers-streamed'],
     defect: { orders: { submitOrder: (call) => onRepeat(call.next(), () => takenAgain(call)) } },
+  },
+  {
+    adapter: 'looks at the time of an order before it looks whether it has it',
+    breaks: 'once-late',
+    defect: {
+      orders: {
+        submitOrder: ({ request: { notAfter }, next }) => {
+          const isLate = notAfter !== undefined && timestampMs(notAfter) < Date.now();
+          return isLate ? Promise.reject(new Status(status.FAILED_PRECONDITION)) : next();
+        },
+      },
+    },
   },
   {
     adapter: 'knows an order by its fields, and takes an id again with others',

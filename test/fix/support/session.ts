@@ -106,7 +106,8 @@ export async function begin(context: TestContext, changed: Changed = {}) {
   const record = changed.record ?? new MemoryRecord();
   const stopping = new AbortController();
   const troubles: SessionTrouble[] = [];
-  const filled: [number, number][] = [];
+  const filled: [from: number, to: number, wasUp: boolean][] = [];
+  const missed: true[] = [];
   const states: ('up' | 'down')[] = [];
   const logged: string[] = [];
   const { now = Date.now } = changed;
@@ -123,7 +124,8 @@ export async function begin(context: TestContext, changed: Changed = {}) {
         changed.onUp?.();
       },
       down: () => void states.push('down'),
-      gapFilled: (from, to) => void filled.push([from, to]),
+      gapFilled: (from, to, wasUp) => void filled.push([from, to, wasUp]),
+      missed: () => void missed.push(true),
       trouble: (what) => void troubles.push(what),
     },
     log: createLogger({
@@ -147,7 +149,7 @@ export async function begin(context: TestContext, changed: Changed = {}) {
       const fields = [[tags.ClOrdID, id] as const, [tags.OrderQty, '1'] as const];
       session.send({ id, type: messageTypes.NewOrderSingle, fields, notAfterMs, settled });
     });
-  return { exchange, session, record, troubles, filled, states, logged, up, send, stop };
+  return { exchange, session, record, troubles, filled, missed, states, logged, up, send, stop };
 }
 
 async function connectTo({ port }: Exchange): Promise<Duplex> {

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { readFixConfig } from '../../src/fix/config.ts';
+import { cancelRequest, newOrder, statusRequest } from '../../src/fix/orders/requests.ts';
+import type { FixOrder } from '../../src/fix/store/table.ts';
+import { tags } from '../../src/fix/wire/tags.ts';
+
+const needed = {
+  MARINA_FIX_ADDRESS: 'exchange:9000',
+  MARINA_FIX_SENDER_COMP_ID: 'MARINA',
+  MARINA_FIX_TARGET_COMP_ID: 'EXCHANGE',
+  MARINA_FIX_DATABASE_URL: 'mysql://fix:secret@database/marina_fix',
+  MARINA_FIX_BACK_OFFICE_ADDRESS: 'office:50061',
+};
+
+describe('the settings of the FIX adapter', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'marina-fix-'));
+  after(() => rmSync(folder, { recursive: true }));
+  let made = 0;
+  const symbolsFile = (text: string) => {
+    made += 1;
+    const path = join(folder, `symbols${made}`);
+    writeFileSync(path, text);
+    return { ...needed, MARINA_FIX_SYMBOLS_FILE: path };
+  };
+
+  it('speak FIX 5.0 SP2 in naira all day from Monday to Friday, unless something else is set', () => {
+    const { version, priceUnit, sessionDays, sessionStart, sessionEnd, symbols } = readFixConfig(needed);
+    assert.deepEqual(
+      [version, priceUnit, sessionDays, sessionStart, sessionEnd, symbols.size],
+      ['FIXT.1.1', 'naira', 'mon-fri', '00:00', '23:59:59', 0],
+    );
+    assert.equal(readFixConfig({ ...needed, MARINA_FIX_VERSION: 'FIX.4.4' }).version, 'FIX.4.4');
+  });
+
+  it('name symbols and parties as the exchange does, in orders, cancels and questions', () => {
+    const { symbols, orderFields } = readFixConfig({
+      ...symbolsFile('# ours = theirs\nMTNN=MTN.NG\n'),
+      MARINA_FIX_ORDER_FIELDS: '453=2|448=FIRM|447=D|452=1|448=TRADER|447=D|452=12',
+    });
+    const order = { id: 'ord_a', symbol: 'MTNN', side: 'buy', type: 'market', timeInForce: 'day' } as FixOrder;
+    const whole = { ...order, account: 'NG-1', quantity: 1n, priceKobo: null, exchangeOrderId: '' };
+    const style = { symbols, more: orderFields, toPrice: String };
+    for (const fields of [
+      newOrder(whole, style, 0),
+      cancelRequest({ id: 'ord_a.c1' }, whole, style, 0),
+      statusRequest('q', whole, style),
+    ]) {
+      assert.ok(fields.some(([tag, value]) => tag === tags.Symbol && value === 'MTN.NG'));
+      const parties = fields.filter(([tag]) => [453, 448, 447, 452].includes(tag)).map((field) => field.join('='));
+      assert.deepEqual(parties, ['453=2', '448=FIRM', '447=D', '452=1', '448=TRADER', '447=D', '452=12']);
+      const single = fields.map(([tag]) => tag).filter((tag) => ![448, 447, 452].includes(tag));
+      assert.equal(new Set(single).size, single.length, 'no field comes twice');
+    }
+  });
+
+  const wrong: readonly [string, NodeJS.ProcessEnv, RegExp][] = [
+    [
+      'a field that each order has of its own',
+      { ...needed, MARINA_FIX_ORDER_FIELDS: '1=OTHER' },
+      /must not have tag 1,/,
+    ],
+    ['another one', { ...needed, MARINA_FIX_ORDER_FIELDS: '21=2' }, /must not have tag 21,/],
+    ['PossResend', { ...needed, MARINA_FIX_ORDER_FIELDS: '97=Y' }, /must not have tag 97,/],
+    [
+      'hours that end before they begin',
+      { ...needed, MARINA_FIX_SESSION_START: '16:00', MARINA_FIX_SESSION_END: '08:00' },
+      /before/,
+    ],
+    ['a symbol that is named twice', symbolsFile('A=B\nA=C\n'), /each symbol once/],
+    ['two symbols with one name', symbolsFile('A=C\nB=C\n'), /two symbols one name/],
+    ['a line that is no pair', symbolsFile('A\n'), /OURS=THEIRS/],
+    ['a file that is not there', { ...needed, MARINA_FIX_SYMBOLS_FILE: join(folder, 'nowhere') }, /SYMBOLS_FILE/],
+    ['a name that there is not', { ...needed, MARINA_FIX_NOTHING: '1' }, /MARINA_FIX_NOTHING/],
+  ];
+  for (const [what, variables, expected] of wrong) {
+    it(`refuse ${what}`, () => assert.throws(() => readFixConfig(variables), expected));
+  }
+});
