@@ -119,14 +119,11 @@ function itemsAfter(
   );
 }
 
-/** Which of some objects the statement of a day has in a section. */
+/** Which of some objects the statement of a day has. One row is read of each. */
 export function statedAmong(day: string, objectIds: readonly string[]): Statement {
-  return statement(
-    `SELECT object_id, section, COUNT(*) AS count FROM reconciliation_items FORCE INDEX (PRIMARY)
-      WHERE day = ? AND object_id IN (?) AND section IN ('order', 'trade', 'allocation') GROUP BY object_id, section`,
-    day,
-    objectIds,
-  );
+  const one = `(SELECT object_id FROM reconciliation_items FORCE INDEX (PRIMARY)
+    WHERE day = ? AND object_id = ? LIMIT 1)`;
+  return statement(objectIds.map(() => one).join(' UNION ALL '), ...objectIds.flatMap((id) => [day, id]));
 }
 
 /** A page of partners after an id. */
@@ -141,7 +138,10 @@ export function firstPartner(): Statement {
 
 /** The partners of some accounts. */
 export function ownersOf(accounts: readonly string[]): Statement {
-  return statement('SELECT account, partner_id FROM accounts WHERE account IN (?)', accounts);
+  return statement(
+    'SELECT account, partner_id FROM accounts FORCE INDEX (accounts_account) WHERE account IN (?)',
+    accounts,
+  );
 }
 
 /** Some breaks by their ids, locked. */
