@@ -116,6 +116,7 @@ describe('the code of the reference', () => {
         paths: { '@marina/client': [join(root, 'clients/typescript/src/index.ts')] },
         typeRoots: [join(root, 'node_modules/@types')],
         incremental: false,
+        noUnusedLocals: false,
       },
       include: ['*.mts'],
     };

@@ -31,7 +31,7 @@ describe('docs/ERRORS.md', () => {
   const rows = rowsOf('docs/ERRORS.md', /^<a id=/);
 
   it('has every code of the catalogue once, with the statuses, type and delay the protocols answer with', () => {
-    const documented = rows.map(([first = '', http, grpc, type, retryAfter]) => ({
+    const told = rows.map(([first = '', http, grpc, type, retryAfter]) => ({
       code: /`(.+)`$/.exec(first)?.[1],
       http,
       grpc,
@@ -50,7 +50,7 @@ describe('docs/ERRORS.md', () => {
     });
     const byCode = (one: { code?: string }, other: { code?: string }) =>
       (one.code ?? '').localeCompare(other.code ?? '');
-    assert.deepEqual(documented.sort(byCode), expected.sort(byCode));
+    assert.deepEqual(told.sort(byCode), expected.sort(byCode));
   });
 
   it('has an anchor where the `doc_url` of each code points, and says what to do', () => {
@@ -162,9 +162,9 @@ function anchorsOf(page: string): ReadonlySet<string> {
 
 describe('docs/SANDBOX.md', () => {
   it('has every magic symbol, name and amount with what it does', () => {
-    const documented = rowsOf('docs/SANDBOX.md', /^`(SIM-|…999)/);
+    const told = rowsOf('docs/SANDBOX.md', /^`(SIM-|…999)/);
     const row = (value: string, does: string) => [`\`${value}\``, does];
-    assert.deepEqual(documented, [
+    assert.deepEqual(told, [
       ...magicSymbols.map(({ symbol, does }) => row(symbol, does)),
       ...magicLastNames.map(({ lastName, does }) => row(lastName, does)),
       ...magicFirstNames.map(({ firstName, does }) => row(firstName, does)),
@@ -177,7 +177,7 @@ describe('README.md and the pages for those who work on Marina', () => {
   const pages = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/MAKE-RUN.md', 'docs/ARCHITECTURE.md'];
 
   it('name only files and folders there are', () => {
-    const places = /((?:src|test|docs|proto|migrations|\.ci)\/[\w./-]*[\w/]|[\w-]+\.md)\b/g;
+    const places = /((?:src|test|docs|proto|migrations|clients|\.ci)\/[\w./-]*[\w/]|[\w-]+\.md)\b/g;
     for (const page of pages) {
       // Where links lead is checked for every page above.
       const text = readFileSync(join(root, page), 'utf8').replaceAll(/https?:\S+|\]\([^)]+\)/g, '');

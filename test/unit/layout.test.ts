@@ -150,13 +150,9 @@ describe('the layout', () => {
       importsOf(path).filter((to) => !to.startsWith('../clients/typescript/src/')),
     );
     assert.deepEqual(outside, []);
-    const using = files.filter((path) =>
-      /(?:from|import)\s*\(?\s*'(?:@marina\/client|.*\/clients\/)/.test(readFileSync(path, 'utf8')),
-    );
-    assert.deepEqual(
-      using.map((path) => relative(root, path)).filter((path) => !path.startsWith('dev/')),
-      [],
-    );
+    const importsOne = /^(?:import|export) .*'(?:@marina\/client|(?:\.\.\/)+clients\/.*)';$/m;
+    const using = files.filter((path) => importsOne.test(readFileSync(path, 'utf8')));
+    assert.deepEqual(using, []);
   });
 
   it('a gateway starts without TypeORM, which is slow to load', () => {
@@ -199,7 +195,12 @@ describe('the layout', () => {
     const readers = files
       .filter((path) => /process\.env/.test(readFileSync(path, 'utf8')))
       .map((path) => relative(root, path))
-      .filter((path) => !['commands.ts', 'simulator/main.ts'].includes(path) && !path.startsWith('dev/'));
+      // The last one writes a partner's program, which reads its own.
+      .filter(
+        (path) =>
+          !['commands.ts', 'simulator/main.ts', 'docs/samples/typescript.ts'].includes(path) &&
+          !path.startsWith('dev/'),
+      );
     assert.deepEqual(readers, []);
   });
 });
