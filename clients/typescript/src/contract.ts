@@ -2554,7 +2554,7 @@ export abstract class Operations {
    *
    * Needs a key with the scope `read`.
    */
-  sendWebhookTest(input: SendWebhookTestRequest, options?: CallOptions): Promise<WebhookTest> {
+  sendWebhookTest(input: SendWebhookTestRequest = {}, options?: CallOptions): Promise<WebhookTest> {
     return this.call(operations.sendWebhookTest, input, options);
   }
 

@@ -1,5 +1,5 @@
 import type { ClientOperation, Contract, Member, Schema } from './contract.ts';
-import { schemaName, withoutNull } from './contract.ts';
+import { membersOf, schemaName, withoutNull } from './contract.ts';
 
 /** The contract as TypeScript: every type and operation, and a class with a method for each operation. */
 export function typescriptContract(contract: Contract): string {
@@ -12,7 +12,7 @@ export function typescriptContract(contract: Contract): string {
     ...operations.flatMap((operation) => inputType(operation) ?? []),
     optionTypes,
     table(operations),
-    methods(operations),
+    methods(operations, schemas),
   ].join('\n\n');
 }
 
@@ -149,7 +149,7 @@ function table(operations: readonly ClientOperation[]): string {
   return `/** Every operation of REST. */\nexport const operations = {\n${entries.join('')}} as const satisfies Readonly<Record<string, Operation>>;`;
 }
 
-function methods(operations: readonly ClientOperation[]): string {
+function methods(operations: readonly ClientOperation[], schemas: Contract['schemas']): string {
   return `/** A method for each operation. */
 export abstract class Operations {
   protected abstract call<Answer>(operation: Operation, input: object, options?: CreateOptions): Promise<Answer>;
@@ -157,22 +157,22 @@ export abstract class Operations {
 
   /** Follows the event feed: every event from a cursor on, in order and without a gap. It does not end by itself. */
   abstract followEvents(options?: FeedOptions): EventFeed;
-${operations.map(method).join('')}}
+${operations.map((operation) => method(operation, schemas)).join('')}}
 `;
 }
 
-function method(operation: ClientOperation): string {
+function method(operation: ClientOperation, schemas: Contract['schemas']): string {
   const { name, description, pathMembers, queryMembers, bodySchema, takesKey, answer, item, fileTypes } = operation;
   const members = [...pathMembers, ...queryMembers];
   const type = members.length === 0 && fileTypes === undefined ? bodySchema : inputName(name);
-  const isOptional =
-    bodySchema === undefined && fileTypes === undefined && members.every(({ isRequired }) => !isRequired);
+  const body = bodySchema === undefined ? [] : membersOf(schemas[bodySchema]);
+  const isOptional = fileTypes === undefined && [...members, ...body].every(({ isRequired }) => !isRequired);
   const input = type === undefined ? '' : `input: ${type}${isOptional ? ' = {}' : ''}, `;
   const options = takesKey ? 'CreateOptions' : 'CallOptions';
   const passed = `operations.${name}, ${type === undefined ? '{}' : 'input'}, options`;
   const returned = item === undefined ? `Promise<${answer}>` : `Pages<${answer}, ${item}>`;
-  const body = item === undefined ? `return this.call(${passed});` : `return this.list(${passed});`;
-  return indented(`\n${comment(description)}${name}(${input}options?: ${options}): ${returned} {\n  ${body}\n}\n`);
+  const code = item === undefined ? `return this.call(${passed});` : `return this.list(${passed});`;
+  return indented(`\n${comment(description)}${name}(${input}options?: ${options}): ${returned} {\n  ${code}\n}\n`);
 }
 
 function comment(text: string): string {

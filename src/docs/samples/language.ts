@@ -1,3 +1,5 @@
+import { getOption } from '@bufbuild/protobuf';
+import { message as messageOption } from '../../gen/marina/options/v1/options_pb.ts';
 import type { OperationRules } from '../../transport/operations.ts';
 import type { Example } from '../examples.ts';
 import type { Addresses } from '../reference.ts';
@@ -45,7 +47,7 @@ export function recordedFile({ operation, example }: SampleRequest): string | un
   return operation.http?.body === 'file' ? example.request.headers['content-type'] : undefined;
 }
 
-/** Whether an operation answers with a list. */
+/** Whether an operation answers with a list, which the clients go through page by page. */
 export function isList({ operation }: SampleRequest): boolean {
-  return operation.output.fields.some(({ name, fieldKind }) => name === 'data' && fieldKind === 'list');
+  return getOption(operation.output, messageOption).object === 'list';
 }

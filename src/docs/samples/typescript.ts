@@ -11,10 +11,9 @@ function write(request: SampleRequest): string {
   if (mediaType !== undefined) values.push("file: await readFile('photo.jpg')", `media_type: ${literal(mediaType)}`);
   const key = recordedKey(request);
   const call = `marina.${localName}(${callArguments(values, key)})`;
-  const name = resultName(request);
   const use = isList(request)
-    ? `for await (const ${name} of ${call}) console.log(${name});`
-    : `const ${name} = await ${call};\nconsole.log(${name});`;
+    ? `for await (const item of ${call}) console.log(item);`
+    : `const answer = await ${call};\nconsole.log(answer);`;
   return [
     ...(mediaType === undefined ? [] : ["import { readFile } from 'node:fs/promises';"]),
     `import { Marina } from '@marina/client';\n`,
@@ -32,11 +31,6 @@ function callArguments(values: readonly string[], key: string | undefined): stri
 function object(members: readonly string[]): string {
   const line = `{ ${members.join(', ')} }`;
   return line.length <= 60 ? line : `{\n${members.map((member) => `  ${member},\n`).join('')}}`;
-}
-
-function resultName({ operation }: SampleRequest): string {
-  if (operation.output.fields.some(({ name }) => name === 'data')) return 'item';
-  return 'answer';
 }
 
 function literal(value: unknown): string {
