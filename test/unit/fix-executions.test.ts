@@ -218,7 +218,7 @@ describe('what an ExecutionReport says of an order', () => {
   });
 
   it('as a BusinessMessageReject rejects the order that it names, if it has no number', () => {
-    const said = message({ [tags.BusinessRejectRefID]: 'ord_a', [tags.Text]: 'no' }, 'j');
+    const said = message({ [tags.BusinessRejectRefID]: 'ord_a', [tags.RefMsgType]: 'D', [tags.Text]: 'no' }, 'j');
     const known = { startedAt: 7, orders: [order()], cancels: [], execIds: new Map() };
     const { reports } = hear([said], known, { ...context, timeOf: () => 5, now: 9 }).changes;
     assert.deepEqual(
@@ -226,6 +226,22 @@ describe('what an ExecutionReport says of an order', () => {
       ['rejected'],
     );
   });
+
+  for (const [of, type] of [
+    ['H', 'j'],
+    ['AF', 'j'],
+    ['H', '3'],
+    [undefined, 'j'],
+  ] as const) {
+    it(`as a ${type} of a ${of ?? 'message whose type it does not say'}, leaves the order as it is`, () => {
+      const named = { [tags.BusinessRejectRefID]: 'ord_a', [tags.Text]: 'no' };
+      const refused = { ...(type === 'j' ? named : { [tags.RefSeqNum]: '12' }), ...(of && { [tags.RefMsgType]: of }) };
+      const known = { startedAt: 7, orders: [order()], cancels: [], execIds: new Map() };
+      const { changes, result } = hear([message(refused, type)], known, { ...context, timeOf: () => 5, now: 9 });
+      assert.deepEqual([changes.orders, changes.reports], [[], []]);
+      assert.equal(result.isQuestionRefused, of !== undefined);
+    });
+  }
 
   it('as a reject speaks of the later of two orders, if an operator has set our numbers back between them', () => {
     const said = message({ [tags.RefSeqNum]: '12', [tags.Text]: 'no' }, '3');

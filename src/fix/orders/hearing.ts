@@ -18,6 +18,8 @@ export type StatusAnswer = 'known' | 'unknown' | 'trades missing';
 export interface Heard {
   readonly statuses: readonly { readonly orderId: string; readonly requestId: string; readonly answer: StatusAnswer }[];
   readonly refusedCancels: readonly FixCancel[];
+  /** The exchange refused a question about orders. */
+  readonly isQuestionRefused: boolean;
 }
 
 export interface HearContext {
@@ -29,6 +31,9 @@ export interface HearContext {
 
 /** ExecType (150). */
 const rejected = '8';
+/** What asks the exchange for something, and what only asks about it. */
+const sendTypes: readonly string[] = [messageTypes.NewOrderSingle, messageTypes.OrderCancelRequest];
+const questionTypes: readonly string[] = [messageTypes.OrderStatusRequest, messageTypes.OrderMassStatusRequest];
 
 /** The marks of a request to cancel: the order's id, a point, `c` and a number. */
 const cancelMark = /\.c\d+$/;
@@ -70,6 +75,7 @@ export function hear(
   const findings: Finding[] = [];
   const statuses: Heard['statuses'][number][] = [];
   const refusedCancels: FixCancel[] = [];
+  let isQuestionRefused = false;
 
   const note = (message: Message, orderId: string, effect: Pick<Effect, 'finding'>) => {
     if (effect.finding === undefined) return;
@@ -125,7 +131,10 @@ export function hear(
       }
     } else if (message.type === messageTypes.OrderCancelReject) {
       endCancel(cancels.get(message.get(tags.ClOrdID) ?? ''), 'refused');
-    } else if (message.type === messageTypes.Reject || message.type === messageTypes.BusinessMessageReject) {
+    } else if (isReject(message) && isOfQuestion(message)) {
+      // It says nothing of an order, and comes once for each question that the exchange does not take.
+      isQuestionRefused = true;
+    } else if (isReject(message)) {
       const number = rejectedNumber(message);
       const name = rejectedName(message);
       const isOurs = (row: FixOrder | FixCancel) =>
@@ -159,7 +168,7 @@ export function hear(
       reports,
       findings,
     },
-    result: { statuses, refusedCancels },
+    result: { statuses, refusedCancels, isQuestionRefused },
   };
 }
 
@@ -170,10 +179,23 @@ function orderIdOf(message: Message): string | undefined {
   return id?.replace(cancelMark, '');
 }
 
-/** The ClOrdID of our message that was rejected, where the exchange names it and not its number. */
+/**
+ * The ClOrdID of our order or cancel that was rejected, where the exchange names it and not its number. A question about an
+ * order has the order's ClOrdID too, so the type of what was rejected decides.
+ */
 function rejectedName(message: Message): string | undefined {
-  const isReject = message.type === messageTypes.BusinessMessageReject && rejectedNumber(message) === undefined;
-  return isReject ? message.get(tags.BusinessRejectRefID) : undefined;
+  const isByName = message.type === messageTypes.BusinessMessageReject && rejectedNumber(message) === undefined;
+  const isOfOrder = sendTypes.includes(message.get(tags.RefMsgType) ?? '');
+  return isByName && isOfOrder ? message.get(tags.BusinessRejectRefID) : undefined;
+}
+
+function isReject({ type }: Message): boolean {
+  return type === messageTypes.Reject || type === messageTypes.BusinessMessageReject;
+}
+
+/** Whether a reject is of one of our questions about orders. */
+function isOfQuestion(message: Message): boolean {
+  return questionTypes.includes(message.get(tags.RefMsgType) ?? '');
 }
 
 /** A report that no rule reads. */
@@ -188,7 +210,6 @@ function printable(name: string): string {
 
 /** The number of our message that was rejected. */
 function rejectedNumber(message: Message): bigint | undefined {
-  const isReject = message.type === messageTypes.Reject || message.type === messageTypes.BusinessMessageReject;
   const text = message.get(tags.RefSeqNum) ?? '';
-  return isReject && /^\d{1,15}$/.test(text) ? BigInt(text) : undefined;
+  return isReject(message) && /^\d{1,15}$/.test(text) ? BigInt(text) : undefined;
 }

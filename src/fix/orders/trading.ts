@@ -72,6 +72,8 @@ export class Trading {
 
   /** Messages of the exchange were passed over, and nobody has asked about all orders since. */
   #hasMissed = false;
+  /** On this connection. It is logged once. */
+  #isQuestionRefused = false;
   /** Orders of ended days about which the exchange did not answer on the present connection. */
   readonly #unanswered = new Set<string>();
 
@@ -228,6 +230,10 @@ export class Trading {
       this.#writtenAt.delete(cancel.id);
       this.#cancelled.resolve(cancel.orderId, 'refused');
     }
+    if (result.isQuestionRefused && !this.#isQuestionRefused) {
+      this.#isQuestionRefused = true;
+      this.options.log.warn('the exchange refuses questions about orders');
+    }
     for (const { requestId, answer } of result.statuses) this.#statuses.resolve(requestId, answer);
     if (reports.length > 0) onReports();
   }
@@ -237,6 +243,7 @@ export class Trading {
     const { store, asksMassStatus } = this.options;
     this.#writtenAt.clear();
     this.#unanswered.clear();
+    this.#isQuestionRefused = false;
     this.#upAt = performance.now();
     for (const order of await store.inDoubt(mostInDoubt)) void this.#askQuietly(order);
     if (asksMassStatus) await this.#askAboutAll();
@@ -245,15 +252,18 @@ export class Trading {
   async #askAboutAll(): Promise<void> {
     const { requestId } = this.options;
     this.#hasMissed = false;
-    await this.#send({
+    const outcome = await this.#send({
       type: messageTypes.OrderMassStatusRequest,
       fields: massStatusRequest(requestId()),
       kept: { kind: 'nothing' },
     });
+    if (outcome !== 'written') this.#hasMissed = true;
   }
 
   disconnected(): void {
     this.#writtenAt.clear();
+    // What was written before is as good as written now: nobody knows when the exchange reads it.
+    this.#upAt = performance.now();
   }
 
   /** Messages of the exchange were passed over. If one was a trade, the answer to the next question about all orders counts it. */
@@ -336,9 +346,10 @@ export class Trading {
 
   async #askNow(order: FixOrder): Promise<StatusAnswer | undefined> {
     const { store, style, requestId, throttle } = this.options;
-    // What was written a moment ago may be on its way through the exchange.
-    const writtenForMs = performance.now() - (this.#writtenAt.get(order.id) ?? this.#upAt);
     if (!(await throttle.take(answerTimeoutMs))) return undefined;
+    // What was written a moment ago may be on its way through the exchange, and so may what was written before a disconnection.
+    const upAt = this.#upAt;
+    const writtenForMs = performance.now() - (this.#writtenAt.get(order.id) ?? upAt);
     const id = requestId();
     const answer = this.#statuses.wait(id, answerTimeoutMs);
     const outcome = await this.#send({
@@ -351,7 +362,8 @@ export class Trading {
       return undefined;
     }
     const found = await answer;
-    const isProof = writtenForMs >= slowestMs || this.#neverRead.has(order.id);
+    const isOneConnection = this.#upAt === upAt;
+    const isProof = (isOneConnection && writtenForMs >= slowestMs) || this.#neverRead.has(order.id);
     if (found === 'unknown' && order.state === 'sending' && isProof) {
       await store.unsent([order.id], []);
       this.#neverRead.delete(order.id);
