@@ -76,10 +76,10 @@ export function eventHandlers({ database, cursors, feedWatch, objects }: EventHa
   const eventsOf =
     ({ table, notFound }: EventObjects) =>
     async ({ id = '', limit = 25, cursor }: ObjectEventsRequest, { caller: { partnerId } }: Call) => {
-      const [found] = await database.read(table.find({ partnerId, id }));
-      if (found === undefined) throw new ApiError(notFound);
       const issuedFor = [`${table.name}-events`, partnerId, id];
       const after = cursor === undefined ? 0n : BigInt(cursors.read(issuedFor, cursor));
+      const [found] = await database.read(table.find({ partnerId, id }));
+      if (found === undefined) throw new ApiError(notFound);
       const rows = await database.read(objectEvents(partnerId, id, after, limit + 1));
       const page = cursors.page(issuedFor, rows, limit, ({ version }) => String(version));
       const data = page.data.map(({ body }) => storedMessage(EventSchema, body as Buffer));

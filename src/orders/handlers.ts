@@ -71,9 +71,10 @@ export function orderHandlers(parts: OrderHandlerParts): HandlersOf<typeof Order
     async getOrderHistory(request, call) {
       const { limit = 25, cursor } = request;
       const { partnerId } = call.caller;
-      const { id } = await of.find(request.id, call);
+      const { id = '' } = request;
       const issuedFor = ['order-history', partnerId, id];
       const after = cursor === undefined ? 0 : Number(cursors.read(issuedFor, cursor));
+      await of.find(id, call);
       const rows = await database.read(orderHistory.page(partnerId, id, after, limit + 1));
       const page = cursors.page(issuedFor, rows.map(orderSteps.all.read), limit, ({ sequence }) => String(sequence));
       return create(GetOrderHistoryResponseSchema, { ...page, data: page.data.map(toStepMessage) });

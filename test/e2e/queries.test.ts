@@ -46,14 +46,6 @@ const lists = operationNames.filter((name) =>
   operations[name].rpc.input.fields.some((field) => field.name === 'limit'),
 );
 
-/** Lists of one object: that there is no such object is found before its cursor is read. */
-const ofOneObject: ReadonlySet<OperationName> = new Set([
-  'getOrderHistory',
-  'listOrderEvents',
-  'listApplicationEvents',
-  'listAllocationEvents',
-]);
-
 interface BadQuery {
   readonly operation: OperationName;
   readonly param: string;
@@ -62,9 +54,7 @@ interface BadQuery {
 
 const badValues: readonly BadQuery[] = [
   ...lists.flatMap((operation) => badLimits.map((value) => ({ operation, param: 'limit', value }))),
-  ...lists
-    .filter((operation) => !ofOneObject.has(operation))
-    .flatMap((operation) => badCursors.map((value) => ({ operation, param: 'cursor', value }))),
+  ...lists.flatMap((operation) => badCursors.map((value) => ({ operation, param: 'cursor', value }))),
   ...(['listTrades', 'listContractNotes'] as const).flatMap((operation) =>
     ['from', 'to'].flatMap((param) => badDays.map((value) => ({ operation, param, value }))),
   ),

@@ -235,7 +235,8 @@ describe('what an ExecutionReport says of an order', () => {
   ] as const) {
     it(`as a ${type} of a ${of ?? 'message whose type it does not say'}, leaves the order as it is`, () => {
       const named = { [tags.BusinessRejectRefID]: 'ord_a', [tags.Text]: 'no' };
-      const refused = { ...(type === 'j' ? named : { [tags.RefSeqNum]: '12' }), ...(of && { [tags.RefMsgType]: of }) };
+      const refused: Record<number, string> = type === 'j' ? named : { [tags.RefSeqNum]: '12' };
+      if (of !== undefined) refused[tags.RefMsgType] = of;
       const known = { startedAt: 7, orders: [order()], cancels: [], execIds: new Map() };
       const { changes, result } = hear([message(refused, type)], known, { ...context, timeOf: () => 5, now: 9 });
       assert.deepEqual([changes.orders, changes.reports], [[], []]);

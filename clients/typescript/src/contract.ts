@@ -1261,7 +1261,10 @@ export interface SandboxFunds {
   readonly account: string;
   /** Its cash in kobo, without the cost and the proceeds of its trades. */
   readonly cash_kobo: bigint;
-  /** How many shares of each stock it can sell that its positions do not show; null when that was not set. */
+  /**
+   * How many shares of each stock it can sell that its positions do not show; null when the request left that as it
+   * was.
+   */
   readonly shares_elsewhere: bigint | null;
 }
 
@@ -2552,7 +2555,7 @@ export abstract class Operations {
    * Errors: `not_found` when no endpoint is registered, which the operator does; `rate_limited` while a test is under way, and
    * for a second after it.
    *
-   * Needs a key with the scope `read`.
+   * Needs a key with the scope `trade`.
    */
   sendWebhookTest(input: SendWebhookTestRequest = {}, options?: CallOptions): Promise<WebhookTest> {
     return this.call(operations.sendWebhookTest, input, options);

@@ -335,7 +335,7 @@ const sandboxTable = {
     method: 'POST',
     path: () => '/v1/sandbox/webhook/test',
     rpc: sandbox.sendWebhookTest,
-    scope: Scope.READ,
+    scope: Scope.TRADE,
     takesBody: true,
   },
   listWebhookDeliveries: {

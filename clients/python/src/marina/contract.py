@@ -1129,7 +1129,9 @@ class SandboxFunds(TypedDict):
     cash_kobo: int
     """Its cash in kobo, without the cost and the proceeds of its trades."""
     shares_elsewhere: Optional[int]
-    """How many shares of each stock it can sell that its positions do not show; null when that was not set."""
+    """How many shares of each stock it can sell that its positions do not show; null when the request left that as it
+    was.
+    """
 
 
 class State(TypedDict):
@@ -2521,7 +2523,7 @@ class Operations:
         Errors: `not_found` when no endpoint is registered, which the operator does; `rate_limited` while a test is under way, and
         for a second after it.
 
-        Needs a key with the scope `read`.
+        Needs a key with the scope `trade`.
         """
         return self._call(SEND_WEBHOOK_TEST, {}, None, deadline)
 
