@@ -65,6 +65,8 @@ export interface Connections {
   readonly pool: Pool;
   /** For transactions that several partners share: two connections with limits of their own. */
   readonly sharedTransactions: Pool;
+  /** Takes a connection of one of these pools, when it has its settings. */
+  take: typeof takeReady;
   /** How transactions begin and end on a connection of these. A failover can bring a server of another kind. */
   frame(connection: PoolConnection): Promise<Frame>;
   readonly hosts: DatabaseHosts;
@@ -119,8 +121,8 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
   return {
     pool,
     sharedTransactions,
-    frame: (connection) =>
-      frames.get(connection) ?? Promise.reject(new NotBegunError('the connection is not of these pools')),
+    take: takeReady,
+    frame: frameFor,
     hosts,
     keepTo(node) {
       keepTo(node);
@@ -132,7 +134,7 @@ export async function connect(options: ConnectOptions): Promise<Connections> {
       const { database } = databaseAddress(access.current.url);
       const timeoutMs = isPatient ? undefined : statementTimeoutMs;
       source ??= import('./typeorm.ts').then(({ openSource }) =>
-        openSource({ pool, database, tables, migrations, timeoutMs }),
+        openSource({ pool, take: takeReady, database, tables, migrations, timeoutMs }),
       );
       source.catch(() => {
         source = undefined;
@@ -150,6 +152,21 @@ const asError = (error: Error) => error;
 
 /** Of each connection, asked for with its settings. */
 const frames = new WeakMap<PoolConnection, Promise<Frame>>();
+
+function frameFor(connection: PoolConnection): Promise<Frame> {
+  return frames.get(connection) ?? Promise.reject(new NotBegunError('the connection is not of these pools'));
+}
+
+/**
+ * The driver hands out a new connection before it has its settings. One that is closed without them answers nothing that it
+ * was asked meanwhile, so nobody gets it before.
+ */
+function takeReady(pool: Pool, done: (error: unknown, connection?: PoolConnection) => void): void {
+  pool.getConnection((error, connection) => {
+    if (error) return done(error);
+    frameFor(connection).then(() => done(null, connection), done);
+  });
+}
 
 /** What is to be known of each new connection. */
 interface Note {
@@ -215,7 +232,7 @@ function openPool(
     });
     frame.then(
       (one) => note.taken(one),
-      () => {}, // Reads do not ask for it.
+      () => {}, // Who took it hears of it.
     );
     frames.set(connection, frame);
   });

@@ -357,8 +357,9 @@ export class Database {
    * change of the host may lead by now, the number of the connection is another one's.
    */
   async #endAtServer(spent: PoolConnection): Promise<void> {
+    const there = await this.connections.frame(spent);
     const connection = await this.#acquire(this.connections.pool);
-    const [there, here] = await Promise.all([this.connections.frame(spent), this.connections.frame(connection)]);
+    const here = await this.connections.frame(connection);
     if (there.place !== here.place) return connection.release();
     connection.query({ sql: `KILL ${Number(spent.threadId)}`, timeout: killTimeoutMs }, (error) => {
       if (error) giveBack(connection, error);
@@ -373,6 +374,7 @@ export class Database {
     );
   }
 
+  /** A connection that has its settings. What is asked of one that never gets them would have no answer. */
   #acquire(pool: Pool): Promise<PoolConnection> {
     return new Promise((resolve, reject) => {
       let late = false;
@@ -382,11 +384,11 @@ export class Database {
         this.#waiting -= 1;
         reject(new ApiError('service_unavailable', { cause: new NotBegunError('no database connection became free') }));
       }, acquireTimeoutMs);
-      pool.getConnection((error, connection) => {
+      this.connections.take(pool, (error, connection) => {
         clearTimeout(timer);
         if (!late) this.#waiting -= 1;
         if (late) connection?.release();
-        else if (error) reject(error);
+        else if (connection === undefined) reject(error);
         else resolve(connection);
       });
     });

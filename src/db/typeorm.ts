@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import type { Pool } from 'mysql2';
+import type { Pool, PoolConnection } from 'mysql2';
 import { AbstractLogger, DataSource, EntitySchema, type EntitySchemaOptions, type MigrationInterface } from 'typeorm';
 
 /** TypeORM's own lines have statements with their values, which no log may have. Errors reach the caller. */
@@ -10,16 +10,19 @@ class Silent extends AbstractLogger {
 /** Connects TypeORM on a pool. */
 export function openSource(options: {
   pool: Pool;
+  /** Takes a connection of it. */
+  take(pool: Pool, done: (error: unknown, connection?: PoolConnection) => void): void;
   database: string;
   tables: readonly EntitySchemaOptions<object>[];
   migrations: readonly (new () => MigrationInterface)[];
   /** How long a statement may take; undefined: without a limit. */
   timeoutMs: number | undefined;
 }): Promise<DataSource> {
-  const { pool, database, tables, migrations, timeoutMs } = options;
+  const { pool, take, database, tables, migrations, timeoutMs } = options;
   // TypeORM asks its driver for a pool once, and is given ours. It ends it if the first connection fails.
   const shared: Pick<Pool, 'getConnection' | 'end'> = {
-    getConnection: (done) => pool.getConnection(done),
+    getConnection: (done) =>
+      take(pool, (error, connection) => done(error as NodeJS.ErrnoException | null, connection as PoolConnection)),
     end: (done) => done?.(null, undefined),
   };
   const source = new DataSource({

@@ -57,6 +57,33 @@ it('a delivery of another event in the place of one holds up its partner alone, 
   assert.deepEqual(await gateway.database.read(waiting), []);
 });
 
+it('an event that is queued already and not acknowledged, as a torn transaction left it, is acknowledged and told once', async () => {
+  const partner = await newPartner();
+  const at = new Date();
+  const columns = 'partner_id version event_id type occurred_at committed_at taken_at state queue'.split(' ');
+  // A place taken keeps the event in the outbox; then it turns out to be its own.
+  const row = [partner.id, 1, 'msg_in_its_place', 'order.pending', at, at, at, 'waiting', 1];
+  await gateway.database.write(insertRows('webhook_deliveries', columns, [row]));
+  assert.equal((await gateway.place(partner, { symbol: 'SIM-REST', quantity: 1 })).status, 201);
+  await eventually(async () => assert.equal((await troubles())[0]?.part, 'events'));
+  await gateway.database.write(
+    statement(
+      `UPDATE webhook_deliveries d JOIN outbox o ON o.partner_id = d.partner_id AND o.version = d.version
+       SET d.event_id = o.id WHERE d.partner_id = ?`,
+      partner.id,
+    ),
+  );
+  await eventually(async () => {
+    const waiting = statement('SELECT version FROM outbox WHERE partner_id = ?', partner.id);
+    assert.deepEqual(await gateway.database.read(waiting), [], 'it is acknowledged');
+  }, 15_000);
+  const queued = await gateway.database.read(
+    statement('SELECT version FROM webhook_deliveries WHERE partner_id = ?', partner.id),
+  );
+  assert.equal(queued.length, 1);
+  await eventually(async () => assert.deepEqual(await troubles(), []));
+});
+
 it('an event in the place of the next one stops changes of its partner alone, and reports of others are applied', async () => {
   const [damaged, other] = [await gateway.newPartner(), await gateway.newPartner()];
   const placed = await gateway.place(damaged, { symbol: 'SIM-REST', quantity: 5 });
