@@ -1,11 +1,11 @@
 import type { ServerKind } from './server-kind.ts';
 import { type Statement, statement } from './statement.ts';
-import { mayWriteGuard } from './writer-table.ts';
+import { mayWriteGuard, onePrimaryGuard } from './writer-table.ts';
 
 /** How transactions begin and end on a server. Each list goes in one round trip with the statements that come before it. */
 export interface Frame {
   readonly begin: readonly Statement[];
-  /** The same without the check that gateways write through this node. */
+  /** The same without the check that gateways write through this server. */
   readonly beginUnchecked: readonly Statement[];
   /** Ends with COMMIT: so an error of its round trip is one of the transaction, and never of something after it. */
   readonly commit: readonly Statement[];
@@ -37,7 +37,7 @@ const becomePatient = statement(`SET SESSION wait_timeout = ${silenceSeconds}`);
  */
 const savepoint = 'marina';
 
-export function frameOf({ isMariaDb, galeraNode: node, place }: Omit<ServerKind, 'isOfGroup'>): Frame {
+export function frameOf({ isMariaDb, galeraNode: node, isOfGroup, place }: ServerKind): Frame {
   const onGalera = (sql: string) => (node === undefined ? [] : [statement(sql)]);
   const onMySql = (one: Statement) => (isMariaDb ? [] : [one]);
   const beginUnchecked = [
@@ -46,8 +46,9 @@ export function frameOf({ isMariaDb, galeraNode: node, place }: Omit<ServerKind,
     statement('START TRANSACTION'),
     ...onGalera(`SAVEPOINT ${savepoint}`),
   ];
+  const checks = [...(node === undefined ? [] : [mayWriteGuard(node)]), ...(isOfGroup ? [onePrimaryGuard] : [])];
   return {
-    begin: node === undefined ? beginUnchecked : [...beginUnchecked, mayWriteGuard(node)],
+    begin: [...beginUnchecked, ...checks],
     beginUnchecked,
     commit: [...onMySql(becomePatient), ...onGalera(`RELEASE SAVEPOINT ${savepoint}`), statement('COMMIT')],
     rollBack: [statement('ROLLBACK'), ...onMySql(becomePatient), ...onGalera('SET autocommit = 1')],

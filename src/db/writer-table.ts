@@ -30,3 +30,11 @@ export function mayWriteGuard(node: string): Statement {
     node,
   );
 }
+
+/**
+ * The same of a member of a group that was switched to several primaries after its connection was made. Row locks are those
+ * of one member, and a member that was read-only takes writes then.
+ */
+export const onePrimaryGuard = statement(
+  'INSERT INTO writer_guards (ok) SELECT 0 FROM DUAL WHERE NOT @@GLOBAL.group_replication_single_primary_mode',
+);

@@ -166,6 +166,7 @@ function findWriteTrouble(trouble: WriteTrouble | undefined): Check[] {
 const writeReasons: Readonly<Record<WriteTrouble, string>> = {
   'disk-full': 'the database takes no writes: its disk is full',
   'read-only': 'the database takes no writes: it is read-only',
-  'not-writer': "the database's node takes no writes: gateways write through another node of the cluster",
+  'not-writer':
+    "the database's node takes no writes: gateways write through another node of the cluster, or its group has several primaries",
   silent: 'the database does not answer writes; its disk may be full',
 };

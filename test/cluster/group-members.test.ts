@@ -5,6 +5,7 @@ import { Cluster, type GatewayProcess, type Partner } from '../support/cluster.t
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { GroupCluster } from './support/group-replication.ts';
+import type { ServerNode } from './support/server-node.ts';
 
 describe('a gateway and the members of a group of MySQL servers', { timeout: 240_000 }, () => {
   let servers: GroupCluster | string;
@@ -77,15 +78,33 @@ describe('a gateway and the members of a group of MySQL servers', { timeout: 240
     assert.equal((await place(4)).status, 201);
   });
 
-  it('does not start where a new primary may show old values, or where there are several primaries', async (t) => {
+  const uuidOf = async (member: ServerNode) => (await member.ask('SELECT @@server_uuid AS id'))[0]?.id;
+
+  it('does not start where a new primary may show old values, or where there are several primaries, nor goes on there', async (t) => {
     const there = group(t);
     if (there === undefined) return;
     const [first] = there.nodes;
     await first.execute("SET GLOBAL group_replication_consistency = 'EVENTUAL'");
     await assert.rejects(open(0), /group_replication_consistency must be BEFORE_ON_PRIMARY_FAILOVER/);
     await first.execute("SET GLOBAL group_replication_consistency = 'BEFORE_ON_PRIMARY_FAILOVER'");
-    await gateway.stop();
+    const rows = async () => {
+      const database = new URL(cluster.databaseUrl).pathname.slice(1);
+      const [row] = await first.ask(`SELECT COUNT(*) AS count FROM ${database}.orders`);
+      return Number(row?.count);
+    };
+    await eventually(async () => assert.equal((await place(5)).status, 201));
+    const before = await rows();
+    // The connections that the gateway has go on.
     await first.ask('SELECT group_replication_switch_to_multi_primary_mode()');
+    for (let quantity = 6; quantity < 26; quantity += 1) {
+      const answer = await place(quantity);
+      assert.deepEqual([answer.status, answer.body.error.code], [503, 'service_unavailable']);
+    }
+    await eventually(async () => assert.ok(!(await isReady()), 'it is not ready'));
+    assert.equal(await rows(), before, 'what was refused is not stored');
     for (const index of [0, 1, 2]) await assert.rejects(open(index), /its group has several primaries/);
+    await first.ask(`SELECT group_replication_switch_to_single_primary_mode('${await uuidOf(first)}')`);
+    await eventually(async () => assert.equal((await place(26)).status, 201));
+    await eventually(async () => assert.ok(await isReady(), 'it is ready'));
   });
 });

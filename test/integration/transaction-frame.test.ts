@@ -84,7 +84,12 @@ describe('the last statement of a round trip that commits', () => {
   for (const isMariaDb of [true, false]) {
     for (const isGalera of [true, false]) {
       it(`is COMMIT on ${isMariaDb ? 'MariaDB' : 'MySQL'}${isGalera ? ' with Galera' : ''}`, () => {
-        const { commit } = frameOf({ isMariaDb, place: 'a:1', galeraNode: isGalera ? 'one' : undefined });
+        const { commit } = frameOf({
+          isMariaDb,
+          place: 'a:1',
+          galeraNode: isGalera ? 'one' : undefined,
+          isOfGroup: !isMariaDb,
+        });
         assert.equal(commit.at(-1)?.sql, 'COMMIT', 'an error after it would be taken for one of the transaction');
       });
     }
