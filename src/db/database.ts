@@ -340,6 +340,7 @@ export class Database {
       this.#inUse += 1;
       const result = await work(connection);
       connection.release();
+      this.connections.hosts.noteServed();
       return result;
     } catch (error) {
       if (connection !== undefined) giveBack(connection, error);

@@ -11,6 +11,8 @@ const lookEveryMs = 1_000;
 const answerWithinMs = 2_000;
 /** A host is left after so many looks in a row that did not find it good. */
 const mostFailures = 2;
+/** A host that takes no more connections is left, too, when it has answered nothing else for so long: longer than any work may take. */
+const servesWithinMs = 20_000;
 
 /** What a host says of itself. `full`: it takes no more connections, and serves those that it has. Undefined: it cannot be used now. */
 type Answer = { readonly node: string | undefined; readonly writer: string | undefined } | 'full' | undefined;
@@ -32,15 +34,18 @@ export class DatabaseHosts {
   readonly #listeners: ((change: HostChange) => void)[] = [];
   #current: DatabaseHost;
   #failures = 0;
+  #servedAt: number;
 
   constructor(
     private readonly access: { readonly current: DatabaseAccess },
     private readonly log?: Logger,
     private readonly ask: (access: DatabaseAccess, host: DatabaseHost) => Promise<Answer> = askHost,
+    private readonly now: () => number = () => performance.now(),
   ) {
     const { hosts } = databaseAddress(access.current.url);
     this.#hosts = hosts;
     this.#current = hosts[0];
+    this.#servedAt = now();
     this.worker = periodic('database hosts', lookEveryMs, () => this.look());
   }
 
@@ -72,10 +77,16 @@ export class DatabaseHosts {
     this.#use(this.#best(answers) ?? this.#current);
   }
 
+  /** Notes that the host in use did what it was asked. */
+  noteServed(): void {
+    this.#servedAt = this.now();
+  }
+
   /** Looks whether the host in use is still the best one. */
   async look(): Promise<void> {
-    const answer = await this.ask(this.access.current, this.#current);
-    if (answer === 'full') return;
+    const said = await this.ask(this.access.current, this.#current);
+    if (said === 'full' && this.now() - this.#servedAt < servesWithinMs) return;
+    const answer = said === 'full' ? undefined : said;
     this.#failures = answer === undefined ? this.#failures + 1 : 0;
     const isElsewhere = answer?.writer !== undefined && answer.writer !== answer.node;
     if (answer === undefined ? this.#failures < mostFailures : !isElsewhere) return;
@@ -102,6 +113,7 @@ export class DatabaseHosts {
     const isLost = this.#failures > 0;
     this.#current = host;
     this.#failures = 0;
+    this.noteServed();
     for (const listener of this.#listeners) listener({ isLost });
   }
 }

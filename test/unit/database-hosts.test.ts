@@ -53,9 +53,11 @@ describe('the host of a database that is used', () => {
   function hostsWith(answers: Answers) {
     const changes: boolean[] = [];
     const access = { current: { url: 'mysql://u@a,b,c/marina', tls: undefined } };
-    const hosts = new DatabaseHosts(access, undefined, async (_, { host }) => answers[host]);
+    const clock = { ms: 0 };
+    const ask = async (_: unknown, { host }: { host: string }) => answers[host];
+    const hosts = new DatabaseHosts(access, undefined, ask, () => clock.ms);
     hosts.onChange(({ isLost }) => changes.push(isLost));
-    return { hosts, changes };
+    return { hosts, changes, clock };
   }
 
   it('is the first good one of the list', async () => {
@@ -86,6 +88,25 @@ describe('the host of a database that is used', () => {
     for (let look = 0; look < 5; look += 1) await hosts.look();
     assert.equal(hosts.current.host, 'a');
     assert.deepEqual(changes, []);
+  });
+
+  it('is left when it takes no more connections and those that it has get no answer either', async () => {
+    const answers: Answers = { a: good, b: good };
+    const { hosts, changes, clock } = hostsWith(answers);
+    await hosts.choose();
+    answers.a = 'full';
+    for (let second = 0; second < 60; second += 1) {
+      clock.ms += 1_000;
+      hosts.noteServed();
+      await hosts.look();
+    }
+    assert.equal(hosts.current.host, 'a', 'it serves');
+    for (let second = 0; second < 25; second += 1) {
+      clock.ms += 1_000;
+      await hosts.look();
+    }
+    assert.equal(hosts.current.host, 'b', 'it serves nobody');
+    assert.deepEqual(changes, [true]);
   });
 
   it('is left after two looks in a row without a good answer, and not after one', async () => {
