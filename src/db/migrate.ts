@@ -3,6 +3,7 @@ import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
 import { migrations } from '../../migrations/index.ts';
 import { connect, migrationTimeoutMs, type Reached } from './data-source.ts';
 import type { Database } from './database.ts';
+import { isRetryable } from './errors.ts';
 import { statement } from './statement.ts';
 
 /** How often a process that waits for another one's migration says so. */
@@ -27,15 +28,43 @@ export async function migrate(
   try {
     const source = await connections.source();
     await underLock(source, log, async () => {
+      // The lock is of one node. Processes at several nodes repeat each other's statements, which is as good.
+      const isCluster = connections.isCluster();
+      if (isCluster) await source.query(makeNotes);
       await source.runMigrations({ transaction: 'none' });
+      if (isCluster) await retried(() => source.query(noteOnce));
     });
   } finally {
     await connections.close();
   }
 }
 
-/** The server's errors for a table, a column or an index that is there already. */
-const isThere = new Set([1050, 1060, 1061]);
+/** As TypeORM makes it, which fails if the table comes to be between its look and its statement. */
+const makeNotes = `CREATE TABLE IF NOT EXISTS migrations
+  (id int NOT NULL AUTO_INCREMENT, timestamp bigint NOT NULL, name varchar(255) NOT NULL, PRIMARY KEY (id)) ENGINE=InnoDB`;
+
+/** Each process notes what it did: of the notes with one name the first stays. */
+const noteOnce =
+  'DELETE later FROM migrations later JOIN migrations earlier ON earlier.name = later.name AND earlier.id < later.id';
+
+const mostTries = 5;
+
+/** Tries a statement again that a write at another node undid. */
+async function retried<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries >= mostTries || !isRetryable(error)) throw error;
+    }
+  }
+}
+
+/**
+ * The server's errors for a table, a column or an index that is there already, and for a column or an index that is to be
+ * removed and is gone.
+ */
+const isDone = new Set([1050, 1060, 1061, 1091]);
 
 /**
  * A migration that takes what is there for its own. A server commits each statement that changes tables by itself, so a run
@@ -49,10 +78,10 @@ function toRepeatable(
     override async up(runner: QueryRunner): Promise<void> {
       const query: QueryRunner['query'] = async (statement: string, values?: unknown[]) => {
         try {
-          return await runner.query(statement, values);
+          return await retried(() => runner.query(statement, values));
         } catch (error) {
-          if (!isThere.has((error as { errno?: number }).errno ?? 0)) throw error;
-          log(`${this.name}: ${(error as Error).message}: done by a run that did not end`);
+          if (!isDone.has((error as { errno?: number }).errno ?? 0)) throw error;
+          log(`${this.name}: ${(error as Error).message}: done by a run that did not end, or at another node`);
           return undefined;
         }
       };
