@@ -57,7 +57,7 @@ it('a delivery of another event in the place of one holds up its partner alone, 
   assert.deepEqual(await gateway.database.read(waiting), []);
 });
 
-it('an event that is queued already and not acknowledged, as a torn transaction left it, is acknowledged and told once', async () => {
+it('an event that is queued already and not acknowledged, as a torn transaction left it, is acknowledged and queued once', async () => {
   const partner = await newPartner();
   const at = new Date();
   const columns = 'partner_id version event_id type occurred_at committed_at taken_at state queue'.split(' ');

@@ -30,7 +30,7 @@ describe('new connections to a server that greets them and then answers nothing'
     Promise.all(Array.from({ length: poolSize }, () => database.read(statement(query))));
 
   it('fail who asked for them within seconds, and the pool is whole when the server is well again', async () => {
-    // A failover while requests are waiting: all connections are made anew at once.
+    // A failover while requests are waiting: all connections are made again at once.
     proxy.reset();
     proxy.onBytes = (link, direction, bytes) => {
       if (direction === 'toServer' && bytes.includes('SHOW VARIABLES')) link.set('toClient', { hold: true });
