@@ -5,6 +5,7 @@ import { GaleraCluster } from '../cluster/support/galera.ts';
 import { GroupCluster } from '../cluster/support/group-replication.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { temporaryFolder } from '../support/folders.ts';
+import { frameRow } from './frames.ts';
 import type { Turns } from './run.ts';
 import { load } from './support/load.ts';
 import { type Row, ratioRow } from './support/report.ts';
@@ -60,6 +61,7 @@ export async function benchClusters(_cluster: Cluster, { rounds, durationMs }: T
       rows.push(ratioRow(what, figures[0] ?? [], figures[1] ?? [], '≥ 0.7×'));
     }
     await Promise.all(sites.map((site) => site.stop()));
+    rows.push(await frameRow(nodes.name, nodes.nodes[0].url, rounds, durationMs));
     await Promise.all([nodes.stop(), one.stop()]);
   }
   return rows;
