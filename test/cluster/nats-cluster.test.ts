@@ -80,9 +80,15 @@ describe('a gateway on a cluster of three NATS servers', () => {
     const partner = await one.newPartner();
     await has(one, 1);
     await isWell(one);
-    for (const name of names(one)) {
+    for (const [index, name] of names(one).entries()) {
+      let isShown = false;
       await withoutLeader(one, name, async () => {
         assert.equal((await one.place(partner, { symbol: 'SIM-REST', quantity: 1 })).status, 201);
+        // As long as it has no server.
+        if (isShown) return;
+        const part = index === 0 ? 'jetstream' : 'limits';
+        await eventually(async () => assert.ok((await troubles(one)).includes(part), `${part} is shown as trouble`));
+        isShown = true;
       });
     }
   });

@@ -29,14 +29,24 @@ describe(`${count} transactions that meet (seed ${seed})`, { timeout: 60_000 + c
     });
 
     /** Runs them on two nodes, by a rule that says which node the next one of a worker goes to. */
-    async function areWhole(t: TestContext, name: string, choose: (worker: number) => number): Promise<void> {
+    async function areWhole(
+      t: TestContext,
+      name: string,
+      choose: (worker: number) => number,
+      areKilled = false,
+    ): Promise<void> {
       if (typeof cluster === 'string') return t.skip(`Galera cannot be had here: ${cluster}`);
       const urls = cluster.nodes.map(({ url }) => `${url}/${name}`);
       await execute(cluster.nodes[0]?.url ?? '', createDatabase(name));
       const torn = await TornTransactions.prepare(urls[0] ?? '', seed);
       const writers = await Promise.all(urls.slice(0, 2).map((url) => Writer.open(url)));
+      const stopping = new AbortController();
+      const killing = areKilled ? killAtRandom(urls[0] ?? '', seed, stopping.signal) : Promise.resolve();
       try {
-        await torn.runMany(count, atOnce, (worker) => writers[choose(worker)] as Writer);
+        await torn
+          .runMany(count, atOnce, (worker) => writers[choose(worker)] as Writer)
+          .finally(() => stopping.abort());
+        await killing;
         for (const url of urls) {
           const { counts, wrong } = await torn.check(url);
           assert.deepEqual(wrong, [], `${wrong.length} are wrong of ${JSON.stringify(counts)}`);
@@ -52,6 +62,12 @@ describe(`${count} transactions that meet (seed ${seed})`, { timeout: 60_000 + c
 
     it('are there whole or not at all when the writer is switched while the old one still writes', (t) =>
       areWhole(t, 'torn_switched', () => Math.floor(performance.now() / switchedAfterMs) % 2));
+
+    it('are there whole or not at all when their statements and connections are ended', (t) =>
+      areWhole(t, 'torn_killed', () => 0, true));
+
+    it('are there whole or not at all when they are ended, and meet those of another writer', (t) =>
+      areWhole(t, 'torn_both', (worker) => worker % 2, true));
   });
 
   describe('on a group of MySQL servers', () => {
@@ -63,27 +79,29 @@ describe(`${count} transactions that meet (seed ${seed})`, { timeout: 60_000 + c
       if (typeof cluster !== 'string') await cluster?.stop();
     });
 
-    it('are there whole or not at all, as their callers were answered, when the primary changes all the time', async (t) => {
+    /** Runs them through writers at two members, while something is done to the group until it is stopped. */
+    async function areWhole(
+      t: TestContext,
+      name: string,
+      disturb: (group: GroupCluster, url: string, stopped: AbortSignal) => Promise<void>,
+    ): Promise<void> {
       if (typeof cluster === 'string') return t.skip(`MySQL cannot be had here: ${cluster}`);
       const { nodes } = cluster;
-      const [first, second] = nodes;
-      await execute(first.url, createDatabase('torn'));
-      const urls = nodes.map(({ url }) => `${url}/torn`);
+      const [first] = nodes;
+      await cluster.makeWriter(first, async () => {});
+      await execute(first.url, createDatabase(name));
+      const urls = nodes.map(({ url }) => `${url}/${name}`);
       const torn = await TornTransactions.prepare(urls[0] ?? '', seed);
       const writers = await Promise.all(urls.slice(0, 2).map((url) => Writer.open(url)));
       const stopping = new AbortController();
-      const changing = (async (group: GroupCluster) => {
-        for (let turn = 1; !stopping.signal.aborted; turn += 1) {
-          await group.makeWriter(turn % 2 === 0 ? first : second, () => delay(switchedAfterMs));
-        }
-      })(cluster);
+      const disturbing = disturb(cluster, urls[0] ?? '', stopping.signal);
       // It is waited for below.
-      changing.catch(() => undefined);
+      disturbing.catch(() => undefined);
       try {
         await torn.runMany(count, atOnce, (worker) => writers[worker % 2] as Writer);
       } finally {
         stopping.abort();
-        await changing;
+        await disturbing;
         await Promise.all(writers.map((writer) => writer.close()));
       }
       for (const url of urls) {
@@ -91,7 +109,18 @@ describe(`${count} transactions that meet (seed ${seed})`, { timeout: 60_000 + c
         assert.deepEqual(wrong, [], `${wrong.length} are wrong of ${JSON.stringify(counts)}`);
         assert.ok(counts.committed > 0 && counts.refused > 0, `both were used: ${JSON.stringify(counts)}`);
       }
-    });
+    }
+
+    it('are there whole or not at all, as their callers were answered, when the primary changes all the time', (t) =>
+      areWhole(t, 'torn_changed', async (group, _, stopped) => {
+        const [first, second] = group.nodes;
+        for (let turn = 1; !stopped.aborted; turn += 1) {
+          await group.makeWriter(turn % 2 === 0 ? first : second, () => delay(switchedAfterMs));
+        }
+      }));
+
+    it('are there whole or not at all when their statements and connections are ended', (t) =>
+      areWhole(t, 'torn_killed', (_, url, stopped) => killAtRandom(url, seed, stopped)));
   });
 
   describe('on one server that ends their statements and connections', () => {

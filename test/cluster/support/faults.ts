@@ -1,21 +1,23 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { checkEverything } from '../../fault/support/checker.ts';
-import { Load } from '../../fault/support/load.ts';
-import { checkMoney } from '../../fault/support/money.ts';
-import { Cluster, type GatewayProcess, type Partner } from '../../support/cluster.ts';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { migrations } from '../../../migrations/index.ts';
+import { migrate } from '../../../src/db/migrate.ts';
+import { Cluster, type GatewayProcess } from '../../support/cluster.ts';
 import { eventually } from '../../support/eventually.ts';
+import { FaultProxy } from '../../support/fault-proxy.ts';
 import { hostsOf, type ServerCluster, type ServerNode } from './server-node.ts';
-
-/** How often each fault is made. */
-const runs = Number(process.env.RUNS || 1);
-/** Until orders are placed again after a fault: the longest wait of the engines, and what the gateways take to follow. */
-const resumedWithinMs = 60_000;
-/** How long orders are placed before a fault, so that it meets some on their way. */
-const beforeMs = 1_500;
+import {
+  assertNoDefects,
+  beforeMs,
+  placedThroughEach,
+  resumedWithinMs,
+  runs,
+  suiteTimeoutMs,
+  underLoad,
+} from './under-load.ts';
 
 /** What a fault is made on. */
 interface Scene {
@@ -70,20 +72,14 @@ const faults: readonly Fault[] = [
     name: 'the writer is cut off from the other nodes, and not from the gateways',
     needsNetwork: true,
     async make({ writer, resumed }) {
-      writer.machine.cut('peers');
-      await resumed();
-      writer.machine.join();
-      await writer.untilItTakesPart();
+      await cutOff(writer, 'peers', resumed);
     },
   },
   {
     name: 'the writer is cut off from all',
     needsNetwork: true,
     async make({ writer, resumed }) {
-      writer.machine.cut('all');
-      await resumed();
-      writer.machine.join();
-      await writer.untilItTakesPart();
+      await cutOff(writer, 'all', resumed);
     },
   },
   {
@@ -104,6 +100,29 @@ const faults: readonly Fault[] = [
         other.thaw();
       }
       await other.untilItTakesPart();
+    },
+  },
+  {
+    name: 'another node loses its data',
+    async make({ others: [other], resumed }) {
+      await other.kill();
+      other.wipe();
+      await resumed();
+      await other.start();
+    },
+  },
+  {
+    name: 'another node is cut off from the other nodes, and not from the gateways',
+    needsNetwork: true,
+    async make({ others: [other], resumed }) {
+      await cutOff(other, 'peers', resumed);
+    },
+  },
+  {
+    name: 'another node is cut off from all',
+    needsNetwork: true,
+    async make({ others: [, other], resumed }) {
+      await cutOff(other, 'all', resumed);
     },
   },
   {
@@ -140,15 +159,50 @@ const faults: readonly Fault[] = [
     },
   },
   {
-    name: 'a table is changed',
-    async make({ cluster, resumed }) {
-      // As a migration does, at the node that takes writes.
-      const column = `added_${randomUUID().slice(0, 8)}`;
-      const change = (sql: string) => cluster.database.manage((manager) => manager.query(sql));
-      await change(`ALTER TABLE orders ADD COLUMN ${column} VARCHAR(20) NULL`);
-      await change(`ALTER TABLE orders ADD INDEX ${column} (${column})`);
+    name: 'two proxies disagree which node is the writer',
+    async make({ cluster, servers, writer, others: [other], gateways, resumed }) {
+      const proxies = [await FaultProxy.start(writer.url), await FaultProxy.start(writer.url)] as const;
+      const [, wrong] = proxies;
+      const url = (cluster.gatewayVariables.MARINA_DATABASE_URL ?? '').replace(hostsOf(servers), writer.host);
+      const behind = await Promise.all(
+        proxies.map((proxy) => cluster.startGateway({ MARINA_DATABASE_URL: proxy.through(url) })),
+      );
+      const [right, misled] = behind as [GatewayProcess, GatewayProcess];
+      await replace(gateways, behind);
       await resumed();
-      await change(`ALTER TABLE orders DROP COLUMN ${column}`);
+      const partner = await cluster.newPartner();
+      const place = async (gateway: GatewayProcess) => (await gateway.place(partner, { symbol: 'SIM-REST' })).status;
+      wrong.retarget(other.url);
+      wrong.reset();
+      await eventually(async () => assert.equal(await place(misled), 503), resumedWithinMs);
+      for (let count = 0; count < 30; count += 1) {
+        assert.deepEqual(await Promise.all([place(right), place(misled)]), [201, 503]);
+      }
+      wrong.retarget(writer.url);
+      wrong.reset();
+      await resumed();
+      for (const gateway of behind) assertNoDefects(gateway);
+      await replace(gateways, await Promise.all([cluster.startGateway(), cluster.startGateway()]));
+      for (const proxy of proxies) await proxy.close();
+    },
+  },
+  {
+    name: 'all nodes migrate at once',
+    async make({ cluster, servers, resumed }) {
+      const name = new URL(cluster.databaseUrl).pathname.slice(1);
+      const next = [...migrations, addsColumn(migrations.length)];
+      // A group takes the changes at its primary only.
+      const places = servers.takesWritesEverywhere
+        ? servers.nodes.map(({ url }) => `${url}/${name}`)
+        : Array.from({ length: 2 }, () =>
+            cluster.databaseUrl.replace(new URL(cluster.databaseUrl).host, hostsOf(servers)),
+          );
+      await Promise.all(places.map((url) => migrate(url, next)));
+      await resumed();
+      await cluster.database.manage(async (manager) => {
+        await manager.query('ALTER TABLE orders DROP COLUMN added');
+        await manager.query('DELETE FROM migrations WHERE name = ?', [new (next.at(-1) as Migration)().name]);
+      });
     },
   },
   {
@@ -161,9 +215,42 @@ const faults: readonly Fault[] = [
   },
 ];
 
+type Migration = new () => MigrationInterface;
+
+/** A migration as the next release could have. Its name has its place in the order. */
+function addsColumn(place: number): Migration {
+  return class implements MigrationInterface {
+    readonly name = `AddedByTest${4_000_000_000_000 + place}`;
+
+    async up(runner: QueryRunner): Promise<void> {
+      await runner.query('ALTER TABLE orders ADD COLUMN added VARCHAR(20) NULL');
+      await runner.query('ALTER TABLE orders ADD INDEX orders_added (added)');
+    }
+
+    async down(): Promise<void> {}
+  };
+}
+
+/** Cuts a node off until orders are placed again. */
+async function cutOff(node: ServerNode, from: 'peers' | 'all', resumed: () => Promise<void>): Promise<void> {
+  node.machine.cut(from);
+  try {
+    await resumed();
+  } finally {
+    node.machine.join();
+  }
+  await node.untilItTakesPart();
+}
+
+/** Other gateways take the place of all. */
+async function replace(gateways: GatewayProcess[], by: readonly GatewayProcess[]): Promise<void> {
+  const former = gateways.splice(0, gateways.length, ...by);
+  await Promise.all(former.map((gateway) => gateway.stop()));
+}
+
 /** Each fault under orders and allocations of two gateways that know all nodes. After each, everything is compared. */
 export function describeFaults(name: string, start: () => Promise<ServerCluster | string>): void {
-  describe(`two gateways on a cluster of three nodes: ${name}`, { timeout: 240_000 + runs * 1_200_000 }, () => {
+  describe(`two gateways on a cluster of three nodes: ${name}`, { timeout: suiteTimeoutMs }, () => {
     let servers: ServerCluster | string;
     let cluster: Cluster;
     const gateways: GatewayProcess[] = [];
@@ -184,78 +271,24 @@ export function describeFaults(name: string, start: () => Promise<ServerCluster 
         it(`${name}${runs > 1 ? `, ${run}` : ''}: no order or allocation is lost or sent twice`, async (t) => {
           if (typeof servers === 'string') return t.skip(servers);
           if (needsNetwork && servers.whyNoNetwork !== undefined) return t.skip(servers.whyNoNetwork);
-          await underLoad(t, servers, make);
+          const there = servers;
+          const resumed = () => placedThroughEach(cluster, gateways);
+          const makeIt = async () => {
+            const [writer, ...others] = await byRole(there);
+            await make({
+              servers: there,
+              writer,
+              others: others as [ServerNode, ServerNode],
+              gateways,
+              cluster,
+              resumed,
+            });
+          };
+          await underLoad(t, cluster, gateways, makeIt, () => assertSameEverywhere(cluster, there));
         });
       }
     }
-
-    async function underLoad(t: TestContext, servers: ServerCluster, make: Fault['make']): Promise<void> {
-      const [trader, funder] = [await cluster.newPartner(), await cluster.newPartner()];
-      await cluster.fund(funder, 1_000_000_000n);
-      const load = Load.start({
-        gateways: () => gateways,
-        partners: [trader],
-        symbols: ['SIM-REST', 'SIM-PARTS'],
-        restMs: 60,
-        cancels: true,
-        longestMs: 300_000,
-      });
-      const allocating = new Allocating(gateways, funder);
-      const last = gateways.at(-1) as GatewayProcess;
-      let gap: number;
-      try {
-        await delay(beforeMs);
-        const [writer, ...others] = await byRole(servers);
-        const began = performance.now();
-        const resumed = () => placedThroughEach(cluster, gateways);
-        await make({ servers, writer, others: others as [ServerNode, ServerNode], gateways, cluster, resumed });
-        await delay(beforeMs);
-        gap = load.longestGapMs(began);
-      } finally {
-        await Promise.all([load.settle(last, resumedWithinMs), allocating.settle()]);
-      }
-      for (const gateway of gateways) {
-        const defects = gateway.logged().filter(({ msg }) => msg === 'a request failed');
-        assert.deepEqual(defects, [], 'no answer is internal_error');
-      }
-      await checkEverything(cluster, last, [trader], resumedWithinMs);
-      await checkMoney(cluster, last, [funder], resumedWithinMs);
-      await assertSameEverywhere(cluster, servers);
-      const counts = `${load.count} orders, ${allocating.count} allocations`;
-      t.diagnostic(`no order for ${(gap / 1_000).toFixed(1)} s; ${counts}; lost 0, sent twice 0`);
-    }
   });
-}
-
-/** Clients that allocate all the time, and repeat what has no clear answer with its key. */
-class Allocating {
-  count = 0;
-  #stopping = false;
-  readonly #done: Promise<void>;
-
-  constructor(gateways: readonly GatewayProcess[], partner: Partner) {
-    this.#done = this.#run(gateways, partner);
-  }
-
-  async settle(): Promise<void> {
-    this.#stopping = true;
-    await this.#done;
-  }
-
-  async #run(gateways: readonly GatewayProcess[], partner: Partner): Promise<void> {
-    while (!this.#stopping) {
-      this.count += 1;
-      const amount = 1_000 + this.count;
-      const key = randomUUID();
-      await eventually(async () => {
-        const gateway = gateways[Math.floor(Math.random() * gateways.length)] as GatewayProcess;
-        const { status, body } = await gateway.allocate(partner, { amount_kobo: amount }, key);
-        const isClear = status === 200 || status === 201 || body?.error?.code === 'allocation_not_sent';
-        assert.ok(isClear, `answered ${status} ${body?.error?.code}`);
-      }, resumedWithinMs);
-      await delay(100);
-    }
-  }
 }
 
 /** The node that the gateways write through comes first. */
@@ -267,17 +300,6 @@ async function byRole(servers: ServerCluster): Promise<readonly [ServerNode, ...
     }
     throw new Error('no node is the writer');
   });
-}
-
-async function placedThroughEach(cluster: Cluster, gateways: readonly GatewayProcess[]): Promise<void> {
-  const partner = await eventually(() => cluster.newPartner(), resumedWithinMs);
-  for (const gateway of gateways) {
-    const key = randomUUID();
-    await eventually(async () => {
-      const { status } = await gateway.place(partner, { symbol: 'SIM-REST' }, key);
-      assert.ok(status === 201 || status === 200, `answered ${status}`);
-    }, resumedWithinMs);
-  }
 }
 
 /** Tables that change all the time. */

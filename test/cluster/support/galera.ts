@@ -23,6 +23,7 @@ interface Options {
 /** Three MariaDB servers with Galera, each of which takes writes. */
 export class GaleraCluster implements ServerCluster {
   readonly name = 'Galera';
+  readonly takesWritesEverywhere = true;
 
   private constructor(
     readonly nodes: readonly [GaleraNode, GaleraNode, GaleraNode],

@@ -25,6 +25,7 @@ interface Options {
 /** Three MySQL servers of a group, one of which is the primary and takes writes. */
 export class GroupCluster implements ServerCluster {
   readonly name = 'Group Replication';
+  readonly takesWritesEverywhere = false;
 
   private constructor(
     readonly nodes: readonly [GroupMember, GroupMember, GroupMember],

@@ -14,6 +14,8 @@ const readyWithinMs = 60_000;
 export interface ServerCluster {
   readonly name: string;
   readonly nodes: readonly [ServerNode, ServerNode, ServerNode];
+  /** Whether each node takes writes, and tables can be changed at any. */
+  readonly takesWritesEverywhere: boolean;
   /** Why no node can be cut off from the others. Undefined: it can. */
   readonly whyNoNetwork: string | undefined;
   /** Makes gateways that know all nodes write through this one, while the former one lives. `until` they do. */
