@@ -31,7 +31,7 @@ type UnaryCall<M extends DescMethod> = (
   options: UnaryCallOptions,
 ) => Promise<MessageShape<M['output']>>;
 
-/** Makes a call and keeps what was said. Never throws. */
+/** Makes a call and keeps request and answer. Never throws. */
 export async function exchange<M extends DescMethod>(
   method: M,
   call: UnaryCall<M>,
@@ -40,18 +40,18 @@ export async function exchange<M extends DescMethod>(
 ): Promise<Outcome<MessageShape<M['output']>>> {
   const sentAt = Date.now();
   const startedAt = performance.now();
-  const said = () => ({
+  const sent = () => ({
     call: `${method.parent.name}.${method.name}`,
     request: shown(method.input, create(method.input, request)),
     tookMs: Math.round(performance.now() - startedAt),
   });
   try {
     const answer = await call(request, options);
-    const exchange = { ...said(), answer: shown(method.output, answer), status: 'OK' };
+    const exchange = { ...sent(), answer: shown(method.output, answer), status: 'OK' };
     return { answer, code: status.OK, exchange, sentAt, endedAt: Date.now() };
   } catch (error) {
     const { code = status.UNKNOWN, details = (error as Error).message } = error as Partial<ServiceError>;
-    const exchange = { ...said(), status: status[code] ?? String(code), details };
+    const exchange = { ...sent(), status: status[code] ?? String(code), details };
     return { answer: undefined, code, exchange, sentAt, endedAt: Date.now() };
   }
 }

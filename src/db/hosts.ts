@@ -6,15 +6,15 @@ import { type DatabaseHost, databaseAddress } from './address.ts';
 import { isFull } from './errors.ts';
 import { askGroup, askServerKind, isPrimary, serverKind, whyUnsafe } from './server-kind.ts';
 
-const lookEveryMs = 1_000;
+const pollIntervalMs = 1_000;
 /** How long a host may take to answer whether it is good. */
 const answerWithinMs = 2_000;
-/** A host is left after so many looks in a row that did not find it good. */
+/** A host is left after so many polls in a row that did not find it good. */
 const mostFailures = 2;
 /** A host that takes no more connections is left, too, when it has answered nothing else for so long: longer than any work may take. */
 const servesWithinMs = 20_000;
 
-/** What a host says of itself. `full`: it takes no more connections, and serves those that it has. Undefined: it cannot be used now. */
+/** What a host answers about itself. `full`: it takes no more connections, and serves those that it has. Undefined: it cannot be used now. */
 type Answer = { readonly node: string | undefined; readonly writer: string | undefined } | 'full' | undefined;
 type Good = Exclude<Answer, 'full' | undefined>;
 
@@ -46,7 +46,7 @@ export class DatabaseHosts {
     this.#hosts = hosts;
     this.#current = hosts[0];
     this.#servedAt = now();
-    this.worker = periodic('database hosts', lookEveryMs, () => this.look());
+    this.worker = periodic('database hosts', pollIntervalMs, () => this.poll());
   }
 
   get areMany(): boolean {
@@ -82,8 +82,8 @@ export class DatabaseHosts {
     this.#servedAt = this.now();
   }
 
-  /** Looks whether the host in use is still the best one. */
-  async look(): Promise<void> {
+  /** Queries the host in use, and uses another one if that is better. */
+  async poll(): Promise<void> {
     const said = await this.ask(this.access.current, this.#current);
     if (said === 'full' && this.now() - this.#servedAt < servesWithinMs) return;
     const answer = said === 'full' ? undefined : said;

@@ -349,7 +349,7 @@ async function checkDatabase(database: Database): Promise<void> {
   await new Writer(database).settle();
 }
 
-/** When a message says that it was made. A time that no order can have is none. */
+/** When a message was made, by its own fields. A time that no order can have is none. */
 function timeOf(message: Message, now: () => number): number {
   const times = [tags.TransactTime, tags.SendingTime].map((tag) => readUtcTimestamp(message.get(tag)));
   return times.find((time) => time !== undefined && time >= earliestTime && time <= now() + dayMs) ?? now();

@@ -14,7 +14,7 @@ import { setNumbers } from './store/set-numbers.ts';
 /** If a stop takes longer, the process exits. */
 const stopWithinMs = 12_000;
 
-/** The command `fix`: serves, or does what its first argument says. Returns the exit code, or nothing while it serves. */
+/** The command `fix`: serves, or runs the command that its first argument names. Returns the exit code, or nothing while it serves. */
 export async function fixCommand(
   [what = 'serve', ...rest]: readonly string[],
   variables: NodeJS.ProcessEnv,

@@ -28,10 +28,10 @@ const hostPort = text(/^.+:\d+$/, 'host:port');
 /** A name in a FIX header. */
 const name = text(/^[!-<>-~]{1,64}$/, '1 to 64 characters without spaces and `=`');
 const timeOfDay = text(/^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/, 'a time in Lagos, such as 08:30');
-/** Standard header, trailer, and what an order itself says. */
+/** Standard header, trailer, and the fields that each order has. */
 const ownTags = new Set([1, 8, 9, 10, 11, 21, 34, 35, 37, 38, 40, 41, 43, 44, 49, 52, 54, 55, 56, 59, 60, 97, 790]);
 
-/** What the adapter is told once, by environment variables. */
+/** The adapter's settings, from environment variables. */
 const settings = {
   address: setting('MARINA_FIX_ADDRESS', "the exchange's or broker's FIX engine", undefined, hostPort),
   version: setting(
@@ -76,7 +76,7 @@ const settings = {
   ),
   messagesPerSecond: setting(
     'MARINA_FIX_MESSAGES_PER_SECOND',
-    'how many orders, cancels and questions the exchange takes in a second',
+    'how many orders, cancels and status requests the exchange takes in a second',
     '100',
     wholeNumber(1, 10_000),
   ),

@@ -26,7 +26,7 @@ export class FixMetrics {
   });
   readonly findings = new Counter({
     name: 'marina_fix_findings_total',
-    help: 'What the exchange said and no report can say, by what.',
+    help: 'Findings: messages of the exchange that no report can express, by what.',
     labelNames: ['what'],
     registers: [this.registry],
   });

@@ -5,7 +5,7 @@ import type { FixMetrics } from './metrics.ts';
 export interface OpsView {
   /** Why it is not ready; none: it is. */
   readonly reasons: () => readonly string[];
-  /** Sets the metrics that are counted at each look. */
+  /** Sets the metrics that are counted at each scrape. */
   readonly refresh: () => Promise<void>;
   readonly metrics: FixMetrics;
 }

@@ -42,7 +42,7 @@ export const reconciliationRuns = defineTable({
     periodTo: optional(instant()),
     /** The statement's records that were read. */
     records: whole(),
-    /** The gateway's orders and allocations that were looked at. */
+    /** The gateway's orders and allocations that were compared. */
     objects: whole(),
     breaks: whole(),
     /** How long the worker worked on it, in real time. */

@@ -107,7 +107,8 @@ describe('the workbench in a browser', () => {
         .locator('.chip', { hasText: /^filled$/ })
         .waitFor();
       assert.ok(await detail.getByRole('button', { name: 'Cancel' }).isDisabled(), 'what is over cannot be cancelled');
-      assert.match((await page.locator('#news').textContent()) ?? '', /new events?/i);
+      // News are told some seconds apart, so that a screen reader is not interrupted all the time.
+      await page.locator('#news', { hasText: /new events?/i }).waitFor({ state: 'attached', timeout: 15_000 });
 
       await detail.getByRole('button', { name: 'order.filled' }).click();
       const event = page.locator('#events-detail');

@@ -144,7 +144,7 @@ describe('the FIX adapter', () => {
     }
   });
 
-  it('hears every trade, also one with a long ExecID and a time that there is not, and goes on', async () => {
+  it('receives every trade, also one with a long ExecID and a time that there is not, and goes on', async () => {
     const one = order();
     await fix.orders.submitOrder(one, soon);
     const { connections } = exchange;

@@ -7,7 +7,7 @@ import type { TestDatabase } from '../support/servers.ts';
 import { createFixDatabase, order, soon, startAdapterProcess } from './support/adapter.ts';
 import { Exchange } from './support/exchange.ts';
 
-/** What the adapter's record says of an order, once it is sure. */
+/** The order's status at the adapter, once it is certain. */
 async function settled(orders: GrpcClient<typeof Orders>, id: string) {
   return eventually(() => orders.lookUpOrder({ clientOrderId: id }, soon), 40_000);
 }

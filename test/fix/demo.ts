@@ -117,7 +117,7 @@ function databaseOf(serverUrl: string, name: string): string {
 class Life {
   #id = '';
   #shown = 0;
-  #said: string[] = [];
+  #partnerSaw: string[] = [];
   #cursor: string | undefined;
   #last: { readonly state: string; readonly filled_quantity: number } | undefined;
 
@@ -180,7 +180,7 @@ class Life {
       }),
     );
     this.#id = order.id;
-    this.#said.push('POST /v1/orders', `→ ${response.status} ${order.id}`, `  ${order.state}`);
+    this.#partnerSaw.push('POST /v1/orders', `→ ${response.status} ${order.id}`, `  ${order.state}`);
     await this.#event('pending', 0);
     await this.#show();
   }
@@ -205,7 +205,7 @@ class Life {
     await until(this.screen, 'the new connection', async () =>
       (await this.acceptor.state()).connections > connections ? true : undefined,
     );
-    this.#said.push(`GET /v1/orders/${this.#id}`, `→ ${state}, ${filled} filled`);
+    this.#partnerSaw.push(`GET /v1/orders/${this.#id}`, `→ ${state}, ${filled} filled`);
     await this.#show();
   }
 
@@ -213,7 +213,7 @@ class Life {
     const { data: order, response } = await answered(
       this.marina.DELETE('/v1/orders/{id}', { params: { path: { id: this.#id } } }),
     );
-    this.#said.push(`DELETE /v1/orders/${this.#id}`, `→ ${response.status} ${order.state}`);
+    this.#partnerSaw.push(`DELETE /v1/orders/${this.#id}`, `→ ${response.status} ${order.state}`);
     await this.#event('cancelled', 150);
     await this.#show();
     const times = this.acceptor.receivedOrders().get(this.#id);
@@ -228,7 +228,7 @@ class Life {
       this.#cursor = page.next_cursor;
       for (const { version, type, data } of page.data) {
         if (data.object !== 'order') continue;
-        this.#said.push(`event ${version} ${type}, ${data.filled_quantity} filled`);
+        this.#partnerSaw.push(`event ${version} ${type}, ${data.filled_quantity} filled`);
         this.#last = data;
       }
       return this.#last?.state === state && this.#last.filled_quantity === filled ? true : undefined;
@@ -239,7 +239,7 @@ class Life {
   async #show(): Promise<void> {
     const messages = this.acceptor.messages().slice(this.#shown);
     this.#shown += messages.length;
-    for (const line of besides(this.#said, messages.flatMap(fixLines))) this.screen.say(line);
-    this.#said = [];
+    for (const line of besides(this.#partnerSaw, messages.flatMap(fixLines))) this.screen.say(line);
+    this.#partnerSaw = [];
   }
 }

@@ -67,7 +67,7 @@ for (const version of ['FIXT.1.1', 'FIX.4.4'] as const) {
         return msg === 'the exchange says what needs a person' && orderId === id ? [String(what)] : [];
       });
 
-    it('speaks as its dictionary says, for every kind of order', async () => {
+    it('sends what its dictionary allows, for every kind of order', async () => {
       const market = { type: OrderType.MARKET, priceKobo: undefined };
       const kinds = [
         {},
@@ -120,7 +120,7 @@ for (const version of ['FIXT.1.1', 'FIX.4.4'] as const) {
       assert.equal((await fix.orders.cancelOrder(expired, soon)).outcome, CancelOutcome.TOO_LATE);
     });
 
-    it('cancels, also where the exchange says first that it is pending, and hears a late trade', async () => {
+    it('cancels, also where the exchange says first that it is pending, and receives a late trade', async () => {
       await acceptor.onCancel({ as: 'pendingThenCancel', afterMs: 50 });
       const one = order();
       await fix.orders.submitOrder(one, soon);
@@ -138,7 +138,7 @@ for (const version of ['FIXT.1.1', 'FIX.4.4'] as const) {
       await eventually(async () => assert.equal(await kindsOf(one.clientOrderId), 'ACCEPTED TRADE TRADE'));
     });
 
-    it('shows an operator what no report can say', async () => {
+    it('shows an operator what no report can express', async () => {
       const one = order();
       await fix.orders.submitOrder(one, soon);
       const execId = await acceptor.fill(one.clientOrderId, { quantity: 40, price: '250.50' });
@@ -178,7 +178,7 @@ for (const version of ['FIXT.1.1', 'FIX.4.4'] as const) {
       assert.equal(await kindsOf(gtc.clientOrderId), 'ACCEPTED');
     });
 
-    it('asks about all orders when it heard that messages were passed over, and finds trades missing', async () => {
+    it('asks about all orders when messages were passed over, and finds trades missing', async () => {
       const one = order();
       await fix.orders.submitOrder(one, soon);
       const massStatus = () =>
@@ -238,7 +238,7 @@ for (const version of ['FIXT.1.1', 'FIX.4.4'] as const) {
       }
     });
 
-    it('hears everything again behind a gap of the exchange, and fills its own', async () => {
+    it('receives everything again behind a gap of the exchange, and fills its own', async () => {
       const one = order();
       await fix.orders.submitOrder(one, soon);
       await acceptor.skipOutgoing(3);

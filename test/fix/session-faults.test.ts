@@ -43,7 +43,7 @@ describe('a FIX session', { concurrency: 8 }, () => {
     }
   });
 
-  it('hears a message with a field that has no value', async (context) => {
+  it('receives a message with a field that has no value', async (context) => {
     const { exchange, record, states, up } = await begin(context);
     await up();
     exchange.raw(textMessage(exchange, 'B', `148=${separator}${tags.Text}=one${separator}`));
@@ -323,21 +323,21 @@ describe('a FIX session, at its ends', { concurrency: 8 }, () => {
     await eventually(() => assert.deepEqual(states, ['up', 'down', 'up']));
   });
 
-  it('is not up before it has heard what it missed', async (context) => {
+  it('is not up before it has received what it missed', async (context) => {
     const record = new MemoryRecord();
     record.startedAt = Date.now();
     const exchange = await Exchange.start();
     for (const text of ['one', 'two', 'three']) exchange.sendIntoNothing('B', [tags.Text, text]);
-    let heardAtUp: unknown;
+    let receivedAtUp: unknown;
     const { up, states } = await begin(context, {
       record,
       exchange,
       onUp: () => {
-        heardAtUp = textsOf(record);
+        receivedAtUp = textsOf(record);
       },
     });
     await up();
-    assert.deepEqual(heardAtUp, ['one', 'two', 'three']);
+    assert.deepEqual(receivedAtUp, ['one', 'two', 'three']);
     assert.deepEqual(states, ['up']);
   });
 
@@ -376,7 +376,7 @@ describe('a FIX session, at its ends', { concurrency: 8 }, () => {
     assert.equal(tests, 2);
   });
 
-  it('answers a wish to hear messages again that comes behind a gap of its own', async (context) => {
+  it('answers a ResendRequest that comes behind a gap of its own', async (context) => {
     const { exchange, filled, record, states, up } = await begin(context);
     await up();
     exchange.sendIntoNothing('B', [tags.Text, 'one']);

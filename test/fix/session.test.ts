@@ -9,7 +9,7 @@ import type { Exchange } from './support/exchange.ts';
 import { begin, ofType } from './support/session.ts';
 
 describe('a FIX session', { concurrency: 8 }, () => {
-  it('logs on with its credentials, and is up once the other side has nothing older to say', async (context) => {
+  it('logs on with its credentials, and is up once the other side has nothing older to send', async (context) => {
     const { exchange, up } = await begin(context);
     await up();
     const [logon] = ofType(exchange, messageTypes.Logon);
@@ -94,7 +94,7 @@ describe('a FIX session', { concurrency: 8 }, () => {
     await up();
   });
 
-  it('asks once for what is missing, and hears all of it in order', async (context) => {
+  it('asks once for what is missing, and receives all of it in order', async (context) => {
     const { exchange, record, up, troubles } = await begin(context);
     await up();
     exchange.sendIntoNothing('B', [58, 'one']);
@@ -103,7 +103,7 @@ describe('a FIX session', { concurrency: 8 }, () => {
     exchange.send('B', [58, 'four']);
     await eventually(() =>
       assert.deepEqual(
-        record.heard.map((one) => one.get(58)),
+        record.applied.map((one) => one.get(58)),
         ['one', 'two', 'three', 'four'],
       ),
     );
@@ -111,7 +111,7 @@ describe('a FIX session', { concurrency: 8 }, () => {
     assert.ok(troubles.includes('number_too_high'));
   });
 
-  it('gives up a connection over which the missing does not come, and hears it over the next', async (context) => {
+  it('gives up a connection over which the missing does not come, and receives it over the next', async (context) => {
     const { exchange, record, up } = await begin(context);
     await up();
     exchange.intercept = (message) => {
@@ -125,13 +125,13 @@ describe('a FIX session', { concurrency: 8 }, () => {
     exchange.intercept = () => false;
     await eventually(() =>
       assert.deepEqual(
-        record.heard.map((one) => one.get(58)),
+        record.applied.map((one) => one.get(58)),
         ['one', 'two'],
       ),
     );
   });
 
-  it('hears what it could not store again', async (context) => {
+  it('receives again what it could not store', async (context) => {
     const { exchange, record, up } = await begin(context);
     await up();
     record.failsAt = 'received';
@@ -139,7 +139,7 @@ describe('a FIX session', { concurrency: 8 }, () => {
     exchange.send('B', [58, 'two']);
     await eventually(() =>
       assert.deepEqual(
-        record.heard.map((one) => one.get(58)),
+        record.applied.map((one) => one.get(58)),
         ['one', 'two'],
       ),
     );
@@ -156,16 +156,16 @@ describe('a FIX session', { concurrency: 8 }, () => {
     });
   });
 
-  it('passes over a repetition of what it has heard', async (context) => {
+  it('passes over a repetition of what it has received', async (context) => {
     const { exchange, record, states, up } = await begin(context);
     await up();
     exchange.send('B', [58, 'one']);
-    await eventually(() => assert.equal(record.heard.length, 1));
+    await eventually(() => assert.equal(record.applied.length, 1));
     exchange.write(exchange.nextOut - 1, 'B', [tags.PossDupFlag, 'Y'], [58, 'one']);
     exchange.send('B', [58, 'two']);
     await eventually(() =>
       assert.deepEqual(
-        record.heard.map((one) => one.get(58)),
+        record.applied.map((one) => one.get(58)),
         ['one', 'two'],
       ),
     );
@@ -179,7 +179,7 @@ describe('a FIX session', { concurrency: 8 }, () => {
     exchange.send('B', [58, 'one']);
     await eventually(() =>
       assert.deepEqual(
-        record.heard.map((one) => one.get(58)),
+        record.applied.map((one) => one.get(58)),
         ['one'],
       ),
     );
@@ -196,7 +196,7 @@ describe('a FIX session', { concurrency: 8 }, () => {
     assert.ok(ofType(exchange, messageTypes.Reject).length >= 1);
   });
 
-  it('answers a wish to hear everything again with one message, and sends no order twice', async (context) => {
+  it('answers a ResendRequest for everything with one gap fill, and sends no order twice', async (context) => {
     const { exchange, filled, up, send } = await begin(context);
     await up();
     for (const id of ['a', 'b', 'c']) assert.equal(await send(id), 'written');
@@ -269,7 +269,7 @@ describe('a FIX session', { concurrency: 8 }, () => {
     assert.equal(await send('early'), 'unrecorded');
   });
 
-  it('delivers each order at most once, and never one that it said was not written, whatever breaks', async (context) => {
+  it('delivers each order at most once, and never one that it settled as not written, whatever breaks', async (context) => {
     const step = fc.constantFrom(
       'order',
       'order',
@@ -319,17 +319,17 @@ describe('a FIX session', { concurrency: 8 }, () => {
         }
         exchange.thaw();
         exchange.send('B', [58, 'end']);
-        await eventually(() => assert.ok(record.heard.some((one) => one.get(58) === 'end')));
+        await eventually(() => assert.ok(record.applied.some((one) => one.get(58) === 'end')));
         await run.up();
         for (const [id, outcome] of outcomes) {
           const times = exchange.arrivals.get(id) ?? 0;
           assert.ok(times <= 1, `${id} arrived ${times} times`);
           if ((await outcome) !== 'written') assert.equal(times, 0, `${id} arrived although it was not written`);
         }
-        // All that the other side said was heard, once and in its order.
-        const said = record.heard.filter((one) => one.type === 'B').map((one) => one.get(58));
+        // All that the other side sent was received, once and in its order.
+        const received = record.applied.filter((one) => one.type === 'B').map((one) => one.get(58));
         const lost = steps.flatMap((what, at) => (what === 'gap' ? [`lost ${at}`] : []));
-        assert.deepEqual(said, [...lost, 'end']);
+        assert.deepEqual(received, [...lost, 'end']);
         await run.stop();
       }),
       { numRuns: 25 },

@@ -54,14 +54,14 @@ describe("the record of an adapter's session", () => {
     return store.received(nextIn, subjects, ({ orders, execIds }) => {
       const [order] = orders;
       const isNew = order !== undefined && !execIds.get(id)?.has(execId);
-      const said: Omit<FixReport, 'number'> = {
+      const received: Omit<FixReport, 'number'> = {
         ...{ orderId: id, exchangeOrderId: 'X', kind: 'accepted', at: 0, quantity: null, priceKobo: null },
         ...{ rejectReason: null, execId },
       };
       const changes = {
         orders: isNew ? [{ before: order, after: { ...order, state: 'open' as const } }] : [],
         cancels: [],
-        reports: isNew ? [said] : [],
+        reports: isNew ? [received] : [],
         findings: [],
       };
       return { changes, result: undefined };

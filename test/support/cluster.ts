@@ -159,9 +159,9 @@ export class Cluster {
       gatewayDatabase.grantGateway,
     );
     // As a gateway does.
-    const looking = setInterval(() => void (database.hosts.areMany && database.hosts.look()), 1_000).unref();
+    const polling = setInterval(() => void (database.hosts.areMany && database.hosts.poll()), 1_000).unref();
     cluster.#stopped.push(
-      async () => clearInterval(looking),
+      async () => clearInterval(polling),
       () => simulator.stop(),
       () => database.close(),
       () => gatewayDatabase.drop().catch(() => undefined), // Its server may have been stopped.

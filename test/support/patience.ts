@@ -5,8 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** A factor beyond this is no busy machine but a broken one. */
 const most = 20;
 const measureEveryMs = 1_000;
-const looks = 20;
-const lookEveryMs = 50;
+const samples = 20;
+const sampleIntervalMs = 50;
 
 let measuredAt = Number.NEGATIVE_INFINITY;
 let factor = 1;
@@ -30,11 +30,11 @@ export function slowness(): number {
  */
 export async function slownessNow(): Promise<number> {
   const seen: number[] = [];
-  for (let look = 0; look < looks; look += 1) {
-    await delay(lookEveryMs);
+  for (let taken = 0; taken < samples; taken += 1) {
+    await delay(sampleIntervalMs);
     seen.push(runnable());
   }
-  const median = seen.sort((one, other) => one - other)[looks / 2] ?? 0;
+  const median = seen.sort((one, other) => one - other)[samples / 2] ?? 0;
   return Math.min(most, Math.max(1, median / availableParallelism()));
 }
 

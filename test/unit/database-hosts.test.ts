@@ -71,7 +71,7 @@ describe('the host of a database that is used', () => {
     const { hosts } = hostsWith(answers);
     await hosts.choose();
     answers.a = good;
-    for (let look = 0; look < 5; look += 1) await hosts.look();
+    for (let polls = 0; polls < 5; polls += 1) await hosts.poll();
     assert.equal(hosts.current.host, 'b');
   });
 
@@ -85,7 +85,7 @@ describe('the host of a database that is used', () => {
     const { hosts, changes } = hostsWith(answers);
     await hosts.choose();
     answers.a = 'full';
-    for (let look = 0; look < 5; look += 1) await hosts.look();
+    for (let polls = 0; polls < 5; polls += 1) await hosts.poll();
     assert.equal(hosts.current.host, 'a');
     assert.deepEqual(changes, []);
   });
@@ -98,12 +98,12 @@ describe('the host of a database that is used', () => {
     for (let second = 0; second < 60; second += 1) {
       clock.ms += 1_000;
       hosts.noteServed();
-      await hosts.look();
+      await hosts.poll();
     }
     assert.equal(hosts.current.host, 'a', 'it serves');
     for (let second = 0; second < 25; second += 1) {
       clock.ms += 1_000;
-      await hosts.look();
+      await hosts.poll();
     }
     assert.equal(hosts.current.host, 'b', 'it serves nobody');
     assert.deepEqual(changes, [true]);
@@ -114,13 +114,13 @@ describe('the host of a database that is used', () => {
     const { hosts, changes } = hostsWith(answers);
     await hosts.choose();
     answers.a = undefined;
-    await hosts.look();
+    await hosts.poll();
     answers.a = good;
-    await hosts.look();
+    await hosts.poll();
     answers.a = undefined;
-    await hosts.look();
+    await hosts.poll();
     assert.equal(hosts.current.host, 'a');
-    await hosts.look();
+    await hosts.poll();
     assert.equal(hosts.current.host, 'b');
     assert.deepEqual(changes, [true]);
   });
@@ -137,7 +137,7 @@ describe('the host of a database that is used', () => {
     ] as const) {
       answers[host] = at(node, 'C');
     }
-    await hosts.look();
+    await hosts.poll();
     assert.equal(hosts.current.host, 'c');
     assert.deepEqual(changes, [false, false], 'what is under way there ends by itself');
   });
@@ -147,12 +147,12 @@ describe('the host of a database that is used', () => {
     const { hosts } = hostsWith(answers);
     await hosts.choose();
     answers.a = undefined;
-    await hosts.look();
-    await hosts.look();
+    await hosts.poll();
+    await hosts.poll();
     assert.equal(hosts.current.host, 'b');
     answers.b = undefined;
     answers.c = undefined;
-    for (let look = 0; look < 5; look += 1) await hosts.look();
+    for (let polls = 0; polls < 5; polls += 1) await hosts.poll();
     assert.equal(hosts.current.host, 'b');
   });
 });

@@ -44,6 +44,16 @@ describe('the site', () => {
     }
   });
 
+  it('has what partners notice of each version, and nothing for operators', async () => {
+    const text = String((await new Site({ ...options, environment: 'live' }).find('/docs/changelog'))?.body);
+    for (const id of ['unreleased', '0-1-0-2026-11-22']) {
+      assert.ok(text.includes(`<h2 id="${id}">`), `${id} has an anchor`);
+      assert.ok(text.includes(`href="/docs/changelog#${id}"`), `${id} is linked at the side`);
+    }
+    assert.ok(text.includes('WatchEvents over gRPC'), 'what partners notice is there');
+    assert.ok(!/rights\.sql|For operators/.test(text), 'what operators notice is not');
+  });
+
   it('makes a page once, however many ask for it at once', async () => {
     const site = new Site({ ...options, environment: 'sandbox' });
     const [one, other] = await Promise.all([site.find('/docs/errors'), site.find('/docs/errors')]);

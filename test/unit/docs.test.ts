@@ -115,6 +115,29 @@ describe('every page', () => {
   });
 });
 
+describe('CHANGELOG.md', () => {
+  const readers = ['For partners', 'For operators', 'For those who connect a broker', 'For those who work on Marina'];
+  const [, ...versions] = readFileSync(join(root, 'CHANGELOG.md'), 'utf8').split(/^## /m);
+
+  it('has what is unreleased, and below it the releases with their dates', () => {
+    const [first, ...released] = versions.map((text) => text.slice(0, text.indexOf('\n')));
+    assert.equal(first, 'Unreleased');
+    for (const title of released) assert.match(title, /^\d+\.\d+\.\d+ \(\d{4}-\d{2}-\d{2}\)$/);
+  });
+
+  it('sorts what is new in a version by reader', () => {
+    for (const version of versions) {
+      const [heading = '', ...parts] = version.split(/^### /m);
+      assert.ok(!/^- /m.test(heading), `every entry of ${heading.trim()} has a reader`);
+      const titles = parts.map((part) => part.slice(0, part.indexOf('\n')));
+      assert.deepEqual(
+        titles,
+        readers.filter((reader) => titles.includes(reader)),
+      );
+    }
+  });
+});
+
 describe('docs/decisions', () => {
   const folder = join(root, 'docs/decisions');
   const records = readdirSync(folder).filter((name) => /^\d{4}-/.test(name));

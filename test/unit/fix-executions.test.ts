@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { applyMessages, cancelIdOf } from '../../src/fix/orders/apply-messages.ts';
 import { applyExecution, type Message } from '../../src/fix/orders/executions.ts';
-import { cancelIdOf, hear } from '../../src/fix/orders/hearing.ts';
 import type { FixOrder, FixOrderState } from '../../src/fix/store/table.ts';
 import { toKobo } from '../../src/fix/wire/prices.ts';
 import { tags } from '../../src/fix/wire/tags.ts';
@@ -39,8 +39,8 @@ const status = (ordStatus: string, cumQty = '0', more = {}) =>
   report('I', { [tags.OrdStatus]: ordStatus, [tags.CumQty]: cumQty, ...more });
 
 /** The kinds of the reports, the state after them, and the finding. */
-function result(row: FixOrder, said: Message) {
-  const { order: after, reports, finding, isUnknown } = applyExecution(row, said, context);
+function result(row: FixOrder, received: Message) {
+  const { order: after, reports, finding, isUnknown } = applyExecution(row, received, context);
   return [reports.map(({ kind }) => kind).join(' '), after.state, finding?.what ?? (isUnknown ? 'unknown' : '')];
 }
 
@@ -104,7 +104,7 @@ describe('what an ExecutionReport says of an order', () => {
     ['status: rejected, of an order that was accepted', { state: 'open' }, status('8'), ['', 'open', 'unknown']],
     ['status: rejected for no reason, and no rejection came', {}, status('8'), ['', 'sending', 'unknown']],
     ['status: cancelled meanwhile', { state: 'open', filled: 40n }, status('4', '40'), ['cancelled', 'final', '']],
-    ['status: cancelled, never heard of', {}, status('4'), ['accepted cancelled', 'final', '']],
+    ['status: cancelled, without an earlier report', {}, status('4'), ['accepted cancelled', 'final', '']],
     ['status: trades that did not come', { state: 'open' }, status('1', '40'), ['', 'open', 'trades_missing']],
     ['status: filled, and the trades did not come', {}, status('2', '100'), ['accepted', 'open', 'trades_missing']],
     ['status: filled, as is known', { state: 'final', filled: 100n }, status('2', '100'), ['', 'final', '']],
@@ -115,8 +115,8 @@ describe('what an ExecutionReport says of an order', () => {
       ['', 'open', 'not_understood'],
     ],
   ];
-  for (const [name, before, said, expected] of cases) {
-    it(name, () => assert.deepEqual(result(order(before), said), expected));
+  for (const [name, before, received, expected] of cases) {
+    it(name, () => assert.deepEqual(result(order(before), received), expected));
   }
 
   it('is counted once by its ExecID, in the order in which it came, whatever is repeated', () => {
@@ -125,14 +125,14 @@ describe('what an ExecutionReport says of an order', () => {
     );
     fc.assert(
       fc.property(executions, (all) => {
-        const said = all
+        const received = all
           .map(({ quantity }) => trade(String(quantity), '1.00'))
           .map((one, at) => ({
             ...one,
             get: (tag: number) => (tag === tags.ExecID ? `e${all[at]?.id}` : one.get(tag)),
           }));
-        const { changes } = hear(
-          said,
+        const { changes } = applyMessages(
+          received,
           {
             startedAt: 7,
             orders: [order({ state: 'open', quantity: 1_000n })],
@@ -161,9 +161,9 @@ describe('what an ExecutionReport says of an order', () => {
       number: 13n,
       state: 'sending',
     } as const;
-    const said = report('4', { [tags.ClOrdID]: cancel.id, [tags.OrigClOrdID]: 'ord_a' });
-    const { changes } = hear(
-      [said],
+    const received = report('4', { [tags.ClOrdID]: cancel.id, [tags.OrigClOrdID]: 'ord_a' });
+    const { changes } = applyMessages(
+      [received],
       { startedAt: 7, orders: [order({ state: 'open' })], cancels: [cancel], execIds: new Map() },
       { ...context, timeOf: () => 5, now: 9 },
     );
@@ -173,16 +173,19 @@ describe('what an ExecutionReport says of an order', () => {
 
   it('finds its order by our own mark, whatever the exchange writes beside it', () => {
     const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], execIds: new Map() };
-    const said = report('4', { [tags.ClOrdID]: cancelIdOf('ord_a', 2), [tags.OrigClOrdID]: 'NONE' });
-    assert.equal(hear([said], known, { ...context, timeOf: () => 5, now: 9 }).changes.orders[0]?.after.state, 'final');
+    const received = report('4', { [tags.ClOrdID]: cancelIdOf('ord_a', 2), [tags.OrigClOrdID]: 'NONE' });
+    assert.equal(
+      applyMessages([received], known, { ...context, timeOf: () => 5, now: 9 }).changes.orders[0]?.after.state,
+      'final',
+    );
   });
 
   it('that rejects a request to cancel rejects no order', () => {
     const row = { orderId: 'ord_a', requestedAt: 0, startedAt: 7, number: 13n } as const;
     const cancel = { ...row, id: cancelIdOf('ord_a', 1), state: 'sending' } as const;
     const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [cancel], execIds: new Map() };
-    const said = report('8', { [tags.ClOrdID]: cancel.id });
-    const { changes, result } = hear([said], known, { ...context, timeOf: () => 5, now: 9 });
+    const received = report('8', { [tags.ClOrdID]: cancel.id });
+    const { changes, result } = applyMessages([received], known, { ...context, timeOf: () => 5, now: 9 });
     assert.deepEqual([changes.orders, changes.reports], [[], []]);
     assert.equal(changes.cancels[0]?.after.state, 'refused');
     assert.equal(result.refusedCancels.length, 1);
@@ -191,9 +194,13 @@ describe('what an ExecutionReport says of an order', () => {
 
   it('is known again by an ExecID that is longer than the record keeps', () => {
     const known = { startedAt: 7, orders: [order({ state: 'open' })], cancels: [], execIds: new Map() };
-    const said = (end: string) =>
+    const received = (end: string) =>
       report('F', { [tags.LastQty]: '10', [tags.LastPx]: '1.00', [tags.ExecID]: `${'e'.repeat(200)}${end}` });
-    const { changes } = hear([said('a'), said('a'), said('b')], known, { ...context, timeOf: () => 5, now: 9 });
+    const { changes } = applyMessages([received('a'), received('a'), received('b')], known, {
+      ...context,
+      timeOf: () => 5,
+      now: 9,
+    });
     assert.equal(changes.reports.length, 2);
     for (const { execId } of changes.reports) assert.ok((execId ?? '').length <= 64);
   });
@@ -201,15 +208,16 @@ describe('what an ExecutionReport says of an order', () => {
   it('about an order that is not ours is shown to an operator, unless a mass status names all of the firm', () => {
     const known = { startedAt: 7, orders: [], cancels: [], execIds: new Map() };
     const about = { ...context, timeOf: () => 5, now: 9 };
-    assert.equal(hear([report('0')], known, about).changes.findings[0]?.what, 'unknown_order');
-    assert.deepEqual(hear([report('I', { [tags.MassStatusReqID]: 'm' })], known, about).changes.findings, []);
+    assert.equal(applyMessages([report('0')], known, about).changes.findings[0]?.what, 'unknown_order');
+    assert.deepEqual(applyMessages([report('I', { [tags.MassStatusReqID]: 'm' })], known, about).changes.findings, []);
   });
 
   it('as a reject of our message rejects the order with that number, of this numbering alone', () => {
-    const said = message({ [tags.RefSeqNum]: '12', [tags.Text]: 'no' }, '3');
+    const received = message({ [tags.RefSeqNum]: '12', [tags.Text]: 'no' }, '3');
     const about = { ...context, timeOf: () => 5, now: 9 };
     const of = (startedAt: number) =>
-      hear([said], { startedAt, orders: [order()], cancels: [], execIds: new Map() }, about).changes.reports;
+      applyMessages([received], { startedAt, orders: [order()], cancels: [], execIds: new Map() }, about).changes
+        .reports;
     assert.deepEqual(
       of(7).map(({ kind }) => kind),
       ['rejected'],
@@ -218,9 +226,9 @@ describe('what an ExecutionReport says of an order', () => {
   });
 
   it('as a BusinessMessageReject rejects the order that it names, if it has no number', () => {
-    const said = message({ [tags.BusinessRejectRefID]: 'ord_a', [tags.RefMsgType]: 'D', [tags.Text]: 'no' }, 'j');
+    const received = message({ [tags.BusinessRejectRefID]: 'ord_a', [tags.RefMsgType]: 'D', [tags.Text]: 'no' }, 'j');
     const known = { startedAt: 7, orders: [order()], cancels: [], execIds: new Map() };
-    const { reports } = hear([said], known, { ...context, timeOf: () => 5, now: 9 }).changes;
+    const { reports } = applyMessages([received], known, { ...context, timeOf: () => 5, now: 9 }).changes;
     assert.deepEqual(
       reports.map(({ kind }) => kind),
       ['rejected'],
@@ -233,22 +241,26 @@ describe('what an ExecutionReport says of an order', () => {
     ['H', '3'],
     [undefined, 'j'],
   ] as const) {
-    it(`as a ${type} of a ${of ?? 'message whose type it does not say'}, leaves the order as it is`, () => {
+    it(`as a ${type} of a ${of ?? 'message whose type it does not name'}, leaves the order as it is`, () => {
       const named = { [tags.BusinessRejectRefID]: 'ord_a', [tags.Text]: 'no' };
       const refused: Record<number, string> = type === 'j' ? named : { [tags.RefSeqNum]: '12' };
       if (of !== undefined) refused[tags.RefMsgType] = of;
       const known = { startedAt: 7, orders: [order()], cancels: [], execIds: new Map() };
-      const { changes, result } = hear([message(refused, type)], known, { ...context, timeOf: () => 5, now: 9 });
+      const { changes, result } = applyMessages([message(refused, type)], known, {
+        ...context,
+        timeOf: () => 5,
+        now: 9,
+      });
       assert.deepEqual([changes.orders, changes.reports], [[], []]);
       assert.equal(result.isQuestionRefused, of !== undefined);
     });
   }
 
   it('as a reject speaks of the later of two orders, if an operator has set our numbers back between them', () => {
-    const said = message({ [tags.RefSeqNum]: '12', [tags.Text]: 'no' }, '3');
+    const received = message({ [tags.RefSeqNum]: '12', [tags.Text]: 'no' }, '3');
     const orders = [order({ id: 'ord_b', receivedAt: 2 }), order({ id: 'ord_a', receivedAt: 1 })];
     const known = { startedAt: 7, orders, cancels: [], execIds: new Map() };
-    const { reports } = hear([said], known, { ...context, timeOf: () => 5, now: 9 }).changes;
+    const { reports } = applyMessages([received], known, { ...context, timeOf: () => 5, now: 9 }).changes;
     assert.deepEqual(
       reports.map(({ orderId }) => orderId),
       ['ord_b'],

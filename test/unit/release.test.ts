@@ -14,6 +14,16 @@ describe('the last release', () => {
   const folder = mkdtempSync(join(tmpdir(), 'marina-release-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
 
+  it('is in CHANGELOG.md with its date', { skip }, () => {
+    const { version, commit } = lastRelease(root);
+    const date = execFileSync('git', ['log', '-1', '--format=%ad', '--date=short', commit], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+    const changelog = readFileSync(join(root, 'CHANGELOG.md'), 'utf8').split('\n');
+    assert.ok(changelog.includes(`## ${version} (${date.trim()})`), `it has the heading of ${version}, ${date}`);
+  });
+
   it('has no migration that was changed, removed or moved since', { skip }, async () => {
     await extractRelease(root, lastRelease(root), folder, ['migrations']);
     const released = readdirSync(join(folder, 'migrations')).filter((file) => file !== 'index.ts');

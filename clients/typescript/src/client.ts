@@ -157,14 +157,14 @@ function noAnswer(message: string, cause: unknown): Outcome {
 
 /** Reads an error. What stands before the gateway may answer with anything. */
 function refusal(operation: Operation, { status, headers }: Response, text: string): Outcome {
-  const said = errorIn(text);
+  const error = errorIn(text);
   const seconds = headers.get('retry-after') ?? '';
-  const member = (name: string) => (typeof said[name] === 'string' ? said[name] : undefined);
+  const member = (name: string) => (typeof error[name] === 'string' ? error[name] : undefined);
   const details: ErrorDetails = {
     status,
     type: member('type'),
     code: member('code'),
-    message: `${operation.name} was answered ${status}${said.code === undefined ? '' : ` ${said.code}: ${said.message}`}`,
+    message: `${operation.name} was answered ${status}${error.code === undefined ? '' : ` ${error.code}: ${error.message}`}`,
     docUrl: member('doc_url'),
     param: member('param'),
     rejectReason: member('reject_reason'),

@@ -1835,7 +1835,7 @@ export interface CreateOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** What is known about an answer, beside its body. */
+/** What is known about an answer, in addition to its body. */
 export interface AnswerDetails {
   readonly operation: string;
   readonly status: number;

@@ -32,7 +32,7 @@ export class NoAnswerError extends MarinaError {
   }
 }
 
-/** What the gateway says of an error. */
+/** What the gateway answers about an error. */
 export interface ErrorDetails {
   readonly status: number;
   /** The family of the code. */

@@ -57,7 +57,7 @@ export function refusedAgain(first: Sent, { code, exchange }: Outcome<unknown>):
   expect(isRefused, `the second send ended with ${exchange.status}`, first.outcome.exchange, exchange);
 }
 
-/** What the look-up said of an object that its sender gave up. */
+/** What the look-up answered about an object that its sender gave up. */
 interface Abandoned {
   readonly id: string;
   /** Whether the broker has it. */

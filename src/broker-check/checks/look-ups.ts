@@ -4,7 +4,7 @@ import { isSameReport } from './rules.ts';
 
 const sends = 5;
 
-/** The broker's record, asked about one order. */
+/** LookUpOrder: the broker's status of one order. */
 export const lookUpChecks = checks({
   'look-up-unknown': must(
     'The look-up of an id that never came says found: false, without reports, and is no status',

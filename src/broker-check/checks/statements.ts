@@ -79,11 +79,11 @@ export const statementChecks: readonly Check[] = [
         const listed = (trades.records as StatementTrade[]).filter(({ clientOrderId }) => clientOrderId === id);
         const has = orders.records.some((order) => 'filledQuantity' in order && order.clientOrderId === id);
         const numbers = listed.map(({ quantity, priceKobo, executedAt }) => [quantity, priceKobo, executedAt]);
-        const told = reports.map(({ quantity, priceKobo, at }) => [quantity, priceKobo, at]);
-        return (has && sorted(numbers) === sorted(told)) || undefined;
+        const reported = reports.map(({ quantity, priceKobo, at }) => [quantity, priceKobo, at]);
+        return (has && sorted(numbers) === sorted(reported)) || undefined;
       });
-      const told = session.follower.shown(reports.map(shownReport));
-      expect(isThere === true, `the statement does not have ${id} with its trades`, told, ...exchanges.slice(-1));
+      const streamed = session.follower.shown(reports.map(shownReport));
+      expect(isThere === true, `the statement does not have ${id} with its trades`, streamed, ...exchanges.slice(-1));
     },
   },
 ];

@@ -362,7 +362,7 @@ function startTabs() {
 
 /** Takes the place of the parts that are opened one by one, which is what there is without a script. */
 function makeTabs(box, number) {
-  const list = element('div', { role: 'tablist', className: 'tabs' });
+  const list = element('div', { role: 'tablist', className: 'code-tabs' });
   list.setAttribute('aria-label', box.dataset.label);
   const parts = all('.sample', box).map((details) => {
     const name = details.dataset.language;

@@ -71,14 +71,17 @@ export const guides: readonly Guide[] = [
 const changelog: Guide = {
   path: '/docs/changelog',
   title: 'Changelog',
-  lead: 'For those who call the gateway, and for those who run it.',
+  lead: 'What partners notice of each version, newest first.',
   file: '../../../CHANGELOG.md',
 };
 
 /** The page of a guide. */
-export function guidePage(guide: Guide, { baseUrl, grpcAddress }: Addresses): PageParts {
-  const { path, title, lead } = guide;
-  const parts = guideText(guide)
+export function guidePage(guide: Guide, addresses: Addresses): PageParts {
+  return textPage(guide, guideText(guide), addresses);
+}
+
+function textPage({ path, title, lead }: Guide, text: string, { baseUrl, grpcAddress }: Addresses): PageParts {
+  const parts = text
     .replaceAll(/\{base_url\}|http:\/\/127\.0\.0\.1:8080/g, baseUrl)
     .replaceAll('{grpc_address}', grpcAddress)
     .replaceAll('{plaintext}', baseUrl.startsWith('https:') ? '' : '-plaintext ')
@@ -104,19 +107,38 @@ export function sandboxPage(guide: Guide, addresses: Addresses, { operations }: 
 
 /** The page of what changed. */
 export function changelogPage(addresses: Addresses): PageParts {
-  return guidePage(changelog, addresses);
+  return textPage(changelog, changelogText(), addresses);
 }
 
 /** The links to the versions. */
 export function changelogLinks(): NavigationLink[] {
-  return guideLinks(changelog);
+  return partLinks(changelog.path, changelogText());
+}
+
+/** Each version with what partners notice of it. What other readers notice is in the file only. */
+function changelogText(): string {
+  const versions = guideText(changelog)
+    .split(/^(?=## )/m)
+    .slice(1);
+  return versions
+    .map((version) => {
+      const [heading = '', ...parts] = version.split(/^### /m);
+      const title = 'For partners\n';
+      const text = parts.find((part) => part.startsWith(title))?.slice(title.length) ?? 'Nothing.';
+      return `${heading.trim()}\n\n${text.trim()}\n`;
+    })
+    .join('\n');
 }
 
 /** The links to the parts of a guide. */
 export function guideLinks(guide: Guide): NavigationLink[] {
-  return headings(guideText(guide))
+  return partLinks(guide.path, guideText(guide));
+}
+
+function partLinks(path: string, text: string): NavigationLink[] {
+  return headings(text)
     .filter(({ depth }) => depth === 2)
-    .map(({ id, title }) => ({ title, href: `${guide.path}#${id}` }));
+    .map(({ id, title }) => ({ title, href: `${path}#${id}` }));
 }
 
 /** A guide without its title, which the page has already. */

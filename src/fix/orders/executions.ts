@@ -10,21 +10,21 @@ export interface Message {
 }
 
 /** A report before it has its number. */
-export type Said = Omit<FixReport, 'number'>;
+export type NewReport = Omit<FixReport, 'number'>;
 
 /** What a message changes of an order. */
 export interface Effect {
   readonly order: FixOrder;
-  readonly reports: readonly Said[];
+  readonly reports: readonly NewReport[];
   readonly finding?: { readonly what: FindingKind; readonly detail: string };
-  /** The exchange says that it does not have the order. */
+  /** The exchange answered that it does not have the order. */
   readonly isUnknown?: boolean;
 }
 
 export interface ReadContext {
   /** The price of a trade in kobo; undefined if it is none. */
   readonly toKobo: (text: string) => bigint | undefined;
-  /** When the message says that it happened, in milliseconds. */
+  /** When it happened, by the message, in milliseconds. */
   readonly at: number;
 }
 
@@ -46,7 +46,7 @@ const execTypes = {
   orderStatus: 'I',
 } as const;
 
-/** OrdStatus (39) of an order that has ended, with the report that says so. */
+/** OrdStatus (39) of an order that has ended, with the kind of its report. */
 const ends: Readonly<Record<string, 'cancelled' | 'expired' | 'rejected' | undefined>> = {
   '4': 'cancelled',
   C: 'expired',
@@ -67,75 +67,75 @@ const rejectReasons: Readonly<Record<string, RejectReason | undefined>> = {
 };
 
 /**
- * What an ExecutionReport says of its order. It must not have been applied before: the caller compares ExecIDs.
- * Nothing that the exchange says is left out: what has no report is a finding.
+ * What an ExecutionReport changes of its order. It must not have been applied before: the caller compares ExecIDs.
+ * Nothing is left out: an execution that no report of ours can express is a finding.
  */
 export function applyExecution(order: FixOrder, message: Message, context: ReadContext): Effect {
   const type = message.get(tags.ExecType) ?? '';
-  const said = sayer(order, message, context);
+  const builder = reportBuilder(order, message, context);
   switch (type) {
     case execTypes.pendingNew:
     case execTypes.pendingCancel:
     case execTypes.pendingReplace:
       return { order, reports: [] };
     case execTypes.new:
-      return said.accepted();
+      return builder.accepted();
     case execTypes.trade:
-      return trade(order, message, context, said);
+      return trade(order, message, context, builder);
     case execTypes.cancelled:
-      return said.ended('cancelled');
+      return builder.ended('cancelled');
     case execTypes.expired:
-      return said.ended('expired');
+      return builder.ended('expired');
     case execTypes.doneForDay:
       // A good-till-cancelled order goes on the next day.
-      return order.timeInForce === 'gtc' ? said.accepted() : said.ended('expired');
+      return order.timeInForce === 'gtc' ? builder.accepted() : builder.ended('expired');
     case execTypes.rejected:
       // The exchange has the first of two orders of one id, and the second is not ours to give up for.
-      if (message.get(tags.OrdRejReason) === duplicateOrder) return said.finding('not_understood');
-      return said.ended('rejected');
+      if (message.get(tags.OrdRejReason) === duplicateOrder) return builder.finding('not_understood');
+      return builder.ended('rejected');
     case execTypes.orderStatus:
-      return status(order, message, said);
+      return status(order, message, builder);
     case execTypes.tradeCancel:
-      return said.finding('trade_cancelled');
+      return builder.finding('trade_cancelled');
     case execTypes.tradeCorrect:
-      return said.finding('trade_corrected');
+      return builder.finding('trade_corrected');
     case execTypes.restated:
-      return restated(order, message, context, said);
+      return restated(order, message, context, builder);
     case execTypes.replaced:
-      return said.finding('restated');
+      return builder.finding('restated');
     default:
-      return said.finding('not_understood');
+      return builder.finding('not_understood');
   }
 }
 
 /** A Reject or BusinessMessageReject of an order: the exchange has not taken it. */
 export function applyReject(order: FixOrder, message: Message, context: ReadContext): Effect {
   if (order.state !== 'sending') return { order, reports: [] };
-  return sayer(order, message, context).ended('rejected');
+  return reportBuilder(order, message, context).ended('rejected');
 }
 
 /**
- * Whether a status says that the exchange does not have the order. Some exchanges give no reason then. A rejection would have
+ * Whether a status means that the exchange does not have the order. Some exchanges give no reason then. A rejection would have
  * come before, as a report of its own.
  */
-function saysUnknown(message: Message): boolean {
+function meansUnknown(message: Message): boolean {
   const reason = message.get(tags.OrdRejReason);
   const traded = wholeOf(message.get(tags.CumQty)) ?? 0n;
   return message.get(tags.OrdStatus) === '8' && (reason === unknownOrder || reason === undefined) && traded === 0n;
 }
 
-function trade(order: FixOrder, message: Message, { toKobo }: ReadContext, said: Sayer): Effect {
+function trade(order: FixOrder, message: Message, { toKobo }: ReadContext, builder: ReportBuilder): Effect {
   const quantity = wholeOf(message.get(tags.LastQty));
   const priceKobo = toKobo(message.get(tags.LastPx) ?? '');
-  if (quantity === undefined || quantity < 1n || priceKobo === undefined) return said.finding('not_understood');
+  if (quantity === undefined || quantity < 1n || priceKobo === undefined) return builder.finding('not_understood');
   const filled = order.filled + quantity;
   const isFilled = filled >= order.quantity;
   const what = wrongCount(filled, order, message);
-  const first = said.accepted();
+  const first = builder.accepted();
   return {
     order: { ...first.order, filled, state: isFilled ? 'final' : stateAfter(first.order.state) },
-    reports: [...first.reports, said.report('trade', { quantity, priceKobo })],
-    ...(what === undefined ? {} : { finding: { what, detail: said.detail } }),
+    reports: [...first.reports, builder.report('trade', { quantity, priceKobo })],
+    ...(what === undefined ? {} : { finding: { what, detail: builder.detail } }),
   };
 }
 
@@ -148,7 +148,7 @@ function wrongCount(filled: bigint, { quantity }: FixOrder, message: Message): F
 }
 
 /** An order that was restated as it is, as a good-till-cancelled one is each day, needs no person. */
-function restated(order: FixOrder, message: Message, { toKobo }: ReadContext, said: Sayer): Effect {
+function restated(order: FixOrder, message: Message, { toKobo }: ReadContext, builder: ReportBuilder): Effect {
   const quantity = message.get(tags.OrderQty);
   const price = message.get(tags.Price);
   const ordStatus = message.get(tags.OrdStatus) ?? '';
@@ -156,25 +156,27 @@ function restated(order: FixOrder, message: Message, { toKobo }: ReadContext, sa
     (quantity === undefined || wholeOf(quantity) === order.quantity) &&
     (price === undefined || order.priceKobo === null || toKobo(price) === order.priceKobo) &&
     (ends[ordStatus] === undefined || order.state === 'final');
-  const first = said.accepted();
-  if (!isSame) return { ...first, ...said.finding('restated'), order: first.order, reports: first.reports };
-  return missesTrades(order, message) ? { ...first, finding: { what: 'trades_missing', detail: said.detail } } : first;
+  const first = builder.accepted();
+  if (!isSame) return { ...first, ...builder.finding('restated'), order: first.order, reports: first.reports };
+  return missesTrades(order, message)
+    ? { ...first, finding: { what: 'trades_missing', detail: builder.detail } }
+    : first;
 }
 
-/** What a status adds: the acceptance or the end of an order that no other message told us. */
-function status(order: FixOrder, message: Message, said: Sayer): Effect {
-  if (saysUnknown(message)) return { order, reports: [], isUnknown: true };
+/** What a status adds: the acceptance or the end of an order that no other message reported. */
+function status(order: FixOrder, message: Message, builder: ReportBuilder): Effect {
+  if (meansUnknown(message)) return { order, reports: [], isUnknown: true };
   const ordStatus = message.get(tags.OrdStatus) ?? '';
   if (ordStatus === pendingNewStatus) return { order, reports: [] };
   const traded = wholeOf(message.get(tags.CumQty));
-  if (traded === undefined) return said.finding('not_understood');
+  if (traded === undefined) return builder.finding('not_understood');
   const end = ordStatus === doneForDayStatus && order.timeInForce !== 'gtc' ? 'expired' : ends[ordStatus];
   // A rejected order was never accepted.
-  const first = end === 'rejected' && order.state === 'sending' ? { order, reports: [] } : said.accepted();
+  const first = end === 'rejected' && order.state === 'sending' ? { order, reports: [] } : builder.accepted();
   // The price of a trade that did not come is not in a status.
-  if (traded > order.filled) return { ...first, finding: { what: 'trades_missing', detail: said.detail } };
+  if (traded > order.filled) return { ...first, finding: { what: 'trades_missing', detail: builder.detail } };
   if (end === undefined || order.state === 'final') return first;
-  const last = said.ended(end, false);
+  const last = builder.ended(end, false);
   return { ...last, reports: [...first.reports, ...last.reports] };
 }
 
@@ -183,15 +185,15 @@ export function missesTrades(order: FixOrder, message: Message): boolean {
   return (wholeOf(message.get(tags.CumQty)) ?? 0n) > order.filled;
 }
 
-type Sayer = ReturnType<typeof sayer>;
+type ReportBuilder = ReturnType<typeof reportBuilder>;
 
 /** Makes the reports of one message. */
-function sayer(order: FixOrder, message: Message, { at }: ReadContext) {
+function reportBuilder(order: FixOrder, message: Message, { at }: ReadContext) {
   const exchangeOrderId = exchangeIdOf(message) ?? order.exchangeOrderId;
   const execId = message.get(tags.ExecType) === execTypes.orderStatus ? null : (execIdOf(message) ?? null);
   const isFirst = order.state === 'sending' || order.state === 'unsent';
   const detail = describe(message);
-  const report = (kind: FixReportKind, more: Partial<Said> = {}): Said => ({
+  const report = (kind: FixReportKind, more: Partial<NewReport> = {}): NewReport => ({
     orderId: order.id,
     exchangeOrderId,
     kind,
@@ -207,7 +209,7 @@ function sayer(order: FixOrder, message: Message, { at }: ReadContext) {
   return {
     detail,
     report,
-    /** That the exchange has the order, unless it is known. The message itself may say more. */
+    /** That the exchange has the order, unless it is known. The message itself may report more. */
     accepted(): Effect {
       if (!isFirst) return { order: taken, reports: [] };
       const isAcceptance = message.get(tags.ExecType) === execTypes.new;

@@ -10,8 +10,15 @@ import type { FixStore, Kept } from '../store/store.ts';
 import type { Finding, FixCancel, FixOrder, FixReport } from '../store/table.ts';
 import type { Field } from '../wire/message.ts';
 import { messageTypes } from '../wire/tags.ts';
+import {
+  type Answers,
+  applyMessages,
+  cancelIdOf,
+  isCancelId,
+  type StatusAnswer,
+  subjectsOf,
+} from './apply-messages.ts';
 import type { Message } from './executions.ts';
-import { cancelIdOf, type Heard, hear, isCancelId, type StatusAnswer, subjectsOf } from './hearing.ts';
 import { cancelRequest, massStatusRequest, newOrder, type OrderStyle, statusRequest } from './requests.ts';
 import type { Throttle } from './throttle.ts';
 
@@ -125,7 +132,7 @@ export class Trading {
     throw isNew ? neverSent(why) : seenBefore();
   }
 
-  /** Whether the exchange has an order, after everything that it had to say of it was heard. */
+  /** Whether the exchange has an order, after all its reports on it were received. */
   async settle(id: string): Promise<'found' | 'absent'> {
     const { store, session } = this.options;
     // Before the record is read, which has it by the time when this is over.
@@ -205,15 +212,15 @@ export class Trading {
     return 'requested';
   }
 
-  /** Takes what the exchange says into the record, and wakes those who wait for it. */
+  /** Processes messages of the exchange: stores what they change, and resolves the calls that wait for it. */
   async received(messages: readonly Message[], nextIn: number): Promise<void> {
     const { store, toKobo, timeOf, now, onReports } = this.options;
     if (messages.length > 0) crash('fix-report.before-apply');
     let findings: readonly Finding[] = [];
-    const { reports, result } = await store.received<Heard>(nextIn, subjectsOf(messages), (known) => {
-      const heard = hear(messages, known, { toKobo, timeOf, now: now() });
-      findings = heard.changes.findings;
-      return heard;
+    const { reports, result } = await store.received<Answers>(nextIn, subjectsOf(messages), (known) => {
+      const applied = applyMessages(messages, known, { toKobo, timeOf, now: now() });
+      findings = applied.changes.findings;
+      return applied;
     });
     if (reports.length > 0) crash('fix-report.applied');
     for (const finding of findings) this.#show(finding);
@@ -238,7 +245,7 @@ export class Trading {
     if (reports.length > 0) onReports();
   }
 
-  /** Asks about all that was sent before this connection, because nobody else will say what became of it. */
+  /** Asks about all that was sent before this connection, because no report may come of it. */
   async connected(): Promise<void> {
     const { store, asksMassStatus } = this.options;
     this.#writtenAt.clear();
@@ -272,7 +279,7 @@ export class Trading {
   }
 
   /**
-   * The exchange asked for these numbers again and was told that they will not come. Over a connection that was not up, they
+   * The exchange sent a ResendRequest for these numbers, and a gap fill answered it. Over a connection that was not up, they
    * are of earlier connections, so it has not read them. Later it may have asked before it read what was written meanwhile.
    */
   async gapFilled(from: number, to: number, wasUp: boolean): Promise<void> {
@@ -281,14 +288,14 @@ export class Trading {
     const inGap = doubts.filter(({ startedAt: began, number }) => {
       return began === startedAt && number >= BigInt(from) && number <= BigInt(to);
     });
-    // Numbers that an operator set back were given twice: the exchange speaks of the later order.
+    // Numbers that an operator set back were given twice: the exchange means the later order.
     for (const order of new Map(inGap.map((order) => [order.number, order])).values()) {
       if (wasUp) void this.#askQuietly(order);
       else this.#neverRead.add(order.id);
     }
   }
 
-  /** Asks again about orders of which nothing was heard for some time, and about all if something was passed over. */
+  /** Asks again about orders without a report for some time, and about all if a message was passed over. */
   async askAboutDoubts(): Promise<void> {
     const { store, session, asksMassStatus, now } = this.options;
     if (!session.isUp) return;
@@ -299,7 +306,7 @@ export class Trading {
 
   /**
    * Asks about orders that were good for a day that is over, once in each session day: an exchange may forget them without a
-   * report. Only what it says ends one.
+   * report. Only a report of the exchange ends one.
    */
   async askAboutEnded(): Promise<void> {
     const { store, session, now } = this.options;
@@ -314,10 +321,10 @@ export class Trading {
       }
       const after = await store.order(order.id);
       if (after?.state !== 'open') continue;
-      const said = answer === 'unknown' ? 'the exchange does not know it' : 'the exchange says that it is not over';
+      const state = answer === 'unknown' ? 'the exchange does not know it' : 'the exchange says that it is not over';
       const { id: orderId, exchangeOrderId, filled, quantity } = after;
       const day = new Date(after.startedAt).toISOString();
-      const detail = `${said}; OrderID=${exchangeOrderId} session=${day} filled=${filled}/${quantity}`;
+      const detail = `${state}; OrderID=${exchangeOrderId} session=${day} filled=${filled}/${quantity}`;
       const finding = { what: 'not_ended', at: now(), orderId, execId: '', detail } as const;
       await store.note(finding);
       this.#show(finding);

@@ -32,7 +32,7 @@ export interface ConnectionOptions<Message> {
   readonly log: Logger;
 }
 
-/** Ends the connection. What has been said was applied, or is asked for again. */
+/** Ends the connection. Every message was applied, or is asked for again. */
 class Disconnect extends Error {
   override readonly name = 'Disconnect';
 }
@@ -56,7 +56,7 @@ export class Connection<Message extends Outgoing> {
   #testedAt: number | undefined;
   /** The number that showed a gap, and when it was found. Undefined: nothing is missing. */
   #gap: { readonly to: number; readonly sinceMs: number } | undefined;
-  /** What the last test said, whose answer shows that the other side has nothing older to say. */
+  /** The number of the last TestRequest. Its Heartbeat shows that all older messages were received. */
   #barrier = 0;
   #loggedOut: () => void = () => {};
   #error: Error | undefined;
@@ -137,7 +137,7 @@ export class Connection<Message extends Outgoing> {
     ];
   }
 
-  /** Looks at what time alone brings about. */
+  /** Checks what is due: Logon, resent messages, silence, heartbeats. */
   #tick(startedAt: number): void {
     const { settings, isInHours, mayWrite } = this.options;
     const now = performance.now();
@@ -197,7 +197,7 @@ export class Connection<Message extends Outgoing> {
     }
     if (isWhole) await this.#handleNext(message);
     else this.#passOver(message);
-    this.#lookAtGap();
+    this.#closeGap();
   }
 
   /** A message with the expected number. */
@@ -256,7 +256,7 @@ export class Connection<Message extends Outgoing> {
     this.#isLoggedOn = true;
     if (number > this.#nextIn) this.#miss(number + 1);
     else this.#nextIn += 1;
-    // From now on the other side has things to say that another reset would lose.
+    // From now on the other side sends messages that another reset would lose.
     if (resets) await this.options.record.received([], this.#nextIn);
     this.#testLink();
   }
@@ -285,7 +285,7 @@ export class Connection<Message extends Outgoing> {
     this.options.events.trouble('numbers_reset');
     this.options.events.missed();
     this.#nextIn = next;
-    this.#lookAtGap();
+    this.#closeGap();
   }
 
   /** Asks for what is missing before a number, once. What comes meanwhile with later numbers comes again. */
@@ -301,7 +301,7 @@ export class Connection<Message extends Outgoing> {
     );
   }
 
-  #lookAtGap(): void {
+  #closeGap(): void {
     if (this.#gap === undefined || this.#nextIn < this.#gap.to) return;
     this.#gap = undefined;
     // The other side may have filled it without the messages.
@@ -326,7 +326,7 @@ export class Connection<Message extends Outgoing> {
     this.#sender.fill(from, end === 0 ? Number.MAX_SAFE_INTEGER : end);
   }
 
-  /** Asks for a sign that comes behind everything that the other side has to say now, a question of its own included. */
+  /** Asks for a Heartbeat, which comes after everything that the other side is sending now, its ResendRequest included. */
   #testLink(): void {
     this.#barrier += 1;
     this.#sender.administrative(messageTypes.TestRequest, [tags.TestReqID, this.#barrierName()]);

@@ -118,7 +118,7 @@ export class Sender<Message extends Outgoing> {
       if (!this.#isOpen) refuse(some);
       else await this.#sendSome(some);
     }
-    // In the same turn as the last look, so that nothing can be added in between.
+    // In the same turn as the last check, so that nothing can be added in between.
     this.#running = undefined;
   }
 
@@ -179,7 +179,7 @@ export class Sender<Message extends Outgoing> {
     this.#nextWritten = number + 1;
   }
 
-  /** The last look before an order leaves: nothing stands between it and the other side, and its time has not run out. */
+  /** The last check before an order is sent: nothing stands between it and the other side, and its time has not run out. */
   async #mayGo({ notAfterMs }: Message): Promise<boolean> {
     const { now } = this.options;
     const inTime = () => notAfterMs === undefined || now() <= notAfterMs;

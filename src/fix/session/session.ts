@@ -19,7 +19,7 @@ export interface SessionOptions<Message> {
   readonly log: Logger;
 }
 
-const lookEveryMs = 1_000;
+const pollIntervalMs = 1_000;
 /** A connection that lasted so long was good: the next one is tried at once. */
 const goodAfterMs = 10_000;
 
@@ -52,7 +52,7 @@ export class Session<Message extends Outgoing> {
     let waitMs = settings.firstReconnectMs;
     while (!signal.aborted) {
       if (!this.isInHours) {
-        await pause(lookEveryMs, signal);
+        await pause(pollIntervalMs, signal);
         continue;
       }
       const startedAt = performance.now();
@@ -75,7 +75,7 @@ export class Session<Message extends Outgoing> {
     const { settings, record, connect, now, mayWrite, events, log } = this.options;
     const started = sessionStartAt(this.options.schedule, now()) ?? now();
     const stored = await record.numbers();
-    // A Logon that nobody answered may not have come: as nothing else was said since, the numbering can begin again.
+    // A Logon that nobody answered may not have come: as nothing else was sent since, the numbering can begin again.
     const isUnanswered = settings.resetsByLogon && stored.nextIn === 1 && stored.nextOut > 1;
     const isNew = stored.startedAt < started || isUnanswered;
     const numbers = isNew ? await record.startDay(started) : stored;

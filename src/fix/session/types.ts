@@ -40,7 +40,7 @@ export interface SessionRecord<Message> {
   sending(messages: readonly Numbered<Message>[], nextOut: number): Promise<readonly Message[]>;
   /** These were given numbers, and were not written. */
   unwritten(messages: readonly Message[]): Promise<void>;
-  /** Commits what messages of the other side say, and the number of the next one. Messages may come again. */
+  /** Commits what messages of the other side change, and the number of the next one. Messages may come again. */
   received(messages: readonly FixMessage[], nextIn: number): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export interface SessionSettings {
   /** Read at each Logon, because it can change. */
   readonly password: () => string | undefined;
   readonly heartbeatMs: number;
-  /** Whether the first Logon of a numbering says so. */
+  /** Whether the first Logon of a numbering has ResetSeqNumFlag. */
   readonly resetsByLogon: boolean;
   readonly logonTimeoutMs: number;
   readonly logoutTimeoutMs: number;
@@ -65,19 +65,19 @@ export interface SessionSettings {
   readonly longestReconnectAfterUpMs: number;
 }
 
-/** What the session tells of itself. */
+/** What the session notifies its owner of. */
 export interface SessionEvents {
   /** It is logged on, and everything that the other side had sent before is known. */
   up(): void;
   down(): void;
   /**
-   * The other side asked for these numbers again and was told that they will not come. `wasUp`: over a connection that had
+   * The other side sent a ResendRequest for these numbers, and a gap fill answered it. `wasUp`: over a connection that had
    * come up, so that some may be on their way to it.
    */
   gapFilled(from: number, to: number, wasUp: boolean): void;
-  /** Messages of the other side were passed over, and some may have said something. */
+  /** Messages of the other side were passed over, and some may have been reports. */
   missed(): void;
-  /** Something that an operator should hear of. */
+  /** A fault that operators are notified of. */
   trouble(what: SessionTrouble): void;
 }
 

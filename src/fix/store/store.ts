@@ -185,7 +185,7 @@ export class FixStore {
   }
 
   /**
-   * Commits what messages of the exchange say, with the number of the next one that is expected. `decide` is given the rows
+   * Commits what messages of the exchange change, with the number of the next one that is expected. `decide` is given the rows
    * that they are about. Returns the reports with their numbers.
    */
   async received<T>(

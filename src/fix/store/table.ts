@@ -1,7 +1,7 @@
 import { defineTable, exactText, instant, optional, type RowOf, shortened, text, whole } from '../../db/table.ts';
 
 /**
- * What is known of an order. `sending`: it has its number, and may have been written; the exchange has not said anything of
+ * What is known of an order. `sending`: it has its number, and may have been written; the exchange has sent no report of
  * it yet. `unsent`: the exchange does not have it and never will. `open`: the exchange has it. `final`: it has ended.
  */
 export type FixOrderState = 'sending' | 'unsent' | 'open' | 'final';
@@ -9,7 +9,7 @@ export type FixOrderState = 'sending' | 'unsent' | 'open' | 'final';
 /** What is known of a request to cancel. `refused`: the exchange did not cancel by it. */
 export type FixCancelState = 'sending' | 'unsent' | 'done' | 'refused';
 
-/** What a report says, as `ReportKind`. */
+/** The kind of a report, as `ReportKind`. */
 export type FixReportKind = 'accepted' | 'rejected' | 'trade' | 'cancelled' | 'expired';
 
 /** Why an operator must look. */

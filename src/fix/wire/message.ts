@@ -63,7 +63,7 @@ export function checkSum(bytes: Buffer): string {
 
 /**
  * Reads the fields of a message whose length and sum are right, up to the first that is none. A field of bytes may hold
- * separators, so its length counts. A field without a value says nothing and is left out.
+ * separators, so its length counts. A field without a value means nothing and is left out.
  */
 export function decode(bytes: Buffer): FixMessage {
   const fields: Field[] = [];

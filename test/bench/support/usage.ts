@@ -14,7 +14,7 @@ export interface Usage {
 
 /** Watches what a group of processes and a database server use. Nobody else uses the server meanwhile. */
 export class UsageWatch {
-  /** What a look at the counters itself adds to them. */
+  /** What a query of the counters itself adds to them. */
   #own: Counters = { statements: 0, rowsRead: 0 };
 
   private constructor(private readonly connection: Connection) {}
@@ -73,14 +73,14 @@ function cpuOf(processes: Processes): [string, number][] {
 
 /** A fifth of a processor for all of them is what they use without work. */
 const restingMs = 20;
-const lookEveryMs = 100;
+const pollIntervalMs = 100;
 const longestWaitMs = 2_000;
 
 async function untilTheyRest(processes: Processes): Promise<void> {
   const total = () => cpuOf(processes).reduce((sum, [, value]) => sum + value, 0);
   const endAt = performance.now() + longestWaitMs;
   for (let before = total(); performance.now() < endAt; ) {
-    await sleep(lookEveryMs);
+    await sleep(pollIntervalMs);
     const now = total();
     if (now - before <= restingMs) return;
     before = now;

@@ -4,19 +4,19 @@ import type { Database } from '../../../src/db/database.ts';
 import { statement } from '../../../src/db/statement.ts';
 import { eventually } from '../../support/eventually.ts';
 
-const lookEveryMs = 50;
+const pollIntervalMs = 50;
 
-/** Watches how long after its commit each event can be read, by looking at the tables again and again. */
+/** Watches how long after its commit each event can be read, by polling the tables. */
 export class FeedWatch {
-  /** The longest any event took so far, in milliseconds; too long by at most the time between two looks. */
+  /** The longest any event took so far, in milliseconds; too long by at most the time between two polls. */
   longestMs = 0;
   readonly #waiting = new Map<string, number>();
   readonly #seen = new Map<string, number>();
-  readonly #looking: Promise<void>;
+  readonly #polling: Promise<void>;
   #stopping = false;
 
   private constructor(private readonly database: Database) {
-    this.#looking = this.#look();
+    this.#polling = this.#poll();
   }
 
   static start(database: Database): FeedWatch {
@@ -29,12 +29,12 @@ export class FeedWatch {
       await eventually(() => assert.equal(this.#waiting.size, 0, 'events that cannot be read'), boundMs);
     } finally {
       this.#stopping = true;
-      await this.#looking;
+      await this.#polling;
     }
     return this.longestMs;
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     while (!this.#stopping) {
       // One statement, so that a version is either on its way or readable. What is readable is what comes before the first
       // that is still on its way.
@@ -62,7 +62,7 @@ export class FeedWatch {
           this.#waiting.delete(key);
         }
       }
-      await delay(lookEveryMs);
+      await delay(pollIntervalMs);
     }
   }
 }

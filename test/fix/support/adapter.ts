@@ -108,8 +108,8 @@ export async function startAdapterProcess(variables: Record<string, string>) {
   });
   let port: number | undefined;
   kept.onMessage((message) => {
-    const said = message as { type?: string; port?: number };
-    if (said.type === 'active') port = said.port;
+    const event = message as { type?: string; port?: number };
+    if (event.type === 'active') port = event.port;
   });
   return {
     kept,

@@ -28,7 +28,7 @@ export class MemoryRecord implements SessionRecord<Order> {
   nextIn = 1;
   startedAt = 0;
   readonly orders = new Map<string, { number: number; isUnwritten: boolean }>();
-  readonly heard: FixMessage[] = [];
+  readonly applied: FixMessage[] = [];
   isCommitting = false;
   failsAt: 'sending' | 'received' | undefined;
   /** Waits between a commit and its answer. */
@@ -68,7 +68,7 @@ export class MemoryRecord implements SessionRecord<Order> {
       this.failsAt = undefined;
       throw new Error('the record is away');
     }
-    this.heard.push(...messages);
+    this.applied.push(...messages);
     this.nextIn = nextIn;
   }
 }
@@ -161,8 +161,8 @@ export function ofType(exchange: Exchange, type: string): FixMessage[] {
   return exchange.received.filter((message) => message.type === type);
 }
 
-/** What the messages heard of type B say. */
+/** The texts of the applied messages of type B. */
 export function textsOf(record: MemoryRecord): (string | undefined)[] {
-  const news = record.heard.filter(({ type }) => type === 'B');
+  const news = record.applied.filter(({ type }) => type === 'B');
   return news.map((one) => one.get(tags.Text));
 }

@@ -23,7 +23,7 @@ _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|::1)")
 
 
 class AnswerDetails(NamedTuple):
-    """What is known about an answer, beside its body."""
+    """What is known about an answer, in addition to its body."""
 
     operation: str
     status: int
@@ -209,27 +209,27 @@ def _query_value(value: object) -> str:
 
 def _error_details(operation: Operation, answer: HttpAnswer) -> ErrorDetails:
     """Reads an error. What stands before the gateway may answer with anything."""
-    said: Dict[str, Any] = {}
+    error: Dict[str, Any] = {}
     try:
         body = json.loads(answer.body.decode("utf-8"))
         if isinstance(body, dict) and isinstance(body.get("error"), dict):
-            said = body["error"]
+            error = body["error"]
     except ValueError:
-        # No JSON: it is told by its status.
-        said = {}
+        # No JSON: only the status is known.
+        error = {}
 
     def member(name: str) -> Optional[str]:
-        value = said.get(name)
+        value = error.get(name)
         return value if isinstance(value, str) else None
 
     seconds = answer.headers.get("retry-after", "")
     code = member("code")
-    told = "" if code is None else f" {code}: {member('message')}"
+    reason = "" if code is None else f" {code}: {member('message')}"
     return ErrorDetails(
         status=answer.status,
         type=member("type"),
         code=code,
-        message=f"{operation.name} was answered {answer.status}{told}",
+        message=f"{operation.name} was answered {answer.status}{reason}",
         doc_url=member("doc_url"),
         param=member("param"),
         reject_reason=member("reject_reason"),

@@ -31,7 +31,7 @@ class NoAnswerError(MarinaError):
 
 
 class ErrorDetails(NamedTuple):
-    """What the gateway says of an error."""
+    """What the gateway answers about an error."""
 
     status: int
     type: Optional[str]

@@ -78,7 +78,7 @@ def _key(secret: str) -> bytes:
             if key:
                 return key
     except binascii.Error:
-        # Said below.
+        # Reported below.
         pass
     raise ValueError("The secret has to be `whsec_` and base64.")
 

@@ -39,7 +39,7 @@ function parsed(text: string, path: string): { cursor?: unknown; version?: unkno
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value;
   } catch {
-    // Said below: what is in the file is not what a run writes.
+    // Reported below: what is in the file is not what a run writes.
   }
   throw unreadable(path);
 }

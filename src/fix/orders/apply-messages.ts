@@ -14,15 +14,15 @@ import {
 /** How the exchange answered a question about an order. */
 export type StatusAnswer = 'known' | 'unknown' | 'trades missing';
 
-/** What some messages mean to those who wait, in addition to the reports. */
-export interface Heard {
+/** The answers to requests among some messages. The execution reports are in the changes. */
+export interface Answers {
   readonly statuses: readonly { readonly orderId: string; readonly requestId: string; readonly answer: StatusAnswer }[];
   readonly refusedCancels: readonly FixCancel[];
   /** The exchange refused a question about orders. */
   readonly isQuestionRefused: boolean;
 }
 
-export interface HearContext {
+export interface ApplyContext {
   readonly toKobo: (text: string) => bigint | undefined;
   /** The time of a message, in milliseconds. */
   readonly timeOf: (message: Message) => number;
@@ -62,18 +62,18 @@ export function subjectsOf(messages: readonly Message[]): Subjects {
 }
 
 /** Applies messages in their order to the rows that they are about. Messages that were applied before change nothing. */
-export function hear(
+export function applyMessages(
   messages: readonly Message[],
   known: Known,
-  context: HearContext,
-): { readonly changes: Changes; readonly result: Heard } {
+  context: ApplyContext,
+): { readonly changes: Changes; readonly result: Answers } {
   const before = new Map(known.orders.map((order) => [order.id, order]));
   const orders = new Map(before);
   const cancels = new Map(known.cancels.map((cancel) => [cancel.id, cancel]));
   const execIds = new Map([...known.execIds].map(([id, seen]) => [id, new Set(seen)]));
   const reports: Omit<FixReport, 'number'>[] = [];
   const findings: Finding[] = [];
-  const statuses: Heard['statuses'][number][] = [];
+  const statuses: Answers['statuses'][number][] = [];
   const refusedCancels: FixCancel[] = [];
   let isQuestionRefused = false;
 
@@ -116,7 +116,7 @@ export function hear(
       const isStatus = message.get(tags.ExecType) === 'I';
       const execId = execIdOf(message);
       if (!isStatus && execId !== undefined && seen(orderId).has(execId)) continue;
-      // It speaks of the request, and says nothing of the order.
+      // It rejects the request to cancel, not the order.
       const refusesCancel = message.get(tags.ExecType) === rejected && isCancelId(message.get(tags.ClOrdID) ?? '');
       if (refusesCancel) endCancel(cancels.get(message.get(tags.ClOrdID) ?? ''), 'refused');
       const effect = refusesCancel ? unread(order, message) : applyExecution(order, message, about);
@@ -139,7 +139,7 @@ export function hear(
       const name = rejectedName(message);
       const isOurs = (row: FixOrder | FixCancel) =>
         number === undefined ? row.id === name : row.startedAt === known.startedAt && row.number === number;
-      // Numbers that an operator set back were given twice: the exchange speaks of the later one.
+      // Numbers that an operator set back were given twice: the exchange means the later one.
       const order = [...orders.values()]
         .filter(isOurs)
         .sort((one, other) => one.receivedAt - other.receivedAt)
@@ -175,7 +175,7 @@ export function hear(
 /** The order that a message is about. A report about a cancelled order may name the request to cancel instead. */
 function orderIdOf(message: Message): string | undefined {
   const id = message.get(tags.ClOrdID) ?? message.get(tags.OrigClOrdID) ?? rejectedName(message);
-  // Ours, so it is surer than what stands beside it.
+  // The suffix is ours, so it is surer than the exchange's other fields.
   return id?.replace(cancelMark, '');
 }
 
