@@ -262,6 +262,25 @@ describe("a busy day that is compared with the broker's statement", () => {
     });
   }
 
+  it('keeps breaks of positions and money open while the day before is not to be had, and says so', async () => {
+    await days.lie('POSITION', { day: busy.day, account: busy.partner.account, symbol: 'SIM-REST' });
+    await days.lie('CASH', { day: busy.day, account: busy.partner.account });
+    await days.lie('ORDER_FILLED', { day: busy.day, clientId: busy.id('half') });
+    assert.equal((await days.complete(busy.day)).breaks, '3');
+    await days.tellTheTruth();
+    await days.lie('INCOMPLETE', { day: daysBefore(busy.day, 1) });
+    const logged = days.gateway.logged.length;
+    const run = await days.complete(busy.day);
+    assert.match(run.problem, /^positions and money were not compared/);
+    assert.equal((await days.runs(busy.day))[0]?.problem, run.problem);
+    const open = (await days.open(busy.day)).map(({ kind }) => kind).sort();
+    assert.deepEqual(open, ['BREAK_KIND_CASH', 'BREAK_KIND_POSITION'], 'only what was compared is gone');
+    assert.ok(!days.gateway.logged.slice(logged).some((line) => line.includes('a day agrees')));
+    await days.tellTheTruth();
+    assert.equal((await days.complete(busy.day)).problem, '');
+    assert.deepEqual(await days.open(busy.day), []);
+  });
+
   it('keeps a break that is acknowledged once, with the reason, until a side changes', async () => {
     const { operator } = days;
     await days.lie('POSITION', { day: busy.day, account: busy.partner.account, symbol: 'SIM-REST' });
