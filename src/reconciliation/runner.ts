@@ -3,10 +3,11 @@ import type { Database } from '../db/database.ts';
 import type { Lease } from '../db/lease.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
+import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { type Compared, compareHoldings, compareOurs, compareStatement } from './compare.ts';
 import { fetchStatement, IncompleteDayError, type Statements } from './fetch.ts';
-import { Progress } from './progress.ts';
+import { LeaseLostError, Progress } from './progress.ts';
 import { type BreakKindName, lastDueDay, mostDaysBack, needsDayBefore } from './rules.ts';
 import { breaksOfDay, removeItems } from './store.ts';
 import { type RunState, type RunStep, reconciliationBreaks, type StoredRun } from './table.ts';
@@ -34,7 +35,10 @@ const withoutBefore = 'positions and money were not compared: the broker has no 
 export class Runner {
   constructor(private readonly options: RunnerOptions) {}
 
-  /** Goes on with a run until it ends, its try fails, or the lease is lost. Throws if the database fails. */
+  /**
+   * Goes on with a run until it ends, its try fails, or the lease is lost. Throws if the database cannot be used. Whatever else
+   * goes wrong ends the try, so that no day stands in the way of the others.
+   */
   async run(run: StoredRun, lease: Lease): Promise<void> {
     const { database, clock } = this.options;
     const progress = new Progress(database, lease, () => clock.now(), run);
@@ -61,7 +65,11 @@ export class Runner {
         await this.#end(progress, isOffered ? 'failed' : 'not_offered', error.message, tookMs(), error);
       } else if (error instanceof IncompleteDayError) {
         await this.#end(progress, 'incomplete', error.message, tookMs());
-      } else throw error;
+      } else if (error instanceof ApiError || error instanceof LeaseLostError) throw error;
+      else {
+        const failed = error instanceof Error ? error : new Error(String(error));
+        await this.#end(progress, 'failed', `the gateway could not compare it: ${failed.message}`, tookMs(), failed);
+      }
     }
   }
 
