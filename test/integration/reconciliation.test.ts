@@ -366,6 +366,9 @@ describe("a busy day that is compared with the broker's statement", () => {
 
   it("is followed by days on which orders that live on are compared as they were at each day's end", async () => {
     const second = await days.today();
+    const { objects } = await days.complete(busy.day);
+    await days.gateway.place(busy.partner, { symbol: 'SIM-FILL' });
+    assert.equal((await days.complete(busy.day)).objects, objects, 'orders of later days are not looked at');
     await days.gateway.controls.fillOrder({ clientOrderId: busy.id('gtc'), quantity: 6n }, callTimeout);
     await days.toNextDay();
     await days.gateway.controls.fillOrder({ clientOrderId: busy.id('gtc'), quantity: 39n }, callTimeout);
