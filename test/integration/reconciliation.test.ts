@@ -302,6 +302,16 @@ describe("a busy day that is compared with the broker's statement", () => {
     await days.complete(busy.day);
     const [changed] = await days.open(busy.day);
     assert.deepEqual([changed?.id, changed?.brokers, changed?.acknowledged_by], [found.id, '137 shares', '']);
+    const seen = { id: found.id, reason, ours: found.ours, brokers: found.brokers };
+    const refused = await operator.refused('Diagnostics.AcknowledgeBreak', seen);
+    assert.deepEqual(
+      [refused.code, /other values/.test(refused.message)],
+      [9, true],
+      'what nobody has seen stays open',
+    );
+    assert.equal((await days.open(busy.day)).length, 1);
+    await operator.call('Diagnostics.AcknowledgeBreak', { ...seen, brokers: changed?.brokers });
+    assert.deepEqual(await days.open(busy.day), []);
     await days.tellTheTruth();
     await days.complete(busy.day);
     assert.equal(
