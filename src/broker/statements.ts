@@ -1,4 +1,4 @@
-import { timestampMs } from '@bufbuild/protobuf/wkt';
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { AllocationOutcome } from '../gen/marina/broker/v1/allocations_pb.ts';
 import { Side } from '../gen/marina/broker/v1/orders_pb.ts';
@@ -86,6 +86,8 @@ export class StatementsBroker {
 
 const longestCursor = 200;
 const dayMs = 86_400_000;
+/** Nothing in a statement is older. */
+const firstTime = Date.parse('2000-01-01T00:00:00Z');
 const id = /^[\x21-\x7e]{1,64}$/;
 const idOrNone = /^[\x21-\x7e]{0,64}$/;
 const recordId = /^[A-Za-z0-9-]{1,64}$/;
@@ -122,7 +124,7 @@ export function wrongIn(answer: GetStatementResponse, place: StatementPlace): st
     if (key <= before) return 'records are not in their order';
     before = key;
   }
-  return recordsAreWrong(answer) ? 'a record is impossible' : undefined;
+  return recordsAreWrong(answer, at(to)) ? 'a record is impossible' : undefined;
 }
 
 /** The keys of a section's records, which sort as the section does. */
@@ -150,11 +152,14 @@ function isPeriod(day: string, from: number, to: number): boolean {
   return from >= start - dayMs && from <= start && to > start && to <= end && lagosDay(to - 1) === day;
 }
 
-function recordsAreWrong({ orders, trades, allocations, positions, cash }: GetStatementResponse): boolean {
+function recordsAreWrong(
+  { orders, trades, allocations, positions, cash }: GetStatementResponse,
+  periodTo: number,
+): boolean {
   return !(
     orders.every(isOrder) &&
-    trades.every(isTrade) &&
-    allocations.every(isAllocation) &&
+    trades.every((trade) => isTrade(trade) && trade.executedAt !== undefined && isBefore(trade.executedAt, periodTo)) &&
+    allocations.every((one) => isAllocation(one) && (one.at === undefined || isBefore(one.at, periodTo))) &&
     positions.every(({ account, symbol }) => accountCode.test(account) && symbolCode.test(symbol)) &&
     cash.every(({ account }) => accountCode.test(account))
   );
@@ -182,8 +187,7 @@ function isTrade(trade: StatementTrade): boolean {
     symbolCode.test(trade.symbol) &&
     (trade.side === Side.BUY || trade.side === Side.SELL) &&
     trade.quantity > 0n &&
-    trade.priceKobo > 0n &&
-    trade.executedAt !== undefined
+    trade.priceKobo > 0n
   );
 }
 
@@ -195,6 +199,11 @@ function isAllocation(allocation: StatementAllocation): boolean {
     allocation.outcome !== AllocationOutcome.UNSPECIFIED &&
     idOrNone.test(allocation.brokerReference)
   );
+}
+
+/** Whether a record's time can be that of something until the end of a period. One before the period is a break, if it is wrong. */
+function isBefore(time: Timestamp, periodTo: number): boolean {
+  return timestampMs(time) >= firstTime && timestampMs(time) < periodTo;
 }
 
 function at(time: GetStatementResponse['from']): number {

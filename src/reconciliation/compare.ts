@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts';
-import { type ChangedSince, OurObjects, type Period } from './ours.ts';
+import { type ChangedSince, clockMarginMs, OurObjects, type Period } from './ours.ts';
 import type { Progress } from './progress.ts';
 import {
   compareAllocation,
@@ -15,8 +15,6 @@ import { reconciliationItems, type StoredItem } from './table.ts';
 
 const itemsTogether = 500;
 const objectsTogether = 100;
-/** An order is read if it changed so long before the period, because the clocks of gateway and broker may differ. */
-const clockMarginMs = 600_000;
 const saveEveryMs = 500;
 /** After every text that a record can have: the end of an object's or an account's records. */
 const end = '\x7f';

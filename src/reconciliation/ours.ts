@@ -8,6 +8,9 @@ import { isUnsettled } from '../submission/rules.ts';
 import { byId, objectSteps } from '../submission/table.ts';
 import { noTrades, type OurAllocation, type OurOrder, type Trades, withTrade } from './rules.ts';
 
+/** How far the clocks of gateway and broker may differ. */
+export const clockMarginMs = 600_000;
+
 /** The time that a statement covers: from its start to before its end. */
 export interface Period {
   readonly from: number;
@@ -53,15 +56,25 @@ export class OurObjects {
     return this.#allocations(await this.#byId(allocations, comparedAllocation, ids));
   }
 
-  /** Orders that changed since an instant, with the position of the last; no position: there are no more. */
+  /**
+   * Orders that changed since an instant and were there by the end of the period, with the position of the last that changed; no
+   * position: there are no more. Of a later order nothing more is read.
+   */
   async changedOrders(since: ChangedSince, most: number) {
     const rows = await this.#changed(orders, comparedOrder, since, most);
-    return { ours: await this.#orders(rows), count: rows.length, next: nextOf(rows, since, most) };
+    const early = rows.filter((row) => this.#isEarly(row));
+    return { ours: await this.#orders(early), count: early.length, next: nextOf(rows, since, most) };
   }
 
   async changedAllocations(since: ChangedSince, most: number) {
     const rows = await this.#changed(allocations, comparedAllocation, since, most);
-    return { ours: await this.#allocations(rows), count: rows.length, next: nextOf(rows, since, most) };
+    const early = rows.filter((row) => this.#isEarly(row));
+    return { ours: await this.#allocations(early), count: early.length, next: nextOf(rows, since, most) };
+  }
+
+  /** Whether an object was there by the end of the period: the broker reported nothing of a later one. */
+  #isEarly({ createdAt }: { readonly createdAt: number }): boolean {
+    return createdAt < this.period.to + clockMarginMs;
   }
 
   async #byId<Row>(table: { readonly name: string }, selection: Selection<Row>, ids: readonly string[]) {

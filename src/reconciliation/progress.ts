@@ -6,7 +6,7 @@ import { breaksById, ownersOf } from './store.ts';
 import { reconciliationBreaks, reconciliationRuns, type StoredBreak, type StoredRun } from './table.ts';
 
 /** Another process has the lease by now, and goes on with the run. */
-class LeaseLostError extends Error {
+export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError';
 }
 

@@ -390,6 +390,11 @@ export function goneNow<Row extends BreakFacts>(row: Row, now: number): Row {
   return row.goneAt === null ? { ...row, goneAt: now, isOpen: false } : row;
 }
 
+/** Whether a kind of break is found only with the statement of the day before. */
+export function needsDayBefore(kind: BreakKindName): boolean {
+  return kind === 'position' || kind === 'cash';
+}
+
 /** How far the worker goes back for days that were missed. */
 export const mostDaysBack = 7;
 

@@ -3,11 +3,12 @@ import type { Database } from '../db/database.ts';
 import type { Lease } from '../db/lease.ts';
 import type { Clock } from '../lib/clock.ts';
 import { crash } from '../lib/crash.ts';
+import { ApiError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { type Compared, compareHoldings, compareOurs, compareStatement } from './compare.ts';
 import { fetchStatement, IncompleteDayError, type Statements } from './fetch.ts';
-import { Progress } from './progress.ts';
-import { lastDueDay, mostDaysBack } from './rules.ts';
+import { LeaseLostError, Progress } from './progress.ts';
+import { type BreakKindName, lastDueDay, mostDaysBack, needsDayBefore } from './rules.ts';
 import { breaksOfDay, removeItems } from './store.ts';
 import { type RunState, type RunStep, reconciliationBreaks, type StoredRun } from './table.ts';
 
@@ -27,11 +28,17 @@ export const retryMs = 600_000;
 const removedTogether = 1_000;
 const breaksTogether = 100;
 
+/** What a run did not compare that had no statement of the day before. */
+const withoutBefore = 'positions and money were not compared: the broker has no complete statement of the day before';
+
 /** Compares one day with the broker's statement, step by step. It reads the broker and all objects, and changes neither. */
 export class Runner {
   constructor(private readonly options: RunnerOptions) {}
 
-  /** Goes on with a run until it ends, its try fails, or the lease is lost. Throws if the database fails. */
+  /**
+   * Goes on with a run until it ends, its try fails, or the lease is lost. Throws if the database cannot be used. Whatever else
+   * goes wrong ends the try, so that no day stands in the way of the others.
+   */
   async run(run: StoredRun, lease: Lease): Promise<void> {
     const { database, clock } = this.options;
     const progress = new Progress(database, lease, () => clock.now(), run);
@@ -43,12 +50,13 @@ export class Runner {
         const tries = run.tries + 1;
         await progress.save({ ...begin, state: 'running', tries, periodFrom: null, periodTo: null });
       }
-      while (!lease.signal.aborted && progress.run.step !== 'end') {
+      while (!lease.signal.aborted && !isLast(progress.run.step)) {
         const next = await this.#step(progress);
         if (next !== undefined) await progress.save({ step: next, position: '', tookMs: tookMs() });
         if (next === 'objects') crash('reconciliation.compared');
       }
-      if (!lease.signal.aborted) await this.#end(progress, 'complete', '', tookMs());
+      const problem = progress.run.step === 'end_without_before' ? withoutBefore : '';
+      if (!lease.signal.aborted) await this.#end(progress, 'complete', problem, tookMs());
     } catch (error) {
       // What stops leaves the run as it is: another process, or the next start, goes on with it.
       if (lease.signal.aborted) return;
@@ -57,7 +65,11 @@ export class Runner {
         await this.#end(progress, isOffered ? 'failed' : 'not_offered', error.message, tookMs(), error);
       } else if (error instanceof IncompleteDayError) {
         await this.#end(progress, 'incomplete', error.message, tookMs());
-      } else throw error;
+      } else if (error instanceof ApiError || error instanceof LeaseLostError) throw error;
+      else {
+        const failed = error instanceof Error ? error : new Error(String(error));
+        await this.#end(progress, 'failed', `the gateway could not compare it: ${failed.message}`, tookMs(), failed);
+      }
     }
   }
 
@@ -80,11 +92,13 @@ export class Runner {
       case 'objects':
         return (await compareOurs(progress, this.#compared(run))) ? 'holdings' : undefined;
       case 'objects_without_before':
-        return (await compareOurs(progress, this.#compared(run))) ? 'gone' : undefined;
+        return (await compareOurs(progress, this.#compared(run))) ? 'gone_without_before' : undefined;
       case 'holdings':
         return (await compareHoldings(progress, this.#compared(run))) ? 'gone' : undefined;
+      case 'gone_without_before':
+        return (await this.#markGone(progress, (kind) => !needsDayBefore(kind))) ? 'end_without_before' : undefined;
       case 'gone':
-        return (await this.#markGone(progress)) ? 'end' : undefined;
+        return (await this.#markGone(progress, () => true)) ? 'end' : undefined;
       default:
         return 'end';
     }
@@ -104,14 +118,15 @@ export class Runner {
     return false;
   }
 
-  /** Marks the day's breaks that this run did not find, and counts those that it found. */
-  async #markGone(progress: Progress): Promise<boolean> {
+  /** Marks the day's breaks that this run compared and did not find, and counts those that it found. */
+  async #markGone(progress: Progress, isCompared: (kind: BreakKindName) => boolean): Promise<boolean> {
     const { database } = this.options;
     while (!progress.signal.aborted) {
       const { day, number, position, breaks } = progress.run;
       const rows = await database.read(breaksOfDay(day, position, breaksTogether));
       const page = rows.map(reconciliationBreaks.all.read);
-      const gone = page.filter(({ run, goneAt }) => run !== number && goneAt === null).map(({ id }) => id);
+      const missed = page.filter(({ kind, run, goneAt }) => run !== number && goneAt === null && isCompared(kind));
+      const gone = missed.map(({ id }) => id);
       const found = page.filter(({ run }) => run === number).length;
       await progress.saveGone({ position: page.at(-1)?.id ?? position, breaks: breaks + BigInt(found) }, gone);
       if (rows.length < breaksTogether) return true;
@@ -132,8 +147,11 @@ export class Runner {
     await progress.save({ state, problem, step: 'end', position: '', endedAt, nextAt, tookMs });
     ended(state, Number(tookMs) / 1_000);
     const facts = { day, records: Number(records), objects: Number(objects), breaks: Number(breaks) };
-    if (state === 'complete' && breaks === 0n) log.info(facts, "a day agrees with the broker's statement");
-    else if (state === 'complete') log.warn(facts, "a day differs from the broker's statement");
+    const whole = state === 'complete' && problem === '';
+    if (whole && breaks === 0n) log.info(facts, "a day agrees with the broker's statement");
+    else if (state === 'complete' && breaks === 0n) {
+      log.info({ ...facts, problem }, "a day's orders, trades and allocations agree with the broker's statement");
+    } else if (state === 'complete') log.warn({ ...facts, problem }, "a day differs from the broker's statement");
     else if (state === 'failed' && problem !== problemBefore) {
       log.warn(
         { err: error, day, tries, isGivenUp, startedBy },
@@ -141,4 +159,8 @@ export class Runner {
       );
     } else log.info({ day, tries, problem }, "a day is not compared with the broker's statement yet");
   }
+}
+
+function isLast(step: RunStep): boolean {
+  return step === 'end' || step === 'end_without_before';
 }

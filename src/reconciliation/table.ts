@@ -15,7 +15,9 @@ export type RunStep =
   /** The broker has no statement of the day before, from which positions and money follow. */
   | 'without_before'
   | 'objects_without_before'
+  | 'gone_without_before'
   | 'gone'
+  | 'end_without_before'
   | 'end';
 
 /** Every comparison of a day with the broker's statement. Times are business time. */
@@ -33,7 +35,7 @@ export const reconciliationRuns = defineTable({
     /** When the worker goes on with it; null: it needs nothing more. */
     nextAt: optional(instant()),
     tries: count(),
-    /** Why the last try did not complete. */
+    /** Why the last try did not complete, or what it did not compare. */
     problem: shortened(300),
     step: text<RunStep>(24),
     /** How far the step is, as the step writes it. */

@@ -127,6 +127,26 @@ describe("a broker's statement that cannot be read", () => {
     assert.match(await refusal('2020-01-01'), /before the gateway's first/);
     assert.match(await refusal('2026-02-30'), /must be a day/);
   });
+
+  it('does not keep other days from being compared when what a run has saved cannot be used', async () => {
+    await days.complete(day);
+    const [last] = await days.runs(day);
+    const now = new Date(await days.now());
+    await days.gateway.database.write(
+      statement(
+        `UPDATE reconciliation_runs SET state = 'running', step = 'objects', position = 'nonsense', next_at = ?
+          WHERE day = ? AND number = ?`,
+        ...[now, day, Number(last?.id.split('-').at(-1))],
+      ),
+    );
+    const failed = await days.untilRun(day, 'FAILED');
+    assert.match(failed.problem, /^the gateway could not compare it: .*JSON/);
+    const today = await days.today();
+    await days.lie('COMPLETE', { day: today });
+    await days.complete(today);
+    await days.tellTheTruth();
+    assert.equal((await days.complete(day)).tries, failed.tries + 1, 'it is compared from its start');
+  });
 });
 
 describe('several gateways that compare days', () => {

@@ -262,6 +262,25 @@ describe("a busy day that is compared with the broker's statement", () => {
     });
   }
 
+  it('keeps breaks of positions and money open while the day before is not to be had, and says so', async () => {
+    await days.lie('POSITION', { day: busy.day, account: busy.partner.account, symbol: 'SIM-REST' });
+    await days.lie('CASH', { day: busy.day, account: busy.partner.account });
+    await days.lie('ORDER_FILLED', { day: busy.day, clientId: busy.id('half') });
+    assert.equal((await days.complete(busy.day)).breaks, '3');
+    await days.tellTheTruth();
+    await days.lie('INCOMPLETE', { day: daysBefore(busy.day, 1) });
+    const logged = days.gateway.logged.length;
+    const run = await days.complete(busy.day);
+    assert.match(run.problem, /^positions and money were not compared/);
+    assert.equal((await days.runs(busy.day))[0]?.problem, run.problem);
+    const open = (await days.open(busy.day)).map(({ kind }) => kind).sort();
+    assert.deepEqual(open, ['BREAK_KIND_CASH', 'BREAK_KIND_POSITION'], 'only what was compared is gone');
+    assert.ok(!days.gateway.logged.slice(logged).some((line) => line.includes('a day agrees')));
+    await days.tellTheTruth();
+    assert.equal((await days.complete(busy.day)).problem, '');
+    assert.deepEqual(await days.open(busy.day), []);
+  });
+
   it('keeps a break that is acknowledged once, with the reason, until a side changes', async () => {
     const { operator } = days;
     await days.lie('POSITION', { day: busy.day, account: busy.partner.account, symbol: 'SIM-REST' });
@@ -283,6 +302,16 @@ describe("a busy day that is compared with the broker's statement", () => {
     await days.complete(busy.day);
     const [changed] = await days.open(busy.day);
     assert.deepEqual([changed?.id, changed?.brokers, changed?.acknowledged_by], [found.id, '137 shares', '']);
+    const seen = { id: found.id, reason, ours: found.ours, brokers: found.brokers };
+    const refused = await operator.refused('Diagnostics.AcknowledgeBreak', seen);
+    assert.deepEqual(
+      [refused.code, /other values/.test(refused.message)],
+      [9, true],
+      'what nobody has seen stays open',
+    );
+    assert.equal((await days.open(busy.day)).length, 1);
+    await operator.call('Diagnostics.AcknowledgeBreak', { ...seen, brokers: changed?.brokers });
+    assert.deepEqual(await days.open(busy.day), []);
     await days.tellTheTruth();
     await days.complete(busy.day);
     assert.equal(
@@ -347,6 +376,9 @@ describe("a busy day that is compared with the broker's statement", () => {
 
   it("is followed by days on which orders that live on are compared as they were at each day's end", async () => {
     const second = await days.today();
+    const { objects } = await days.complete(busy.day);
+    await days.gateway.place(busy.partner, { symbol: 'SIM-FILL' });
+    assert.equal((await days.complete(busy.day)).objects, objects, 'orders of later days are not looked at');
     await days.gateway.controls.fillOrder({ clientOrderId: busy.id('gtc'), quantity: 6n }, callTimeout);
     await days.toNextDay();
     await days.gateway.controls.fillOrder({ clientOrderId: busy.id('gtc'), quantity: 39n }, callTimeout);

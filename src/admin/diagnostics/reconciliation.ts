@@ -133,13 +133,17 @@ export function reconciliationCalls({ database, clock, cursors, wake }: Reconcil
     return after && cursors.issue(issuedFor, after.join(' '));
   }
 
-  async function acknowledgeBreak({ id, reason }: AcknowledgeBreakRequest, call: AdminCall) {
+  async function acknowledgeBreak({ id, reason, ours, brokers }: AcknowledgeBreakRequest, call: AdminCall) {
     if (reason.trim() === '') throw invalidField('reason', 'must say why.');
     const now = clock.now();
     const row = await database.transaction<StoredBreak | undefined>([breaksById([id])], ([rows = []]) => {
       const [found] = rows;
       const before = found && reconciliationBreaks.all.read(found);
-      if (before === undefined || before.acknowledgedAt !== null) return { writes: [], result: before };
+      if (before === undefined) return { writes: [], result: undefined };
+      if ((ours ?? before.ours) !== before.ours || (brokers ?? before.brokers) !== before.brokers) {
+        throw new AdminError(status.FAILED_PRECONDITION, 'the break has other values by now: list it again');
+      }
+      if (before.acknowledgedAt !== null) return { writes: [], result: before };
       const by = { acknowledgedBy: call.operator, acknowledgedAt: now, acknowledgedReason: reason };
       const after = { ...before, ...by, isOpen: false };
       const { partnerId, kind, day, objectId, account } = before;
