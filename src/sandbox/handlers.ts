@@ -186,7 +186,10 @@ function steeringHandlers(parts: SteeringHandlerParts): Omit<HandlersOf<typeof s
   }
 }
 
-/** Waits for the simulator's answer. Throws an error of the catalogue if it refused or did not answer. */
+/**
+ * Waits for the simulator's answer. Throws an error of the catalogue if it refused. If it did not answer, that is
+ * `service_unavailable`, because `exchange_unavailable` would promise that nothing was done.
+ */
 async function steered<Answer>(answer: Promise<Answer>, refusals: Refusals): Promise<Answer> {
   try {
     return await answer;
@@ -200,8 +203,9 @@ async function steered<Answer>(answer: Promise<Answer>, refusals: Refusals): Pro
       case status.INVALID_ARGUMENT:
         throw new ApiError('invalid_request', { message });
       default:
-        throw new ApiError('exchange_unavailable', {
-          message: "The sandbox's exchange did not answer. What was asked may have been done.",
+        throw new ApiError('service_unavailable', {
+          message:
+            "The sandbox's exchange did not answer. What was asked may have been done: look before you repeat it.",
           cause: error,
         });
     }

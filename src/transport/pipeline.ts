@@ -80,6 +80,8 @@ export class Pipeline {
   readonly #log: RequestLog;
   #underWay = 0;
   #whenIdle: (() => void)[] = [];
+  /** The kinds of errors in keeping requests that are logged, each once. */
+  readonly #loggedKeepFailures = new Set<string>();
 
   constructor(options: PipelineOptions) {
     this.#options = options;
@@ -219,8 +221,22 @@ export class Pipeline {
     context.end();
     this.#underWay -= 1;
     this.#log.ended(context, status, code);
-    if (context.exchanged !== undefined) this.#options.kept?.keep(context, status, code);
     if (this.#underWay === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
+    if (context.exchanged !== undefined) this.#keep(context, status, code);
+  }
+
+  /** Keeps a request for its partner. A defect in that must not change the request's answer. */
+  #keep(context: RequestContext, status: number, code: EndCode | undefined): void {
+    try {
+      this.#options.kept?.keep(context, status, code);
+    } catch (error) {
+      const kind = error instanceof Error ? error.name : typeof error;
+      if (this.#loggedKeepFailures.has(kind)) return;
+      this.#loggedKeepFailures.add(kind);
+      // Without the error, whose message may quote the request.
+      const { requestId, operation } = context;
+      this.#options.log.error({ kind, requestId, operation: operation?.name }, 'a request could not be kept');
+    }
   }
 
   async #identify({ authorization, clientAddress }: RequestContext): Promise<Identification> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
-import type { Browser, Locator, Page } from 'playwright-core';
+import type { Browser, Locator, Page, Route } from 'playwright-core';
 import { Scope } from '../../src/gen/marina/options/v1/options_pb.ts';
 import { adminClient } from '../support/admin.ts';
 import { browserOrReason } from '../support/browser.ts';
@@ -202,6 +202,39 @@ describe('the workbench in a browser', () => {
     await page.reload();
     assert.equal(await page.locator('#key').inputValue(), '');
     assert.ok(await page.locator('#bench').isHidden());
+    assert.deepEqual(problems, []);
+    await context.close();
+  });
+
+  inBrowser('the answer to a call that was under way when the key was forgotten is not shown', async (browser) => {
+    const { context, page, problems } = await openBench(browser, await gateway.newPartner());
+    await choose(page, 'Try a call');
+    const call = page.locator('#call-createOrder');
+    await eventually(async () => assert.match(await call.locator('textarea').inputValue(), /"account"/));
+    let answered = () => {};
+    let forgotten = () => {};
+    const untilAnswered = new Promise<void>((resolve) => {
+      answered = resolve;
+    });
+    const untilForgotten = new Promise<void>((resolve) => {
+      forgotten = resolve;
+    });
+    const untilDelivered = new Promise<void>((resolve, reject) => {
+      const holdAnswer = async (route: Route) => {
+        const response = await route.fetch();
+        answered();
+        await untilForgotten;
+        await route.fulfill({ response });
+      };
+      page.route('**/v1/orders', (route) => holdAnswer(route).then(resolve, reject)).catch(reject);
+    });
+    await call.getByRole('button', { name: 'Send' }).click();
+    await untilAnswered;
+    await page.getByRole('button', { name: 'Forget the key' }).click();
+    forgotten();
+    await untilDelivered;
+    await call.locator('button[type=submit]:enabled').waitFor({ state: 'attached' });
+    assert.equal(await call.locator('.result').textContent(), '');
     assert.deepEqual(problems, []);
     await context.close();
   });

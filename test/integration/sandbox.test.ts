@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { ErrorAnswer, Marina } from '@marina/client';
 import { ExchangeReportKind, Sandbox, SandboxOrderOutcome } from '../../src/gen/marina/gateway/v1/sandbox_pb.ts';
 import { createGrpcClient } from '../../src/lib/grpc-client.ts';
 import { apply } from '../support/applications.ts';
@@ -230,6 +231,28 @@ describe('a partner that steers the sandbox', { concurrency: 4 }, () => {
       await assert.rejects(nobodys, (error: ServiceError) => error.code === status.NOT_FOUND);
     } finally {
       client.close();
+    }
+  });
+});
+
+describe('a partner that steers the sandbox while its exchange is away', () => {
+  it('is not told that nothing was done, so no client repeats by itself what would be done twice', async () => {
+    const gateway = await startGateway();
+    try {
+      const partner = await gateway.newPartner();
+      const { body: order } = await gateway.place(partner, { symbol: 'SIM-REST', quantity: 300, price_kobo: 1_000 });
+      await gateway.stopBroker();
+      const answer = await gateway.rest('POST', `/v1/sandbox/orders/${order.id}/fill`, { key: partner.key, body: {} });
+      assert.deepEqual([answer.status, answer.body.error.code], [503, 'service_unavailable']);
+      assert.match(answer.body.error.message, /may have been done/);
+      const marina = new Marina({ baseUrl: `http://127.0.0.1:${gateway.app.restPort}`, key: partner.key });
+      await assert.rejects(marina.fillOrder({ id: order.id }), (error: unknown) => {
+        assert.ok(error instanceof ErrorAnswer);
+        assert.deepEqual([error.call.attempts, error.call.isOutcomeUnknown], [1, true]);
+        return true;
+      });
+    } finally {
+      await gateway.stop();
     }
   });
 });

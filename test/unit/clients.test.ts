@@ -67,16 +67,11 @@ describe('the clients', () => {
 
   it('send a request that cannot be repeated again only if nothing was done', () => {
     const repeated = codes.filter((code) => waitBeforeRepeat(failure(code), makesKeys, 1) !== undefined);
-    const nothingDone = [
-      'document_in_flight',
-      'rate_limited',
-      'exchange_unavailable',
-      'trading_paused',
-      'exchange_error',
-    ];
-    assert.deepEqual(repeated, nothingDone);
-    assert.equal(waitBeforeRepeat({}, makesKeys, 1), undefined);
-    assert.equal(waitBeforeRepeat({ status: 502 }, makesKeys, 1), undefined);
+    assert.deepEqual(repeated, ['rate_limited', 'exchange_unavailable', 'trading_paused', 'exchange_error']);
+    for (const status of [undefined, 408, 429, 502, 503, 504]) {
+      assert.equal(waitBeforeRepeat({ status }, makesKeys, 1), undefined, String(status));
+      assert.notEqual(waitBeforeRepeat({ status }, creates, 1), undefined, String(status));
+    }
   });
 
   it('wait at least as long as is asked for, longer each time, and never longer than a bound', () => {
@@ -138,6 +133,8 @@ describe('the clients', () => {
       'document_unconfirmed',
     ];
     assert.deepEqual(unknown.toSorted(), expected.toSorted());
+    for (const status of [408, 500, 502, 503, 504]) assert.ok(leavesUnknown({ status }), `a proxy's ${status}`);
+    assert.ok(!leavesUnknown({ status: 404 }) && !leavesUnknown({ status: 408, code: 'later' }));
     for (const code of ['order_not_sent', 'order_rejected', 'duplicate_order'] as const)
       assert.ok(settles(failure(code)));
     for (const code of ['unauthorized', 'insufficient_scope', 'rate_limited', 'internal_error'] as const) {

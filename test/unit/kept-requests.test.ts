@@ -11,14 +11,19 @@ const clock = { now: () => Date.UTC(2026, 10, 25) };
 
 /** A partner's requests, kept after servers have answered some. */
 async function keptAfter(
-  requests: readonly { readonly path?: string; readonly body?: string; readonly headers?: Record<string, string> }[],
+  requests: readonly {
+    readonly method?: string;
+    readonly path?: string;
+    readonly body?: string | null;
+    readonly headers?: Record<string, string>;
+  }[],
   options: Partial<KeptRequestsOptions> = {},
 ): Promise<KeptRequests> {
   const kept = new KeptRequests({ clock, baseUrl: () => baseUrl, ...options });
   await withServers({ pipeline: { kept } }, async ({ restPort }) => {
-    for (const { path = '/v1/orders', body = JSON.stringify(goodOrder), headers } of requests) {
+    for (const { method = 'POST', path = '/v1/orders', body = JSON.stringify(goodOrder), headers } of requests) {
       const response = await fetch(`http://127.0.0.1:${restPort}${path}`, {
-        method: 'POST',
+        method,
         headers: {
           ...{ authorization: 'Bearer full', 'content-type': 'application/json', 'idempotency-key': 'k' },
           ...headers,
@@ -63,6 +68,38 @@ describe('the requests that a sandbox keeps', () => {
     const text = JSON.stringify(own(kept));
     for (const part of ['k3y0123', 'c2VjcmV0', 'Bearer', 'unknown=value']) assert.ok(!text.includes(part), part);
     assert.match(text, /xmarina_test_…/);
+  });
+
+  it('have no secret that is written with the escapes of a URL or of JSON', async () => {
+    const encoded = 'marina%5Ftest%5Fk3y0123456789';
+    const kept = await keptAfter([
+      { method: 'GET', body: null, path: `/v1/orders?symbol=${encoded}&account=abc%20123` },
+      { method: 'GET', body: null, path: '/v1/orders?symbol=%6d%61rina%255ftest%25255Fk3y0123456789&flag' },
+      { path: `/v1/orders/${encoded}/fill` },
+      {
+        body: '{"account":"abc\\u0031 \\"%C3%A9\\"","client_reference":"\\u006darina\\u005Ftest_k3y\\u0030123456789!"}',
+      },
+      { body: JSON.stringify({ client_reference: `https://partner.example/?key=${encoded}` }) },
+      { body: '{"client_reference":"whsec\\u005fk3y\\/k3y\\u003d="}' },
+    ]);
+    const requests = own(kept).toReversed();
+    assert.ok(!JSON.stringify(requests).includes('k3y'));
+    assert.deepEqual(
+      requests.slice(0, 3).map(({ path }) => path),
+      [
+        '/v1/orders?symbol=marina_test_…&account=abc%20123',
+        '/v1/orders?symbol=marina_test_…&flag',
+        '/v1/orders/marina_test_…',
+      ],
+    );
+    assert.deepEqual(
+      requests.slice(3).map(({ requestBody }) => requestBody),
+      [
+        '{"account":"abc\\u0031 \\"%C3%A9\\"","client_reference":"marina_test_…!"}',
+        '{"client_reference":"https://partner.example/?key=marina_test_…"}',
+        '{"client_reference":"whsec_…"}',
+      ],
+    );
   });
 
   it('of one partner are the last ones, of all only as much as fits, and none is older than it may be', async () => {

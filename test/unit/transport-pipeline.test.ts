@@ -278,6 +278,27 @@ test('why the service is not available is logged, without the reason reaching th
   assert.match(JSON.stringify(lines[0]?.err), /ECONNREFUSED/);
 });
 
+test('a request that cannot be kept is answered and counted all the same, and each kind of reason is logged once', async () => {
+  const reasons = [new TypeError('hunter2'), new TypeError('hunter2'), new RangeError('hunter2'), 'hunter2'];
+  const keep = () => {
+    throw reasons.shift();
+  };
+  const { pipeline, lines } = bench({ kept: { keep } });
+  for (let sent = 0; sent < 4; sent += 1) {
+    const context = pipeline.begin('rest', '::1');
+    context.exchanged = { method: 'POST', path: '/v1/orders', query: '', isUnlisted: false };
+    const idle = pipeline.idle();
+    const error = new ApiError('trading_paused');
+    assert.equal(pipeline.refuse(context, error), error);
+    await idle;
+  }
+  assert.deepEqual(
+    lines.filter(({ level }) => level === 'error').map(({ kind, msg }) => [kind, msg]),
+    ['TypeError', 'RangeError', 'string'].map((kind) => [kind, 'a request could not be kept']),
+  );
+  assert.ok(!JSON.stringify(lines).includes('hunter2'));
+});
+
 test('a service with a handler missing does not start', () => {
   const { getOrder: _, ...incomplete } = recordingHandlers([]).orders;
   assert.throws(() => defineOperations(Orders, incomplete as unknown as HandlersOf<typeof Orders>), /GetOrder/);

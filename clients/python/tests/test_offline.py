@@ -159,9 +159,18 @@ class Retries(unittest.TestCase):
         waits = [wait_before_repeat(Failure(), "GET", False, attempt, lambda: 1.0) for attempt in (1, 2, 3, 9, 99)]
         self.assertEqual(waits, [0.5, 1.0, 2.0, 10.0, 10.0])
 
+    def test_what_may_not_be_done_twice_is_sent_again_only_if_nothing_was_done(self) -> None:
+        for status in (None, 408, 429, 503):
+            self.assertIsNone(wait_before_repeat(Failure(status), "POST", False, 1))
+            self.assertIsNotNone(wait_before_repeat(Failure(status), "POST", True, 1))
+        self.assertIsNone(wait_before_repeat(Failure(503, "service_unavailable", 5), "POST", False, 1))
+        for code in ("rate_limited", "trading_paused", "exchange_unavailable"):
+            self.assertIsNotNone(wait_before_repeat(Failure(503, code, 5), "POST", False, 1))
+
     def test_what_is_known_of_an_outcome(self) -> None:
         self.assertTrue(leaves_unknown(Failure()) and leaves_unknown(Failure(500, "internal_error")))
         self.assertFalse(leaves_unknown(Failure(503, "exchange_unavailable", 5)))
+        self.assertTrue(leaves_unknown(Failure(408)) and leaves_unknown(Failure(503, "service_unavailable", 5)))
         self.assertTrue(settles(Failure(503, "order_not_sent")) and settles(Failure(422, "order_rejected")))
         self.assertFalse(settles(Failure(401, "unauthorized")) or settles(Failure(422)))
 

@@ -32,6 +32,8 @@ export function waitBeforeRepeat(
 /** Whether the request may have been done although it failed. */
 export function leavesUnknown({ status, code }: Failure): boolean {
   if (status === undefined) return true;
+  // A 408 is a proxy's, which may have passed the request on.
+  if (status === 408) return code === undefined;
   // What is stored as never sent is known. It is 503 without a time to wait.
   return status >= 500 && !(code !== undefined && (nothingDone.has(code) || code.endsWith('_not_sent')));
 }
@@ -48,9 +50,11 @@ function mayRepeat(failure: Failure, operation: Pick<Operation, 'method' | 'take
   const { status, code, retryAfterSeconds } = failure;
   const isSafe = operation.method !== 'POST' || operation.takesKey;
   if (status === undefined) return isSafe;
-  if (status === 429 || (code !== undefined && nothingDone.has(code))) return true;
-  if (code === 'document_in_flight') return true;
-  if (!isSafe || status < 500) return false;
-  // What answers without a code stands before the gateway. With a code, a 503 that may be repeated says when.
-  return code === undefined || status !== 503 || retryAfterSeconds !== undefined;
+  if (code !== undefined && nothingDone.has(code)) return true;
+  if (!isSafe) return false;
+  if (status === 429 || code === 'document_in_flight') return true;
+  // What answers without a code stands before the gateway.
+  if (code === undefined) return status === 408 || status >= 500;
+  // A 503 that may be repeated says when.
+  return status >= 500 && (status !== 503 || retryAfterSeconds !== undefined);
 }

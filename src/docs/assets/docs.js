@@ -5,6 +5,8 @@
 /** What stands before every path, where the gateway is reached below one. */
 export const { base } = document.documentElement.dataset;
 export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+/** Ends the calls that are being tried. */
+let trying = new AbortController();
 
 openMenu();
 addCopyButtons();
@@ -214,13 +216,20 @@ function startTrying() {
   }
 }
 
+/** Ends the calls that are being tried: no answer of theirs is shown any more. */
+export function endTrying() {
+  trying.abort();
+  trying = new AbortController();
+}
+
 /** The examples' account is somebody else's: one of the reader's own takes its place, if the key may see it. */
 export async function nameOwnAccount(secret) {
   if (!isSandboxKey(secret)) return;
+  const { signal } = trying;
   const headers = { Authorization: `Bearer ${secret}`, 'Marina-Unlisted': 'true' };
   const response = await fetch(`${base}/v1/accounts?limit=1`, { headers });
   const account = response.ok ? (await response.json()).data[0]?.account : undefined;
-  if (account === undefined) return;
+  if (account === undefined || signal.aborted) return;
   for (const input of all('.try input[name=account][data-place=path]')) input.value ||= account;
   for (const body of all('.try textarea')) body.value = body.value.replace(/("account": )"[^"]*"/, `$1"${account}"`);
 }
@@ -250,29 +259,31 @@ async function send(panel, key) {
     return;
   }
   const button = panel.querySelector('button[type=submit]');
+  const { signal } = trying;
   button.disabled = true;
   say('Sending…');
   try {
-    const { url, options } = requestOf(panel, secret);
+    const { url, options } = requestOf(panel, secret, signal);
     const began = performance.now();
     const response = await fetch(url, options);
     const text = await response.text();
+    signal.throwIfAborted();
     result.replaceChildren(...answerOf(response, text, Math.round(performance.now() - began)));
     if (response.status < 300) refresh(panel);
   } catch (error) {
-    say(`No answer came: ${error.message}`);
+    if (!signal.aborted) say(`No answer came: ${error.message}`);
   } finally {
     button.disabled = false;
   }
 }
 
-function requestOf(panel, secret) {
+function requestOf(panel, secret, ending) {
   let path = base + panel.dataset.path;
   const query = new URLSearchParams();
   const options = {
     method: panel.dataset.method,
     headers: { Authorization: `Bearer ${secret}` },
-    signal: AbortSignal.timeout(60_000),
+    signal: AbortSignal.any([ending, AbortSignal.timeout(60_000)]),
   };
   for (const input of all('[data-place]', panel)) {
     const { name, value } = input;

@@ -1,5 +1,5 @@
 /** The workbench: what a partner's programs do in the sandbox, as they do it. All it knows is in the memory of this page. */
-import { all, base, element, indented, isSandboxKey, nameOwnAccount } from './docs.js';
+import { all, base, element, endTrying, indented, isSandboxKey, nameOwnAccount } from './docs.js';
 import { Gateway } from './workbench-gateway.js';
 
 const mostOrders = 100;
@@ -112,6 +112,7 @@ function begin(gateway, latest, orders, clock) {
 function close(problem = '') {
   if (session === undefined) return;
   session.gateway.close();
+  endTrying();
   for (const timer of session.timers) clearInterval(timer);
   session = undefined;
   keyInput.value = '';

@@ -44,6 +44,9 @@ def leaves_unknown(failure: Failure) -> bool:
     status, code, _ = failure
     if status is None:
         return True
+    # A 408 is a proxy's, which may have passed the request on.
+    if status == 408:
+        return code is None
     # What is stored as never sent is known. It is 503 without a time to wait.
     return status >= 500 and not (code is not None and (code in _NOTHING_DONE or code.endswith("_not_sent")))
 
@@ -64,9 +67,14 @@ def _may_repeat(failure: Failure, method: str, takes_key: bool) -> bool:
     is_safe = method != "POST" or takes_key
     if status is None:
         return is_safe
-    if status == 429 or code in _NOTHING_DONE or code == "document_in_flight":
+    if code in _NOTHING_DONE:
         return True
-    if not is_safe or status < 500:
+    if not is_safe:
         return False
-    # What answers without a code stands before the gateway. With a code, a 503 that may be repeated says when.
-    return code is None or status != 503 or retry_after is not None
+    if status == 429 or code == "document_in_flight":
+        return True
+    # What answers without a code stands before the gateway.
+    if code is None:
+        return status == 408 or status >= 500
+    # A 503 that may be repeated says when.
+    return status >= 500 and (status != 503 or retry_after is not None)
