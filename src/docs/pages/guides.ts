@@ -78,10 +78,12 @@ const changelog: Guide = {
 /** The page of a guide. */
 export function guidePage(guide: Guide, { baseUrl, grpcAddress }: Addresses): PageParts {
   const { path, title, lead } = guide;
+  const hasTls = baseUrl.startsWith('https:');
   const parts = guideText(guide)
     .replaceAll(/\{base_url\}|http:\/\/127\.0\.0\.1:8080/g, baseUrl)
     .replaceAll('{grpc_address}', grpcAddress)
-    .replaceAll('{plaintext}', baseUrl.startsWith('https:') ? '' : '-plaintext ')
+    .replaceAll('{plaintext}', hasTls ? '' : '-plaintext ')
+    .replaceAll('{tls_off}', hasTls ? '' : ' MARINA_TLS=off')
     .split(/^\{(verification|client|grpcClients)\}$/m);
   const content = parts.map((part) => samples[part]?.() ?? markdown(part));
   return { path, title, lead, content: html`${path === '/docs' && cards()}<div class="prose">${content}</div>` };
