@@ -151,6 +151,23 @@ describe('the code of the reference', () => {
     assert.deepEqual(said, run, 'each prints one answer, of a list one page');
   });
 
+  it('of the guide that handles errors meets a rejected order', async (context) => {
+    const code = guideBlocks('js').find((block) => block.includes("'order_rejected'")) ?? '';
+    const client = pathToFileURL(join(root, 'clients/typescript/src/index.ts')).href;
+    const path = join(folder, 'run-errors.mts');
+    const address = `http://127.0.0.1:${gateway.app.restPort}`;
+    writeFileSync(path, code.replace("'@marina/client'", `'${client}'`).replace('{base_url}', address));
+    const log = context.mock.method(console, 'log', () => undefined);
+    process.env.MARINA_KEY = partner.key;
+    try {
+      await import(pathToFileURL(path).href);
+    } finally {
+      delete process.env.MARINA_KEY;
+    }
+    const said = log.mock.calls.map(({ arguments: [first] }) => first);
+    assert.deepEqual(said, ['insufficient_funds']);
+  });
+
   const noPython = !has('python3') && process.env.CI !== 'true' && 'there is no Python here';
   it('in Python compiles, and does what it says', { skip: noPython }, async () => {
     const paths = write('Python', 'py');
