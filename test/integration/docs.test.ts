@@ -209,7 +209,8 @@ describe('the page on gRPC', () => {
   });
 
   it('names the address, and TLS where there is any', async () => {
-    assert.ok((await textOf('/docs/grpc')).includes(`127.0.0.1:${gateway.app.grpcPort}`));
+    const text = (await textOf('/docs/grpc')).replaceAll(/<[^>]*>/g, '');
+    assert.ok(text.includes(`MARINA_GRPC=127.0.0.1:${gateway.app.grpcPort} MARINA_TLS=off`), 'a gateway without TLS');
   });
 });
 

@@ -148,10 +148,24 @@ describe('the code of the reference', () => {
       console.log = log;
       delete process.env.MARINA_KEY;
     }
-    assert.deepEqual(
-      run.filter((name) => !said.includes(name) && !/Positions|Trades|Notes|Documents/.test(name)),
-      [],
-    );
+    assert.deepEqual(said, run, 'each prints one answer, of a list one page');
+  });
+
+  it('of the guide that handles errors meets a rejected order', async (context) => {
+    const code = guideBlocks('js').find((block) => block.includes("'order_rejected'")) ?? '';
+    const client = pathToFileURL(join(root, 'clients/typescript/src/index.ts')).href;
+    const path = join(folder, 'run-errors.mts');
+    const address = `http://127.0.0.1:${gateway.app.restPort}`;
+    writeFileSync(path, code.replace("'@marina/client'", `'${client}'`).replace('{base_url}', address));
+    const log = context.mock.method(console, 'log', () => undefined);
+    process.env.MARINA_KEY = partner.key;
+    try {
+      await import(pathToFileURL(path).href);
+    } finally {
+      delete process.env.MARINA_KEY;
+    }
+    const said = log.mock.calls.map(({ arguments: [first] }) => first);
+    assert.deepEqual(said, ['insufficient_funds']);
   });
 
   const noPython = !has('python3') && process.env.CI !== 'true' && 'there is no Python here';

@@ -32,6 +32,13 @@ describe('the site', () => {
     );
   });
 
+  it('of a gateway with TLS shows programs for gRPC how to use it', async () => {
+    const text = String((await new Site({ ...options, environment: 'live' }).find('/docs/grpc'))?.body);
+    const shown = text.replaceAll(/<[^>]*>/g, '');
+    assert.ok(shown.includes('MARINA_GRPC=marina.example:50051'), 'the address is set');
+    assert.ok(!/-plaintext|MARINA_TLS=off/.test(shown), 'the switch for plain text is not');
+  });
+
   it('lists the calls that steer a sandbox where there are any', async () => {
     const ofLive = gatewayOperations.filter(({ http }) => http?.segments[1] !== 'sandbox');
     for (const [operations, count] of [

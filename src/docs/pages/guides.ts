@@ -81,11 +81,13 @@ export function guidePage(guide: Guide, addresses: Addresses): PageParts {
 }
 
 function textPage({ path, title, lead }: Guide, text: string, { baseUrl, grpcAddress }: Addresses): PageParts {
+  const hasTls = baseUrl.startsWith('https:');
   const parts = text
     .replaceAll(/\{base_url\}|http:\/\/127\.0\.0\.1:8080/g, baseUrl)
     .replaceAll('{grpc_address}', grpcAddress)
-    .replaceAll('{plaintext}', baseUrl.startsWith('https:') ? '' : '-plaintext ')
-    .split(/^\{(verification|client|grpcClients)\}$/m);
+    .replaceAll('{plaintext}', hasTls ? '' : '-plaintext ')
+    .replaceAll('{tls_off}', hasTls ? '' : ' MARINA_TLS=off')
+    .split(/^\{(verification|grpcClients)\}$/m);
   const content = parts.map((part) => samples[part]?.() ?? markdown(part));
   return { path, title, lead, content: html`${path === '/docs' && cards()}<div class="prose">${content}</div>` };
 }
@@ -162,7 +164,7 @@ function cards(): Html {
 }
 
 /** What stands where a guide has its name in braces. */
-const samples: Readonly<Record<string, () => Html>> = { verification, client, grpcClients };
+const samples: Readonly<Record<string, () => Html>> = { verification, grpcClients };
 
 interface Language {
   readonly name: string;
@@ -196,12 +198,6 @@ function inLanguages(languages: readonly Language[]): Html {
     return html`<details class="language" name="language"${index === 0 && html` open`}><summary>${name}</summary>${code}</details>`;
   });
   return html`<div class="languages">${blocks}</div>`;
-}
-
-/** The client the sandbox's demo uses, together with the types of the document. */
-function client(): Html {
-  const code = codeBlock(snippet('client.mts').replace('../../gen/openapi.ts', './marina.ts'), 'js');
-  return html`<div class="languages"><details class="language"><summary>TypeScript</summary>${code}</details></div>`;
 }
 
 function snippet(file: string): string {

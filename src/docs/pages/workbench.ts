@@ -93,7 +93,7 @@ function factsSection(): Html {
 <button type="button" id="forget" class="plain">Forget the key</button>
 </div>
 <details class="clock"><summary>Move the clock</summary>
-<p>The sandbox’s time is the same for everyone in it, so only its operator moves it, and only forward. With <code>make run</code> you are the operator: <code>.local/sandbox.json</code> has the token and the address.</p>
+<p>The sandbox’s time is the same for everyone in it, so only its operator moves it, and only forward. With <code>make run</code> you are the operator: in the command, <code>$token</code> is the <code>operator_token</code> of <code>sandbox.json</code>, and <code>127.0.0.1:50052</code> its <code>admin_address</code>, if that is another one. The file is in <code>MARINA_DATA_DIR</code>, usually <code>.local</code>.</p>
 ${codeBlock(command, 'sh')}
 </details>
 `;

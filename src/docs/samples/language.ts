@@ -47,7 +47,7 @@ export function recordedFile({ operation, example }: SampleRequest): string | un
   return operation.http?.body === 'file' ? example.request.headers['content-type'] : undefined;
 }
 
-/** Whether an operation answers with a list, which the clients go through page by page. */
+/** Whether an operation answers with a list. The clients would read on: the samples ask for one page, as the request does. */
 export function isList({ operation }: SampleRequest): boolean {
   return getOption(operation.output, messageOption).object === 'list';
 }

@@ -12,7 +12,7 @@ function write(request: SampleRequest): string {
   const key = recordedKey(request);
   if (key !== undefined) values.push(`idempotency_key=${literal(key)}`);
   const call = `marina.${snakeCase(operation.method.localName)}(${argumentLines(values)})`;
-  const use = isList(request) ? `for item in ${call}:\n    print(item)` : `answer = ${call}\nprint(answer)`;
+  const use = isList(request) ? `page = ${call}.page()\nprint(page)` : `answer = ${call}\nprint(answer)`;
   return [
     'import os',
     ...(mediaType === undefined ? [] : ['from pathlib import Path']),

@@ -12,7 +12,7 @@ function write(request: SampleRequest): string {
   const key = recordedKey(request);
   const call = `marina.${localName}(${callArguments(values, key)})`;
   const use = isList(request)
-    ? `for await (const item of ${call}) console.log(item);`
+    ? `const page = await ${call}.page();\nconsole.log(page);`
     : `const answer = await ${call};\nconsole.log(answer);`;
   return [
     ...(mediaType === undefined ? [] : ["import { readFile } from 'node:fs/promises';"]),

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -35,8 +36,12 @@ func codeOf(err error) string {
 }
 
 func main() {
+	channel := credentials.NewTLS(nil)
+	if os.Getenv("MARINA_TLS") == "off" {
+		channel = insecure.NewCredentials()
+	}
 	connection, err := grpc.NewClient(os.Getenv("MARINA_GRPC"),
-		grpc.WithTransportCredentials(credentials.NewTLS(nil)), grpc.WithDefaultServiceConfig(retries))
+		grpc.WithTransportCredentials(channel), grpc.WithDefaultServiceConfig(retries))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,3 +1,4 @@
+// npm install @grpc/grpc-js @grpc/proto-loader
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import grpc from '@grpc/grpc-js';

@@ -37,8 +37,14 @@ def code_of(error):
     return None
 
 
-options = [("grpc.service_config", json.dumps(RETRIES))]
-with grpc.secure_channel(os.environ["MARINA_GRPC"], grpc.ssl_channel_credentials(), options) as channel:
+def connect(address):
+    options = [("grpc.service_config", json.dumps(RETRIES))]
+    if os.environ.get("MARINA_TLS") == "off":
+        return grpc.insecure_channel(address, options)
+    return grpc.secure_channel(address, grpc.ssl_channel_credentials(), options)
+
+
+with connect(os.environ["MARINA_GRPC"]) as channel:
     accounts, orders = accounts_pb2_grpc.AccountsStub(channel), orders_pb2_grpc.OrdersStub(channel)
     mine = [("authorization", f"Bearer {os.environ['MARINA_KEY']}")]
     first = accounts.ListAccounts(accounts_pb2.ListAccountsRequest(limit=1), metadata=mine, timeout=45).data[0]
